@@ -1,0 +1,264 @@
+//! What an architecture and the switch around it ask of each other.
+//!
+//! An [`Architecture`] is a state machine without I/O, threads or clock: it is handed a packet and the
+//! time, and answers with [`Action`]s. Queues, ports, replication lists and clone sessions are the
+//! switch's.
+
+use crate::choices::Choices;
+use crate::state::State;
+use std::fmt;
+use std::sync::Arc;
+use weir_interp::{PacketState, PacketTag, Tracer};
+use weir_ir::{Bits, Loc, Program, VarId};
+
+/// Times that a packet may be resubmitted, recirculated or cloned in egress before it is dropped.
+pub const MAX_PASSES: u32 = 64;
+
+/// What the architecture is lent for one step.
+pub struct Env<'a> {
+    /// Tables, registers and so on.
+    pub state: &'a mut State,
+    /// The time in ns since the switch started.
+    pub now_ns: u64,
+    /// Decides what the program leaves to chance.
+    pub choices: &'a mut dyn Choices,
+    /// Listens.
+    pub tracer: &'a mut dyn Tracer,
+}
+
+/// Why a packet begins at ingress.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Origin {
+    /// It came in at a port.
+    Received,
+    /// Ingress sent it back to itself.
+    Resubmitted,
+    /// Egress sent it back to ingress.
+    Recirculated,
+}
+
+/// A packet before ingress.
+#[derive(Debug, Clone)]
+pub struct IngressPacket {
+    /// The port it came in at.
+    pub port: u32,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+    /// Why it is here.
+    pub origin: Origin,
+    /// Values that outlived the last pass.
+    pub preserved: Vec<(VarId, Bits)>,
+    /// How often it has been here before.
+    pub passes: u32,
+    /// Its name in a trace.
+    pub tag: PacketTag,
+}
+
+impl IngressPacket {
+    /// A packet that came in at a port.
+    #[must_use]
+    pub fn received(port: u32, bytes: Vec<u8>, tag: PacketTag) -> Self {
+        IngressPacket {
+            port,
+            bytes,
+            origin: Origin::Received,
+            preserved: Vec::new(),
+            passes: 0,
+            tag,
+        }
+    }
+}
+
+/// A packet between ingress and egress.
+#[derive(Debug, Clone)]
+pub struct EgressPacket {
+    /// Its variables, its bytes and how far they were parsed.
+    pub state: PacketState,
+    /// The port it came in at.
+    pub ingress_port: u32,
+    /// Bytes received: what meters and counters count.
+    pub received_bytes: u64,
+    /// Its length in bytes with the headers it had at `length_bits` of valid headers.
+    pub(crate) length: i64,
+    pub(crate) length_bits: i64,
+    /// Longest packet to send, in bytes.
+    pub truncate: Option<u32>,
+    /// Egress is to recirculate it, keeping these variables.
+    pub(crate) recirculate: Option<Arc<[VarId]>>,
+    /// How often it has been at ingress.
+    pub passes: u32,
+    /// Its name in a trace.
+    pub tag: PacketTag,
+}
+
+impl EgressPacket {
+    /// Shortens the packet to `bytes`, as far as that cuts only what was not parsed: headers stay.
+    pub fn truncate_to(&mut self, bytes: u32) {
+        let parsed = self.state.cursor.div_ceil(8);
+        self.state.bytes.truncate(parsed.max(bytes as usize));
+    }
+}
+
+/// What the queue did to a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct QueueInfo {
+    /// Port whose queue it left.
+    pub port: u32,
+    /// When it was put in, in ns.
+    pub enqueued_ns: u64,
+    /// Packets left in the port's queues after it was taken out.
+    pub depth: u64,
+}
+
+/// What is to be done with packets.
+#[derive(Debug)]
+pub enum Action {
+    /// Put it in the queue of a port.
+    Enqueue {
+        /// The port.
+        port: u32,
+        /// The packet.
+        packet: EgressPacket,
+    },
+    /// Put a copy in the queue of each port of the group, and forget the original.
+    Multicast {
+        /// The group.
+        group: u32,
+        /// The packet.
+        packet: EgressPacket,
+    },
+    /// Do what the clone session says.
+    Clone {
+        /// The session.
+        session: u32,
+        /// The clone.
+        packet: EgressPacket,
+    },
+    /// Begin again at ingress.
+    Ingress(IngressPacket),
+    /// Send it.
+    Transmit {
+        /// The port.
+        port: u32,
+        /// The bytes.
+        bytes: Vec<u8>,
+        /// Its name in a trace.
+        tag: PacketTag,
+    },
+    /// Forget it.
+    Drop(Drop),
+}
+
+/// The end of a packet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Drop {
+    /// Why.
+    pub reason: DropReason,
+    /// What in the source caused it, where known.
+    pub loc: Option<Loc>,
+    /// The packet's name in a trace.
+    pub tag: PacketTag,
+}
+
+/// Why packets are dropped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum DropReason {
+    /// Ingress said so.
+    IngressDrop,
+    /// Egress said so.
+    EgressDrop,
+    /// An assertion of the program failed.
+    Assert,
+    /// It ran more instructions than a packet may.
+    InstructionBudget,
+    /// It was resubmitted or recirculated more than [`MAX_PASSES`] times.
+    Loop,
+    /// The queue of its port and priority is full.
+    QueueFull,
+    /// There is no such port.
+    NoSuchPort,
+    /// The port is down.
+    PortDown,
+    /// There is no such queue.
+    NoSuchPriority,
+    /// The clone session is not configured (only the clone is dropped).
+    NoSuchSession,
+    /// The multicast group has no nodes, or there is no such group.
+    EmptyGroup,
+    /// It was longer than a packet may be.
+    TooLong,
+}
+
+impl DropReason {
+    /// Every reason.
+    pub const ALL: [DropReason; 12] = [
+        DropReason::IngressDrop,
+        DropReason::EgressDrop,
+        DropReason::Assert,
+        DropReason::InstructionBudget,
+        DropReason::Loop,
+        DropReason::QueueFull,
+        DropReason::NoSuchPort,
+        DropReason::PortDown,
+        DropReason::NoSuchPriority,
+        DropReason::NoSuchSession,
+        DropReason::EmptyGroup,
+        DropReason::TooLong,
+    ];
+
+    /// Its name in counters, traces and tests: `ingress-drop`, …
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            DropReason::IngressDrop => "ingress-drop",
+            DropReason::EgressDrop => "egress-drop",
+            DropReason::Assert => "assert",
+            DropReason::InstructionBudget => "instruction-budget",
+            DropReason::Loop => "loop",
+            DropReason::QueueFull => "queue-full",
+            DropReason::NoSuchPort => "no-such-port",
+            DropReason::PortDown => "port-down",
+            DropReason::NoSuchPriority => "no-such-priority",
+            DropReason::NoSuchSession => "no-such-session",
+            DropReason::EmptyGroup => "empty-group",
+            DropReason::TooLong => "too-long",
+        }
+    }
+
+    /// The reason with this name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|r| r.name() == name)
+    }
+}
+
+impl fmt::Display for DropReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Which blocks run in which order, what the externs mean, and where packets go.
+pub trait Architecture: Send + Sync {
+    /// The program it runs.
+    fn program(&self) -> &Arc<Program>;
+
+    /// The program's state before the first packet.
+    fn initial_state(&self) -> State;
+
+    /// Runs everything from the parser to the end of ingress.
+    fn ingress(&self, env: &mut Env<'_>, packet: IngressPacket) -> Vec<Action>;
+
+    /// Runs everything from the start of egress to the wire.
+    fn egress(&self, env: &mut Env<'_>, packet: EgressPacket, queue: QueueInfo) -> Vec<Action>;
+
+    /// Which of a port's queues the packet wants; the larger is served first.
+    fn priority(&self, packet: &EgressPacket) -> u64;
+
+    /// Tells a packet that it is put in a queue that holds `depth` packets.
+    fn enqueued(&self, packet: &mut EgressPacket, now_ns: u64, depth: u64);
+
+    /// A copy of the packet for one node of a multicast group.
+    fn replica(&self, packet: &EgressPacket, rid: u32) -> EgressPacket;
+}

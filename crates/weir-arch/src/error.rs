@@ -1,0 +1,55 @@
+//! Why a program cannot be run.
+
+use thiserror::Error;
+use weir_ir::{Loc, Program};
+
+/// A program was refused before any packet.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum LoadError {
+    /// Nobody runs programs for this target.
+    #[error("cannot run programs for `{target}`: {why}; targets that run are {known}")]
+    Target {
+        /// [`Program::target`]
+        target: String,
+        /// Why not.
+        why: &'static str,
+        /// Targets that can be run.
+        known: &'static str,
+    },
+    /// A block is missing.
+    #[error("the program has no block `{role}`, which {target} needs")]
+    MissingBlock {
+        /// The block's role.
+        role: &'static str,
+        /// The target.
+        target: &'static str,
+    },
+    /// An extern that the architecture does not have.
+    #[error("{place}: {target} has no extern {what}; it has those that its include file declares")]
+    UnknownExtern {
+        /// The function, method or type.
+        what: String,
+        /// `file:line:column`
+        place: String,
+        /// The target.
+        target: &'static str,
+    },
+    /// An extern is used in a way that the architecture does not allow.
+    #[error("{place}: {problem}")]
+    BadExtern {
+        /// What is wrong and what to do.
+        problem: String,
+        /// `file:line:column`
+        place: String,
+    },
+}
+
+/// `file:line:column` of a place in a program.
+#[must_use]
+pub fn place(program: &Program, loc: Loc) -> String {
+    let file = program
+        .files
+        .get(loc.file as usize)
+        .map_or("?", String::as_str);
+    format!("{file}:{}:{}", loc.line, loc.column)
+}

@@ -1,0 +1,208 @@
+//! Hash and checksum algorithms of v1model, as bmv2 computes them.
+
+/// Parameters of a CRC, in the notation of the usual catalogues (polynomial without its top bit, not
+/// reflected).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct CrcParameters {
+    /// Width of the CRC in bits, 1 to 64.
+    pub width: u32,
+    /// The polynomial.
+    pub polynomial: u64,
+    /// The register's initial value.
+    pub initial: u64,
+    /// Input bytes are taken least significant bit first.
+    pub reflect_in: bool,
+    /// The register is reflected before the final exclusive or.
+    pub reflect_out: bool,
+    /// The final exclusive or.
+    pub xor_out: u64,
+}
+
+impl CrcParameters {
+    /// CRC-16/ARC.
+    pub const CRC16: CrcParameters = CrcParameters {
+        width: 16,
+        polynomial: 0x8005,
+        initial: 0,
+        reflect_in: true,
+        reflect_out: true,
+        xor_out: 0,
+    };
+    /// CRC-32/ISO-HDLC, that of zlib and Ethernet.
+    pub const CRC32: CrcParameters = CrcParameters {
+        width: 32,
+        polynomial: 0x04c1_1db7,
+        initial: 0xffff_ffff,
+        reflect_in: true,
+        reflect_out: true,
+        xor_out: 0xffff_ffff,
+    };
+
+    /// The CRC of bytes. A width outside 1..=64 counts as 64.
+    #[must_use]
+    pub fn compute(&self, data: &[u8]) -> u64 {
+        let width = if (1..=64).contains(&self.width) {
+            self.width
+        } else {
+            64
+        };
+        let mask = if width == 64 {
+            u64::MAX
+        } else {
+            (1 << width) - 1
+        };
+        let mut register = self.initial & mask;
+        for &byte in data {
+            for i in 0..8 {
+                let bit = if self.reflect_in {
+                    byte >> i
+                } else {
+                    byte >> (7 - i)
+                } & 1;
+                let top = (register >> (width - 1)) & 1;
+                register = (register << 1) & mask;
+                if top ^ u64::from(bit) == 1 {
+                    register ^= self.polynomial & mask;
+                }
+            }
+        }
+        if self.reflect_out {
+            register = register.reverse_bits() >> (64 - width);
+        }
+        (register ^ self.xor_out) & mask
+    }
+}
+
+/// `HashAlgorithm` of v1model.p4.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Algorithm {
+    /// CRC-32 of zlib.
+    Crc32,
+    /// CRC-32 with parameters set at run time.
+    Crc32Custom,
+    /// CRC-16/ARC.
+    Crc16,
+    /// CRC-16 with parameters set at run time.
+    Crc16Custom,
+    /// Any value.
+    Random,
+    /// The first 8 bytes as a number.
+    Identity,
+    /// The Internet checksum (RFC 1071).
+    Csum16,
+    /// Exclusive or of the 16-bit words.
+    Xor16,
+}
+
+impl Algorithm {
+    /// The algorithm that a member of `HashAlgorithm` names.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Some(match name {
+            "crc32" => Algorithm::Crc32,
+            "crc32_custom" => Algorithm::Crc32Custom,
+            "crc16" => Algorithm::Crc16,
+            "crc16_custom" => Algorithm::Crc16Custom,
+            "random" => Algorithm::Random,
+            "identity" => Algorithm::Identity,
+            "csum16" => Algorithm::Csum16,
+            "xor16" => Algorithm::Xor16,
+            _ => return None,
+        })
+    }
+}
+
+/// The 16-bit big-endian words of bytes; an odd last byte is the high half of a word.
+fn words(data: &[u8]) -> impl Iterator<Item = u16> {
+    data.chunks(2)
+        .map(|c| u16::from_be_bytes([c[0], c.get(1).copied().unwrap_or(0)]))
+}
+
+/// The Internet checksum: the complement of the one's complement sum of the 16-bit words.
+#[must_use]
+pub fn csum16(data: &[u8]) -> u16 {
+    let mut sum: u64 = words(data).map(u64::from).sum();
+    while sum >> 16 != 0 {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    !(sum as u16)
+}
+
+/// Exclusive or of the 16-bit words.
+#[must_use]
+pub fn xor16(data: &[u8]) -> u16 {
+    words(data).fold(0, |a, w| a ^ w)
+}
+
+/// The first 8 bytes or fewer as a big-endian number.
+#[must_use]
+pub fn identity(data: &[u8]) -> u64 {
+    data.iter().take(8).fold(0, |a, &b| (a << 8) | u64::from(b))
+}
+
+/// The hash of bytes. `custom` are the parameters of the custom CRCs, of 32 and of 16 bits. For
+/// [`Algorithm::Random`] it is 0: the caller asks its [`Choices`](crate::Choices).
+#[must_use]
+pub fn compute(algorithm: Algorithm, data: &[u8], custom: &(CrcParameters, CrcParameters)) -> u64 {
+    match algorithm {
+        Algorithm::Crc32 => CrcParameters::CRC32.compute(data),
+        Algorithm::Crc32Custom => custom.0.compute(data),
+        Algorithm::Crc16 => CrcParameters::CRC16.compute(data),
+        Algorithm::Crc16Custom => custom.1.compute(data),
+        Algorithm::Random => 0,
+        Algorithm::Identity => identity(data),
+        Algorithm::Csum16 => csum16(data).into(),
+        Algorithm::Xor16 => xor16(data).into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CHECK: &[u8] = b"123456789";
+
+    #[test]
+    fn crcs_give_the_catalogue_check_values() {
+        assert_eq!(CrcParameters::CRC16.compute(CHECK), 0xbb3d);
+        assert_eq!(CrcParameters::CRC32.compute(CHECK), 0xcbf4_3926);
+        let ccitt = CrcParameters {
+            polynomial: 0x1021,
+            initial: 0xffff,
+            reflect_in: false,
+            reflect_out: false,
+            ..CrcParameters::CRC16
+        };
+        assert_eq!(ccitt.compute(CHECK), 0x29b1);
+        let xz = CrcParameters {
+            width: 64,
+            polynomial: 0x42f0_e1eb_a9ea_3693,
+            initial: u64::MAX,
+            reflect_in: true,
+            reflect_out: true,
+            xor_out: u64::MAX,
+        };
+        assert_eq!(xz.compute(CHECK), 0x995d_c9bb_df19_39fa);
+    }
+
+    #[test]
+    fn csum16_is_that_of_rfc_1071() {
+        let ipv4 = [
+            0x45, 0, 0, 0x73, 0, 0, 0x40, 0, 0x40, 0x11, 0, 0, 0xc0, 0xa8, 0, 1, 0xc0, 0xa8, 0,
+            0xc7,
+        ];
+        assert_eq!(csum16(&ipv4), 0xb861);
+        assert_eq!(csum16(&[0x12]), !0x1200);
+        assert_eq!(csum16(&[]), 0xffff);
+    }
+
+    #[test]
+    fn xor16_and_identity_take_bytes_from_the_front() {
+        assert_eq!(xor16(&[0x12, 0x34, 0xff]), 0x1234 ^ 0xff00);
+        assert_eq!(identity(&[1, 2]), 0x102);
+        assert_eq!(
+            identity(&[1, 2, 3, 4, 5, 6, 7, 8, 9]),
+            0x0102_0304_0506_0708
+        );
+    }
+}

@@ -1,0 +1,214 @@
+//! From a program to its state: what every architecture needs.
+
+use crate::cells::Cells;
+use crate::hash::Algorithm;
+use crate::state::{RegisterArray, Resource, State, TableState, Unit, scalars};
+use num_traits::ToPrimitive;
+use weir_ir::{ConstValue, ExternInstance, Program};
+use weir_table::{ActionProfile, ActionSpec, Implementation, ProfileSpec, Table, TableSpec};
+
+/// The constructor argument with this name, or at this position.
+pub(crate) fn argument<'a>(
+    instance: &'a ExternInstance,
+    name: &str,
+    position: usize,
+) -> Option<&'a ConstValue> {
+    instance
+        .arguments
+        .iter()
+        .find(|(n, _)| n == name)
+        .or_else(|| instance.arguments.get(position))
+        .map(|(_, value)| value)
+}
+
+/// A number as a constructor argument; 0 if it is absent or no number, saturating.
+pub(crate) fn number(value: Option<&ConstValue>) -> u64 {
+    match value {
+        Some(ConstValue::Bits(bits)) => bits.to_u64_saturating(),
+        Some(ConstValue::Int(int)) => {
+            int.to_u64()
+                .unwrap_or(if int.sign() == num_bigint::Sign::Minus {
+                    0
+                } else {
+                    u64::MAX
+                })
+        }
+        _ => 0,
+    }
+}
+
+fn member(value: Option<&ConstValue>) -> &str {
+    match value {
+        Some(ConstValue::Enum { member, .. }) => member,
+        _ => "",
+    }
+}
+
+fn unit(value: Option<&ConstValue>) -> Unit {
+    match member(value).to_ascii_lowercase().as_str() {
+        "bytes" => Unit::Bytes,
+        "packets_and_bytes" => Unit::Both,
+        _ => Unit::Packets,
+    }
+}
+
+/// Cells per entry handle: as many as there are handles.
+const HANDLES: u64 = 1 << 32;
+
+/// The state of an instance of v1model.
+pub(crate) fn v1_resource(program: &Program, index: usize, instance: &ExternInstance) -> Resource {
+    let size = || number(argument(instance, "size", 0));
+    match instance.type_name.as_str() {
+        "counter" => Resource::Counter(unit(argument(instance, "type", 1)), Cells::new(size())),
+        "direct_counter" => {
+            Resource::DirectCounter(unit(argument(instance, "type", 0)), Cells::new(HANDLES))
+        }
+        "meter" => Resource::Meter(unit(argument(instance, "type", 1)), Cells::new(size())),
+        "direct_meter" => {
+            Resource::DirectMeter(unit(argument(instance, "type", 0)), Cells::new(HANDLES))
+        }
+        "register" => {
+            let ty = instance.type_arguments.first().cloned().unwrap_or_default();
+            let widths = scalars(&ty, "").into_iter().map(|(_, w)| w).collect();
+            Resource::Register(RegisterArray {
+                widths,
+                cells: Cells::new(size()),
+            })
+        }
+        "action_profile" => Resource::Profile(
+            profile(
+                program,
+                index,
+                instance,
+                number(argument(instance, "size", 0)),
+                false,
+            ),
+            None,
+        ),
+        "action_selector" => {
+            let algorithm = Algorithm::from_name(member(argument(instance, "algorithm", 0)))
+                .unwrap_or(Algorithm::Crc16);
+            let size = number(argument(instance, "size", 1));
+            Resource::Profile(
+                profile(program, index, instance, size, true),
+                Some(algorithm),
+            )
+        }
+        _ => Resource::None,
+    }
+}
+
+/// The profile's actions are those of all tables that use it, each once.
+fn profile(
+    program: &Program,
+    index: usize,
+    instance: &ExternInstance,
+    size: u64,
+    selector: bool,
+) -> ActionProfile {
+    let mut actions: Vec<ActionSpec> = Vec::new();
+    for (id, table) in program.tables.iter() {
+        if table.implementation.is_some_and(|e| e.index() == index) {
+            for action in TableSpec::from_program(program, id, &[]).actions {
+                if !action.default_only && actions.iter().all(|a| a.id != action.id) {
+                    actions.push(action);
+                }
+            }
+        }
+    }
+    let max_group_size = instance
+        .annotations
+        .iter()
+        .find(|a| a.name == "max_group_size")
+        .and_then(|a| annotation_numbers(a).first().copied())
+        .unwrap_or(0);
+    ActionProfile::new(ProfileSpec {
+        name: instance.name.clone(),
+        actions,
+        size,
+        selector,
+        max_group_size,
+    })
+}
+
+/// The numbers in an annotation's body.
+pub(crate) fn annotation_numbers(annotation: &weir_ir::Annotation) -> Vec<u64> {
+    use weir_ir::{AnnotationBody, AnnotationValue};
+    let parse = |token: &str| {
+        // `8w3`: the width is of no interest.
+        let digits = token
+            .split_once(['w', 's'])
+            .map_or(token, |(_, d)| d)
+            .replace('_', "");
+        match digits.get(..2) {
+            Some("0x" | "0X") => u64::from_str_radix(&digits[2..], 16).ok(),
+            Some("0b" | "0B") => u64::from_str_radix(&digits[2..], 2).ok(),
+            _ => digits.parse().ok(),
+        }
+    };
+    match &annotation.body {
+        AnnotationBody::Text { tokens, .. } => tokens.iter().filter_map(|t| parse(t)).collect(),
+        AnnotationBody::Expressions(values) => values
+            .iter()
+            .filter_map(|v| {
+                if let AnnotationValue::Int(i) = v {
+                    u64::try_from(*i).ok()
+                } else {
+                    None
+                }
+            })
+            .collect(),
+        AnnotationBody::Empty | AnnotationBody::KeyValues(_) => Vec::new(),
+    }
+}
+
+/// The state of a program whose instances have these resources.
+pub(crate) fn state(program: &Program, resources: Vec<Resource>, selectors: &[&str]) -> State {
+    let tables = program
+        .tables
+        .iter()
+        .map(|(id, table)| {
+            let spec = TableSpec::from_program(program, id, selectors);
+            let profile_actions = match spec.implementation {
+                Implementation::Direct => Vec::new(),
+                Implementation::Profile(e) | Implementation::Selector(e) => {
+                    match resources.get(e.index()) {
+                        Some(Resource::Profile(profile, _)) => profile
+                            .spec()
+                            .actions
+                            .iter()
+                            .map(|a| spec.actions.iter().position(|t| t.id == a.id))
+                            .collect(),
+                        _ => Vec::new(),
+                    }
+                }
+            };
+            TableState {
+                table: Table::new(spec),
+                hits: 0,
+                misses: 0,
+                direct: table.direct.clone(),
+                profile_actions,
+            }
+        })
+        .collect();
+    let value_sets = program
+        .value_sets
+        .iter()
+        .map(|(_, set)| {
+            let mut spec = TableSpec::new(set.name.clone()).action(ActionSpec::new("member"));
+            for field in &set.fields {
+                spec = spec.key(weir_table::KeySpec::new(
+                    field.name.clone(),
+                    field.width,
+                    field.match_kind,
+                ));
+            }
+            Table::new(TableSpec {
+                size: set.size,
+                ..spec
+            })
+        })
+        .collect();
+    State::new(tables, resources, value_sets)
+}

@@ -1,0 +1,338 @@
+//! Everything that outlives a packet: tables, counters, registers, meters, profiles, value sets,
+//! digests, log messages and the generator of random numbers.
+//!
+//! It can be cloned, so that a test can run the same packet twice from the same state.
+
+use crate::cells::Cells;
+use crate::hash::{Algorithm, CrcParameters};
+use crate::meter::Meter;
+use std::collections::{BTreeMap, VecDeque};
+use weir_ir::{Bits, ExternId, Loc, TableId, TypeSpec, ValueSetId};
+use weir_table::{ActionProfile, Table};
+
+/// Digest messages and log messages that are kept for the control plane.
+pub const MESSAGE_CAPACITY: usize = 4096;
+
+/// Packets and bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Count {
+    /// Packets.
+    pub packets: u64,
+    /// Bytes, as received.
+    pub bytes: u64,
+}
+
+impl Count {
+    /// Adds a packet; wraps around.
+    pub fn add(&mut self, bytes: u64) {
+        self.packets = self.packets.wrapping_add(1);
+        self.bytes = self.bytes.wrapping_add(bytes);
+    }
+}
+
+/// What a counter or meter counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Unit {
+    /// Packets.
+    Packets,
+    /// Bytes.
+    Bytes,
+    /// Both.
+    Both,
+}
+
+/// A register array.
+#[derive(Debug, Clone)]
+pub struct RegisterArray {
+    /// Widths in bits of the scalars of one cell.
+    pub widths: Vec<u32>,
+    /// Its cells; an empty vector stands for zeros.
+    pub cells: Cells<Vec<Bits>>,
+}
+
+impl RegisterArray {
+    /// A cell's scalars; `None` beyond the end.
+    #[must_use]
+    pub fn read(&self, index: u64) -> Option<Vec<Bits>> {
+        let cell = self.cells.get(index)?;
+        Some(if cell.is_empty() {
+            self.widths.iter().map(|&w| Bits::zero(w)).collect()
+        } else {
+            cell
+        })
+    }
+
+    /// Writes a cell's scalars, truncated or extended to their widths. Whether there is such a cell.
+    pub fn write(&mut self, index: u64, values: &[Bits]) -> bool {
+        let Some(cell) = self.cells.get_mut(index) else {
+            return false;
+        };
+        let zero = Bits::zero(0);
+        *cell = self
+            .widths
+            .iter()
+            .enumerate()
+            .map(|(i, &w)| values.get(i).unwrap_or(&zero).zero_extend(w))
+            .collect();
+        true
+    }
+}
+
+/// An extern instance's state.
+#[derive(Debug, Clone)]
+pub enum Resource {
+    /// It has none.
+    None,
+    /// An array of counters.
+    Counter(Unit, Cells<Count>),
+    /// A counter per table entry, by handle.
+    DirectCounter(Unit, Cells<Count>),
+    /// An array of meters.
+    Meter(Unit, Cells<Meter>),
+    /// A meter per table entry, by handle.
+    DirectMeter(Unit, Cells<Meter>),
+    /// An array of registers.
+    Register(RegisterArray),
+    /// An action profile, or an action selector with its hash.
+    Profile(ActionProfile, Option<Algorithm>),
+}
+
+/// A message to the control plane that `digest` made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Digest {
+    /// Name of the data's type, as in P4Info.
+    pub name: String,
+    /// Names (paths) and values of its scalars.
+    pub fields: Vec<(String, Bits)>,
+    /// When, on the switch's clock in ns.
+    pub time_ns: u64,
+}
+
+/// A message that `log_msg` or a failed `assert` made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogMessage {
+    /// The text.
+    pub text: String,
+    /// The call.
+    pub loc: Loc,
+    /// When, on the switch's clock in ns.
+    pub time_ns: u64,
+}
+
+/// A queue that forgets its oldest messages when it is full, and counts them.
+#[derive(Debug, Clone)]
+pub struct Messages<T> {
+    queue: VecDeque<T>,
+    lost: u64,
+}
+
+impl<T> Default for Messages<T> {
+    fn default() -> Self {
+        Messages {
+            queue: VecDeque::new(),
+            lost: 0,
+        }
+    }
+}
+
+impl<T> Messages<T> {
+    /// Adds a message.
+    pub fn push(&mut self, message: T) {
+        if self.queue.len() >= MESSAGE_CAPACITY {
+            self.queue.pop_front();
+            self.lost += 1;
+        }
+        self.queue.push_back(message);
+    }
+
+    /// Takes the oldest message.
+    pub fn pop(&mut self) -> Option<T> {
+        self.queue.pop_front()
+    }
+
+    /// All messages, oldest first.
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        self.queue.iter()
+    }
+
+    /// How many were forgotten.
+    #[must_use]
+    pub fn lost(&self) -> u64 {
+        self.lost
+    }
+}
+
+/// A table and what the data plane keeps beside it.
+#[derive(Debug, Clone)]
+pub struct TableState {
+    /// The table.
+    pub table: Table,
+    /// Lookups that hit.
+    pub hits: u64,
+    /// Lookups that missed.
+    pub misses: u64,
+    /// Direct counters and meters.
+    pub direct: Vec<ExternId>,
+    /// For tables with a profile: per action of the profile its index in the table.
+    pub(crate) profile_actions: Vec<Option<usize>>,
+}
+
+/// The state of a program.
+#[derive(Debug, Clone)]
+pub struct State {
+    /// By [`TableId`].
+    pub(crate) tables: Vec<TableState>,
+    /// By [`ExternId`].
+    pub(crate) resources: Vec<Resource>,
+    /// By [`ValueSetId`]: tables whose entries all do the same.
+    pub(crate) value_sets: Vec<Table>,
+    /// Messages of `digest`.
+    pub digests: Messages<Digest>,
+    /// Messages of `log_msg` and of failed assertions.
+    pub log: Messages<LogMessage>,
+    /// Parameters of `crc32_custom` and `crc16_custom`.
+    pub custom_crc: (CrcParameters, CrcParameters),
+    /// Parser runs that ended with each member of `error` (not with NoError).
+    pub parser_errors: BTreeMap<u32, u64>,
+    random: u64,
+}
+
+impl State {
+    pub(crate) fn new(
+        tables: Vec<TableState>,
+        resources: Vec<Resource>,
+        value_sets: Vec<Table>,
+    ) -> Self {
+        State {
+            tables,
+            resources,
+            value_sets,
+            digests: Messages::default(),
+            log: Messages::default(),
+            custom_crc: (CrcParameters::CRC32, CrcParameters::CRC16),
+            parser_errors: BTreeMap::new(),
+            random: 0x9e37_79b9_7f4a_7c15,
+        }
+    }
+
+    /// A table of the program.
+    #[must_use]
+    pub fn table(&self, id: TableId) -> Option<&TableState> {
+        self.tables.get(id.index())
+    }
+
+    /// A table of the program, to be changed.
+    pub fn table_mut(&mut self, id: TableId) -> Option<&mut TableState> {
+        self.tables.get_mut(id.index())
+    }
+
+    /// An extern instance's state; [`Resource::None`] where there is none.
+    #[must_use]
+    pub fn resource(&self, id: ExternId) -> &Resource {
+        self.resources.get(id.index()).unwrap_or(&Resource::None)
+    }
+
+    /// An extern instance's state, to be changed.
+    pub fn resource_mut(&mut self, id: ExternId) -> Option<&mut Resource> {
+        self.resources.get_mut(id.index())
+    }
+
+    /// The action profile or selector.
+    #[must_use]
+    pub fn profile(&self, id: ExternId) -> Option<&ActionProfile> {
+        match self.resource(id) {
+            Resource::Profile(profile, _) => Some(profile),
+            _ => None,
+        }
+    }
+
+    /// The action profile or selector, to be changed.
+    pub fn profile_mut(&mut self, id: ExternId) -> Option<&mut ActionProfile> {
+        match self.resource_mut(id) {
+            Some(Resource::Profile(profile, _)) => Some(profile),
+            _ => None,
+        }
+    }
+
+    /// A parser value set: a table without actions, whose entries are the members.
+    #[must_use]
+    pub fn value_set(&self, id: ValueSetId) -> Option<&Table> {
+        self.value_sets.get(id.index())
+    }
+
+    /// A parser value set, to be changed. The action of members is the one with index 0.
+    pub fn value_set_mut(&mut self, id: ValueSetId) -> Option<&mut Table> {
+        self.value_sets.get_mut(id.index())
+    }
+
+    /// Forgets the direct counters and meters of an entry that was deleted.
+    pub fn forget_entry(&mut self, table: TableId, handle: u32) {
+        let Some(state) = self.tables.get(table.index()) else {
+            return;
+        };
+        for id in &state.direct {
+            match self.resources.get_mut(id.index()) {
+                Some(Resource::DirectCounter(_, cells)) => {
+                    cells.get_mut(handle.into()).map(std::mem::take);
+                }
+                Some(Resource::DirectMeter(_, cells)) => {
+                    cells.get_mut(handle.into()).map(std::mem::take);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Starts the random numbers anew; equal seeds give equal numbers.
+    pub fn seed(&mut self, seed: u64) {
+        self.random = seed ^ 0x9e37_79b9_7f4a_7c15;
+    }
+
+    /// The next random number (SplitMix64).
+    pub(crate) fn next_random(&mut self) -> u64 {
+        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.random;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+}
+
+/// Names (paths below `prefix`) and widths of the scalars of a type, in order. A header has no scalar
+/// for its validity here. A varbit counts with its largest width.
+#[must_use]
+pub fn scalars(ty: &TypeSpec, prefix: &str) -> Vec<(String, u32)> {
+    let below = |name: &str| {
+        if prefix.is_empty() {
+            name.to_owned()
+        } else {
+            format!("{prefix}.{name}")
+        }
+    };
+    match ty {
+        TypeSpec::Opaque(_) | TypeSpec::Void | TypeSpec::String => Vec::new(),
+        TypeSpec::Bool => vec![(prefix.to_owned(), 1)],
+        TypeSpec::Bit(w)
+        | TypeSpec::Int(w)
+        | TypeSpec::Varbit(w)
+        | TypeSpec::SerializableEnum(_, w, _) => {
+            vec![(prefix.to_owned(), *w)]
+        }
+        TypeSpec::Error | TypeSpec::Enum(..) => vec![(prefix.to_owned(), 32)],
+        TypeSpec::Tuple(fields) => fields
+            .iter()
+            .enumerate()
+            .flat_map(|(i, t)| scalars(t, &below(&format!("f{i}"))))
+            .collect(),
+        TypeSpec::Struct(_, fields)
+        | TypeSpec::Header(_, fields)
+        | TypeSpec::HeaderUnion(_, fields) => fields
+            .iter()
+            .flat_map(|(name, t)| scalars(t, &below(name)))
+            .collect(),
+        TypeSpec::Stack(element, n) => (0..*n)
+            .flat_map(|i| scalars(element, &format!("{prefix}[{i}]")))
+            .collect(),
+        TypeSpec::New(_, inner, _) => scalars(inner, prefix),
+    }
+}

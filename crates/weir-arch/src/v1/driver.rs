@@ -1,0 +1,529 @@
+//! The order of things: simple_switch's ingress and egress threads as functions.
+
+use super::externs::{self, Op, TARGET};
+use super::fields::{Groups, StandardMetadata, get, set};
+use super::runtime::{DROP_PORT, Marks, V1Runtime, is_drop};
+use crate::driver::{
+    Action, Architecture, Drop, DropReason, EgressPacket, Env, IngressPacket, MAX_PASSES, Origin,
+    QueueInfo,
+};
+use crate::error::LoadError;
+use crate::hash::Algorithm;
+use crate::load;
+use crate::state::State;
+use std::sync::Arc;
+use weir_interp::{Abort, Event, Executable, Interpreter, Outcome, PacketState, PacketTag, SiteId};
+use weir_ir::{Loc, Program, VarId};
+
+/// `instance_type` of simple_switch.
+mod instance {
+    pub const NORMAL: u64 = 0;
+    pub const INGRESS_CLONE: u64 = 1;
+    pub const EGRESS_CLONE: u64 = 2;
+    pub const RECIRCULATED: u64 = 4;
+    pub const REPLICATION: u64 = 5;
+    pub const RESUBMITTED: u64 = 6;
+}
+
+/// Positions of the blocks in [`Program::blocks`].
+#[derive(Debug, Clone, Copy)]
+struct Blocks {
+    parser: usize,
+    verify_checksum: usize,
+    ingress: usize,
+    egress: usize,
+    compute_checksum: usize,
+    deparser: usize,
+}
+
+/// A program on v1model, run as simple_switch runs it.
+///
+/// Where it goes further or elsewhere than simple_switch: a parser that finds no matching case sets
+/// `parser_error` to `NoMatch`; a clone's or replica's truncation and 8 priorities are real; the clone
+/// that a session sends to a single port has `egress_rid` 0; `HashAlgorithm.random` works; a failed
+/// `assert` drops the packet instead of ending the switch.
+pub struct V1Model {
+    program: Arc<Program>,
+    engine: Arc<dyn Executable>,
+    /// Runs packets that are traced.
+    interpreter: Interpreter,
+    ops: Vec<Op>,
+    blocks: Blocks,
+    pub(crate) algorithms: Vec<Option<Algorithm>>,
+    pub(crate) fields: StandardMetadata,
+    pub(crate) groups: Groups,
+}
+
+impl V1Model {
+    /// Prepares a program.
+    ///
+    /// # Errors
+    /// A block is missing, or it uses an extern that v1model does not have.
+    pub fn new(engine: Arc<dyn Executable>) -> Result<Self, LoadError> {
+        let program = Arc::clone(engine.program());
+        let block = |role: &'static str| {
+            let position = program.blocks.iter().position(|b| b.role == role);
+            position.ok_or(LoadError::MissingBlock {
+                role,
+                target: TARGET,
+            })
+        };
+        let blocks = Blocks {
+            parser: block("parser")?,
+            verify_checksum: block("verify_checksum")?,
+            ingress: block("ingress")?,
+            egress: block("egress")?,
+            compute_checksum: block("compute_checksum")?,
+            deparser: block("deparser")?,
+        };
+        let interpreter = Interpreter::new(Arc::clone(&program));
+        Ok(V1Model {
+            ops: externs::resolve(&program, interpreter.sites())?,
+            blocks,
+            algorithms: externs::algorithms(&program),
+            fields: StandardMetadata::new(&program),
+            groups: Groups::new(&program),
+            engine,
+            interpreter,
+            program,
+        })
+    }
+
+    /// What a call does.
+    pub(crate) fn op(&self, site: SiteId) -> Option<&Op> {
+        self.ops.get(site.index())
+    }
+
+    fn run(
+        &self,
+        block: usize,
+        packet: &mut PacketState,
+        marks: &mut Marks,
+        received_bytes: u64,
+        env: &mut Env<'_>,
+    ) -> Outcome {
+        let mut runtime = V1Runtime {
+            arch: self,
+            state: &mut *env.state,
+            now_ns: env.now_ns,
+            choices: &mut *env.choices,
+            marks,
+            received_bytes,
+        };
+        if env.tracer.enabled() {
+            self.interpreter
+                .run_traced(block, packet, &mut runtime, &mut *env.tracer)
+        } else {
+            self.engine.run(block, packet, &mut runtime)
+        }
+    }
+
+    /// Parses; leaves the error in `parser_error`.
+    fn parse(
+        &self,
+        state: &mut PacketState,
+        marks: &mut Marks,
+        env: &mut Env<'_>,
+    ) -> Result<(), Abort> {
+        let received = state.bytes.len() as u64;
+        let error = match self.run(self.blocks.parser, state, marks, received, env) {
+            Outcome::Abort(reason) => return Err(reason),
+            Outcome::Reject(error) => error,
+            Outcome::Accept | Outcome::Return => 0,
+        };
+        if error != 0 {
+            *env.state.parser_errors.entry(error).or_default() += 1;
+        }
+        set(&mut state.frame, self.fields.parser_error, error.into());
+        Ok(())
+    }
+
+    fn arrival(&self, packet: &mut IngressPacket, now_ns: u64) -> PacketState {
+        let mut state = PacketState::new(&self.program, std::mem::take(&mut packet.bytes));
+        let (frame, fields) = (&mut state.frame, &self.fields);
+        for (var, value) in packet.preserved.drain(..) {
+            frame.set(var, value);
+        }
+        let kind = match packet.origin {
+            Origin::Received => {
+                set(frame, fields.ingress_port, packet.port.into());
+                set(frame, fields.ingress_global_timestamp, now_ns / 1000);
+                instance::NORMAL
+            }
+            Origin::Resubmitted => instance::RESUBMITTED,
+            Origin::Recirculated => instance::RECIRCULATED,
+        };
+        set(frame, fields.instance_type, kind);
+        set(frame, fields.packet_length, state.bytes.len() as u64);
+        state
+    }
+
+    /// The clone of a packet as it was received, parsed anew.
+    fn ingress_clone(
+        &self,
+        original: &EgressPacket,
+        keep: &[VarId],
+        env: &mut Env<'_>,
+    ) -> Result<EgressPacket, Abort> {
+        let tag = env
+            .tracer
+            .begin_packet(original.tag, "clone of the received packet");
+        let mut state = PacketState::new(&self.program, original.state.bytes.clone());
+        set(
+            &mut state.frame,
+            self.fields.ingress_port,
+            original.ingress_port.into(),
+        );
+        self.parse(&mut state, &mut Marks::default(), env)?;
+        self.groups
+            .reset_metadata(&self.program, &mut state.frame, keep, &original.state.frame);
+        set(
+            &mut state.frame,
+            self.fields.instance_type,
+            instance::INGRESS_CLONE,
+        );
+        let length_bits = self.groups.header_bits(&self.program, &state.frame);
+        Ok(EgressPacket {
+            length: state.bytes.len() as i64,
+            length_bits,
+            state,
+            ingress_port: original.ingress_port,
+            received_bytes: original.received_bytes,
+            truncate: None,
+            recirculate: None,
+            passes: original.passes,
+            tag,
+        })
+    }
+
+    /// The clone of a packet as egress leaves it.
+    fn egress_clone(
+        &self,
+        original: &EgressPacket,
+        keep: &[VarId],
+        env: &mut Env<'_>,
+    ) -> EgressPacket {
+        let tag = env
+            .tracer
+            .begin_packet(original.tag, "clone of the packet at the end of egress");
+        let mut clone = original.clone();
+        self.groups.reset_metadata(
+            &self.program,
+            &mut clone.state.frame,
+            keep,
+            &original.state.frame,
+        );
+        set(
+            &mut clone.state.frame,
+            self.fields.instance_type,
+            instance::EGRESS_CLONE,
+        );
+        clone.truncate = None;
+        clone.recirculate = None;
+        clone.passes += 1;
+        clone.tag = tag;
+        self.remeasure(&mut clone);
+        clone
+    }
+
+    /// Length with the headers that are valid now, as bmv2 keeps it: bytes received plus headers
+    /// added, minus headers removed.
+    fn remeasure(&self, packet: &mut EgressPacket) {
+        let bits = self.groups.header_bits(&self.program, &packet.state.frame);
+        packet.length += (bits - packet.length_bits) / 8;
+        packet.length_bits = bits;
+    }
+
+    fn again(
+        &self,
+        packet: &EgressPacket,
+        origin: Origin,
+        bytes: Vec<u8>,
+        keep: &[VarId],
+        env: &mut Env<'_>,
+    ) -> IngressPacket {
+        let what = if origin == Origin::Resubmitted {
+            "resubmitted packet"
+        } else {
+            "recirculated packet"
+        };
+        let tag = env.tracer.begin_packet(packet.tag, what);
+        IngressPacket {
+            port: packet.ingress_port,
+            bytes,
+            origin,
+            preserved: keep
+                .iter()
+                .map(|&v| (v, packet.state.frame.get(v).clone()))
+                .collect(),
+            passes: packet.passes + 1,
+            tag,
+        }
+    }
+
+    fn stopped(&self, reason: Abort, tag: PacketTag) -> Action {
+        let (reason, loc) = match reason {
+            Abort::Extern(loc) => (DropReason::Assert, Some(loc)),
+            Abort::InstructionBudget | Abort::NoSuchBody => (DropReason::InstructionBudget, None),
+        };
+        Action::Drop(Drop { reason, loc, tag })
+    }
+
+    fn dropped(&self, reason: DropReason, tag: PacketTag, env: &Env<'_>) -> Action {
+        let loc = self
+            .fields
+            .egress_spec
+            .and_then(|v| env.tracer.last_write(v));
+        Action::Drop(Drop { reason, loc, tag })
+    }
+
+    /// What follows the ingress control.
+    fn end_of_ingress(
+        &self,
+        mut packet: EgressPacket,
+        mut marks: Marks,
+        env: &mut Env<'_>,
+    ) -> Vec<Action> {
+        let mut actions = Vec::new();
+        let fields = &self.fields;
+        if let Some(mark) = marks.clone.take() {
+            match self.ingress_clone(&packet, &mark.keep, env) {
+                Ok(clone) => actions.push(Action::Clone {
+                    session: mark.session,
+                    packet: clone,
+                }),
+                Err(reason) => actions.push(self.stopped(reason, packet.tag)),
+            }
+            env.tracer.resume_packet(packet.tag);
+        }
+        marks
+            .digests
+            .drain(..)
+            .for_each(|d| env.state.digests.push(d));
+        if let Some(keep) = marks.resubmit.take() {
+            let bytes = std::mem::take(&mut packet.state.bytes);
+            let again = self.again(&packet, Origin::Resubmitted, bytes, &keep, env);
+            actions.push(Action::Ingress(again));
+            return actions;
+        }
+        let frame = &mut packet.state.frame;
+        let group = get(frame, fields.mcast_grp);
+        if group != 0 {
+            set(frame, fields.instance_type, instance::REPLICATION);
+            self.remeasure(&mut packet);
+            actions.push(Action::Multicast {
+                group: group as u32,
+                packet,
+            });
+            return actions;
+        }
+        if is_drop(self, frame) {
+            actions.push(self.dropped(DropReason::IngressDrop, packet.tag, env));
+            return actions;
+        }
+        set(frame, fields.instance_type, instance::NORMAL);
+        let port = get(frame, fields.egress_spec) as u32;
+        self.remeasure(&mut packet);
+        actions.push(Action::Enqueue { port, packet });
+        actions
+    }
+
+    /// Checksums, deparser, and out.
+    fn deparse(
+        &self,
+        mut packet: EgressPacket,
+        mut marks: Marks,
+        port: u32,
+        env: &mut Env<'_>,
+    ) -> Action {
+        for block in [self.blocks.compute_checksum, self.blocks.deparser] {
+            if let Outcome::Abort(reason) = self.run(
+                block,
+                &mut packet.state,
+                &mut marks,
+                packet.received_bytes,
+                env,
+            ) {
+                return self.stopped(reason, packet.tag);
+            }
+        }
+        let mut bytes = packet.state.finish();
+        if let Some(limit) = marks.truncate.into_iter().chain(packet.truncate).min() {
+            bytes.truncate(limit as usize);
+        }
+        marks
+            .digests
+            .drain(..)
+            .for_each(|d| env.state.digests.push(d));
+        match marks.recirculate.or_else(|| packet.recirculate.take()) {
+            Some(keep) => {
+                Action::Ingress(self.again(&packet, Origin::Recirculated, bytes, &keep, env))
+            }
+            None => Action::Transmit {
+                port,
+                bytes,
+                tag: packet.tag,
+            },
+        }
+    }
+}
+
+impl Architecture for V1Model {
+    fn program(&self) -> &Arc<Program> {
+        &self.program
+    }
+
+    fn initial_state(&self) -> State {
+        let program = &self.program;
+        let resources = program
+            .externs
+            .iter()
+            .map(|(id, e)| load::v1_resource(program, id.index(), e))
+            .collect();
+        load::state(program, resources, &["action_selector"])
+    }
+
+    fn ingress(&self, env: &mut Env<'_>, mut packet: IngressPacket) -> Vec<Action> {
+        let tag = packet.tag;
+        env.tracer.resume_packet(tag);
+        if packet.passes > MAX_PASSES {
+            return vec![Action::Drop(Drop {
+                reason: DropReason::Loop,
+                loc: None,
+                tag,
+            })];
+        }
+        let received_bytes = packet.bytes.len() as u64;
+        let mut marks = Marks::default();
+        let mut state = self.arrival(&mut packet, env.now_ns);
+        if let Err(reason) = self.parse(&mut state, &mut marks, env) {
+            return vec![self.stopped(reason, tag)];
+        }
+        let length_bits = self.groups.header_bits(&self.program, &state.frame);
+        for block in [self.blocks.verify_checksum, self.blocks.ingress] {
+            if let Outcome::Abort(reason) =
+                self.run(block, &mut state, &mut marks, received_bytes, env)
+            {
+                return vec![self.stopped(reason, tag)];
+            }
+            if block == self.blocks.verify_checksum {
+                set(
+                    &mut state.frame,
+                    self.fields.checksum_error,
+                    marks.checksum_error.into(),
+                );
+                if marks.checksum_error && env.tracer.enabled() {
+                    env.tracer.event(
+                        &Event::Note {
+                            text: "a checksum is wrong",
+                        },
+                        Loc::default(),
+                    );
+                }
+            }
+        }
+        let packet = EgressPacket {
+            length: received_bytes as i64,
+            length_bits,
+            state,
+            ingress_port: packet.port,
+            received_bytes,
+            truncate: marks.truncate,
+            recirculate: marks.recirculate.take(),
+            passes: packet.passes,
+            tag,
+        };
+        self.end_of_ingress(packet, marks, env)
+    }
+
+    fn egress(&self, env: &mut Env<'_>, mut packet: EgressPacket, queue: QueueInfo) -> Vec<Action> {
+        let (tag, fields) = (packet.tag, &self.fields);
+        env.tracer.resume_packet(tag);
+        if packet.passes > MAX_PASSES {
+            return vec![Action::Drop(Drop {
+                reason: DropReason::Loop,
+                loc: None,
+                tag,
+            })];
+        }
+        let frame = &mut packet.state.frame;
+        set(frame, fields.egress_global_timestamp, env.now_ns / 1000);
+        set(
+            frame,
+            fields.deq_timedelta,
+            (env.now_ns / 1000).saturating_sub(queue.enqueued_ns / 1000),
+        );
+        set(frame, fields.deq_qdepth, queue.depth);
+        set(frame, fields.egress_port, queue.port.into());
+        set(frame, fields.egress_spec, DROP_PORT + 1);
+        set(
+            frame,
+            fields.packet_length,
+            u64::try_from(packet.length).unwrap_or(0),
+        );
+        let mut marks = Marks::default();
+        let outcome = self.run(
+            self.blocks.egress,
+            &mut packet.state,
+            &mut marks,
+            packet.received_bytes,
+            env,
+        );
+        if let Outcome::Abort(reason) = outcome {
+            return vec![self.stopped(reason, tag)];
+        }
+        let mut actions = Vec::new();
+        if let Some(mark) = marks.clone.take() {
+            let clone = self.egress_clone(&packet, &mark.keep, env);
+            actions.push(Action::Clone {
+                session: mark.session,
+                packet: clone,
+            });
+            env.tracer.resume_packet(tag);
+        }
+        if is_drop(self, &packet.state.frame) {
+            marks
+                .digests
+                .drain(..)
+                .for_each(|d| env.state.digests.push(d));
+            actions.push(self.dropped(DropReason::EgressDrop, tag, env));
+        } else {
+            actions.push(self.deparse(packet, marks, queue.port, env));
+        }
+        actions
+    }
+
+    fn priority(&self, packet: &EgressPacket) -> u64 {
+        get(&packet.state.frame, self.fields.priority)
+    }
+
+    fn enqueued(&self, packet: &mut EgressPacket, now_ns: u64, depth: u64) {
+        set(
+            &mut packet.state.frame,
+            self.fields.enq_timestamp,
+            now_ns / 1000,
+        );
+        set(&mut packet.state.frame, self.fields.enq_qdepth, depth);
+    }
+
+    fn replica(&self, packet: &EgressPacket, rid: u32) -> EgressPacket {
+        let mut replica = packet.clone();
+        set(&mut replica.state.frame, self.fields.egress_rid, rid.into());
+        replica.recirculate = None;
+        replica
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_ir::Bits;
+
+    #[test]
+    fn egress_spec_at_the_start_of_egress_is_not_the_drop_port() {
+        assert_ne!(
+            Bits::new(9, (DROP_PORT + 1).into()).to_u64(),
+            Some(DROP_PORT)
+        );
+    }
+}

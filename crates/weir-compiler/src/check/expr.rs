@@ -1,0 +1,750 @@
+//! Expressions.
+
+use super::{Callee, Checker, DefKind};
+use crate::types::{DefId, Ty, TyKind, Types};
+use num_traits::{Signed, ToPrimitive};
+use weir_syntax::ast::{Direction, Expr, ExprKind, Ident, StructKind};
+use weir_syntax::diagnostic::Diagnostic;
+
+impl<'a> Checker<'a> {
+    /// Types an expression. `expected` is a hint: it gives literals and generic calls a type, but nothing
+    /// is checked against it.
+    pub(super) fn expr(&mut self, expr: &'a Expr, expected: Option<Ty>) -> Ty {
+        let ty = self.expr_kind(expr, expected);
+        if let Some(slot) = self.info.expr_types.get_mut(expr.id.0 as usize) {
+            *slot = ty;
+        }
+        ty
+    }
+
+    /// Types an expression that stands where a value of type `to` is expected; reports where it cannot be
+    /// converted. Returns the type it has, or unknown.
+    pub(super) fn expr_as(&mut self, expr: &'a Expr, to: Ty, what: &str) -> Ty {
+        let given = self.expr(expr, Some(to));
+        if let TyKind::Def(_) | TyKind::TypeName(_) | TyKind::Method | TyKind::ApplyResult(_) | TyKind::ActionRun(_) | TyKind::Void = self.kind(given) {
+            let shown = self.show(given);
+            return self.type_error(expr.span, format!("{what} is {shown}, which is no value"));
+        }
+        if self.is_unknown(given) || self.is_unknown(to) {
+            return given;
+        }
+        if matches!(self.kind(given), TyKind::Set(_)) && !matches!(self.kind(to), TyKind::Set(_)) {
+            let shown = self.show(given);
+            return self.type_error(expr.span, format!("{what} is {shown}, a set and not a value"));
+        }
+        if self.coerces(given, to) {
+            if let Some(value) = matches!(self.kind(given), TyKind::Integer).then(|| self.eval(expr)).flatten() {
+                self.warn_overflow(&value, given, to, expr.span);
+            }
+            return given;
+        }
+        self.mismatch(expr, given, to, what);
+        Types::UNKNOWN
+    }
+
+    fn mismatch(&mut self, expr: &'a Expr, given: Ty, to: Ty, what: &str) {
+        let (g, t) = (self.show(given), self.show(to));
+        let mut diagnostic = Diagnostic::error("type-error", expr.span, format!("{what} is {g}, but {t} is expected"));
+        let help = match (self.kind(given), self.kind(to)) {
+            (TyKind::Bit(_), TyKind::Bit(_)) | (TyKind::Int(_), TyKind::Int(_)) => Some(format!("cast it: `({t}) …`")),
+            (TyKind::Bit(_), TyKind::Int(_)) | (TyKind::Int(_), TyKind::Bit(_)) => {
+                Some("cast it; width and sign need a cast each".to_string())
+            }
+            (TyKind::Bit(1), TyKind::Bool) | (TyKind::Bool, TyKind::Bit(1)) => Some(format!("cast it: `({t}) …`")),
+            (TyKind::Fields(fields, dots), TyKind::Struct(def, arguments)) => {
+                let wanted = self.fields_of(def, &arguments);
+                let missing: Vec<&str> = wanted.iter().filter(|(n, _)| !fields.iter().any(|(m, _)| m == n)).map(|(n, _)| &**n).collect();
+                let extra: Vec<&str> = fields.iter().filter(|(n, _)| !wanted.iter().any(|(m, _)| m == n)).map(|(n, _)| &**n).collect();
+                if !extra.is_empty() {
+                    Some(format!("it has no field {}", extra.join(", ")))
+                } else if !missing.is_empty() && !dots {
+                    Some(format!("these fields have no value: {}; give them one or end with `...`", missing.join(", ")))
+                } else {
+                    None
+                }
+            }
+            (_, TyKind::New(_)) | (TyKind::New(_), _) => Some("a `type` needs a cast".to_string()),
+            _ => None,
+        };
+        if let Some(help) = help {
+            diagnostic = diagnostic.help(help);
+        }
+        self.report(diagnostic);
+    }
+
+    fn expr_kind(&mut self, expr: &'a Expr, expected: Option<Ty>) -> Ty {
+        match &expr.kind {
+            ExprKind::Bool(_) => Types::BOOL,
+            ExprKind::Int { width, value, .. } => self.literal(expr, *width, value),
+            ExprKind::String(_) => Types::STRING,
+            ExprKind::This => match self.this_type {
+                Some(ty) => ty,
+                None => {
+                    self.error("invalid", expr.span, "`this` can stand only in the body of an abstract method");
+                    Types::UNKNOWN
+                }
+            },
+            ExprKind::Name { absolute, name } => self.name(expr, *absolute, name),
+            ExprKind::Type(ty) => {
+                let named = self.resolve_type(ty);
+                if self.is_unknown(named) { named } else { self.info.types.intern(TyKind::TypeName(named)) }
+            }
+            ExprKind::Index(base, index) => self.index(expr, base, index),
+            ExprKind::Slice(base, hi, lo) => self.slice(expr, base, hi, lo),
+            ExprKind::PlusSlice(base, lo, width) => self.plus_slice(expr, base, lo, width),
+            ExprKind::Member(base, member) => self.member(expr, base, member),
+            ExprKind::Unary(op, operand) => self.unary(expr, *op, operand, expected),
+            ExprKind::Binary(op, a, b) => self.binary(expr, *op, a, b, expected),
+            ExprKind::Conditional(c, a, b) => self.conditional(expr, c, a, b, expected),
+            ExprKind::Cast(ty, operand) => {
+                let to = self.resolve_type(ty);
+                self.complete_type(to, ty.span);
+                let from = self.expr(operand, Some(to));
+                self.check_cast(expr, operand, from, to);
+                to
+            }
+            ExprKind::List(elements) => self.list(elements, expected),
+            ExprKind::Struct(fields, dots) => self.struct_literal(fields, *dots, expected),
+            ExprKind::InvalidHeader => Types::INVALID_HEADER,
+            ExprKind::Call { callee, type_arguments, arguments } => self.call(expr, callee, type_arguments, arguments, expected),
+            ExprKind::Mask(a, b) => self.mask(expr, a, b, expected),
+            ExprKind::Range(a, b) => self.range(expr, a, b, expected),
+            ExprKind::Default | ExprKind::DontCare => {
+                let fresh = expected.unwrap_or_else(|| self.info.types.fresh());
+                self.info.types.set(fresh)
+            }
+            ExprKind::Dots => Types::DOTS,
+            ExprKind::Error => Types::UNKNOWN,
+        }
+    }
+
+    fn literal(&mut self, expr: &Expr, width: Option<(u32, bool)>, value: &num_bigint::BigInt) -> Ty {
+        match width {
+            None => Types::INTEGER,
+            Some((w, _)) if w > super::ty::MAX_WIDTH => {
+                self.error("overlimit", expr.span, format!("{w} bits are too many: the limit is {}", super::ty::MAX_WIDTH));
+                Types::UNKNOWN
+            }
+            Some((0, true)) => {
+                self.error("invalid", expr.span, "a signed number has at least 1 bit");
+                Types::UNKNOWN
+            }
+            Some((w, signed)) => {
+                if value.bits() > u64::from(w) {
+                    self.report(Diagnostic::warning("overflow", expr.span, format!("{value} does not fit into {w} bits and is cut off")));
+                } else if signed && w > 0 && value.bits() == u64::from(w) {
+                    self.report(Diagnostic::warning("overflow", expr.span, format!("{value} is negative as a signed number of {w} bits")));
+                }
+                if signed { self.info.types.int(w) } else { self.info.types.bit(w) }
+            }
+        }
+    }
+
+    fn name(&mut self, expr: &Expr, absolute: bool, name: &Ident) -> Ty {
+        let defs = self.lookup(&name.name, absolute);
+        let Some(&def) = defs.first() else {
+            if self.info.match_kinds.iter().any(|m| m.name == name.name) {
+                return Types::MATCH_KIND;
+            }
+            self.not_found("name", name);
+            return Types::UNKNOWN;
+        };
+        self.info.names[expr.id.0 as usize] = Some(def);
+        if self.current_table == Some(def) {
+            self.error("type-error", expr.span, format!("the table `{}` cannot refer to itself", name.name));
+            return Types::UNKNOWN;
+        }
+        match &self.def(def).kind {
+            DefKind::Constant { ty, .. } | DefKind::Variable { ty } | DefKind::Parameter { ty, .. } | DefKind::Instance { ty, .. } => *ty,
+            DefKind::Alias(ty) => {
+                let ty = *ty;
+                self.info.types.intern(TyKind::TypeName(ty))
+            }
+            DefKind::Action { .. } | DefKind::Table { .. } | DefKind::Function(_) => self.info.types.intern(TyKind::Def(def)),
+            DefKind::ValueSet { element, .. } => {
+                let element = *element;
+                self.info.types.intern(TyKind::Set(element))
+            }
+            DefKind::Broken => Types::UNKNOWN,
+            DefKind::Struct { parameters, .. }
+            | DefKind::Extern { parameters, .. }
+            | DefKind::BlockType { parameters, .. }
+            | DefKind::Parser { parameters, .. }
+            | DefKind::Control { parameters, .. } => {
+                let fresh = (0..parameters.len()).map(|_| self.info.types.fresh()).collect();
+                let ty = self.apply_type(def, fresh);
+                self.info.types.intern(TyKind::TypeName(ty))
+            }
+            DefKind::NewType(_) | DefKind::Enum { .. } => {
+                let ty = self.apply_type(def, Vec::new());
+                self.info.types.intern(TyKind::TypeName(ty))
+            }
+        }
+    }
+
+    fn index(&mut self, expr: &'a Expr, base: &'a Expr, index: &'a Expr) -> Ty {
+        let ty = self.expr(base, None);
+        let index_type = self.expr(index, None);
+        if self.is_unknown(ty) {
+            return Types::UNKNOWN;
+        }
+        match self.kind(index_type) {
+            TyKind::Integer | TyKind::Bit(_) | TyKind::Int(_) | TyKind::Unknown => {}
+            TyKind::Enum(d) if self.info.enum_underlying(d).is_some() => {}
+            _ => {
+                let shown = self.show(index_type);
+                return self.type_error(index.span, format!("an index must be a number, but it is {shown}"));
+            }
+        }
+        let value = self.eval_int(index);
+        let (element, size) = match self.kind(ty) {
+            TyKind::Stack(element, size) => (element, size),
+            TyKind::Tuple(parts) => {
+                let Some(value) = value else {
+                    return self.type_error(index.span, "the index of a tuple must be a constant");
+                };
+                return match value.to_usize().and_then(|i| parts.get(i)) {
+                    Some(&part) => part,
+                    None => self.type_error(index.span, format!("the tuple has {} elements, so there is none at {value}", parts.len())),
+                };
+            }
+            _ => {
+                let shown = self.show(ty);
+                return self.type_error(expr.span, format!("only stacks and tuples can be indexed, not {shown}"));
+            }
+        };
+        if let Some(value) = value {
+            if value.is_negative() {
+                return self.type_error(index.span, format!("the index {value} is negative"));
+            }
+            if value >= size.into() {
+                return self.type_error(index.span, format!("the stack has {size} elements, so there is none at {value}"));
+            }
+        } else if index_type == Types::INTEGER && !self.is_constant(index) {
+            return self.type_error(index.span, "an index that is not a constant needs a width");
+        }
+        element
+    }
+
+    fn slice(&mut self, expr: &'a Expr, base: &'a Expr, hi: &'a Expr, lo: &'a Expr) -> Ty {
+        let ty = self.expr(base, None);
+        for bound in [hi, lo] {
+            self.expr(bound, None);
+        }
+        let represented = match self.kind(ty) {
+            TyKind::Enum(d) => self.info.enum_underlying(d).unwrap_or(ty),
+            _ => ty,
+        };
+        let width = match self.kind(represented) {
+            TyKind::Bit(w) | TyKind::Int(w) => Some(w),
+            TyKind::Unknown => return Types::UNKNOWN,
+            TyKind::Integer => {
+                return self.type_error(expr.span, "bits can be taken only from numbers of known width, not from an int");
+            }
+            _ => {
+                let shown = self.show(ty);
+                return self.type_error(expr.span, format!("bits can be taken only from bit<W> and int<W>, not from {shown}"));
+            }
+        };
+        let (Some(h), Some(l)) = (self.slice_bound(hi), self.slice_bound(lo)) else { return Types::UNKNOWN };
+        for (value, bound) in [(&h, hi), (&l, lo)] {
+            if value.is_negative() {
+                return self.type_error(bound.span, format!("the bit index {value} is negative"));
+            }
+            if width.is_some_and(|w| *value >= w.into()) {
+                return self.type_error(bound.span, format!("the value has {} bits, so there is no bit {value}", width.unwrap_or(0)));
+            }
+        }
+        if h < l {
+            return self.type_error(expr.span, format!("the first index of a slice is the higher one, but {h} is less than {l}"));
+        }
+        let result = (h - l).to_u32().unwrap_or(0) + 1;
+        self.info.types.bit(result)
+    }
+
+    fn slice_bound(&mut self, bound: &'a Expr) -> Option<num_bigint::BigInt> {
+        let value = self.eval_int(bound);
+        if value.is_none() && !self.is_unknown(self.info.ty(bound)) {
+            self.error("type-error", bound.span, "the bounds of a slice must be constants");
+        }
+        value
+    }
+
+    fn plus_slice(&mut self, expr: &'a Expr, base: &'a Expr, lo: &'a Expr, width: &'a Expr) -> Ty {
+        let ty = self.expr(base, None);
+        let lo_type = self.expr(lo, None);
+        self.expr(width, None);
+        if !matches!(self.kind(lo_type), TyKind::Integer | TyKind::Bit(_) | TyKind::Int(_) | TyKind::Unknown) {
+            let shown = self.show(lo_type);
+            return self.type_error(lo.span, format!("a bit index must be a number, but it is {shown}"));
+        }
+        let total = match self.kind(ty) {
+            TyKind::Bit(w) | TyKind::Int(w) => w,
+            TyKind::Unknown => return Types::UNKNOWN,
+            _ => {
+                let shown = self.show(ty);
+                return self.type_error(expr.span, format!("bits can be taken only from bit<W> and int<W>, not from {shown}"));
+            }
+        };
+        let Some(w) = self.slice_bound(width) else { return Types::UNKNOWN };
+        let first = self.eval_int(lo);
+        if w.is_negative() || first.as_ref().is_some_and(num_bigint::BigInt::is_negative) {
+            self.error("expected", expr.span, "the index and width of a slice cannot be negative");
+            return Types::UNKNOWN;
+        }
+        if w > total.into() || first.is_some_and(|f| f + &w > total.into()) {
+            return self.type_error(expr.span, format!("the slice reaches beyond the {total} bits of the value"));
+        }
+        let w = w.to_u32().unwrap_or(0);
+        if w == 0 {
+            return self.type_error(width.span, "a slice has at least one bit");
+        }
+        self.info.types.bit(w)
+    }
+
+    fn member(&mut self, expr: &'a Expr, base: &'a Expr, member: &'a Ident) -> Ty {
+        let ty = self.expr(base, None);
+        let name = &*member.name;
+        match self.kind(ty) {
+            TyKind::Unknown => Types::UNKNOWN,
+            TyKind::TypeName(named) => self.type_member(expr, named, member),
+            TyKind::Struct(def, arguments) => {
+                let fields = self.fields_of(def, &arguments);
+                if let Some((_, field)) = fields.iter().find(|(n, _)| *n == member.name) {
+                    return *field;
+                }
+                let kind = self.struct_kind(ty);
+                let is_method = match name {
+                    "isValid" => kind != Some(StructKind::Struct),
+                    "setValid" | "setInvalid" => kind == Some(StructKind::Header),
+                    _ => is_size_method(name),
+                };
+                if is_method {
+                    return Types::METHOD;
+                }
+                let shown = self.show(ty);
+                let mut diagnostic = Diagnostic::error("type-error", member.span, format!("{shown} has no field `{name}`"));
+                if let Some(like) = super::closest(name, fields.iter().map(|(n, _)| &**n)) {
+                    diagnostic = diagnostic.help(format!("did you mean `{like}`?"));
+                } else if !fields.is_empty() && fields.len() <= 12 {
+                    let list: Vec<&str> = fields.iter().map(|(n, _)| &**n).collect();
+                    diagnostic = diagnostic.help(format!("its fields are {}", list.join(", ")));
+                }
+                self.report(diagnostic);
+                Types::UNKNOWN
+            }
+            TyKind::Stack(element, _) => self.stack_member(expr, element, member),
+            TyKind::ApplyResult(table) => match name {
+                "hit" | "miss" => Types::BOOL,
+                "action_run" => {
+                    if self.switch_expression != Some(expr.id) {
+                        return self.type_error(expr.span, "`action_run` can stand only as the whole expression of a switch");
+                    }
+                    self.info.types.intern(TyKind::ActionRun(table))
+                }
+                _ => self.type_error(member.span, format!("the result of apply has hit, miss and action_run, but not `{name}`")),
+            },
+            TyKind::Extern(..) => Types::METHOD,
+            TyKind::Def(def) if name == "apply" && matches!(self.def(def).kind, DefKind::Table { .. }) => Types::METHOD,
+            TyKind::Parser(..) | TyKind::Control(..) if name == "apply" => Types::METHOD,
+            TyKind::Bit(_) | TyKind::Int(_) | TyKind::Bool | TyKind::Varbit(_) | TyKind::Enum(_) | TyKind::New(_) | TyKind::Tuple(_)
+                if is_size_method(name) && !matches!(base.kind, ExprKind::Int { .. }) =>
+            {
+                if self.info.size_in_bits(ty).is_some() {
+                    Types::METHOD
+                } else {
+                    let shown = self.show(ty);
+                    self.type_error(member.span, format!("{shown} has no size"))
+                }
+            }
+            _ => {
+                let shown = self.show(ty);
+                self.type_error(member.span, format!("{shown} has no member `{name}`"))
+            }
+        }
+    }
+
+    fn type_member(&mut self, expr: &'a Expr, named: Ty, member: &'a Ident) -> Ty {
+        let _ = expr;
+        match self.kind(named) {
+            TyKind::Enum(def) => {
+                let DefKind::Enum { members, .. } = &self.def(def).kind else { return Types::UNKNOWN };
+                if members.iter().any(|(n, _)| n.name == member.name) {
+                    return named;
+                }
+                let like = super::closest(&member.name, members.iter().map(|(n, _)| &*n.name)).map(str::to_string);
+                if is_size_method(&member.name) && self.info.size_in_bits(named).is_some() {
+                    return Types::METHOD;
+                }
+                let shown = self.show(named);
+                let mut diagnostic = Diagnostic::error("type-error", member.span, format!("{shown} has no member `{}`", member.name));
+                if let Some(like) = like {
+                    diagnostic = diagnostic.help(format!("did you mean `{like}`?"));
+                }
+                self.report(diagnostic);
+                Types::UNKNOWN
+            }
+            TyKind::Error => {
+                if self.info.errors.iter().any(|e| e.name == member.name) {
+                    return Types::ERROR;
+                }
+                let like = super::closest(&member.name, self.info.errors.iter().map(|e| &*e.name)).map(str::to_string);
+                let mut diagnostic = Diagnostic::error("type-error", member.span, format!("there is no error `{}`", member.name));
+                if let Some(like) = like {
+                    diagnostic = diagnostic.help(format!("did you mean `{like}`?"));
+                }
+                self.report(diagnostic);
+                Types::UNKNOWN
+            }
+            TyKind::Control(..) | TyKind::Parser(..) if &*member.name == "apply" => Types::METHOD,
+            _ if is_size_method(&member.name) && self.info.size_in_bits(named).is_some() => Types::METHOD,
+            TyKind::Extern(..) => Types::METHOD,
+            _ => {
+                let shown = self.show(named);
+                self.type_error(member.span, format!("the type {shown} has no member `{}`", member.name))
+            }
+        }
+    }
+
+    fn stack_member(&mut self, expr: &'a Expr, element: Ty, member: &'a Ident) -> Ty {
+        let header_like = matches!(self.struct_kind(element), Some(StructKind::Header | StructKind::HeaderUnion))
+            || matches!(self.kind(element), TyKind::Parameter(..));
+        match &*member.name {
+            "size" => self.info.types.bit(32),
+            "push_front" | "pop_front" if header_like => Types::METHOD,
+            "next" | "last" | "lastIndex" if header_like => {
+                if &*member.name != "lastIndex" && !self.context.in_parser {
+                    return self.type_error(expr.span, format!("`{}` of a stack can be used only in a parser", member.name));
+                }
+                if &*member.name == "lastIndex" {
+                    if !self.context.in_parser {
+                        return self.type_error(expr.span, "`lastIndex` of a stack can be used only in a parser");
+                    }
+                    return self.info.types.bit(32);
+                }
+                element
+            }
+            name if is_size_method(name) => Types::METHOD,
+            name => self.type_error(member.span, format!("a stack has no member `{name}`")),
+        }
+    }
+
+    fn conditional(&mut self, expr: &'a Expr, c: &'a Expr, a: &'a Expr, b: &'a Expr, expected: Option<Ty>) -> Ty {
+        let condition = self.expr(c, Some(Types::BOOL));
+        if !self.unify(condition, Types::BOOL) {
+            let shown = self.show(condition);
+            self.error("type-error", c.span, format!("the condition of `?:` must be a bool, but it is {shown}"));
+        }
+        let (ta, tb) = (self.expr(a, expected), self.expr(b, expected));
+        for (e, t) in [(a, ta), (b, tb)] {
+            if matches!(self.kind(t), TyKind::Def(_) | TyKind::TypeName(_) | TyKind::Method | TyKind::Void | TyKind::Set(_) | TyKind::Extern(..) | TyKind::ApplyResult(_)) {
+                let shown = self.show(t);
+                return self.type_error(e.span, format!("`?:` cannot choose {shown}"));
+            }
+        }
+        if let (TyKind::Integer, TyKind::Integer) = (self.kind(ta), self.kind(tb)) {
+            if let Some(expected) = expected.filter(|&e| matches!(self.kind(e), TyKind::Bit(_) | TyKind::Int(_))) {
+                return expected;
+            }
+            if !self.is_constant(c) {
+                return self.type_error(expr.span, "the width of the result is not known; give one of the numbers a width");
+            }
+            return ta;
+        }
+        let from_context = |k: &TyKind| matches!(k, TyKind::Tuple(_) | TyKind::Fields(..) | TyKind::InvalidHeader | TyKind::Dots);
+        if let Some(expected) = expected.filter(|&e| !matches!(self.kind(e), TyKind::Infer(_))) {
+            if (from_context(&self.kind(ta)) || from_context(&self.kind(tb))) && self.coerces(ta, expected) && self.coerces(tb, expected) {
+                return expected;
+            }
+        }
+        // A number without a width takes the width of the other.
+        if self.kind(tb) == TyKind::Integer && self.coerces(tb, ta) {
+            ta
+        } else if self.coerces(ta, tb) {
+            tb
+        } else if self.coerces(tb, ta) {
+            ta
+        } else {
+            let (p, q) = (self.show(ta), self.show(tb));
+            self.type_error(expr.span, format!("the two values of `?:` have different types, {p} and {q}"))
+        }
+    }
+
+    fn list(&mut self, elements: &'a [Expr], expected: Option<Ty>) -> Ty {
+        let hints: Vec<Option<Ty>> = match expected.map(|e| self.kind(e)) {
+            Some(TyKind::Tuple(parts)) => parts.iter().copied().map(Some).collect(),
+            Some(TyKind::Struct(def, arguments)) => self.fields_of(def, &arguments).into_iter().map(|(_, t)| Some(t)).collect(),
+            Some(TyKind::List(element) | TyKind::Stack(element, _)) => vec![Some(element); elements.len()],
+            _ => Vec::new(),
+        };
+        let mut types = Vec::new();
+        for (i, element) in elements.iter().enumerate() {
+            if matches!(element.kind, ExprKind::Dots) && i + 1 != elements.len() {
+                self.error("invalid", element.span, "`...` must be the last element");
+            }
+            let ty = self.expr(element, hints.get(i).copied().flatten());
+            match self.kind(ty) {
+                TyKind::Def(_) | TyKind::TypeName(_) | TyKind::Method | TyKind::Void | TyKind::ApplyResult(_) => {
+                    let shown = self.show(ty);
+                    types.push(self.type_error(element.span, format!("a list cannot hold {shown}")));
+                }
+                _ => types.push(ty),
+            }
+        }
+        // A list of keysets is a keyset of lists.
+        if types.iter().any(|&t| matches!(self.kind(t), TyKind::Set(_))) {
+            let plain: Vec<Ty> = types
+                .into_iter()
+                .map(|t| match self.kind(t) {
+                    TyKind::Set(inner) => inner,
+                    _ => t,
+                })
+                .collect();
+            let tuple = self.info.types.tuple(plain);
+            return self.info.types.set(tuple);
+        }
+        self.info.types.tuple(types)
+    }
+
+    fn struct_literal(&mut self, fields: &'a [(Ident, Expr)], dots: bool, expected: Option<Ty>) -> Ty {
+        let hints = match expected.map(|e| self.kind(e)) {
+            Some(TyKind::Struct(def, arguments)) => self.fields_of(def, &arguments),
+            _ => Vec::new(),
+        };
+        let mut types: Vec<(weir_syntax::ast::Name, Ty)> = Vec::new();
+        for (name, value) in fields {
+            let hint = hints.iter().find(|(n, _)| *n == name.name).map(|(_, t)| *t);
+            let ty = self.expr(value, hint);
+            if types.iter().any(|(n, _)| *n == name.name) {
+                self.error("duplicate", name.span, format!("the field `{}` is given twice", name.name));
+                continue;
+            }
+            types.push((name.name.clone(), ty));
+        }
+        self.info.types.intern(TyKind::Fields(types.into(), dots))
+    }
+
+    fn mask(&mut self, expr: &'a Expr, a: &'a Expr, b: &'a Expr, expected: Option<Ty>) -> Ty {
+        let (ta, tb) = (self.expr(a, expected), self.expr(b, expected));
+        let element = self.keyset_operands(expr, "&&&", ta, tb, expected);
+        self.info.types.set(element)
+    }
+
+    fn range(&mut self, expr: &'a Expr, a: &'a Expr, b: &'a Expr, expected: Option<Ty>) -> Ty {
+        let (ta, tb) = (self.expr(a, expected), self.expr(b, expected));
+        let element = self.keyset_operands(expr, "..", ta, tb, expected);
+        self.info.types.set(element)
+    }
+
+    fn keyset_operands(&mut self, expr: &Expr, symbol: &str, ta: Ty, tb: Ty, expected: Option<Ty>) -> Ty {
+        let number = |c: &Self, t: Ty| match c.kind(t) {
+            TyKind::Enum(d) => c.info.enum_underlying(d).unwrap_or(t),
+            _ => t,
+        };
+        let same_enum = ta == tb && matches!(self.kind(ta), TyKind::Enum(_));
+        if same_enum && matches!(expected.map(|e| self.kind(e)), Some(TyKind::Enum(_))) {
+            return ta;
+        }
+        let (x, y) = (number(self, ta), number(self, tb));
+        match (self.kind(x), self.kind(y)) {
+            (TyKind::Unknown, _) | (_, TyKind::Unknown) => Types::UNKNOWN,
+            (TyKind::Integer, TyKind::Integer) => expected.filter(|&e| matches!(self.kind(e), TyKind::Bit(_) | TyKind::Int(_))).unwrap_or(x),
+            (TyKind::Integer, TyKind::Bit(_) | TyKind::Int(_)) => y,
+            (TyKind::Bit(_) | TyKind::Int(_), TyKind::Integer) => x,
+            (TyKind::Bit(_), TyKind::Bit(_)) | (TyKind::Int(_), TyKind::Int(_)) if x == y => x,
+            (TyKind::New(_), TyKind::New(_)) if x == y => x,
+            _ => {
+                let (p, q) = (self.show(ta), self.show(tb));
+                self.type_error(expr.span, format!("`{symbol}` needs two numbers of one type, not {p} and {q}"))
+            }
+        }
+    }
+
+    fn check_cast(&mut self, expr: &Expr, operand: &'a Expr, from: Ty, to: Ty) {
+        if self.is_unknown(from) || self.is_unknown(to) || self.cast_allowed(from, to) {
+            return;
+        }
+        let (f, t) = (self.show(from), self.show(to));
+        let mut diagnostic = Diagnostic::error("type-error", expr.span, format!("{f} cannot be cast to {t}"));
+        match (self.kind(from), self.kind(to)) {
+            (TyKind::Bit(_), TyKind::Int(_)) | (TyKind::Int(_), TyKind::Bit(_)) => {
+                diagnostic = diagnostic.help("one cast changes the width or the sign, not both: use two");
+            }
+            (TyKind::Int(_), TyKind::Bool) => {
+                diagnostic.code = "invalid";
+                diagnostic.message = format!("the signed {f} cannot be cast to bool");
+            }
+            (TyKind::Bit(_) | TyKind::Integer, TyKind::Bool) => {
+                diagnostic.code = "invalid";
+                diagnostic = diagnostic.help("only bit<1>, 0 and 1 can be cast; compare with `!= 0`");
+            }
+            _ => {}
+        }
+        let _ = operand;
+        self.report(diagnostic);
+    }
+
+    fn cast_allowed(&mut self, from: Ty, to: Ty) -> bool {
+        if matches!(self.kind(from), TyKind::Def(_) | TyKind::TypeName(_) | TyKind::Method | TyKind::Set(_) | TyKind::Void | TyKind::Extern(..)) {
+            return false;
+        }
+        match (self.kind(from), self.kind(to)) {
+            (TyKind::Bit(1) | TyKind::Integer, TyKind::Bool) | (TyKind::Bool, TyKind::Bit(1)) => true,
+            (TyKind::Bit(_), TyKind::Bit(_)) | (TyKind::Int(_), TyKind::Int(_)) => true,
+            (TyKind::Bit(v), TyKind::Int(w)) | (TyKind::Int(v), TyKind::Bit(w)) => v == w,
+            (TyKind::Integer, TyKind::Bit(_) | TyKind::Int(_) | TyKind::Integer) => true,
+            (TyKind::Bit(_) | TyKind::Int(_), TyKind::Integer) => true,
+            (TyKind::Enum(d), TyKind::Enum(e)) if d == e => true,
+            (TyKind::Enum(d), _) if self.info.enum_underlying(d).is_some() => {
+                let underlying = self.info.enum_underlying(d).unwrap_or(from);
+                self.cast_allowed(underlying, to)
+            }
+            (TyKind::Integer | TyKind::Bit(_) | TyKind::Int(_), TyKind::Enum(d)) => match self.info.enum_underlying(d) {
+                Some(underlying) => self.cast_allowed(from, underlying),
+                None => false,
+            },
+            (TyKind::New(a), TyKind::New(b)) if a == b => true,
+            (_, TyKind::New(_)) => {
+                let inner = match &self.def(self.new_type(to)).kind {
+                    DefKind::NewType(inner) => *inner,
+                    _ => return false,
+                };
+                self.coerces(from, inner) || matches!((self.kind(from), self.kind(inner)), (TyKind::New(_), TyKind::New(_))) && self.cast_allowed(from, inner)
+                    || matches!(self.kind(from), TyKind::Integer)
+                    || (matches!(self.kind(from), TyKind::Bit(_) | TyKind::Int(_)) && self.cast_allowed(from, inner))
+            }
+            (TyKind::New(_), _) => {
+                let inner = match &self.def(self.new_type(from)).kind {
+                    DefKind::NewType(inner) => *inner,
+                    _ => return false,
+                };
+                self.cast_allowed(inner, to)
+            }
+            (TyKind::Tuple(_) | TyKind::Fields(..) | TyKind::InvalidHeader, TyKind::Struct(..) | TyKind::Tuple(_) | TyKind::List(_) | TyKind::Stack(..)) => {
+                self.coerces(from, to)
+            }
+            (TyKind::Struct(..), TyKind::Struct(..)) => self.unify(from, to),
+            (TyKind::Tuple(_), TyKind::Set(_)) => true,
+            (TyKind::String, TyKind::String) => true,
+            (TyKind::Bool, TyKind::Bool) | (TyKind::Error, TyKind::Error) => true,
+            (TyKind::Infer(_), _) | (TyKind::Dots, _) => self.coerces(from, to),
+            (TyKind::Parameter(..), _) | (_, TyKind::Parameter(..)) => self.unify(from, to),
+            (TyKind::Stack(..), TyKind::Stack(..)) | (TyKind::Varbit(_), TyKind::Varbit(_)) => self.unify(from, to),
+            _ => false,
+        }
+    }
+
+    fn new_type(&self, ty: Ty) -> DefId {
+        match self.info.types.get(ty) {
+            TyKind::New(def) => *def,
+            _ => DefId(0),
+        }
+    }
+
+    /// Reports an expression that cannot be assigned to.
+    pub(super) fn check_l_value(&mut self, expr: &'a Expr) -> bool {
+        if self.is_unknown(self.info.ty(expr)) {
+            return true;
+        }
+        if self.is_l_value(expr) {
+            return true;
+        }
+        let mut diagnostic = Diagnostic::error("type-error", expr.span, "this cannot be assigned to");
+        if let Some(def) = root(expr).and_then(|e| self.info.names[e.id.0 as usize]) {
+            let place = self.def(def).span;
+            diagnostic = match &self.def(def).kind {
+                DefKind::Constant { .. } => diagnostic.label(place, "it is a constant"),
+                DefKind::Parameter { direction: Direction::In, .. } => {
+                    diagnostic.label(place, "it is an `in` parameter").help("copy it to a variable, or make the parameter `inout`")
+                }
+                DefKind::Parameter { direction: Direction::None, .. } => diagnostic.label(place, "it is a parameter without direction"),
+                _ => diagnostic,
+            };
+        }
+        self.report(diagnostic);
+        false
+    }
+
+    pub(super) fn is_l_value(&self, expr: &Expr) -> bool {
+        match &expr.kind {
+            ExprKind::Name { .. } => match self.info.names[expr.id.0 as usize].map(|d| &self.def(d).kind) {
+                Some(DefKind::Variable { .. } | DefKind::Broken) => true,
+                Some(DefKind::Parameter { direction, .. }) => {
+                    matches!(direction, Direction::Out | Direction::InOut)
+                }
+                _ => false,
+            },
+            ExprKind::Member(base, member) => match self.info.types.get(self.info.ty(base)) {
+                TyKind::Stack(..) => matches!(&*member.name, "next" | "last") && self.is_l_value(base),
+                TyKind::Struct(..) => self.is_l_value(base),
+                _ => false,
+            },
+            ExprKind::Index(base, _) => matches!(self.info.types.get(self.info.ty(base)), TyKind::Stack(..) | TyKind::Tuple(_)) && self.is_l_value(base),
+            ExprKind::Slice(base, ..) | ExprKind::PlusSlice(base, ..) => self.is_l_value(base),
+            ExprKind::DontCare | ExprKind::Error => true,
+            _ => false,
+        }
+    }
+
+    /// Whether the compiler can know the value: literals, constants, constructor parameters, instances, and
+    /// what is computed from them.
+    pub(super) fn is_constant(&self, expr: &Expr) -> bool {
+        match &expr.kind {
+            ExprKind::Bool(_)
+            | ExprKind::Int { .. }
+            | ExprKind::String(_)
+            | ExprKind::InvalidHeader
+            | ExprKind::Dots
+            | ExprKind::Default
+            | ExprKind::DontCare
+            | ExprKind::Type(_)
+            | ExprKind::Error => true,
+            ExprKind::This => false,
+            ExprKind::Name { .. } => match self.info.names[expr.id.0 as usize].map(|d| &self.def(d).kind) {
+                Some(DefKind::Variable { .. }) => false,
+                Some(DefKind::Parameter { is_constructor, direction, ty }) => {
+                    *is_constructor
+                        || matches!(self.info.types.get(*ty), TyKind::Integer | TyKind::String | TyKind::Extern(..))
+                        || *direction == Direction::None
+                }
+                _ => true,
+            },
+            ExprKind::Member(base, member) => {
+                matches!(self.info.types.get(self.info.ty(base)), TyKind::Stack(..)) && &*member.name == "size" || self.is_constant(base)
+            }
+            ExprKind::Index(a, b) => self.is_constant(a) && self.is_constant(b),
+            ExprKind::Binary(_, a, b) | ExprKind::Mask(a, b) | ExprKind::Range(a, b) => self.is_constant(a) && self.is_constant(b),
+            ExprKind::Unary(_, e) | ExprKind::Cast(_, e) => self.is_constant(e),
+            ExprKind::Conditional(a, b, c) | ExprKind::Slice(a, b, c) | ExprKind::PlusSlice(a, b, c) => {
+                self.is_constant(a) && self.is_constant(b) && self.is_constant(c)
+            }
+            ExprKind::List(elements) => elements.iter().all(|e| self.is_constant(e)),
+            ExprKind::Struct(fields, _) => fields.iter().all(|(_, e)| self.is_constant(e)),
+            ExprKind::Call { arguments, .. } => match self.info.calls.get(&expr.id).map(|c| c.callee) {
+                Some(Callee::Constructor(_)) => true,
+                Some(Callee::Builtin(b)) => {
+                    use super::Builtin::{MaxSizeInBits, MaxSizeInBytes, MinSizeInBits, MinSizeInBytes};
+                    matches!(b, MaxSizeInBits | MaxSizeInBytes | MinSizeInBits | MinSizeInBytes)
+                }
+                Some(Callee::Function(f)) => {
+                    let makes_instance = matches!(&self.def(f).kind, DefKind::Function(s) if matches!(self.info.types.get(s.result), TyKind::Extern(..)));
+                    (&*self.def(f).name == "static_assert" || makes_instance) && arguments.iter().all(|a| self.is_constant(&a.value))
+                }
+                _ => false,
+            },
+        }
+    }
+}
+
+/// The name at the root of `a.b[i].c`.
+fn root(expr: &Expr) -> Option<&Expr> {
+    match &expr.kind {
+        ExprKind::Name { .. } => Some(expr),
+        ExprKind::Member(base, _) | ExprKind::Index(base, _) | ExprKind::Slice(base, ..) | ExprKind::PlusSlice(base, ..) => root(base),
+        _ => None,
+    }
+}
+
+pub(super) fn is_size_method(name: &str) -> bool {
+    matches!(name, "minSizeInBits" | "minSizeInBytes" | "maxSizeInBits" | "maxSizeInBytes")
+}

@@ -1,0 +1,120 @@
+//! P4_16 source in, checked program and pipeline IR out.
+//!
+//! [`compile`] parses (by weir-syntax), checks names and types, and lowers the package that `main`
+//! instantiates to a [`weir_ir::Program`]; [`check`] stops before lowering where no target description
+//! fits the program. What an architecture is comes in as data, a list of [`weir_ir::target::Target`]: this
+//! crate knows no architecture, no engine and no control API except P4Info, which is a
+//! description of the program ([`p4info`]).
+//!
+//! It deliberately does not optimise (weir-ir has the passes) and does not decide what an extern
+//! does (weir-arch does).
+//!
+//! ```
+//! use weir_compiler::{Options, compile_source};
+//!
+//! let result = compile_source("test.p4", "const bit<8> a = 16w1;", &Options::default(), &[]);
+//! assert!(result.diagnostics.has_errors());
+//! ```
+#![forbid(unsafe_code)]
+
+pub(crate) mod check;
+pub(crate) mod lower;
+pub(crate) mod types;
+
+use std::path::{Path, PathBuf};
+use weir_ir::target::Target;
+use weir_syntax::preprocess::{DiskLoader, FileLoader, SystemFiles};
+use weir_syntax::source::SourceMap;
+use weir_syntax::{Diagnostics, Parsed};
+
+/// The include files that come with weir.
+pub const SYSTEM_FILES: SystemFiles = SystemFiles(&[
+    ("core.p4", include_str!("../../../p4/include/core.p4")),
+    ("v1model.p4", include_str!("../../../p4/include/v1model.p4")),
+    ("psa.p4", include_str!("../../../p4/include/psa.p4")),
+    ("bmv2/psa.p4", include_str!("../../../p4/include/bmv2/psa.p4")),
+]);
+
+/// How to compile.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// Directories that `#include` searches.
+    pub include_dirs: Vec<PathBuf>,
+    /// `-D NAME[=VALUE]`
+    pub defines: Vec<(String, Option<String>)>,
+}
+
+/// What came of it.
+pub struct Compilation {
+    /// The source files, to show where diagnostics point.
+    pub sources: SourceMap,
+    /// Everything found.
+    pub diagnostics: Diagnostics,
+    /// The program, where there was no error and a target description fits `main`.
+    pub program: Option<weir_ir::Program>,
+}
+
+/// Compiles a file.
+#[must_use]
+pub fn compile_file(path: &Path, options: &Options, targets: &[Target]) -> Compilation {
+    on_large_stack(|| {
+        let parsed = weir_syntax::parse_file(path, &syntax_options(options), &DiskLoader, SYSTEM_FILES);
+        finish(parsed, targets)
+    })
+}
+
+/// Compiles a text; `#include` finds only the files that come with weir.
+#[must_use]
+pub fn compile_source(name: &str, text: &str, options: &Options, targets: &[Target]) -> Compilation {
+    on_large_stack(|| {
+        let parsed = weir_syntax::parse_source(name, text, &syntax_options(options), SYSTEM_FILES);
+        finish(parsed, targets)
+    })
+}
+
+/// Compiles a text whose includes come from `loader`.
+#[must_use]
+pub fn compile_bytes(name: &str, text: Vec<u8>, options: &Options, loader: &(dyn FileLoader + Sync), targets: &[Target]) -> Compilation {
+    on_large_stack(move || {
+        let parsed = weir_syntax::parse_bytes(name, text, &syntax_options(options), loader, SYSTEM_FILES);
+        finish(parsed, targets)
+    })
+}
+
+fn syntax_options(options: &Options) -> weir_syntax::preprocess::Options {
+    weir_syntax::preprocess::Options {
+        include_dirs: options.include_dirs.clone(),
+        defines: options.defines.clone(),
+        ..Default::default()
+    }
+}
+
+/// The parser bounds how deeply trees nest; walking the deepest still takes more than a thread's usual
+/// stack in a debug build.
+fn on_large_stack<R: Send>(f: impl FnOnce() -> R + Send) -> R {
+    const STACK: usize = 256 << 20;
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, f);
+        match thread.map(std::thread::ScopedJoinHandle::join) {
+            Ok(Ok(result)) => result,
+            Ok(Err(panic)) => std::panic::resume_unwind(panic),
+            Err(error) => panic!("cannot start a thread for the compiler: {error}"),
+        }
+    })
+}
+
+fn finish(parsed: Parsed, targets: &[Target]) -> Compilation {
+    let Parsed { program, sources, mut diagnostics, .. } = parsed;
+    let is_system = |span: weir_syntax::source::Span| sources.file_of(span.lo).is_some_and(|f| f.is_system);
+    let (mut checked, found) = check::check(&program, &is_system);
+    diagnostics.extend(found);
+    let mut lowered = None;
+    if !diagnostics.has_errors() {
+        if let Some(target) = targets.iter().find(|t| checked.main_fits(t)) {
+            let (program, found) = lower::lower(&mut checked, &sources, target);
+            diagnostics.extend(found);
+            lowered = program;
+        }
+    }
+    Compilation { sources, diagnostics, program: lowered }
+}

@@ -1,0 +1,739 @@
+//! Calls: builtin methods, the packet, externs, and inlined functions and actions.
+
+use super::value::{Entity, Object, Place, TableState, Val};
+use super::{Flow, Lowerer, boolean, constant};
+use crate::check::{Builtin, CallInfo, Callee, DefKind, FunctionKind, Param, Signature};
+use crate::types::{DefId, Ty, TyKind, Types};
+use rustc_hash::FxHashMap;
+use std::rc::Rc;
+use weir_ir::{Argument, ArgumentValue, BinaryOp as Op, Call, HeaderId, InLeaf, InstKind, Mark, Operand, Rvalue, Terminator, VarId, VarKind};
+use weir_syntax::ast::{self, Block, Direction, Expr, ExprKind, StructKind};
+
+/// What an argument has become before the call.
+pub(super) enum Passed {
+    In(Val),
+    Out(Place),
+    Omitted,
+}
+
+impl<'a> Lowerer<'a, '_> {
+    pub(super) fn call(&mut self, expr: &'a Expr) -> Val {
+        let Some(info) = self.checked.calls.get(&expr.id).cloned() else { return Val::Void };
+        let ExprKind::Call { callee, arguments, .. } = &expr.kind else { return Val::Void };
+        self.at(expr.span, |s| s.dispatch(expr, callee, arguments, &info))
+    }
+
+    fn dispatch(&mut self, expr: &'a Expr, callee: &'a Expr, arguments: &'a [ast::Argument], info: &CallInfo) -> Val {
+        let base = match &callee.kind {
+            ExprKind::Member(base, _) => Some(&**base),
+            _ => None,
+        };
+        match info.callee {
+            Callee::Builtin(builtin) => match base {
+                Some(base) => self.builtin(expr, base, builtin, arguments),
+                None => Val::Void,
+            },
+            Callee::TableApply(_) => {
+                let table = base.and_then(|b| self.table_of(b));
+                if let Some(table) = table {
+                    self.apply_table(&table);
+                }
+                Val::Void
+            }
+            Callee::BlockApply => {
+                if let Some(base) = base {
+                    self.apply_block_call(base, arguments, info);
+                }
+                Val::Void
+            }
+            Callee::Constructor(_) => self.construct_call(expr, info, arguments),
+            Callee::Action(def) => {
+                let DefKind::Action { signature, ast } = self.def_kind(def) else { return Val::Void };
+                let (params, ast) = (signature.params.clone(), *ast);
+                let passed = self.pass(&params, arguments, info);
+                let id = self.action_id(def);
+                self.emit(InstKind::Mark(Mark::EnterAction(id)));
+                self.inline(&params, passed, false, &ast.body, Types::VOID, expr);
+                self.emit(InstKind::Mark(Mark::Leave));
+                Val::Void
+            }
+            Callee::Function(def) => {
+                let DefKind::Function(signature) = self.def_kind(def) else { return Val::Void };
+                let signature = signature.clone();
+                self.call_function(expr, &signature, arguments, info)
+            }
+            Callee::Method(def, index) => {
+                let DefKind::Extern { methods, .. } = self.def_kind(def) else { return Val::Void };
+                let signature = methods[index].clone();
+                match base {
+                    Some(base) => self.call_method(expr, def, base, &signature, arguments, info),
+                    None => Val::Void,
+                }
+            }
+        }
+    }
+
+    // -------------------------------------------------------------------------------- builtins
+
+    fn builtin(&mut self, expr: &'a Expr, base: &'a Expr, builtin: Builtin, arguments: &'a [ast::Argument]) -> Val {
+        match builtin {
+            Builtin::IsValid => {
+                let value = self.expr(base);
+                let valid = self.validity(&value);
+                Val::Scalar(valid)
+            }
+            Builtin::SetValid | Builtin::SetInvalid => {
+                let place = self.place(base);
+                self.set_validity(&place, builtin == Builtin::SetValid);
+                Val::Void
+            }
+            Builtin::PushFront | Builtin::PopFront => {
+                let place = self.place(base);
+                let count = arguments.first().map_or(0, |a| self.constant_u32(&a.value)) as usize;
+                self.shift_stack(&place, count, builtin == Builtin::PushFront);
+                Val::Void
+            }
+            _ => {
+                let mut ty = self.ty(base);
+                if let TyKind::TypeName(named) = self.kind(ty) {
+                    ty = self.concrete(named);
+                }
+                let (minimum, maximum) = self.checked.size_in_bits(ty).unwrap_or((0, 0));
+                let _ = expr;
+                Val::Int(match builtin {
+                    Builtin::MinSizeInBits => minimum.into(),
+                    Builtin::MinSizeInBytes => minimum.div_ceil(8).into(),
+                    Builtin::MaxSizeInBits => maximum.into(),
+                    _ => maximum.div_ceil(8).into(),
+                })
+            }
+        }
+    }
+
+    fn set_validity(&mut self, place: &Place, valid: bool) {
+        match place {
+            Place::Header { id, .. } => {
+                if valid {
+                    self.invalidate_others(*id, &boolean(true));
+                }
+                let target = self.program.headers[*id].valid;
+                self.set(target, boolean(valid));
+            }
+            Place::Dynamic { elements, index } => {
+                for (i, element) in elements.iter().enumerate() {
+                    let chosen = self.index_is(index, i);
+                    if let Place::Header { id, .. } = element {
+                        let target = self.program.headers[*id].valid;
+                        let new = self.mux(chosen.clone(), boolean(valid), Operand::Var(target));
+                        if valid {
+                            self.invalidate_others(*id, &chosen);
+                        }
+                        self.set(target, new);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn shift_stack(&mut self, place: &Place, count: usize, push: bool) {
+        if let Place::Dynamic { elements, index } = place {
+            // A stack chosen by a run-time index: each one shifts under its own condition.
+            for (i, stack) in elements.iter().enumerate() {
+                let old = self.read(stack);
+                let old = self.snapshot(&old);
+                let chosen = self.index_is(index, i);
+                self.shift_stack(stack, count, push);
+                let new = self.read(stack);
+                let kept = self.choose(&chosen, &new, &old);
+                self.write_safely(stack, &kept);
+            }
+            return;
+        }
+        let Place::Stack { elements, next } = place else { return };
+        let size = elements.len();
+        let count = count.min(size);
+        let order: Vec<usize> = if push { (0..size).rev().collect() } else { (0..size).collect() };
+        for i in order {
+            let source = if push { i.checked_sub(count) } else { Some(i + count).filter(|&s| s < size) };
+            let value = match source {
+                Some(source) => self.read(&elements[source]),
+                None => {
+                    let old = self.read(&elements[i]);
+                    match old {
+                        Val::Header { .. } | Val::Union(_) => Val::InvalidHeader,
+                        other => other,
+                    }
+                }
+            };
+            self.write(&elements[i], &value);
+        }
+        if let Some(next) = next {
+            let (old, n) = (Operand::Var(*next), constant(32, count as u128));
+            let new = if push {
+                let limit = constant(32, size as u128);
+                let sum = self.binary(Op::Add, old, n, 32);
+                let over = self.binary(Op::Lt, limit.clone(), sum.clone(), 1);
+                self.mux(over, limit, sum)
+            } else {
+                let under = self.binary(Op::Lt, old.clone(), n.clone(), 1);
+                let difference = self.binary(Op::Sub, old, n, 32);
+                self.mux(under, constant(32, 0), difference)
+            };
+            self.set(*next, new);
+        }
+    }
+
+    // ------------------------------------------------------------------------------- arguments
+
+    /// Evaluates arguments from left to right; places keep the indices they have now.
+    pub(super) fn pass(&mut self, params: &[Param<'a>], arguments: &'a [ast::Argument], info: &CallInfo) -> Vec<Passed> {
+        let mut passed: Vec<Passed> = Vec::with_capacity(params.len());
+        for (i, (param, index)) in params.iter().zip(&info.arguments).enumerate() {
+            let ty = self.concrete(param.ty);
+            let Some(argument) = index.and_then(|j| arguments.get(j)) else {
+                passed.push(match param.default {
+                    Some(default) if !matches!(default.kind, ExprKind::Dots) => Passed::In(self.expr_as(default, ty)),
+                    _ => Passed::Omitted,
+                });
+                continue;
+            };
+            let later_effects = info.arguments[i + 1..].iter().flatten().any(|&j| arguments.get(j).is_some_and(|a| self.has_effects(&a.value)));
+            passed.push(match param.direction {
+                Direction::Out | Direction::InOut => {
+                    if matches!(argument.value.kind, ExprKind::DontCare) {
+                        Passed::Out(self.allocate("_", ty, VarKind::Temporary))
+                    } else {
+                        Passed::Out(self.place(&argument.value))
+                    }
+                }
+                Direction::In | Direction::None => {
+                    let value = self.expr_as(&argument.value, ty);
+                    Passed::In(if later_effects { self.snapshot(&value) } else { value })
+                }
+            });
+        }
+        passed
+    }
+
+    fn header_valid(&self) -> impl Fn(HeaderId) -> VarId + '_ {
+        |h| self.program.headers[h].valid
+    }
+
+    fn place_vars(&self, place: &Place) -> Option<Vec<VarId>> {
+        let mut vars = Vec::new();
+        place.leaves(&mut vars, &self.header_valid()).then_some(vars)
+    }
+
+    /// Binds parameters and lowers a body in place of a call. `may_alias`: the body cannot reach the
+    /// arguments other than by its parameters, so a parameter may be its argument where no other
+    /// argument overlaps it.
+    pub(super) fn inline(&mut self, params: &[Param<'a>], passed: Vec<Passed>, may_alias: bool, body: &'a Block, result: Ty, expr: &'a Expr) -> Val {
+        let bindings = self.bind_parameters(params, passed, may_alias);
+        let result_type = self.concrete(result);
+        let result_place = (result_type != Types::VOID).then(|| self.allocate("result", result_type, VarKind::Temporary));
+        let _ = expr;
+        self.run_inlined(bindings, result_place.clone(), result_type, |s| s.block(body));
+        match result_place {
+            Some(place) => self.read(&place),
+            None => Val::Void,
+        }
+    }
+
+    /// Binds parameters to arguments; returns what is to be copied back: (argument, parameter).
+    pub(super) fn bind_parameters(&mut self, params: &[Param<'a>], passed: Vec<Passed>, may_alias: bool) -> Vec<(Place, Place)> {
+        // Which variables each argument touches, to see overlaps.
+        let touched: Vec<Vec<VarId>> = passed
+            .iter()
+            .map(|p| match p {
+                Passed::Out(place) => self.place_vars(place).unwrap_or_default(),
+                Passed::In(value) => {
+                    let mut leaves = Vec::new();
+                    value.leaves(&mut leaves);
+                    leaves.into_iter().filter_map(|l| if let Operand::Var(v) = l { Some(v) } else { None }).collect()
+                }
+                Passed::Omitted => Vec::new(),
+            })
+            .collect();
+        let written: Vec<bool> = passed.iter().map(|p| matches!(p, Passed::Out(_))).collect();
+        let mut seen: FxHashMap<VarId, (usize, bool)> = FxHashMap::default();
+        let mut overlapping = vec![false; passed.len()];
+        for (i, vars) in touched.iter().enumerate() {
+            for &var in vars {
+                match seen.get(&var) {
+                    Some(&(j, was_written)) if j != i && (written[i] || was_written) => {
+                        overlapping[i] = true;
+                        overlapping[j] = true;
+                    }
+                    Some(_) => {}
+                    None => {
+                        seen.insert(var, (i, written[i]));
+                    }
+                }
+            }
+        }
+        let mut back = Vec::new();
+        let mut entities = Vec::new();
+        for (i, (param, passed)) in params.iter().zip(passed).enumerate() {
+            let ty = self.concrete(param.ty);
+            let alias = may_alias && !overlapping[i];
+            let entity = match passed {
+                Passed::Omitted => {
+                    let zero = self.zero(ty);
+                    let place = self.allocate(&param.name.name, ty, VarKind::Local);
+                    self.write(&place, &zero);
+                    Entity::Place(place)
+                }
+                Passed::In(value @ (Val::Object(_) | Val::Int(_) | Val::String(_))) => Entity::Value(value),
+                Passed::In(value) => {
+                    let mut leaves = Vec::new();
+                    value.leaves(&mut leaves);
+                    let constant = leaves.iter().all(|l| matches!(l, Operand::Const(_)));
+                    if constant || alias {
+                        Entity::Value(value)
+                    } else {
+                        let place = self.allocate(&param.name.name, ty, VarKind::Local);
+                        self.write(&place, &value);
+                        Entity::Place(place)
+                    }
+                }
+                Passed::Out(argument) => {
+                    let simple = self.place_vars(&argument).is_some();
+                    if alias && simple {
+                        if param.direction == Direction::Out {
+                            let zero = self.zero(ty);
+                            self.write(&argument, &zero);
+                        }
+                        Entity::Place(argument)
+                    } else {
+                        let place = self.allocate(&param.name.name, ty, VarKind::Local);
+                        let initial = if param.direction == Direction::Out { self.zero(ty) } else { self.read(&argument) };
+                        self.write(&place, &initial);
+                        back.push((argument, place.clone()));
+                        Entity::Place(place)
+                    }
+                }
+            };
+            entities.push((param.def, entity));
+        }
+        self.bindings.extend(entities);
+        back
+    }
+
+    /// Lowers `body` with its own `return`; afterwards, and before an `exit` goes on, copies back.
+    pub(super) fn run_inlined(&mut self, back: Vec<(Place, Place)>, result: Option<Place>, result_type: Ty, body: impl FnOnce(&mut Self)) {
+        let return_to = self.new_block();
+        let outer_exit = self.flow.exit_to;
+        let exit_to = if back.is_empty() { outer_exit } else { self.new_block() };
+        let outer = std::mem::replace(&mut self.flow, Flow { return_to, result, result_type, exit_to, loops: Vec::new() });
+        body(self);
+        self.goto(return_to);
+        self.flow = outer;
+        self.copy_back(&back);
+        if !back.is_empty() {
+            let resume = self.new_block();
+            self.terminate_to(Terminator::Goto(resume), exit_to);
+            self.copy_back(&back);
+            self.terminate_to(Terminator::Goto(outer_exit), resume);
+        }
+    }
+
+    fn copy_back(&mut self, back: &[(Place, Place)]) {
+        for (argument, parameter) in back {
+            let value = self.read(parameter);
+            self.write(argument, &value);
+        }
+    }
+
+    // ------------------------------------------------------------------------------- functions
+
+    fn call_function(&mut self, expr: &'a Expr, signature: &Signature<'a>, arguments: &'a [ast::Argument], info: &CallInfo) -> Val {
+        match signature.kind {
+            FunctionKind::Body(function) => {
+                // Type arguments are those of the caller's context, put in before the callee's are.
+                let given: Vec<Ty> = info.type_arguments.iter().map(|&t| self.concrete(t)).collect();
+                let passed = self.with_types(signature, &given, |s| s.pass_outer(signature, arguments, info));
+                self.emit(InstKind::Mark(Mark::Enter(signature.name.name.to_string())));
+                let result = self.with_types(signature, &given, |s| s.inline(&signature.params, passed, true, &function.body, signature.result, expr));
+                self.emit(InstKind::Mark(Mark::Leave));
+                result
+            }
+            _ => match &*signature.name.name {
+                "verify" if self.reject.is_some() && signature.params.len() == 2 => {
+                    let passed = self.pass(&signature.params, arguments, info);
+                    if let [Passed::In(Val::Scalar(condition)), Passed::In(Val::Scalar(error))] = &passed[..] {
+                        let bad = self.not(condition.clone());
+                        self.fail_unless_ok(bad, error.clone());
+                    }
+                    Val::Void
+                }
+                "static_assert" => Val::Scalar(boolean(true)),
+                _ => self.call_extern(expr, None, signature, &FxHashMap::default(), arguments, info),
+            },
+        }
+    }
+
+    /// Arguments are evaluated with the caller's type parameters, but have the callee's parameter types.
+    fn pass_outer(&mut self, signature: &Signature<'a>, arguments: &'a [ast::Argument], info: &CallInfo) -> Vec<Passed> {
+        self.pass(&signature.params, arguments, info)
+    }
+
+    fn with_types<R>(&mut self, signature: &Signature<'a>, given: &[Ty], f: impl FnOnce(&mut Self) -> R) -> R {
+        let before = self.substitution.clone();
+        self.substitution.extend(signature.parameters.iter().copied().zip(given.iter().copied()));
+        let result = f(self);
+        self.substitution = before;
+        result
+    }
+
+    // --------------------------------------------------------------------------------- externs
+
+    fn call_method(&mut self, expr: &'a Expr, def: DefId, base: &'a Expr, signature: &Signature<'a>, arguments: &'a [ast::Argument], info: &CallInfo) -> Val {
+        let object = self.expr(base);
+        let map: FxHashMap<Ty, Ty> = {
+            let ty = self.ty(base);
+            match (self.kind(ty), self.def_kind(def)) {
+                (TyKind::Extern(_, given), DefKind::Extern { parameters, .. }) => parameters.iter().copied().zip(given.iter().copied()).collect(),
+                _ => FxHashMap::default(),
+            }
+        };
+        match object {
+            Val::Object(Object::Packet) => self.packet_method(expr, signature, arguments, info),
+            Val::Object(Object::Extern(id)) => self.call_extern(expr, Some(id), signature, &map, arguments, info),
+            _ => {
+                self.error("unsupported", base.span, "this instance is not known at compile time");
+                Val::Void
+            }
+        }
+    }
+
+    fn packet_method(&mut self, expr: &'a Expr, signature: &Signature<'a>, arguments: &'a [ast::Argument], info: &CallInfo) -> Val {
+        match (&*signature.name.name, arguments.len()) {
+            ("extract", 1 | 2) => {
+                self.extract(arguments);
+                Val::Void
+            }
+            ("lookahead", _) => {
+                let ty = info.type_arguments.first().map_or(Types::UNKNOWN, |&t| self.concrete(t));
+                if self.kind(ty) == TyKind::Unknown || matches!(self.kind(ty), TyKind::Infer(_)) {
+                    return self.unsupported(expr.span, "the type that lookahead reads is not known; write `lookahead<T>()`");
+                }
+                let mut offset = 0;
+                self.lookahead(ty, &mut offset)
+            }
+            ("advance", 1) => {
+                let bits = self.number(&arguments[0].value);
+                let bits = self.to_width(bits, 32);
+                self.emit(InstKind::Advance { bits });
+                Val::Void
+            }
+            ("length", 0) => {
+                let dst = self.temporary(32);
+                self.emit(InstKind::PacketLength { dst });
+                Val::Scalar(Operand::Var(dst))
+            }
+            ("emit", 1) => {
+                let value = self.expr(&arguments[0].value);
+                self.emit_value(&value, expr);
+                Val::Void
+            }
+            (name, _) => {
+                let message = format!("the packet has no method `{name}` that weir knows");
+                self.unsupported(expr.span, message)
+            }
+        }
+    }
+
+    pub(super) fn to_width(&mut self, operand: Operand, width: u32) -> Operand {
+        if self.width_of(&operand) == width { operand } else { self.compute(Rvalue::ZeroExtend(operand), width) }
+    }
+
+    fn extract(&mut self, arguments: &'a [ast::Argument]) {
+        let target = &arguments[0].value;
+        let ty = self.ty(target);
+        // `stack.next`: which element is known only now, and it is used up.
+        if let ExprKind::Member(base, member) = &target.kind {
+            let base_type = self.ty(base);
+            if &*member.name == "next" && matches!(self.kind(base_type), TyKind::Stack(..)) {
+                let stack = self.place(base);
+                self.extract_next(target, &stack, arguments);
+                return;
+            }
+        }
+        // `stack.next.member` of a stack of unions likewise.
+        if let ExprKind::Member(inner, member) = &target.kind {
+            if let ExprKind::Member(base, cursor) = &inner.kind {
+                let base_type = self.ty(base);
+                if &*cursor.name == "next" && matches!(self.kind(base_type), TyKind::Stack(..)) {
+                    if let Place::Stack { elements, next } = self.place(base) {
+                        let members = elements.iter().filter_map(|e| e.member(&member.name)).collect();
+                        self.extract_next(target, &Place::Stack { elements: Rc::new(members), next }, arguments);
+                        return;
+                    }
+                }
+            }
+        }
+        let place = if matches!(target.kind, ExprKind::DontCare) {
+            self.allocate("_", ty, VarKind::Temporary)
+        } else {
+            self.place(target)
+        };
+        let length = arguments.get(1).map(|a| self.number(&a.value)).map(|l| self.to_width(l, 32));
+        self.extract_to(&place, ty, length);
+    }
+
+    fn extract_to(&mut self, place: &Place, ty: Ty, length: Option<Operand>) {
+        match place {
+            Place::Header { id, .. } => {
+                self.emit(InstKind::Extract { header: *id, varbit_bits: length });
+                self.invalidate_others(*id, &boolean(true));
+            }
+            other => {
+                let scratch = self.allocate("extracted", ty, VarKind::Temporary);
+                if let Place::Header { id, .. } = &scratch {
+                    self.emit(InstKind::Extract { header: *id, varbit_bits: length });
+                    let value = self.read(&scratch);
+                    self.write(other, &value);
+                }
+            }
+        }
+    }
+
+    fn extract_next(&mut self, target: &'a Expr, stack: &Place, arguments: &'a [ast::Argument]) {
+        let length = arguments.get(1).map(|a| self.number(&a.value)).map(|l| self.to_width(l, 32));
+        let Place::Stack { elements, next: Some(next) } = stack else {
+            self.error("unsupported", target.span, "`next` of a stack that is chosen by a run-time index");
+            return;
+        };
+        let ty = self.ty(target);
+        let done = self.new_block();
+        let full = self.new_block();
+        let blocks: Vec<_> = elements.iter().map(|_| self.new_block()).collect();
+        let cases = blocks.iter().enumerate().map(|(i, &b)| (weir_ir::Bits::new(32, i as u128), b)).collect();
+        self.terminate_to(Terminator::Switch { value: Operand::Var(*next), cases, default: full }, full);
+        if let (Some(reject), Some(error)) = (self.reject, self.body.error) {
+            let code = self.program.error_code("StackOutOfBounds").unwrap_or(0);
+            self.set(error, constant(32, code.into()));
+            self.terminate_to(Terminator::Goto(reject), done);
+        }
+        for (i, (element, block)) in elements.iter().zip(blocks).enumerate() {
+            self.current = block;
+            self.extract_to(element, ty, length.clone());
+            self.set(*next, constant(32, i as u128 + 1));
+            self.terminate_to(Terminator::Goto(done), done);
+        }
+        self.current = done;
+    }
+
+    fn lookahead(&mut self, ty: Ty, offset: &mut u32) -> Val {
+        match self.kind(ty) {
+            TyKind::Struct(def, arguments) => {
+                let fields = self.checked.fields_of(def, &arguments);
+                let fields: Vec<_> = fields
+                    .into_iter()
+                    .map(|(n, t)| {
+                        let value = self.lookahead(t, offset);
+                        (n, value)
+                    })
+                    .collect();
+                let fields = Rc::new(fields);
+                if self.checked.struct_kind(ty) == Some(StructKind::Header) {
+                    Val::Header { valid: boolean(true), fields, source: None }
+                } else {
+                    Val::Struct(fields)
+                }
+            }
+            TyKind::Tuple(parts) => Val::tuple(parts.iter().map(|&t| self.lookahead(t, offset)).collect()),
+            TyKind::Stack(element, n) => {
+                let elements: Vec<Val> = (0..n).map(|_| self.lookahead(element, offset)).collect();
+                let next = self.is_header_like(element).then(|| constant(32, u128::from(n)));
+                Val::Stack { elements: Rc::new(elements), next }
+            }
+            _ => {
+                let width = self.scalar_width(ty).unwrap_or(0);
+                let dst = self.temporary(width);
+                self.emit(InstKind::Lookahead { dst, offset: *offset });
+                *offset += width;
+                Val::Scalar(Operand::Var(dst))
+            }
+        }
+    }
+
+    fn emit_value(&mut self, value: &Val, expr: &'a Expr) {
+        match value {
+            Val::Header { source: Some(id), .. } => self.emit(InstKind::Emit { header: *id }),
+            Val::Header { source: None, .. } => {
+                let ExprKind::Call { arguments, .. } = &expr.kind else { return };
+                let ty = arguments.first().map_or(Types::UNKNOWN, |a| self.ty(&a.value));
+                let ty = match self.kind(ty) {
+                    TyKind::Struct(..) if self.checked.struct_kind(ty) == Some(StructKind::Header) => ty,
+                    TyKind::Stack(element, _) => element,
+                    _ => {
+                        self.error("unsupported", expr.span, "a header that is computed in place cannot be emitted as part of a struct; assign it to a variable first");
+                        return;
+                    }
+                };
+                let scratch = self.allocate("emitted", ty, VarKind::Temporary);
+                self.write(&scratch, value);
+                if let Place::Header { id, .. } = scratch {
+                    self.emit(InstKind::Emit { header: id });
+                }
+            }
+            Val::Struct(parts) | Val::Union(parts) => {
+                for (_, part) in parts.iter() {
+                    self.emit_value(part, expr);
+                }
+            }
+            Val::Stack { elements, .. } => {
+                for element in elements.iter() {
+                    self.emit_value(element, expr);
+                }
+            }
+            Val::Scalar(_) => self.error("unsupported", expr.span, "only headers can be emitted; this struct holds other fields too"),
+            _ => {}
+        }
+    }
+
+    fn call_extern(
+        &mut self,
+        expr: &'a Expr,
+        instance: Option<weir_ir::ExternId>,
+        signature: &Signature<'a>,
+        map: &FxHashMap<Ty, Ty>,
+        arguments: &'a [ast::Argument],
+        info: &CallInfo,
+    ) -> Val {
+        let given: Vec<Ty> = info.type_arguments.iter().map(|&t| self.concrete(t)).collect();
+        let before = self.substitution.clone();
+        self.substitution.extend(map.iter().map(|(&a, &b)| (a, b)));
+        self.substitution.extend(signature.parameters.iter().copied().zip(given.iter().copied()));
+        let passed = self.pass(&signature.params, arguments, info);
+        if instance.is_none() && self.expand(signature, &passed) {
+            self.substitution = before;
+            return Val::Void;
+        }
+        let mut ir_arguments = Vec::new();
+        let mut back: Vec<(Place, Place)> = Vec::new();
+        for (param, passed) in signature.params.iter().zip(passed) {
+            let ty = self.concrete(param.ty);
+            let value = match passed {
+                Passed::Omitted => continue,
+                Passed::In(value) => self.in_argument(value, ty),
+                Passed::Out(place) => {
+                    let vars = match self.place_vars(&place) {
+                        Some(vars) => vars,
+                        None => {
+                            let scratch = self.allocate(&param.name.name, ty, VarKind::Temporary);
+                            let initial = if param.direction == Direction::InOut { self.read(&place) } else { self.zero(ty) };
+                            self.write(&scratch, &initial);
+                            let vars = self.place_vars(&scratch).unwrap_or_default();
+                            back.push((place, scratch));
+                            vars
+                        }
+                    };
+                    if param.direction == Direction::Out { ArgumentValue::Out(vars) } else { ArgumentValue::InOut(vars) }
+                }
+            };
+            ir_arguments.push(Argument { name: param.name.name.to_string(), value });
+        }
+        let result_type = self.concrete(signature.result);
+        let result_place = (result_type != Types::VOID).then(|| self.allocate("result", result_type, VarKind::Temporary));
+        let results = result_place.as_ref().and_then(|p| self.place_vars(p)).unwrap_or_default();
+        let type_arguments = given.iter().map(|&t| self.type_spec(t)).collect();
+        let entry = instance.and_then(|id| {
+            let table = self.current_table.clone()?;
+            self.program.tables[table.id].direct.contains(&id).then_some(table.entry)
+        });
+        let has = |name: &str| signature.annotations.iter().any(|a| &*a.name.name == name);
+        let is_pure = has("pure") || has("noSideEffects");
+        self.emit(InstKind::Call(Call { instance, function: signature.name.name.to_string(), type_arguments, arguments: ir_arguments, results, entry, is_pure }));
+        self.substitution = before;
+        self.copy_back(&back);
+        let _ = expr;
+        match result_place {
+            Some(place) => self.read(&place),
+            None => Val::Void,
+        }
+    }
+
+    fn in_argument(&mut self, value: Val, ty: Ty) -> ArgumentValue {
+        match value {
+            Val::Object(Object::Packet) => ArgumentValue::Packet,
+            Val::Object(Object::Extern(id)) => ArgumentValue::Extern(id),
+            Val::String(s) => ArgumentValue::String(s.to_string()),
+            value => {
+                let mut leaves = Vec::new();
+                self.in_leaves(&value, ty, &mut leaves);
+                ArgumentValue::In(leaves)
+            }
+        }
+    }
+
+    fn in_leaves(&mut self, value: &Val, ty: Ty, to: &mut Vec<InLeaf>) {
+        match value {
+            Val::Scalar(operand) => to.push(InLeaf::Value(operand.clone())),
+            Val::Int(v) => to.push(InLeaf::Value(Operand::Const(weir_ir::Bits::from_bigint(64, v)))),
+            Val::Header { source: Some(id), .. } => to.push(InLeaf::Header(*id)),
+            Val::Header { source: None, .. } => {
+                // A value without an instance gets one, so that the extern sees its validity.
+                let scratch = self.allocate("argument", ty, VarKind::Temporary);
+                self.write(&scratch, value);
+                if let Place::Header { id, .. } = scratch {
+                    to.push(InLeaf::Header(id));
+                }
+            }
+            Val::Struct(parts) | Val::Union(parts) => {
+                let types = self.component_types(ty);
+                for (i, (_, part)) in parts.iter().enumerate() {
+                    let part_type = types.get(i).copied().unwrap_or(match self.kind(ty) {
+                        TyKind::List(element) => element,
+                        _ => Types::UNKNOWN,
+                    });
+                    self.in_leaves(part, part_type, to);
+                }
+            }
+            Val::Stack { elements, .. } => {
+                let element = match self.kind(ty) {
+                    TyKind::Stack(element, _) => element,
+                    _ => Types::UNKNOWN,
+                };
+                for part in elements.iter() {
+                    self.in_leaves(part, element, to);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Externs that the target describes as assignments.
+    fn expand(&mut self, signature: &Signature<'a>, passed: &[Passed]) -> bool {
+        let Some(expansion) = self.target.expansions.iter().find(|e| e.function == &*signature.name.name) else { return false };
+        let mut writes = Vec::new();
+        for (parameter, path, value) in expansion.assignments {
+            let Some(i) = signature.params.iter().position(|p| &*p.name.name == *parameter) else { return false };
+            let Some(Passed::Out(place)) = passed.get(i) else { return false };
+            let mut place = place.clone();
+            for part in path.split('.') {
+                let Some(next) = place.member(part) else { return false };
+                place = next;
+            }
+            writes.push((place, *value));
+        }
+        for (place, value) in writes {
+            if let Val::Scalar(old) = self.read(&place) {
+                let width = self.width_of(&old);
+                self.write(&place, &Val::Scalar(constant(width, u128::from(value))));
+            }
+        }
+        true
+    }
+
+    /// The table that `t.apply()` in `t.apply().hit` applies, after applying it.
+    pub(super) fn apply_of(&mut self, call: &'a Expr) -> Option<Rc<TableState>> {
+        let ExprKind::Call { callee, .. } = &call.kind else { return None };
+        let ExprKind::Member(base, _) = &callee.kind else { return None };
+        let table = self.table_of(base)?;
+        self.at(call.span, |s| s.apply_table(&table));
+        Some(table)
+    }
+}

@@ -1,0 +1,155 @@
+//! `main`: from the package to the program's blocks.
+
+use super::value::{BlockInstance, Entity, Object, Place, Val};
+use super::Lowerer;
+use crate::check::DefKind;
+use crate::types::Ty;
+use std::rc::Rc;
+use weir_ir::target::BlockSpec;
+use weir_ir::{Block, BlockKind, Body, Display, Shared, Terminator, Type, Var, VarKind};
+use weir_syntax::ast::Name;
+
+/// The group of variables of a role, once its first block has been met.
+struct Group {
+    role: &'static str,
+    place: Place,
+    ty: Ty,
+}
+
+impl Lowerer<'_, '_> {
+    /// Lowers everything. False where there is nothing to lower.
+    pub(super) fn package(&mut self) -> bool {
+        self.program.errors = self.checked.errors.iter().map(|e| e.name.to_string()).collect();
+        let Some(main) = self.checked.main else { return false };
+        let DefKind::Instance { ast, .. } = self.def_kind(main) else { return false };
+        let ast = *ast;
+        let annotations = self.checked.defs[main.0 as usize].annotations;
+        self.program.annotations = self.annotations(annotations);
+        let Val::Object(Object::Package(arguments)) = self.instantiate(main, ast) else { return false };
+        // Other top-level instances exist even where no block uses them.
+        let mut globals: Vec<_> = self.globals.iter().copied().filter(|&g| g != main).collect();
+        globals.sort();
+        for global in globals {
+            let is_extern = matches!(self.def_kind(global), DefKind::Instance { ty, .. } if matches!(self.checked.types.get(*ty), crate::types::TyKind::Extern(..)));
+            if is_extern {
+                self.entity(global);
+            }
+        }
+        let mut groups: Vec<Group> = Vec::new();
+        let mut used = Vec::new();
+        for spec in self.target.blocks {
+            match find_block(&arguments, spec.path) {
+                Some(instance) => {
+                    self.package_block(spec, &instance, &mut groups);
+                    used.push(instance);
+                }
+                None if spec.optional => {}
+                None => {
+                    self.error("expected", ast.name.span, format!("the package has no block `{}`", spec.path.join(".")));
+                }
+            }
+        }
+        if self.exhausted {
+            self.error(
+                "overlimit",
+                ast.name.span,
+                "the program is too large once everything is inlined: more than 4 million instructions or 2 million variables",
+            );
+        }
+        self.controller_headers();
+        true
+    }
+
+    fn package_block(&mut self, spec: &BlockSpec, instance: &Rc<BlockInstance>, groups: &mut Vec<Group>) {
+        let Some(params) = self.block_params(instance) else { return };
+        self.substitution.extend(instance.types.iter().copied());
+        let declaration = &self.checked.defs[instance.def.0 as usize];
+        let (name, span, annotations) = (declaration.name.clone(), declaration.span, declaration.annotations);
+        let is_parser = matches!(declaration.kind, DefKind::Parser { .. });
+        let loc = self.locate(span);
+        self.loc = loc;
+        self.body = Body::default();
+        self.current = self.new_block();
+        let end = self.new_block();
+        self.body.blocks[end].terminator = if is_parser { Terminator::Accept } else { Terminator::Return };
+        self.flow.exit_to = end;
+        self.flow.return_to = end;
+        if is_parser {
+            let reject = self.new_block();
+            self.body.blocks[reject].terminator = Terminator::Reject;
+            self.body.on_error = Some(reject);
+            let error = self.program.vars.push(Var {
+                name: format!("{name}.$error$"),
+                ty: Type::Bits(32),
+                display: Display::Error,
+                kind: VarKind::Local,
+            });
+            self.body.error = Some(error);
+            self.reject = Some(reject);
+        } else {
+            self.reject = None;
+        }
+        for (i, param) in params.iter().enumerate() {
+            let role = spec.bindings.get(i).copied().unwrap_or("");
+            let ty = self.concrete(param.ty);
+            if matches!(self.kind(ty), crate::types::TyKind::Extern(..)) {
+                self.bindings.insert(param.def, Entity::Value(Val::Object(Object::Packet)));
+                continue;
+            }
+            let place = match groups.iter().find(|g| g.role == role && g.ty == ty && !role.is_empty()) {
+                Some(group) => group.place.clone(),
+                None => {
+                    let place = self.allocate(&param.name.name, ty, VarKind::Shared);
+                    let (leaves, headers) = self.shared_leaves(&place, ty);
+                    let spec = self.type_spec(ty);
+                    self.program.shared.push(Shared { role: role.to_string(), name: param.name.name.to_string(), leaves, headers, ty: spec });
+                    groups.push(Group { role, place: place.clone(), ty });
+                    place
+                }
+            };
+            self.bindings.insert(param.def, Entity::Place(place));
+        }
+        // The control-plane name of a block of the package is that of its declaration.
+        let path = self.control_name(&name, annotations);
+        let root = Rc::new(BlockInstance {
+            def: instance.def,
+            types: instance.types.clone(),
+            arguments: instance.arguments.clone(),
+            path,
+            locals: std::cell::RefCell::new(instance.locals.borrow().clone()),
+        });
+        self.block_body(&root);
+        self.goto(end);
+        let body = super::instance::clean(std::mem::take(&mut self.body));
+        let kind = if is_parser { BlockKind::Parser } else { BlockKind::Control };
+        self.program.blocks.push(Block { role: spec.role.to_string(), name: name.to_string(), kind, body, loc });
+    }
+
+    /// Header types that the control plane uses in packet-in and packet-out.
+    fn controller_headers(&mut self) {
+        let mut found = Vec::new();
+        for (i, def) in self.checked.defs.iter().enumerate() {
+            let marked = def.annotations.iter().any(|a| &*a.name.name == "controller_header");
+            if let (true, DefKind::Struct { parameters, .. }) = (marked, &def.kind) {
+                if parameters.is_empty() {
+                    found.push(crate::types::DefId(i as u32));
+                }
+            }
+        }
+        for def in found {
+            let ty = self.checked.types.intern(crate::types::TyKind::Struct(def, Rc::new([])));
+            self.header_type(ty);
+        }
+    }
+}
+
+/// The block at a path of package parameters.
+fn find_block(arguments: &Rc<Vec<(Name, Val)>>, path: &[&str]) -> Option<Rc<BlockInstance>> {
+    let (first, rest) = path.split_first()?;
+    let (_, value) = arguments.iter().find(|(n, _)| &**n == *first)?;
+    match value {
+        Val::Object(Object::Block(instance)) if rest.is_empty() => Some(instance.clone()),
+        Val::Object(Object::Package(inner)) => find_block(inner, rest),
+        _ => None,
+    }
+}

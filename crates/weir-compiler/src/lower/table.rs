@@ -1,0 +1,628 @@
+//! Tables.
+
+use super::annotation::has_annotation;
+use super::value::{Entity, Object, Place, TableState, Val};
+use super::{Lowerer, constant};
+use crate::check::{DefKind, Param};
+use crate::types::{DefId, Ty, TyKind, Types};
+use num_traits::ToPrimitive;
+use std::rc::Rc;
+use weir_ir::{
+    ActionCall, ActionId, ActionParameter, Bits, ConstValue, Display, InstKind, Key, KeyMatch, Lookup, Mark, MatchKind, Operand, Table, TableAction,
+    Terminator, Type, Var, VarKind,
+};
+use weir_syntax::ast::{self, Direction, Expr, ExprKind, TableEntry, TablePropertyValue};
+
+fn property<'p>(table: &'p ast::Table, name: &str) -> Option<&'p ast::TableProperty> {
+    table.properties.iter().find(|p| &*p.name.name == name)
+}
+
+/// The number of `@priority(n)` after an entry.
+fn annotated_priority(entry: &TableEntry) -> Option<u32> {
+    let annotation = entry.annotations.iter().find(|a| &*a.name.name == "priority")?;
+    let ast::AnnotationBody::Unstructured(tokens) = &annotation.body else { return None };
+    tokens.iter().find_map(|t| match &t.kind {
+        ast::AnnotationTokenKind::Integer(v) => v.to_u32(),
+        _ => None,
+    })
+}
+
+impl<'a> Lowerer<'a, '_> {
+    /// The table an expression names, made when it is first met.
+    pub(super) fn table_of(&mut self, expr: &'a Expr) -> Option<Rc<TableState>> {
+        let def = self.checked.names[expr.id.0 as usize]?;
+        self.table(def)
+    }
+
+    fn table(&mut self, def: DefId) -> Option<Rc<TableState>> {
+        if let Some(Entity::Value(Val::Object(Object::Table(table)))) = self.bindings.get(&def) {
+            return Some(table.clone());
+        }
+        let DefKind::Table { ast, .. } = self.def_kind(def) else { return None };
+        let ast = *ast;
+        let state = Rc::new(self.make_table(def, ast));
+        self.bindings.insert(def, Entity::Value(Val::Object(Object::Table(state.clone()))));
+        Some(state)
+    }
+
+    fn make_table(&mut self, def: DefId, ast: &'a ast::Table) -> TableState {
+        let annotations = self.checked.defs[def.0 as usize].annotations;
+        let name = self.control_name(&ast.name.name, annotations);
+        let loc = self.locate(ast.name.span);
+        let mut flag = |suffix: &str, width: u32, display: Display| {
+            self.program.vars.push(Var { name: format!("{name}.{suffix}"), ty: Type::Bits(width), display, kind: VarKind::Local })
+        };
+        let (hit, action, entry) = (flag("$hit$", 1, Display::Bool), flag("$action$", 32, Display::Unsigned), flag("$entry$", 32, Display::Unsigned));
+        let DefKind::Table { actions, .. } = self.def_kind(def) else {
+            return TableState { def, id: weir_ir::TableId::new(0), hit, action, entry, actions: Vec::new() };
+        };
+        let listed = actions.clone();
+        let keys = self.table_keys(ast);
+        let table_actions: Vec<TableAction> = listed.iter().map(|a| self.table_action(a.action, a.reference, &name)).collect();
+        let ir_annotations = self.annotations(annotations);
+        let id = self.program.tables.push(Table {
+            name,
+            keys,
+            actions: table_actions,
+            default_action: ActionCall { action: 0, arguments: Vec::new() },
+            const_default: false,
+            size: None,
+            entries: Vec::new(),
+            const_entries: false,
+            implementation: None,
+            direct: Vec::new(),
+            idle_timeout: false,
+            properties: Vec::new(),
+            annotations: ir_annotations,
+            loc,
+        });
+        let action_defs: Vec<DefId> = listed.iter().map(|a| a.action).collect();
+        let state = TableState { def, id, hit, action, entry, actions: action_defs };
+        self.table_default(&state, ast);
+        self.table_properties(&state, ast);
+        self.table_entries(&state, ast);
+        state
+    }
+
+    fn table_keys(&mut self, ast: &'a ast::Table) -> Vec<Key> {
+        let Some(TablePropertyValue::Key(elements)) = property(ast, "key").map(|p| &p.value) else { return Vec::new() };
+        elements.iter().map(|e| self.table_key(e)).collect()
+    }
+
+    fn table_key(&mut self, element: &'a ast::KeyElement) -> Key {
+        let ty = self.ty(&element.expression);
+        let match_kind = self.match_kind(&element.match_kind);
+        let name = super::annotation::name_annotation(&element.annotations).or_else(|| self.key_name(&element.expression));
+        let name = name.unwrap_or_else(|| {
+            self.diagnostics.push(
+                weir_syntax::diagnostic::Diagnostic::error("expected", element.expression.span, "the control plane cannot name this key")
+                    .help("give it a name: `@name(\"…\")` after the match kind"),
+            );
+            String::new()
+        });
+        let width = self.scalar_width(ty).unwrap_or_else(|| {
+            let shown = self.checked.show(ty);
+            self.error("unsupported", element.expression.span, format!("a key of type {shown}"));
+            0
+        });
+        Key {
+            name,
+            width,
+            match_kind,
+            display: self.display(ty),
+            control: self.control_type(ty),
+            annotations: self.annotations(&element.annotations),
+            loc: self.locate(element.span),
+        }
+    }
+
+    pub(super) fn match_kind(&mut self, name: &ast::Ident) -> MatchKind {
+        match &*name.name {
+            "exact" => MatchKind::Exact,
+            "lpm" => MatchKind::Lpm,
+            "ternary" => MatchKind::Ternary,
+            "range" => MatchKind::Range,
+            "optional" => MatchKind::Optional,
+            "selector" => MatchKind::Selector,
+            other => {
+                self.error("unsupported", name.span, format!("weir has no tables with the match kind `{other}`"));
+                MatchKind::Exact
+            }
+        }
+    }
+
+    /// The name the control plane has for a key: the expression as P4Info writes it.
+    fn key_name(&mut self, expr: &'a Expr) -> Option<String> {
+        Some(match &expr.kind {
+            ExprKind::Name { name, .. } => name.name.to_string(),
+            ExprKind::Member(base, member) => format!("{}.{}", self.key_name(base)?, member.name),
+            ExprKind::Index(base, index) => format!("{}[{}]", self.key_name(base)?, self.constant_name(index)?),
+            ExprKind::Slice(base, hi, lo) => format!("{}[{}:{}]", self.key_name(base)?, self.constant_name(hi)?, self.constant_name(lo)?),
+            ExprKind::Call { callee, .. } => match &callee.kind {
+                ExprKind::Member(base, member) if &*member.name == "isValid" => format!("{}.$valid$", self.key_name(base)?),
+                _ => return None,
+            },
+            ExprKind::Binary(ast::BinaryOp::BitAnd, a, b) => format!("{} & {}", self.key_name(a)?, self.key_name(b)?),
+            ExprKind::Int { .. } => self.constant_name(expr)?,
+            ExprKind::Bool(b) => b.to_string(),
+            _ => return None,
+        })
+    }
+
+    fn constant_name(&mut self, expr: &'a Expr) -> Option<String> {
+        match &expr.kind {
+            ExprKind::Int { value, base, .. } => Some(if *base == 16 { format!("{value:#X}").replace("0X", "0x") } else { value.to_string() }),
+            _ => match self.expr(expr) {
+                Val::Int(v) => Some(v.to_string()),
+                Val::Scalar(Operand::Const(c)) => Some(c.to_string()),
+                _ => None,
+            },
+        }
+    }
+
+    // --------------------------------------------------------------------------------- actions
+
+    /// The action as the control plane knows it.
+    pub(super) fn action_id(&mut self, def: DefId) -> ActionId {
+        let declaration = &self.checked.defs[def.0 as usize];
+        let (declared, annotations) = (declaration.name.clone(), declaration.annotations);
+        let DefKind::Action { signature, ast } = &declaration.kind else { return ActionId::new(0) };
+        let (params, span) = (signature.params.clone(), ast.name.span);
+        let name = if self.globals.contains(&def) {
+            let local = super::annotation::name_annotation(annotations).unwrap_or_else(|| declared.to_string());
+            local.strip_prefix('.').map_or(local.clone(), str::to_string)
+        } else {
+            self.control_name(&declared, annotations)
+        };
+        let key = (name.clone(), def);
+        if let Some(&id) = self.actions.get(&key) {
+            return id;
+        }
+        let parameters = params
+            .iter()
+            .filter(|p| p.direction == Direction::None)
+            .map(|p| {
+                let ty = self.concrete(p.ty);
+                ActionParameter {
+                    name: super::annotation::name_annotation(p.annotations).unwrap_or_else(|| p.name.name.to_string()),
+                    width: self.scalar_width(ty).unwrap_or(0),
+                    display: self.display(ty),
+                    control: self.control_type(ty),
+                    annotations: self.annotations(p.annotations),
+                }
+            })
+            .collect();
+        let annotations = self.annotations(annotations);
+        let loc = self.locate(span);
+        let id = self.program.actions.push(weir_ir::Action { name, parameters, annotations, loc });
+        self.actions.insert(key, id);
+        self.action_order.push(id);
+        id
+    }
+
+    fn table_action(&mut self, def: DefId, reference: Option<&'a ast::ActionReference>, table: &str) -> TableAction {
+        let action = self.action_id(def);
+        let DefKind::Action { signature, .. } = self.def_kind(def) else {
+            return TableAction { action, parameters: Vec::new(), default_only: false, table_only: false, annotations: Vec::new() };
+        };
+        let params: Vec<Param<'a>> = signature.params.iter().filter(|p| p.direction == Direction::None).cloned().collect();
+        let mut parameters = Vec::new();
+        for p in &params {
+            let ty = self.concrete(p.ty);
+            let Some(width) = self.scalar_width(ty) else {
+                let shown = self.checked.show(ty);
+                self.error("unsupported", p.name.span, format!("the control plane cannot set the parameter `{}` of type {shown}", p.name.name));
+                continue;
+            };
+            let display = self.display(ty);
+            parameters.push(self.program.vars.push(Var {
+                name: format!("{table}.{}.{}", self.checked.defs[def.0 as usize].name, p.name.name),
+                ty: Type::Bits(width),
+                display,
+                kind: VarKind::ActionParameter,
+            }));
+        }
+        let list = reference.map_or(&[][..], |r| &r.annotations);
+        TableAction {
+            action,
+            parameters,
+            default_only: reference.is_none() || has_annotation(list, "defaultonly"),
+            table_only: has_annotation(list, "tableonly"),
+            annotations: self.annotations(list),
+        }
+    }
+
+    /// An action with constant arguments: of an entry or as default.
+    fn action_call(&mut self, state: &TableState, action: DefId, arguments: &'a [ast::Argument]) -> ActionCall {
+        let index = state.actions.iter().position(|&a| a == action).unwrap_or(0);
+        let DefKind::Action { signature, .. } = self.def_kind(action) else { return ActionCall { action: index, arguments: Vec::new() } };
+        let params = signature.params.clone();
+        let free: Vec<&Param<'a>> = params.iter().filter(|p| p.direction == Direction::None).collect();
+        // Arguments for parameters with a direction repeat what the list of actions says.
+        let skip = if arguments.iter().all(|a| a.name.is_none()) { arguments.len().saturating_sub(free.len()) } else { 0 };
+        let mut values = Vec::new();
+        for (i, param) in free.iter().enumerate() {
+            let ty = self.concrete(param.ty);
+            let argument = arguments
+                .iter()
+                .find(|a| a.name.as_ref().is_some_and(|n| n.name == param.name.name))
+                .or_else(|| arguments.get(skip + i).filter(|a| a.name.is_none()))
+                .map(|a| &a.value)
+                .or(param.default);
+            let width = self.scalar_width(ty).unwrap_or(0);
+            let value = argument.map(|e| self.expr_as(e, ty));
+            values.push(match value {
+                Some(Val::Scalar(Operand::Const(bits))) => bits,
+                _ => Bits::zero(width),
+            });
+        }
+        ActionCall { action: index, arguments: values }
+    }
+
+    fn table_default(&mut self, state: &TableState, ast: &'a ast::Table) {
+        let (call, is_const) = match property(ast, "default_action") {
+            Some(p) => {
+                let TablePropertyValue::Expression(value) = &p.value else { return };
+                let (callee, arguments): (&'a Expr, &'a [ast::Argument]) = match &value.kind {
+                    ExprKind::Call { callee, arguments, .. } => (callee, arguments),
+                    _ => (value, &[]),
+                };
+                let Some(action) = self.checked.names[callee.id.0 as usize] else { return };
+                (self.action_call(state, action, arguments), p.is_const)
+            }
+            None => {
+                let index = state.actions.iter().position(|&a| &*self.checked.defs[a.0 as usize].name == "NoAction" && self.globals.contains(&a));
+                (ActionCall { action: index.unwrap_or(0), arguments: Vec::new() }, false)
+            }
+        };
+        let table = &mut self.program.tables[state.id];
+        table.default_action = call;
+        table.const_default = is_const;
+    }
+
+    // ------------------------------------------------------------------------------ properties
+
+    fn table_properties(&mut self, state: &TableState, ast: &'a ast::Table) {
+        let spec = self.target.tables;
+        for p in &ast.properties {
+            let TablePropertyValue::Expression(value) = &p.value else { continue };
+            let name = &*p.name.name;
+            match name {
+                "default_action" => {}
+                "size" => {
+                    let size = self.constant_int(value);
+                    self.program.tables[state.id].size = size.to_u64();
+                }
+                _ if spec.implementation.contains(&name) => {
+                    let id = self.resource(value, ast, name);
+                    self.program.tables[state.id].implementation = id;
+                }
+                _ if spec.direct.contains(&name) => {
+                    if let Some(id) = self.resource(value, ast, name) {
+                        self.program.tables[state.id].direct.push(id);
+                    }
+                }
+                _ => {
+                    let ty = self.ty(value);
+                    let known = self.expr(value);
+                    let constant = self.const_value(&known, ty);
+                    if let Some((_, wanted)) = spec.idle_timeout.iter().find(|(n, _)| *n == name) {
+                        let on = match (wanted, &constant) {
+                            (None, _) => true,
+                            (Some(w), ConstValue::Bool(b)) => *w == b.to_string(),
+                            (Some(w), ConstValue::Enum { enum_name, member }) => *w == format!("{enum_name}.{member}"),
+                            _ => false,
+                        };
+                        self.program.tables[state.id].idle_timeout = on;
+                    }
+                    self.program.tables[state.id].properties.push((name.to_string(), constant));
+                }
+            }
+        }
+    }
+
+    /// The extern instance a property names or constructs.
+    fn resource(&mut self, value: &'a Expr, ast: &'a ast::Table, property: &str) -> Option<weir_ir::ExternId> {
+        let _ = property;
+        let anonymous = matches!(value.kind, ExprKind::Call { .. });
+        match self.expr(value) {
+            Val::Object(Object::Extern(id)) => {
+                if anonymous {
+                    // Constructed in place: it has the table's name.
+                    let annotations = self.checked.defs.iter().find(|d| d.span == ast.name.span).map_or(&[][..], |d| d.annotations);
+                    let name = self.control_name(&ast.name.name, annotations);
+                    self.program.externs[id].name = name;
+                }
+                Some(id)
+            }
+            _ => {
+                self.error("type-error", value.span, "this property names an instance of an extern");
+                None
+            }
+        }
+    }
+
+    // --------------------------------------------------------------------------------- entries
+
+    fn table_entries(&mut self, state: &TableState, ast: &'a ast::Table) {
+        let Some(p) = property(ast, "entries") else { return };
+        let TablePropertyValue::Entries(entries) = &p.value else { return };
+        let kinds: Vec<(MatchKind, Ty)> = match property(ast, "key").map(|p| &p.value) {
+            Some(TablePropertyValue::Key(elements)) => elements
+                .iter()
+                .zip(&self.program.tables[state.id].keys.iter().map(|k| k.match_kind).collect::<Vec<_>>())
+                .map(|(e, k)| (*k, self.ty(&e.expression)))
+                .filter(|(k, _)| *k != MatchKind::Selector)
+                .collect(),
+            _ => Vec::new(),
+        };
+        let prioritised = kinds.iter().any(|(k, _)| matches!(k, MatchKind::Ternary | MatchKind::Range | MatchKind::Optional));
+        let priorities = if prioritised { self.priorities(ast, entries, p.is_const) } else { vec![0; entries.len()] };
+        for (entry, priority) in entries.iter().zip(priorities) {
+            let matches = self.entry_matches(entry, &kinds);
+            let Some(&action) = self.checked.action_references.get(&std::ptr::from_ref(&entry.action)) else { continue };
+            let action = self.action_call(state, action, entry.action.arguments.as_deref().unwrap_or_default());
+            let lowered = weir_ir::Entry {
+                matches,
+                action,
+                priority,
+                is_const: p.is_const || entry.is_const,
+                annotations: self.annotations(&entry.annotations),
+                loc: self.locate(entry.span),
+            };
+            self.program.tables[state.id].entries.push(lowered);
+        }
+        self.program.tables[state.id].const_entries = p.is_const;
+    }
+
+    /// Priorities as the IR has them, the larger wins. `const entries` go in source order; others have
+    /// the number they are given, or count in steps of `priority_delta` (P4_16 1.2.5, section 14.2.1.4).
+    fn priorities(&mut self, ast: &'a ast::Table, entries: &'a [TableEntry], is_const: bool) -> Vec<u32> {
+        let count = entries.len() as u32;
+        if is_const {
+            // In source order, but for the old `@priority(n)`: the smaller number goes first, and an entry
+            // without one has its position for a number.
+            let number = |(i, e): (usize, &TableEntry)| annotated_priority(e).unwrap_or(i as u32 + 1);
+            let mut order: Vec<(u32, usize)> = entries.iter().enumerate().map(|(i, e)| (number((i, e)), i)).collect();
+            order.sort();
+            let mut priorities = vec![0; entries.len()];
+            for (rank, (_, i)) in order.into_iter().enumerate() {
+                priorities[i] = count - rank as u32;
+            }
+            return priorities;
+        }
+        let largest_wins = match property(ast, "largest_priority_wins").map(|p| &p.value) {
+            Some(TablePropertyValue::Expression(e)) => match self.expr(e) {
+                Val::Scalar(Operand::Const(c)) => !c.is_zero(),
+                _ => true,
+            },
+            _ => true,
+        };
+        let delta = match property(ast, "priority_delta").map(|p| &p.value) {
+            Some(TablePropertyValue::Expression(e)) => self.constant_u32(e),
+            _ => 1,
+        };
+        let given: Vec<Option<u32>> = entries.iter().map(|e| e.priority.as_ref().map(|p| self.constant_u32(p))).collect();
+        let mut numbers = vec![1u32; entries.len()];
+        if given.iter().all(Option::is_none) && largest_wins {
+            for (i, n) in numbers.iter_mut().enumerate() {
+                *n = 1 + (count - 1 - i as u32).saturating_mul(delta);
+            }
+        } else {
+            let mut previous: Option<u32> = None;
+            for (n, given) in numbers.iter_mut().zip(&given) {
+                *n = match (given, previous) {
+                    (Some(p), _) => *p,
+                    (None, None) => 1,
+                    (None, Some(p)) if largest_wins => p.saturating_sub(delta),
+                    (None, Some(p)) => p.saturating_add(delta),
+                };
+                previous = Some(*n);
+            }
+        }
+        if largest_wins {
+            return numbers;
+        }
+        // Turn the order round: the IR's larger priority wins.
+        numbers.into_iter().map(|n| u32::MAX - n).collect()
+    }
+
+    fn entry_matches(&mut self, entry: &'a TableEntry, kinds: &[(MatchKind, Ty)]) -> Vec<KeyMatch> {
+        let elements: Vec<Option<&'a Expr>> = match &entry.keyset.kind {
+            ExprKind::List(elements) if elements.len() == kinds.len() => elements.iter().map(Some).collect(),
+            ExprKind::Default | ExprKind::DontCare => vec![None; kinds.len()],
+            _ => vec![Some(&entry.keyset)],
+        };
+        elements.into_iter().zip(kinds).map(|(e, &(kind, ty))| self.entry_match(e, kind, ty)).collect()
+    }
+
+    fn entry_constant(&mut self, expr: &'a Expr, ty: Ty) -> Bits {
+        let width = self.scalar_width(ty).unwrap_or(0);
+        match self.expr_as(expr, ty) {
+            Val::Scalar(Operand::Const(bits)) => bits.zero_extend(width),
+            Val::Struct(parts) if parts.len() == 1 => match &parts[0].1 {
+                Val::Scalar(Operand::Const(bits)) => bits.zero_extend(width),
+                Val::Int(v) => Bits::from_bigint(width, v),
+                _ => Bits::zero(width),
+            },
+            _ => {
+                self.error("expected", expr.span, "the key of an entry must be a constant");
+                Bits::zero(width)
+            }
+        }
+    }
+
+    fn entry_match(&mut self, expr: Option<&'a Expr>, kind: MatchKind, ty: Ty) -> KeyMatch {
+        let width = self.scalar_width(ty).unwrap_or(0);
+        let anything = match kind {
+            MatchKind::Lpm => KeyMatch::Lpm { value: Bits::zero(width), prefix_length: 0 },
+            MatchKind::Range => KeyMatch::Range { low: Bits::zero(width), high: Bits::ones(width) },
+            MatchKind::Optional => KeyMatch::Optional(None),
+            _ => KeyMatch::Ternary { value: Bits::zero(width), mask: Bits::zero(width) },
+        };
+        let Some(expr) = expr else { return anything };
+        match &expr.kind {
+            ExprKind::Default | ExprKind::DontCare => anything,
+            ExprKind::Mask(..) | ExprKind::Range(..) if matches!(kind, MatchKind::Exact) => {
+                self.error("invalid", expr.span, "a key of kind exact needs one value");
+                anything
+            }
+            ExprKind::Mask(value, mask) => {
+                let (value, mask) = (self.entry_constant(value, ty), self.entry_constant(mask, ty));
+                let value = value.and(&mask);
+                match kind {
+                    MatchKind::Lpm => {
+                        let prefix_length = (0..width).rev().take_while(|&i| mask.bit(i)).count() as u32;
+                        KeyMatch::Lpm { value, prefix_length }
+                    }
+                    _ => KeyMatch::Ternary { value, mask },
+                }
+            }
+            ExprKind::Range(low, high) => {
+                let (low, high) = (self.entry_constant(low, ty), self.entry_constant(high, ty));
+                KeyMatch::Range { low, high }
+            }
+            _ => {
+                let value = self.entry_constant(expr, ty);
+                match kind {
+                    MatchKind::Exact | MatchKind::Selector => KeyMatch::Exact(value),
+                    MatchKind::Lpm => KeyMatch::Lpm { value, prefix_length: width },
+                    MatchKind::Ternary => KeyMatch::Ternary { value, mask: Bits::ones(width) },
+                    MatchKind::Range => KeyMatch::Range { low: value.clone(), high: value },
+                    MatchKind::Optional => KeyMatch::Optional(Some(value)),
+                }
+            }
+        }
+    }
+
+    // -------------------------------------------------------------------------------- applying
+
+    /// A lookup, then the bodies of the table's actions.
+    pub(super) fn apply_table(&mut self, table: &Rc<TableState>) {
+        let DefKind::Table { ast, actions } = self.def_kind(table.def) else { return };
+        let (ast, actions) = (*ast, actions.clone());
+        let mut keys = Vec::new();
+        if let Some(TablePropertyValue::Key(elements)) = property(ast, "key").map(|p| &p.value) {
+            for (i, element) in elements.iter().enumerate() {
+                let value = match self.expr(&element.expression) {
+                    Val::Scalar(operand) => operand,
+                    _ => constant(0, 0),
+                };
+                let later = elements[i + 1..].iter().any(|e| self.has_effects(&e.expression));
+                keys.push(if later { self.copy(value) } else { value });
+            }
+        }
+        let next = self.new_block();
+        let lookup = Lookup { table: table.id, keys, hit: table.hit, action: table.action, entry: table.entry, next };
+        self.terminate_to(Terminator::Lookup(lookup), next);
+        let done = self.new_block();
+        let blocks: Vec<_> = actions.iter().map(|_| self.new_block()).collect();
+        let after = self.new_block();
+        match &blocks[..] {
+            [] => {
+                self.goto(done);
+                return;
+            }
+            [only] => self.terminate_to(Terminator::Goto(*only), after),
+            [first, rest @ ..] => {
+                let cases = rest.iter().enumerate().map(|(i, &b)| (Bits::new(32, i as u128 + 1), b)).collect();
+                self.terminate_to(Terminator::Switch { value: Operand::Var(table.action), cases, default: *first }, after);
+            }
+        }
+        let outer = self.current_table.replace(table.clone());
+        for (i, (listed, block)) in actions.iter().zip(blocks).enumerate() {
+            self.current = block;
+            self.table_action_body(table, i, listed.action, listed.reference);
+            self.terminate_to(Terminator::Goto(done), after);
+        }
+        self.current_table = outer;
+        self.current = done;
+    }
+
+    fn table_action_body(&mut self, table: &TableState, index: usize, action: DefId, reference: Option<&'a ast::ActionReference>) {
+        let DefKind::Action { signature, ast } = self.def_kind(action) else { return };
+        let (params, ast) = (signature.params.clone(), *ast);
+        let given = reference.and_then(|r| r.arguments.as_deref()).unwrap_or_default();
+        let mut data = self.program.tables[table.id].actions[index].parameters.clone().into_iter();
+        let mut passed = Vec::new();
+        let mut free = Vec::new();
+        let directed: Vec<&Param<'a>> = params.iter().filter(|p| p.direction != Direction::None).collect();
+        let mut bound = Vec::new();
+        for param in &params {
+            if param.direction == Direction::None {
+                if let Some(var) = data.next() {
+                    free.push((param.def, Entity::Place(Place::Var(var))));
+                }
+                continue;
+            }
+            let position = directed.iter().position(|p| p.def == param.def).unwrap_or(0);
+            let argument = given
+                .iter()
+                .find(|a| a.name.as_ref().is_some_and(|n| n.name == param.name.name))
+                .or_else(|| given.get(position).filter(|a| a.name.is_none()))
+                .map(|a| &a.value)
+                .or(param.default);
+            let ty = self.concrete(param.ty);
+            bound.push(param.clone());
+            passed.push(match argument {
+                None => super::call::Passed::Omitted,
+                Some(e) if param.direction == Direction::In => super::call::Passed::In(self.expr_as(e, ty)),
+                Some(e) => super::call::Passed::Out(self.place(e)),
+            });
+        }
+        let id = self.program.tables[table.id].actions[index].action;
+        self.emit(InstKind::Mark(Mark::EnterAction(id)));
+        let back = self.bind_parameters(&bound, passed, false);
+        self.bindings.extend(free);
+        self.run_inlined(back, None, Types::VOID, |s| s.block(&ast.body));
+        self.emit(InstKind::Mark(Mark::Leave));
+    }
+
+    /// A parser value set.
+    pub(super) fn make_value_set(&mut self, ast: &'a ast::ValueSet, annotations: &'a [ast::Annotation]) -> weir_ir::ValueSetId {
+        let ty = self.written(&ast.element);
+        let name = self.control_name(&ast.name.name, annotations);
+        let loc = self.locate(ast.name.span);
+        let fields = match self.kind(ty) {
+            TyKind::Struct(def, arguments) => {
+                let types = self.checked.fields_of(def, &arguments);
+                types.into_iter().map(|(n, t)| self.value_set_field(def, &n, t, loc)).collect()
+            }
+            TyKind::Tuple(parts) => {
+                parts.iter().enumerate().map(|(i, &t)| self.plain_key(&format!("f{i}"), t, loc)).collect()
+            }
+            _ => vec![self.plain_key("", ty, loc)],
+        };
+        let size = self.constant_int(&ast.size).to_u64().unwrap_or(0);
+        let annotations = self.annotations(annotations);
+        self.program.value_sets.push(weir_ir::ValueSet { name, fields, size, annotations, loc })
+    }
+
+    fn plain_key(&mut self, name: &str, ty: Ty, loc: weir_ir::Loc) -> Key {
+        Key {
+            name: name.to_string(),
+            width: self.scalar_width(ty).unwrap_or(0),
+            match_kind: MatchKind::Exact,
+            display: self.display(ty),
+            control: self.control_type(ty),
+            annotations: Vec::new(),
+            loc,
+        }
+    }
+
+    fn value_set_field(&mut self, def: DefId, name: &str, ty: Ty, loc: weir_ir::Loc) -> Key {
+        let mut key = self.plain_key(name, ty, loc);
+        let DefKind::Struct { fields, .. } = self.def_kind(def) else { return key };
+        let list = fields.iter().find(|f| &*f.name.name == name).map_or(&[][..], |f| f.annotations);
+        if let Some(annotation) = list.iter().find(|a| &*a.name.name == "match") {
+            if let ast::AnnotationBody::Unstructured(tokens) = &annotation.body {
+                if let Some(token) = tokens.first() {
+                    let ident = ast::Ident { name: token.text.clone(), span: token.span };
+                    key.match_kind = self.match_kind(&ident);
+                }
+            }
+        }
+        key.annotations = self.annotations(list);
+        key
+    }
+}

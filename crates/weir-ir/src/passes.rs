@@ -1,0 +1,146 @@
+//! Passes over the IR.
+
+use crate::arena::Arena;
+use crate::program::{BasicBlock, BlockId, Body, Terminator};
+
+impl Terminator {
+    /// Where control may go from here.
+    pub fn targets(&self) -> Vec<BlockId> {
+        match self {
+            Terminator::Goto(b) => vec![*b],
+            Terminator::Branch { then, otherwise, .. } => vec![*then, *otherwise],
+            Terminator::Switch { cases, default, .. } => cases.iter().map(|(_, b)| *b).chain([*default]).collect(),
+            Terminator::Select { cases, default, .. } => cases.iter().map(|c| c.target).chain([*default]).collect(),
+            Terminator::Lookup(l) => vec![l.next],
+            Terminator::Accept | Terminator::Reject | Terminator::Return => Vec::new(),
+        }
+    }
+
+    /// Changes where control may go.
+    pub fn map_targets(&mut self, mut f: impl FnMut(BlockId) -> BlockId) {
+        match self {
+            Terminator::Goto(b) => *b = f(*b),
+            Terminator::Branch { then, otherwise, .. } => {
+                *then = f(*then);
+                *otherwise = f(*otherwise);
+            }
+            Terminator::Switch { cases, default, .. } => {
+                for (_, b) in cases {
+                    *b = f(*b);
+                }
+                *default = f(*default);
+            }
+            Terminator::Select { cases, default, .. } => {
+                for case in cases {
+                    case.target = f(case.target);
+                }
+                *default = f(*default);
+            }
+            Terminator::Lookup(l) => l.next = f(l.next),
+            Terminator::Accept | Terminator::Reject | Terminator::Return => {}
+        }
+    }
+}
+
+/// Skips blocks that only go on, joins a block with its only successor where that has no other
+/// predecessor, and drops what nothing reaches. Parser states keep their own blocks.
+pub fn simplify_control_flow(body: &mut Body) {
+    if body.blocks.is_empty() {
+        return;
+    }
+    thread_jumps(body);
+    join_blocks(body);
+    drop_unreachable(body);
+}
+
+/// An empty block that only goes on is skipped.
+fn thread_jumps(body: &mut Body) {
+    let forward: Vec<BlockId> = body
+        .blocks
+        .ids()
+        .map(|start| {
+            let mut at = start;
+            // A cycle of empty blocks ends after as many steps as there are blocks.
+            for _ in 0..body.blocks.len() {
+                let block = &body.blocks[at];
+                match block.terminator {
+                    Terminator::Goto(next) if block.insts.is_empty() && block.state.is_none() && next != at => at = next,
+                    _ => break,
+                }
+            }
+            at
+        })
+        .collect();
+    for (_, block) in body.blocks.iter_mut() {
+        block.terminator.map_targets(|b| forward[b.index()]);
+    }
+}
+
+fn join_blocks(body: &mut Body) {
+    let mut predecessors = vec![0u32; body.blocks.len()];
+    predecessors[0] += 1;
+    if let Some(on_error) = body.on_error {
+        predecessors[on_error.index()] += 1;
+    }
+    for id in reachable(body) {
+        for target in body.blocks[id].terminator.targets() {
+            predecessors[target.index()] += 1;
+        }
+    }
+    for id in reachable(body) {
+        loop {
+            let Terminator::Goto(next) = body.blocks[id].terminator else { break };
+            if next == id || predecessors[next.index()] != 1 || body.blocks[next].state.is_some() {
+                break;
+            }
+            let insts = std::mem::take(&mut body.blocks[next].insts);
+            let terminator = body.blocks[next].terminator.clone();
+            let loc = body.blocks[next].loc;
+            let block = &mut body.blocks[id];
+            block.insts.extend(insts);
+            block.terminator = terminator;
+            block.loc = loc;
+            // The joined block is left behind as an unreachable stub.
+            predecessors[next.index()] = 0;
+            body.blocks[next].terminator = Terminator::Return;
+        }
+    }
+}
+
+/// Blocks that control can reach, in depth-first order from the entry.
+#[must_use]
+pub fn reachable(body: &Body) -> Vec<BlockId> {
+    let mut seen = vec![false; body.blocks.len()];
+    let mut order = Vec::new();
+    let mut work: Vec<BlockId> = body.on_error.into_iter().collect();
+    if !body.blocks.is_empty() {
+        work.push(BlockId::new(0));
+    }
+    while let Some(id) = work.pop() {
+        if std::mem::replace(&mut seen[id.index()], true) {
+            continue;
+        }
+        order.push(id);
+        let mut targets = body.blocks[id].terminator.targets();
+        targets.reverse();
+        work.extend(targets);
+    }
+    order
+}
+
+fn drop_unreachable(body: &mut Body) {
+    let order = reachable(body);
+    let mut new_ids: Vec<Option<BlockId>> = vec![None; body.blocks.len()];
+    for (i, id) in order.iter().enumerate() {
+        new_ids[id.index()] = Some(BlockId::new(i));
+    }
+    let map = |b: BlockId| new_ids[b.index()].unwrap_or(b);
+    let mut blocks: Arena<BasicBlock> = Arena::default();
+    for id in order {
+        let mut block = body.blocks[id].clone();
+        block.terminator.map_targets(map);
+        blocks.push(block);
+    }
+    body.on_error = body.on_error.map(map);
+    body.blocks = blocks;
+}

@@ -1,0 +1,19 @@
+//! Compiles our .proto files without protoc.
+
+use prost::Message;
+use std::error::Error;
+use std::path::PathBuf;
+
+const FILES: [&str; 2] = ["p4/config/v1/p4info.proto", "p4/v1/p4runtime.proto"];
+
+fn main() -> Result<(), Box<dyn Error>> {
+    println!("cargo::rerun-if-changed=proto");
+    let descriptors = protox::compile(FILES, ["proto"])?;
+    let out = PathBuf::from(std::env::var_os("OUT_DIR").ok_or("OUT_DIR is not set")?);
+    // The text form needs the descriptors at run time.
+    std::fs::write(out.join("descriptors.bin"), descriptors.encode_to_vec())?;
+    prost_build::Config::new()
+        .btree_map(["."])
+        .compile_fds(descriptors)?;
+    Ok(())
+}

@@ -1,0 +1,53 @@
+//! The wire messages of P4Runtime, from our own `.proto` files.
+//!
+//! [`p4::config::v1`] describes a compiled program (P4Info), [`p4::v1`] holds the requests, responses
+//! and entities that a controller exchanges with a device. [`text`] reads and writes the text form
+//! (`.txtpb`) of all of them; the binary form is [`prost::Message`]'s.
+//!
+//! This crate knows no network and no program: what the ids in a message stand for is the business
+//! of whoever holds the P4Info.
+//!
+//! ```
+//! use weir_proto::p4::config::v1::{P4Info, PkgInfo};
+//! use weir_proto::text;
+//!
+//! let info = P4Info {
+//!     pkg_info: Some(PkgInfo { arch: "v1model".into(), ..PkgInfo::default() }),
+//!     ..P4Info::default()
+//! };
+//! let written = text::to_text(&info);
+//! assert_eq!(written, "pkg_info {\n  arch: \"v1model\"\n}\n");
+//! assert_eq!(text::from_text::<P4Info>(&written), Ok(info));
+//! ```
+#![forbid(unsafe_code)]
+
+pub mod text;
+
+pub use prost;
+pub use prost_types;
+
+/// Messages of the P4 language consortium.
+pub mod p4 {
+    /// Descriptions of programs.
+    pub mod config {
+        /// Version 1 of P4Info.
+        #[allow(missing_docs, clippy::all, clippy::pedantic)]
+        pub mod v1 {
+            include!(concat!(env!("OUT_DIR"), "/p4.config.v1.rs"));
+        }
+    }
+    /// Version 1 of P4Runtime.
+    #[allow(missing_docs, clippy::all, clippy::pedantic)]
+    pub mod v1 {
+        include!(concat!(env!("OUT_DIR"), "/p4.v1.rs"));
+    }
+}
+
+/// Messages that P4Runtime borrows.
+pub mod google {
+    /// How a request went.
+    #[allow(missing_docs, clippy::all, clippy::pedantic)]
+    pub mod rpc {
+        include!(concat!(env!("OUT_DIR"), "/google.rpc.rs"));
+    }
+}

@@ -1,0 +1,286 @@
+//! The text form of messages, as `.txtpb` files hold it.
+
+use crate::google::rpc;
+use crate::p4::config::v1 as config;
+use crate::p4::v1;
+use prost::Message;
+use prost_reflect::{DescriptorPool, DynamicMessage, MessageDescriptor};
+use std::sync::LazyLock;
+
+static POOL: LazyLock<DescriptorPool> = LazyLock::new(|| {
+    let bytes = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));
+    DescriptorPool::decode(bytes.as_slice()).expect("the build script wrote these descriptors")
+});
+
+/// A message that has a text form.
+pub trait Text: Message + Default {
+    /// Its full name in the `.proto` files.
+    const NAME: &'static str;
+}
+
+macro_rules! text_messages {
+    ($($message:ty = $name:literal),* $(,)?) => {
+        $(impl Text for $message {
+            const NAME: &'static str = $name;
+        })*
+        #[cfg(test)]
+        const NAMES: &[&str] = &[$($name),*];
+    };
+}
+
+text_messages! {
+    config::P4Info = "p4.config.v1.P4Info",
+    v1::WriteRequest = "p4.v1.WriteRequest",
+    v1::ReadRequest = "p4.v1.ReadRequest",
+    v1::ReadResponse = "p4.v1.ReadResponse",
+    v1::Entity = "p4.v1.Entity",
+    v1::TableEntry = "p4.v1.TableEntry",
+    v1::StreamMessageRequest = "p4.v1.StreamMessageRequest",
+    v1::StreamMessageResponse = "p4.v1.StreamMessageResponse",
+    v1::Error = "p4.v1.Error",
+    v1::ForwardingPipelineConfig = "p4.v1.ForwardingPipelineConfig",
+    rpc::Status = "google.rpc.Status",
+}
+
+/// A text that is not the message it should be.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("not a {message}: {reason}")]
+pub struct TextError {
+    /// Full name of the expected message.
+    pub message: &'static str,
+    /// What is wrong, and where in the text.
+    pub reason: String,
+}
+
+fn descriptor<M: Text>() -> MessageDescriptor {
+    POOL.get_message_by_name(M::NAME)
+        .expect("the tests look up every name")
+}
+
+/// The text form: one field per line, nested messages indented by two blanks.
+#[must_use]
+pub fn to_text<M: Text>(message: &M) -> String {
+    let dynamic = DynamicMessage::decode(descriptor::<M>(), message.encode_to_vec().as_slice());
+    let dynamic = dynamic.expect("a message and its descriptor come from one file");
+    let mut text = String::new();
+    write::message(&mut text, &dynamic, 0);
+    text
+}
+
+/// Reads the text form.
+///
+/// # Errors
+///
+/// What does not parse, or names a field that the message has not.
+pub fn from_text<M: Text>(text: &str) -> Result<M, TextError> {
+    let error = |reason: String| TextError {
+        message: M::NAME,
+        reason,
+    };
+    let dynamic = DynamicMessage::parse_text_format(descriptor::<M>(), text)
+        .map_err(|e| error(e.to_string()))?;
+    M::decode(dynamic.encode_to_vec().as_slice()).map_err(|e| error(e.to_string()))
+}
+
+/// Writing messages whose type is known at run time only. Unlike prost-reflect's own printer this one
+/// repeats the name of a repeated field, as the reference tools and people do.
+mod write {
+    use prost_reflect::{DynamicMessage, FieldDescriptor, MapKey, ReflectMessage, Value};
+    use std::fmt::Write;
+
+    pub(super) fn message(out: &mut String, message: &DynamicMessage, depth: usize) {
+        let mut fields: Vec<_> = message.fields().collect();
+        fields.sort_by_key(|(field, _)| field.number());
+        // Declaration order is what people expect; numbers only break ties of unknown fields.
+        let order = message.descriptor();
+        let place = |f: &FieldDescriptor| order.fields().position(|g| g.number() == f.number());
+        fields.sort_by_key(|(field, _)| place(field));
+        for (descriptor, value) in fields {
+            match value {
+                Value::List(items) => {
+                    for item in items {
+                        field(out, descriptor.name(), &descriptor, item, depth);
+                    }
+                }
+                Value::Map(entries) => map(out, &descriptor, entries, depth),
+                single => field(out, descriptor.name(), &descriptor, single, depth),
+            }
+        }
+    }
+
+    fn map(
+        out: &mut String,
+        descriptor: &FieldDescriptor,
+        entries: &std::collections::HashMap<MapKey, Value>,
+        depth: usize,
+    ) {
+        let mut sorted: Vec<_> = entries.iter().collect();
+        sorted.sort_by(|a, b| a.0.cmp(b.0));
+        let prost_reflect::Kind::Message(entry) = descriptor.kind() else {
+            return;
+        };
+        for (key, value) in sorted {
+            indent(out, depth);
+            let _ = writeln!(out, "{} {{", descriptor.name());
+            field(
+                out,
+                "key",
+                &entry.map_entry_key_field(),
+                &key.clone().into(),
+                depth + 1,
+            );
+            field(
+                out,
+                "value",
+                &entry.map_entry_value_field(),
+                value,
+                depth + 1,
+            );
+            indent(out, depth);
+            out.push_str("}\n");
+        }
+    }
+
+    fn field(
+        out: &mut String,
+        name: &str,
+        descriptor: &FieldDescriptor,
+        value: &Value,
+        depth: usize,
+    ) {
+        indent(out, depth);
+        out.push_str(name);
+        if let Value::Message(inner) = value {
+            out.push_str(" {\n");
+            message(out, inner, depth + 1);
+            indent(out, depth);
+            out.push_str("}\n");
+            return;
+        }
+        out.push_str(": ");
+        scalar(out, descriptor, value);
+        out.push('\n');
+    }
+
+    fn scalar(out: &mut String, descriptor: &FieldDescriptor, value: &Value) {
+        let _ = match value {
+            Value::Bool(v) => write!(out, "{v}"),
+            Value::I32(v) => write!(out, "{v}"),
+            Value::I64(v) => write!(out, "{v}"),
+            Value::U32(v) => write!(out, "{v}"),
+            Value::U64(v) => write!(out, "{v}"),
+            Value::F32(v) => write!(out, "{v}"),
+            Value::F64(v) => write!(out, "{v}"),
+            Value::String(v) => {
+                quoted(out, v.as_bytes());
+                Ok(())
+            }
+            Value::Bytes(v) => {
+                quoted(out, v);
+                Ok(())
+            }
+            Value::EnumNumber(number) => {
+                let known = match descriptor.kind() {
+                    prost_reflect::Kind::Enum(kind) => kind.get_value(*number),
+                    _ => None,
+                };
+                match known {
+                    Some(known) => write!(out, "{}", known.name()),
+                    None => write!(out, "{number}"),
+                }
+            }
+            Value::Message(_) | Value::List(_) | Value::Map(_) => Ok(()),
+        };
+    }
+
+    fn indent(out: &mut String, depth: usize) {
+        out.extend(std::iter::repeat_n("  ", depth));
+    }
+
+    /// Octal escapes, as the reference tools write them: they end after three digits, hexadecimal
+    /// ones do not.
+    fn quoted(out: &mut String, bytes: &[u8]) {
+        out.push('"');
+        for &byte in bytes {
+            match byte {
+                b'\n' => out.push_str("\\n"),
+                b'\r' => out.push_str("\\r"),
+                b'\t' => out.push_str("\\t"),
+                b'"' => out.push_str("\\\""),
+                b'\\' => out.push_str("\\\\"),
+                b' '..=b'~' => out.push(char::from(byte)),
+                _ => {
+                    let _ = write!(out, "\\{byte:03o}");
+                }
+            }
+        }
+        out.push('"');
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_message_with_a_text_form_has_a_descriptor() {
+        for name in NAMES {
+            assert!(POOL.get_message_by_name(name).is_some(), "{name}");
+        }
+    }
+
+    #[test]
+    fn bytes_enums_lists_and_maps_survive_the_text_form() {
+        let table = config::Table {
+            preamble: Some(config::Preamble {
+                id: 1,
+                annotations: vec!["@a(\"ü\\\")".into(), "@b".into()],
+                ..Default::default()
+            }),
+            match_fields: vec![config::MatchField {
+                r#match: Some(config::match_field::Match::MatchType(
+                    config::match_field::MatchType::Lpm.into(),
+                )),
+                ..Default::default()
+            }],
+            initial_default_action: Some(config::TableActionCall {
+                action_id: 3,
+                arguments: vec![config::table_action_call::Argument {
+                    param_id: 1,
+                    value: vec![0, 0o377, b'7', b'"', b'\n'],
+                }],
+            }),
+            ..Default::default()
+        };
+        let types = config::P4TypeInfo {
+            new_types: [
+                ("b".into(), Default::default()),
+                ("a".into(), Default::default()),
+            ]
+            .into(),
+            ..Default::default()
+        };
+        let info = config::P4Info {
+            tables: vec![table],
+            type_info: Some(types),
+            ..Default::default()
+        };
+        let text = to_text(&info);
+        assert!(text.contains("match_type: LPM"), "{text}");
+        assert!(text.contains(r#"value: "\000\3777\"\n""#), "{text}");
+        assert!(text.contains(r#"annotations: "@a(\"\303\274\\\")""#), "{text}");
+        assert_eq!(from_text::<config::P4Info>(&text), Ok(info));
+    }
+
+    #[test]
+    fn a_wrong_text_says_where() {
+        let error = from_text::<config::P4Info>("tables { sizes: 3 }").unwrap_err();
+        assert!(
+            error
+                .to_string()
+                .starts_with("not a p4.config.v1.P4Info: "),
+            "{error}"
+        );
+        assert!(error.reason.contains("sizes"), "{error}");
+    }
+}

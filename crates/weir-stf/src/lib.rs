@@ -1,0 +1,85 @@
+//! STF packet tests: what goes into a switch, and what must come out of it.
+//!
+//! [`parse`] reads a test, [`run`] runs it on a program, [`run_on`] on a switch that is already set up.
+//!
+//! # The language
+//!
+//! One directive per line; keywords in any case; `#` begins a comment; names may be quoted.
+//! The directives of p4c's tests:
+//!
+//! ```text
+//! packet PORT HEX…                 a packet comes in
+//! expect PORT [HEX…] [$]           one must go out: `*` is any digit; without `$` more bytes may follow;
+//!                                  without digits any packet will do
+//! add TABLE [PRIO] KEY:VALUE… ACTION(ARG:VALUE, …) [= ID]
+//! setdefault TABLE ACTION(ARG:VALUE, …)
+//! remove all                       all entries that are not const
+//! check_counter NAME(INDEX|$ID) [packets|bytes] [== N]       also != < <= > >=
+//! wait                             nothing: packets are through at once
+//! mirroring_add ID PORT    mirroring_add_mc ID GROUP    mirroring_delete ID    mirroring_get ID
+//! mc_mgrp_create GROUP     mc_node_create RID PORT…     mc_node_update HANDLE PORT…
+//! mc_node_associate GROUP HANDLE
+//! counter_read NAME INDEX  counter_write NAME INDEX PACKETS BYTES
+//! register_read NAME INDEX register_write NAME INDEX VALUE    register_reset NAME
+//! meter_get_rates NAME INDEX           meter_set_rates NAME INDEX CIR:CBS PIR:PBS
+//! meter_array_set_rates NAME CIR:CBS PIR:PBS        (tokens per µs, tokens)
+//! no_packet                        nothing may have gone out since the last `packet`
+//! ```
+//!
+//! Packets are expected per port in order. On every port that a `packet` or `expect` names, as many
+//! packets must go out as are expected; other ports are not looked at. Values are decimal, `0x` or
+//! `0b`. In a ternary key the digits written are compared and `*` digits are not; in an LPM key the
+//! prefix is as long as its digits that are not `*`. Keys that are left out match anything (exact
+//! ones: 0). The higher `PRIO` wins. Tables, actions and keys may be called by a unique suffix of
+//! their name; `extra$0.h` is `extra[0].h`, `h.valid` is the validity of `h`.
+//!
+//! Extensions of ours:
+//!
+//! ```text
+//! expect PORT HEX… | PORT HEX… | drop      one of these; the first that fits is taken
+//! expect_drop REASON                       a packet was dropped for this reason (`ingress-drop`, …)
+//! expect_digest NAME FIELD:VALUE…          the next digest message
+//! counter_read NAME INDEX [packets|bytes] == N      register_read NAME INDEX == VALUE
+//! add T k:10/8 a()   add T k:5..9 a()   add T k:1&&&3 a()    prefix, range, mask;  k:* is any value
+//! add T k:1 member(7)    add T k:1 group(2)     where the table has an action profile or selector
+//! member PROFILE ID ACTION(ARG:VALUE, …)        group PROFILE ID MEMBER[:WEIGHT]…
+//! value_set NAME VALUE…                    adds a member, one value per field
+//! now +1ms                                 the clock goes on: ns, us, ms, s
+//! port_rate PORT pps|bps N                 queue_capacity PORT N
+//! receive PORT HEX…                        as `packet`, but the queues are not emptied
+//! drain                                    empties them
+//! ```
+//!
+//! What this crate does not do: it compiles nothing, prints nothing and reads no file.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use weir_stf::{RunOptions, run};
+//!
+//! let program = Arc::new(weir_switch::testing::reflector());
+//! let report = run(program.clone(), "packet 1 00 ff\nexpect 1 00 f* $", &RunOptions::default())?;
+//! assert!(report.passed());
+//! let report = run(program, "packet 1 00\nexpect 2 00", &RunOptions::default())?;
+//! assert_eq!(report.failures[0].line, 2);
+//! # Ok::<(), weir_stf::RunError>(())
+//! ```
+#![forbid(unsafe_code)]
+
+mod ast;
+mod check;
+mod control;
+mod parse;
+mod report;
+mod run;
+mod scan;
+mod value;
+
+pub use ast::{
+    ActionUse, Alternative, Argument, Comparison, CounterIndex, Directive, KeyValue, Line, Pattern,
+    Quantity, Rate, RateUnit, Test,
+};
+pub use parse::parse;
+pub use report::{Failure, Report};
+pub use run::{RunError, RunOptions, run, run_on};
+pub use scan::ParseError;
+pub use value::{Value, ValueError};

@@ -1,0 +1,552 @@
+//! From text to a test.
+
+use crate::ast::{
+    ActionUse, Alternative, Argument, Comparison, CounterIndex, Directive, KeyValue, Line, Pattern,
+    Quantity, Rate, RateUnit, Test,
+};
+use crate::scan::{ParseError, Scanner};
+use crate::value::Value;
+
+type Parsed<T> = Result<T, ParseError>;
+
+/// Reads a test.
+///
+/// # Errors
+/// Every line that is no directive.
+pub fn parse(text: &str) -> Result<Test, Vec<ParseError>> {
+    let (mut test, mut errors) = (Test::default(), Vec::new());
+    for (number, line) in (1..).zip(text.lines()) {
+        let mut scanner = Scanner::new(line, number);
+        if scanner.is_empty() {
+            continue;
+        }
+        let parsed = directive(&mut scanner).and_then(|directive| {
+            if scanner.is_empty() {
+                Ok(directive)
+            } else {
+                Err(scanner.error("the end of the line"))
+            }
+        });
+        match parsed {
+            Ok(directive) => test.lines.push(Line { number, directive }),
+            Err(error) => errors.push(error),
+        }
+    }
+    if errors.is_empty() {
+        Ok(test)
+    } else {
+        Err(errors)
+    }
+}
+
+fn directive(s: &mut Scanner) -> Parsed<Directive> {
+    let start = s.mark();
+    let keyword = s.word().unwrap_or_default().to_ascii_lowercase();
+    match keyword.as_str() {
+        "packet" | "receive" => packet(s, keyword == "packet"),
+        "expect" => expect(s),
+        "no_packet" => Ok(Directive::NoPacket),
+        "drain" => Ok(Directive::Drain),
+        "wait" => {
+            while s.word().is_some() {}
+            Ok(Directive::Wait)
+        }
+        "expect_drop" => Ok(Directive::ExpectDrop {
+            reason: name(s, "the reason of a drop")?,
+        }),
+        "expect_digest" => {
+            let name = name(s, "the name of a digest")?;
+            let mut fields = Vec::new();
+            while !s.is_empty() {
+                fields.push(key_value(s)?);
+            }
+            Ok(Directive::ExpectDigest { name, fields })
+        }
+        "add" => add(s),
+        "setdefault" => Ok(Directive::SetDefault {
+            table: name(s, "a table")?,
+            action: action(s)?,
+        }),
+        "remove" => match s.word().map(|w| w.to_ascii_lowercase()).as_deref() {
+            Some("all") => Ok(Directive::RemoveAll),
+            _ => Err(s.error_at(start, "`remove all`")),
+        },
+        "member" => {
+            let profile = name(s, "an action profile")?;
+            Ok(Directive::Member {
+                profile,
+                id: number(s, "a member's number")?,
+                action: action(s)?,
+            })
+        }
+        "group" => selector_group(s),
+        "value_set" => {
+            let name = name(s, "a value set")?;
+            let mut values = vec![value(s)?];
+            while !s.is_empty() {
+                values.push(value(s)?);
+            }
+            Ok(Directive::ValueSet { name, values })
+        }
+        "now" => now(s),
+        "port_rate" => port_rate(s),
+        "queue_capacity" => {
+            let port = port(s)?;
+            Ok(Directive::QueueCapacity {
+                port,
+                packets: number(s, "a number of packets")?,
+            })
+        }
+        _ => match resource(s, &keyword)? {
+            Some(directive) => Ok(directive),
+            None => Err(s.error_at(start, "a directive (`packet`, `expect`, `add`, …)")),
+        },
+    }
+}
+
+/// Directives about counters, registers, meters and replication.
+fn resource(s: &mut Scanner, keyword: &str) -> Parsed<Option<Directive>> {
+    Ok(Some(match keyword {
+        "check_counter" => check_counter(s)?,
+        "counter_read" => {
+            let (name, index) = indexed(s, "a counter")?;
+            Directive::CheckCounter {
+                name,
+                index: CounterIndex::Number(index),
+                check: counter_check(s)?,
+            }
+        }
+        "counter_write" => {
+            let (name, index) = indexed(s, "a counter")?;
+            let packets = number(s, "a number of packets")?;
+            Directive::CounterWrite {
+                name,
+                index,
+                packets,
+                bytes: number(s, "a number of bytes")?,
+            }
+        }
+        "register_read" => {
+            let (name, index) = indexed(s, "a register")?;
+            let check = comparison(s)?.map(|c| Ok((c, value(s)?))).transpose()?;
+            Directive::RegisterRead { name, index, check }
+        }
+        "register_write" => {
+            let (name, index) = indexed(s, "a register")?;
+            Directive::RegisterWrite {
+                name,
+                index,
+                value: value(s)?,
+            }
+        }
+        "register_reset" => Directive::RegisterReset {
+            name: name(s, "a register")?,
+        },
+        "meter_get_rates" => {
+            let (name, index) = indexed(s, "a meter")?;
+            Directive::MeterGetRates { name, index }
+        }
+        "meter_set_rates" => {
+            let (name, index) = indexed(s, "a meter")?;
+            Directive::MeterSetRates {
+                name,
+                index,
+                rates: [rate(s)?, rate(s)?],
+            }
+        }
+        "meter_array_set_rates" => Directive::MeterArraySetRates {
+            name: name(s, "a meter")?,
+            rates: [rate(s)?, rate(s)?],
+        },
+        "mirroring_add" => {
+            let session = number(s, "a clone session")?;
+            Directive::MirroringAdd {
+                session,
+                port: port(s)?,
+            }
+        }
+        "mirroring_add_mc" => {
+            let session = number(s, "a clone session")?;
+            Directive::MirroringAddGroup {
+                session,
+                group: number(s, "a multicast group")?,
+            }
+        }
+        "mirroring_delete" => Directive::MirroringDelete {
+            session: number(s, "a clone session")?,
+        },
+        "mirroring_get" => Directive::MirroringGet {
+            session: number(s, "a clone session")?,
+        },
+        "mc_mgrp_create" => Directive::GroupCreate {
+            group: number(s, "a multicast group")?,
+        },
+        "mc_node_create" => Directive::NodeCreate {
+            rid: number(s, "a replication id")?,
+            ports: ports(s)?,
+        },
+        "mc_node_update" => Directive::NodeUpdate {
+            handle: number(s, "a node's handle")?,
+            ports: ports(s)?,
+        },
+        "mc_node_associate" => {
+            let group = number(s, "a multicast group")?;
+            Directive::NodeAssociate {
+                group,
+                handle: number(s, "a node's handle")?,
+            }
+        }
+        _ => return Ok(None),
+    }))
+}
+
+// ------------------------------------------------------------------------------------ small parts
+
+fn name(s: &mut Scanner, what: &str) -> Parsed<String> {
+    s.word().ok_or_else(|| s.error(what))
+}
+
+/// A number that fits `T`.
+fn number<T: TryFrom<u64>>(s: &mut Scanner, what: &str) -> Parsed<T> {
+    let start = s.mark();
+    let single = s
+        .word()
+        .and_then(|w| Value::parse(&w))
+        .and_then(|v| v.single());
+    single
+        .and_then(|v| u64::try_from(v).ok())
+        .and_then(|v| T::try_from(v).ok())
+        .ok_or_else(|| s.error_at(start, what))
+}
+
+fn port(s: &mut Scanner) -> Parsed<u32> {
+    number(s, "a port number")
+}
+
+fn ports(s: &mut Scanner) -> Parsed<Vec<u32>> {
+    let mut ports = Vec::new();
+    while !s.is_empty() {
+        ports.push(port(s)?);
+    }
+    Ok(ports)
+}
+
+fn indexed(s: &mut Scanner, what: &str) -> Parsed<(String, u64)> {
+    let name = name(s, what)?;
+    Ok((name, number(s, "an index")?))
+}
+
+fn value(s: &mut Scanner) -> Parsed<Value> {
+    let start = s.mark();
+    // `->` of a range is cut by the scanner.
+    let mut text = s.word().unwrap_or_default();
+    if text.ends_with('-') && s.eat('>') {
+        text.push('>');
+        text.push_str(&s.word().unwrap_or_default());
+    }
+    Value::parse(&text)
+        .ok_or_else(|| s.error_at(start, "a value (decimal, 0x…, 0b…, with `*` for any digit)"))
+}
+
+fn key_value(s: &mut Scanner) -> Parsed<KeyValue> {
+    let name = name(s, "a key")?;
+    if !s.eat(':') {
+        return Err(s.error("`:` and a value"));
+    }
+    Ok(KeyValue {
+        name,
+        value: value(s)?,
+    })
+}
+
+fn comparison(s: &mut Scanner) -> Parsed<Option<Comparison>> {
+    let start = s.mark();
+    Ok(Some(match s.sign().as_deref() {
+        None => return Ok(None),
+        Some("==" | "=") => Comparison::Equal,
+        Some("!=") => Comparison::NotEqual,
+        Some("<") => Comparison::Less,
+        Some("<=") => Comparison::LessOrEqual,
+        Some(">") => Comparison::Greater,
+        Some(">=") => Comparison::GreaterOrEqual,
+        Some(_) => return Err(s.error_at(start, "`==`, `!=`, `<`, `<=`, `>` or `>=`")),
+    }))
+}
+
+// --------------------------------------------------------------------------------------- packets
+
+/// Hexadecimal digits up to the end, `$` or `|`.
+fn digits(s: &mut Scanner, stars: bool) -> Parsed<(String, bool)> {
+    let (mut all, mut exact) = (String::new(), false);
+    loop {
+        let start = s.mark();
+        let Some(mut word) = s.word() else { break };
+        if exact {
+            return Err(s.error_at(start, "nothing after `$`"));
+        }
+        if let Some(rest) = word.strip_suffix('$').filter(|_| stars) {
+            exact = true;
+            word = rest.to_owned();
+        }
+        let word = word
+            .strip_prefix("0x")
+            .unwrap_or(&word)
+            .to_ascii_lowercase();
+        if !word
+            .chars()
+            .all(|c| c.is_ascii_hexdigit() || (stars && c == '*'))
+        {
+            let what = if stars {
+                "hexadecimal digits, `*` or `$`"
+            } else {
+                "hexadecimal digits"
+            };
+            return Err(s.error_at(start, what));
+        }
+        all.push_str(&word);
+    }
+    Ok((all, exact))
+}
+
+fn packet(s: &mut Scanner, drained: bool) -> Parsed<Directive> {
+    let port = port(s)?;
+    let start = s.mark();
+    let (digits, _) = digits(s, false)?;
+    if digits.len() % 2 == 1 {
+        return Err(s.error_at(
+            start,
+            "an even number of digits: a packet is made of whole bytes",
+        ));
+    }
+    let nibble = |c: u8| (c as char).to_digit(16).unwrap_or(0) as u8;
+    let bytes = digits
+        .as_bytes()
+        .chunks_exact(2)
+        .map(|c| (nibble(c[0]) << 4) | nibble(c[1]))
+        .collect();
+    Ok(if drained {
+        Directive::Packet { port, bytes }
+    } else {
+        Directive::Receive { port, bytes }
+    })
+}
+
+fn expect(s: &mut Scanner) -> Parsed<Directive> {
+    let mut alternatives = Vec::new();
+    loop {
+        let start = s.mark();
+        let dropped = s.word().is_some_and(|w| w.eq_ignore_ascii_case("drop"));
+        if dropped {
+            alternatives.push(Alternative::Drop);
+        } else {
+            s.reset(start);
+            let port = port(s)?;
+            let (digits, exact) = digits(s, true)?;
+            let pattern = (!digits.is_empty() || exact).then_some(Pattern { digits, exact });
+            alternatives.push(Alternative::Packet(port, pattern));
+        }
+        if !s.eat('|') {
+            return Ok(Directive::Expect(alternatives));
+        }
+    }
+}
+
+// ---------------------------------------------------------------------------------------- tables
+
+fn arguments(s: &mut Scanner) -> Parsed<Vec<Argument>> {
+    let mut arguments = Vec::new();
+    if !s.eat('(') {
+        return Ok(arguments);
+    }
+    while !s.eat(')') {
+        let start = s.mark();
+        let word = s.word().unwrap_or_default();
+        if s.eat(':') {
+            arguments.push(Argument {
+                name: Some(word),
+                value: value(s)?,
+            });
+        } else {
+            s.reset(start);
+            arguments.push(Argument {
+                name: None,
+                value: value(s)?,
+            });
+        }
+        if !s.eat(',') && s.peek() != Some(')') {
+            return Err(s.error("`,` or `)`"));
+        }
+    }
+    Ok(arguments)
+}
+
+fn action(s: &mut Scanner) -> Parsed<ActionUse> {
+    let name = name(s, "an action")?;
+    Ok(ActionUse {
+        name,
+        arguments: arguments(s)?,
+    })
+}
+
+fn add(s: &mut Scanner) -> Parsed<Directive> {
+    let table = name(s, "a table")?;
+    let mut priority = None;
+    let mut keys = Vec::new();
+    let action = loop {
+        let start = s.mark();
+        let word = name(s, "a key or an action")?;
+        if s.eat(':') {
+            keys.push(KeyValue {
+                name: word,
+                value: value(s)?,
+            });
+        } else if keys.is_empty()
+            && priority.is_none()
+            && word.starts_with(|c: char| c.is_ascii_digit())
+        {
+            s.reset(start);
+            priority = Some(number(s, "a priority that fits in 32 bits")?);
+        } else {
+            break ActionUse {
+                name: word,
+                arguments: arguments(s)?,
+            };
+        }
+    };
+    let id = if s.eat('=') {
+        Some(name(s, "a name for the entry")?)
+    } else {
+        None
+    };
+    let id = id.map(|i| i.trim_start_matches('$').to_owned());
+    Ok(Directive::Add {
+        table,
+        priority,
+        keys,
+        action,
+        id,
+    })
+}
+
+fn selector_group(s: &mut Scanner) -> Parsed<Directive> {
+    let profile = name(s, "an action selector")?;
+    let id = number(s, "a group's number")?;
+    let mut members = Vec::new();
+    while !s.is_empty() {
+        let member = number(s, "a member's number")?;
+        let weight = if s.eat(':') {
+            number(s, "a weight")?
+        } else {
+            1
+        };
+        members.push((member, weight));
+    }
+    Ok(Directive::SelectorGroup {
+        profile,
+        id,
+        members,
+    })
+}
+
+// ------------------------------------------------------------------------------- counters, meters
+
+fn counter_check(s: &mut Scanner) -> Parsed<Option<(Quantity, Comparison, u64)>> {
+    let start = s.mark();
+    let quantity = match s.word().map(|w| w.to_ascii_lowercase()).as_deref() {
+        Some("bytes") => Some(Quantity::Bytes),
+        Some("packets") => Some(Quantity::Packets),
+        _ => {
+            s.reset(start);
+            None
+        }
+    };
+    match (comparison(s)?, quantity) {
+        (Some(comparison), quantity) => {
+            let number = number(s, "a number")?;
+            Ok(Some((
+                quantity.unwrap_or(Quantity::Packets),
+                comparison,
+                number,
+            )))
+        }
+        (None, Some(_)) => Err(s.error("a comparison, like `== 3`")),
+        (None, None) => Ok(None),
+    }
+}
+
+fn check_counter(s: &mut Scanner) -> Parsed<Directive> {
+    let name = name(s, "a counter")?;
+    let mut index = CounterIndex::Number(0);
+    if s.eat('(') {
+        let start = s.mark();
+        let word = s.word().unwrap_or_default();
+        index = match word.strip_prefix('$') {
+            Some(id) => CounterIndex::Entry(id.to_owned()),
+            None => {
+                s.reset(start);
+                CounterIndex::Number(number(s, "an index or $ID")?)
+            }
+        };
+        if !s.eat(')') {
+            return Err(s.error("`)`"));
+        }
+    }
+    Ok(Directive::CheckCounter {
+        name,
+        index,
+        check: counter_check(s)?,
+    })
+}
+
+fn rate(s: &mut Scanner) -> Parsed<Rate> {
+    let start = s.mark();
+    let rate = s
+        .word()
+        .and_then(|w| w.parse::<f64>().ok())
+        .filter(|r| r.is_finite() && *r >= 0.0);
+    match rate {
+        Some(rate) if s.eat(':') => Ok(Rate {
+            rate,
+            burst: number(s, "a burst size")?,
+        }),
+        _ => Err(s.error_at(start, "RATE:BURST, the rate in tokens per µs")),
+    }
+}
+
+fn now(s: &mut Scanner) -> Parsed<Directive> {
+    let start = s.mark();
+    let word = s.word().unwrap_or_default();
+    let text = word.strip_prefix('+').unwrap_or("");
+    let split = text
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(text.len());
+    let (digits, unit) = text.split_at(split);
+    let factor = match unit {
+        "ns" => Some(1),
+        "us" | "µs" => Some(1_000),
+        "ms" => Some(1_000_000),
+        "s" => Some(1_000_000_000),
+        _ => None,
+    };
+    let amount = digits.parse::<u64>().ok();
+    amount
+        .zip(factor)
+        .and_then(|(a, f)| a.checked_mul(f))
+        .map(|by_ns| Directive::Now { by_ns })
+        .ok_or_else(|| s.error_at(start, "a time like `+1ms` (ns, us, ms, s)"))
+}
+
+fn port_rate(s: &mut Scanner) -> Parsed<Directive> {
+    let port = port(s)?;
+    let start = s.mark();
+    let unit = match s.word().map(|w| w.to_ascii_lowercase()).as_deref() {
+        Some("pps") => RateUnit::Packets,
+        Some("bps") => RateUnit::Bits,
+        _ => return Err(s.error_at(start, "`pps` or `bps`")),
+    };
+    Ok(Directive::PortRate {
+        port,
+        unit,
+        rate: number(s, "a rate")?,
+    })
+}

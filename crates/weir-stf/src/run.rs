@@ -1,0 +1,213 @@
+//! Running a test.
+
+use crate::ast::{Alternative, Directive, Line, RateUnit, Test};
+use crate::check::Expectations;
+use crate::control::{Control, Refusal};
+use crate::parse::parse;
+use crate::report::{Failure, Report};
+use crate::scan::ParseError;
+use std::sync::Arc;
+use thiserror::Error;
+use weir_interp::{NoTrace, TraceTree, Tracer};
+use weir_ir::Program;
+use weir_switch::{Defaults, DropReason, LoadError, Output, PortRate, Switch};
+
+/// A test could not be run at all.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum RunError {
+    /// Lines that are no directives.
+    #[error("the test does not parse: {}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+    Parse(Vec<ParseError>),
+    /// The program cannot be run.
+    #[error(transparent)]
+    Load(#[from] LoadError),
+}
+
+/// How to run a test.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct RunOptions {
+    /// Record what happens to each packet.
+    pub trace: bool,
+}
+
+/// Runs a test on a switch that interprets the program.
+///
+/// # Errors
+/// The test does not parse, or the program cannot be run. That an expectation was not met is told in
+/// the report.
+pub fn run(program: Arc<Program>, text: &str, options: &RunOptions) -> Result<Report, RunError> {
+    run_on(Switch::new(program)?, text, options)
+}
+
+/// Runs a test on a switch.
+///
+/// # Errors
+/// The test does not parse.
+pub fn run_on(switch: Switch, text: &str, options: &RunOptions) -> Result<Report, RunError> {
+    let test = parse(text).map_err(RunError::Parse)?;
+    let mut runner = Runner {
+        control: Control::new(switch),
+        options: *options,
+        report: Report::default(),
+        expectations: Expectations::default(),
+        outputs_before: 0,
+        drops_seen: Vec::new(),
+    };
+    runner.run(&test);
+    Ok(runner.report)
+}
+
+struct Runner {
+    control: Control,
+    options: RunOptions,
+    report: Report,
+    expectations: Expectations,
+    /// How many packets had gone out before the last `packet`.
+    outputs_before: usize,
+    /// Drops that an `expect_drop` has accounted for.
+    drops_seen: Vec<DropReason>,
+}
+
+impl Runner {
+    fn run(&mut self, test: &Test) {
+        for line in &test.lines {
+            if let Err(failure) = self.line(line) {
+                self.report.failures.push(failure);
+            }
+        }
+        let late = self.control.switch.drain();
+        self.report.outputs.extend(late);
+        self.report.checks += self.expectations.expected.len();
+        let failures = self.expectations.check(&self.report.outputs);
+        self.report.failures.extend(failures);
+        self.report
+            .failures
+            .sort_by_key(|f| if f.line == 0 { u32::MAX } else { f.line });
+    }
+
+    fn line(&mut self, line: &Line) -> Result<(), Failure> {
+        let refused = |refusal: Refusal| Failure::new(line.number, refusal.expected, refusal.got);
+        match &line.directive {
+            Directive::Packet { port, bytes } => self.packet(line.number, *port, bytes, true),
+            Directive::Receive { port, bytes } => self.packet(line.number, *port, bytes, false),
+            Directive::Drain => {
+                let out = self.control.switch.drain();
+                self.report.outputs.extend(out);
+            }
+            Directive::Expect(alternatives) => {
+                self.expectations
+                    .named
+                    .extend(alternatives.iter().filter_map(|a| match a {
+                        Alternative::Packet(port, _) => Some(*port),
+                        Alternative::Drop => None,
+                    }));
+                self.expectations
+                    .expected
+                    .push((line.number, alternatives.clone()));
+            }
+            Directive::NoPacket => {
+                self.report.checks += 1;
+                let got = self.report.outputs.len() - self.outputs_before;
+                if got > 0 {
+                    return Err(Failure::new(line.number, "no packet", format!("{got}")));
+                }
+            }
+            Directive::ExpectDrop { reason } => {
+                self.report.checks += 1;
+                self.expect_drop(line.number, reason)?;
+            }
+            Directive::Now { by_ns } => {
+                let time = self.control.switch.now_ns().saturating_add(*by_ns);
+                let out = self.control.switch.advance(time);
+                self.report.outputs.extend(out);
+            }
+            Directive::PortRate { port, unit, rate } => {
+                let rate = match unit {
+                    RateUnit::Packets => PortRate {
+                        packets_per_second: Some(*rate),
+                        ..PortRate::default()
+                    },
+                    RateUnit::Bits => PortRate {
+                        bits_per_second: Some(*rate),
+                        ..PortRate::default()
+                    },
+                };
+                self.control.switch.set_port_rate(*port, rate);
+            }
+            Directive::QueueCapacity { port, packets } => {
+                let packets = usize::try_from(*packets).unwrap_or(usize::MAX);
+                self.control.switch.set_queue_capacity(*port, packets);
+            }
+            other => {
+                let checks = matches!(
+                    other,
+                    Directive::ExpectDigest { .. }
+                        | Directive::CheckCounter { check: Some(_), .. }
+                        | Directive::RegisterRead { check: Some(_), .. }
+                );
+                self.report.checks += usize::from(checks);
+                if let Some(note) = self.control.directive(other).map_err(refused)? {
+                    self.report.notes.push((line.number, note));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn packet(&mut self, line: u32, port: u32, bytes: &[u8], drain: bool) {
+        self.expectations.named.insert(port);
+        self.report.packets += 1;
+        self.outputs_before = self.report.outputs.len();
+        let switch = &mut self.control.switch;
+        let now_ns = switch.now_ns();
+        let mut tree = self
+            .options
+            .trace
+            .then(|| TraceTree::new(Arc::clone(switch.program())));
+        let mut none = NoTrace;
+        let tracer: &mut dyn Tracer = match &mut tree {
+            Some(tree) => tree,
+            None => &mut none,
+        };
+        let out: Vec<Output> = if drain {
+            switch.inject_with(port, bytes, now_ns, &mut Defaults, tracer)
+        } else {
+            switch.receive_with(port, bytes, now_ns, &mut Defaults, tracer);
+            Vec::new()
+        };
+        self.report.outputs.extend(out);
+        self.report.traces.extend(tree.map(|t| (line, t)));
+    }
+
+    fn expect_drop(&mut self, line: u32, name: &str) -> Result<(), Failure> {
+        let Some(reason) = DropReason::from_name(name) else {
+            let known: Vec<_> = DropReason::ALL.iter().map(|r| r.name()).collect();
+            return Err(Failure::new(
+                line,
+                format!("one of {}", known.join(", ")),
+                name,
+            ));
+        };
+        let seen = self.drops_seen.iter().filter(|r| **r == reason).count() as u64;
+        if self.control.switch.dropped(reason) > seen {
+            self.drops_seen.push(reason);
+            return Ok(());
+        }
+        let drops: Vec<_> = self
+            .control
+            .switch
+            .drops()
+            .map(|d| format!("{} {}", d.packets, d.reason))
+            .collect();
+        let got = if drops.is_empty() {
+            "no drops".to_owned()
+        } else {
+            format!("in all {}", drops.join(", "))
+        };
+        Err(Failure::new(
+            line,
+            format!("one more drop with reason {name}"),
+            got,
+        ))
+    }
+}

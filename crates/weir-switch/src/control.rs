@@ -1,0 +1,520 @@
+//! Writes of the control plane, alone or as transactions.
+
+use crate::replication::{CloneSession, Replica, Replication, ReplicationError};
+use crate::switch::Switch;
+use std::sync::Arc;
+use thiserror::Error;
+use weir_arch::{Cells, Count, Meter, MeterConfig, Resource, State};
+use weir_ir::{Bits, ExternId, Program, TableId, ValueSetId};
+use weir_table::{
+    BatchMode, EntryAction, ErrorKind, OpResult, ProfileOp, ProfileUndo, TableError, TableOp, Undo,
+};
+
+/// Which cell of an indexed resource.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cell {
+    /// The one at this index; of a direct resource the one of the entry with this handle.
+    Index(u64),
+    /// All of them.
+    All,
+}
+
+/// One change.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Write {
+    /// Entries and default action of a table.
+    Table(TableId, TableOp),
+    /// Members and groups of an action profile or selector.
+    Profile(ExternId, ProfileOp),
+    /// Members of a parser value set: entries with action 0 without data.
+    ValueSet(ValueSetId, TableOp),
+    /// Sets a counter.
+    Counter(ExternId, Cell, Count),
+    /// Sets the rates of a meter and fills its buckets; `None`: no limit.
+    Meter(ExternId, Cell, Option<MeterConfig>),
+    /// Sets a register: one value per scalar of its type.
+    Register(ExternId, Cell, Vec<Bits>),
+    /// Sets a multicast group; `None` removes it.
+    Group(u32, Option<Vec<Replica>>),
+    /// Sets a clone session; `None` removes it.
+    Session(u32, Option<CloneSession>),
+}
+
+/// What a change gave.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WriteResult {
+    /// Of a table or value set.
+    Table(OpResult),
+    /// Nothing to tell.
+    Done,
+}
+
+/// A change was refused; nothing has changed by it.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum ControlError {
+    /// By the table, value set or profile.
+    #[error(transparent)]
+    Table(#[from] TableError),
+    /// By the replication engine.
+    #[error(transparent)]
+    Replication(#[from] ReplicationError),
+    /// The program has no such thing.
+    #[error("the program has no {what} number {id}")]
+    NoSuchResource {
+        /// `table`, `extern instance` or `value set`.
+        what: &'static str,
+        /// Its number.
+        id: usize,
+    },
+    /// The instance is something else.
+    #[error("`{name}` is a {found}, not a {expected}")]
+    WrongResource {
+        /// The instance.
+        name: String,
+        /// What the request takes it for.
+        expected: &'static str,
+        /// Its type.
+        found: String,
+    },
+    /// The index is beyond the end.
+    #[error("`{name}` has {size} cells, index {index} is beyond its end")]
+    IndexOutOfRange {
+        /// The instance.
+        name: String,
+        /// Number of cells.
+        size: u64,
+        /// The index.
+        index: u64,
+    },
+    /// A register's cell has another shape.
+    #[error("a cell of `{name}` has {expected:?} bits, the value has {found:?}")]
+    RegisterShape {
+        /// The instance.
+        name: String,
+        /// Widths of its scalars.
+        expected: Vec<u32>,
+        /// Widths in the request.
+        found: Vec<u32>,
+    },
+}
+
+impl ControlError {
+    /// The sort of failure.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            ControlError::Table(error) => error.kind(),
+            ControlError::Replication(ReplicationError::OutOfRange { .. }) => {
+                ErrorKind::InvalidArgument
+            }
+            ControlError::Replication(ReplicationError::NotFound { .. })
+            | ControlError::NoSuchResource { .. } => ErrorKind::NotFound,
+            ControlError::Replication(ReplicationError::AlreadyExists { .. }) => {
+                ErrorKind::AlreadyExists
+            }
+            ControlError::WrongResource { .. }
+            | ControlError::IndexOutOfRange { .. }
+            | ControlError::RegisterShape { .. } => ErrorKind::InvalidArgument,
+        }
+    }
+}
+
+/// Changes of a transaction were refused.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{} of {total} changes failed, {}; the first: {}", .failures.len(), if *.rolled_back { "none was applied" } else { "the others were applied" }, .failures.first().map(|(i, e)| format!("number {i}: {e}")).unwrap_or_default())]
+pub struct WriteError {
+    /// Position in the transaction from 0, and why. With rollback only the first one.
+    pub failures: Vec<(usize, ControlError)>,
+    /// Changes in the transaction.
+    pub total: usize,
+    /// Whether all was taken back.
+    pub rolled_back: bool,
+}
+
+/// How to take a change back.
+enum Back {
+    Table(TableId, Undo),
+    Profile(ExternId, ProfileUndo),
+    ValueSet(ValueSetId, Undo),
+    Counter(ExternId, Before<Count>),
+    Meter(ExternId, Before<Meter>),
+    Register(ExternId, Before<Vec<Bits>>),
+    Replication(Box<Replication>),
+}
+
+/// What cells were.
+enum Before<T> {
+    One(u64, T),
+    All(Cells<T>),
+}
+
+/// The outcome of a change, how to take it back, and the entries that are gone by it.
+type Logged = (WriteResult, Back, Vec<(TableId, u32)>);
+
+impl Switch {
+    /// Makes one change.
+    ///
+    /// # Errors
+    /// It does not fit; the error says why.
+    pub fn write(&mut self, write: Write) -> Result<WriteResult, ControlError> {
+        let (result, _, gone) = self.write_logged(write)?;
+        self.forget(&gone);
+        Ok(result)
+    }
+
+    /// Makes several changes in order, all or nothing if so wished.
+    ///
+    /// # Errors
+    /// Some do not fit; the error says which, and whether the others were applied.
+    pub fn write_all(
+        &mut self,
+        writes: Vec<Write>,
+        mode: BatchMode,
+    ) -> Result<Vec<WriteResult>, WriteError> {
+        let total = writes.len();
+        let (mut results, mut log, mut forgotten, mut failures) =
+            (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        for (i, write) in writes.into_iter().enumerate() {
+            match self.write_logged(write) {
+                Ok((result, back, gone)) => {
+                    results.push(result);
+                    log.push(back);
+                    forgotten.extend(gone);
+                }
+                Err(error) => {
+                    failures.push((i, error));
+                    if mode == BatchMode::Rollback {
+                        log.into_iter().rev().for_each(|back| self.take_back(back));
+                        return Err(WriteError {
+                            failures,
+                            total,
+                            rolled_back: true,
+                        });
+                    }
+                }
+            }
+        }
+        self.forget(&forgotten);
+        if failures.is_empty() {
+            Ok(results)
+        } else {
+            Err(WriteError {
+                failures,
+                total,
+                rolled_back: false,
+            })
+        }
+    }
+
+    /// Direct counters and meters go with their entries.
+    fn forget(&mut self, gone: &[(TableId, u32)]) {
+        for (table, handle) in gone {
+            self.state.forget_entry(*table, *handle);
+        }
+    }
+
+    fn take_back(&mut self, back: Back) {
+        match back {
+            Back::Table(id, undo) => {
+                if let Some(state) = self.state.table_mut(id) {
+                    state.table.revert(undo);
+                }
+            }
+            Back::Profile(id, undo) => {
+                if let Some(profile) = self.state.profile_mut(id) {
+                    profile.revert(undo);
+                }
+            }
+            Back::ValueSet(id, undo) => {
+                if let Some(set) = self.state.value_set_mut(id) {
+                    set.revert(undo);
+                }
+            }
+            Back::Counter(id, before) => {
+                if let Some(Resource::Counter(_, cells) | Resource::DirectCounter(_, cells)) =
+                    self.state.resource_mut(id)
+                {
+                    restore(cells, before);
+                }
+            }
+            Back::Meter(id, before) => {
+                if let Some(Resource::Meter(_, cells) | Resource::DirectMeter(_, cells)) =
+                    self.state.resource_mut(id)
+                {
+                    restore(cells, before);
+                }
+            }
+            Back::Register(id, before) => {
+                if let Some(Resource::Register(register)) = self.state.resource_mut(id) {
+                    restore(&mut register.cells, before);
+                }
+            }
+            Back::Replication(was) => self.replication = *was,
+        }
+    }
+
+    /// Makes a change; also says how to take it back, and which entries are gone.
+    fn write_logged(&mut self, write: Write) -> Result<Logged, ControlError> {
+        let now_ns = self.now_ns();
+        match write {
+            Write::Table(id, op) => {
+                check_references(&self.state, id, &op)?;
+                let missing = ControlError::NoSuchResource {
+                    what: "table",
+                    id: id.index(),
+                };
+                let (result, undo) = self
+                    .state
+                    .table_mut(id)
+                    .ok_or(missing)?
+                    .table
+                    .apply(op, now_ns)?;
+                let gone = match &result {
+                    OpResult::Removed(handles) => handles.iter().map(|h| (id, h.get())).collect(),
+                    _ => Vec::new(),
+                };
+                Ok((WriteResult::Table(result), Back::Table(id, undo), gone))
+            }
+            Write::Profile(id, op) => {
+                let undo = self.write_profile(id, op)?;
+                Ok((WriteResult::Done, Back::Profile(id, undo), Vec::new()))
+            }
+            Write::ValueSet(id, op) => {
+                let missing = ControlError::NoSuchResource {
+                    what: "value set",
+                    id: id.index(),
+                };
+                let (result, undo) = self
+                    .state
+                    .value_set_mut(id)
+                    .ok_or(missing)?
+                    .apply(op, now_ns)?;
+                Ok((
+                    WriteResult::Table(result),
+                    Back::ValueSet(id, undo),
+                    Vec::new(),
+                ))
+            }
+            Write::Counter(id, cell, value) => {
+                let back = self.write_counter(id, cell, value)?;
+                Ok((WriteResult::Done, back, Vec::new()))
+            }
+            Write::Meter(id, cell, config) => {
+                let back = self.write_meter(id, cell, configured(config, now_ns))?;
+                Ok((WriteResult::Done, back, Vec::new()))
+            }
+            Write::Register(id, cell, values) => {
+                let back = self.write_register(id, cell, values)?;
+                Ok((WriteResult::Done, back, Vec::new()))
+            }
+            Write::Group(id, replicas) => {
+                let was = Box::new(self.replication.clone());
+                self.replication.set_group(id, replicas.as_deref())?;
+                Ok((WriteResult::Done, Back::Replication(was), Vec::new()))
+            }
+            Write::Session(id, session) => {
+                let was = Box::new(self.replication.clone());
+                self.replication.set_session(id, session)?;
+                Ok((WriteResult::Done, Back::Replication(was), Vec::new()))
+            }
+        }
+    }
+
+    fn write_profile(&mut self, id: ExternId, op: ProfileOp) -> Result<ProfileUndo, ControlError> {
+        let wrong = wrong_resource(self.program(), id, "action profile");
+        let user = match &op {
+            ProfileOp::DeleteMember(member) => {
+                user_of(&self.state, id, &EntryAction::Member(*member))
+            }
+            ProfileOp::DeleteGroup(group) => user_of(&self.state, id, &EntryAction::Group(*group)),
+            _ => None,
+        };
+        let profile = self.state.profile_mut(id).ok_or(wrong)?;
+        match (&op, user) {
+            (ProfileOp::DeleteMember(m), Some(user)) => {
+                return Err(profile.in_use("member", *m, user).into());
+            }
+            (ProfileOp::DeleteGroup(g), Some(user)) => {
+                return Err(profile.in_use("group", *g, user).into());
+            }
+            _ => {}
+        }
+        Ok(profile.apply(op)?)
+    }
+
+    fn write_counter(
+        &mut self,
+        id: ExternId,
+        cell: Cell,
+        value: Count,
+    ) -> Result<Back, ControlError> {
+        let program = Arc::clone(self.program());
+        match self.state.resource_mut(id) {
+            Some(Resource::Counter(_, cells) | Resource::DirectCounter(_, cells)) => Ok(
+                Back::Counter(id, set_cell(&program, id, cells, cell, value)?),
+            ),
+            _ => Err(wrong_resource(&program, id, "counter")),
+        }
+    }
+
+    fn write_meter(
+        &mut self,
+        id: ExternId,
+        cell: Cell,
+        value: Meter,
+    ) -> Result<Back, ControlError> {
+        let program = Arc::clone(self.program());
+        match self.state.resource_mut(id) {
+            Some(Resource::Meter(_, cells) | Resource::DirectMeter(_, cells)) => {
+                Ok(Back::Meter(id, set_cell(&program, id, cells, cell, value)?))
+            }
+            _ => Err(wrong_resource(&program, id, "meter")),
+        }
+    }
+
+    fn write_register(
+        &mut self,
+        id: ExternId,
+        cell: Cell,
+        values: Vec<Bits>,
+    ) -> Result<Back, ControlError> {
+        let program = Arc::clone(self.program());
+        match self.state.resource_mut(id) {
+            Some(Resource::Register(register)) => {
+                check_shape(&program, id, &register.widths, &values)?;
+                Ok(Back::Register(
+                    id,
+                    set_cell(&program, id, &mut register.cells, cell, values)?,
+                ))
+            }
+            _ => Err(wrong_resource(&program, id, "register")),
+        }
+    }
+}
+
+/// Members and groups that an entry names must exist.
+fn check_references(state: &State, table: TableId, op: &TableOp) -> Result<(), ControlError> {
+    let action = match op {
+        TableOp::Insert(entry) => &entry.action,
+        TableOp::Modify { action, .. } => action,
+        _ => return Ok(()),
+    };
+    let Some(table) = state.table(table) else {
+        return Ok(());
+    };
+    let profile = match table.table.spec().implementation {
+        weir_table::Implementation::Profile(id) | weir_table::Implementation::Selector(id) => {
+            state.profile(id)
+        }
+        weir_table::Implementation::Direct => None,
+    };
+    match (profile, action) {
+        (Some(profile), EntryAction::Member(id)) => Ok(profile.require("member", *id)?),
+        (Some(profile), EntryAction::Group(id)) => Ok(profile.require("group", *id)?),
+        _ => Ok(()),
+    }
+}
+
+/// Name of a table with an entry that has this action.
+fn user_of(state: &State, profile: ExternId, action: &EntryAction) -> Option<String> {
+    use weir_table::Implementation::{Profile, Selector};
+    let tables = (0..).map_while(|i| state.table(TableId::new(i)));
+    tables
+        .filter(|t| [Profile(profile), Selector(profile)].contains(&t.table.spec().implementation))
+        .find(|t| t.table.entries().any(|e| e.action == *action))
+        .map(|t| format!("an entry of table `{}`", t.table.spec().name))
+}
+
+fn instance_name(program: &Program, id: ExternId) -> String {
+    program
+        .externs
+        .get(id)
+        .map_or_else(|| "?".to_owned(), |e| e.name.clone())
+}
+
+/// The error for an instance that is something else.
+pub(crate) fn wrong_resource(
+    program: &Program,
+    id: ExternId,
+    expected: &'static str,
+) -> ControlError {
+    match program.externs.get(id) {
+        Some(e) => ControlError::WrongResource {
+            name: e.name.clone(),
+            expected,
+            found: e.type_name.clone(),
+        },
+        None => ControlError::NoSuchResource {
+            what: "extern instance",
+            id: id.index(),
+        },
+    }
+}
+
+/// The error for an index beyond the end.
+pub(crate) fn beyond(program: &Program, id: ExternId, size: u64, index: u64) -> ControlError {
+    ControlError::IndexOutOfRange {
+        name: instance_name(program, id),
+        size,
+        index,
+    }
+}
+
+/// Sets one cell or all, and says what was there.
+fn set_cell<T: Clone + Default>(
+    program: &Program,
+    id: ExternId,
+    cells: &mut Cells<T>,
+    cell: Cell,
+    value: T,
+) -> Result<Before<T>, ControlError> {
+    match cell {
+        Cell::All => {
+            let before = cells.clone();
+            cells.fill(value);
+            Ok(Before::All(before))
+        }
+        Cell::Index(index) => {
+            let size = cells.size();
+            let slot = cells
+                .get_mut(index)
+                .ok_or_else(|| beyond(program, id, size, index))?;
+            Ok(Before::One(index, std::mem::replace(slot, value)))
+        }
+    }
+}
+
+fn restore<T: Clone + Default>(cells: &mut Cells<T>, before: Before<T>) {
+    match before {
+        Before::All(was) => *cells = was,
+        Before::One(index, was) => {
+            if let Some(slot) = cells.get_mut(index) {
+                *slot = was;
+            }
+        }
+    }
+}
+
+/// The rates a meter is given, its buckets full.
+fn configured(config: Option<MeterConfig>, now_ns: u64) -> Meter {
+    let mut meter = Meter::default();
+    meter.configure(config, now_ns);
+    meter
+}
+
+fn check_shape(
+    program: &Program,
+    id: ExternId,
+    expected: &[u32],
+    values: &[Bits],
+) -> Result<(), ControlError> {
+    let found: Vec<u32> = values.iter().map(Bits::width).collect();
+    if found == expected {
+        return Ok(());
+    }
+    Err(ControlError::RegisterShape {
+        name: instance_name(program, id),
+        expected: expected.to_vec(),
+        found,
+    })
+}

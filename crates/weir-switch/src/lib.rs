@@ -1,0 +1,46 @@
+//! The switch: ports, traffic manager, replication and control state around an architecture.
+//!
+//! A [`Switch`] is used from one thread and does no I/O: [`Switch::receive`] takes a packet at a port,
+//! [`Switch::advance`] gives what leaves until a point in time, [`Switch::inject`] does both for one
+//! packet. The control plane names things as P4Info does ([`Switch::table`], …), writes single
+//! changes or transactions ([`Switch::write`]) and reads counters, registers and statistics.
+//!
+//! What this crate does not do: it opens no device and no socket, it starts no thread and reads no
+//! clock (the caller says what time it is), and it knows no control-plane protocol.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use weir_switch::{Switch, testing};
+//!
+//! // A program that sends every packet back where it came from.
+//! let mut switch = Switch::new(Arc::new(testing::reflector()))?;
+//! let out = switch.inject(3, &[1, 2, 3], 0);
+//! assert_eq!((out[0].port, out[0].bytes.as_slice()), (3, &[1, 2, 3][..]));
+//! assert_eq!(switch.port_stats(3).tx.packets, 1);
+//! # Ok::<(), weir_switch::LoadError>(())
+//! ```
+#![forbid(unsafe_code)]
+
+mod control;
+mod names;
+mod queues;
+mod read;
+mod replication;
+mod stats;
+mod switch;
+pub mod testing;
+
+pub use control::{Cell, ControlError, Write, WriteError, WriteResult};
+pub use names::{NameError, resolve};
+pub use queues::{DEFAULT_CAPACITY, PRIORITIES, PortRate};
+pub use read::ResourceKind;
+pub use replication::{
+    CloneSession, MAX_GROUP, MAX_SESSION, Node, Replica, Replication, ReplicationError,
+};
+pub use stats::{DropCount, PortStats};
+pub use switch::{Output, Switch, SwitchConfig};
+pub use weir_arch::{
+    Choice, ChoiceKind, Choices, Color, Count, Defaults, Digest, DropReason, Enumeration,
+    LoadError, LogMessage, MeterConfig, Rate, Script, State,
+};
+pub use weir_table::{BatchMode, ErrorKind};

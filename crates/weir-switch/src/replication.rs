@@ -1,0 +1,343 @@
+//! Multicast groups and clone sessions.
+
+use std::collections::BTreeMap;
+use thiserror::Error;
+
+/// One copy to make.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Replica {
+    /// Egress port.
+    pub port: u32,
+    /// Replication id, which the program sees as `egress_rid`.
+    pub rid: u32,
+}
+
+/// A node: a replication id and the ports that get a copy.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Node {
+    /// Replication id.
+    pub rid: u32,
+    /// Ports in ascending order.
+    pub ports: Vec<u32>,
+}
+
+/// What a clone session does with a clone.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct CloneSession {
+    /// Copies to single ports.
+    pub replicas: Vec<Replica>,
+    /// Copies to the ports of this group, made first.
+    pub group: Option<u32>,
+    /// Longest clone in bytes; 0: no limit. Headers that were parsed are not cut.
+    pub truncate_bytes: u32,
+    /// Priority of the queue, the larger is served first; 0: as the program says.
+    pub class_of_service: u8,
+}
+
+/// Largest number of a clone session.
+pub const MAX_SESSION: u32 = 0x7fff;
+/// Largest number of a multicast group.
+pub const MAX_GROUP: u32 = 0xffff;
+
+/// A request about groups or sessions was refused.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum ReplicationError {
+    /// The number is out of range.
+    #[error("{what} {found} is out of range; use {low} to {high}")]
+    OutOfRange {
+        /// `multicast group` or `clone session`.
+        what: &'static str,
+        /// The number.
+        found: u32,
+        /// Smallest allowed.
+        low: u32,
+        /// Largest allowed.
+        high: u32,
+    },
+    /// It is not there.
+    #[error("no {what} {id}; create it first")]
+    NotFound {
+        /// `multicast group`, `multicast node` or `clone session`.
+        what: &'static str,
+        /// The number.
+        id: u32,
+    },
+    /// It is there already.
+    #[error("{what} {id} exists already")]
+    AlreadyExists {
+        /// `multicast group` or `clone session`.
+        what: &'static str,
+        /// The number.
+        id: u32,
+    },
+}
+
+/// Groups, nodes and sessions.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Replication {
+    nodes: BTreeMap<u32, Node>,
+    groups: BTreeMap<u32, Vec<u32>>,
+    sessions: BTreeMap<u32, CloneSession>,
+    next_node: u32,
+}
+
+fn check(what: &'static str, found: u32, high: u32) -> Result<(), ReplicationError> {
+    if (1..=high).contains(&found) {
+        Ok(())
+    } else {
+        Err(ReplicationError::OutOfRange {
+            what,
+            found,
+            low: 1,
+            high,
+        })
+    }
+}
+
+impl Replication {
+    /// Adds an empty group.
+    ///
+    /// # Errors
+    /// Its number is out of range or taken.
+    pub fn create_group(&mut self, group: u32) -> Result<(), ReplicationError> {
+        check("multicast group", group, MAX_GROUP)?;
+        if self.groups.contains_key(&group) {
+            return Err(ReplicationError::AlreadyExists {
+                what: "multicast group",
+                id: group,
+            });
+        }
+        self.groups.insert(group, Vec::new());
+        Ok(())
+    }
+
+    /// Removes a group; its nodes stay.
+    ///
+    /// # Errors
+    /// There is no such group.
+    pub fn delete_group(&mut self, group: u32) -> Result<(), ReplicationError> {
+        let gone = self.groups.remove(&group);
+        gone.map(|_| ()).ok_or(ReplicationError::NotFound {
+            what: "multicast group",
+            id: group,
+        })
+    }
+
+    /// Adds a node and gives its handle: 0, 1, 2, … in the order of creation.
+    pub fn create_node(&mut self, rid: u32, mut ports: Vec<u32>) -> u32 {
+        ports.sort_unstable();
+        ports.dedup();
+        let handle = self.next_node;
+        self.next_node += 1;
+        self.nodes.insert(handle, Node { rid, ports });
+        handle
+    }
+
+    /// Gives a node other ports.
+    ///
+    /// # Errors
+    /// There is no such node.
+    pub fn update_node(
+        &mut self,
+        handle: u32,
+        mut ports: Vec<u32>,
+    ) -> Result<(), ReplicationError> {
+        ports.sort_unstable();
+        ports.dedup();
+        match self.nodes.get_mut(&handle) {
+            Some(node) => {
+                node.ports = ports;
+                Ok(())
+            }
+            None => Err(ReplicationError::NotFound {
+                what: "multicast node",
+                id: handle,
+            }),
+        }
+    }
+
+    /// Removes a node from the switch and all groups.
+    ///
+    /// # Errors
+    /// There is no such node.
+    pub fn delete_node(&mut self, handle: u32) -> Result<(), ReplicationError> {
+        if self.nodes.remove(&handle).is_none() {
+            return Err(ReplicationError::NotFound {
+                what: "multicast node",
+                id: handle,
+            });
+        }
+        self.groups
+            .values_mut()
+            .for_each(|nodes| nodes.retain(|n| *n != handle));
+        Ok(())
+    }
+
+    /// Puts a node in a group. A node may be in several groups.
+    ///
+    /// # Errors
+    /// There is no such group or node.
+    pub fn associate(&mut self, group: u32, node: u32) -> Result<(), ReplicationError> {
+        if !self.nodes.contains_key(&node) {
+            return Err(ReplicationError::NotFound {
+                what: "multicast node",
+                id: node,
+            });
+        }
+        let nodes = self
+            .groups
+            .get_mut(&group)
+            .ok_or(ReplicationError::NotFound {
+                what: "multicast group",
+                id: group,
+            })?;
+        if !nodes.contains(&node) {
+            nodes.push(node);
+        }
+        Ok(())
+    }
+
+    /// Takes a node out of a group.
+    ///
+    /// # Errors
+    /// There is no such group, or the node is not in it.
+    pub fn dissociate(&mut self, group: u32, node: u32) -> Result<(), ReplicationError> {
+        let nodes = self
+            .groups
+            .get_mut(&group)
+            .ok_or(ReplicationError::NotFound {
+                what: "multicast group",
+                id: group,
+            })?;
+        let position = nodes.iter().position(|n| *n == node);
+        let position = position.ok_or(ReplicationError::NotFound {
+            what: "multicast node",
+            id: node,
+        })?;
+        nodes.remove(position);
+        Ok(())
+    }
+
+    /// Makes a group of these replicas, as P4Runtime has them, in place of what it was. `None` removes it.
+    ///
+    /// # Errors
+    /// The number is out of range.
+    pub fn set_group(
+        &mut self,
+        group: u32,
+        replicas: Option<&[Replica]>,
+    ) -> Result<(), ReplicationError> {
+        check("multicast group", group, MAX_GROUP)?;
+        if let Some(nodes) = self.groups.remove(&group) {
+            for node in nodes {
+                if self.groups.values().all(|g| !g.contains(&node)) {
+                    self.nodes.remove(&node);
+                }
+            }
+        }
+        if let Some(replicas) = replicas {
+            let nodes = replicas
+                .iter()
+                .map(|r| self.create_node(r.rid, vec![r.port]))
+                .collect();
+            self.groups.insert(group, nodes);
+        }
+        Ok(())
+    }
+
+    /// The copies that a group makes: nodes in the order they were put in, ports ascending. `None` if
+    /// there is no such group.
+    #[must_use]
+    pub fn replicas(&self, group: u32) -> Option<Vec<Replica>> {
+        let nodes = self.groups.get(&group)?;
+        let nodes = nodes.iter().filter_map(|n| self.nodes.get(n));
+        Some(
+            nodes
+                .flat_map(|n| n.ports.iter().map(|&port| Replica { port, rid: n.rid }))
+                .collect(),
+        )
+    }
+
+    /// All groups with the handles of their nodes.
+    pub fn groups(&self) -> impl Iterator<Item = (u32, &[u32])> {
+        self.groups
+            .iter()
+            .map(|(id, nodes)| (*id, nodes.as_slice()))
+    }
+
+    /// The node with this handle.
+    #[must_use]
+    pub fn node(&self, handle: u32) -> Option<&Node> {
+        self.nodes.get(&handle)
+    }
+
+    /// Sets a clone session, or removes it.
+    ///
+    /// # Errors
+    /// Its number is out of range.
+    pub fn set_session(
+        &mut self,
+        id: u32,
+        session: Option<CloneSession>,
+    ) -> Result<(), ReplicationError> {
+        check("clone session", id, MAX_SESSION)?;
+        match session {
+            Some(session) => self.sessions.insert(id, session),
+            None => self.sessions.remove(&id),
+        };
+        Ok(())
+    }
+
+    /// The clone session with this number.
+    #[must_use]
+    pub fn session(&self, id: u32) -> Option<&CloneSession> {
+        self.sessions.get(&id)
+    }
+
+    /// All clone sessions.
+    pub fn sessions(&self) -> impl Iterator<Item = (u32, &CloneSession)> {
+        self.sessions.iter().map(|(id, s)| (*id, s))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn replicas_come_by_node_and_then_by_port() {
+        let mut r = Replication::default();
+        r.create_group(1).expect("new");
+        let (a, b) = (r.create_node(7, vec![9, 3, 3]), r.create_node(5, vec![1]));
+        assert_eq!((a, b), (0, 1));
+        r.associate(1, b).expect("both there");
+        r.associate(1, a).expect("both there");
+        let ports: Vec<_> = r
+            .replicas(1)
+            .expect("there")
+            .iter()
+            .map(|r| (r.rid, r.port))
+            .collect();
+        assert_eq!(ports, [(5, 1), (7, 3), (7, 9)]);
+        r.delete_node(b).expect("there");
+        assert_eq!(r.replicas(1).map(|r| r.len()), Some(2));
+        assert_eq!(r.replicas(2), None);
+    }
+
+    #[test]
+    fn numbers_have_ranges() {
+        let mut r = Replication::default();
+        assert!(matches!(
+            r.create_group(0),
+            Err(ReplicationError::OutOfRange { .. })
+        ));
+        assert!(matches!(
+            r.set_session(0x8000, None),
+            Err(ReplicationError::OutOfRange { .. })
+        ));
+        assert!(matches!(
+            r.associate(1, 0),
+            Err(ReplicationError::NotFound { .. })
+        ));
+    }
+}

@@ -1,0 +1,574 @@
+//! The switch.
+
+use crate::queues::{DEFAULT_CAPACITY, PRIORITIES, PortRate, Refused, TrafficManager};
+use crate::replication::Replication;
+use crate::stats::{DropCount, PortStats, Stats};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use weir_arch::{
+    Action, Architecture, Choices, Defaults, Drop, DropReason, EgressPacket, Enumeration, Env,
+    IngressPacket, LoadError, QueueInfo, State, enumerate,
+};
+use weir_interp::{Event, Executable, Interpreter, NoTrace, PacketTag, TraceTree, Tracer};
+use weir_ir::{Loc, Program};
+
+/// How a switch is set up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SwitchConfig {
+    /// Only ports that were added with [`Switch::set_port`] exist. Otherwise every port does.
+    pub explicit_ports: bool,
+    /// Packets per queue.
+    pub queue_capacity: usize,
+    /// Longest packet that is taken in, in bytes.
+    pub max_packet_bytes: usize,
+    /// Egress runs that one received packet may cause; beyond it packets are dropped as
+    /// [`DropReason::Loop`].
+    pub work_limit: u32,
+}
+
+impl Default for SwitchConfig {
+    /// Every port exists, 64 packets per queue, packets to 16 KiB, 65,536 egress runs.
+    fn default() -> Self {
+        SwitchConfig {
+            explicit_ports: false,
+            queue_capacity: DEFAULT_CAPACITY,
+            max_packet_bytes: 16 * 1024,
+            work_limit: 65_536,
+        }
+    }
+}
+
+/// A packet that left the switch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Output {
+    /// The port.
+    pub port: u32,
+    /// The packet.
+    pub bytes: Vec<u8>,
+    /// When it began to leave, in ns on the switch's clock.
+    pub time_ns: u64,
+}
+
+/// What is decided and heard while packets run.
+struct Context<'a> {
+    choices: &'a mut dyn Choices,
+    tracer: &'a mut dyn Tracer,
+}
+
+/// A program on ports. It can be cloned: the clone goes on from the same state on its own.
+#[derive(Clone)]
+pub struct Switch {
+    pub(crate) arch: Arc<dyn Architecture>,
+    pub(crate) state: State,
+    pub(crate) replication: Replication,
+    config: SwitchConfig,
+    queues: TrafficManager,
+    /// Packets that begin at ingress before anything else happens.
+    waiting: VecDeque<IngressPacket>,
+    /// Whether ports are up; only listed ports exist where ports are explicit.
+    ports: BTreeMap<u32, bool>,
+    pub(crate) stats: Stats,
+    now_ns: u64,
+    /// Egress runs left for what was received.
+    work: u64,
+}
+
+impl Switch {
+    /// A switch that interprets the program.
+    ///
+    /// # Errors
+    /// The program cannot be run: [`LoadError`].
+    pub fn new(program: Arc<Program>) -> Result<Self, LoadError> {
+        Self::with_engine(Arc::new(Interpreter::new(program)), SwitchConfig::default())
+    }
+
+    /// A switch that runs its program by an engine.
+    ///
+    /// # Errors
+    /// The program cannot be run: [`LoadError`].
+    pub fn with_engine(
+        engine: Arc<dyn Executable>,
+        config: SwitchConfig,
+    ) -> Result<Self, LoadError> {
+        let arch: Arc<dyn Architecture> = Arc::from(weir_arch::load(engine)?);
+        Ok(Switch {
+            state: arch.initial_state(),
+            arch,
+            replication: Replication::default(),
+            queues: TrafficManager::new(config.queue_capacity),
+            config,
+            waiting: VecDeque::new(),
+            ports: BTreeMap::new(),
+            stats: Stats::default(),
+            now_ns: 0,
+            work: 0,
+        })
+    }
+
+    /// The program.
+    #[must_use]
+    pub fn program(&self) -> &Arc<Program> {
+        self.arch.program()
+    }
+
+    /// The program's state: tables, counters and so on.
+    #[must_use]
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// The program's state, to be changed directly. [`Switch::write`] checks more.
+    pub fn state_mut(&mut self) -> &mut State {
+        &mut self.state
+    }
+
+    /// Multicast groups and clone sessions.
+    #[must_use]
+    pub fn replication(&self) -> &Replication {
+        &self.replication
+    }
+
+    /// Multicast groups and clone sessions, to be changed.
+    pub fn replication_mut(&mut self) -> &mut Replication {
+        &mut self.replication
+    }
+
+    /// The switch's clock in ns: the latest time it was told of or sent at.
+    #[must_use]
+    pub fn now_ns(&self) -> u64 {
+        self.now_ns
+    }
+
+    /// Adds a port, or sets whether it is up.
+    pub fn set_port(&mut self, port: u32, up: bool) {
+        self.ports.insert(port, up);
+    }
+
+    /// Removes a port.
+    pub fn remove_port(&mut self, port: u32) {
+        self.ports.remove(&port);
+    }
+
+    /// Limits how fast a port sends.
+    pub fn set_port_rate(&mut self, port: u32, rate: PortRate) {
+        self.queues.set_rate(port, rate);
+    }
+
+    /// Sets how many packets each of a port's queues holds.
+    pub fn set_queue_capacity(&mut self, port: u32, packets: usize) {
+        self.queues.set_capacity(port, packets);
+    }
+
+    /// Packets in the queues of a port.
+    #[must_use]
+    pub fn queue_depth(&self, port: u32) -> u64 {
+        self.queues.depth(port)
+    }
+
+    /// Packets in all queues.
+    #[must_use]
+    pub fn queued(&self) -> usize {
+        self.queues.total()
+    }
+
+    /// What a port received and sent.
+    #[must_use]
+    pub fn port_stats(&self, port: u32) -> PortStats {
+        self.stats.ports.get(&port).copied().unwrap_or_default()
+    }
+
+    /// Ports that received or sent anything.
+    pub fn active_ports(&self) -> impl Iterator<Item = (u32, PortStats)> {
+        self.stats.ports.iter().map(|(port, stats)| (*port, *stats))
+    }
+
+    /// Packets dropped, by reason and place.
+    pub fn drops(&self) -> impl Iterator<Item = DropCount> {
+        self.stats.drops()
+    }
+
+    /// Packets dropped for a reason, wherever.
+    #[must_use]
+    pub fn dropped(&self, reason: DropReason) -> u64 {
+        self.drops()
+            .filter(|d| d.reason == reason)
+            .map(|d| d.packets)
+            .sum()
+    }
+
+    // --------------------------------------------------------------------------------- packets
+
+    /// Takes a packet at a port and runs it up to the queues. `now_ns` before the switch's clock
+    /// counts as now.
+    pub fn receive(&mut self, port: u32, bytes: &[u8], now_ns: u64) {
+        self.receive_with(port, bytes, now_ns, &mut Defaults, &mut NoTrace);
+    }
+
+    /// As [`Switch::receive`], with choices made and events heard by others.
+    pub fn receive_with(
+        &mut self,
+        port: u32,
+        bytes: &[u8],
+        now_ns: u64,
+        choices: &mut dyn Choices,
+        tracer: &mut dyn Tracer,
+    ) {
+        self.now_ns = self.now_ns.max(now_ns);
+        self.work = self.work.saturating_add(self.config.work_limit.into());
+        self.stats.received(port, bytes.len());
+        let tag = if tracer.enabled() {
+            tracer.begin_packet(
+                PacketTag::NONE,
+                &format!("packet of {} bytes on port {port}", bytes.len()),
+            )
+        } else {
+            PacketTag::NONE
+        };
+        let mut context = Context { choices, tracer };
+        if bytes.len() > self.config.max_packet_bytes {
+            self.drop(
+                Drop {
+                    reason: DropReason::TooLong,
+                    loc: None,
+                    tag,
+                },
+                &mut context,
+            );
+            return;
+        }
+        if let Err(reason) = self.port_usable(port) {
+            self.drop(
+                Drop {
+                    reason,
+                    loc: None,
+                    tag,
+                },
+                &mut context,
+            );
+            return;
+        }
+        self.waiting
+            .push_back(IngressPacket::received(port, bytes.to_vec(), tag));
+        self.run_ingress(&mut context);
+    }
+
+    /// Gives what leaves until `now_ns`.
+    pub fn advance(&mut self, now_ns: u64) -> Vec<Output> {
+        self.advance_with(now_ns, &mut Defaults, &mut NoTrace)
+    }
+
+    /// As [`Switch::advance`], with choices made and events heard by others.
+    pub fn advance_with(
+        &mut self,
+        now_ns: u64,
+        choices: &mut dyn Choices,
+        tracer: &mut dyn Tracer,
+    ) -> Vec<Output> {
+        let mut out = Vec::new();
+        let mut context = Context { choices, tracer };
+        while self.queues.next_departure().is_some_and(|t| t <= now_ns) {
+            self.step(&mut out, &mut context);
+        }
+        self.now_ns = self.now_ns.max(now_ns);
+        out
+    }
+
+    /// When the next packet can leave, in ns.
+    #[must_use]
+    pub fn next_departure(&self) -> Option<u64> {
+        self.queues.next_departure()
+    }
+
+    /// Gives what leaves until all queues are empty. The clock goes on with the ports' rates.
+    pub fn drain(&mut self) -> Vec<Output> {
+        self.advance_all(&mut Context {
+            choices: &mut Defaults,
+            tracer: &mut NoTrace,
+        })
+    }
+
+    /// Takes a packet at a port and gives everything that comes of it, at once.
+    pub fn inject(&mut self, port: u32, bytes: &[u8], now_ns: u64) -> Vec<Output> {
+        self.inject_with(port, bytes, now_ns, &mut Defaults, &mut NoTrace)
+    }
+
+    /// As [`Switch::inject`], with choices made and events heard by others.
+    pub fn inject_with(
+        &mut self,
+        port: u32,
+        bytes: &[u8],
+        now_ns: u64,
+        choices: &mut dyn Choices,
+        tracer: &mut dyn Tracer,
+    ) -> Vec<Output> {
+        self.receive_with(port, bytes, now_ns, choices, tracer);
+        self.advance_all(&mut Context { choices, tracer })
+    }
+
+    /// As [`Switch::inject`], and records what happened.
+    pub fn inject_traced(
+        &mut self,
+        port: u32,
+        bytes: &[u8],
+        now_ns: u64,
+    ) -> (Vec<Output>, TraceTree) {
+        let mut tree = TraceTree::new(Arc::clone(self.program()));
+        let out = self.inject_with(port, bytes, now_ns, &mut Defaults, &mut tree);
+        (out, tree)
+    }
+
+    /// Injects the packet once per combination of what the program leaves to chance, each time from
+    /// the present state, at most `limit` times. The switch itself does not change.
+    #[must_use]
+    pub fn inject_all(
+        &self,
+        port: u32,
+        bytes: &[u8],
+        now_ns: u64,
+        limit: usize,
+    ) -> Enumeration<(Vec<Output>, Switch)> {
+        enumerate(limit, |choices| {
+            let mut switch = self.clone();
+            let out = switch.inject_with(port, bytes, now_ns, choices, &mut NoTrace);
+            (out, switch)
+        })
+    }
+
+    // ---------------------------------------------------------------------------------- inside
+
+    fn advance_all(&mut self, context: &mut Context<'_>) -> Vec<Output> {
+        let mut out = Vec::new();
+        while self.queues.next_departure().is_some() {
+            self.step(&mut out, context);
+        }
+        out
+    }
+
+    /// Runs one packet from its queue to the wire, and what comes of it up to the queues.
+    fn step(&mut self, out: &mut Vec<Output>, context: &mut Context<'_>) {
+        let Some(departure) = self.queues.pop() else {
+            return;
+        };
+        self.now_ns = self.now_ns.max(departure.time_ns);
+        let tag = departure.packet.tag;
+        let Some(work) = self.work.checked_sub(1) else {
+            self.drop(
+                Drop {
+                    reason: DropReason::Loop,
+                    loc: None,
+                    tag,
+                },
+                context,
+            );
+            return;
+        };
+        self.work = work;
+        let queue = QueueInfo {
+            port: departure.port,
+            enqueued_ns: departure.enqueued_ns,
+            depth: departure.depth,
+        };
+        let arch = Arc::clone(&self.arch);
+        let actions = arch.egress(&mut self.env(context), departure.packet, queue);
+        for action in actions {
+            if let Some(output) = self.act(action, context) {
+                out.push(output);
+            }
+        }
+        self.run_ingress(context);
+        if self.queues.total() == 0 {
+            self.work = 0;
+        }
+    }
+
+    fn env<'a>(&'a mut self, context: &'a mut Context<'_>) -> Env<'a> {
+        Env {
+            state: &mut self.state,
+            now_ns: self.now_ns,
+            choices: &mut *context.choices,
+            tracer: &mut *context.tracer,
+        }
+    }
+
+    fn run_ingress(&mut self, context: &mut Context<'_>) {
+        while let Some(packet) = self.waiting.pop_front() {
+            let arch = Arc::clone(&self.arch);
+            let actions = arch.ingress(&mut self.env(context), packet);
+            for action in actions {
+                self.act(action, context);
+            }
+        }
+    }
+
+    fn act(&mut self, action: Action, context: &mut Context<'_>) -> Option<Output> {
+        match action {
+            Action::Enqueue { port, packet } => self.enqueue(port, None, packet, context),
+            Action::Multicast { group, packet } => self.multicast(group, None, &packet, context),
+            Action::Clone { session, packet } => self.clone_to(session, packet, context),
+            Action::Ingress(packet) => self.waiting.push_back(packet),
+            Action::Transmit { port, bytes, tag } => {
+                return self.transmit(port, bytes, tag, context);
+            }
+            Action::Drop(drop) => self.drop(drop, context),
+        }
+        None
+    }
+
+    fn port_usable(&self, port: u32) -> Result<(), DropReason> {
+        match self.ports.get(&port) {
+            Some(true) => Ok(()),
+            Some(false) => Err(DropReason::PortDown),
+            None if self.config.explicit_ports => Err(DropReason::NoSuchPort),
+            None => Ok(()),
+        }
+    }
+
+    fn enqueue(
+        &mut self,
+        port: u32,
+        priority: Option<u8>,
+        mut packet: EgressPacket,
+        context: &mut Context<'_>,
+    ) {
+        let tag = packet.tag;
+        let priority = priority.map_or_else(|| self.arch.priority(&packet), u64::from);
+        let admitted = self.port_usable(port).and_then(|()| {
+            self.queues
+                .admit(port, priority)
+                .map_err(|refused| match refused {
+                    Refused::Full => DropReason::QueueFull,
+                    Refused::NoSuchPriority => DropReason::NoSuchPriority,
+                })
+        });
+        if let Err(reason) = admitted {
+            self.drop(
+                Drop {
+                    reason,
+                    loc: None,
+                    tag,
+                },
+                context,
+            );
+            return;
+        }
+        let depth = self.queues.depth(port);
+        self.arch.enqueued(&mut packet, self.now_ns, depth);
+        if context.tracer.enabled() {
+            context.tracer.resume_packet(tag);
+            let text =
+                format!("queue of port {port}, priority {priority}, {depth} packets before it");
+            context
+                .tracer
+                .event(&Event::Note { text: &text }, Loc::default());
+        }
+        self.queues.push(port, priority, packet, self.now_ns);
+    }
+
+    fn multicast(
+        &mut self,
+        group: u32,
+        priority: Option<u8>,
+        packet: &EgressPacket,
+        context: &mut Context<'_>,
+    ) {
+        let replicas = self.replication.replicas(group).unwrap_or_default();
+        if replicas.is_empty() {
+            self.drop(
+                Drop {
+                    reason: DropReason::EmptyGroup,
+                    loc: None,
+                    tag: packet.tag,
+                },
+                context,
+            );
+            return;
+        }
+        for replica in replicas {
+            let mut copy = self.arch.replica(packet, replica.rid);
+            if context.tracer.enabled() {
+                let what = format!(
+                    "copy of group {group} for port {}, rid {}",
+                    replica.port, replica.rid
+                );
+                copy.tag = context.tracer.begin_packet(packet.tag, &what);
+            }
+            self.enqueue(replica.port, priority, copy, context);
+        }
+    }
+
+    fn clone_to(&mut self, session: u32, mut packet: EgressPacket, context: &mut Context<'_>) {
+        let Some(config) = self.replication.session(session).cloned() else {
+            self.drop(
+                Drop {
+                    reason: DropReason::NoSuchSession,
+                    loc: None,
+                    tag: packet.tag,
+                },
+                context,
+            );
+            return;
+        };
+        if config.truncate_bytes > 0 {
+            packet.truncate_to(config.truncate_bytes);
+        }
+        let top = (PRIORITIES - 1) as u8;
+        let priority = (config.class_of_service > 0).then(|| config.class_of_service.min(top));
+        if let Some(group) = config.group {
+            self.multicast(group, priority, &packet, context);
+        }
+        for replica in &config.replicas {
+            let copy = self.arch.replica(&packet, replica.rid);
+            self.enqueue(replica.port, priority, copy, context);
+        }
+    }
+
+    fn transmit(
+        &mut self,
+        port: u32,
+        bytes: Vec<u8>,
+        tag: PacketTag,
+        context: &mut Context<'_>,
+    ) -> Option<Output> {
+        if let Err(reason) = self.port_usable(port) {
+            self.drop(
+                Drop {
+                    reason,
+                    loc: None,
+                    tag,
+                },
+                context,
+            );
+            return None;
+        }
+        self.stats.sent(port, bytes.len());
+        self.queues.sent(port, bytes.len(), self.now_ns);
+        if context.tracer.enabled() {
+            context.tracer.resume_packet(tag);
+            let text = format!("port {port}, {} bytes", bytes.len());
+            context.tracer.event(
+                &Event::Fate {
+                    text: &text,
+                    dropped: false,
+                },
+                Loc::default(),
+            );
+        }
+        Some(Output {
+            port,
+            bytes,
+            time_ns: self.now_ns,
+        })
+    }
+
+    fn drop(&mut self, drop: Drop, context: &mut Context<'_>) {
+        self.stats.dropped(drop.reason, drop.loc);
+        if context.tracer.enabled() {
+            context.tracer.resume_packet(drop.tag);
+            let event = Event::Fate {
+                text: drop.reason.name(),
+                dropped: true,
+            };
+            context.tracer.event(&event, drop.loc.unwrap_or_default());
+        }
+    }
+}

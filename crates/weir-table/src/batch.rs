@@ -1,0 +1,162 @@
+//! Several changes at once, all or nothing if so wished.
+
+use crate::entry::{Entry, EntryAction, EntryHandle, EntryRef, NewEntry};
+use crate::error::TableError;
+use crate::table::Table;
+use thiserror::Error;
+use weir_ir::ActionCall;
+
+/// A change of one table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TableOp {
+    /// [`Table::insert`]
+    Insert(NewEntry),
+    /// [`Table::modify`]
+    Modify {
+        /// Which entry.
+        entry: EntryRef,
+        /// Its new action.
+        action: EntryAction,
+        /// Its new metadata.
+        metadata: u64,
+        /// Its new time-out in ns.
+        idle_timeout_ns: u64,
+    },
+    /// [`Table::delete`]
+    Delete(EntryRef),
+    /// [`Table::clear`]
+    Clear,
+    /// [`Table::set_default`]
+    SetDefault(ActionCall),
+    /// [`Table::reset_default`]
+    ResetDefault,
+}
+
+/// What a change gave.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum OpResult {
+    /// The entry that was inserted or modified.
+    Handle(EntryHandle),
+    /// The entries that were removed.
+    Removed(Vec<EntryHandle>),
+    /// Nothing to tell.
+    Done,
+}
+
+/// How to take one change back: [`Table::revert`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Undo {
+    /// Remove the entry again.
+    Insert(EntryHandle),
+    /// Make these entries what they were.
+    Restore(Vec<Entry>),
+    /// This was the default action.
+    Default(ActionCall),
+}
+
+/// What happens to a batch when one of its changes fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum BatchMode {
+    /// The others are applied (`CONTINUE_ON_ERROR` of P4Runtime).
+    #[default]
+    Continue,
+    /// None is applied (`ROLLBACK_ON_ERROR`, `DATAPLANE_ATOMIC`).
+    Rollback,
+}
+
+/// Changes of a batch failed.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{} of {total} changes failed, {}; the first: {}", .failures.len(), if *.rolled_back { "none was applied" } else { "the others were applied" }, .failures.first().map(|(i, e)| format!("number {i}: {e}")).unwrap_or_default())]
+pub struct BatchError {
+    /// Position in the batch from 0, and why. With rollback only the first one.
+    pub failures: Vec<(usize, TableError)>,
+    /// Changes in the batch.
+    pub total: usize,
+    /// Whether all was taken back.
+    pub rolled_back: bool,
+}
+
+impl Table {
+    /// Makes one change and says how to take it back.
+    ///
+    /// # Errors
+    /// As the method that the change stands for.
+    pub fn apply(&mut self, op: TableOp, now_ns: u64) -> Result<(OpResult, Undo), TableError> {
+        match op {
+            TableOp::Insert(entry) => {
+                let handle = self.insert_at(entry, now_ns)?;
+                Ok((OpResult::Handle(handle), Undo::Insert(handle)))
+            }
+            TableOp::Modify {
+                entry,
+                action,
+                metadata,
+                idle_timeout_ns,
+            } => {
+                let before = self.get(&entry)?.clone();
+                let handle = self.modify(&entry, action, metadata, idle_timeout_ns)?;
+                Ok((OpResult::Handle(handle), Undo::Restore(vec![before])))
+            }
+            TableOp::Delete(entry) => {
+                let removed = self.delete(&entry)?;
+                Ok((
+                    OpResult::Removed(vec![removed.handle]),
+                    Undo::Restore(vec![removed]),
+                ))
+            }
+            TableOp::Clear => {
+                let removed = self.clear()?;
+                Ok((
+                    OpResult::Removed(removed.iter().map(|e| e.handle).collect()),
+                    Undo::Restore(removed),
+                ))
+            }
+            TableOp::SetDefault(action) => {
+                Ok((OpResult::Done, Undo::Default(self.set_default(action)?)))
+            }
+            TableOp::ResetDefault => Ok((OpResult::Done, Undo::Default(self.reset_default()))),
+        }
+    }
+
+    /// Makes several changes in order.
+    ///
+    /// # Errors
+    /// Some failed; the error says which, and whether the others were applied.
+    pub fn apply_batch(
+        &mut self,
+        ops: Vec<TableOp>,
+        mode: BatchMode,
+        now_ns: u64,
+    ) -> Result<Vec<OpResult>, BatchError> {
+        let total = ops.len();
+        let (mut results, mut undo, mut failures) = (Vec::new(), Vec::new(), Vec::new());
+        for (i, op) in ops.into_iter().enumerate() {
+            match self.apply(op, now_ns) {
+                Ok((result, back)) => {
+                    results.push(result);
+                    undo.push(back);
+                }
+                Err(error) => {
+                    failures.push((i, error));
+                    if mode == BatchMode::Rollback {
+                        undo.into_iter().rev().for_each(|u| self.revert(u));
+                        return Err(BatchError {
+                            failures,
+                            total,
+                            rolled_back: true,
+                        });
+                    }
+                }
+            }
+        }
+        if failures.is_empty() {
+            Ok(results)
+        } else {
+            Err(BatchError {
+                failures,
+                total,
+                rolled_back: false,
+            })
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! Entries as the control plane gives and reads them.
+
+use std::num::NonZeroU32;
+use weir_ir::{ActionCall, Bits, KeyMatch};
+
+/// Names an entry of one table for as long as it exists. Never 0: that is the miss.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct EntryHandle(NonZeroU32);
+
+impl EntryHandle {
+    /// The handle with this number, unless it is 0.
+    #[must_use]
+    pub fn new(number: u32) -> Option<Self> {
+        NonZeroU32::new(number).map(EntryHandle)
+    }
+
+    /// The number.
+    #[must_use]
+    pub fn get(self) -> u32 {
+        self.0.get()
+    }
+}
+
+/// What an entry does when it matches.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum EntryAction {
+    /// An action of the table and its data.
+    Call(ActionCall),
+    /// A member of the table's action profile or selector.
+    Member(u32),
+    /// A group of the table's action selector.
+    Group(u32),
+    /// Actions of the entry's own, chosen from like from a group ("one shot" in P4Runtime).
+    OneShot(Vec<OneShotMember>),
+}
+
+impl EntryAction {
+    /// The action with this index in the table, and its data.
+    #[must_use]
+    pub fn call(action: usize, arguments: Vec<Bits>) -> Self {
+        EntryAction::Call(ActionCall { action, arguments })
+    }
+
+    /// What it is, for messages.
+    #[must_use]
+    pub(crate) fn form(&self) -> &'static str {
+        match self {
+            EntryAction::Call(_) => "an action",
+            EntryAction::Member(_) => "an action profile member",
+            EntryAction::Group(_) => "an action profile group",
+            EntryAction::OneShot(_) => "an action set",
+        }
+    }
+}
+
+/// One of the actions of a one-shot set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OneShotMember {
+    /// The action and its data.
+    pub action: ActionCall,
+    /// How often it is chosen relative to the others, from 1.
+    pub weight: u32,
+    /// Only chosen while this port is up (`watch_port` of P4Runtime).
+    pub watch_port: Option<Vec<u8>>,
+}
+
+/// An entry to insert, or what to make of one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewEntry {
+    /// One per key of the table that is matched (selector keys have none).
+    pub matches: Vec<KeyMatch>,
+    /// The larger wins. 0 where the table has no ternary, range or optional key.
+    pub priority: u32,
+    /// What it does.
+    pub action: EntryAction,
+    /// The controller's; not looked at.
+    pub metadata: u64,
+    /// Idle time after which the control plane is told, in ns; 0: never.
+    pub idle_timeout_ns: u64,
+}
+
+impl NewEntry {
+    /// An entry with priority 0, no metadata and no time-out.
+    #[must_use]
+    pub fn new(matches: Vec<KeyMatch>, action: EntryAction) -> Self {
+        NewEntry {
+            matches,
+            priority: 0,
+            action,
+            metadata: 0,
+            idle_timeout_ns: 0,
+        }
+    }
+
+    /// The same with a priority; the larger wins.
+    #[must_use]
+    pub fn with_priority(mut self, priority: u32) -> Self {
+        self.priority = priority;
+        self
+    }
+}
+
+/// An entry of a table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// Its handle.
+    pub handle: EntryHandle,
+    /// One per key of the table that is matched.
+    pub matches: Vec<KeyMatch>,
+    /// The larger wins.
+    pub priority: u32,
+    /// What it does.
+    pub action: EntryAction,
+    /// The controller's; not looked at.
+    pub metadata: u64,
+    /// Idle time after which the control plane is told, in ns; 0: never.
+    pub idle_timeout_ns: u64,
+    /// When it was hit last, or inserted, on the switch's clock in ns.
+    pub last_hit_ns: u64,
+    /// The program says it is `const`.
+    pub is_const: bool,
+    /// Grows with every insertion: the smaller is the older.
+    pub(crate) sequence: u64,
+}
+
+impl Entry {
+    /// Who wins among entries that match the same packet: larger priority, then more prefix bits in
+    /// all, then the older entry.
+    pub(crate) fn rank(&self) -> Rank {
+        let prefix: u32 = self
+            .matches
+            .iter()
+            .map(|m| {
+                if let KeyMatch::Lpm { prefix_length, .. } = m {
+                    *prefix_length
+                } else {
+                    0
+                }
+            })
+            .sum();
+        Rank {
+            priority: self.priority,
+            prefix,
+            age: std::cmp::Reverse(self.sequence),
+        }
+    }
+}
+
+/// Order of precedence; the larger wins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Rank {
+    priority: u32,
+    prefix: u32,
+    age: std::cmp::Reverse<u64>,
+}
+
+/// How a request names an entry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum EntryRef {
+    /// By handle.
+    Handle(EntryHandle),
+    /// By match and priority.
+    Key {
+        /// One per key of the table that is matched.
+        matches: Vec<KeyMatch>,
+        /// Its priority.
+        priority: u32,
+    },
+}

@@ -1,0 +1,312 @@
+//! Lookup structures: one per set of match kinds.
+//!
+//! - exact keys only: a hash map;
+//! - one LPM key and exact keys: a hash map per prefix length, longest first;
+//! - everything else: tuple-space search. Entries with equal masks form a group, a hash map from the
+//!   masked key to the entries with that value; groups are visited from the highest rank they hold
+//!   down, and the search ends when no group left can hold a better entry. Range keys have no mask:
+//!   they are compared one by one within the bucket.
+
+use crate::entry::{Entry, EntryHandle, Rank};
+use crate::spec::TableSpec;
+use rustc_hash::FxHashMap;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use weir_ir::{Bits, KeyMatch, MatchKind};
+
+type Key = Box<[u8]>;
+
+/// The entries of a table, by handle.
+pub(crate) type Entries = FxHashMap<u32, Entry>;
+
+/// The structure for a table.
+#[derive(Debug, Clone)]
+pub(crate) enum Index {
+    Exact(FxHashMap<Key, EntryHandle>),
+    Lpm(Lpm),
+    Tuples(TupleSpace),
+}
+
+impl Index {
+    /// The right structure for these keys.
+    pub(crate) fn new(spec: &TableSpec) -> Self {
+        let kinds: Vec<_> = spec.match_keys().map(|k| k.kind).collect();
+        let lpm: Vec<_> = (0..kinds.len())
+            .filter(|&i| kinds[i] == MatchKind::Lpm)
+            .collect();
+        let others = kinds
+            .iter()
+            .any(|k| !matches!(k, MatchKind::Lpm | MatchKind::Exact));
+        match (others, lpm.as_slice()) {
+            (false, []) => Index::Exact(FxHashMap::default()),
+            (false, &[position]) => Index::Lpm(Lpm {
+                position,
+                by_length: BTreeMap::new(),
+            }),
+            _ => Index::Tuples(TupleSpace::default()),
+        }
+    }
+
+    /// Adds an entry whose match the table does not hold yet.
+    pub(crate) fn insert(&mut self, entry: &Entry) {
+        match self {
+            Index::Exact(map) => {
+                map.insert(exact_key(&entry.matches), entry.handle);
+            }
+            Index::Lpm(lpm) => lpm.insert(entry),
+            Index::Tuples(tuples) => tuples.insert(entry),
+        }
+    }
+
+    /// Removes an entry.
+    pub(crate) fn remove(&mut self, entry: &Entry) {
+        match self {
+            Index::Exact(map) => {
+                map.remove(&exact_key(&entry.matches));
+            }
+            Index::Lpm(lpm) => lpm.remove(entry),
+            Index::Tuples(tuples) => tuples.remove(entry),
+        }
+    }
+
+    /// The winning entry for these values, one per matched key.
+    pub(crate) fn lookup(&self, keys: &[&Bits], entries: &Entries) -> Option<EntryHandle> {
+        match self {
+            Index::Exact(map) => {
+                let mut key = Vec::new();
+                keys.iter().for_each(|k| push(&mut key, k));
+                map.get(key.as_slice()).copied()
+            }
+            Index::Lpm(lpm) => lpm.lookup(keys),
+            Index::Tuples(tuples) => tuples.lookup(keys, entries),
+        }
+    }
+}
+
+fn push(key: &mut Vec<u8>, value: &Bits) {
+    key.extend_from_slice(&value.to_bytes());
+}
+
+/// Values of exact and LPM matches, one after the other. Other kinds contribute nothing.
+fn exact_key(matches: &[KeyMatch]) -> Key {
+    let mut key = Vec::new();
+    for m in matches {
+        if let KeyMatch::Exact(value) | KeyMatch::Lpm { value, .. } = m {
+            push(&mut key, value);
+        }
+    }
+    key.into_boxed_slice()
+}
+
+/// One LPM key, at `position` among the matched keys; the others are exact.
+#[derive(Debug, Clone)]
+pub(crate) struct Lpm {
+    position: usize,
+    by_length: BTreeMap<Reverse<u32>, FxHashMap<Key, EntryHandle>>,
+}
+
+impl Lpm {
+    fn length(&self, entry: &Entry) -> Reverse<u32> {
+        match &entry.matches[self.position] {
+            KeyMatch::Lpm { prefix_length, .. } => Reverse(*prefix_length),
+            _ => Reverse(0),
+        }
+    }
+
+    fn insert(&mut self, entry: &Entry) {
+        let length = self.length(entry);
+        self.by_length
+            .entry(length)
+            .or_default()
+            .insert(exact_key(&entry.matches), entry.handle);
+    }
+
+    fn remove(&mut self, entry: &Entry) {
+        let length = self.length(entry);
+        if let Some(map) = self.by_length.get_mut(&length) {
+            map.remove(&exact_key(&entry.matches));
+            if map.is_empty() {
+                self.by_length.remove(&length);
+            }
+        }
+    }
+
+    fn lookup(&self, keys: &[&Bits]) -> Option<EntryHandle> {
+        let mut key = Vec::new();
+        for (Reverse(length), map) in &self.by_length {
+            key.clear();
+            for (i, value) in keys.iter().enumerate() {
+                if i == self.position {
+                    push(
+                        &mut key,
+                        &value.and(&Bits::prefix_mask(value.width(), *length)),
+                    );
+                } else {
+                    push(&mut key, value);
+                }
+            }
+            if let Some(handle) = map.get(key.as_slice()) {
+                return Some(*handle);
+            }
+        }
+        None
+    }
+}
+
+/// What of a key a group compares by hashing.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Part {
+    /// The bits under the mask.
+    Mask(Bits),
+    /// Nothing: ranges are compared in the bucket.
+    Range,
+}
+
+fn parts(matches: &[KeyMatch]) -> Vec<Part> {
+    matches
+        .iter()
+        .map(|m| match m {
+            KeyMatch::Exact(value) | KeyMatch::Optional(Some(value)) => {
+                Part::Mask(Bits::ones(value.width()))
+            }
+            KeyMatch::Optional(None) => Part::Mask(Bits::zero(0)),
+            KeyMatch::Lpm {
+                value,
+                prefix_length,
+            } => Part::Mask(Bits::prefix_mask(value.width(), *prefix_length)),
+            KeyMatch::Ternary { mask, .. } => Part::Mask(mask.clone()),
+            KeyMatch::Range { .. } => Part::Range,
+        })
+        .collect()
+}
+
+/// The bits of an entry that its group hashes.
+fn group_key(matches: &[KeyMatch]) -> Key {
+    let mut key = Vec::new();
+    for m in matches {
+        match m {
+            KeyMatch::Exact(value)
+            | KeyMatch::Optional(Some(value))
+            | KeyMatch::Lpm { value, .. }
+            | KeyMatch::Ternary { value, .. } => push(&mut key, value),
+            KeyMatch::Optional(None) | KeyMatch::Range { .. } => {}
+        }
+    }
+    key.into_boxed_slice()
+}
+
+/// Entries with equal masks.
+#[derive(Debug, Clone)]
+struct Group {
+    parts: Vec<Part>,
+    /// Handles of each bucket from the highest rank down.
+    buckets: FxHashMap<Key, Vec<(Rank, EntryHandle)>>,
+    /// All entries by rank; the last is the group's best.
+    ranks: BTreeMap<Rank, EntryHandle>,
+}
+
+impl Group {
+    fn best(&self) -> Option<Rank> {
+        self.ranks.last_key_value().map(|(rank, _)| *rank)
+    }
+}
+
+/// Groups by mask, best first.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct TupleSpace {
+    groups: Vec<Group>,
+}
+
+impl TupleSpace {
+    fn sort(&mut self) {
+        self.groups.sort_by_key(|g| Reverse(g.best()));
+    }
+
+    fn insert(&mut self, entry: &Entry) {
+        let (parts, rank) = (parts(&entry.matches), entry.rank());
+        let position = match self.groups.iter().position(|g| g.parts == parts) {
+            Some(position) => position,
+            None => {
+                self.groups.push(Group {
+                    parts,
+                    buckets: FxHashMap::default(),
+                    ranks: BTreeMap::new(),
+                });
+                self.groups.len() - 1
+            }
+        };
+        let group = &mut self.groups[position];
+        let better = group.best().is_none_or(|best| rank > best);
+        group.ranks.insert(rank, entry.handle);
+        let bucket = group.buckets.entry(group_key(&entry.matches)).or_default();
+        let at = bucket.partition_point(|(r, _)| *r > rank);
+        bucket.insert(at, (rank, entry.handle));
+        if better {
+            self.sort();
+        }
+    }
+
+    fn remove(&mut self, entry: &Entry) {
+        let parts = parts(&entry.matches);
+        let Some(position) = self.groups.iter().position(|g| g.parts == parts) else {
+            return;
+        };
+        let group = &mut self.groups[position];
+        let was_best = group.best() == Some(entry.rank());
+        group.ranks.remove(&entry.rank());
+        let key = group_key(&entry.matches);
+        if let Some(bucket) = group.buckets.get_mut(&key) {
+            bucket.retain(|(_, handle)| *handle != entry.handle);
+            if bucket.is_empty() {
+                group.buckets.remove(&key);
+            }
+        }
+        if group.ranks.is_empty() {
+            self.groups.remove(position);
+        } else if was_best {
+            self.sort();
+        }
+    }
+
+    fn lookup(&self, keys: &[&Bits], entries: &Entries) -> Option<EntryHandle> {
+        let mut best: Option<(Rank, EntryHandle)> = None;
+        let mut key = Vec::new();
+        for group in &self.groups {
+            if let (Some((rank, _)), Some(limit)) = (best, group.best())
+                && rank > limit
+            {
+                break;
+            }
+            key.clear();
+            for (value, part) in keys.iter().zip(&group.parts) {
+                match part {
+                    Part::Mask(mask) if mask.width() == 0 && value.width() != 0 => {}
+                    Part::Mask(mask) => push(&mut key, &value.and(mask)),
+                    Part::Range => {}
+                }
+            }
+            let found = group.buckets.get(key.as_slice()).and_then(|bucket| {
+                bucket.iter().find(|(_, handle)| {
+                    entries
+                        .get(&handle.get())
+                        .is_some_and(|e| in_ranges(&e.matches, keys))
+                })
+            });
+            if let Some(candidate) = found
+                && best.is_none_or(|b| candidate.0 > b.0)
+            {
+                best = Some(*candidate);
+            }
+        }
+        best.map(|(_, handle)| handle)
+    }
+}
+
+fn in_ranges(matches: &[KeyMatch], keys: &[&Bits]) -> bool {
+    matches.iter().zip(keys).all(|(m, key)| match m {
+        KeyMatch::Range { low, high } => {
+            low.cmp_unsigned(key).is_le() && key.cmp_unsigned(high).is_le()
+        }
+        _ => true,
+    })
+}

@@ -1,0 +1,333 @@
+//! Action profiles and selectors: actions that entries share, and groups of them.
+
+use crate::check;
+use crate::error::TableError;
+use crate::spec::ActionSpec;
+use std::collections::{BTreeMap, BTreeSet};
+use weir_ir::{ActionCall, ActionId};
+
+/// The fixed facts about an action profile or selector.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProfileSpec {
+    /// Control-plane name.
+    pub name: String,
+    /// Actions of the tables that use it.
+    pub actions: Vec<ActionSpec>,
+    /// Largest number of members; 0: no limit.
+    pub size: u64,
+    /// It is a selector: it can have groups.
+    pub selector: bool,
+    /// Largest number of members (weights added up) in a group; 0: no limit.
+    pub max_group_size: u64,
+}
+
+impl ProfileSpec {
+    /// Index of an action of the program.
+    #[must_use]
+    pub fn action_of(&self, id: ActionId) -> Option<usize> {
+        self.actions.iter().position(|a| a.id == Some(id))
+    }
+}
+
+/// A member: an action and its data.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Member {
+    /// Index into [`ProfileSpec::actions`], and one value per parameter.
+    pub action: ActionCall,
+}
+
+/// A member of a group.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GroupMember {
+    /// The member's id.
+    pub member: u32,
+    /// How often it is chosen relative to the others, from 1.
+    pub weight: u32,
+    /// Only chosen while this port is up (`watch_port` of P4Runtime).
+    pub watch_port: Option<Vec<u8>>,
+}
+
+/// A group of members.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Group {
+    /// Its members, by id.
+    pub members: Vec<GroupMember>,
+    /// Largest sum of weights; 0: the profile's limit.
+    pub max_size: u64,
+}
+
+impl Group {
+    /// Sum of the weights: the number of outcomes a selector's hash chooses from.
+    #[must_use]
+    pub fn weight(&self) -> u64 {
+        self.members.iter().map(|m| u64::from(m.weight)).sum()
+    }
+
+    /// The member at a position in `0..weight()`: members by id, each as often as it weighs.
+    #[must_use]
+    pub fn at(&self, position: u64) -> Option<u32> {
+        let mut left = position;
+        for m in &self.members {
+            if left < u64::from(m.weight) {
+                return Some(m.member);
+            }
+            left -= u64::from(m.weight);
+        }
+        None
+    }
+}
+
+/// An action profile or selector.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ActionProfile {
+    spec: ProfileSpec,
+    members: BTreeMap<u32, Member>,
+    groups: BTreeMap<u32, Group>,
+}
+
+/// A change of a profile.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ProfileOp {
+    /// Adds a member.
+    InsertMember(u32, Member),
+    /// Gives a member another action.
+    ModifyMember(u32, Member),
+    /// Removes a member that no group uses.
+    DeleteMember(u32),
+    /// Adds a group.
+    InsertGroup(u32, Group),
+    /// Replaces a group's members.
+    ModifyGroup(u32, Group),
+    /// Removes a group.
+    DeleteGroup(u32),
+}
+
+/// How to take a change of a profile back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ProfileUndo {
+    /// What the member was.
+    Member(u32, Option<Member>),
+    /// What the group was.
+    Group(u32, Option<Group>),
+}
+
+impl ActionProfile {
+    /// An empty profile.
+    #[must_use]
+    pub fn new(spec: ProfileSpec) -> Self {
+        ActionProfile {
+            spec,
+            members: BTreeMap::new(),
+            groups: BTreeMap::new(),
+        }
+    }
+
+    /// What does not change about it.
+    #[must_use]
+    pub fn spec(&self) -> &ProfileSpec {
+        &self.spec
+    }
+
+    /// The member with this id.
+    #[must_use]
+    pub fn member(&self, id: u32) -> Option<&Member> {
+        self.members.get(&id)
+    }
+
+    /// The group with this id.
+    #[must_use]
+    pub fn group(&self, id: u32) -> Option<&Group> {
+        self.groups.get(&id)
+    }
+
+    /// All members by id.
+    pub fn members(&self) -> impl Iterator<Item = (u32, &Member)> {
+        self.members.iter().map(|(id, m)| (*id, m))
+    }
+
+    /// All groups by id.
+    pub fn groups(&self) -> impl Iterator<Item = (u32, &Group)> {
+        self.groups.iter().map(|(id, g)| (*id, g))
+    }
+
+    /// Makes a change and says how to take it back.
+    ///
+    /// # Errors
+    /// The id is taken or unknown, the action is not the profile's, a limit is exceeded, a group
+    /// names unknown members, or a member is still in a group. Whether table entries still use it is
+    /// for the caller to check.
+    pub fn apply(&mut self, op: ProfileOp) -> Result<ProfileUndo, TableError> {
+        match op {
+            ProfileOp::InsertMember(id, member) => {
+                self.absent("member", id, self.members.contains_key(&id))?;
+                self.check_action(&member.action)?;
+                if self.spec.size > 0 && self.members.len() as u64 >= self.spec.size {
+                    return Err(self.full("members", self.spec.size));
+                }
+                Ok(ProfileUndo::Member(id, self.members.insert(id, member)))
+            }
+            ProfileOp::ModifyMember(id, member) => {
+                self.present("member", id, self.members.contains_key(&id))?;
+                self.check_action(&member.action)?;
+                Ok(ProfileUndo::Member(id, self.members.insert(id, member)))
+            }
+            ProfileOp::DeleteMember(id) => {
+                self.present("member", id, self.members.contains_key(&id))?;
+                if let Some((group, _)) = self
+                    .groups
+                    .iter()
+                    .find(|(_, g)| g.members.iter().any(|m| m.member == id))
+                {
+                    return Err(self.in_use("member", id, format!("group {group}")));
+                }
+                Ok(ProfileUndo::Member(id, self.members.remove(&id)))
+            }
+            ProfileOp::InsertGroup(id, group) => {
+                self.absent("group", id, self.groups.contains_key(&id))?;
+                let group = self.check_group(group)?;
+                Ok(ProfileUndo::Group(id, self.groups.insert(id, group)))
+            }
+            ProfileOp::ModifyGroup(id, group) => {
+                self.present("group", id, self.groups.contains_key(&id))?;
+                let group = self.check_group(group)?;
+                Ok(ProfileUndo::Group(id, self.groups.insert(id, group)))
+            }
+            ProfileOp::DeleteGroup(id) => {
+                self.present("group", id, self.groups.contains_key(&id))?;
+                Ok(ProfileUndo::Group(id, self.groups.remove(&id)))
+            }
+        }
+    }
+
+    /// Takes a change back. Undo records must be given in the reverse order of their changes.
+    pub fn revert(&mut self, undo: ProfileUndo) {
+        match undo {
+            ProfileUndo::Member(id, Some(member)) => {
+                self.members.insert(id, member);
+            }
+            ProfileUndo::Member(id, None) => {
+                self.members.remove(&id);
+            }
+            ProfileUndo::Group(id, Some(group)) => {
+                self.groups.insert(id, group);
+            }
+            ProfileUndo::Group(id, None) => {
+                self.groups.remove(&id);
+            }
+        }
+    }
+
+    /// The error for a member or group that something still refers to.
+    #[must_use]
+    pub fn in_use(&self, what: &'static str, id: u32, user: String) -> TableError {
+        TableError::InUse {
+            profile: self.spec.name.clone(),
+            what,
+            id,
+            user,
+        }
+    }
+
+    /// Checks that a member or group exists.
+    ///
+    /// # Errors
+    /// It does not.
+    pub fn require(&self, what: &'static str, id: u32) -> Result<(), TableError> {
+        let there = if what == "group" {
+            self.groups.contains_key(&id)
+        } else {
+            self.members.contains_key(&id)
+        };
+        self.present(what, id, there)
+    }
+
+    fn absent(&self, what: &'static str, id: u32, there: bool) -> Result<(), TableError> {
+        if there {
+            Err(TableError::MemberExists {
+                profile: self.spec.name.clone(),
+                what,
+                id,
+            })
+        } else {
+            Ok(())
+        }
+    }
+
+    fn present(&self, what: &'static str, id: u32, there: bool) -> Result<(), TableError> {
+        if there {
+            Ok(())
+        } else {
+            Err(TableError::MemberNotFound {
+                profile: self.spec.name.clone(),
+                what,
+                id,
+            })
+        }
+    }
+
+    fn full(&self, what: &'static str, size: u64) -> TableError {
+        TableError::ProfileFull {
+            profile: self.spec.name.clone(),
+            what,
+            size,
+        }
+    }
+
+    fn check_action(&self, call: &ActionCall) -> Result<(), TableError> {
+        let action =
+            self.spec
+                .actions
+                .get(call.action)
+                .ok_or_else(|| TableError::UnknownAction {
+                    table: self.spec.name.clone(),
+                    found: format!("number {}", call.action),
+                    names: self
+                        .spec
+                        .actions
+                        .iter()
+                        .map(|a| format!("`{}`", a.name))
+                        .collect::<Vec<_>>()
+                        .join(", "),
+                })?;
+        check::arguments(&self.spec.name, action, &call.arguments)
+    }
+
+    /// The group, its members sorted by id.
+    fn check_group(&self, mut group: Group) -> Result<Group, TableError> {
+        let problem = |problem: String| TableError::Selector {
+            name: self.spec.name.clone(),
+            problem,
+        };
+        if !self.spec.selector {
+            return Err(problem(
+                "an action profile without selector has no groups; use members".to_owned(),
+            ));
+        }
+        let mut seen = BTreeSet::new();
+        for m in &group.members {
+            self.require("member", m.member)?;
+            if m.weight == 0 {
+                return Err(problem(format!(
+                    "member {} has weight 0; weights are 1 or more",
+                    m.member
+                )));
+            }
+            if !seen.insert(m.member) {
+                return Err(problem(format!(
+                    "member {} is in the group twice; give it a larger weight",
+                    m.member
+                )));
+            }
+        }
+        let limit = if group.max_size > 0 {
+            group.max_size
+        } else {
+            self.spec.max_group_size
+        };
+        if limit > 0 && group.weight() > limit {
+            return Err(self.full("members (weights added up) in one group", limit));
+        }
+        group.members.sort_by_key(|m| m.member);
+        Ok(group)
+    }
+}

@@ -1,0 +1,376 @@
+//! The table.
+
+use crate::batch::Undo;
+use crate::check;
+use crate::entry::{Entry, EntryAction, EntryHandle, EntryRef, NewEntry};
+use crate::error::TableError;
+use crate::index::{Entries, Index};
+use crate::spec::TableSpec;
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use weir_ir::{ActionCall, Bits, KeyMatch, MatchKind};
+
+/// A match-action table.
+///
+/// Which entry wins: with only exact keys there is one; with one LPM key besides exact keys the
+/// longest prefix; else the larger priority, then the larger sum of prefix lengths, then the older
+/// entry.
+#[derive(Debug, Clone)]
+pub struct Table {
+    spec: Arc<TableSpec>,
+    entries: Entries,
+    /// Handles by sequence number: the order of insertion.
+    order: BTreeMap<u64, EntryHandle>,
+    by_key: FxHashMap<(Vec<KeyMatch>, u32), EntryHandle>,
+    index: Index,
+    default: ActionCall,
+    next_handle: u32,
+    next_sequence: u64,
+}
+
+impl Table {
+    /// The table with the program's entries and default action. Program entries that contradict the
+    /// spec are left out: the compiler does not make such, and a lookup could not use them.
+    #[must_use]
+    pub fn new(spec: TableSpec) -> Self {
+        let index = Index::new(&spec);
+        let spec = Arc::new(spec);
+        let mut table = Table {
+            index,
+            entries: Entries::default(),
+            order: BTreeMap::new(),
+            by_key: FxHashMap::default(),
+            default: spec.default_action.clone(),
+            next_handle: 1,
+            next_sequence: 0,
+            spec: Arc::clone(&spec),
+        };
+        for entry in &spec.initial {
+            let new = NewEntry::new(
+                entry.matches.clone(),
+                EntryAction::Call(entry.action.clone()),
+            )
+            .with_priority(entry.priority);
+            if table.check_new(&new, true).is_ok() {
+                table.add(new, entry.is_const || spec.const_entries, 0);
+            }
+        }
+        table
+    }
+
+    /// What does not change about it.
+    #[must_use]
+    pub fn spec(&self) -> &TableSpec {
+        &self.spec
+    }
+
+    /// Number of entries.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether there are no entries.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    // ------------------------------------------------------------------------------ data plane
+
+    /// The entry that wins for these values: one per key of the table in order, selector keys
+    /// included (they are not looked at). `None`: a miss, also for a wrong number of values.
+    #[must_use]
+    pub fn lookup(&self, keys: &[Bits]) -> Option<&Entry> {
+        if keys.len() != self.spec.keys.len() || keys.is_empty() {
+            return None;
+        }
+        let matched: Vec<&Bits> = self
+            .spec
+            .keys
+            .iter()
+            .zip(keys)
+            .filter(|(k, _)| k.kind != MatchKind::Selector)
+            .map(|(_, v)| v)
+            .collect();
+        let handle = self.index.lookup(&matched, &self.entries)?;
+        self.entries.get(&handle.get())
+    }
+
+    /// Notes that an entry was hit at `now_ns` on the switch's clock. Unknown handles are ignored.
+    pub fn touch(&mut self, handle: EntryHandle, now_ns: u64) {
+        if let Some(entry) = self.entries.get_mut(&handle.get()) {
+            entry.last_hit_ns = entry.last_hit_ns.max(now_ns);
+        }
+    }
+
+    /// Entries that have a time-out and were not hit for that long, in the order of insertion.
+    pub fn idle(&self, now_ns: u64) -> impl Iterator<Item = &Entry> {
+        self.entries().filter(move |e| {
+            e.idle_timeout_ns > 0 && now_ns.saturating_sub(e.last_hit_ns) >= e.idle_timeout_ns
+        })
+    }
+
+    /// What a miss does.
+    #[must_use]
+    pub fn default_action(&self) -> &ActionCall {
+        &self.default
+    }
+
+    // --------------------------------------------------------------------------- control plane
+
+    /// Adds an entry.
+    ///
+    /// # Errors
+    /// The request contradicts the table's keys or actions, the table is const or full, or an entry
+    /// with the same match and priority exists.
+    pub fn insert(&mut self, entry: NewEntry) -> Result<EntryHandle, TableError> {
+        self.insert_at(entry, 0)
+    }
+
+    /// Adds an entry whose idle time begins at `now_ns`. Errors as [`Table::insert`].
+    pub fn insert_at(&mut self, entry: NewEntry, now_ns: u64) -> Result<EntryHandle, TableError> {
+        self.check_new(&entry, false)?;
+        Ok(self.add(entry, false, now_ns))
+    }
+
+    /// Gives an entry another action, metadata and time-out. Its handle stays.
+    ///
+    /// # Errors
+    /// No such entry, it is const, or the action does not fit the table.
+    pub fn modify(
+        &mut self,
+        which: &EntryRef,
+        action: EntryAction,
+        metadata: u64,
+        idle_timeout_ns: u64,
+    ) -> Result<EntryHandle, TableError> {
+        check::entry_action(&self.spec, &action)?;
+        let handle = self.resolve_mutable(which)?;
+        if let Some(entry) = self.entries.get_mut(&handle.get()) {
+            entry.action = action;
+            entry.metadata = metadata;
+            entry.idle_timeout_ns = idle_timeout_ns;
+        }
+        Ok(handle)
+    }
+
+    /// Removes an entry and returns it.
+    ///
+    /// # Errors
+    /// No such entry, or it is const.
+    pub fn delete(&mut self, which: &EntryRef) -> Result<Entry, TableError> {
+        let handle = self.resolve_mutable(which)?;
+        self.take(handle).ok_or_else(|| self.not_found(which))
+    }
+
+    /// Removes all entries but const ones.
+    ///
+    /// # Errors
+    /// The table is const.
+    pub fn clear(&mut self) -> Result<Vec<Entry>, TableError> {
+        self.check_not_const()?;
+        let handles: Vec<u32> = self
+            .entries()
+            .filter(|e| !e.is_const)
+            .map(|e| e.handle.get())
+            .collect();
+        Ok(handles
+            .into_iter()
+            .filter_map(EntryHandle::new)
+            .filter_map(|h| self.take(h))
+            .collect())
+    }
+
+    /// Changes what a miss does; returns what it did.
+    ///
+    /// # Errors
+    /// The default action is const, or the action does not fit the table.
+    pub fn set_default(&mut self, action: ActionCall) -> Result<ActionCall, TableError> {
+        check::default_action(&self.spec, &action)?;
+        Ok(std::mem::replace(&mut self.default, action))
+    }
+
+    /// Makes a miss do again what the program says; returns what it did.
+    pub fn reset_default(&mut self) -> ActionCall {
+        std::mem::replace(&mut self.default, self.spec.default_action.clone())
+    }
+
+    /// The entry.
+    ///
+    /// # Errors
+    /// No such entry, or the match does not fit the table.
+    pub fn get(&self, which: &EntryRef) -> Result<&Entry, TableError> {
+        let handle = self.resolve(which)?;
+        self.entries
+            .get(&handle.get())
+            .ok_or_else(|| self.not_found(which))
+    }
+
+    /// The entry with this handle.
+    #[must_use]
+    pub fn entry(&self, handle: EntryHandle) -> Option<&Entry> {
+        self.entries.get(&handle.get())
+    }
+
+    /// All entries in the order of insertion.
+    pub fn entries(&self) -> impl Iterator<Item = &Entry> {
+        self.order
+            .values()
+            .filter_map(|h| self.entries.get(&h.get()))
+    }
+
+    /// The entries that fit a filter, in the order of insertion: per matched key `None` for any or
+    /// the match to be equal to.
+    pub fn entries_where<'a>(
+        &'a self,
+        filter: &'a [Option<KeyMatch>],
+    ) -> impl Iterator<Item = &'a Entry> {
+        self.entries().filter(move |e| {
+            filter
+                .iter()
+                .zip(&e.matches)
+                .all(|(wanted, m)| wanted.as_ref().is_none_or(|w| w == m))
+        })
+    }
+
+    // ---------------------------------------------------------------------------------- inside
+
+    fn check_not_const(&self) -> Result<(), TableError> {
+        if self.spec.const_entries {
+            return Err(TableError::Const {
+                table: self.spec.name.clone(),
+                what: "the set of entries",
+            });
+        }
+        Ok(())
+    }
+
+    /// Whether the entry can be added. `program`: it comes from the source, not from a controller.
+    fn check_new(&self, entry: &NewEntry, program: bool) -> Result<(), TableError> {
+        check::matches(
+            &self.spec,
+            &entry.matches,
+            if program { 0 } else { entry.priority },
+        )?;
+        if !program {
+            check::entry_action(&self.spec, &entry.action)?;
+            self.check_not_const()?;
+        }
+        if let Some(handle) = self.by_key.get(&(entry.matches.clone(), entry.priority)) {
+            return Err(TableError::AlreadyExists {
+                table: self.spec.name.clone(),
+                handle: handle.get(),
+            });
+        }
+        if self.entries.len() as u64 >= self.spec.size {
+            return Err(TableError::Full {
+                table: self.spec.name.clone(),
+                size: self.spec.size,
+            });
+        }
+        Ok(())
+    }
+
+    fn fresh_handle(&mut self) -> EntryHandle {
+        loop {
+            let number = self.next_handle;
+            self.next_handle = self.next_handle.checked_add(1).unwrap_or(1);
+            if let Some(handle) = EntryHandle::new(number)
+                && !self.entries.contains_key(&number)
+            {
+                return handle;
+            }
+        }
+    }
+
+    fn add(&mut self, new: NewEntry, is_const: bool, now_ns: u64) -> EntryHandle {
+        let handle = self.fresh_handle();
+        let sequence = self.next_sequence;
+        self.next_sequence += 1;
+        self.put(Entry {
+            handle,
+            matches: new.matches,
+            priority: new.priority,
+            action: new.action,
+            metadata: new.metadata,
+            idle_timeout_ns: new.idle_timeout_ns,
+            last_hit_ns: now_ns,
+            is_const,
+            sequence,
+        });
+        handle
+    }
+
+    /// Puts an entry in all structures.
+    fn put(&mut self, entry: Entry) {
+        self.index.insert(&entry);
+        self.by_key
+            .insert((entry.matches.clone(), entry.priority), entry.handle);
+        self.order.insert(entry.sequence, entry.handle);
+        self.entries.insert(entry.handle.get(), entry);
+    }
+
+    /// Takes an entry out of all structures.
+    fn take(&mut self, handle: EntryHandle) -> Option<Entry> {
+        let entry = self.entries.remove(&handle.get())?;
+        self.index.remove(&entry);
+        self.by_key.remove(&(entry.matches.clone(), entry.priority));
+        self.order.remove(&entry.sequence);
+        Some(entry)
+    }
+
+    fn not_found(&self, which: &EntryRef) -> TableError {
+        let what = match which {
+            EntryRef::Handle(handle) => format!("with handle {}", handle.get()),
+            EntryRef::Key { priority: 0, .. } => "with this match".to_owned(),
+            EntryRef::Key { priority, .. } => format!("with this match and priority {priority}"),
+        };
+        TableError::NotFound {
+            table: self.spec.name.clone(),
+            what,
+        }
+    }
+
+    fn resolve(&self, which: &EntryRef) -> Result<EntryHandle, TableError> {
+        match which {
+            EntryRef::Handle(handle) => {
+                Some(*handle).filter(|h| self.entries.contains_key(&h.get()))
+            }
+            EntryRef::Key { matches, priority } => {
+                check::matches(&self.spec, matches, 0)?;
+                self.by_key.get(&(matches.clone(), *priority)).copied()
+            }
+        }
+        .ok_or_else(|| self.not_found(which))
+    }
+
+    fn resolve_mutable(&self, which: &EntryRef) -> Result<EntryHandle, TableError> {
+        self.check_not_const()?;
+        let handle = self.resolve(which)?;
+        if self.entries.get(&handle.get()).is_some_and(|e| e.is_const) {
+            return Err(TableError::Const {
+                table: self.spec.name.clone(),
+                what: "this entry",
+            });
+        }
+        Ok(handle)
+    }
+
+    /// Takes a change back. Undo records must be given in the reverse order of their changes.
+    pub fn revert(&mut self, undo: Undo) {
+        match undo {
+            Undo::Insert(handle) => {
+                self.take(handle);
+            }
+            Undo::Restore(entries) => {
+                for entry in entries {
+                    self.take(entry.handle);
+                    self.put(entry);
+                }
+            }
+            Undo::Default(action) => self.default = action,
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! The command line.
+mod cli;
+mod compile;
+mod test;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    cli::main()
+}
