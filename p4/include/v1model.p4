@@ -22,6 +22,9 @@ match_kind {
 }
 
 const bit<32> __v1model_version = V1MODEL_VERSION;
+const bool __v1model_version_is_known = static_assert(
+    V1MODEL_VERSION == 20180101 || V1MODEL_VERSION == 20200408,
+    "V1MODEL_VERSION must be 20180101 or 20200408");
 
 #if V1MODEL_VERSION >= 20200408
 typedef bit<9> PortId_t;

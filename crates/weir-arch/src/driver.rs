@@ -106,7 +106,7 @@ pub struct QueueInfo {
     pub port: u32,
     /// When it was put in, in ns.
     pub enqueued_ns: u64,
-    /// Packets left in the port's queues after it was taken out.
+    /// Packets left in that queue after it was taken out.
     pub depth: u64,
 }
 

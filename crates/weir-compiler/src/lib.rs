@@ -19,6 +19,7 @@
 
 pub(crate) mod check;
 pub(crate) mod lower;
+pub mod p4info;
 pub(crate) mod types;
 
 use std::path::{Path, PathBuf};

@@ -35,8 +35,10 @@ pub enum TyKind {
     Int(u32),
     /// `varbit<W>`
     Varbit(u32),
-    /// `tuple<…>`; also the type of a list expression without context.
+    /// `tuple<…>`
     Tuple(Rc<[Ty]>),
+    /// A list expression: unlike a tuple it becomes a struct, header or stack where one is expected.
+    Listed(Rc<[Ty]>),
     /// `list<T>`
     List(Ty),
     /// A keyset over `T`.
@@ -163,6 +165,22 @@ impl Types {
         self.intern(TyKind::Tuple(elements.into()))
     }
 
+    /// The type of a list expression.
+    pub fn listed(&mut self, elements: Vec<Ty>) -> Ty {
+        self.intern(TyKind::Listed(elements.into()))
+    }
+
+    /// The tuple that a list expression is where nothing else is expected.
+    pub fn settle(&mut self, ty: Ty) -> Ty {
+        match self.get(ty).clone() {
+            TyKind::Listed(parts) => {
+                let parts = parts.iter().map(|&p| self.settle(p)).collect();
+                self.tuple(parts)
+            }
+            _ => ty,
+        }
+    }
+
     /// A keyset over `ty`; a keyset of keysets is one keyset.
     pub fn set(&mut self, ty: Ty) -> Ty {
         if matches!(self.kind(ty), TyKind::Set(_) | TyKind::Unknown) { ty } else { self.intern(TyKind::Set(ty)) }
@@ -209,6 +227,7 @@ impl Types {
         let mut all = |types: &mut Self, parts: &Rc<[Ty]>| -> Rc<[Ty]> { parts.iter().map(|&p| f(types, p)).collect() };
         let mapped = match &kind {
             TyKind::Tuple(p) => TyKind::Tuple(all(self, p)),
+            TyKind::Listed(p) => TyKind::Listed(all(self, p)),
             TyKind::Struct(d, p) => TyKind::Struct(*d, all(self, p)),
             TyKind::Extern(d, p) => TyKind::Extern(*d, all(self, p)),
             TyKind::Parser(d, p) => TyKind::Parser(*d, all(self, p)),
@@ -252,6 +271,7 @@ impl Types {
         }
         match kind {
             TyKind::Tuple(p)
+            | TyKind::Listed(p)
             | TyKind::Struct(_, p)
             | TyKind::Extern(_, p)
             | TyKind::Parser(_, p)
@@ -273,6 +293,7 @@ impl Types {
         }
         match kind {
             TyKind::Tuple(p)
+            | TyKind::Listed(p)
             | TyKind::Struct(_, p)
             | TyKind::Extern(_, p)
             | TyKind::Parser(_, p)

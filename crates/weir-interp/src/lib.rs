@@ -52,5 +52,6 @@ pub use runtime::{
 pub use sites::{BodyKey, CallSites, SiteId};
 pub use trace::{Event, NoTrace, PacketTag, Tracer};
 pub use tree::{
-    EntryInfo, ExternArgument, NamedValue, NodeKind, Place, TraceNode, TraceTree, display_value,
+    EntryInfo, ExternArgument, MAX_NODES, NamedValue, NodeKind, Place, TraceNode, TraceTree,
+    display_value,
 };

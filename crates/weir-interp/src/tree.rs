@@ -156,7 +156,10 @@ struct Slot {
     children: Vec<usize>,
 }
 
-/// A [`Tracer`] that records everything.
+/// Events that a [`TraceTree`] records; further ones are left out.
+pub const MAX_NODES: usize = 1 << 18;
+
+/// A [`Tracer`] that records everything, up to [`MAX_NODES`] events.
 #[derive(Debug, Clone)]
 pub struct TraceTree {
     program: Arc<Program>,
@@ -230,6 +233,17 @@ impl TraceTree {
     }
 
     fn add(&mut self, event: NodeKind, loc: Loc) -> usize {
+        if self.slots.len() > MAX_NODES {
+            return self.current.unwrap_or(0);
+        }
+        if self.slots.len() == MAX_NODES {
+            let text = format!("the trace ends here, after {MAX_NODES} events");
+            return self.push(NodeKind::Note { text }, loc);
+        }
+        self.push(event, loc)
+    }
+
+    fn push(&mut self, event: NodeKind, loc: Loc) -> usize {
         let index = self.slots.len();
         self.slots.push(Slot {
             event,

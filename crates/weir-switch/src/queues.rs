@@ -78,7 +78,7 @@ pub(crate) struct Departure {
     pub enqueued_ns: u64,
     /// When it left.
     pub time_ns: u64,
-    /// Packets left in the port's queues.
+    /// Packets left in the queue.
     pub depth: u64,
 }
 
@@ -120,6 +120,15 @@ impl TrafficManager {
     /// Packets in the queues of a port.
     pub(crate) fn depth(&self, port: u32) -> u64 {
         self.ports.get(&port).map_or(0, |p| p.depth() as u64)
+    }
+
+    /// Packets in one queue of a port.
+    pub(crate) fn queue_depth(&self, port: u32, priority: u64) -> u64 {
+        let queue = self
+            .ports
+            .get(&port)
+            .and_then(|p| p.queues.get(usize::try_from(priority).ok()?));
+        queue.map_or(0, |q| q.len() as u64)
     }
 
     /// Packets in all queues.
@@ -178,8 +187,9 @@ impl TrafficManager {
         let ((time_ns, _), port) = ready.min()?;
         let queues = self.ports.get_mut(&port)?;
         let there = |q: &&mut VecDeque<Queued>| q.front().is_some_and(|q| q.enqueued_ns <= time_ns);
-        let queued = queues.queues.iter_mut().rev().find(there)?.pop_front()?;
-        let depth = queues.depth() as u64;
+        let queue = queues.queues.iter_mut().rev().find(there)?;
+        let queued = queue.pop_front()?;
+        let depth = queue.len() as u64;
         if queues.rate.bits_per_second.is_none() {
             queues.free_ns = time_ns.saturating_add(queues.rate.busy_ns(0));
         }

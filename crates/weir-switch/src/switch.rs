@@ -451,7 +451,7 @@ impl Switch {
             );
             return;
         }
-        let depth = self.queues.depth(port);
+        let depth = self.queues.queue_depth(port, priority);
         self.arch.enqueued(&mut packet, self.now_ns, depth);
         if context.tracer.enabled() {
             context.tracer.resume_packet(tag);

@@ -29,7 +29,7 @@ impl<'a> Checker<'a> {
         let parameters = self.type_parameters(&parser.signature.type_parameters);
         self.scopes.push(super::Scope::default());
         let params = self.parameters(&parser.signature.parameters, Owner::Block);
-        let constructor = self.parameters(&parser.constructor_parameters, Owner::Constructor);
+        let constructor = self.parameters(&parser.constructor_parameters, Owner::BlockConstructor);
         let outer = std::mem::replace(
             &mut self.context,
             super::Context { place: Place::ParserLocals, in_parser: true, result: None, loops: 0 },
@@ -111,8 +111,7 @@ impl<'a> Checker<'a> {
                 }
                 TyKind::Bit(_) | TyKind::Int(_) | TyKind::Bool | TyKind::Enum(_) | TyKind::Error | TyKind::New(_) | TyKind::Unknown
                 | TyKind::Parameter(..) | TyKind::Infer(_) => ty,
-                TyKind::Tuple(_) | TyKind::Fields(..) => ty,
-                TyKind::Struct(..) if self.struct_kind(ty) == Some(ast::StructKind::Struct) => ty,
+                TyKind::Tuple(_) | TyKind::Listed(_) | TyKind::Fields(..) => ty,
                 _ => {
                     let shown = self.show(ty);
                     self.type_error(e.span, format!("an expression of type {shown} cannot be used in a select"))
@@ -168,7 +167,7 @@ impl<'a> Checker<'a> {
 
     fn component_types(&mut self, ty: Ty) -> Vec<Ty> {
         match self.kind(ty) {
-            TyKind::Tuple(parts) => parts.to_vec(),
+            TyKind::Tuple(parts) | TyKind::Listed(parts) => parts.to_vec(),
             TyKind::Struct(def, arguments) => self.fields_of(def, &arguments).into_iter().map(|(_, t)| t).collect(),
             _ => vec![ty],
         }
@@ -179,7 +178,7 @@ impl<'a> Checker<'a> {
             ast::ExprKind::Default | ast::ExprKind::DontCare => return,
             ast::ExprKind::List(elements) => {
                 let parts = self.component_types(ty);
-                if matches!(self.kind(ty), TyKind::Tuple(_) | TyKind::Struct(..)) && parts.len() == elements.len() {
+                if matches!(self.kind(ty), TyKind::Tuple(_) | TyKind::Listed(_) | TyKind::Struct(..)) && parts.len() == elements.len() {
                     for (e, t) in elements.iter().zip(parts) {
                         self.keyset_element(e, t);
                     }
@@ -190,6 +189,21 @@ impl<'a> Checker<'a> {
         }
         let set = self.info.types.set(ty);
         let given = self.expr(element, Some(ty));
+        if let ast::ExprKind::Mask(a, b) | ast::ExprKind::Range(a, b) = &element.kind {
+            for e in [a, b] {
+                if !self.is_unknown(given) && !self.is_constant(e) {
+                    self.error("invalid", e.span, "the bounds of a range and the value and mask of a `&&&` must be constants");
+                    return;
+                }
+            }
+        }
+        if let ast::ExprKind::Call { .. } = &element.kind {
+            let called = self.info.calls.get(&element.id).map(|c| c.callee);
+            if matches!(called, Some(super::Callee::Function(_) | super::Callee::Method(..))) {
+                self.error("type-error", element.span, "a keyset cannot call functions");
+                return;
+            }
+        }
         if self.is_unknown(given) || self.is_unknown(ty) {
             return;
         }
@@ -281,7 +295,7 @@ impl<'a> Checker<'a> {
         let parameters = self.type_parameters(&control.signature.type_parameters);
         self.scopes.push(super::Scope::default());
         let params = self.parameters(&control.signature.parameters, Owner::Block);
-        let constructor = self.parameters(&control.constructor_parameters, Owner::Constructor);
+        let constructor = self.parameters(&control.constructor_parameters, Owner::BlockConstructor);
         let outer = std::mem::replace(
             &mut self.context,
             super::Context { place: Place::ControlLocals, in_parser: false, result: Some(Types::VOID), loops: 0 },
@@ -327,9 +341,21 @@ impl<'a> Checker<'a> {
             return;
         }
         let at_top = self.context.place == Place::TopLevel;
+        // An array of instances: every one is constructed from the same arguments.
+        let ty = match self.kind(ty) {
+            TyKind::Stack(element, _) if matches!(self.kind(element), TyKind::Extern(..)) => element,
+            _ => ty,
+        };
         match self.kind(ty) {
-            TyKind::Extern(..) | TyKind::Package(..) | TyKind::Unknown => {}
-            TyKind::Parser(..) | TyKind::Control(..) => {
+            TyKind::Extern(..) | TyKind::Unknown => {}
+            TyKind::Parser(..) | TyKind::Control(..) | TyKind::Package(..) => {
+                let is_block = !matches!(self.kind(ty), TyKind::Package(..));
+                if at_top && is_block {
+                    self.report(
+                        Diagnostic::error("invalid", i.name.span, format!("`{}`: parsers and controls cannot be instantiated at the top level", i.name.name))
+                            .help("instantiate it where it is applied, or in the arguments of the package"),
+                    );
+                }
                 if i.body.is_some() {
                     self.error("type-error", i.name.span, "only an instance of an extern may have a body");
                 }
@@ -344,7 +370,10 @@ impl<'a> Checker<'a> {
                 return;
             }
         }
-        let _ = at_top;
+        let array = match self.info.written_types.get(&std::ptr::from_ref(&i.ty)).map(|&t| self.kind(t)) {
+            Some(TyKind::Stack(_, size)) => Some(size),
+            _ => None,
+        };
         let call = self.construct(ty, &i.arguments, i.ty.span);
         let ty = match call {
             Some((ty, info)) => {
@@ -354,6 +383,10 @@ impl<'a> Checker<'a> {
             None => Types::UNKNOWN,
         };
         self.abstract_methods(i, ty);
+        let ty = match array {
+            Some(size) if !self.is_unknown(ty) => self.info.types.intern(TyKind::Stack(ty, size)),
+            _ => ty,
+        };
         self.declare(&i.name, annotations, DefKind::Instance { ty, ast: i });
     }
 

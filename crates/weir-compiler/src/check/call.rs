@@ -17,7 +17,19 @@ impl<'a> Checker<'a> {
         arguments: &'a [Argument],
         expected: Option<Ty>,
     ) -> Ty {
-        let given: Vec<Ty> = type_arguments.iter().map(|t| self.resolve_type(t)).collect();
+        let given: Vec<Ty> = type_arguments
+            .iter()
+            .map(|t| {
+                let ty = self.resolve_type(t);
+                match self.kind(ty) {
+                    TyKind::Void | TyKind::MatchKind => {
+                        let shown = self.show(ty);
+                        self.type_error(t.span, format!("{shown} cannot be a type argument"))
+                    }
+                    _ => ty,
+                }
+            })
+            .collect();
         match &callee.kind {
             ExprKind::Name { absolute, name } => self.call_name(expr, callee, *absolute, name, &given, arguments, expected),
             ExprKind::Member(base, member) => self.call_member(expr, callee, base, member, &given, arguments, expected),
@@ -309,6 +321,10 @@ impl<'a> Checker<'a> {
         let (index, signature) = &candidates[chosen];
         let result = self.invoke(expr, signature, Callee::Method(def, *index), map, given, arguments, expected);
         self.check_packet_method(&extern_name, &member.name, arguments, expr.span);
+        if (&*extern_name, &*member.name) == ("packet_in", "lookahead") && self.info.types_any_varbit(result) {
+            let shown = self.show(result);
+            return self.type_error(expr.span, format!("lookahead reads a fixed number of bits, but {shown} has a varbit"));
+        }
         result
     }
 
@@ -341,7 +357,7 @@ impl<'a> Checker<'a> {
                 let good = match self.kind(ty) {
                     TyKind::Struct(..) | TyKind::Parameter(..) | TyKind::Infer(_) => true,
                     TyKind::Stack(element, _) => matches!(self.struct_kind(element), Some(StructKind::Header | StructKind::HeaderUnion)),
-                    TyKind::Tuple(_) => true,
+                    TyKind::Tuple(_) | TyKind::Listed(_) => true,
                     _ => false,
                 };
                 if !good {
@@ -495,8 +511,15 @@ impl<'a> Checker<'a> {
         let before = self.diagnostics.list().len();
         let order = self.arguments(&signatures[chosen], &map, arguments, true);
         if self.diagnostics.list().len() == before {
+            // A package may leave open what belongs to optional blocks, not what belongs to a default.
+            let defaulted = signatures[chosen].params.iter().zip(&order).any(|(p, a)| a.is_none() && p.default.is_some());
+            let closed = match self.kind(ty) {
+                TyKind::Extern(..) => true,
+                TyKind::Package(..) => defaulted,
+                _ => false,
+            };
             for &part in parts.iter() {
-                if self.info.types.has_infer(part) && matches!(self.kind(ty), TyKind::Extern(..)) {
+                if self.info.types.has_infer(part) && closed {
                     self.error("type-error", span, format!("the type arguments of `{name}` are not known; write them between `<` and `>`"));
                     break;
                 }
@@ -624,6 +647,18 @@ impl<'a> Checker<'a> {
                         );
                     }
                 }
+                TyKind::Fields(..) => {
+                    self.error("type-error", expr.span, format!("the type parameter `{name}` of `{}` cannot be inferred from a struct without a type; cast it", signature.name.name));
+                }
+                TyKind::String if signature.params.iter().any(|p| p.direction != Direction::None && p.ty == *parameter) => {
+                    self.error("type-error", expr.span, format!("the type parameter `{name}` of `{}` would be string, but its parameter has a direction", signature.name.name));
+                }
+                TyKind::Integer if matches!(signature.kind, FunctionKind::Body(_)) => {
+                    self.report(
+                        Diagnostic::error("type-error", expr.span, format!("the type parameter `{name}` of `{}` would be int, which has no values at run time", signature.name.name))
+                            .help("give the constant a width, e.g. 8w1"),
+                    );
+                }
                 TyKind::Integer if matches!(signature.kind, FunctionKind::Extern | FunctionKind::Body(_) | FunctionKind::Method { .. }) => {
                     let directed = signature.params.iter().any(|p| p.direction != Direction::None && p.ty == *parameter);
                     if directed {
@@ -652,7 +687,15 @@ impl<'a> Checker<'a> {
             .collect();
         let mut postponed: Vec<(&'a Argument, Ty, Ty)> = Vec::new();
         for (parameter, index) in signature.params.iter().zip(&order) {
-            let Some(argument) = index.map(|i| &arguments[i]) else { continue };
+            let Some(argument) = index.map(|i| &arguments[i]) else {
+                if let Some(default) = parameter.default {
+                    let given = self.info.ty(default);
+                    let ty = self.info.types.substitute(parameter.ty, map);
+                    let given = self.freshen_inferred(given);
+                    self.coerces(given, ty);
+                }
+                continue;
+            };
             let declared = self.freshen_inferred(parameter.ty);
             let ty = self.info.types.substitute(declared, map);
             let free = matches!(self.kind(ty), TyKind::Infer(_));
@@ -662,7 +705,11 @@ impl<'a> Checker<'a> {
                 continue;
             }
             self.check_argument(argument, parameter, given, ty, is_constructor);
-            if self.needs_constant(signature, parameter, ty) && !self.is_constant(&argument.value) && !self.is_unknown(given) {
+            if self.needs_constant(signature, parameter, ty)
+                && !self.is_constant(&argument.value)
+                && !(is_constructor && self.is_extern_call(&argument.value))
+                && !self.is_unknown(given)
+            {
                 self.error("type-error", argument.span, format!("the argument `{}` must be known to the compiler", parameter.name.name));
             }
         }
@@ -724,7 +771,6 @@ impl<'a> Checker<'a> {
                 self.error("type-error", argument.span, format!("{shown} cannot be an argument"));
                 return;
             }
-            TyKind::Tuple(_) | TyKind::Fields(..) if matches!(self.kind(ty), TyKind::Parameter(..)) => {}
             _ => {}
         }
         match parameter.direction {
@@ -743,7 +789,7 @@ impl<'a> Checker<'a> {
             Direction::In | Direction::None => {
                 if !self.coerces(given, ty) {
                     self.mismatch_argument(argument, given, ty);
-                } else if is_constructor && !self.is_constant(&argument.value) {
+                } else if is_constructor && !self.is_constant(&argument.value) && !self.is_extern_call(&argument.value) {
                     self.error("type-error", argument.span, format!("the argument for `{}` must be known to the compiler", parameter.name.name));
                 } else if self.kind(given) == TyKind::Integer {
                     if let Some(value) = self.eval(&argument.value) {
@@ -752,6 +798,13 @@ impl<'a> Checker<'a> {
                 }
             }
         }
+    }
+
+    /// A call of an extern function with constant arguments: whoever knows the extern can evaluate it.
+    fn is_extern_call(&self, expr: &Expr) -> bool {
+        let ExprKind::Call { arguments, .. } = &expr.kind else { return false };
+        let Some(Callee::Function(def)) = self.info.calls.get(&expr.id).map(|c| c.callee) else { return false };
+        matches!(&self.def(def).kind, DefKind::Function(s) if matches!(s.kind, FunctionKind::Extern)) && arguments.iter().all(|a| self.is_constant(&a.value))
     }
 
     fn mismatch_argument(&mut self, argument: &'a Argument, given: Ty, ty: Ty) {

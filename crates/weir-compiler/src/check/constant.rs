@@ -317,7 +317,7 @@ impl<'a> Checker<'a> {
                 }
                 Some(Const::Fields(converted))
             }
-            (Const::List(values), TyKind::Tuple(parts)) if values.len() == parts.len() => {
+            (Const::List(values), TyKind::Tuple(parts) | TyKind::Listed(parts)) if values.len() == parts.len() => {
                 let parts = parts.clone();
                 values.into_iter().zip(parts.iter()).map(|(v, &t)| self.convert(v, t)).collect::<Option<_>>().map(Const::List)
             }

@@ -70,7 +70,7 @@ impl<'a> Checker<'a> {
             }
             _ => {}
         }
-        self.complete_type(ty, constant.ty.span);
+        self.definite_type(ty, constant.ty.span);
         let given = self.expr_as(&constant.value, ty, "the initial value");
         if !self.is_unknown(given) && !self.is_constant(&constant.value) {
             self.report(
@@ -116,7 +116,7 @@ impl<'a> Checker<'a> {
             self.declare(&variable.name, annotations, DefKind::Broken);
             return;
         }
-        self.complete_type(ty, variable.ty.span);
+        self.definite_type(ty, variable.ty.span);
         if let Some(value) = &variable.value {
             self.expr_as(value, ty, "the initial value");
         }
@@ -165,6 +165,7 @@ impl<'a> Checker<'a> {
             p.clone_from(&parameters);
         }
         let this = self.apply_type(id, parameters.clone());
+        let outer = self.declaring.replace(id);
         let mut methods: Vec<super::Signature<'a>> = Vec::new();
         for method in &e.methods {
             self.annotations(&method.annotations);
@@ -195,6 +196,7 @@ impl<'a> Checker<'a> {
             methods.push(signature);
         }
         self.scopes.pop();
+        self.declaring = outer;
         if let DefKind::Extern { methods: m, .. } = &mut self.def_mut(id).kind {
             *m = methods;
         }

@@ -199,7 +199,7 @@ impl<'a> Checker<'a> {
         let value = self.eval_int(index);
         let (element, size) = match self.kind(ty) {
             TyKind::Stack(element, size) => (element, size),
-            TyKind::Tuple(parts) => {
+            TyKind::Tuple(parts) | TyKind::Listed(parts) => {
                 let Some(value) = value else {
                     return self.type_error(index.span, "the index of a tuple must be a constant");
                 };
@@ -217,7 +217,7 @@ impl<'a> Checker<'a> {
             if value.is_negative() {
                 return self.type_error(index.span, format!("the index {value} is negative"));
             }
-            if value >= size.into() {
+            if value >= size.into() && size > 0 {
                 return self.type_error(index.span, format!("the stack has {size} elements, so there is none at {value}"));
             }
         } else if index_type == Types::INTEGER && !self.is_constant(index) {
@@ -451,7 +451,7 @@ impl<'a> Checker<'a> {
             }
             return ta;
         }
-        let from_context = |k: &TyKind| matches!(k, TyKind::Tuple(_) | TyKind::Fields(..) | TyKind::InvalidHeader | TyKind::Dots);
+        let from_context = |k: &TyKind| matches!(k, TyKind::Listed(_) | TyKind::Fields(..) | TyKind::InvalidHeader | TyKind::Dots);
         if let Some(expected) = expected.filter(|&e| !matches!(self.kind(e), TyKind::Infer(_))) {
             if (from_context(&self.kind(ta)) || from_context(&self.kind(tb))) && self.coerces(ta, expected) && self.coerces(tb, expected) {
                 return expected;
@@ -472,7 +472,7 @@ impl<'a> Checker<'a> {
 
     fn list(&mut self, elements: &'a [Expr], expected: Option<Ty>) -> Ty {
         let hints: Vec<Option<Ty>> = match expected.map(|e| self.kind(e)) {
-            Some(TyKind::Tuple(parts)) => parts.iter().copied().map(Some).collect(),
+            Some(TyKind::Tuple(parts) | TyKind::Listed(parts)) => parts.iter().copied().map(Some).collect(),
             Some(TyKind::Struct(def, arguments)) => self.fields_of(def, &arguments).into_iter().map(|(_, t)| Some(t)).collect(),
             Some(TyKind::List(element) | TyKind::Stack(element, _)) => vec![Some(element); elements.len()],
             _ => Vec::new(),
@@ -503,7 +503,7 @@ impl<'a> Checker<'a> {
             let tuple = self.info.types.tuple(plain);
             return self.info.types.set(tuple);
         }
-        self.info.types.tuple(types)
+        self.info.types.listed(types)
     }
 
     fn struct_literal(&mut self, fields: &'a [(Ident, Expr)], dots: bool, expected: Option<Ty>) -> Ty {
@@ -561,6 +561,12 @@ impl<'a> Checker<'a> {
     }
 
     fn check_cast(&mut self, expr: &Expr, operand: &'a Expr, from: Ty, to: Ty) {
+        if let (TyKind::Integer, TyKind::Bool, Some(value)) = (self.kind(from), self.kind(to), self.eval_int(operand)) {
+            if value.bits() > 1 || value.is_negative() {
+                self.error("invalid", expr.span, format!("only 0 and 1 can be cast to bool, not {value}"));
+                return;
+            }
+        }
         if self.is_unknown(from) || self.is_unknown(to) || self.cast_allowed(from, to) {
             return;
         }
@@ -580,7 +586,6 @@ impl<'a> Checker<'a> {
             }
             _ => {}
         }
-        let _ = operand;
         self.report(diagnostic);
     }
 
@@ -611,7 +616,6 @@ impl<'a> Checker<'a> {
                 };
                 self.coerces(from, inner) || matches!((self.kind(from), self.kind(inner)), (TyKind::New(_), TyKind::New(_))) && self.cast_allowed(from, inner)
                     || matches!(self.kind(from), TyKind::Integer)
-                    || (matches!(self.kind(from), TyKind::Bit(_) | TyKind::Int(_)) && self.cast_allowed(from, inner))
             }
             (TyKind::New(_), _) => {
                 let inner = match &self.def(self.new_type(from)).kind {
@@ -620,11 +624,11 @@ impl<'a> Checker<'a> {
                 };
                 self.cast_allowed(inner, to)
             }
-            (TyKind::Tuple(_) | TyKind::Fields(..) | TyKind::InvalidHeader, TyKind::Struct(..) | TyKind::Tuple(_) | TyKind::List(_) | TyKind::Stack(..)) => {
+            (TyKind::Tuple(_) | TyKind::Listed(_) | TyKind::Fields(..) | TyKind::InvalidHeader, TyKind::Struct(..) | TyKind::Tuple(_) | TyKind::List(_) | TyKind::Stack(..)) => {
                 self.coerces(from, to)
             }
             (TyKind::Struct(..), TyKind::Struct(..)) => self.unify(from, to),
-            (TyKind::Tuple(_), TyKind::Set(_)) => true,
+            (TyKind::Tuple(_) | TyKind::Listed(_), TyKind::Set(_)) => true,
             (TyKind::String, TyKind::String) => true,
             (TyKind::Bool, TyKind::Bool) | (TyKind::Error, TyKind::Error) => true,
             (TyKind::Infer(_), _) | (TyKind::Dots, _) => self.coerces(from, to),

@@ -319,6 +319,10 @@ pub(crate) struct Checker<'a> {
     switch_expression: Option<ExprId>,
     /// Type of `this` in an abstract method's body.
     this_type: Option<Ty>,
+    /// The extern type being declared: its methods may not mention it.
+    declaring: Option<DefId>,
+    /// Structs whose fields have been checked with their type arguments put in.
+    specialised: FxHashSet<Ty>,
     /// Inference variables that stand for type arguments nobody wrote.
     implied: FxHashSet<Ty>,
     /// Whether a place is in one of weir's own include files.
@@ -354,6 +358,8 @@ pub fn check<'a>(
         switch_expression: None,
         this_type: None,
         implied: FxHashSet::default(),
+        declaring: None,
+        specialised: FxHashSet::default(),
         is_system,
     };
     for declaration in &program.declarations {
@@ -430,9 +436,10 @@ impl<'a> Checker<'a> {
                 return;
             }
         }
-        let is_local = matches!(self.context.place, Place::Function | Place::Action | Place::AbstractMethod);
-        if depth >= 2 && is_local && !self.scopes[depth - 1].holds_parameters && self.scopes[depth - 2].holds_parameters {
-            if let Some(&parameter) = self.scopes[depth - 2].names.get(&name).and_then(|d| d.first()) {
+        let in_body = matches!(self.context.place, Place::Function | Place::Action | Place::AbstractMethod | Place::ControlApply);
+        if in_body && !self.scopes[depth - 1].holds_parameters {
+            let parameters = self.scopes.iter().rev().find(|s| s.holds_parameters);
+            if let Some(&parameter) = parameters.and_then(|s| s.names.get(&name)).and_then(|d| d.first()) {
                 let before = self.def(parameter).span;
                 self.report(
                     Diagnostic::error("shadow", span, format!("`{name}` has the name of a parameter"))
@@ -552,6 +559,7 @@ impl Checked<'_> {
             TyKind::Int(w) => format!("int<{w}>"),
             TyKind::Varbit(w) => format!("varbit<{w}>"),
             TyKind::Tuple(p) => format!("tuple<{}>", list(p)),
+            TyKind::Listed(p) => format!("{{ {} }}", list(p)),
             TyKind::List(t) => format!("list<{}>", self.show(*t)),
             TyKind::Set(t) => format!("set<{}>", self.show(*t)),
             TyKind::Stack(t, n) => format!("{}[{n}]", self.show(*t)),

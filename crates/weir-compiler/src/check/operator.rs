@@ -3,7 +3,7 @@
 use super::{Checker, DefKind};
 use crate::types::{Ty, TyKind, Types};
 use num_traits::{Signed, Zero};
-use weir_syntax::ast::{BinaryOp, Expr, ExprKind, StructKind, UnaryOp};
+use weir_syntax::ast::{BinaryOp, Expr, StructKind, UnaryOp};
 use weir_syntax::diagnostic::Diagnostic;
 use weir_syntax::source::Span;
 
@@ -100,7 +100,7 @@ impl<'a> Checker<'a> {
                 }
                 Types::BOOL
             }
-            BinaryOp::Eq | BinaryOp::Ne => self.equality(span, a, ta, b, tb),
+            BinaryOp::Eq | BinaryOp::Ne => self.equality(span, ta, tb),
             BinaryOp::Shl | BinaryOp::Shr => self.shift(span, op, ta, b, tb),
             BinaryOp::Concat => self.concatenation(span, ta, tb),
             _ => self.arithmetic(span, op, a, ta, b, tb),
@@ -228,7 +228,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn equality(&mut self, span: Span, a: &'a Expr, ta: Ty, b: &'a Expr, tb: Ty) -> Ty {
+    fn equality(&mut self, span: Span, ta: Ty, tb: Ty) -> Ty {
         let (ka, kb) = (self.kind(ta), self.kind(tb));
         let comparable = |k: &TyKind| {
             !matches!(
@@ -254,7 +254,7 @@ impl<'a> Checker<'a> {
                 return Types::UNKNOWN;
             }
         }
-        let without_type = |k: &TyKind| matches!(k, TyKind::Tuple(_) | TyKind::Fields(..));
+        let without_type = |k: &TyKind| matches!(k, TyKind::Listed(_) | TyKind::Fields(..));
         let both_listed = without_type(&ka) && without_type(&kb);
         if matches!((&ka, &kb), (TyKind::Fields(..) | TyKind::InvalidHeader, TyKind::Fields(..) | TyKind::InvalidHeader)) {
             self.error("type-error", span, "the type of what is compared is not known; cast one side");
@@ -267,7 +267,7 @@ impl<'a> Checker<'a> {
         } else if both_listed {
             self.coerces(ta, tb) || self.coerces(tb, ta)
         } else {
-            (self.comparable_list(a, &ka) && self.coerces(ta, tb)) || (self.comparable_list(b, &kb) && self.coerces(tb, ta))
+            self.coerces(ta, tb) || self.coerces(tb, ta)
         };
         if !agree {
             let (p, q) = (self.show(ta), self.show(tb));
@@ -282,12 +282,6 @@ impl<'a> Checker<'a> {
             }
         }
         Types::BOOL
-    }
-
-    /// A value may be converted for a comparison where it is a literal list, not where it is a tuple
-    /// variable compared with a struct.
-    fn comparable_list(&self, expr: &Expr, kind: &TyKind) -> bool {
-        !matches!(kind, TyKind::Tuple(_)) || matches!(expr.kind, ExprKind::List(_))
     }
 
     fn contains_uncomparable(&self, ty: Ty) -> bool {

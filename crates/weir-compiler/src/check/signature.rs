@@ -10,8 +10,10 @@ use weir_syntax::diagnostic::Diagnostic;
 pub(super) enum Owner {
     /// Run-time parameters of a parser, control or their types.
     Block,
-    /// Constructor parameters, parameters of packages and of constructors of externs.
+    /// Parameters of packages and of constructors of externs.
     Constructor,
+    /// Constructor parameters of a parser or control with a body.
+    BlockConstructor,
     /// Parameters of an extern function or method.
     Extern,
     /// Parameters of a function with a body.
@@ -40,8 +42,18 @@ impl<'a> Checker<'a> {
         }
         let mut optional_seen = false;
         let mut directionless_seen = false;
+        let depth = self.scopes.len();
         list.iter()
             .map(|parameter| {
+                // A parameter with the name of a type parameter of the same declaration.
+                let outer = depth.checked_sub(2).and_then(|d| self.scopes[d].names.get(&parameter.name.name)).and_then(|d| d.first());
+                if let Some(&other) = outer.filter(|&&d| depth > 2 && matches!(self.def(d).kind, DefKind::Alias(_))) {
+                    let before = self.def(other).span;
+                    self.report(
+                        Diagnostic::error("duplicate", parameter.name.span, format!("`{}` is declared twice", parameter.name.name))
+                            .label(before, "first declared here"),
+                    );
+                }
                 let ty = self.resolve_type(&parameter.ty);
                 self.check_parameter(parameter, ty, owner);
                 if owner == Owner::Action {
@@ -60,7 +72,7 @@ impl<'a> Checker<'a> {
                 let def = self.declare(
                     &parameter.name,
                     &parameter.annotations,
-                    DefKind::Parameter { ty, direction: parameter.direction, is_constructor: owner == Owner::Constructor },
+                    DefKind::Parameter { ty, direction: parameter.direction, is_constructor: matches!(owner, Owner::Constructor | Owner::BlockConstructor) },
                 );
                 Param {
                     name: parameter.name.clone(),
@@ -79,7 +91,7 @@ impl<'a> Checker<'a> {
         if optional && parameter.default.is_some() {
             self.error("invalid", parameter.span, "an optional parameter cannot have a default value");
         }
-        if optional && matches!(owner, Owner::Action | Owner::Function) {
+        if optional && matches!(owner, Owner::Action | Owner::Function | Owner::BlockConstructor) {
             self.error("invalid", parameter.span, "an optional parameter is allowed only where there is no body: in externs, packages, parser and control types");
         }
         let Some(default) = &parameter.default else { return };
@@ -89,14 +101,18 @@ impl<'a> Checker<'a> {
         let ty = self.info.written_types.get(&std::ptr::from_ref(&parameter.ty)).copied().unwrap_or(Types::UNKNOWN);
         // What the type parameters will be is not known yet: the default must fit some.
         let ty = self.freshen(ty);
-        self.expr_as(default, ty, "the default value");
+        let given = self.expr_as(default, ty, "the default value");
+        if !self.is_unknown(given) && !self.is_constant(default) {
+            self.error("type-error", default.span, "a default value must be known to the compiler");
+        }
     }
 
     fn check_parameter(&mut self, parameter: &'a Parameter, ty: Ty, owner: Owner) {
         let kind = self.kind(ty);
         let span = parameter.span;
         let directed = parameter.direction != Direction::None;
-        if owner == Owner::Constructor && directed {
+        let constructs = matches!(owner, Owner::Constructor | Owner::BlockConstructor);
+        if constructs && directed {
             self.error("invalid", span, "a constructor parameter has no direction: its argument is known to the compiler");
             return;
         }
@@ -119,11 +135,13 @@ impl<'a> Checker<'a> {
                 let shown = self.show(ty);
                 self.error("type-error", span, format!("a parameter of type {shown} has no direction"));
             }
-            TyKind::Parser(..) | TyKind::Control(..) if owner != Owner::Constructor => {
+            TyKind::Parser(def, _) | TyKind::Control(def, _)
+                if !constructs || matches!(self.def(def).kind, DefKind::Parser { .. } | DefKind::Control { .. }) =>
+            {
                 let shown = self.show(ty);
                 self.error("type-error", span, format!("a parameter cannot have the type {shown}"));
             }
-            TyKind::Package(..) if owner != Owner::Constructor || !self.allows_package(owner) => {
+            TyKind::Package(..) if !constructs => {
                 self.error("type-error", span, "a parameter cannot be a package");
             }
             TyKind::Void | TyKind::MatchKind => {
@@ -138,10 +156,6 @@ impl<'a> Checker<'a> {
             }
             _ => {}
         }
-    }
-
-    fn allows_package(&self, owner: Owner) -> bool {
-        owner == Owner::Constructor
     }
 
     /// Whether the control plane can set a value of this type.
@@ -184,7 +198,7 @@ impl<'a> Checker<'a> {
 
     fn check_result(&mut self, written: &'a ast::Type, ty: Ty) {
         match self.kind(ty) {
-            TyKind::Parser(..) | TyKind::Control(..) | TyKind::Package(..) | TyKind::MatchKind => {
+            TyKind::Parser(..) | TyKind::Control(..) | TyKind::Package(..) | TyKind::MatchKind | TyKind::Integer => {
                 let shown = self.show(ty);
                 self.error("type-error", written.span, format!("a function cannot return {shown}"));
             }

@@ -94,7 +94,7 @@ impl<'a> Checker<'a> {
             let element = match c.kind(given) {
                 TyKind::Set(inner) if matches!(collection.kind, ExprKind::Range(..)) => inner,
                 TyKind::Stack(inner, _) | TyKind::List(inner) => inner,
-                TyKind::Tuple(parts) => {
+                TyKind::Tuple(parts) | TyKind::Listed(parts) => {
                     let mut element = declared.unwrap_or(Types::UNKNOWN);
                     for &p in parts.iter() {
                         if declared.is_none() {
@@ -353,6 +353,12 @@ impl<'a> Checker<'a> {
             }
             if !good || expect_string {
                 self.error("invalid", annotation.span, format!("@{name} needs a string: @{name}(\"…\")"));
+            }
+        }
+        if name == "match" {
+            let kind = tokens.first().filter(|_| tokens.len() == 1);
+            if !kind.is_some_and(|k| self.info.match_kinds.iter().any(|m| m.name == k.text)) {
+                self.error("type-error", annotation.span, "@match needs one match kind: @match(ternary)");
             }
         }
         if name == "noWarn" && !tokens.iter().any(|t| t.kind == ast::AnnotationTokenKind::String) {

@@ -45,7 +45,14 @@ impl<'a> Checker<'a> {
             self.error("expected", table.name.span, format!("the table `{}` has no `actions` property", table.name.name));
         }
         match default {
-            Some(property) => self.default_action(id, property),
+            Some(property) => {
+                let position = |name: &str| table.properties.iter().position(|p| &*p.name.name == name);
+                if position("actions") > position("default_action") {
+                    self.error("type-error", property.span, "the default action must come after the `actions`");
+                } else {
+                    self.default_action(id, property);
+                }
+            }
             None if has_actions => self.implied_default_action(id, table),
             None => {}
         }
@@ -367,6 +374,8 @@ impl<'a> Checker<'a> {
         let types: Vec<Ty> = keys.iter().filter(|(_, kind)| &*kind.name != "selector").map(|(t, _)| *t).collect();
         let kinds: Vec<&str> = keys.iter().filter(|(_, kind)| &*kind.name != "selector").map(|(_, kind)| &*kind.name).collect();
         let prioritised = kinds.iter().any(|k| matches!(*k, "ternary" | "range" | "optional"));
+        let all_exact = kinds.iter().all(|k| *k == "exact");
+        let mut seen: Vec<(Vec<Const>, weir_syntax::source::Span)> = Vec::new();
         for (index, entry) in entries.iter().enumerate() {
             self.annotations(&entry.annotations);
             if let Some(priority) = &entry.priority {
@@ -386,11 +395,39 @@ impl<'a> Checker<'a> {
                 }
             }
             self.entry_keyset(entry, &types, &kinds);
+            if all_exact {
+                self.check_distinct(entry, &types, &mut seen);
+            }
             if let Some(action) = self.find_action(&entry.action) {
                 let arguments = entry.action.arguments.as_deref().unwrap_or_default();
                 self.call_of_listed_action(table, action, arguments, entry.action.span, false);
             }
         }
+    }
+
+    /// Two entries of a table with only exact keys must differ.
+    fn check_distinct(&mut self, entry: &'a ast::TableEntry, types: &[Ty], seen: &mut Vec<(Vec<Const>, weir_syntax::source::Span)>) {
+        // Comparing each with each: large lists are left to the table, which refuses duplicates too.
+        if seen.len() > 1000 {
+            return;
+        }
+        let elements: Vec<&'a ast::Expr> = match &entry.keyset.kind {
+            ExprKind::List(elements) if elements.len() == types.len() => elements.iter().collect(),
+            _ if types.len() == 1 => vec![&entry.keyset],
+            _ => return,
+        };
+        let mut values = Vec::new();
+        for (element, &ty) in elements.into_iter().zip(types) {
+            let Some(value) = self.eval(element).and_then(|v| self.convert(v, ty)) else { return };
+            values.push(value);
+        }
+        if let Some((_, before)) = seen.iter().find(|(v, _)| *v == values) {
+            let before = *before;
+            self.report(
+                Diagnostic::error("keys", entry.keyset.span, "an entry with this key stands before").label(before, "the other entry"),
+            );
+        }
+        seen.push((values, entry.keyset.span));
     }
 
     fn entry_keyset(&mut self, entry: &'a ast::TableEntry, types: &[Ty], kinds: &[&str]) {

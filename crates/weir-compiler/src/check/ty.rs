@@ -141,6 +141,12 @@ impl<'a> Checker<'a> {
             }
             return Types::UNKNOWN;
         };
+        if self.declaring == Some(def) {
+            return {
+                self.error("unsupported", name.span, format!("the methods of `{}` cannot mention `{}` itself", name.name, name.name));
+                Types::UNKNOWN
+            };
+        }
         let given: Option<Vec<Ty>> = arguments.map(|list| list.iter().map(|a| self.type_argument(a)).collect());
         let Some(parameters) = self.type_parameters_of(def) else {
             if matches!(self.def(def).kind, DefKind::Broken) {
@@ -160,7 +166,46 @@ impl<'a> Checker<'a> {
             // Left to inference where a value is constructed; elsewhere an error, see `complete_type`.
             None => return self.generic_without_arguments(def, count),
         };
-        self.apply_type(def, given)
+        if given.iter().any(|&g| self.mentions(g, def)) {
+            return self.type_error(ty.span, format!("`{}` cannot be a type argument of itself", name.name));
+        }
+        let applied = self.apply_type(def, given);
+        self.check_specialised(applied, ty.span);
+        applied
+    }
+
+    fn mentions(&self, ty: Ty, def: DefId) -> bool {
+        self.info.types.any(ty, &|k| match k {
+            TyKind::Struct(d, _) | TyKind::Extern(d, _) => *d == def,
+            _ => false,
+        })
+    }
+
+    /// With its type arguments put in, every field must still be one its struct may have.
+    fn check_specialised(&mut self, ty: Ty, span: Span) {
+        let TyKind::Struct(def, arguments) = self.kind(ty) else { return };
+        let open = self.info.types.any(ty, &|k| matches!(k, TyKind::Parameter(..) | TyKind::Infer(_)));
+        if arguments.is_empty() || open || !self.specialised.insert(ty) {
+            return;
+        }
+        let kind = self.struct_kind(ty);
+        for (name, field) in self.fields_of(def, &arguments) {
+            let good = match kind {
+                Some(StructKind::Header) => self.may_be_in_header(field),
+                Some(StructKind::HeaderUnion) => self.struct_kind(field) == Some(StructKind::Header),
+                _ => self.may_be_component(field, true),
+            };
+            if good || self.is_unknown(field) {
+                continue;
+            }
+            let DefKind::Struct { fields, .. } = &self.def(def).kind else { continue };
+            let place = fields.iter().find(|f| f.name.name == name).map_or(span, |f| f.name.span);
+            let (shown, whole) = (self.show(field), self.show(ty));
+            self.report(
+                Diagnostic::error("type-error", place, format!("the field `{name}` of {whole} cannot have the type {shown}"))
+                    .label(span, "the type arguments are given here"),
+            );
+        }
     }
 
     fn type_argument(&mut self, argument: &'a ast::Type) -> Ty {
@@ -243,6 +288,14 @@ impl<'a> Checker<'a> {
             }
         }
         true
+    }
+
+    /// Reports a type that leaves something to be inferred where nothing can tell it.
+    pub(super) fn definite_type(&mut self, ty: Ty, span: Span) {
+        if self.complete_type(ty, span) && self.info.types.has_infer(ty) {
+            let shown = self.show(ty);
+            self.error("type-error", span, format!("the type {shown} must be written without `_` here"));
+        }
     }
 
     /// Whether a type may be part of a struct or tuple.

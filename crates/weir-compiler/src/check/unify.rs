@@ -44,8 +44,18 @@ impl<'a> Checker<'a> {
         let (ka, kb) = (self.info.types.kind(a).clone(), self.info.types.kind(b).clone());
         match (&ka, &kb) {
             (TyKind::Unknown, _) | (_, TyKind::Unknown) => true,
-            (TyKind::Infer(v), _) => self.bind_variable(*v, b),
-            (_, TyKind::Infer(v)) => self.bind_variable(*v, a),
+            (TyKind::Infer(v), _) => {
+                let b = self.info.types.settle(b);
+                self.bind_variable(*v, b)
+            }
+            (_, TyKind::Infer(v)) => {
+                let a = self.info.types.settle(a);
+                self.bind_variable(*v, a)
+            }
+            (TyKind::Listed(_), _) | (_, TyKind::Listed(_)) => {
+                let (a, b) = (self.info.types.settle(a), self.info.types.settle(b));
+                self.unify(a, b)
+            }
             (TyKind::Tuple(p), TyKind::Tuple(q)) => self.unify_all(p, q),
             (TyKind::Struct(d, p), TyKind::Struct(e, q)) | (TyKind::Extern(d, p), TyKind::Extern(e, q)) => {
                 d == e && self.unify_all(p, q)
@@ -97,6 +107,7 @@ impl<'a> Checker<'a> {
         }
         let (f, t) = (self.info.types.kind(from).clone(), self.info.types.kind(to).clone());
         match (&f, &t) {
+            (TyKind::Dots, TyKind::List(_) | TyKind::Extern(..)) => false,
             (TyKind::Unknown | TyKind::Dots, _) | (_, TyKind::Unknown) => true,
             (TyKind::Infer(_), _) | (_, TyKind::Infer(_)) => self.unify(from, to),
             (TyKind::Integer, TyKind::Bit(_) | TyKind::Int(_)) => true,
@@ -116,13 +127,13 @@ impl<'a> Checker<'a> {
             },
             (TyKind::Set(a), TyKind::Set(b)) => self.coerces(*a, *b),
             (_, TyKind::Set(b)) => self.coerces(from, *b),
-            (TyKind::Tuple(parts), TyKind::Tuple(to)) => {
+            (TyKind::Tuple(parts) | TyKind::Listed(parts), TyKind::Tuple(to) | TyKind::Listed(to)) => {
                 let dots = self.ends_in_dots(parts);
                 let given = parts.len() - usize::from(dots);
                 (if dots { given <= to.len() } else { given == to.len() })
                     && parts.iter().take(given).zip(to.iter()).all(|(&a, &b)| self.coerces(a, b))
             }
-            (TyKind::Tuple(parts), TyKind::Struct(def, arguments)) => {
+            (TyKind::Listed(parts), TyKind::Struct(def, arguments)) => {
                 if self.struct_kind(to) == Some(ast::StructKind::HeaderUnion) {
                     return false;
                 }
@@ -132,8 +143,8 @@ impl<'a> Checker<'a> {
                 (if dots { given <= fields.len() } else { given == fields.len() })
                     && parts.iter().take(given).zip(&fields).all(|(&a, (_, b))| self.coerces(a, *b))
             }
-            (TyKind::Tuple(parts), TyKind::List(element)) => parts.iter().all(|&p| self.coerces(p, *element)),
-            (TyKind::Tuple(parts), TyKind::Stack(element, size)) => {
+            (TyKind::Listed(parts) | TyKind::Tuple(parts), TyKind::List(element)) => parts.iter().all(|&p| self.coerces(p, *element)),
+            (TyKind::Listed(parts), TyKind::Stack(element, size)) => {
                 let dots = self.ends_in_dots(parts);
                 let given = parts.len() - usize::from(dots);
                 (if dots { given <= *size as usize } else { given == *size as usize })

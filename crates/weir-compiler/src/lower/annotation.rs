@@ -186,7 +186,7 @@ impl Lowerer<'_, '_> {
             TyKind::Varbit(w) => TypeSpec::Varbit(w),
             TyKind::Error => TypeSpec::Error,
             TyKind::String => TypeSpec::String,
-            TyKind::Tuple(parts) => TypeSpec::Tuple(parts.iter().map(|&t| self.type_spec(t)).collect()),
+            TyKind::Tuple(parts) | TyKind::Listed(parts) => TypeSpec::Tuple(parts.iter().map(|&t| self.type_spec(t)).collect()),
             TyKind::Fields(fields, _) => TypeSpec::Tuple(fields.iter().map(|(_, t)| self.type_spec(*t)).collect()),
             TyKind::Stack(element, n) => TypeSpec::Stack(Box::new(self.type_spec(element)), n),
             TyKind::Struct(def, arguments) => {

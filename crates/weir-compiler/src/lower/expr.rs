@@ -207,7 +207,7 @@ impl<'a> Lowerer<'a, '_> {
             (Const::Error(name), _) => Val::Scalar(constant(32, u128::from(self.program.error_code(name).unwrap_or(0)))),
             (Const::InvalidHeader, _) if self.is_header_like(ty) => self.zero(ty),
             (Const::InvalidHeader, _) => Val::InvalidHeader,
-            (Const::List(values), TyKind::Tuple(parts)) => {
+            (Const::List(values), TyKind::Tuple(parts) | TyKind::Listed(parts)) => {
                 Val::tuple(values.iter().zip(parts.iter()).map(|(v, &t)| self.constant_value(v, t)).collect())
             }
             (Const::List(values), TyKind::List(element) | TyKind::Stack(element, _)) => {
@@ -688,7 +688,7 @@ impl<'a> Lowerer<'a, '_> {
 
     fn equality(&mut self, op: BinaryOp, x: Val, ta: Ty, y: Val, tb: Ty) -> Val {
         // The side whose type comes from its context is converted to the other's.
-        let loose = |k: &TyKind| matches!(k, TyKind::Integer | TyKind::Tuple(_) | TyKind::Fields(..) | TyKind::InvalidHeader | TyKind::Dots);
+        let loose = |k: &TyKind| matches!(k, TyKind::Integer | TyKind::Tuple(_) | TyKind::Listed(_) | TyKind::Fields(..) | TyKind::InvalidHeader | TyKind::Dots);
         let (ka, kb) = (self.kind(ta), self.kind(tb));
         let (x, y) = if loose(&ka) && !matches!(kb, TyKind::Integer) {
             (self.convert(x, ta, tb), y)

@@ -79,7 +79,9 @@ pub(crate) struct Lowerer<'a, 'c> {
     instructions: usize,
     exhausted: bool,
     annotations_in_scope: Vec<weir_ir::Annotation>,
-    action_order: Vec<ActionId>,
+    /// Who has a control-plane name.
+    table_names: FxHashMap<String, Span>,
+    action_names: FxHashMap<String, DefId>,
     locs: FxHashMap<u32, Loc>,
     /// Instances made by direct application of a type.
     direct_instances: FxHashMap<(String, DefId), Rc<value::BlockInstance>>,
@@ -120,7 +122,8 @@ pub(crate) fn lower(checked: &mut Checked<'_>, sources: &SourceMap, target: &Tar
         instructions: 0,
         exhausted: false,
         annotations_in_scope: Vec::new(),
-        action_order: Vec::new(),
+        table_names: FxHashMap::default(),
+        action_names: FxHashMap::default(),
         locs: FxHashMap::default(),
         direct_instances: FxHashMap::default(),
         depth: 0,

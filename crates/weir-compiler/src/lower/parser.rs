@@ -124,7 +124,7 @@ impl<'a> Lowerer<'a, '_> {
     }
 
     fn is_aggregate(&self, ty: Ty) -> bool {
-        matches!(self.kind(ty), TyKind::Tuple(_) | TyKind::Struct(..) | TyKind::Fields(..))
+        matches!(self.kind(ty), TyKind::Tuple(_) | TyKind::Listed(_) | TyKind::Struct(..) | TyKind::Fields(..))
     }
 
     fn scalar_count(&mut self, ty: Ty) -> usize {

@@ -139,7 +139,7 @@ impl Lowerer<'_, '_> {
                 }
                 Place::Struct(Rc::new(fields))
             }
-            TyKind::Tuple(parts) => {
+            TyKind::Tuple(parts) | TyKind::Listed(parts) => {
                 let parts = parts.iter().enumerate().map(|(i, &t)| ("".into(), self.allocate(&format!("{name}.{i}"), t, kind))).collect();
                 Place::Struct(Rc::new(parts))
             }
@@ -183,7 +183,7 @@ impl Lowerer<'_, '_> {
                     _ => Val::Struct(fields),
                 }
             }
-            TyKind::Tuple(parts) => Val::tuple(parts.iter().map(|&t| self.zero(t)).collect()),
+            TyKind::Tuple(parts) | TyKind::Listed(parts) => Val::tuple(parts.iter().map(|&t| self.zero(t)).collect()),
             TyKind::Stack(element, n) => {
                 let zero = self.zero(element);
                 let next = self.is_header_like(element).then(|| constant(32, 0));
@@ -503,7 +503,7 @@ impl Lowerer<'_, '_> {
                     _ => Val::Struct(fields),
                 }
             }
-            (Val::Struct(values), TyKind::Tuple(parts)) => {
+            (Val::Struct(values), TyKind::Tuple(parts) | TyKind::Listed(parts)) => {
                 let given = self.component_types(from);
                 let converted = parts
                     .iter()
@@ -543,7 +543,7 @@ impl Lowerer<'_, '_> {
     /// Types of the parts of a tuple, struct or list value.
     pub(super) fn component_types(&mut self, ty: Ty) -> Vec<Ty> {
         match self.kind(ty) {
-            TyKind::Tuple(parts) => parts.to_vec(),
+            TyKind::Tuple(parts) | TyKind::Listed(parts) => parts.to_vec(),
             TyKind::Fields(fields, _) => fields.iter().map(|(_, t)| *t).collect(),
             TyKind::Struct(def, arguments) => self.checked.fields_of(def, &arguments).into_iter().map(|(_, t)| t).collect(),
             TyKind::Set(inner) => self.component_types(inner),

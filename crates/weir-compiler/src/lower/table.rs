@@ -49,6 +49,13 @@ impl<'a> Lowerer<'a, '_> {
         let annotations = self.checked.defs[def.0 as usize].annotations;
         let name = self.control_name(&ast.name.name, annotations);
         let loc = self.locate(ast.name.span);
+        if let Some(before) = self.table_names.insert(name.clone(), ast.name.span) {
+            self.diagnostics.push(
+                weir_syntax::diagnostic::Diagnostic::error("duplicate", ast.name.span, format!("two tables have the control-plane name `{name}`"))
+                    .label(before, "the other one")
+                    .help("an absolute @name (with a leading dot) is the same for every instance of the control"),
+            );
+        }
         let mut flag = |suffix: &str, width: u32, display: Display| {
             self.program.vars.push(Var { name: format!("{name}.{suffix}"), ty: Type::Bits(width), display, kind: VarKind::Local })
         };
@@ -178,6 +185,14 @@ impl<'a> Lowerer<'a, '_> {
         if let Some(&id) = self.actions.get(&key) {
             return id;
         }
+        if let Some(other) = self.action_names.insert(name.clone(), def).filter(|&o| o != def) {
+            let before = self.checked.defs[other.0 as usize].span;
+            self.diagnostics.push(
+                weir_syntax::diagnostic::Diagnostic::error("duplicate", span, format!("two actions have the control-plane name `{name}`"))
+                    .label(before, "the other one")
+                    .help("give one of them another @name"),
+            );
+        }
         let parameters = params
             .iter()
             .filter(|p| p.direction == Direction::None)
@@ -196,7 +211,6 @@ impl<'a> Lowerer<'a, '_> {
         let loc = self.locate(span);
         let id = self.program.actions.push(weir_ir::Action { name, parameters, annotations, loc });
         self.actions.insert(key, id);
-        self.action_order.push(id);
         id
     }
 
@@ -414,7 +428,13 @@ impl<'a> Lowerer<'a, '_> {
                 *n = match (given, previous) {
                     (Some(p), _) => *p,
                     (None, None) => 1,
-                    (None, Some(p)) if largest_wins => p.saturating_sub(delta),
+                    (None, Some(p)) if largest_wins => match p.checked_sub(delta) {
+                        Some(p) => p,
+                        None => {
+                            self.error("overlimit", ast.name.span, format!("the priorities of the entries of `{}` would become negative", ast.name.name));
+                            return numbers;
+                        }
+                    },
                     (None, Some(p)) => p.saturating_add(delta),
                 };
                 previous = Some(*n);

@@ -1,0 +1,45 @@
+//! Writes the P4Info of a program: `p4info PROG.p4 OUT.txtpb [ENTRIES.txtpb]`.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let (program, out, entries) = match arguments.as_slice() {
+        [program, out] => (program, out, None),
+        [program, out, entries] => (program, out, Some(entries)),
+        _ => {
+            eprintln!("usage: p4info PROG.p4 OUT.txtpb [ENTRIES.txtpb]");
+            return ExitCode::from(2);
+        }
+    };
+    let compilation = weir_compiler::compile_file(Path::new(program), &weir_compiler::Options::default(), weir_arch::targets());
+    let Some(program) = compilation.program else {
+        eprintln!("the program does not compile, or is for no architecture known here");
+        for diagnostic in compilation.diagnostics.list().iter().take(3) {
+            eprintln!("{}: {}", diagnostic.code, diagnostic.message);
+        }
+        return ExitCode::FAILURE;
+    };
+    let texts = weir_compiler::p4info::p4info(&program).and_then(|info| {
+        let entries = weir_compiler::p4info::entries(&program)?;
+        Ok((weir_proto::text::to_text(&info), weir_proto::text::to_text(&entries)))
+    });
+    let (info, request) = match texts {
+        Ok(texts) => texts,
+        Err(errors) => {
+            for error in errors {
+                eprintln!("line {}: {error}", error.loc().line);
+            }
+            return ExitCode::FAILURE;
+        }
+    };
+    let written = std::fs::write(out, info).and_then(|()| entries.map_or(Ok(()), |path| std::fs::write(path, request)));
+    match written {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{out}: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
