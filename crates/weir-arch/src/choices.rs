@@ -4,6 +4,8 @@
 //! outcomes to take, and offer the one that a real switch would take. [`Defaults`] takes that one;
 //! [`Script`] replays a list; [`enumerate`] runs something once per combination of outcomes.
 
+use std::fmt;
+
 /// What is being chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ChoiceKind {
@@ -44,6 +46,26 @@ pub struct Choice {
     pub default: u64,
     /// What was taken.
     pub taken: u64,
+}
+
+/// `random: 3 of 0..5`
+impl fmt::Display for Choice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Choice {
+            kind,
+            outcomes,
+            taken,
+            ..
+        } = self;
+        match (kind, taken) {
+            (ChoiceKind::Random, _) => write!(f, "random: {taken} of 0..{outcomes}"),
+            (ChoiceKind::RandomHash, _) => write!(f, "random hash: {taken} of 0..{outcomes}"),
+            (ChoiceKind::Selector, _) => write!(f, "selector: position {taken} of 0..{outcomes}"),
+            (ChoiceKind::Meter, 0) => f.write_str("meter: green"),
+            (ChoiceKind::Meter, 1) => f.write_str("meter: yellow"),
+            (ChoiceKind::Meter, _) => f.write_str("meter: red"),
+        }
+    }
 }
 
 /// Takes given outcomes, then defaults, and remembers what was asked.

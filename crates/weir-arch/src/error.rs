@@ -25,7 +25,7 @@ pub enum LoadError {
         target: &'static str,
     },
     /// An extern that the architecture does not have.
-    #[error("{place}: {target} has no extern {what}; it has those that its include file declares")]
+    #[error("{place}: {target} has no extern {what}, and none was registered under that name")]
     UnknownExtern {
         /// The function, method or type.
         what: String,

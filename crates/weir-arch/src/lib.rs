@@ -1,6 +1,6 @@
 //! Architectures: which blocks of a program run in which order, and what its externs mean.
 //!
-//! [`targets`] describes every architecture to the compiler. [`load`] makes an [`Architecture`] of a
+//! [`targets()`] describes every architecture to the compiler. [`load`] makes an [`Architecture`] of a
 //! compiled program: a state machine that takes a packet and the time, and answers with what is to be
 //! done ([`Action`]). v1model is run as simple_switch runs it ([`V1Model`] says where not); PSA can be
 //! compiled for and not run yet.
@@ -10,12 +10,12 @@
 //!
 //! ```
 //! use std::sync::Arc;
-//! use weir_arch::{LoadError, load};
+//! use weir_arch::{Externs, LoadError, load};
 //! use weir_interp::Interpreter;
 //! use weir_ir::Program;
 //!
 //! let program = Program { target: "pna".to_owned(), ..Program::default() };
-//! let refused = load(Arc::new(Interpreter::new(Arc::new(program))));
+//! let refused = load(Arc::new(Interpreter::new(Arc::new(program))), &Externs::default());
 //! assert!(matches!(refused, Err(LoadError::Target { .. })));
 //! ```
 #![forbid(unsafe_code)]
@@ -29,10 +29,12 @@ mod load;
 mod meter;
 mod state;
 pub mod targets;
+mod user;
 mod v1;
 
 use std::sync::Arc;
-use weir_interp::Executable;
+use weir_interp::{Executable, Interpreter};
+use weir_ir::Program;
 
 pub use cells::Cells;
 pub use choices::{
@@ -49,25 +51,66 @@ pub use state::{
     TableState, Unit, scalars,
 };
 pub use targets::targets;
+pub use user::{Externs, UserFunction};
 pub use v1::V1Model;
 
-/// The architecture of a program, with the engine that runs it.
+/// The architecture of a program, with the engine that runs it and externs besides its own.
 ///
 /// # Errors
-/// The program's target cannot be run, a block is missing, or an extern is unknown.
-pub fn load(engine: Arc<dyn Executable>) -> Result<Box<dyn Architecture>, LoadError> {
+/// The first reason why it cannot be run: its target, a missing block, or an unknown extern.
+/// [`unimplemented`] knows the others.
+pub fn load(
+    engine: Arc<dyn Executable>,
+    externs: &Externs,
+) -> Result<Box<dyn Architecture>, LoadError> {
     let target = engine.program().target.clone();
-    match target.as_str() {
-        "v1model" => Ok(Box::new(V1Model::new(engine)?)),
-        "psa" => Err(LoadError::Target {
+    load_all(engine, externs).map_err(|errors| {
+        let first = errors.into_iter().next();
+        first.unwrap_or(LoadError::Target {
             target,
-            why: "PSA programs can be checked and described, not run yet",
-            known: "v1model",
-        }),
-        _ => Err(LoadError::Target {
-            target,
-            why: "there is no such architecture here",
-            known: "v1model",
-        }),
-    }
+            why: "it was refused",
+            known: KNOWN,
+        })
+    })
+}
+
+/// Whether an architecture reads a scalar of a shared group by itself, besides what the program's code
+/// reads: intrinsic metadata, and what a field list keeps for a copy of the packet. The passes of
+/// weir-ir may drop everything else that no code reads.
+#[must_use]
+pub fn observes(role: &str, leaf: &weir_ir::SharedLeaf) -> bool {
+    let is_user_data = matches!(
+        role,
+        "headers" | "metadata" | "ingress_headers" | "egress_headers" | "ingress_metadata" | "egress_metadata"
+    );
+    !is_user_data || leaf.annotations.iter().any(|a| a.name == "field_list")
+}
+
+/// All reasons why a program cannot be run without externs of the caller's; none: it can.
+#[must_use]
+pub fn unimplemented(program: &Program) -> Vec<LoadError> {
+    let engine = Arc::new(Interpreter::new(Arc::new(program.clone())));
+    load_all(engine, &Externs::default())
+        .err()
+        .unwrap_or_default()
+}
+
+/// Targets that can be run.
+const KNOWN: &str = "v1model";
+
+fn load_all(
+    engine: Arc<dyn Executable>,
+    externs: &Externs,
+) -> Result<Box<dyn Architecture>, Vec<LoadError>> {
+    let target = engine.program().target.clone();
+    let why = match target.as_str() {
+        "v1model" => return Ok(Box::new(V1Model::new(engine, externs)?)),
+        "psa" => "PSA programs can be checked and described, not run yet",
+        _ => "there is no such architecture here",
+    };
+    Err(vec![LoadError::Target {
+        target,
+        why,
+        known: KNOWN,
+    }])
 }

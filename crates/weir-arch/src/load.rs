@@ -4,7 +4,9 @@ use crate::cells::Cells;
 use crate::hash::Algorithm;
 use crate::state::{RegisterArray, Resource, State, TableState, Unit, scalars};
 use num_traits::ToPrimitive;
-use weir_ir::{ConstValue, ExternInstance, Program};
+use weir_ir::{
+    Annotation, AnnotationBody, AnnotationValue, ConstValue, ExternInstance, Program, TypeSpec,
+};
 use weir_table::{ActionProfile, ActionSpec, Implementation, ProfileSpec, Table, TableSpec};
 
 /// The constructor argument with this name, or at this position.
@@ -120,7 +122,7 @@ fn profile(
         .annotations
         .iter()
         .find(|a| a.name == "max_group_size")
-        .and_then(|a| annotation_numbers(a).first().copied())
+        .and_then(|a| annotation_numbers(program, a).first().copied())
         .unwrap_or(0);
     ActionProfile::new(ProfileSpec {
         name: instance.name.clone(),
@@ -131,31 +133,53 @@ fn profile(
     })
 }
 
-/// The numbers in an annotation's body.
-pub(crate) fn annotation_numbers(annotation: &weir_ir::Annotation) -> Vec<u64> {
-    use weir_ir::{AnnotationBody, AnnotationValue};
-    let parse = |token: &str| {
-        // `8w3`: the width is of no interest.
-        let digits = token
-            .split_once(['w', 's'])
-            .map_or(token, |(_, d)| d)
-            .replace('_', "");
-        match digits.get(..2) {
-            Some("0x" | "0X") => u64::from_str_radix(&digits[2..], 16).ok(),
-            Some("0b" | "0B") => u64::from_str_radix(&digits[2..], 2).ok(),
-            _ => digits.parse().ok(),
-        }
-    };
+/// A number as P4 writes it; the width in `8w3` is of no interest.
+fn literal(token: &str) -> Option<u64> {
+    let digits = token
+        .split_once(['w', 's'])
+        .map_or(token, |(_, d)| d)
+        .replace('_', "");
+    match digits.get(..2) {
+        Some("0x" | "0X") => u64::from_str_radix(&digits[2..], 16).ok(),
+        Some("0b" | "0B") => u64::from_str_radix(&digits[2..], 2).ok(),
+        _ => digits.parse().ok(),
+    }
+}
+
+/// The value of `Enum.member` of a serializable enum.
+fn enum_member(program: &Program, text: &str) -> Option<u64> {
+    let (name, member) = text.split_once('.')?;
+    let known = program
+        .enums
+        .iter()
+        .find(|(_, e)| e.name == name)
+        .and_then(|(_, e)| {
+            let position = e.members.iter().position(|m| m == member)?;
+            e.values.as_ref()?.get(position)?.to_u64()
+        });
+    known.or_else(|| {
+        program.type_info.iter().find_map(|(_, ty)| match ty {
+            TypeSpec::SerializableEnum(n, _, members) if n == name => {
+                members.iter().find(|(m, _)| m == member)?.1.to_u64()
+            }
+            _ => None,
+        })
+    })
+}
+
+/// The numbers in an annotation's body: literals, and members of serializable enums.
+pub(crate) fn annotation_numbers(program: &Program, annotation: &Annotation) -> Vec<u64> {
     match &annotation.body {
-        AnnotationBody::Text { tokens, .. } => tokens.iter().filter_map(|t| parse(t)).collect(),
+        AnnotationBody::Text { tokens, .. } => tokens
+            .split(|t| t == ",")
+            .map(<[String]>::concat)
+            .filter_map(|item| literal(&item).or_else(|| enum_member(program, &item)))
+            .collect(),
         AnnotationBody::Expressions(values) => values
             .iter()
-            .filter_map(|v| {
-                if let AnnotationValue::Int(i) = v {
-                    u64::try_from(*i).ok()
-                } else {
-                    None
-                }
+            .filter_map(|v| match v {
+                AnnotationValue::Int(i) => u64::try_from(*i).ok(),
+                AnnotationValue::String(_) | AnnotationValue::Bool(_) => None,
             })
             .collect(),
         AnnotationBody::Empty | AnnotationBody::KeyValues(_) => Vec::new(),

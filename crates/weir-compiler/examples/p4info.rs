@@ -13,8 +13,14 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    let compilation = weir_compiler::compile_file(Path::new(program), &weir_compiler::Options::default(), weir_arch::targets());
-    let Some(program) = compilation.program else {
+    let compilation = weir_compiler::compile_file(
+        Path::new(program),
+        &weir_compiler::Options::default(),
+        weir_arch::targets(),
+    );
+    // A file without `main` compiles to nothing, and has nothing to describe.
+    let empty = || (!compilation.diagnostics.has_errors()).then(weir_ir::Program::default);
+    let Some(program) = compilation.program.or_else(empty) else {
         eprintln!("the program does not compile, or is for no architecture known here");
         for diagnostic in compilation.diagnostics.list().iter().take(3) {
             eprintln!("{}: {}", diagnostic.code, diagnostic.message);
@@ -23,7 +29,10 @@ fn main() -> ExitCode {
     };
     let texts = weir_compiler::p4info::p4info(&program).and_then(|info| {
         let entries = weir_compiler::p4info::entries(&program)?;
-        Ok((weir_proto::text::to_text(&info), weir_proto::text::to_text(&entries)))
+        Ok((
+            weir_proto::text::to_text(&info),
+            weir_proto::text::to_text(&entries),
+        ))
     });
     let (info, request) = match texts {
         Ok(texts) => texts,
@@ -34,7 +43,8 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let written = std::fs::write(out, info).and_then(|()| entries.map_or(Ok(()), |path| std::fs::write(path, request)));
+    let written = std::fs::write(out, info)
+        .and_then(|()| entries.map_or(Ok(()), |path| std::fs::write(path, request)));
     match written {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

@@ -53,6 +53,8 @@ pub struct Compilation {
     pub diagnostics: Diagnostics,
     /// The program, where there was no error and a target description fits `main`.
     pub program: Option<weir_ir::Program>,
+    /// Name of the target description whose include file the program includes, `main` or not.
+    pub architecture: Option<&'static str>,
 }
 
 /// Compiles a file.
@@ -105,9 +107,10 @@ fn on_large_stack<R: Send>(f: impl FnOnce() -> R + Send) -> R {
 }
 
 fn finish(parsed: Parsed, targets: &[Target]) -> Compilation {
-    let Parsed { program, sources, mut diagnostics, .. } = parsed;
-    let is_system = |span: weir_syntax::source::Span| sources.file_of(span.lo).is_some_and(|f| f.is_system);
-    let (mut checked, found) = check::check(&program, &is_system);
+    let Parsed { program, sources, mut diagnostics, includes } = parsed;
+    let included = |t: &&Target| includes.iter().any(|i| Path::new(&*i.name).file_stem().is_some_and(|s| s == t.name));
+    let architecture = targets.iter().find(included).map(|t| t.name);
+    let (mut checked, found) = check::check(&program);
     diagnostics.extend(found);
     let mut lowered = None;
     if !diagnostics.has_errors() {
@@ -117,5 +120,5 @@ fn finish(parsed: Parsed, targets: &[Target]) -> Compilation {
             lowered = program;
         }
     }
-    Compilation { sources, diagnostics, program: lowered }
+    Compilation { sources, diagnostics, program: lowered, architecture }
 }

@@ -27,7 +27,9 @@ use weir_proto::p4::config::v1 as pb;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum P4InfoError {
     /// Two objects of one kind would have the same name.
-    #[error("there are two objects of the kind {kind} named `{name}`; give one of them another @name")]
+    #[error(
+        "there are two objects of the kind {kind} named `{name}`; give one of them another @name"
+    )]
     DuplicateName {
         /// What they are.
         kind: &'static str,
@@ -43,7 +45,9 @@ pub enum P4InfoError {
         loc: Loc,
     },
     /// The top byte of `@id` names another kind of object.
-    #[error("the top byte of @id({id:#010x}) belongs to another kind of object; here it is {expected:#04x}, or leave it 0")]
+    #[error(
+        "the top byte of @id({id:#010x}) belongs to another kind of object; here it is {expected:#04x}, or leave it 0"
+    )]
     WrongPrefix {
         /// The number given.
         id: u32,
@@ -61,7 +65,9 @@ pub enum P4InfoError {
         loc: Loc,
     },
     /// `@tableonly` and `@defaultonly` at once.
-    #[error("the table `{table}` lists `{action}` as @tableonly and @defaultonly at once: nothing could use it")]
+    #[error(
+        "the table `{table}` lists `{action}` as @tableonly and @defaultonly at once: nothing could use it"
+    )]
     NoScope {
         /// The table.
         table: String,
@@ -126,7 +132,6 @@ pub fn p4info(program: &Program) -> Result<pb::P4Info, Vec<P4InfoError>> {
     generator.digest_calls();
     generator.value_sets();
     generator.controller_headers();
-    generator.type_info();
     generator.finish()
 }
 
@@ -143,14 +148,24 @@ impl<'p> Generator<'p> {
     fn new(program: &'p Program) -> Self {
         let mut errors = Vec::new();
         let symbols = symbols::of_program(program, &mut errors);
-        Generator { program, symbols, info: pb::P4Info::default(), types: pb::P4TypeInfo::default(), errors }
+        Generator {
+            program,
+            symbols,
+            info: pb::P4Info::default(),
+            types: pb::P4TypeInfo::default(),
+            errors,
+        }
     }
 
     fn finish(mut self) -> Result<pb::P4Info, Vec<P4InfoError>> {
         if self.types != pb::P4TypeInfo::default() {
             self.info.type_info = Some(self.types);
         }
-        if self.errors.is_empty() { Ok(self.info) } else { Err(self.errors) }
+        if self.errors.is_empty() {
+            Ok(self.info)
+        } else {
+            Err(self.errors)
+        }
     }
 
     /// The preamble of an object that is known by its own name.
@@ -173,7 +188,13 @@ impl<'p> Generator<'p> {
     /// A number that P4Info holds in an `int32`.
     fn int32(&mut self, name: &str, what: &'static str, value: u64, loc: Loc) -> i32 {
         i32::try_from(value).unwrap_or_else(|_| {
-            self.errors.push(P4InfoError::TooLarge { name: name.to_string(), what, value, limit: i32::MAX as u64, loc });
+            self.errors.push(P4InfoError::TooLarge {
+                name: name.to_string(),
+                what,
+                value,
+                limit: i32::MAX as u64,
+                loc,
+            });
             0
         })
     }
@@ -181,7 +202,13 @@ impl<'p> Generator<'p> {
     /// A number that P4Info holds in an `int64`.
     fn int64(&mut self, name: &str, what: &'static str, value: u64, loc: Loc) -> i64 {
         i64::try_from(value).unwrap_or_else(|_| {
-            self.errors.push(P4InfoError::TooLarge { name: name.to_string(), what, value, limit: i64::MAX as u64, loc });
+            self.errors.push(P4InfoError::TooLarge {
+                name: name.to_string(),
+                what,
+                value,
+                limit: i64::MAX as u64,
+                loc,
+            });
             0
         })
     }
@@ -192,13 +219,20 @@ impl<'p> Generator<'p> {
             arch: self.program.target.clone(),
             doc: annotations::documentation(list),
             annotations: annotations::texts(list, &["pkginfo", "platform_property"]),
-            structured_annotations: annotations::structured(list, &["pkginfo", "platform_property"]),
+            structured_annotations: annotations::structured(
+                list,
+                &["pkginfo", "platform_property"],
+            ),
             ..pb::PkgInfo::default()
         };
         for annotation in list {
             match annotation.name.as_str() {
-                "pkginfo" => annotations::package_strings(annotation, &mut package, &mut self.errors),
-                "platform_property" => annotations::platform_numbers(annotation, &mut package, &mut self.errors),
+                "pkginfo" => {
+                    annotations::package_strings(annotation, &mut package, &mut self.errors)
+                }
+                "platform_property" => {
+                    annotations::platform_numbers(annotation, &mut package, &mut self.errors)
+                }
                 _ => {}
             }
         }

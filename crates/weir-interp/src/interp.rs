@@ -8,6 +8,7 @@ use crate::runtime::{
 };
 use crate::sites::{BodyKey, CallSites};
 use crate::trace::{Event, NoTrace, Tracer};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use weir_ir::{
     ArgumentValue, BasicBlock, Bits, BlockId, Body, Call, ExternId, HeaderId, InLeaf, InstKind,
@@ -46,6 +47,25 @@ pub struct Interpreter {
     program: Arc<Program>,
     sites: CallSites,
     errors: Errors,
+    /// Variables that lookups write the chosen action to: a switch on one is how the compiler goes to
+    /// the action's body, and no news to anybody.
+    action_vars: BTreeSet<VarId>,
+}
+
+fn action_vars(program: &Program) -> BTreeSet<VarId> {
+    let of_blocks = program.blocks.iter().map(|b| &b.body);
+    let of_methods = program
+        .externs
+        .iter()
+        .flat_map(|(_, e)| e.methods.iter().map(|m| &m.body));
+    let blocks = of_blocks
+        .chain(of_methods)
+        .flat_map(|body| body.blocks.iter().map(|(_, b)| b));
+    let lookups = blocks.filter_map(|b| match &b.terminator {
+        Terminator::Lookup(lookup) => Some(lookup.action),
+        _ => None,
+    });
+    lookups.collect()
 }
 
 impl Interpreter {
@@ -55,6 +75,7 @@ impl Interpreter {
         Interpreter {
             sites: CallSites::new(&program),
             errors: Errors::new(&program),
+            action_vars: action_vars(&program),
             program,
         }
     }
@@ -508,15 +529,19 @@ impl<'a, T: Tracer + ?Sized> Run<'a, T> {
                 cases,
                 default,
             } => {
+                let told =
+                    !matches!(value, Operand::Var(v) if self.interpreter.action_vars.contains(v));
                 let value = self.value(value).clone();
                 let case = cases.iter().position(|(constant, _)| *constant == value);
-                self.trace(
-                    || Event::Switch {
-                        value: &value,
-                        case,
-                    },
-                    loc,
-                );
+                if told {
+                    self.trace(
+                        || Event::Switch {
+                            value: &value,
+                            case,
+                        },
+                        loc,
+                    );
+                }
                 Ok(case.map_or(*default, |i| cases[i].1))
             }
             Terminator::Select {

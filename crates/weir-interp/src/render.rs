@@ -69,11 +69,8 @@ fn render_line(
         } else {
             ("", "")
         };
-        let _ = write!(
-            out,
-            "{padding}{on}{}:{}:{}",
-            place.file, place.line, place.column
-        );
+        let file = place.file.rsplit('/').next().unwrap_or("");
+        let _ = write!(out, "{padding}{on}{file}:{}:{}", place.line, place.column);
         if options.source
             && let Some(source) = line(node.loc)
         {

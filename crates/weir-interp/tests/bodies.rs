@@ -321,3 +321,74 @@ fn expressions_mean_what_the_ir_says() {
         );
     }
 }
+
+/// Answers every call by running the method of the instance on 5.
+struct CallsMethod(VarId, VarId);
+
+impl weir_interp::Runtime for CallsMethod {
+    fn lookup(&mut self, _: weir_ir::TableId, _: &[weir_ir::Bits]) -> weir_interp::LookupOutcome {
+        weir_interp::LookupOutcome {
+            hit: false,
+            action: 0,
+            arguments: Arc::new([]),
+            entry: 0,
+        }
+    }
+    fn describe(
+        &self,
+        _: weir_ir::TableId,
+        _: &[weir_ir::Bits],
+        _: &weir_interp::LookupOutcome,
+    ) -> weir_interp::LookupDetail {
+        weir_interp::LookupDetail::default()
+    }
+    fn value_set_contains(&mut self, _: weir_ir::ValueSetId, _: &[weir_ir::Bits]) -> bool {
+        false
+    }
+    fn call(&mut self, mut context: weir_interp::CallContext<'_>) -> weir_interp::CallEffect {
+        let instance = context.call.instance.expect("a method");
+        context.packet.frame.set_u64(self.0, 5);
+        context.engine.run_method(instance, 0, context.packet, self);
+        let result = context.packet.frame.get(self.1).clone();
+        context.set(0, &result);
+        weir_interp::CallEffect::Continue
+    }
+}
+
+#[test]
+fn an_extern_may_run_the_method_that_its_instance_brings() {
+    let mut program = ProgramBuilder::new("t");
+    let (x, input, output) = (
+        program.local("x", 8),
+        program.local("in", 8),
+        program.local("out", 8),
+    );
+    let instance = program.instance("ra", "RegisterAction", vec![], vec![]);
+    let mut method = ProgramBuilder::new("m");
+    let double = Rvalue::Binary(BinaryOp::Add, Operand::Var(input), Operand::Var(input));
+    method.control("apply", |b| {
+        b.block(|b| b.assign(output, double).end(Terminator::Return))
+    });
+    program.program().externs[instance]
+        .methods
+        .push(weir_ir::Method {
+            name: "apply".to_owned(),
+            parameters: vec![("v".to_owned(), vec![input])],
+            results: vec![output],
+            body: method.finish().blocks.remove(0).body,
+        });
+    let out = weir_ir::ArgumentValue::Out(vec![x]);
+    program.control("c", |b| {
+        b.block(|b| {
+            b.call(Some(instance), "execute", vec![out])
+                .end(Terminator::Return)
+        })
+    });
+    let engine = Interpreter::new(Arc::new(program.finish()));
+    let mut packet = PacketState::new(engine.program(), vec![]);
+    assert_eq!(
+        engine.run(0, &mut packet, &mut CallsMethod(input, output)),
+        Outcome::Return
+    );
+    assert_eq!(packet.frame.get_u64(x), 10);
+}

@@ -1,1 +1,52 @@
-//! Placeholder, replaced before the first commit.
+//! Where packets come from and where they go.
+//!
+//! A [`Device`] is one end of a port: it fills a [`Batch`] with what has arrived and takes frames to
+//! send. There are Linux interfaces (raw sockets), TAPs, capture files, a generator and nothing at
+//! all; [`PortSpec`] is their notation on the command line, [`open`] makes the device.
+//!
+//! A frame is Ethernet from the destination address on, without its checksum, as it was on the wire:
+//! VLAN tags that the kernel took off are back, checksums that a sender left to its hardware are
+//! finished, and what was merged or never cut into segments is cut ([`offload`]). Whoever sits behind
+//! a device sees no trace of offloads.
+//!
+//! This crate does not parse packets, has no threads and no queues but the kernel's: when to receive
+//! and what to do where a device does not take a frame is the caller's decision.
+//!
+//! ```
+//! use weir_io::{Batch, Device, PortSpec};
+//!
+//! let port: PortSpec = "1@gen:size=64,count=3".parse()?;
+//! let mut device = weir_io::open(&port.device)?;
+//! let mut batch = Batch::new(32);
+//! assert_eq!(device.receive(&mut batch)?, 3);
+//! assert!(batch.iter().all(|frame| frame.data.len() == 64));
+//! assert!(device.is_exhausted());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+#![deny(unsafe_code)]
+
+mod batch;
+mod checksum;
+mod device;
+mod error;
+mod generator;
+pub mod offload;
+pub mod pcap;
+mod spec;
+#[cfg(target_os = "linux")]
+mod sys;
+
+pub use batch::{Batch, Frame, MAX_FRAME};
+pub use device::{Counters, Device, Null, open, wait};
+pub use error::IoError;
+pub use generator::{Generator, GeneratorSpec, Protocol};
+pub use spec::{DeviceSpec, PortSpec, SpecError};
+#[cfg(target_os = "linux")]
+pub use sys::{interfaces, raw::RawSocket, tap::Tap};
+
+/// Nanoseconds since 1970 by the system's clock, in which frames are stamped.
+#[must_use]
+pub fn now_ns() -> u64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    since.map_or(0, |d| u64::try_from(d.as_nanos()).unwrap_or(u64::MAX))
+}

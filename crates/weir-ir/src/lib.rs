@@ -30,9 +30,12 @@
 pub mod arena;
 pub mod bits;
 pub mod eval;
+pub mod parse;
 pub mod passes;
+pub mod print;
 pub mod program;
 pub mod target;
+pub mod verify;
 
 pub use arena::{Arena, Id};
 pub use bits::Bits;

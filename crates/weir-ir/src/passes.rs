@@ -1,7 +1,64 @@
-//! Passes over the IR.
+//! Passes over the IR that pay for every engine: constant folding, copy propagation, removal of dead code
+//! and of fields nobody reads, and a tidy control-flow graph. (Actions and sub-blocks have been inlined
+//! by the compiler already.)
+
+mod dead;
+mod propagate;
+
+pub use dead::{VarSet, eliminate_dead, liveness, read_by, unread_fields};
+pub use propagate::propagate;
 
 use crate::arena::Arena;
-use crate::program::{BasicBlock, BlockId, Body, Terminator};
+use crate::program::{BasicBlock, BlockId, Body, Program, SharedLeaf, Terminator};
+
+/// How often the passes run over a program before they are content with it.
+const ROUNDS: usize = 4;
+
+/// Runs all passes. `observes` says of a leaf of a shared group (by the group's role) whether the
+/// architecture reads it; a program's code is never asked about.
+///
+/// The result does the same to every packet, but not step by step: a trace should run the
+/// program as it was. In debug builds the program is verified after each pass.
+pub fn optimize(program: &mut Program, observes: &dyn Fn(&str, &SharedLeaf) -> bool) {
+    let mut observed = VarSet::new(program.vars.len());
+    for group in &program.shared {
+        for leaf in &group.leaves {
+            if observes(&group.role, leaf) {
+                observed.insert(leaf.var);
+            }
+        }
+    }
+    // Bodies of abstract methods run within calls: what they touch is out of sight.
+    for (_, instance) in program.externs.iter() {
+        for method in &instance.methods {
+            read_by(program, &method.body, &mut |v| observed.insert(v));
+        }
+    }
+    let hidden = program.externs.iter().any(|(_, x)| !x.methods.is_empty());
+    for _ in 0..ROUNDS {
+        // A method may also write: no value is known across a call that may run one.
+        let mut changed = !hidden && propagate(program);
+        check(program, "propagate");
+        for block in &mut program.blocks {
+            simplify_control_flow(&mut block.body);
+        }
+        check(program, "simplify_control_flow");
+        changed |= !hidden && eliminate_dead(program, &observed);
+        check(program, "eliminate_dead");
+        if !changed {
+            break;
+        }
+    }
+}
+
+/// A pass must leave what it was given: a program.
+fn check(program: &Program, pass: &str) {
+    if cfg!(debug_assertions) {
+        if let Err(errors) = crate::verify::verify(program) {
+            panic!("after the pass {pass}: {}", errors[0]);
+        }
+    }
+}
 
 impl Terminator {
     /// Where control may go from here.

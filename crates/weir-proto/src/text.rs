@@ -90,8 +90,6 @@ mod write {
 
     pub(super) fn message(out: &mut String, message: &DynamicMessage, depth: usize) {
         let mut fields: Vec<_> = message.fields().collect();
-        fields.sort_by_key(|(field, _)| field.number());
-        // Declaration order is what people expect; numbers only break ties of unknown fields.
         let order = message.descriptor();
         let place = |f: &FieldDescriptor| order.fields().position(|g| g.number() == f.number());
         fields.sort_by_key(|(field, _)| place(field));
@@ -268,7 +266,10 @@ mod tests {
         let text = to_text(&info);
         assert!(text.contains("match_type: LPM"), "{text}");
         assert!(text.contains(r#"value: "\000\3777\"\n""#), "{text}");
-        assert!(text.contains(r#"annotations: "@a(\"\303\274\\\")""#), "{text}");
+        assert!(
+            text.contains(r#"annotations: "@a(\"\303\274\\\")""#),
+            "{text}"
+        );
         assert_eq!(from_text::<config::P4Info>(&text), Ok(info));
     }
 
@@ -276,9 +277,7 @@ mod tests {
     fn a_wrong_text_says_where() {
         let error = from_text::<config::P4Info>("tables { sizes: 3 }").unwrap_err();
         assert!(
-            error
-                .to_string()
-                .starts_with("not a p4.config.v1.P4Info: "),
+            error.to_string().starts_with("not a p4.config.v1.P4Info: "),
             "{error}"
         );
         assert!(error.reason.contains("sizes"), "{error}");

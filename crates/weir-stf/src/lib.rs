@@ -1,6 +1,7 @@
 //! STF packet tests: what goes into a switch, and what must come out of it.
 //!
-//! [`parse`] reads a test, [`run`] runs it on a program, [`run_on`] on a switch that is already set up.
+//! [`parse`] reads a test, [`run`] runs it on a program, [`run_on`] on a switch that is already set up;
+//! [`configure`] does only what a text says to the control plane.
 //!
 //! # The language
 //!
@@ -80,6 +81,6 @@ pub use ast::{
 };
 pub use parse::parse;
 pub use report::{Failure, Report};
-pub use run::{RunError, RunOptions, run, run_on};
+pub use run::{RunError, RunOptions, configure, run, run_on};
 pub use scan::ParseError;
 pub use value::{Value, ValueError};

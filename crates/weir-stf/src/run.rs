@@ -45,16 +45,39 @@ pub fn run(program: Arc<Program>, text: &str, options: &RunOptions) -> Result<Re
 /// The test does not parse.
 pub fn run_on(switch: Switch, text: &str, options: &RunOptions) -> Result<Report, RunError> {
     let test = parse(text).map_err(RunError::Parse)?;
-    let mut runner = Runner {
-        control: Control::new(switch),
-        options: *options,
-        report: Report::default(),
-        expectations: Expectations::default(),
-        outputs_before: 0,
-        drops_seen: Vec::new(),
-    };
+    let mut runner = Runner::new(switch, *options);
     runner.run(&test);
     Ok(runner.report)
+}
+
+/// Does what the control-plane directives of a text say, for whoever wants a switch with state: tables
+/// filled, sessions set, rates configured. The failures say which could not be done; `packet` and what
+/// is expected of packets are such.
+///
+/// # Errors
+/// Every line that is no directive.
+pub fn configure(switch: Switch, text: &str) -> Result<(Switch, Vec<Failure>), Vec<ParseError>> {
+    let test = parse(text)?;
+    let mut runner = Runner::new(switch, RunOptions::default());
+    let mut failures = Vec::new();
+    for line in &test.lines {
+        let done = match &line.directive {
+            Directive::Packet { .. }
+            | Directive::Receive { .. }
+            | Directive::Drain
+            | Directive::Expect(_)
+            | Directive::NoPacket
+            | Directive::ExpectDrop { .. }
+            | Directive::ExpectDigest { .. } => Err(Failure::new(
+                line.number,
+                "a directive of the control plane",
+                "one about packets",
+            )),
+            _ => runner.line(line),
+        };
+        failures.extend(done.err());
+    }
+    Ok((runner.control.switch, failures))
 }
 
 struct Runner {
@@ -69,6 +92,17 @@ struct Runner {
 }
 
 impl Runner {
+    fn new(switch: Switch, options: RunOptions) -> Self {
+        Runner {
+            control: Control::new(switch),
+            options,
+            report: Report::default(),
+            expectations: Expectations::default(),
+            outputs_before: 0,
+            drops_seen: Vec::new(),
+        }
+    }
+
     fn run(&mut self, test: &Test) {
         for line in &test.lines {
             if let Err(failure) = self.line(line) {

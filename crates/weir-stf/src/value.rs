@@ -78,6 +78,14 @@ fn address(text: &str) -> Option<BigUint> {
         let bytes: Option<Vec<u8>> = parts.iter().map(|p| p.parse().ok()).collect();
         return Some(BigUint::from_bytes_be(&bytes?));
     }
+    let parts: Vec<&str> = text.split('-').collect();
+    if parts.len() == 6 && parts.iter().all(|p| p.len() == 2) {
+        let bytes: Option<Vec<u8>> = parts
+            .iter()
+            .map(|p| u8::from_str_radix(p, 16).ok())
+            .collect();
+        return Some(BigUint::from_bytes_be(&bytes?));
+    }
     None
 }
 

@@ -274,6 +274,17 @@ fn digests_are_compared_field_by_field() {
 }
 
 #[test]
+fn a_switch_can_be_configured_without_packets() {
+    let switch = weir_switch::Switch::new(Arc::new(program(exact()))).expect("loads");
+    let text = "add t a:1 set(7, 9)\nadd t a:1 set(7, 9)\npacket 0 00\nmirroring_add 1 2";
+    let (mut switch, failures) = weir_stf::configure(switch, text).expect("parses");
+    assert_eq!(failures.iter().map(|f| f.line).collect::<Vec<_>>(), [2, 3]);
+    assert!(switch.replication().session(1).is_some());
+    assert_eq!(switch.inject(0, &[1, 0], 0)[0].port, 7);
+    assert!(weir_stf::configure(switch, "fly").is_err());
+}
+
+#[test]
 fn tables_can_be_emptied() {
     passes(
         exact(),

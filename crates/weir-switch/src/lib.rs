@@ -40,7 +40,7 @@ pub use replication::{
 pub use stats::{DropCount, PortStats};
 pub use switch::{Output, Switch, SwitchConfig};
 pub use weir_arch::{
-    Choice, ChoiceKind, Choices, Color, Count, Defaults, Digest, DropReason, Enumeration,
+    Choice, ChoiceKind, Choices, Color, Count, Defaults, Digest, DropReason, Enumeration, Externs,
     LoadError, LogMessage, MeterConfig, Rate, Script, State,
 };
 pub use weir_table::{BatchMode, ErrorKind};

@@ -7,13 +7,13 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use weir_arch::{
     Action, Architecture, Choices, Defaults, Drop, DropReason, EgressPacket, Enumeration, Env,
-    IngressPacket, LoadError, QueueInfo, State, enumerate,
+    Externs, IngressPacket, LoadError, QueueInfo, State, enumerate,
 };
 use weir_interp::{Event, Executable, Interpreter, NoTrace, PacketTag, TraceTree, Tracer};
 use weir_ir::{Loc, Program};
 
 /// How a switch is set up.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct SwitchConfig {
     /// Only ports that were added with [`Switch::set_port`] exist. Otherwise every port does.
     pub explicit_ports: bool,
@@ -24,6 +24,8 @@ pub struct SwitchConfig {
     /// Egress runs that one received packet may cause; beyond it packets are dropped as
     /// [`DropReason::Loop`].
     pub work_limit: u32,
+    /// What programs may call besides the externs of their architecture.
+    pub externs: Externs,
 }
 
 impl Default for SwitchConfig {
@@ -34,6 +36,7 @@ impl Default for SwitchConfig {
             queue_capacity: DEFAULT_CAPACITY,
             max_packet_bytes: 16 * 1024,
             work_limit: 65_536,
+            externs: Externs::default(),
         }
     }
 }
@@ -90,7 +93,7 @@ impl Switch {
         engine: Arc<dyn Executable>,
         config: SwitchConfig,
     ) -> Result<Self, LoadError> {
-        let arch: Arc<dyn Architecture> = Arc::from(weir_arch::load(engine)?);
+        let arch: Arc<dyn Architecture> = Arc::from(weir_arch::load(engine, &config.externs)?);
         Ok(Switch {
             state: arch.initial_state(),
             arch,
@@ -331,6 +334,23 @@ impl Switch {
             let mut switch = self.clone();
             let out = switch.inject_with(port, bytes, now_ns, choices, &mut NoTrace);
             (out, switch)
+        })
+    }
+
+    /// As [`Switch::inject_all`], and records what happens in each run.
+    #[must_use]
+    pub fn trace_all(
+        &self,
+        port: u32,
+        bytes: &[u8],
+        now_ns: u64,
+        limit: usize,
+    ) -> Enumeration<(Vec<Output>, TraceTree)> {
+        enumerate(limit, |choices| {
+            let mut switch = self.clone();
+            let mut tree = TraceTree::new(Arc::clone(self.program()));
+            let out = switch.inject_with(port, bytes, now_ns, choices, &mut tree);
+            (out, tree)
         })
     }
 

@@ -523,3 +523,13 @@ fn packet_length_follows_the_headers() {
     let out = switch.inject(0, &[1, 2, 3, 4], 0);
     assert_eq!(out[0].bytes, [1, 2, 0, 0, 5, 3, 4], "4 received - 2 + 3");
 }
+
+#[test]
+fn a_switch_can_go_to_another_thread() {
+    fn send<T: Send>(value: T) -> T {
+        value
+    }
+    let mut switch = send(Switch::new(Arc::new(weir_switch::testing::reflector())).expect("loads"));
+    let there = std::thread::spawn(move || switch.inject(1, &[7], 0));
+    assert_eq!(there.join().expect("no panic").len(), 1);
+}

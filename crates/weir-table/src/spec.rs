@@ -103,7 +103,7 @@ pub struct TableSpec {
 }
 
 impl TableSpec {
-    /// A table without keys and actions, for [`DEFAULT_SIZE`] entries. Its default action is the first.
+    /// A table without keys and actions, for 1,024 entries. Its default action is the first.
     #[must_use]
     pub fn new(name: impl Into<String>) -> Self {
         TableSpec {

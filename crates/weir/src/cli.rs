@@ -1,11 +1,21 @@
-//! The command line: what can be asked, and the exit code of the answer.
+//! The command line: what can be asked, with help that teaches, and the exit code of the answer.
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+/// Exit code where the answer is no.
+pub const NO: u8 = 1;
+/// Exit code where the question could not be asked: usage, a missing file, a program that does not compile.
+pub const CANNOT_ASK: u8 = 2;
+
 #[derive(Parser)]
-#[command(name = "weir", version, about = "Compile, run, trace and measure P4_16 programs")]
+#[command(
+    name = "weir",
+    version,
+    about = "A P4 switch in software: compile, run, test, trace and measure P4_16 programs",
+    after_help = "Start here:\n  weir demo                              a router at work, no root needed\n  weir check router.p4                   is the program right?\n  weir test router.p4 router.stf         does it do what the test says?\n  weir trace router.p4 --port 1 --packet 0a0b…   why did my packet do this?\n  sudo weir run router.p4 -i 1@eth0 -i 2@eth1    be a switch\n\nExit codes: 0 good, 1 the answer is no, 2 cannot be asked (usage, missing file, does not compile)."
+)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -13,39 +23,26 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Show a bundled IPv4 router forwarding captured traffic
+    Demo(Demo),
     /// Check a program: 0 accepted, 1 rejected with diagnostics on stderr
     Check(Check),
     /// Run packet tests (STF): 0 passed, 1 failed, 2 does not compile
     Test(Test),
-}
-
-/// Which engine runs the program.
-#[derive(Clone, Copy, ValueEnum, PartialEq, Eq)]
-pub enum Engine {
-    /// The interpreter
-    Interp,
-}
-
-#[derive(Args)]
-pub struct Test {
-    /// The program
-    #[command(flatten)]
-    pub source: Source,
-    /// The tests
-    #[arg(value_name = "TEST.stf", required = true)]
-    pub tests: Vec<PathBuf>,
-    /// Which engine runs them
-    #[arg(long, value_enum, default_value_t = Engine::Interp)]
-    pub engine: Engine,
-    /// Show what each packet met
-    #[arg(long)]
-    pub trace: bool,
+    /// Show what one packet meets on its way, and why
+    Trace(Trace),
+    /// Compile: P4Info, a loadable program, the IR, a picture
+    Build(Build),
+    /// Run the program as a switch
+    Run(Run),
+    /// Measure packets per second without I/O
+    Bench(Bench),
 }
 
 /// Where the program and its includes are.
 #[derive(Args, Clone)]
 pub struct Source {
-    /// The P4_16 program
+    /// The P4_16 program, or a .weir file that `weir build` made
     #[arg(value_name = "PROG.p4")]
     pub program: PathBuf,
     /// Search this directory for included files
@@ -54,7 +51,7 @@ pub struct Source {
     /// Define a macro
     #[arg(short = 'D', value_name = "NAME[=VALUE]")]
     pub define: Vec<String>,
-    /// The architecture, where the includes do not tell
+    /// The architecture, where `main` does not tell: v1model or psa
     #[arg(long, value_name = "NAME")]
     pub arch: Option<String>,
     /// How diagnostics are written
@@ -73,10 +70,202 @@ pub enum MessageFormat {
     Json,
 }
 
+/// Which engine runs the program.
+#[derive(Clone, Copy, ValueEnum, PartialEq, Eq, Debug)]
+pub enum Engine {
+    /// The interpreter
+    Interp,
+    /// Machine code (not in this version)
+    Jit,
+    /// Every engine there is, compared with each other
+    Both,
+}
+
 #[derive(Args)]
-struct Check {
+#[command(after_help = "Example:\n  weir demo --svg router.svg")]
+pub struct Demo {
+    /// Where the picture of the pipeline is saved
+    #[arg(long, value_name = "FILE", default_value = "weir-demo.svg")]
+    pub svg: PathBuf,
+    /// The results as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Args)]
+#[command(after_help = "Example:\n  weir check -I include -D PORTS=32 router.p4 --message-format short")]
+pub struct Check {
     #[command(flatten)]
-    source: Source,
+    pub source: Source,
+}
+
+#[derive(Args)]
+#[command(after_help = "Example:\n  weir test router.p4 router.stf --trace\n\nThe language of the tests is described in docs/stf.md.")]
+pub struct Test {
+    #[command(flatten)]
+    pub source: Source,
+    /// The tests
+    #[arg(value_name = "TEST.stf", required = true)]
+    pub tests: Vec<PathBuf>,
+    /// Which engine runs them
+    #[arg(long, value_enum, default_value_t = Engine::Both)]
+    pub engine: Engine,
+    /// Show what each packet met
+    #[arg(long)]
+    pub trace: bool,
+    /// Results as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Args)]
+#[command(after_help = "Examples:\n  weir trace router.p4 --entries router.entries --port 1 --packet 'ffffffffffff 020000000110 0800 …'\n  weir trace router.p4 --port 1 --packet capture.pcap --number 3\n  weir trace balance.p4 --port 1 --packet packet.hex --all")]
+pub struct Trace {
+    #[command(flatten)]
+    pub source: Source,
+    /// Port the packet comes in at
+    #[arg(long)]
+    pub port: u32,
+    /// The packet: hexadecimal digits, or a pcap or pcapng file
+    #[arg(long, value_name = "HEX|PCAP")]
+    pub packet: String,
+    /// Which packet of the capture, from 1
+    #[arg(long, default_value_t = 1)]
+    pub number: usize,
+    /// Control-plane state to start from
+    #[arg(long, value_name = "FILE")]
+    pub entries: Option<PathBuf>,
+    /// Every outcome that hashing, selectors, randomness and meters could give
+    #[arg(long)]
+    pub all: bool,
+    /// At most this many outcomes
+    #[arg(long, default_value_t = 64)]
+    pub limit: usize,
+    /// As JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Colours: auto, always or never
+    #[arg(long, value_enum, default_value_t = Color::Auto)]
+    pub color: Color,
+}
+
+/// When to use colours.
+#[derive(Clone, Copy, ValueEnum, PartialEq, Eq)]
+pub enum Color {
+    /// On a terminal
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+#[derive(Args)]
+#[command(after_help = "Examples:\n  weir build router.p4 -o out          out/p4info.txtpb, out/p4info.bin, out/router.weir\n  weir build router.p4 --emit ir       the IR on stdout\n  weir build router.p4 --emit dot | dot -Tpng -o router.png")]
+pub struct Build {
+    #[command(flatten)]
+    pub source: Source,
+    /// Write everything into this directory
+    #[arg(short = 'o', value_name = "DIR")]
+    pub output: Option<PathBuf>,
+    /// Write P4Info: text, or binary where the name ends in .bin or .pb
+    #[arg(long, value_name = "FILE")]
+    pub p4info: Option<PathBuf>,
+    /// Print to stdout
+    #[arg(long, value_enum)]
+    pub emit: Option<Emit>,
+}
+
+/// What `weir build --emit` prints.
+#[derive(Clone, Copy, ValueEnum, PartialEq, Eq)]
+pub enum Emit {
+    /// The IR
+    Ir,
+    /// The pipeline as DOT
+    Dot,
+    /// The pipeline as SVG
+    Svg,
+}
+
+#[derive(Args)]
+#[command(after_help = "Examples:\n  sudo weir run router.p4 -i 1@eth0 -i 2@eth1 --entries router.entries\n  weir run router.p4 -i 1@pcap:in.pcap,out.pcap -i 2@null\n  weir run l2.p4 -i 1@gen:size=64,rate=1000,count=5000 -i 2@null --json\n\nDEVICE is an interface, tap:NAME, pcap:IN.pcap[,OUT.pcap], gen:SPEC or null.")]
+pub struct Run {
+    #[command(flatten)]
+    pub source: Source,
+    /// A port and its device
+    #[arg(short = 'i', value_name = "PORT@DEVICE", required = true)]
+    pub interfaces: Vec<String>,
+    /// Control-plane state to start from
+    #[arg(long, value_name = "FILE")]
+    pub entries: Option<PathBuf>,
+    /// Which engine
+    #[arg(long, value_enum, default_value_t = Engine::Interp)]
+    pub engine: Engine,
+    /// Stop after this long, e.g. 10s or 500ms; without it at Ctrl-C, or when all inputs have ended
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub time: Option<std::time::Duration>,
+    /// Show the trace of every Nth packet on stderr
+    #[arg(long, value_name = "N")]
+    pub trace: Option<u64>,
+    /// Trace only packets that come in at this port
+    #[arg(long, value_name = "PORT")]
+    pub trace_port: Option<u32>,
+    /// Packets per queue
+    #[arg(long, default_value_t = 64)]
+    pub queue_capacity: usize,
+    /// Rate of a port in bits per second: PORT=RATE, e.g. 2=10M
+    #[arg(long, value_name = "PORT=RATE")]
+    pub port_rate: Vec<String>,
+    /// Statistics as JSON at the end
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Args)]
+#[command(after_help = "Example:\n  weir bench router.p4 --entries router.entries --port 1 --packet '020000000101 …' --seconds 2")]
+pub struct Bench {
+    #[command(flatten)]
+    pub source: Source,
+    /// Control-plane state to start from
+    #[arg(long, value_name = "FILE")]
+    pub entries: Option<PathBuf>,
+    /// Port the packets come in at
+    #[arg(long, default_value_t = 1)]
+    pub port: u32,
+    /// The packets: hexadecimal digits or a capture, used over and over; without it a generated mix
+    #[arg(long, value_name = "HEX|PCAP")]
+    pub packet: Option<String>,
+    /// Size of generated packets in bytes
+    #[arg(long, default_value_t = 64)]
+    pub size: usize,
+    /// How many different generated packets
+    #[arg(long, default_value_t = 4096)]
+    pub flows: u32,
+    /// How long one run takes
+    #[arg(long, default_value_t = 1.0)]
+    pub seconds: f64,
+    /// How many runs; the median is reported
+    #[arg(long, default_value_t = 5)]
+    pub runs: usize,
+    /// As JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+fn duration(text: &str) -> Result<std::time::Duration, String> {
+    let split = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let wrong = || format!("`{text}` is no time; write for example 10s, 500ms or 2m");
+    let number: f64 = number.parse().map_err(|_| wrong())?;
+    let seconds = match unit {
+        "" | "s" => number,
+        "ms" => number / 1e3,
+        "us" => number / 1e6,
+        "m" => number * 60.0,
+        "h" => number * 3600.0,
+        _ => return Err(wrong()),
+    };
+    std::time::Duration::try_from_secs_f64(seconds).map_err(|_| wrong())
 }
 
 /// Parses the arguments, does what they say, and tells how it went.
@@ -84,12 +273,55 @@ pub fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
+            // clap prints help to stdout and mistakes to stderr; a closed pipe is nobody's mistake.
             let _ = error.print();
-            return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
+            return ExitCode::from(if error.use_stderr() { CANNOT_ASK } else { 0 });
         }
     };
-    match cli.command {
-        Command::Check(check) => crate::compile::check(&check.source),
-        Command::Test(test) => crate::test::test(&test),
+    let result = match cli.command {
+        Command::Demo(arguments) => crate::demo::demo(&arguments),
+        Command::Check(arguments) => crate::compile::check(&arguments.source),
+        Command::Test(arguments) => crate::test::test(&arguments),
+        Command::Trace(arguments) => crate::trace::trace(&arguments),
+        Command::Build(arguments) => crate::build::build(&arguments),
+        Command::Run(arguments) => crate::run::run(&arguments),
+        Command::Bench(arguments) => crate::bench::bench(&arguments),
+    };
+    match result {
+        Ok(code) => ExitCode::from(code),
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::from(CANNOT_ASK)
+        }
+    }
+}
+
+/// Whoever read our output has read enough.
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error.chain().any(|e| e.downcast_ref::<std::io::Error>().is_some_and(|e| e.kind() == std::io::ErrorKind::BrokenPipe))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_well_formed_and_every_command_shows_an_example() {
+        let command = Cli::command();
+        command.clone().debug_assert();
+        for sub in command.get_subcommands() {
+            let help = sub.get_after_help().map(ToString::to_string).unwrap_or_default();
+            assert!(help.contains("weir "), "{} has no example", sub.get_name());
+        }
+    }
+
+    #[test]
+    fn times_have_units() {
+        assert_eq!(duration("500ms").unwrap().as_millis(), 500);
+        assert_eq!(duration("2m").unwrap().as_secs(), 120);
+        assert!(duration("soon").unwrap_err().contains("10s"));
+        assert!(duration("-1s").is_err());
     }
 }

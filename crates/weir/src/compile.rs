@@ -1,37 +1,108 @@
-//! `weir check`, and compiling for the other commands.
+//! Compiling for every command that needs a program, and `weir check`.
 
-use crate::cli::{MessageFormat, Source};
-use std::io::IsTerminal;
-use std::process::ExitCode;
+use crate::cli::{CANNOT_ASK, MessageFormat, NO, Source};
+use anyhow::{Context, Result, bail};
+use std::io::{IsTerminal, Write};
+use std::path::Path;
+use std::sync::Arc;
 use weir_compiler::{Compilation, Options, compile_file};
+use weir_ir::Program;
 use weir_syntax::render;
 
 /// Compiles and shows the diagnostics on stderr.
-pub fn compile(source: &Source) -> Compilation {
-    let options = Options {
-        include_dirs: source.include.clone(),
-        defines: source
-            .define
-            .iter()
-            .map(|d| match d.split_once('=') {
-                Some((name, value)) => (name.to_string(), Some(value.to_string())),
-                None => (d.clone(), None),
-            })
-            .collect(),
-    };
-    let result = compile_file(&source.program, &options, weir_arch::targets());
+fn compile(source: &Source) -> Result<Compilation> {
+    let options = Options { include_dirs: source.include.clone(), defines: source.define.iter().map(|d| definition(d)).collect() };
+    let targets = targets(source.arch.as_deref())?;
+    let result = compile_file(&source.program, &options, &targets);
     let colours = std::io::stderr().is_terminal();
+    let mut err = std::io::stderr().lock();
     for diagnostic in result.diagnostics.list() {
-        match source.message_format {
-            MessageFormat::Human => eprintln!("{}", render::human(diagnostic, &result.sources, colours)),
-            MessageFormat::Short => eprintln!("{}", render::short(diagnostic, &result.sources)),
-            MessageFormat::Json => eprintln!("{}", render::json(diagnostic, &result.sources)),
-        }
+        let text = match source.message_format {
+            MessageFormat::Human => render::human(diagnostic, &result.sources, colours),
+            MessageFormat::Short => render::short(diagnostic, &result.sources),
+            MessageFormat::Json => render::json(diagnostic, &result.sources),
+        };
+        writeln!(err, "{}", text.trim_end())?;
     }
-    result
+    if result.diagnostics.dropped() > 0 && source.message_format == MessageFormat::Human {
+        writeln!(err, "and {} more", result.diagnostics.dropped())?;
+    }
+    Ok(result)
+}
+
+fn definition(text: &str) -> (String, Option<String>) {
+    match text.split_once('=') {
+        Some((name, value)) => (name.to_string(), Some(value.to_string())),
+        None => (text.to_string(), None),
+    }
+}
+
+fn targets(wanted: Option<&str>) -> Result<Vec<weir_ir::target::Target>> {
+    let all = weir_arch::targets();
+    let Some(wanted) = wanted else { return Ok(all.to_vec()) };
+    let chosen: Vec<_> = all.iter().filter(|t| t.name == wanted).copied().collect();
+    if chosen.is_empty() {
+        let known: Vec<&str> = all.iter().map(|t| t.name).collect();
+        bail!("there is no architecture `{wanted}`; weir has {}", known.join(", "));
+    }
+    Ok(chosen)
+}
+
+fn must_exist(path: &Path) -> Result<()> {
+    std::fs::metadata(path).with_context(|| format!("cannot read {}", path.display()))?;
+    Ok(())
 }
 
 /// `weir check`
-pub fn check(source: &Source) -> ExitCode {
-    if compile(source).diagnostics.has_errors() { ExitCode::from(1) } else { ExitCode::SUCCESS }
+pub fn check(source: &Source) -> Result<u8> {
+    must_exist(&source.program)?;
+    let compilation = compile(source)?;
+    if compilation.diagnostics.has_errors() {
+        return Ok(NO);
+    }
+    if let (None, Some(arch)) = (&compilation.program, &source.arch) {
+        eprintln!("error: `main` is no package of the architecture {arch}");
+        return Ok(NO);
+    }
+    if let Some(program) = compilation.program {
+        for missing in weir_arch::unimplemented(&program) {
+            eprintln!("warning: {missing}");
+        }
+    }
+    Ok(0)
+}
+
+/// A program that can be run, or the exit code that says why there is none.
+pub fn program(source: &Source) -> Result<Result<Arc<Program>, u8>> {
+    load(source, false)
+}
+
+/// As [`program`]; a file that has no `main` is an empty program.
+pub fn program_or_declarations(source: &Source) -> Result<Result<Arc<Program>, u8>> {
+    load(source, true)
+}
+
+fn load(source: &Source, without_main: bool) -> Result<Result<Arc<Program>, u8>> {
+    must_exist(&source.program)?;
+    if source.program.extension().is_some_and(|e| e == "weir") {
+        let text = std::fs::read_to_string(&source.program).with_context(|| format!("cannot read {}", source.program.display()))?;
+        let program = weir_ir::parse::parse(&text).with_context(|| format!("{} is no program of this version of weir", source.program.display()))?;
+        return Ok(Ok(Arc::new(program)));
+    }
+    let compilation = compile(source)?;
+    if compilation.diagnostics.has_errors() {
+        return Ok(Err(CANNOT_ASK));
+    }
+    match compilation.program {
+        Some(program) => Ok(Ok(Arc::new(program))),
+        None if without_main => match compilation.architecture {
+            // Declarations only: there is nothing to run, and nothing for a control plane.
+            Some(target) => Ok(Ok(Arc::new(Program { target: target.to_string(), ..Program::default() }))),
+            None => bail!("{} includes no architecture that weir knows", source.program.display()),
+        },
+        None => bail!(
+            "{} has no `main` of an architecture that weir can run (v1model); `weir check` only checks it",
+            source.program.display()
+        ),
+    }
 }

@@ -1,7 +1,19 @@
-//! The command line.
+//! `weir`: the command line of the P4 platform. See `weir --help`.
+#![forbid(unsafe_code)]
+
+mod bench;
+mod build;
+mod bundled;
 mod cli;
 mod compile;
+mod demo;
+mod graph;
+mod load;
+mod packets;
+mod run;
+mod stats;
 mod test;
+mod trace;
 
 use std::process::ExitCode;
 

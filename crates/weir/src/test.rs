@@ -1,41 +1,77 @@
 //! `weir test`
 
-use crate::cli::Test;
-use std::process::ExitCode;
-use std::sync::Arc;
+use crate::cli::{CANNOT_ASK, NO, Test};
+use crate::load;
+use anyhow::{Context, Result};
+use std::io::Write;
+use weir_stf::{Report, RunError, RunOptions};
 
 /// Runs packet tests.
-pub fn test(arguments: &Test) -> ExitCode {
-    let compilation = crate::compile::compile(&arguments.source);
-    if compilation.diagnostics.has_errors() {
-        return ExitCode::from(2);
-    }
-    let Some(program) = compilation.program else {
-        eprintln!("error: no architecture that weir knows fits this program");
-        return ExitCode::from(2);
+pub fn test(arguments: &Test) -> Result<u8> {
+    load::require(arguments.engine)?;
+    let texts: Vec<(String, String)> = arguments
+        .tests
+        .iter()
+        .map(|path| {
+            let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+            Ok((path.display().to_string(), text))
+        })
+        .collect::<Result<_>>()?;
+    let program = match crate::compile::program(&arguments.source)? {
+        Ok(program) => program,
+        Err(code) => return Ok(code),
     };
-    let program = Arc::new(program);
-    let mut failed = false;
-    for path in &arguments.tests {
-        let text = match std::fs::read_to_string(path) {
-            Ok(text) => text,
-            Err(error) => {
-                eprintln!("error: {}: {error}", path.display());
-                return ExitCode::from(2);
-            }
-        };
-        match weir_stf::run(program.clone(), &text, &weir_stf::RunOptions { trace: arguments.trace, ..Default::default() }) {
+    let program = if arguments.trace { program } else { load::optimized(&program) };
+    let mut out = std::io::stdout().lock();
+    let mut code = 0;
+    for (name, text) in texts {
+        match weir_stf::run(program.clone(), &text, &RunOptions { trace: arguments.trace }) {
             Ok(report) => {
-                for failure in &report.failures {
-                    println!("{}:{failure}", path.display());
+                show(&mut out, &name, &report, arguments)?;
+                if !report.passed() {
+                    code = code.max(NO);
                 }
-                failed |= !report.failures.is_empty();
             }
-            Err(error) => {
-                println!("{}: {error}", path.display());
-                failed = true;
+            Err(RunError::Parse(errors)) => {
+                for error in errors {
+                    writeln!(out, "{name}:{error}")?;
+                }
+                code = CANNOT_ASK;
+            }
+            Err(error @ RunError::Load(_)) => {
+                writeln!(out, "{name}: {error}")?;
+                code = CANNOT_ASK;
             }
         }
     }
-    ExitCode::from(u8::from(failed))
+    Ok(code)
+}
+
+fn show(out: &mut impl Write, name: &str, report: &Report, arguments: &Test) -> Result<()> {
+    if arguments.json {
+        let failures: Vec<_> = report
+            .failures
+            .iter()
+            .map(|f| serde_json::json!({ "line": f.line, "expected": f.expected, "got": f.got, "detail": f.detail }))
+            .collect();
+        let value = serde_json::json!({
+            "test": name, "passed": report.passed(), "packets": report.packets, "checks": report.checks, "failures": failures,
+            "traces": report.traces.iter().map(|(line, t)| serde_json::json!({ "line": line, "trace": t.nodes() })).collect::<Vec<_>>(),
+        });
+        writeln!(out, "{value}")?;
+        return Ok(());
+    }
+    for (line, tree) in &report.traces {
+        writeln!(out, "{name}:{line}: trace")?;
+        write!(out, "{}", crate::trace::render(tree, false))?;
+    }
+    for (line, note) in &report.notes {
+        writeln!(out, "{name}:{line}: {note}")?;
+    }
+    for failure in &report.failures {
+        writeln!(out, "{name}:{failure}")?;
+    }
+    let verdict = if report.passed() { "passed" } else { "FAILED" };
+    writeln!(out, "{name}: {verdict} ({} packets in, {} checks)", report.packets, report.checks)?;
+    Ok(())
 }

@@ -11,6 +11,7 @@ use crate::error::LoadError;
 use crate::hash::Algorithm;
 use crate::load;
 use crate::state::State;
+use crate::user::Externs;
 use std::sync::Arc;
 use weir_interp::{Abort, Event, Executable, Interpreter, Outcome, PacketState, PacketTag, SiteId};
 use weir_ir::{Loc, Program, VarId};
@@ -36,6 +37,26 @@ struct Blocks {
     deparser: usize,
 }
 
+impl Blocks {
+    fn new(program: &Program) -> Result<Self, LoadError> {
+        let block = |role: &'static str| {
+            let position = program.blocks.iter().position(|b| b.role == role);
+            position.ok_or(LoadError::MissingBlock {
+                role,
+                target: TARGET,
+            })
+        };
+        Ok(Blocks {
+            parser: block("parser")?,
+            verify_checksum: block("verify_checksum")?,
+            ingress: block("ingress")?,
+            egress: block("egress")?,
+            compute_checksum: block("compute_checksum")?,
+            deparser: block("deparser")?,
+        })
+    }
+}
+
 /// A program on v1model, run as simple_switch runs it.
 ///
 /// Where it goes further or elsewhere than simple_switch: a parser that finds no matching case sets
@@ -55,31 +76,18 @@ pub struct V1Model {
 }
 
 impl V1Model {
-    /// Prepares a program.
+    /// Prepares a program. `externs` are what it may call besides v1model's own.
     ///
     /// # Errors
-    /// A block is missing, or it uses an extern that v1model does not have.
-    pub fn new(engine: Arc<dyn Executable>) -> Result<Self, LoadError> {
+    /// A block is missing, or it uses an extern that neither v1model has nor the caller brings: all
+    /// that is so.
+    pub fn new(engine: Arc<dyn Executable>, externs: &Externs) -> Result<Self, Vec<LoadError>> {
         let program = Arc::clone(engine.program());
-        let block = |role: &'static str| {
-            let position = program.blocks.iter().position(|b| b.role == role);
-            position.ok_or(LoadError::MissingBlock {
-                role,
-                target: TARGET,
-            })
-        };
-        let blocks = Blocks {
-            parser: block("parser")?,
-            verify_checksum: block("verify_checksum")?,
-            ingress: block("ingress")?,
-            egress: block("egress")?,
-            compute_checksum: block("compute_checksum")?,
-            deparser: block("deparser")?,
-        };
         let interpreter = Interpreter::new(Arc::clone(&program));
+        let ops = externs::resolve(&program, interpreter.sites(), externs)?;
         Ok(V1Model {
-            ops: externs::resolve(&program, interpreter.sites())?,
-            blocks,
+            ops,
+            blocks: Blocks::new(&program).map_err(|e| vec![e])?,
             algorithms: externs::algorithms(&program),
             fields: StandardMetadata::new(&program),
             groups: Groups::new(&program),

@@ -3,6 +3,7 @@
 use crate::error::{LoadError, place};
 use crate::hash::Algorithm;
 use crate::state::scalars;
+use crate::user::{Externs, UserFunction};
 use std::sync::Arc;
 use weir_interp::CallSites;
 use weir_ir::{
@@ -35,7 +36,7 @@ pub(crate) enum Keep {
 }
 
 /// What one call of the program's text does.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone)]
 pub(crate) enum Op {
     CounterCount(ExternId),
     /// Counted when the table hits.
@@ -68,31 +69,50 @@ pub(crate) enum Op {
     /// `assert` and `assume`.
     Assert(&'static str),
     Log(String),
+    /// One of the embedder's.
+    User(UserFunction),
 }
 
 /// All calls of a program, by site.
-pub(crate) fn resolve(program: &Program, sites: &CallSites) -> Result<Vec<Op>, LoadError> {
+///
+/// # Errors
+/// Everything that neither v1model nor `user` has.
+pub(crate) fn resolve(
+    program: &Program,
+    sites: &CallSites,
+    user: &Externs,
+) -> Result<Vec<Op>, Vec<LoadError>> {
+    let (mut ops, mut errors) = (Vec::new(), Vec::new());
     for (_, instance) in program.externs.iter() {
-        if !TYPES.contains(&instance.type_name.as_str()) {
-            let what = format!("type `{}` (of `{}`)", instance.type_name, instance.name);
-            return Err(LoadError::UnknownExtern {
-                what,
+        let name = instance.type_name.as_str();
+        if !TYPES.contains(&name) && !user.has_type(name) {
+            errors.push(LoadError::UnknownExtern {
+                what: format!("type `{name}` (of `{}`)", instance.name),
                 place: place(program, instance.loc),
                 target: TARGET,
             });
         }
     }
-    sites
-        .iter(program)
-        .map(|(_, _, call, loc)| call_op(program, call, loc))
-        .collect()
+    for (_, _, call, loc) in sites.iter(program) {
+        match call_op(program, call, loc, user) {
+            Ok(op) => ops.push(op),
+            Err(error) => errors.push(error),
+        }
+    }
+    if errors.is_empty() {
+        Ok(ops)
+    } else {
+        Err(errors)
+    }
 }
 
-fn call_op(program: &Program, call: &Call, loc: Loc) -> Result<Op, LoadError> {
+fn call_op(program: &Program, call: &Call, loc: Loc, user: &Externs) -> Result<Op, LoadError> {
+    let type_name = call.instance.map(|i| program.externs[i].type_name.as_str());
     let op = match call.instance {
         Some(instance) => method(program, instance, &call.function),
         None => function(program, call),
     };
+    let op = op.or_else(|| user.find(type_name, &call.function).map(Op::User));
     op.ok_or_else(|| {
         let what = match call.instance {
             Some(instance) => format!(

@@ -85,7 +85,7 @@ impl Groups {
             for leaf in &group.leaves {
                 metadata.push(leaf.var);
                 for annotation in leaf.annotations.iter().filter(|a| a.name == "field_list") {
-                    for number in annotation_numbers(annotation) {
+                    for number in annotation_numbers(program, annotation) {
                         let list = lists.entry(number).or_default();
                         if !list.contains(&leaf.var) {
                             list.push(leaf.var);

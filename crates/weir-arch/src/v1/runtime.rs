@@ -173,6 +173,7 @@ impl Runtime for V1Runtime<'_> {
                     return CallEffect::Abort;
                 }
             }
+            Op::User(function) => return function(&mut context),
             Op::Log(text) => self.log(fill_in(text, context.args.get(1)), context.loc),
         }
         CallEffect::Continue

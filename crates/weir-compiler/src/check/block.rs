@@ -2,7 +2,7 @@
 
 use super::signature::Owner;
 use super::{Checker, DefKind, FunctionKind, Place};
-use crate::types::{DefId, Ty, TyKind, Types};
+use crate::types::{Ty, TyKind, Types};
 use rustc_hash::{FxHashMap, FxHashSet};
 use weir_syntax::ast::{self, DeclarationKind, Ident, Statement, StatementKind, Transition};
 use weir_syntax::diagnostic::Diagnostic;
@@ -287,7 +287,7 @@ impl<'a> Checker<'a> {
         if self.eval_int(&v.size).is_none() && !self.is_unknown(size) && !self.is_constant(&v.size) {
             self.error("expected", v.size.span, "the size of a value_set must be a constant");
         }
-        self.declare(&v.name, annotations, DefKind::ValueSet { element, ast: v });
+        self.declare(&v.name, annotations, DefKind::ValueSet { element });
     }
 
     pub(super) fn control(&mut self, control: &'a ast::Control, annotations: &'a [ast::Annotation]) {
@@ -362,7 +362,7 @@ impl<'a> Checker<'a> {
             }
             _ => {
                 let shown = self.show(ty);
-                self.type_error(i.span_of_type(), format!("there are no instances of {shown}: only of externs, parsers, controls and packages"));
+                self.type_error(i.ty.span, format!("there are no instances of {shown}: only of externs, parsers, controls and packages"));
                 for argument in &i.arguments {
                     self.expr(&argument.value, None);
                 }
@@ -477,20 +477,5 @@ impl<'a> Checker<'a> {
         self.end_prototype();
         self.scopes.pop();
         self.new_def(&f.prototype.name, annotations, DefKind::Function(signature));
-    }
-
-    /// The declaration that an identifier made.
-    pub(super) fn declared(&self, name: &Ident) -> Option<DefId> {
-        self.info.declared.get(&std::ptr::from_ref(name)).copied()
-    }
-}
-
-trait SpanOfType {
-    fn span_of_type(&self) -> weir_syntax::source::Span;
-}
-
-impl SpanOfType for ast::Instantiation {
-    fn span_of_type(&self) -> weir_syntax::source::Span {
-        self.ty.span
     }
 }

@@ -74,7 +74,7 @@ pub enum DefKind<'a> {
     /// An instance of an extern, parser, control or package.
     Instance { ty: Ty, ast: &'a ast::Instantiation },
     /// A parser value set.
-    ValueSet { element: Ty, ast: &'a ast::ValueSet },
+    ValueSet { element: Ty },
     /// Declared wrongly; an error has been reported.
     Broken,
 }
@@ -325,15 +325,10 @@ pub(crate) struct Checker<'a> {
     specialised: FxHashSet<Ty>,
     /// Inference variables that stand for type arguments nobody wrote.
     implied: FxHashSet<Ty>,
-    /// Whether a place is in one of weir's own include files.
-    is_system: &'a dyn Fn(Span) -> bool,
 }
 
-/// Checks a program. `is_system` says whether a place is in one of weir's own include files.
-pub fn check<'a>(
-    program: &'a ast::Program,
-    is_system: &'a dyn Fn(Span) -> bool,
-) -> (Checked<'a>, Diagnostics) {
+/// Checks a program.
+pub fn check(program: &ast::Program) -> (Checked<'_>, Diagnostics) {
     let count = program.expr_count as usize;
     let mut checker = Checker {
         info: Checked {
@@ -360,7 +355,6 @@ pub fn check<'a>(
         implied: FxHashSet::default(),
         declaring: None,
         specialised: FxHashSet::default(),
-        is_system,
     };
     for declaration in &program.declarations {
         checker.top_level(declaration);

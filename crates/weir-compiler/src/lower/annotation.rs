@@ -61,7 +61,7 @@ impl Lowerer<'_, '_> {
             ast::AnnotationBody::Empty => AnnotationBody::Empty,
             ast::AnnotationBody::Unstructured(tokens) => AnnotationBody::Text {
                 text: body_text(tokens),
-                tokens: tokens.iter().map(|t| t.text.to_string()).collect(),
+                tokens: tokens.iter().map(|t| self.annotation_token(t)).collect(),
             },
             ast::AnnotationBody::Expressions(values) => {
                 AnnotationBody::Expressions(values.iter().map(|v| self.annotation_value(v)).collect())
@@ -71,6 +71,16 @@ impl Lowerer<'_, '_> {
             }
         };
         Annotation { name: annotation.name.name.to_string(), body, loc }
+    }
+
+    /// A token's text; the name of a constant number is replaced by the number, since whoever reads the
+    /// annotation later (`@field_list(MY_LIST)`) knows no names.
+    fn annotation_token(&self, token: &ast::AnnotationToken) -> String {
+        let constant = self.checked.globals.get(&token.text).and_then(|d| d.first()).map(|&d| self.def_kind(d));
+        match (&token.kind, constant) {
+            (AnnotationTokenKind::Word, Some(DefKind::Constant { value: Some(Const::Int(v)), .. })) => v.to_string(),
+            _ => token.text.to_string(),
+        }
     }
 
     fn annotation_value(&mut self, expr: &ast::Expr) -> AnnotationValue {

@@ -20,6 +20,10 @@ impl<'a> Lowerer<'a, '_> {
         let Some(info) = self.checked.instantiations.get(&std::ptr::from_ref(ast)).cloned() else { return Val::Void };
         let ty = self.concrete(ty);
         let path = self.control_name(&name, annotations);
+        if let TyKind::Stack(element, count) = self.kind(ty) {
+            let instances = (0..count).map(|i| self.construct(element, format!("{path}[{i}]"), &info, &ast.arguments, annotations, ast.name.span));
+            return Val::Object(Object::Array(Rc::new(instances.collect())));
+        }
         let value = self.construct(ty, path, &info, &ast.arguments, annotations, ast.name.span);
         if let (Val::Object(Object::Extern(id)), Some(body)) = (&value, &ast.body) {
             self.method_bodies(*id, body);
@@ -179,10 +183,6 @@ impl<'a> Lowerer<'a, '_> {
         match &declaration.kind {
             DeclarationKind::Instantiation(i) => {
                 let Some(def) = self.declared(&i.name) else { return };
-                if let ast::TypeKind::Stack(_, size) = &i.ty.kind {
-                    self.error("unsupported", size.span, "arrays of instances");
-                    return;
-                }
                 let value = self.instantiate(def, i);
                 self.bindings.insert(def, Entity::Value(value));
             }

@@ -78,7 +78,6 @@ pub(crate) struct Lowerer<'a, 'c> {
     file_ids: FxHashMap<String, u32>,
     instructions: usize,
     exhausted: bool,
-    annotations_in_scope: Vec<weir_ir::Annotation>,
     /// Who has a control-plane name.
     table_names: FxHashMap<String, Span>,
     action_names: FxHashMap<String, DefId>,
@@ -121,7 +120,6 @@ pub(crate) fn lower(checked: &mut Checked<'_>, sources: &SourceMap, target: &Tar
         file_ids: FxHashMap::default(),
         instructions: 0,
         exhausted: false,
-        annotations_in_scope: Vec::new(),
         table_names: FxHashMap::default(),
         action_names: FxHashMap::default(),
         locs: FxHashMap::default(),

@@ -64,7 +64,7 @@ impl Lowerer<'_, '_> {
         let Some(params) = self.block_params(instance) else { return };
         self.substitution.extend(instance.types.iter().copied());
         let declaration = &self.checked.defs[instance.def.0 as usize];
-        let (name, span, annotations) = (declaration.name.clone(), declaration.span, declaration.annotations);
+        let (name, span) = (declaration.name.clone(), declaration.span);
         let is_parser = matches!(declaration.kind, DefKind::Parser { .. });
         let loc = self.locate(span);
         self.loc = loc;
@@ -109,8 +109,9 @@ impl Lowerer<'_, '_> {
             };
             self.bindings.insert(param.def, Entity::Place(place));
         }
-        // The control-plane name of a block of the package is that of its declaration.
-        let path = self.control_name(&name, annotations);
+        // The control-plane name of a block of the package is that of its declaration; the reference
+        // compiler does not ask its `@name`.
+        let path = name.to_string();
         let root = Rc::new(BlockInstance {
             def: instance.def,
             types: instance.types.clone(),

@@ -4,7 +4,7 @@ use super::value::{Object, Val};
 use super::{Lowerer, constant};
 use crate::types::{Ty, TyKind};
 use rustc_hash::FxHashMap;
-use weir_ir::{BlockId, InstKind, Mark, Operand, Pattern, SelectCase, Terminator};
+use weir_ir::{BlockId, Operand, Pattern, SelectCase, Terminator};
 use weir_syntax::ast::{self, Expr, ExprKind, Transition};
 
 impl<'a> Lowerer<'a, '_> {
@@ -168,10 +168,5 @@ impl<'a> Lowerer<'a, '_> {
             Val::Scalar(operand) => operand,
             _ => constant(self.scalar_width(ty).unwrap_or(0), 0),
         }
-    }
-
-    /// Marks where an inlined body begins, for a trace.
-    pub(super) fn mark_enter(&mut self, name: &str) {
-        self.emit(InstKind::Mark(Mark::Enter(name.to_string())));
     }
 }

@@ -3,7 +3,6 @@
 use super::value::{Entity, Object, Place, Val};
 use super::{Lowerer, constant};
 use crate::types::{Ty, TyKind};
-use std::rc::Rc;
 use weir_ir::{BinaryOp as Op, Operand, Terminator, VarKind};
 use weir_syntax::ast::{self, BinaryOp, Block, DeclarationKind, Expr, ExprKind, Statement, StatementKind, SwitchCase};
 
@@ -282,13 +281,5 @@ impl<'a> Lowerer<'a, '_> {
         let next = self.binary(Op::Add, Operand::Var(counter), constant(width, 1), width);
         self.set(counter, next);
         self.terminate_to(Terminator::Goto(inside), done);
-    }
-
-    /// Elements of a struct place; used to bind parts one by one.
-    pub(super) fn parts(place: &Place) -> Rc<Vec<(ast::Name, Place)>> {
-        match place {
-            Place::Struct(parts) | Place::Union(parts) | Place::Header { fields: parts, .. } => parts.clone(),
-            _ => Rc::new(Vec::new()),
-        }
     }
 }

@@ -142,8 +142,14 @@ impl<'a> Lowerer<'a, '_> {
     fn key_name(&mut self, expr: &'a Expr) -> Option<String> {
         Some(match &expr.kind {
             ExprKind::Name { name, .. } => name.name.to_string(),
-            ExprKind::Member(base, member) => format!("{}.{}", self.key_name(base)?, member.name),
-            ExprKind::Index(base, index) => format!("{}[{}]", self.key_name(base)?, self.constant_name(index)?),
+            ExprKind::Member(base, member) => self.member_name(base, &member.name)?,
+            ExprKind::Index(base, index) => {
+                let index_name = match self.constant_name(index) {
+                    Some(constant) => constant,
+                    None => self.key_name(index)?,
+                };
+                format!("{}[{index_name}]", self.key_name(base)?)
+            }
             ExprKind::Slice(base, hi, lo) => format!("{}[{}:{}]", self.key_name(base)?, self.constant_name(hi)?, self.constant_name(lo)?),
             ExprKind::Call { callee, .. } => match &callee.kind {
                 ExprKind::Member(base, member) if &*member.name == "isValid" => format!("{}.$valid$", self.key_name(base)?),
@@ -154,6 +160,25 @@ impl<'a> Lowerer<'a, '_> {
             ExprKind::Bool(b) => b.to_string(),
             _ => return None,
         })
+    }
+
+    /// The name of a field: its `@name` where it has one; one with a leading dot stands alone.
+    fn member_name(&mut self, base: &'a Expr, member: &str) -> Option<String> {
+        let ty = self.ty(base);
+        let renamed = match self.kind(ty) {
+            TyKind::Struct(def, _) => match self.def_kind(def) {
+                DefKind::Struct { fields, .. } => {
+                    fields.iter().find(|f| &*f.name.name == member).and_then(|f| super::annotation::name_annotation(f.annotations))
+                }
+                _ => None,
+            },
+            _ => None,
+        };
+        let name = renamed.unwrap_or_else(|| member.to_string());
+        match name.strip_prefix('.') {
+            Some(absolute) => Some(absolute.to_string()),
+            None => Some(format!("{}.{name}", self.key_name(base)?)),
+        }
     }
 
     fn constant_name(&mut self, expr: &'a Expr) -> Option<String> {
@@ -308,11 +333,11 @@ impl<'a> Lowerer<'a, '_> {
                     self.program.tables[state.id].size = size.to_u64();
                 }
                 _ if spec.implementation.contains(&name) => {
-                    let id = self.resource(value, ast, name);
+                    let id = self.resource(value, ast, &p.annotations);
                     self.program.tables[state.id].implementation = id;
                 }
                 _ if spec.direct.contains(&name) => {
-                    if let Some(id) = self.resource(value, ast, name) {
+                    if let Some(id) = self.resource(value, ast, &p.annotations) {
                         self.program.tables[state.id].direct.push(id);
                     }
                 }
@@ -335,17 +360,20 @@ impl<'a> Lowerer<'a, '_> {
         }
     }
 
-    /// The extern instance a property names or constructs.
-    fn resource(&mut self, value: &'a Expr, ast: &'a ast::Table, property: &str) -> Option<weir_ir::ExternId> {
-        let _ = property;
+    /// The extern instance a property names or constructs; `property` are the annotations of the property.
+    fn resource(&mut self, value: &'a Expr, ast: &'a ast::Table, property: &'a [ast::Annotation]) -> Option<weir_ir::ExternId> {
         let anonymous = matches!(value.kind, ExprKind::Call { .. });
         match self.expr(value) {
             Val::Object(Object::Extern(id)) => {
                 if anonymous {
-                    // Constructed in place: it has the table's name.
+                    // Constructed in place: it has the name that the property gives it (as it stands, no path
+                    // before it), else the table's name.
                     let annotations = self.checked.defs.iter().find(|d| d.span == ast.name.span).map_or(&[][..], |d| d.annotations);
-                    let name = self.control_name(&ast.name.name, annotations);
-                    self.program.externs[id].name = name;
+                    let given = super::annotation::name_annotation(property);
+                    let given = given.map(|n| n.strip_prefix('.').map_or(n.clone(), str::to_string));
+                    self.program.externs[id].name = given.unwrap_or_else(|| self.control_name(&ast.name.name, annotations));
+                    let annotations = self.annotations(property);
+                    self.program.externs[id].annotations.extend(annotations);
                 }
                 Some(id)
             }
@@ -444,7 +472,8 @@ impl<'a> Lowerer<'a, '_> {
             return numbers;
         }
         // Turn the order round: the IR's larger priority wins.
-        numbers.into_iter().map(|n| u32::MAX - n).collect()
+        // Within 31 bits, which is what P4Runtime has for them.
+        numbers.into_iter().map(|n| (i32::MAX as u32).saturating_sub(n)).collect()
     }
 
     fn entry_matches(&mut self, entry: &'a TableEntry, kinds: &[(MatchKind, Ty)]) -> Vec<KeyMatch> {

@@ -46,15 +46,26 @@ pub(super) fn structured(list: &[Annotation], except: &[&str]) -> Vec<pb::Struct
                 AnnotationBody::Expressions(values) if values.is_empty() => None,
                 AnnotationBody::Expressions(values) => {
                     let expressions = values.iter().map(expression).collect();
-                    Some(pb::structured_annotation::Body::ExpressionList(pb::ExpressionList { expressions }))
+                    Some(pb::structured_annotation::Body::ExpressionList(
+                        pb::ExpressionList { expressions },
+                    ))
                 }
                 AnnotationBody::KeyValues(pairs) => {
-                    let pair = |(key, value): &(String, AnnotationValue)| pb::KeyValuePair { key: key.clone(), value: Some(expression(value)) };
+                    let pair = |(key, value): &(String, AnnotationValue)| pb::KeyValuePair {
+                        key: key.clone(),
+                        value: Some(expression(value)),
+                    };
                     let kv_pairs = pairs.iter().map(pair).collect();
-                    Some(pb::structured_annotation::Body::KvPairList(pb::KeyValuePairList { kv_pairs }))
+                    Some(pb::structured_annotation::Body::KvPairList(
+                        pb::KeyValuePairList { kv_pairs },
+                    ))
                 }
             };
-            Some(pb::StructuredAnnotation { name: a.name.clone(), body, source_location: None })
+            Some(pb::StructuredAnnotation {
+                name: a.name.clone(),
+                body,
+                source_location: None,
+            })
         })
         .collect()
 }
@@ -71,16 +82,23 @@ fn expression(value: &AnnotationValue) -> pb::Expression {
 /// `@brief` and `@description`.
 pub(super) fn documentation(list: &[Annotation]) -> Option<pb::Documentation> {
     let text = |name| find(list, name).and_then(string).unwrap_or_default();
-    let doc = pb::Documentation { brief: text("brief"), description: text("description") };
+    let doc = pb::Documentation {
+        brief: text("brief"),
+        description: text("description"),
+    };
     (doc != pb::Documentation::default()).then_some(doc)
 }
 
 /// The string of `@a("…")`; several strings are one.
 pub(super) fn string(annotation: &Annotation) -> Option<String> {
     match &annotation.body {
-        AnnotationBody::Text { tokens, .. } if !tokens.is_empty() => {
-            Some(tokens.iter().filter(|t| *t != "++").map(String::as_str).collect())
-        }
+        AnnotationBody::Text { tokens, .. } if !tokens.is_empty() => Some(
+            tokens
+                .iter()
+                .filter(|t| *t != "++")
+                .map(String::as_str)
+                .collect(),
+        ),
         AnnotationBody::Expressions(values) => match values.as_slice() {
             [AnnotationValue::String(s)] => Some(s.clone()),
             _ => None,
@@ -106,7 +124,11 @@ pub(super) fn number(annotation: &Annotation) -> Option<u64> {
 
 /// An integer literal as P4 writes it, its width ignored.
 fn integer(token: &str) -> Option<u64> {
-    let digits: String = token.chars().filter(|&c| c != '_').collect::<String>().to_ascii_lowercase();
+    let digits: String = token
+        .chars()
+        .filter(|&c| c != '_')
+        .collect::<String>()
+        .to_ascii_lowercase();
     let digits = match digits.split_once(['w', 's']) {
         Some((width, rest)) if width.chars().all(|c| c.is_ascii_digit()) => rest,
         _ => &digits,
@@ -123,7 +145,9 @@ fn integer(token: &str) -> Option<u64> {
 /// `@id`: its number, or where it is wrong.
 pub(super) fn id_annotation(list: &[Annotation]) -> Option<Result<(u32, Loc), Loc>> {
     let annotation = find(list, "id")?;
-    let id = number(annotation).and_then(|n| u32::try_from(n).ok()).filter(|&n| n != 0);
+    let id = number(annotation)
+        .and_then(|n| u32::try_from(n).ok())
+        .filter(|&n| n != 0);
     Some(id.map(|id| (id, annotation.loc)).ok_or(annotation.loc))
 }
 
@@ -168,8 +192,16 @@ pub(super) fn field_ids(fields: &[Field<'_>], errors: &mut Vec<P4InfoError>) -> 
 }
 
 /// `@pkginfo(name="…", …)`
-pub(super) fn package_strings(annotation: &Annotation, package: &mut pb::PkgInfo, errors: &mut Vec<P4InfoError>) {
-    let wrong = P4InfoError::BadAnnotation { annotation: "pkginfo", expected: "strings by key: @pkginfo(name=\"…\", version=\"…\")", loc: annotation.loc };
+pub(super) fn package_strings(
+    annotation: &Annotation,
+    package: &mut pb::PkgInfo,
+    errors: &mut Vec<P4InfoError>,
+) {
+    let wrong = P4InfoError::BadAnnotation {
+        annotation: "pkginfo",
+        expected: "strings by key: @pkginfo(name=\"…\", version=\"…\")",
+        loc: annotation.loc,
+    };
     let Some(pairs) = key_values(annotation) else {
         errors.push(wrong);
         return;
@@ -192,8 +224,16 @@ pub(super) fn package_strings(annotation: &Annotation, package: &mut pb::PkgInfo
 }
 
 /// `@platform_property(multicast_group_table_size=…, …)`
-pub(super) fn platform_numbers(annotation: &Annotation, package: &mut pb::PkgInfo, errors: &mut Vec<P4InfoError>) {
-    let wrong = P4InfoError::BadAnnotation { annotation: "platform_property", expected: "31-bit numbers by key", loc: annotation.loc };
+pub(super) fn platform_numbers(
+    annotation: &Annotation,
+    package: &mut pb::PkgInfo,
+    errors: &mut Vec<P4InfoError>,
+) {
+    let wrong = P4InfoError::BadAnnotation {
+        annotation: "platform_property",
+        expected: "31-bit numbers by key",
+        loc: annotation.loc,
+    };
     let Some(pairs) = key_values(annotation) else {
         errors.push(wrong);
         return;
@@ -210,8 +250,12 @@ pub(super) fn platform_numbers(annotation: &Annotation, package: &mut pb::PkgInf
         };
         match key.as_str() {
             "multicast_group_table_size" => properties.multicast_group_table_size = number,
-            "multicast_group_table_total_replicas" => properties.multicast_group_table_total_replicas = number,
-            "multicast_group_table_max_replicas_per_entry" => properties.multicast_group_table_max_replicas_per_entry = number,
+            "multicast_group_table_total_replicas" => {
+                properties.multicast_group_table_total_replicas = number
+            }
+            "multicast_group_table_max_replicas_per_entry" => {
+                properties.multicast_group_table_max_replicas_per_entry = number
+            }
             _ => {}
         }
     }
@@ -228,7 +272,10 @@ fn key_values(annotation: &Annotation) -> Option<Vec<(String, AnnotationValue)>>
             .map(|part| match part {
                 [key, equals, value] if equals == "=" => {
                     let number = integer(value).and_then(|n| i64::try_from(n).ok());
-                    let value = number.map_or_else(|| AnnotationValue::String(value.clone()), AnnotationValue::Int);
+                    let value = number.map_or_else(
+                        || AnnotationValue::String(value.clone()),
+                        AnnotationValue::Int,
+                    );
                     Some((key.clone(), value))
                 }
                 _ => None,
@@ -243,11 +290,21 @@ mod tests {
     use super::*;
 
     fn annotation(name: &str, body: AnnotationBody) -> Annotation {
-        Annotation { name: name.to_string(), body, loc: Loc::default() }
+        Annotation {
+            name: name.to_string(),
+            body,
+            loc: Loc::default(),
+        }
     }
 
     fn id(n: &str) -> Vec<Annotation> {
-        vec![annotation("id", AnnotationBody::Text { text: n.to_string(), tokens: vec![n.to_string()] })]
+        vec![annotation(
+            "id",
+            AnnotationBody::Text {
+                text: n.to_string(),
+                tokens: vec![n.to_string()],
+            },
+        )]
     }
 
     #[test]
@@ -257,12 +314,26 @@ mod tests {
         let fields = [Field(&none), Field(&two), Field(&none), Field(&none)];
         assert_eq!(field_ids(&fields, &mut errors), [1, 2, 3, 4]);
         assert_eq!(field_ids(&[Field(&two), Field(&two)], &mut errors), [2, 2]);
-        assert_eq!(errors, [P4InfoError::DuplicateId { id: 2, loc: Loc::default() }]);
+        assert_eq!(
+            errors,
+            [P4InfoError::DuplicateId {
+                id: 2,
+                loc: Loc::default()
+            }]
+        );
     }
 
     #[test]
     fn literals_of_every_base_are_numbers() {
-        for (text, value) in [("16", 16), ("0x1_0", 16), ("8w16", 16), ("32w0x10", 16), ("0b10000", 16), ("0o20", 16), ("0d16", 16)] {
+        for (text, value) in [
+            ("16", 16),
+            ("0x1_0", 16),
+            ("8w16", 16),
+            ("32w0x10", 16),
+            ("0b10000", 16),
+            ("0o20", 16),
+            ("0d16", 16),
+        ] {
             assert_eq!(integer(text), Some(value), "{text}");
         }
         assert_eq!(integer("wx"), None);
@@ -279,8 +350,17 @@ mod tests {
         let list = [
             annotation("name", AnnotationBody::Empty),
             annotation("a", AnnotationBody::Empty),
-            annotation("b", AnnotationBody::Text { text: "x, \"y\"".into(), tokens: vec!["x".into(), ",".into(), "y".into()] }),
-            annotation("c", AnnotationBody::KeyValues(vec![("k".into(), AnnotationValue::Bool(true))])),
+            annotation(
+                "b",
+                AnnotationBody::Text {
+                    text: "x, \"y\"".into(),
+                    tokens: vec!["x".into(), ",".into(), "y".into()],
+                },
+            ),
+            annotation(
+                "c",
+                AnnotationBody::KeyValues(vec![("k".into(), AnnotationValue::Bool(true))]),
+            ),
         ];
         assert_eq!(texts(&list, &[]), ["@a", "@b(x, \"y\")"]);
         assert_eq!(structured(&list, &[]).len(), 1);

@@ -3,7 +3,9 @@
 use super::annotations;
 use super::symbols::Kind;
 use super::{Generator, P4InfoError};
-use weir_ir::{Annotation, Call, ConstValue, ExternId, ExternInstance, InstKind, Loc, Program, TypeSpec};
+use weir_ir::{
+    Annotation, Call, ConstValue, ExternId, ExternInstance, InstKind, Loc, Program, TypeSpec,
+};
 use weir_proto::p4::config::v1 as pb;
 
 /// What an extern type is to the control plane.
@@ -42,14 +44,21 @@ const EXTERNS: &[(&str, Resource, Option<usize>)] = &[
 const DIGEST_FUNCTION: &str = "digest";
 
 /// Annotations of action profiles that become fields.
-const PROFILE_ANNOTATIONS: [&str; 3] = ["max_group_size", "selector_size_semantics", "max_member_weight"];
+const PROFILE_ANNOTATIONS: [&str; 3] = [
+    "max_group_size",
+    "selector_size_semantics",
+    "max_member_weight",
+];
 
 impl Resource {
     pub(super) fn of(instance: &ExternInstance) -> Option<Resource> {
         if annotations::is_hidden(&instance.annotations) {
             return None;
         }
-        EXTERNS.iter().find(|(name, ..)| *name == instance.type_name).map(|(_, resource, _)| *resource)
+        EXTERNS
+            .iter()
+            .find(|(name, ..)| *name == instance.type_name)
+            .map(|(_, resource, _)| *resource)
     }
 
     /// The kind of object that an instance is described as. A direct resource that no table has is none.
@@ -68,20 +77,41 @@ impl Resource {
 
 /// The name of the table that has a direct resource.
 fn table_of(program: &Program, id: ExternId) -> Option<&str> {
-    let owner = |t: &&weir_ir::Table| t.direct.contains(&id) && !annotations::is_hidden(&t.annotations);
-    program.tables.iter().map(|(_, t)| t).find(owner).map(|t| t.name.as_str())
+    let owner =
+        |t: &&weir_ir::Table| t.direct.contains(&id) && !annotations::is_hidden(&t.annotations);
+    program
+        .tables
+        .iter()
+        .map(|(_, t)| t)
+        .find(owner)
+        .map(|t| t.name.as_str())
 }
 
-/// The types that the program sends by a call of the digest function, with their names and where.
-pub(super) fn digest_calls(program: &Program) -> Vec<(&str, Loc, &TypeSpec)> {
-    let mut found: Vec<(&str, Loc, &TypeSpec)> = Vec::new();
+/// The types that the program sends by a call of the digest function, with their names and where. A type
+/// without a name gets a number.
+pub(super) fn digest_calls(program: &Program) -> Vec<(String, Loc, &TypeSpec)> {
+    let mut found: Vec<(String, Loc, &TypeSpec)> = Vec::new();
+    let mut unnamed = 0;
     let blocks = program.blocks.iter().flat_map(|b| b.body.blocks.iter());
     for inst in blocks.flat_map(|(_, b)| &b.insts) {
-        let InstKind::Call(Call { instance: None, function, type_arguments, .. }) = &inst.kind else { continue };
-        let (DIGEST_FUNCTION, Some(ty)) = (function.as_str(), type_arguments.first()) else { continue };
+        let InstKind::Call(Call {
+            instance: None,
+            function,
+            type_arguments,
+            ..
+        }) = &inst.kind
+        else {
+            continue;
+        };
+        let (DIGEST_FUNCTION, Some(ty)) = (function.as_str(), type_arguments.first()) else {
+            continue;
+        };
         let name = match ty {
-            TypeSpec::Struct(name, _) | TypeSpec::Header(name, _) => name.as_str(),
-            _ => continue,
+            TypeSpec::Struct(name, _) | TypeSpec::Header(name, _) => name.clone(),
+            _ => {
+                unnamed += 1;
+                format!("digest_{}", unnamed - 1)
+            }
         };
         if !found.iter().any(|(known, ..)| *known == name) {
             found.push((name, inst.loc, ty));
@@ -92,7 +122,10 @@ pub(super) fn digest_calls(program: &Program) -> Vec<(&str, Loc, &TypeSpec)> {
 
 /// The first constructor argument with one of these names that is a number.
 fn size(instance: &ExternInstance) -> u64 {
-    let named = instance.arguments.iter().find(|(name, _)| matches!(name.as_str(), "size" | "n_counters" | "n_meters"));
+    let named = instance
+        .arguments
+        .iter()
+        .find(|(name, _)| matches!(name.as_str(), "size" | "n_counters" | "n_meters"));
     match named.map(|(_, value)| value) {
         Some(ConstValue::Bits(bits)) => bits.to_u64_saturating(),
         Some(ConstValue::Int(int)) => u64::try_from(int).unwrap_or(u64::MAX),
@@ -102,10 +135,13 @@ fn size(instance: &ExternInstance) -> u64 {
 
 /// What a counter or meter counts: `Some((bytes, packets))`.
 fn unit(instance: &ExternInstance) -> (bool, bool) {
-    let member = instance.arguments.iter().find_map(|(_, value)| match value {
-        ConstValue::Enum { member, .. } => Some(member.to_ascii_lowercase()),
-        _ => None,
-    });
+    let member = instance
+        .arguments
+        .iter()
+        .find_map(|(_, value)| match value {
+            ConstValue::Enum { member, .. } => Some(member.to_ascii_lowercase()),
+            _ => None,
+        });
     let member = member.unwrap_or_default();
     (member.contains("bytes"), member.contains("packets"))
 }
@@ -128,7 +164,10 @@ fn meter_spec(instance: &ExternInstance) -> pb::MeterSpec {
         (false, true) => Unit::Packets,
         (false, false) => Unit::Unspecified,
     };
-    pb::MeterSpec { unit: unit.into(), ..pb::MeterSpec::default() }
+    pb::MeterSpec {
+        unit: unit.into(),
+        ..pb::MeterSpec::default()
+    }
 }
 
 impl Generator<'_> {
@@ -142,8 +181,12 @@ impl Generator<'_> {
     pub(super) fn externs(&mut self) {
         let mut profiles = rustc_hash::FxHashSet::default();
         for (id, instance) in self.program.externs.iter() {
-            let Some(resource) = Resource::of(instance) else { continue };
-            let Some(kind) = resource.kind(self.program, id) else { continue };
+            let Some(resource) = Resource::of(instance) else {
+                continue;
+            };
+            let Some(kind) = resource.kind(self.program, id) else {
+                continue;
+            };
             match resource {
                 Resource::Counter => self.counter(kind, instance),
                 Resource::Meter => self.meter(kind, instance),
@@ -158,7 +201,10 @@ impl Generator<'_> {
                 Resource::Digest => {
                     let type_spec = instance.type_arguments.first().map(|ty| self.data_type(ty));
                     let preamble = Some(self.preamble(kind, &instance.name, &instance.annotations));
-                    self.info.digests.push(pb::Digest { preamble, type_spec });
+                    self.info.digests.push(pb::Digest {
+                        preamble,
+                        type_spec,
+                    });
                 }
             }
         }
@@ -185,13 +231,22 @@ impl Generator<'_> {
     }
 
     fn direct(&mut self, kind: Kind, id: ExternId, instance: &ExternInstance) {
-        let direct_table_id = table_of(self.program, id).map_or(0, |t| self.symbols.id(Kind::Table, t));
+        let direct_table_id =
+            table_of(self.program, id).map_or(0, |t| self.symbols.id(Kind::Table, t));
         let preamble = Some(self.preamble(kind, &instance.name, &instance.annotations));
         if kind == Kind::DirectCounter {
-            let described = pb::DirectCounter { preamble, spec: Some(counter_spec(instance)), direct_table_id };
+            let described = pb::DirectCounter {
+                preamble,
+                spec: Some(counter_spec(instance)),
+                direct_table_id,
+            };
             self.info.direct_counters.push(described);
         } else {
-            let described = pb::DirectMeter { preamble, spec: Some(meter_spec(instance)), direct_table_id };
+            let described = pb::DirectMeter {
+                preamble,
+                spec: Some(meter_spec(instance)),
+                direct_table_id,
+            };
             self.info.direct_meters.push(described);
         }
     }
@@ -208,30 +263,50 @@ impl Generator<'_> {
 
     /// The name of the index's type, where it is a `type`.
     fn index_type(&mut self, instance: &ExternInstance) -> Option<pb::P4NamedType> {
-        let (_, _, position) = EXTERNS.iter().find(|(name, ..)| *name == instance.type_name)?;
+        let (_, _, position) = EXTERNS
+            .iter()
+            .find(|(name, ..)| *name == instance.type_name)?;
         let ty = instance.type_arguments.get((*position)?)?;
-        let TypeSpec::New(name, ..) = ty else { return None };
+        let TypeSpec::New(name, ..) = ty else {
+            return None;
+        };
         self.data_type(ty);
         Some(pb::P4NamedType { name: name.clone() })
     }
 
     fn action_profile(&mut self, instance: &ExternInstance, with_selector: bool) {
         let users = self.program.tables.iter().map(|(_, t)| t).filter(|t| {
-            let implementation = t.implementation.map(|e| self.program.externs[e].name.as_str());
-            implementation == Some(instance.name.as_str()) && !annotations::is_hidden(&t.annotations)
+            let implementation = t
+                .implementation
+                .map(|e| self.program.externs[e].name.as_str());
+            implementation == Some(instance.name.as_str())
+                && !annotations::is_hidden(&t.annotations)
         });
         let mut users: Vec<&str> = users.map(|t| t.name.as_str()).collect();
         users.sort_unstable();
-        let mut preamble = self.preamble(Kind::ActionProfile, &instance.name, &instance.annotations);
+        let mut preamble =
+            self.preamble(Kind::ActionProfile, &instance.name, &instance.annotations);
         preamble.annotations = annotations::texts(&instance.annotations, &PROFILE_ANNOTATIONS);
-        preamble.structured_annotations = annotations::structured(&instance.annotations, &PROFILE_ANNOTATIONS);
+        preamble.structured_annotations =
+            annotations::structured(&instance.annotations, &PROFILE_ANNOTATIONS);
+        // Without a selector there are no groups that the annotations could be about.
+        let of_groups: &[Annotation] = if with_selector {
+            &instance.annotations
+        } else {
+            &[]
+        };
         let described = pb::ActionProfile {
             preamble: Some(preamble),
-            table_ids: users.into_iter().map(|t| self.symbols.id(Kind::Table, t)).collect(),
+            table_ids: users
+                .into_iter()
+                .map(|t| self.symbols.id(Kind::Table, t))
+                .collect(),
             with_selector,
             size: self.int64(&instance.name, "the size", size(instance), instance.loc),
-            max_group_size: self.profile_number(&instance.annotations, "max_group_size").unwrap_or(0),
-            selector_size_semantics: self.size_semantics(&instance.annotations),
+            max_group_size: self
+                .profile_number(of_groups, "max_group_size")
+                .unwrap_or(0),
+            selector_size_semantics: self.size_semantics(of_groups),
             ..pb::ActionProfile::default()
         };
         self.info.action_profiles.push(described);
@@ -241,23 +316,38 @@ impl Generator<'_> {
         let annotation = annotations::find(list, name)?;
         let number = annotations::number(annotation).and_then(|n| i32::try_from(n).ok());
         if number.is_none() {
-            self.errors.push(P4InfoError::BadAnnotation { annotation: name, expected: "a 31-bit number", loc: annotation.loc });
+            self.errors.push(P4InfoError::BadAnnotation {
+                annotation: name,
+                expected: "a 31-bit number",
+                loc: annotation.loc,
+            });
         }
         number
     }
 
-    fn size_semantics(&mut self, list: &[Annotation]) -> Option<pb::action_profile::SelectorSizeSemantics> {
+    fn size_semantics(
+        &mut self,
+        list: &[Annotation],
+    ) -> Option<pb::action_profile::SelectorSizeSemantics> {
         use pb::action_profile::SelectorSizeSemantics;
         let annotation = annotations::find(list, "selector_size_semantics")?;
         match annotations::string(annotation).as_deref() {
-            Some("sum_of_weights") => Some(SelectorSizeSemantics::SumOfWeights(pb::action_profile::SumOfWeights {})),
+            Some("sum_of_weights") => Some(SelectorSizeSemantics::SumOfWeights(
+                pb::action_profile::SumOfWeights {},
+            )),
             Some("sum_of_members") => {
                 let max_member_weight = self.profile_number(list, "max_member_weight").unwrap_or(0);
-                Some(SelectorSizeSemantics::SumOfMembers(pb::action_profile::SumOfMembers { max_member_weight }))
+                Some(SelectorSizeSemantics::SumOfMembers(
+                    pb::action_profile::SumOfMembers { max_member_weight },
+                ))
             }
             _ => {
                 let expected = "\"sum_of_weights\" or \"sum_of_members\"";
-                self.errors.push(P4InfoError::BadAnnotation { annotation: "selector_size_semantics", expected, loc: annotation.loc });
+                self.errors.push(P4InfoError::BadAnnotation {
+                    annotation: "selector_size_semantics",
+                    expected,
+                    loc: annotation.loc,
+                });
                 None
             }
         }
@@ -267,8 +357,11 @@ impl Generator<'_> {
     pub(super) fn digest_calls(&mut self) {
         for (name, _, ty) in digest_calls(self.program) {
             let type_spec = Some(self.data_type(ty));
-            let preamble = Some(self.preamble(Kind::Digest, name, &[]));
-            self.info.digests.push(pb::Digest { preamble, type_spec });
+            let preamble = Some(self.preamble(Kind::Digest, &name, &[]));
+            self.info.digests.push(pb::Digest {
+                preamble,
+                type_spec,
+            });
         }
     }
 }

@@ -70,7 +70,10 @@ impl Symbols {
     /// The id of an object; 0 for one that is not described.
     pub(super) fn id(&self, kind: Kind, name: &str) -> u32 {
         // The map's key owns its string; objects are few.
-        self.ids.get(&(kind, name.to_string())).copied().unwrap_or(0)
+        self.ids
+            .get(&(kind, name.to_string()))
+            .copied()
+            .unwrap_or(0)
     }
 
     /// The shortest part of the name from its end that no other object shares.
@@ -90,9 +93,17 @@ struct Collector {
 impl Collector {
     /// An object. `unique`: another one of this kind and name is an error, not the same object.
     fn add(&mut self, kind: Kind, name: &str, list: &[Annotation], loc: Loc, unique: bool) {
-        if self.names.get(&kind).is_some_and(|names| names.contains_key(name)) {
+        if self
+            .names
+            .get(&kind)
+            .is_some_and(|names| names.contains_key(name))
+        {
             if unique {
-                self.errors.push(P4InfoError::DuplicateName { kind: kind.noun(), name: name.to_string(), loc });
+                self.errors.push(P4InfoError::DuplicateName {
+                    kind: kind.noun(),
+                    name: name.to_string(),
+                    loc,
+                });
             }
             return;
         }
@@ -104,13 +115,17 @@ impl Collector {
             }
             None => None,
         };
-        self.names.entry(kind).or_default().insert(name.to_string(), id);
+        self.names
+            .entry(kind)
+            .or_default()
+            .insert(name.to_string(), id);
     }
 
     fn user_id(&mut self, kind: Kind, id: u32, loc: Loc) -> Option<u32> {
         let (given, expected) = ((id >> 24) as u8, kind.prefix());
         if given != 0 && given != expected {
-            self.errors.push(P4InfoError::WrongPrefix { id, expected, loc });
+            self.errors
+                .push(P4InfoError::WrongPrefix { id, expected, loc });
             return None;
         }
         let full = u32::from(expected) << 24 | id;
@@ -130,7 +145,12 @@ impl Collector {
                 symbols.ids.insert((kind, name.clone()), id);
             }
         }
-        let names: FxHashSet<&str> = self.names.values().flat_map(BTreeMap::keys).map(String::as_str).collect();
+        let names: FxHashSet<&str> = self
+            .names
+            .values()
+            .flat_map(BTreeMap::keys)
+            .map(String::as_str)
+            .collect();
         let mut shared: FxHashMap<&str, usize> = FxHashMap::default();
         for name in &names {
             for suffix in suffixes(name) {
@@ -139,7 +159,9 @@ impl Collector {
         }
         for name in names {
             let shortest = suffixes(name).filter(|s| shared[s] == 1).last();
-            symbols.aliases.insert(name.to_string(), shortest.unwrap_or(name).to_string());
+            symbols
+                .aliases
+                .insert(name.to_string(), shortest.unwrap_or(name).to_string());
         }
         errors.extend(self.errors);
         symbols
@@ -178,24 +200,42 @@ pub(super) fn one_at_a_time(bytes: &[u8]) -> u32 {
 /// The symbols of a program.
 pub(super) fn of_program(program: &Program, errors: &mut Vec<P4InfoError>) -> Symbols {
     let mut collector = Collector::default();
-    for (_, table) in program.tables.iter().filter(|(_, t)| !is_hidden(&t.annotations)) {
-        collector.add(Kind::Table, &table.name, &table.annotations, table.loc, true);
+    for (_, table) in program
+        .tables
+        .iter()
+        .filter(|(_, t)| !is_hidden(&t.annotations))
+    {
+        collector.add(
+            Kind::Table,
+            &table.name,
+            &table.annotations,
+            table.loc,
+            true,
+        );
     }
     for action in tables::described_actions(program) {
-        collector.add(Kind::Action, &action.name, &action.annotations, action.loc, false);
+        collector.add(
+            Kind::Action,
+            &action.name,
+            &action.annotations,
+            action.loc,
+            false,
+        );
     }
     for (id, instance) in program.externs.iter() {
-        if let Some(resource) = Resource::of(instance) {
-            if let Some(kind) = resource.kind(program, id) {
-                let (name, unique) = (instance.name.as_str(), kind != Kind::ActionProfile);
-                collector.add(kind, name, &instance.annotations, instance.loc, unique);
-            }
+        if let Some(kind) = Resource::of(instance).and_then(|r| r.kind(program, id)) {
+            let (name, unique) = (instance.name.as_str(), kind != Kind::ActionProfile);
+            collector.add(kind, name, &instance.annotations, instance.loc, unique);
         }
     }
     for (name, loc, _) in externs::digest_calls(program) {
-        collector.add(Kind::Digest, name, &[], loc, false);
+        collector.add(Kind::Digest, &name, &[], loc, false);
     }
-    for (_, set) in program.value_sets.iter().filter(|(_, s)| !is_hidden(&s.annotations)) {
+    for (_, set) in program
+        .value_sets
+        .iter()
+        .filter(|(_, s)| !is_hidden(&s.annotations))
+    {
         collector.add(Kind::ValueSet, &set.name, &set.annotations, set.loc, true);
     }
     for (ty, _, loc) in tables::controller_headers(program) {
@@ -210,7 +250,10 @@ mod tests {
 
     #[test]
     fn no_action_has_the_id_everyone_knows() {
-        assert_eq!(free_id(Kind::Action, "NoAction", &FxHashSet::default()), 21_257_015);
+        assert_eq!(
+            free_id(Kind::Action, "NoAction", &FxHashSet::default()),
+            21_257_015
+        );
     }
 
     #[test]
@@ -222,7 +265,13 @@ mod tests {
     #[test]
     fn an_alias_is_the_shortest_suffix_of_its_own() {
         let mut collector = Collector::default();
-        for (kind, name) in [(Kind::Table, "c.a.t"), (Kind::Table, "c.b.t"), (Kind::Action, "c.act"), (Kind::Counter, "c.act"), (Kind::Action, "t")] {
+        for (kind, name) in [
+            (Kind::Table, "c.a.t"),
+            (Kind::Table, "c.b.t"),
+            (Kind::Action, "c.act"),
+            (Kind::Counter, "c.act"),
+            (Kind::Action, "t"),
+        ] {
             collector.add(kind, name, &[], Loc::default(), true);
         }
         let symbols = collector.number(&mut Vec::new());

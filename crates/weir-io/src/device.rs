@@ -1,0 +1,218 @@
+//! What every device can do.
+
+use crate::batch::{Batch, Frame};
+use crate::error::IoError;
+use crate::generator::Generator;
+use crate::pcap::PcapDevice;
+use crate::spec::DeviceSpec;
+use std::time::Duration;
+
+/// What a device has done so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counters {
+    /// Frames received.
+    pub received: u64,
+    /// Their bytes.
+    pub received_bytes: u64,
+    /// Frames sent.
+    pub sent: u64,
+    /// Their bytes.
+    pub sent_bytes: u64,
+    /// Frames that arrived but were lost: the kernel's queue was full, or they were damaged.
+    pub receive_dropped: u64,
+    /// Frames that could not be sent: longer than the interface takes, or the link was down.
+    pub send_dropped: u64,
+    /// Frames whose checksum was left to us.
+    pub checksums_finished: u64,
+    /// Large frames that were cut into segments here.
+    pub segmented: u64,
+}
+
+/// One end of a port.
+pub trait Device: Send {
+    /// Adds frames that have arrived to the batch, as many as there are and as it has room for.
+    /// Does not wait. Returns how many were added.
+    ///
+    /// # Errors
+    ///
+    /// The device is of no use any more. A frame that is lost is counted, not an error.
+    fn receive(&mut self, batch: &mut Batch) -> Result<usize, IoError>;
+
+    /// Sends frames. Returns how many from the front were dealt with: sent, or counted as dropped
+    /// because they never could be. The others can be tried again.
+    ///
+    /// # Errors
+    ///
+    /// The device is of no use any more.
+    fn transmit(&mut self, frames: &[Frame<'_>]) -> Result<usize, IoError>;
+
+    /// Writes out what is buffered.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Self::transmit`].
+    fn flush(&mut self) -> Result<(), IoError> {
+        Ok(())
+    }
+
+    /// What it is, for people: `eth0`, `tap:t0`, `pcap:in.pcap`.
+    fn description(&self) -> String;
+
+    /// Speed in bits per second, where it has one.
+    fn speed(&self) -> Option<u64> {
+        None
+    }
+
+    /// Whether what is sent can arrive.
+    fn link_up(&self) -> bool {
+        true
+    }
+
+    /// Nothing will be received any more.
+    fn is_exhausted(&self) -> bool {
+        false
+    }
+
+    /// The file that becomes readable when something has arrived.
+    #[cfg(unix)]
+    fn poll_fd(&self) -> Option<std::os::fd::BorrowedFd<'_>> {
+        None
+    }
+
+    /// When to look again, for a device without a file to poll.
+    fn ready_in(&self) -> Option<Duration> {
+        None
+    }
+
+    /// What it has done so far.
+    fn counters(&self) -> Counters;
+}
+
+/// Takes everything, gives nothing.
+#[derive(Debug, Default)]
+pub struct Null {
+    counters: Counters,
+}
+
+impl Device for Null {
+    fn receive(&mut self, _: &mut Batch) -> Result<usize, IoError> {
+        Ok(0)
+    }
+
+    fn transmit(&mut self, frames: &[Frame<'_>]) -> Result<usize, IoError> {
+        self.counters.count_sent(frames);
+        Ok(frames.len())
+    }
+
+    fn description(&self) -> String {
+        "null".to_string()
+    }
+
+    fn is_exhausted(&self) -> bool {
+        true
+    }
+
+    fn counters(&self) -> Counters {
+        self.counters
+    }
+}
+
+impl Counters {
+    pub(crate) fn count_sent(&mut self, frames: &[Frame<'_>]) {
+        self.sent += frames.len() as u64;
+        self.sent_bytes += frames.iter().map(|f| f.data.len() as u64).sum::<u64>();
+    }
+
+    pub(crate) fn count_received(&mut self, bytes: usize) {
+        self.received += 1;
+        self.received_bytes += bytes as u64;
+    }
+}
+
+/// Makes the device that a specification describes.
+///
+/// # Errors
+///
+/// It does not exist, or the process may not use it; the message says what would help.
+pub fn open(spec: &DeviceSpec) -> Result<Box<dyn Device>, IoError> {
+    Ok(match spec {
+        DeviceSpec::Null => Box::new(Null::default()),
+        DeviceSpec::Generator(spec) => Box::new(Generator::new(spec.clone())),
+        DeviceSpec::Pcap { input, output } => Box::new(PcapDevice::open(input, output.as_deref())?),
+        #[cfg(target_os = "linux")]
+        DeviceSpec::Interface(name) => Box::new(crate::sys::raw::RawSocket::open(name)?),
+        #[cfg(target_os = "linux")]
+        DeviceSpec::Tap(name) => Box::new(crate::sys::tap::Tap::open(name)?),
+        #[cfg(not(target_os = "linux"))]
+        DeviceSpec::Interface(_) => {
+            return Err(IoError::NotHere {
+                kind: "an interface",
+            });
+        }
+        #[cfg(not(target_os = "linux"))]
+        DeviceSpec::Tap(_) => return Err(IoError::NotHere { kind: "a TAP" }),
+    })
+}
+
+/// Waits until one of the devices may have something, at most this long. Exhausted devices are not
+/// waited for. False where the time is over.
+///
+/// # Errors
+///
+/// The system cannot wait.
+pub fn wait(devices: &[&dyn Device], timeout: Duration) -> Result<bool, IoError> {
+    let mut timeout = timeout;
+    let mut timer = false;
+    for device in devices.iter().filter(|d| !d.is_exhausted()) {
+        if let Some(ready) = device.ready_in().filter(|&r| r <= timeout) {
+            (timeout, timer) = (ready, true);
+        }
+    }
+    if timer && timeout.is_zero() {
+        return Ok(true);
+    }
+    let ready = wait_for_files(devices, timeout)?;
+    Ok(ready || timer)
+}
+
+#[cfg(target_os = "linux")]
+fn wait_for_files(devices: &[&dyn Device], timeout: Duration) -> Result<bool, IoError> {
+    let files: Vec<_> = devices
+        .iter()
+        .filter(|d| !d.is_exhausted())
+        .filter_map(|d| d.poll_fd())
+        .collect();
+    crate::sys::poll(&files, timeout)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn wait_for_files(_: &[&dyn Device], timeout: Duration) -> Result<bool, IoError> {
+    std::thread::sleep(timeout);
+    Ok(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn null_takes_everything_and_gives_nothing() {
+        let mut null = Null::default();
+        let frame = Frame {
+            data: &[0; 60],
+            time_ns: 0,
+        };
+        assert_eq!(null.transmit(&[frame, frame]).unwrap(), 2);
+        assert_eq!(null.receive(&mut Batch::new(1)).unwrap(), 0);
+        assert_eq!(null.counters().sent_bytes, 120);
+    }
+
+    #[test]
+    fn waiting_ends_at_once_where_a_device_has_something() {
+        let generator = Generator::new("count=1".parse().unwrap());
+        let started = std::time::Instant::now();
+        assert!(wait(&[&generator, &Null::default()], Duration::from_secs(60)).unwrap());
+        assert!(!wait(&[&Null::default()], Duration::from_millis(1)).unwrap());
+        assert!(started.elapsed() < Duration::from_secs(50));
+    }
+}

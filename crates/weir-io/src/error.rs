@@ -1,0 +1,107 @@
+//! What can go wrong with a device.
+
+use crate::pcap::PcapError;
+use std::io;
+use std::path::PathBuf;
+
+/// What can go wrong with a device.
+#[derive(Debug, thiserror::Error)]
+pub enum IoError {
+    /// The process may not do this.
+    #[error(
+        "{doing} needs {right}: run as root, or give the program the right once with `setcap cap_net_raw,cap_net_admin+ep {program}`"
+    )]
+    MissingRight {
+        /// What was tried.
+        doing: String,
+        /// The name of the right.
+        right: &'static str,
+        /// Path of this program.
+        program: String,
+    },
+    /// There is no such interface.
+    #[error("there is no interface `{name}`; there are {}", list(.existing))]
+    NoInterface {
+        /// The name asked for.
+        name: String,
+        /// Those there are.
+        existing: Vec<String>,
+    },
+    /// Not a name that an interface can have.
+    #[error("`{name}` cannot be the name of an interface: 1 to 15 characters, no blank, no slash")]
+    InvalidName {
+        /// The name asked for.
+        name: String,
+    },
+    /// The interface has gone while it was in use.
+    #[error("the interface `{name}` has gone")]
+    Gone {
+        /// Its name.
+        name: String,
+    },
+    /// Another process has the device.
+    #[error("{name} is in use by another process")]
+    Busy {
+        /// The device.
+        name: String,
+    },
+    /// The capture file is not one, or ends too early.
+    #[error("{}: {source}", .path.display())]
+    Pcap {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: PcapError,
+    },
+    /// The capture is of another medium.
+    #[error(
+        "{}: the packets are of link type {found}, and a port takes Ethernet (1)",
+        .path.display()
+    )]
+    LinkType {
+        /// The file.
+        path: PathBuf,
+        /// What it holds.
+        found: u16,
+    },
+    /// This kind of device exists on Linux only.
+    #[error("{kind} needs Linux; pcap:, gen: and null work everywhere")]
+    NotHere {
+        /// The kind of device.
+        kind: &'static str,
+    },
+    /// The system refused.
+    #[error("{doing}: {source}")]
+    System {
+        /// What was tried.
+        doing: String,
+        /// Its answer.
+        source: io::Error,
+    },
+}
+
+fn list(names: &[String]) -> String {
+    if names.is_empty() {
+        return "none".to_string();
+    }
+    names.join(", ")
+}
+
+impl IoError {
+    /// An error of the system while doing something that needs `right`.
+    pub(crate) fn system(doing: impl Into<String>, right: &'static str, source: io::Error) -> Self {
+        let doing = doing.into();
+        match source.kind() {
+            io::ErrorKind::PermissionDenied => {
+                let program = std::env::current_exe();
+                let program = program.map_or("PROGRAM".to_string(), |p| p.display().to_string());
+                IoError::MissingRight {
+                    doing,
+                    right,
+                    program,
+                }
+            }
+            _ => IoError::System { doing, source },
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! The Linux calls that the standard library has no words for. All `unsafe` of this crate is here.
+#![allow(unsafe_code)]
+
+pub(crate) mod ethtool;
+pub(crate) mod raw;
+pub(crate) mod tap;
+
+use crate::error::IoError;
+use crate::spec::is_interface_name;
+use std::ffi::CStr;
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::time::Duration;
+
+/// The answer of a call that says -1 where it failed.
+fn check(result: libc::c_int) -> io::Result<libc::c_int> {
+    if result < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(result)
+}
+
+/// A new socket, closed when a child is started.
+fn socket(domain: libc::c_int, kind: libc::c_int, protocol: libc::c_int) -> io::Result<OwnedFd> {
+    // SAFETY: no pointers are passed.
+    let fd = check(unsafe { libc::socket(domain, kind | libc::SOCK_CLOEXEC, protocol) })?;
+    // SAFETY: the call has just returned this file, and nobody else knows it.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// A value of plain numbers that the kernel reads or writes as bytes.
+///
+/// # Safety
+///
+/// Every pattern of bits, all zeros among them, must be a valid value.
+unsafe trait Plain: Copy {
+    fn zeroed() -> Self {
+        // SAFETY: all zeros are a valid value, says whoever implements this.
+        unsafe { std::mem::zeroed() }
+    }
+}
+
+// SAFETY: plain numbers.
+unsafe impl Plain for libc::c_int {}
+// SAFETY: a C struct of plain numbers.
+unsafe impl Plain for libc::packet_mreq {}
+// SAFETY: a C struct of plain numbers.
+unsafe impl Plain for libc::tpacket_stats {}
+// SAFETY: a C struct of plain numbers.
+unsafe impl Plain for libc::tpacket_auxdata {}
+// SAFETY: a C struct of plain numbers.
+unsafe impl Plain for libc::timespec {}
+// SAFETY: a C struct of plain numbers.
+unsafe impl Plain for libc::sockaddr_ll {}
+// SAFETY: a C struct of plain numbers and a union of them; the pointer in the union may be null.
+unsafe impl Plain for libc::ifreq {}
+
+fn set_option<T: Plain>(
+    fd: &OwnedFd,
+    level: libc::c_int,
+    name: libc::c_int,
+    value: &T,
+) -> io::Result<()> {
+    let size = size_of::<T>() as libc::socklen_t;
+    // SAFETY: the pointer is to a value of `size` bytes that lives during the call.
+    check(unsafe {
+        libc::setsockopt(
+            fd.as_raw_fd(),
+            level,
+            name,
+            std::ptr::from_ref(value).cast(),
+            size,
+        )
+    })?;
+    Ok(())
+}
+
+fn get_option<T: Plain>(fd: &OwnedFd, level: libc::c_int, name: libc::c_int) -> io::Result<T> {
+    let mut value = T::zeroed();
+    let mut size = size_of::<T>() as libc::socklen_t;
+    let pointer = std::ptr::from_mut(&mut value).cast();
+    // SAFETY: the pointers are to a value of `size` bytes and to that size; both live during the call,
+    // and whatever the kernel writes is a valid value.
+    check(unsafe { libc::getsockopt(fd.as_raw_fd(), level, name, pointer, &mut size) })?;
+    Ok(value)
+}
+
+/// A request about an interface with its name filled in.
+fn request(name: &str) -> Result<libc::ifreq, IoError> {
+    let mut request = libc::ifreq::zeroed();
+    if !is_interface_name(name) || name.len() >= request.ifr_name.len() {
+        return Err(IoError::InvalidName {
+            name: name.to_string(),
+        });
+    }
+    for (to, from) in request.ifr_name.iter_mut().zip(name.bytes()) {
+        *to = from as libc::c_char;
+    }
+    Ok(request)
+}
+
+/// Asks or tells the kernel something about an interface.
+///
+/// # Safety
+///
+/// `code` must take an `ifreq`, and what the request points to must be what `code` expects.
+unsafe fn ioctl(fd: &impl AsRawFd, code: libc::Ioctl, request: &mut libc::ifreq) -> io::Result<()> {
+    // SAFETY: the pointer is to an `ifreq` that lives during the call; the rest is the caller's promise.
+    check(unsafe { libc::ioctl(fd.as_raw_fd(), code, std::ptr::from_mut(request)) })?;
+    Ok(())
+}
+
+/// An error about an interface, or the one that says which interfaces there are.
+fn interface_error(name: &str, doing: &str, right: &'static str, error: io::Error) -> IoError {
+    match error.raw_os_error() {
+        Some(libc::ENODEV | libc::ENXIO) => IoError::NoInterface {
+            name: name.to_string(),
+            existing: interfaces(),
+        },
+        Some(libc::EPERM | libc::EACCES) => {
+            let denied = io::Error::from(io::ErrorKind::PermissionDenied);
+            IoError::system(doing, right, denied)
+        }
+        Some(libc::EBUSY) => IoError::Busy {
+            name: name.to_string(),
+        },
+        _ => IoError::system(doing, right, error),
+    }
+}
+
+/// The number the kernel knows an interface by.
+fn interface_index(control: &OwnedFd, name: &str) -> Result<libc::c_int, IoError> {
+    let mut about = request(name)?;
+    // SAFETY: SIOCGIFINDEX takes an `ifreq` and follows no pointer of it.
+    let asked = unsafe { ioctl(control, libc::SIOCGIFINDEX as libc::Ioctl, &mut about) };
+    asked
+        .map_err(|e| interface_error(name, &format!("looking for `{name}`"), "CAP_NET_ADMIN", e))?;
+    // SAFETY: the call has filled in this member of the union.
+    Ok(unsafe { about.ifr_ifru.ifru_ifindex })
+}
+
+/// The `IFF_…` flags of an interface.
+fn interface_flags(control: &OwnedFd, name: &str) -> Result<libc::c_short, IoError> {
+    let mut about = request(name)?;
+    // SAFETY: SIOCGIFFLAGS takes an `ifreq` and follows no pointer of it.
+    let asked = unsafe { ioctl(control, libc::SIOCGIFFLAGS as libc::Ioctl, &mut about) };
+    asked.map_err(|e| {
+        interface_error(
+            name,
+            &format!("reading the state of `{name}`"),
+            "CAP_NET_ADMIN",
+            e,
+        )
+    })?;
+    // SAFETY: the call has filled in this member of the union.
+    Ok(unsafe { about.ifr_ifru.ifru_flags })
+}
+
+/// Sets an interface up.
+fn set_up(control: &OwnedFd, name: &str) -> Result<(), IoError> {
+    let flags = interface_flags(control, name)?;
+    let mut about = request(name)?;
+    about.ifr_ifru.ifru_flags = flags | libc::IFF_UP as libc::c_short;
+    // SAFETY: SIOCSIFFLAGS takes an `ifreq` and follows no pointer of it.
+    let told = unsafe { ioctl(control, libc::SIOCSIFFLAGS as libc::Ioctl, &mut about) };
+    told.map_err(|e| interface_error(name, &format!("setting `{name}` up"), "CAP_NET_ADMIN", e))
+}
+
+/// Whether an interface is up and has a carrier.
+fn is_running(control: &OwnedFd, name: &str) -> bool {
+    let wanted = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
+    interface_flags(control, name).is_ok_and(|flags| flags & wanted == wanted)
+}
+
+/// A socket to talk to the kernel about interfaces.
+fn control_socket() -> Result<OwnedFd, IoError> {
+    socket(libc::AF_INET, libc::SOCK_DGRAM, 0)
+        .map_err(|e| IoError::system("opening a socket", "CAP_NET_RAW", e))
+}
+
+/// Names of the interfaces that this process can see.
+#[must_use]
+pub fn interfaces() -> Vec<String> {
+    let mut names = Vec::new();
+    // SAFETY: the call takes nothing; what it returns is freed below.
+    let list = unsafe { libc::if_nameindex() };
+    if list.is_null() {
+        return names;
+    }
+    let mut entry = list;
+    loop {
+        // SAFETY: the list ends with an entry of zeros, and the loop ends there.
+        let current = unsafe { &*entry };
+        if current.if_index == 0 || current.if_name.is_null() {
+            break;
+        }
+        // SAFETY: the name of an entry ends with a zero and lives as long as the list.
+        let name = unsafe { CStr::from_ptr(current.if_name) };
+        names.push(name.to_string_lossy().into_owned());
+        // SAFETY: this was not the last entry.
+        entry = unsafe { entry.add(1) };
+    }
+    // SAFETY: the list came from `if_nameindex` and is not used any more.
+    unsafe { libc::if_freenameindex(list) };
+    names
+}
+
+/// Waits until one of the files can be read, at most this long.
+pub(crate) fn poll(files: &[BorrowedFd<'_>], timeout: Duration) -> Result<bool, IoError> {
+    let entry = |file: &BorrowedFd<'_>| libc::pollfd {
+        fd: file.as_raw_fd(),
+        events: libc::POLLIN,
+        revents: 0,
+    };
+    let mut entries: Vec<libc::pollfd> = files.iter().map(entry).collect();
+    let time = libc::timespec {
+        tv_sec: libc::time_t::try_from(timeout.as_secs()).unwrap_or(libc::time_t::MAX),
+        tv_nsec: timeout.subsec_nanos().into(),
+    };
+    let count = entries.len() as libc::nfds_t;
+    // SAFETY: the pointers are to `count` entries and to a time, and live during the call; no signal
+    // mask is passed.
+    let ready = check(unsafe { libc::ppoll(entries.as_mut_ptr(), count, &time, std::ptr::null()) });
+    match ready {
+        Ok(ready) => Ok(ready > 0),
+        Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(false),
+        Err(error) => Err(IoError::system("waiting for packets", "CAP_NET_RAW", error)),
+    }
+}

@@ -1,0 +1,88 @@
+//! Every program of `tests/v1model` with its packet test: what the externs and the traffic manager
+//! of v1model do, seen from P4.
+
+use std::path::Path;
+use std::sync::Arc;
+use weir_compiler::{Options, compile_file};
+use weir_stf::{RunOptions, run};
+use weir_syntax::render;
+
+/// `NAME.p4`, compiled.
+fn compile(name: &str) -> Arc<weir_ir::Program> {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/v1model");
+    let path = directory.join(format!("{name}.p4"));
+    let compiled = compile_file(&path, &Options::default(), weir_arch::targets());
+    let errors: Vec<String> = compiled
+        .diagnostics
+        .list()
+        .iter()
+        .map(|d| render::short(d, &compiled.sources))
+        .collect();
+    let Some(program) = compiled.program else {
+        panic!("{name} does not compile:\n{}", errors.join("\n"))
+    };
+    Arc::new(program)
+}
+
+/// Runs `NAME.stf` on `NAME.p4`.
+fn check(name: &str) {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/v1model");
+    let text = std::fs::read_to_string(directory.join(format!("{name}.stf")))
+        .expect("a test beside the program");
+    let report =
+        run(compile(name), &text, &RunOptions::default()).unwrap_or_else(|e| panic!("{name}: {e}"));
+    let failures: Vec<String> = report.failures.iter().map(ToString::to_string).collect();
+    assert!(report.passed(), "{name}:\n{}", failures.join("\n"));
+    assert!(report.checks > 0, "{name} checks nothing");
+}
+
+macro_rules! programs {
+    ($($name:ident),*) => { $(#[test] fn $name() { check(stringify!($name)); })* };
+}
+
+programs!(
+    again, checksums, clones, counters, hashes, matches, messages, parsing, queueing, registers,
+    selectors
+);
+
+/// A 64-bit generator; the same seed gives the same bytes.
+fn bytes(seed: &mut u64, length: usize) -> Vec<u8> {
+    let mut next = || {
+        *seed ^= *seed << 13;
+        *seed ^= *seed >> 7;
+        *seed ^= *seed << 17;
+        *seed as u8
+    };
+    (0..length).map(|_| next()).collect()
+}
+
+#[test]
+fn a_malformed_packet_can_do_nothing_but_be_dropped_or_forwarded() {
+    let mut seed = 0x1234_5678_9abc_def1;
+    for name in [
+        "again",
+        "checksums",
+        "clones",
+        "counters",
+        "hashes",
+        "messages",
+        "parsing",
+        "registers",
+    ] {
+        let mut switch = weir_switch::Switch::new(compile(name)).expect("loads");
+        for i in 0..2000 {
+            let mut packet = bytes(&mut seed, i % 24);
+            // Most tests look at small values of the first byte.
+            if let Some(first) = packet.first_mut() {
+                *first %= 16;
+            }
+            switch.inject(i as u32 % 600, &packet, i as u64);
+        }
+        let sent: u64 = switch.active_ports().map(|(_, s)| s.tx.packets).sum();
+        let dropped: u64 = switch.drops().map(|d| d.packets).sum();
+        assert!(
+            sent + dropped >= 2000,
+            "{name}: {sent} sent, {dropped} dropped"
+        );
+    }
+}

@@ -1,0 +1,60 @@
+//! `weir build`
+
+use crate::cli::{Build, Emit, NO};
+use anyhow::{Context, Result};
+use std::io::Write;
+use std::path::Path;
+use weir_compiler::p4info;
+
+/// Writes what was asked for.
+pub fn build(arguments: &Build) -> Result<u8> {
+    let program = match crate::compile::program_or_declarations(&arguments.source)? {
+        Ok(program) => program,
+        Err(_) => return Ok(NO),
+    };
+    let wants_info = arguments.p4info.is_some() || arguments.output.is_some();
+    let info = if wants_info {
+        match p4info::p4info(&program) {
+            Ok(info) => Some(info),
+            Err(errors) => {
+                for error in errors {
+                    eprintln!("error: {error}");
+                }
+                return Ok(NO);
+            }
+        }
+    } else {
+        None
+    };
+    if let Some(info) = &info {
+        if let Some(path) = &arguments.p4info {
+            let binary = path.extension().is_some_and(|e| e == "bin" || e == "pb");
+            let bytes = if binary { prost::Message::encode_to_vec(info) } else { weir_proto::text::to_text(info).into_bytes() };
+            write_file(path, &bytes)?;
+        }
+        if let Some(folder) = &arguments.output {
+            std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+            write_file(&folder.join("p4info.txtpb"), weir_proto::text::to_text(info).as_bytes())?;
+            write_file(&folder.join("p4info.bin"), &prost::Message::encode_to_vec(info))?;
+            let stem = arguments.source.program.file_stem().map_or_else(|| "program".into(), |s| s.to_string_lossy().into_owned());
+            write_file(&folder.join(format!("{stem}.weir")), weir_ir::print::print(&program).as_bytes())?;
+            let picture = crate::graph::svg(&program, &stem, &crate::graph::Notes::new(), &[]);
+            write_file(&folder.join(format!("{stem}.svg")), picture.as_bytes())?;
+        }
+    }
+    let mut out = std::io::stdout().lock();
+    match arguments.emit {
+        Some(Emit::Ir) => write!(out, "{}", weir_ir::print::print(&program))?,
+        Some(Emit::Dot) => write!(out, "{}", crate::graph::dot(&program))?,
+        Some(Emit::Svg) => {
+            let title = arguments.source.program.display().to_string();
+            write!(out, "{}", crate::graph::svg(&program, &title, &crate::graph::Notes::new(), &[]))?;
+        }
+        None => {}
+    }
+    Ok(0)
+}
+
+fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
+    std::fs::write(path, bytes).with_context(|| format!("cannot write {}", path.display()))
+}

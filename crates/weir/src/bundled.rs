@@ -1,0 +1,16 @@
+//! Programs that come with weir, so that an installed binary needs no path.
+
+/// Name and text of each bundled program.
+pub const PROGRAMS: &[(&str, &str)] = &[
+    ("ipv4_router.p4", include_str!("../../../p4/programs/ipv4_router/ipv4_router.p4")),
+];
+
+/// Control-plane state of the demo.
+pub const DEMO_ENTRIES: &str = include_str!("../../../p4/programs/ipv4_router/demo.entries");
+
+/// What came to each port of the demo's router: captured on veth pairs, where ping, curl and iperf3 ran
+/// between two hosts (network namespaces) with a router between them.
+pub const DEMO_CAPTURES: &[(u32, &[u8])] = &[
+    (1, include_bytes!("../../../p4/programs/ipv4_router/demo-port1.pcap")),
+    (2, include_bytes!("../../../p4/programs/ipv4_router/demo-port2.pcap")),
+];

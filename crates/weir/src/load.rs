@@ -1,0 +1,52 @@
+//! From a program and a file of control-plane directives to a switch.
+
+use crate::cli::Engine;
+use anyhow::{Context, Result, bail};
+use std::path::Path;
+use std::sync::Arc;
+use weir_interp::Interpreter;
+use weir_ir::Program;
+use weir_switch::{Switch, SwitchConfig};
+
+/// The program as engines run it: without what has no effect on any packet. Traces run it as it is written.
+pub fn optimized(program: &Arc<Program>) -> Arc<Program> {
+    let mut optimized = Program::clone(program);
+    weir_ir::passes::optimize(&mut optimized, &weir_arch::observes);
+    Arc::new(optimized)
+}
+
+/// A switch that runs the program, with the state that `entries` describes.
+pub fn switch(program: Arc<Program>, config: SwitchConfig, entries: Option<&Path>) -> Result<Switch> {
+    let switch = Switch::with_engine(Arc::new(Interpreter::new(program)), config)?;
+    match entries {
+        None => Ok(switch),
+        Some(path) => {
+            let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+            configure(switch, &text, &path.display().to_string())
+        }
+    }
+}
+
+/// Does what the directives say; every one that cannot be done is named.
+pub fn configure(switch: Switch, text: &str, name: &str) -> Result<Switch> {
+    let (switch, failures) = match weir_stf::configure(switch, text) {
+        Ok(done) => done,
+        Err(errors) => {
+            let list: Vec<String> = errors.iter().map(|e| format!("{name}:{e}")).collect();
+            bail!("{}", list.join("\n"));
+        }
+    };
+    if failures.is_empty() {
+        return Ok(switch);
+    }
+    let list: Vec<String> = failures.iter().map(|f| format!("{name}:{f}")).collect();
+    bail!("{}", list.join("\n"))
+}
+
+/// An engine that this version does not have is refused.
+pub fn require(engine: Engine) -> Result<()> {
+    if engine == Engine::Jit {
+        bail!("this version of weir has no engine `jit`; use `--engine interp`");
+    }
+    Ok(())
+}

@@ -1,0 +1,113 @@
+//! `weir trace`: why did my packet do this?
+
+use crate::cli::{Color, Trace};
+use crate::{load, packets};
+use anyhow::{Result, bail};
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::io::{IsTerminal, Write};
+use weir_interp::{RenderOptions, TraceTree};
+use weir_ir::Loc;
+use weir_switch::SwitchConfig;
+
+/// A trace as text, with the source lines that can be read.
+pub fn render(tree: &TraceTree, colors: bool) -> String {
+    let files: RefCell<HashMap<u32, Option<Vec<String>>>> = RefCell::new(HashMap::new());
+    let line = |loc: Loc| -> Option<String> {
+        let mut files = files.borrow_mut();
+        let lines = files.entry(loc.file).or_insert_with(|| {
+            let name = tree.program().files.get(loc.file as usize)?;
+            let bundled = crate::bundled::PROGRAMS.iter().find(|(n, _)| n == name).map(|(_, t)| (*t).to_string());
+            let text = bundled.or_else(|| std::fs::read_to_string(name).ok())?;
+            Some(text.lines().map(str::to_string).collect())
+        });
+        lines.as_ref()?.get((loc.line as usize).checked_sub(1)?).cloned()
+    };
+    tree.render(RenderOptions { colors, source: true }, line)
+}
+
+/// Shows what one packet meets.
+pub fn trace(arguments: &Trace) -> Result<u8> {
+    let packet = packets::one(&arguments.packet, arguments.number)?;
+    let program = match crate::compile::program(&arguments.source)? {
+        Ok(program) => program,
+        Err(code) => return Ok(code),
+    };
+    let mut switch = load::switch(program, SwitchConfig::default(), arguments.entries.as_deref())?;
+    let colors = match arguments.color {
+        Color::Auto => std::io::stdout().is_terminal(),
+        Color::Always => true,
+        Color::Never => false,
+    };
+    let mut out = std::io::stdout().lock();
+    if arguments.all {
+        return all(&mut out, arguments, &switch, &packet, colors);
+    }
+    let (sent, tree) = switch.inject_traced(arguments.port, &packet, 0);
+    if arguments.json {
+        writeln!(out, "{}", serde_json::json!({ "trace": tree.nodes(), "sent": sent_json(&sent) }))?;
+    } else {
+        write!(out, "{}", render(&tree, colors))?;
+        for line in fates(&sent) {
+            writeln!(out, "{line}")?;
+        }
+    }
+    Ok(0)
+}
+
+fn sent_json(sent: &[weir_switch::Output]) -> Vec<serde_json::Value> {
+    sent.iter().map(|o| serde_json::json!({ "port": o.port, "bytes": packets::hex(&o.bytes) })).collect()
+}
+
+fn fates(sent: &[weir_switch::Output]) -> Vec<String> {
+    if sent.is_empty() {
+        return vec!["nothing was sent".to_string()];
+    }
+    sent.iter().map(|o| format!("sent at port {}: {}", o.port, packets::hex(&o.bytes))).collect()
+}
+
+/// Every outcome of what the program leaves to chance, as forks of one tree.
+fn all(out: &mut impl Write, arguments: &Trace, switch: &weir_switch::Switch, packet: &[u8], colors: bool) -> Result<u8> {
+    if arguments.limit == 0 {
+        bail!("--limit must be at least 1");
+    }
+    let runs = switch.trace_all(arguments.port, packet, 0, arguments.limit);
+    if arguments.json {
+        let forks: Vec<_> = runs
+            .runs
+            .iter()
+            .map(|(choices, (sent, tree))| {
+                let choices: Vec<String> = choices.iter().map(ToString::to_string).collect();
+                serde_json::json!({ "choices": choices, "trace": tree.nodes(), "sent": sent_json(sent) })
+            })
+            .collect();
+        writeln!(out, "{}", serde_json::json!({ "complete": runs.complete, "outcomes": forks }))?;
+        return Ok(0);
+    }
+    // What all runs begin with is shown once.
+    let texts: Vec<Vec<String>> = runs
+        .runs
+        .iter()
+        .map(|(_, (sent, tree))| render(tree, colors).lines().map(str::to_string).chain(fates(sent)).collect())
+        .collect();
+    let common = texts.iter().skip(1).fold(texts.first().map_or(0, Vec::len), |n, t| {
+        texts[0].iter().zip(t).take(n).take_while(|(a, b)| a == b).count()
+    });
+    for line in texts.first().map_or(&[][..], |t| &t[..common]) {
+        writeln!(out, "{line}")?;
+    }
+    let count = texts.len();
+    for (i, ((choices, _), text)) in runs.runs.iter().zip(&texts).enumerate() {
+        if count > 1 {
+            let choices: Vec<String> = choices.iter().map(ToString::to_string).collect();
+            writeln!(out, "── outcome {} of {count}: {}", i + 1, choices.join(", "))?;
+        }
+        for line in &text[common..] {
+            writeln!(out, "{line}")?;
+        }
+    }
+    if !runs.complete {
+        writeln!(out, "there are more outcomes than were followed; raise --limit")?;
+    }
+    Ok(0)
+}
