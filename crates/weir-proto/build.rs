@@ -12,8 +12,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     let out = PathBuf::from(std::env::var_os("OUT_DIR").ok_or("OUT_DIR is not set")?);
     // The text form needs the descriptors at run time.
     std::fs::write(out.join("descriptors.bin"), descriptors.encode_to_vec())?;
-    prost_build::Config::new()
-        .btree_map(["."])
-        .compile_fds(descriptors)?;
+    prost_build::Config::new().btree_map(["."]).compile_fds(descriptors)?;
     Ok(())
 }

@@ -1,2 +1,107 @@
-//! Placeholder.
-fn main() {}
+//! Tasks of this repository.
+//!
+//! `cargo xtask test` runs everything that must hold before a change lands and installs what the tests need
+//! beyond cargo, or says what is missing. `cargo xtask conformance` scores weir against the reference
+//! corpus. `cargo xtask tidy` checks house rules that no lint knows.
+#![forbid(unsafe_code)]
+
+mod tidy;
+mod tools;
+
+use anyhow::{Result, bail};
+use clap::{Parser, Subcommand};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+use std::time::Instant;
+
+/// Tasks of the weir repository
+#[derive(Parser)]
+struct Arguments {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Formatting, lints, house rules and every test
+    Test,
+    /// House rules that no lint knows
+    Tidy,
+    /// Score weir against the P4 reference corpus
+    Conformance {
+        /// The reference compiler's testdata folder
+        #[arg(long)]
+        corpus: PathBuf,
+        /// Suites; all where none is named
+        suites: Vec<String>,
+    },
+}
+
+fn main() -> ExitCode {
+    let result = match Arguments::parse().task {
+        Task::Test => test(),
+        Task::Tidy => tidy::check(&root()),
+        Task::Conformance { corpus, suites } => conformance(&corpus, &suites),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::from(1)
+        }
+    }
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .map_or_else(|| PathBuf::from("."), Path::to_path_buf)
+}
+
+fn step(what: &str, program: &str, arguments: &[&str]) -> Result<()> {
+    println!("── {what}: {program} {}", arguments.join(" "));
+    let started = Instant::now();
+    let status = Command::new(program).args(arguments).current_dir(root()).status()?;
+    if !status.success() {
+        bail!("{what} failed");
+    }
+    println!("── {what}: good, {:.0} s", started.elapsed().as_secs_f64());
+    Ok(())
+}
+
+fn test() -> Result<()> {
+    tools::provide()?;
+    step("formatting", "cargo", &["fmt", "--all", "--check"])?;
+    println!("── house rules");
+    tidy::check(&root())?;
+    step(
+        "lints",
+        "cargo",
+        &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"],
+    )?;
+    step("tests", "cargo", &["test", "--workspace"])
+}
+
+fn conformance(corpus: &Path, suites: &[String]) -> Result<()> {
+    step("build", "cargo", &["build", "--release", "-p", "weir"])?;
+    let tool = root().join("../shared/tools/p4-conformance");
+    if !tool.is_file() {
+        bail!(
+            "{} is not there: it comes with the project's shared folder",
+            tool.display()
+        );
+    }
+    let (tool, corpus) = (tool.display().to_string(), corpus.display().to_string());
+    let mut arguments = vec![
+        tool.as_str(),
+        "--corpus",
+        &corpus,
+        "--weir",
+        "target/release/weir",
+        "--engine",
+        "interp",
+        "--show-failures",
+    ];
+    arguments.extend(suites.iter().map(String::as_str));
+    step("conformance", "python3", &arguments)
+}

@@ -52,10 +52,7 @@ pub struct Choice {
 impl fmt::Display for Choice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Choice {
-            kind,
-            outcomes,
-            taken,
-            ..
+            kind, outcomes, taken, ..
         } = self;
         match (kind, taken) {
             (ChoiceKind::Random, _) => write!(f, "random: {taken} of 0..{outcomes}"),
@@ -180,9 +177,7 @@ mod tests {
 
     #[test]
     fn too_many_outcomes_are_admitted() {
-        let found = enumerate(1000, |choices| {
-            choices.choose(ChoiceKind::Random, 1 << 40, 1 << 39)
-        });
+        let found = enumerate(1000, |choices| choices.choose(ChoiceKind::Random, 1 << 40, 1 << 39));
         assert_eq!(found.runs.len(), 65);
         assert!(!found.complete);
     }

@@ -47,9 +47,6 @@ pub enum LoadError {
 /// `file:line:column` of a place in a program.
 #[must_use]
 pub fn place(program: &Program, loc: Loc) -> String {
-    let file = program
-        .files
-        .get(loc.file as usize)
-        .map_or("?", String::as_str);
+    let file = program.files.get(loc.file as usize).map_or("?", String::as_str);
     format!("{file}:{}:{}", loc.line, loc.column)
 }

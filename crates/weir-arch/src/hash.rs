@@ -41,24 +41,12 @@ impl CrcParameters {
     /// The CRC of bytes. A width outside 1..=64 counts as 64.
     #[must_use]
     pub fn compute(&self, data: &[u8]) -> u64 {
-        let width = if (1..=64).contains(&self.width) {
-            self.width
-        } else {
-            64
-        };
-        let mask = if width == 64 {
-            u64::MAX
-        } else {
-            (1 << width) - 1
-        };
+        let width = if (1..=64).contains(&self.width) { self.width } else { 64 };
+        let mask = if width == 64 { u64::MAX } else { (1 << width) - 1 };
         let mut register = self.initial & mask;
         for &byte in data {
             for i in 0..8 {
-                let bit = if self.reflect_in {
-                    byte >> i
-                } else {
-                    byte >> (7 - i)
-                } & 1;
+                let bit = if self.reflect_in { byte >> i } else { byte >> (7 - i) } & 1;
                 let top = (register >> (width - 1)) & 1;
                 register = (register << 1) & mask;
                 if top ^ u64::from(bit) == 1 {
@@ -188,8 +176,7 @@ mod tests {
     #[test]
     fn csum16_is_that_of_rfc_1071() {
         let ipv4 = [
-            0x45, 0, 0, 0x73, 0, 0, 0x40, 0, 0x40, 0x11, 0, 0, 0xc0, 0xa8, 0, 1, 0xc0, 0xa8, 0,
-            0xc7,
+            0x45, 0, 0, 0x73, 0, 0, 0x40, 0, 0x40, 0x11, 0, 0, 0xc0, 0xa8, 0, 1, 0xc0, 0xa8, 0, 0xc7,
         ];
         assert_eq!(csum16(&ipv4), 0xb861);
         assert_eq!(csum16(&[0x12]), !0x1200);
@@ -200,9 +187,6 @@ mod tests {
     fn xor16_and_identity_take_bytes_from_the_front() {
         assert_eq!(xor16(&[0x12, 0x34, 0xff]), 0x1234 ^ 0xff00);
         assert_eq!(identity(&[1, 2]), 0x102);
-        assert_eq!(
-            identity(&[1, 2, 3, 4, 5, 6, 7, 8, 9]),
-            0x0102_0304_0506_0708
-        );
+        assert_eq!(identity(&[1, 2, 3, 4, 5, 6, 7, 8, 9]), 0x0102_0304_0506_0708);
     }
 }

@@ -37,18 +37,14 @@ use weir_interp::{Executable, Interpreter};
 use weir_ir::Program;
 
 pub use cells::Cells;
-pub use choices::{
-    Choice, ChoiceKind, Choices, Defaults, Enumeration, OUTCOME_CAP, Script, enumerate,
-};
+pub use choices::{Choice, ChoiceKind, Choices, Defaults, Enumeration, OUTCOME_CAP, Script, enumerate};
 pub use driver::{
-    Action, Architecture, Drop, DropReason, EgressPacket, Env, IngressPacket, MAX_PASSES, Origin,
-    QueueInfo,
+    Action, Architecture, Drop, DropReason, EgressPacket, Env, IngressPacket, MAX_PASSES, Origin, QueueInfo,
 };
 pub use error::{LoadError, place};
 pub use meter::{Color, Meter, MeterConfig, Rate};
 pub use state::{
-    Count, Digest, LogMessage, MESSAGE_CAPACITY, Messages, RegisterArray, Resource, State,
-    TableState, Unit, scalars,
+    Count, Digest, LogMessage, MESSAGE_CAPACITY, Messages, RegisterArray, Resource, State, TableState, Unit, scalars,
 };
 pub use targets::targets;
 pub use user::{Externs, UserFunction};
@@ -59,10 +55,7 @@ pub use v1::V1Model;
 /// # Errors
 /// The first reason why it cannot be run: its target, a missing block, or an unknown extern.
 /// [`unimplemented`] knows the others.
-pub fn load(
-    engine: Arc<dyn Executable>,
-    externs: &Externs,
-) -> Result<Box<dyn Architecture>, LoadError> {
+pub fn load(engine: Arc<dyn Executable>, externs: &Externs) -> Result<Box<dyn Architecture>, LoadError> {
     let target = engine.program().target.clone();
     load_all(engine, externs).map_err(|errors| {
         let first = errors.into_iter().next();
@@ -90,18 +83,13 @@ pub fn observes(role: &str, leaf: &weir_ir::SharedLeaf) -> bool {
 #[must_use]
 pub fn unimplemented(program: &Program) -> Vec<LoadError> {
     let engine = Arc::new(Interpreter::new(Arc::new(program.clone())));
-    load_all(engine, &Externs::default())
-        .err()
-        .unwrap_or_default()
+    load_all(engine, &Externs::default()).err().unwrap_or_default()
 }
 
 /// Targets that can be run.
 const KNOWN: &str = "v1model";
 
-fn load_all(
-    engine: Arc<dyn Executable>,
-    externs: &Externs,
-) -> Result<Box<dyn Architecture>, Vec<LoadError>> {
+fn load_all(engine: Arc<dyn Executable>, externs: &Externs) -> Result<Box<dyn Architecture>, Vec<LoadError>> {
     let target = engine.program().target.clone();
     let why = match target.as_str() {
         "v1model" => return Ok(Box::new(V1Model::new(engine, externs)?)),

@@ -4,17 +4,11 @@ use crate::cells::Cells;
 use crate::hash::Algorithm;
 use crate::state::{RegisterArray, Resource, State, TableState, Unit, scalars};
 use num_traits::ToPrimitive;
-use weir_ir::{
-    Annotation, AnnotationBody, AnnotationValue, ConstValue, ExternInstance, Program, TypeSpec,
-};
+use weir_ir::{Annotation, AnnotationBody, AnnotationValue, ConstValue, ExternInstance, Program, TypeSpec};
 use weir_table::{ActionProfile, ActionSpec, Implementation, ProfileSpec, Table, TableSpec};
 
 /// The constructor argument with this name, or at this position.
-pub(crate) fn argument<'a>(
-    instance: &'a ExternInstance,
-    name: &str,
-    position: usize,
-) -> Option<&'a ConstValue> {
+pub(crate) fn argument<'a>(instance: &'a ExternInstance, name: &str, position: usize) -> Option<&'a ConstValue> {
     instance
         .arguments
         .iter()
@@ -27,14 +21,11 @@ pub(crate) fn argument<'a>(
 pub(crate) fn number(value: Option<&ConstValue>) -> u64 {
     match value {
         Some(ConstValue::Bits(bits)) => bits.to_u64_saturating(),
-        Some(ConstValue::Int(int)) => {
-            int.to_u64()
-                .unwrap_or(if int.sign() == num_bigint::Sign::Minus {
-                    0
-                } else {
-                    u64::MAX
-                })
-        }
+        Some(ConstValue::Int(int)) => int.to_u64().unwrap_or(if int.sign() == num_bigint::Sign::Minus {
+            0
+        } else {
+            u64::MAX
+        }),
         _ => 0,
     }
 }
@@ -62,13 +53,9 @@ pub(crate) fn v1_resource(program: &Program, index: usize, instance: &ExternInst
     let size = || number(argument(instance, "size", 0));
     match instance.type_name.as_str() {
         "counter" => Resource::Counter(unit(argument(instance, "type", 1)), Cells::new(size())),
-        "direct_counter" => {
-            Resource::DirectCounter(unit(argument(instance, "type", 0)), Cells::new(HANDLES))
-        }
+        "direct_counter" => Resource::DirectCounter(unit(argument(instance, "type", 0)), Cells::new(HANDLES)),
         "meter" => Resource::Meter(unit(argument(instance, "type", 1)), Cells::new(size())),
-        "direct_meter" => {
-            Resource::DirectMeter(unit(argument(instance, "type", 0)), Cells::new(HANDLES))
-        }
+        "direct_meter" => Resource::DirectMeter(unit(argument(instance, "type", 0)), Cells::new(HANDLES)),
         "register" => {
             let ty = instance.type_arguments.first().cloned().unwrap_or_default();
             let widths = scalars(&ty, "").into_iter().map(|(_, w)| w).collect();
@@ -78,36 +65,21 @@ pub(crate) fn v1_resource(program: &Program, index: usize, instance: &ExternInst
             })
         }
         "action_profile" => Resource::Profile(
-            profile(
-                program,
-                index,
-                instance,
-                number(argument(instance, "size", 0)),
-                false,
-            ),
+            profile(program, index, instance, number(argument(instance, "size", 0)), false),
             None,
         ),
         "action_selector" => {
-            let algorithm = Algorithm::from_name(member(argument(instance, "algorithm", 0)))
-                .unwrap_or(Algorithm::Crc16);
+            let algorithm =
+                Algorithm::from_name(member(argument(instance, "algorithm", 0))).unwrap_or(Algorithm::Crc16);
             let size = number(argument(instance, "size", 1));
-            Resource::Profile(
-                profile(program, index, instance, size, true),
-                Some(algorithm),
-            )
+            Resource::Profile(profile(program, index, instance, size, true), Some(algorithm))
         }
         _ => Resource::None,
     }
 }
 
 /// The profile's actions are those of all tables that use it, each once.
-fn profile(
-    program: &Program,
-    index: usize,
-    instance: &ExternInstance,
-    size: u64,
-    selector: bool,
-) -> ActionProfile {
+fn profile(program: &Program, index: usize, instance: &ExternInstance, size: u64, selector: bool) -> ActionProfile {
     let mut actions: Vec<ActionSpec> = Vec::new();
     for (id, table) in program.tables.iter() {
         if table.implementation.is_some_and(|e| e.index() == index) {
@@ -135,10 +107,7 @@ fn profile(
 
 /// A number as P4 writes it; the width in `8w3` is of no interest.
 fn literal(token: &str) -> Option<u64> {
-    let digits = token
-        .split_once(['w', 's'])
-        .map_or(token, |(_, d)| d)
-        .replace('_', "");
+    let digits = token.split_once(['w', 's']).map_or(token, |(_, d)| d).replace('_', "");
     match digits.get(..2) {
         Some("0x" | "0X") => u64::from_str_radix(&digits[2..], 16).ok(),
         Some("0b" | "0B") => u64::from_str_radix(&digits[2..], 2).ok(),
@@ -149,14 +118,10 @@ fn literal(token: &str) -> Option<u64> {
 /// The value of `Enum.member` of a serializable enum.
 fn enum_member(program: &Program, text: &str) -> Option<u64> {
     let (name, member) = text.split_once('.')?;
-    let known = program
-        .enums
-        .iter()
-        .find(|(_, e)| e.name == name)
-        .and_then(|(_, e)| {
-            let position = e.members.iter().position(|m| m == member)?;
-            e.values.as_ref()?.get(position)?.to_u64()
-        });
+    let known = program.enums.iter().find(|(_, e)| e.name == name).and_then(|(_, e)| {
+        let position = e.members.iter().position(|m| m == member)?;
+        e.values.as_ref()?.get(position)?.to_u64()
+    });
     known.or_else(|| {
         program.type_info.iter().find_map(|(_, ty)| match ty {
             TypeSpec::SerializableEnum(n, _, members) if n == name => {
@@ -195,17 +160,15 @@ pub(crate) fn state(program: &Program, resources: Vec<Resource>, selectors: &[&s
             let spec = TableSpec::from_program(program, id, selectors);
             let profile_actions = match spec.implementation {
                 Implementation::Direct => Vec::new(),
-                Implementation::Profile(e) | Implementation::Selector(e) => {
-                    match resources.get(e.index()) {
-                        Some(Resource::Profile(profile, _)) => profile
-                            .spec()
-                            .actions
-                            .iter()
-                            .map(|a| spec.actions.iter().position(|t| t.id == a.id))
-                            .collect(),
-                        _ => Vec::new(),
-                    }
-                }
+                Implementation::Profile(e) | Implementation::Selector(e) => match resources.get(e.index()) {
+                    Some(Resource::Profile(profile, _)) => profile
+                        .spec()
+                        .actions
+                        .iter()
+                        .map(|a| spec.actions.iter().position(|t| t.id == a.id))
+                        .collect(),
+                    _ => Vec::new(),
+                },
             };
             TableState {
                 table: Table::new(spec),
@@ -228,10 +191,7 @@ pub(crate) fn state(program: &Program, resources: Vec<Resource>, selectors: &[&s
                     field.match_kind,
                 ));
             }
-            Table::new(TableSpec {
-                size: set.size,
-                ..spec
-            })
+            Table::new(TableSpec { size: set.size, ..spec })
         })
         .collect();
     State::new(tables, resources, value_sets)

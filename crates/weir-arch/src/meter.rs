@@ -101,12 +101,7 @@ impl Meter {
 
     /// The colour of a packet of this many tokens; takes the tokens. `force` overrides the colour (and
     /// takes what that colour takes, as far as it is there).
-    pub fn execute(
-        &mut self,
-        tokens: u64,
-        now_ns: u64,
-        force: impl FnOnce(Color) -> Color,
-    ) -> Color {
+    pub fn execute(&mut self, tokens: u64, now_ns: u64, force: impl FnOnce(Color) -> Color) -> Color {
         let Some(config) = self.config else {
             return Color::Green;
         };
@@ -174,10 +169,7 @@ mod tests {
     #[test]
     fn rates_survive_their_units() {
         assert_eq!(Rate::from_tokens_per_us(0.000_006).tokens_per_second(), 6);
-        assert_eq!(
-            Rate::from_tokens_per_second(1_000_000),
-            Rate::from_tokens_per_us(1.0)
-        );
+        assert_eq!(Rate::from_tokens_per_second(1_000_000), Rate::from_tokens_per_us(1.0));
         assert_eq!(Rate::from_tokens_per_us(-1.0), Rate::default());
         assert_eq!(Rate::from_tokens_per_us(f64::NAN), Rate::default());
     }

@@ -198,11 +198,7 @@ pub struct State {
 }
 
 impl State {
-    pub(crate) fn new(
-        tables: Vec<TableState>,
-        resources: Vec<Resource>,
-        value_sets: Vec<Table>,
-    ) -> Self {
+    pub(crate) fn new(tables: Vec<TableState>, resources: Vec<Resource>, value_sets: Vec<Table>) -> Self {
         State {
             tables,
             resources,
@@ -312,10 +308,7 @@ pub fn scalars(ty: &TypeSpec, prefix: &str) -> Vec<(String, u32)> {
     match ty {
         TypeSpec::Opaque(_) | TypeSpec::Void | TypeSpec::String => Vec::new(),
         TypeSpec::Bool => vec![(prefix.to_owned(), 1)],
-        TypeSpec::Bit(w)
-        | TypeSpec::Int(w)
-        | TypeSpec::Varbit(w)
-        | TypeSpec::SerializableEnum(_, w, _) => {
+        TypeSpec::Bit(w) | TypeSpec::Int(w) | TypeSpec::Varbit(w) | TypeSpec::SerializableEnum(_, w, _) => {
             vec![(prefix.to_owned(), *w)]
         }
         TypeSpec::Error | TypeSpec::Enum(..) => vec![(prefix.to_owned(), 32)],
@@ -324,12 +317,9 @@ pub fn scalars(ty: &TypeSpec, prefix: &str) -> Vec<(String, u32)> {
             .enumerate()
             .flat_map(|(i, t)| scalars(t, &below(&format!("f{i}"))))
             .collect(),
-        TypeSpec::Struct(_, fields)
-        | TypeSpec::Header(_, fields)
-        | TypeSpec::HeaderUnion(_, fields) => fields
-            .iter()
-            .flat_map(|(name, t)| scalars(t, &below(name)))
-            .collect(),
+        TypeSpec::Struct(_, fields) | TypeSpec::Header(_, fields) | TypeSpec::HeaderUnion(_, fields) => {
+            fields.iter().flat_map(|(name, t)| scalars(t, &below(name))).collect()
+        }
         TypeSpec::Stack(element, n) => (0..*n)
             .flat_map(|i| scalars(element, &format!("{prefix}[{i}]")))
             .collect(),

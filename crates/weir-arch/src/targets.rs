@@ -18,11 +18,7 @@ pub fn targets() -> &'static [Target] {
 static TARGETS: &[Target] = &[V1MODEL, PSA];
 
 /// A block at `path` of the package, not optional.
-const fn block(
-    path: &'static [&'static str],
-    role: &'static str,
-    bindings: &'static [&'static str],
-) -> BlockSpec {
+const fn block(path: &'static [&'static str], role: &'static str, bindings: &'static [&'static str]) -> BlockSpec {
     BlockSpec {
         path,
         role,
@@ -36,22 +32,10 @@ pub const V1MODEL: Target = Target {
     name: "v1model",
     package: "V1Switch",
     blocks: &[
-        block(
-            &["p"],
-            "parser",
-            &["", "headers", "metadata", "standard_metadata"],
-        ),
+        block(&["p"], "parser", &["", "headers", "metadata", "standard_metadata"]),
         block(&["vr"], "verify_checksum", &["headers", "metadata"]),
-        block(
-            &["ig"],
-            "ingress",
-            &["headers", "metadata", "standard_metadata"],
-        ),
-        block(
-            &["eg"],
-            "egress",
-            &["headers", "metadata", "standard_metadata"],
-        ),
+        block(&["ig"], "ingress", &["headers", "metadata", "standard_metadata"]),
+        block(&["eg"], "egress", &["headers", "metadata", "standard_metadata"]),
         block(&["ck"], "compute_checksum", &["headers", "metadata"]),
         block(&["dep"], "deparser", &["", "headers"]),
     ],

@@ -39,8 +39,7 @@ impl Externs {
 
     /// Registers a method of an extern type. The instance is in [`weir_ir::Call::instance`].
     pub fn method(&mut self, type_name: &str, method: &str, function: UserFunction) {
-        self.methods
-            .insert((type_name.to_owned(), method.to_owned()), function);
+        self.methods.insert((type_name.to_owned(), method.to_owned()), function);
     }
 
     /// Whether any method of an extern type is registered.

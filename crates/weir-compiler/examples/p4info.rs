@@ -29,10 +29,7 @@ fn main() -> ExitCode {
     };
     let texts = weir_compiler::p4info::p4info(&program).and_then(|info| {
         let entries = weir_compiler::p4info::entries(&program)?;
-        Ok((
-            weir_proto::text::to_text(&info),
-            weir_proto::text::to_text(&entries),
-        ))
+        Ok((weir_proto::text::to_text(&info), weir_proto::text::to_text(&entries)))
     });
     let (info, request) = match texts {
         Ok(texts) => texts,
@@ -43,8 +40,7 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let written = std::fs::write(out, info)
-        .and_then(|()| entries.map_or(Ok(()), |path| std::fs::write(path, request)));
+    let written = std::fs::write(out, info).and_then(|()| entries.map_or(Ok(()), |path| std::fs::write(path, request)));
     match written {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

@@ -77,7 +77,13 @@ pub fn compile_source(name: &str, text: &str, options: &Options, targets: &[Targ
 
 /// Compiles a text whose includes come from `loader`.
 #[must_use]
-pub fn compile_bytes(name: &str, text: Vec<u8>, options: &Options, loader: &(dyn FileLoader + Sync), targets: &[Target]) -> Compilation {
+pub fn compile_bytes(
+    name: &str,
+    text: Vec<u8>,
+    options: &Options,
+    loader: &(dyn FileLoader + Sync),
+    targets: &[Target],
+) -> Compilation {
     on_large_stack(move || {
         let parsed = weir_syntax::parse_bytes(name, text, &syntax_options(options), loader, SYSTEM_FILES);
         finish(parsed, targets)
@@ -107,8 +113,17 @@ fn on_large_stack<R: Send>(f: impl FnOnce() -> R + Send) -> R {
 }
 
 fn finish(parsed: Parsed, targets: &[Target]) -> Compilation {
-    let Parsed { program, sources, mut diagnostics, includes } = parsed;
-    let included = |t: &&Target| includes.iter().any(|i| Path::new(&*i.name).file_stem().is_some_and(|s| s == t.name));
+    let Parsed {
+        program,
+        sources,
+        mut diagnostics,
+        includes,
+    } = parsed;
+    let included = |t: &&Target| {
+        includes
+            .iter()
+            .any(|i| Path::new(&*i.name).file_stem().is_some_and(|s| s == t.name))
+    };
     let architecture = targets.iter().find(included).map(|t| t.name);
     let (mut checked, found) = check::check(&program);
     diagnostics.extend(found);
@@ -120,5 +135,10 @@ fn finish(parsed: Parsed, targets: &[Target]) -> Compilation {
             lowered = program;
         }
     }
-    Compilation { sources, diagnostics, program: lowered, architecture }
+    Compilation {
+        sources,
+        diagnostics,
+        program: lowered,
+        architecture,
+    }
 }

@@ -27,9 +27,7 @@ use weir_proto::p4::config::v1 as pb;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum P4InfoError {
     /// Two objects of one kind would have the same name.
-    #[error(
-        "there are two objects of the kind {kind} named `{name}`; give one of them another @name"
-    )]
+    #[error("there are two objects of the kind {kind} named `{name}`; give one of them another @name")]
     DuplicateName {
         /// What they are.
         kind: &'static str,
@@ -65,9 +63,7 @@ pub enum P4InfoError {
         loc: Loc,
     },
     /// `@tableonly` and `@defaultonly` at once.
-    #[error(
-        "the table `{table}` lists `{action}` as @tableonly and @defaultonly at once: nothing could use it"
-    )]
+    #[error("the table `{table}` lists `{action}` as @tableonly and @defaultonly at once: nothing could use it")]
     NoScope {
         /// The table.
         table: String,
@@ -219,20 +215,13 @@ impl<'p> Generator<'p> {
             arch: self.program.target.clone(),
             doc: annotations::documentation(list),
             annotations: annotations::texts(list, &["pkginfo", "platform_property"]),
-            structured_annotations: annotations::structured(
-                list,
-                &["pkginfo", "platform_property"],
-            ),
+            structured_annotations: annotations::structured(list, &["pkginfo", "platform_property"]),
             ..pb::PkgInfo::default()
         };
         for annotation in list {
             match annotation.name.as_str() {
-                "pkginfo" => {
-                    annotations::package_strings(annotation, &mut package, &mut self.errors)
-                }
-                "platform_property" => {
-                    annotations::platform_numbers(annotation, &mut package, &mut self.errors)
-                }
+                "pkginfo" => annotations::package_strings(annotation, &mut package, &mut self.errors),
+                "platform_property" => annotations::platform_numbers(annotation, &mut package, &mut self.errors),
                 _ => {}
             }
         }

@@ -123,8 +123,12 @@ fixed! {
 
 impl Default for Types {
     fn default() -> Self {
-        let mut types =
-            Types { kinds: Vec::new(), index: FxHashMap::default(), solutions: Vec::new(), parameters: 0 };
+        let mut types = Types {
+            kinds: Vec::new(),
+            index: FxHashMap::default(),
+            solutions: Vec::new(),
+            parameters: 0,
+        };
         for kind in FIXED {
             types.intern(kind.clone());
         }
@@ -183,7 +187,11 @@ impl Types {
 
     /// A keyset over `ty`; a keyset of keysets is one keyset.
     pub fn set(&mut self, ty: Ty) -> Ty {
-        if matches!(self.kind(ty), TyKind::Set(_) | TyKind::Unknown) { ty } else { self.intern(TyKind::Set(ty)) }
+        if matches!(self.kind(ty), TyKind::Set(_) | TyKind::Unknown) {
+            ty
+        } else {
+            self.intern(TyKind::Set(ty))
+        }
     }
 
     /// A type to be inferred.

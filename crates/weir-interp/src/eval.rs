@@ -21,24 +21,14 @@ pub(crate) fn rvalue(frame: &Frame, value: &Rvalue, width: u32) -> Bits {
         Rvalue::Unary(UnaryOp::Neg, a) => get(a).neg(),
         Rvalue::Binary(op, a, b) => binary(*op, get(a), get(b)),
         Rvalue::Slice { value, hi, lo } => get(value).slice(*hi, *lo),
-        Rvalue::Insert {
-            base,
-            hi,
-            lo,
-            value,
-        } => get(base).insert(*hi, *lo, get(value)),
+        Rvalue::Insert { base, hi, lo, value } => get(base).insert(*hi, *lo, get(value)),
         Rvalue::ZeroExtend(a) => get(a).zero_extend(width),
         Rvalue::SignExtend(a) => get(a).sign_extend(width),
         Rvalue::Mux {
             condition,
             then,
             otherwise,
-        } => get(if get(condition).is_zero() {
-            otherwise
-        } else {
-            then
-        })
-        .clone(),
+        } => get(if get(condition).is_zero() { otherwise } else { then }).clone(),
         Rvalue::VarbitEq(a, b) => Bits::bool(get(a) == get(b)),
     }
 }

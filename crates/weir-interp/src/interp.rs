@@ -3,16 +3,15 @@
 use crate::eval;
 use crate::frame::{Frame, PacketState, read_bits};
 use crate::runtime::{
-    Abort, ArgValue, CallContext, CallEffect, Executable, InValue, LookupDetail, MethodEngine,
-    Outcome, Runtime,
+    Abort, ArgValue, CallContext, CallEffect, Executable, InValue, LookupDetail, MethodEngine, Outcome, Runtime,
 };
 use crate::sites::{BodyKey, CallSites};
 use crate::trace::{Event, NoTrace, Tracer};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use weir_ir::{
-    ArgumentValue, BasicBlock, Bits, BlockId, Body, Call, ExternId, HeaderId, InLeaf, InstKind,
-    Loc, Lookup, Mark, Operand, Pattern, Program, SelectCase, Terminator, Type, VarId, VarKind,
+    ArgumentValue, BasicBlock, Bits, BlockId, Body, Call, ExternId, HeaderId, InLeaf, InstKind, Loc, Lookup, Mark,
+    Operand, Pattern, Program, SelectCase, Terminator, Type, VarId, VarKind,
 };
 
 /// Basic blocks that one run of a parser may enter.
@@ -94,11 +93,7 @@ impl Interpreter {
         runtime: &mut dyn Runtime,
         tracer: &mut T,
     ) -> Outcome {
-        let loc = self
-            .program
-            .blocks
-            .get(block)
-            .map_or(Loc::default(), |b| b.loc);
+        let loc = self.program.blocks.get(block).map_or(Loc::default(), |b| b.loc);
         if tracer.enabled() {
             tracer.event(&Event::BlockEnter { block }, loc);
         }
@@ -127,11 +122,7 @@ impl Interpreter {
             runtime,
             tracer,
             instructions: INSTRUCTION_BUDGET,
-            blocks: if body.error.is_some() {
-                PARSER_BUDGET
-            } else {
-                u32::MAX
-            },
+            blocks: if body.error.is_some() { PARSER_BUDGET } else { u32::MAX },
         };
         run.run()
     }
@@ -161,12 +152,8 @@ impl<T: Tracer + ?Sized> MethodEngine for Methods<'_, T> {
         packet: &mut PacketState,
         runtime: &mut dyn Runtime,
     ) -> Outcome {
-        self.interpreter.run_body(
-            BodyKey::Method(instance, method),
-            packet,
-            runtime,
-            self.tracer,
-        )
+        self.interpreter
+            .run_body(BodyKey::Method(instance, method), packet, runtime, self.tracer)
     }
 }
 
@@ -219,10 +206,7 @@ impl<'a, T: Tracer + ?Sized> Run<'a, T> {
     /// Takes a block from the budgets.
     fn charge(&mut self, block: &BasicBlock) -> Option<Outcome> {
         let cost = u32::try_from(block.insts.len() + 1).unwrap_or(u32::MAX);
-        match (
-            self.blocks.checked_sub(1),
-            self.instructions.checked_sub(cost),
-        ) {
+        match (self.blocks.checked_sub(1), self.instructions.checked_sub(cost)) {
             (Some(blocks), Some(instructions)) => {
                 (self.blocks, self.instructions) = (blocks, instructions);
                 None
@@ -268,10 +252,7 @@ impl<'a, T: Tracer + ?Sized> Run<'a, T> {
                 self.write(*dst, value, loc);
                 Step::Next
             }
-            InstKind::Extract {
-                header,
-                varbit_bits,
-            } => self.extract(*header, varbit_bits.as_ref(), loc),
+            InstKind::Extract { header, varbit_bits } => self.extract(*header, varbit_bits.as_ref(), loc),
             InstKind::Lookahead { dst, offset } => self.lookahead(*dst, *offset, loc),
             InstKind::Advance { bits } => self.advance(bits, loc),
             InstKind::PacketLength { dst } => {
@@ -313,14 +294,7 @@ impl<'a, T: Tracer + ?Sized> Run<'a, T> {
     fn write(&mut self, var: VarId, value: Bits, loc: Loc) {
         if self.tracer.enabled() && self.program().vars[var].kind != VarKind::Temporary {
             let old = self.packet.frame.get(var);
-            self.tracer.event(
-                &Event::Write {
-                    var,
-                    old,
-                    new: &value,
-                },
-                loc,
-            );
+            self.tracer.event(&Event::Write { var, old, new: &value }, loc);
         }
         self.packet.frame.set(var, value);
     }
@@ -422,18 +396,12 @@ impl<'a, T: Tracer + ?Sized> Run<'a, T> {
                 leaves
                     .iter()
                     .map(|leaf| match leaf {
-                        InLeaf::Value(operand) => {
-                            InValue::Scalar(eval::operand(frame, operand).clone())
-                        }
+                        InLeaf::Value(operand) => InValue::Scalar(eval::operand(frame, operand).clone()),
                         InLeaf::Header(header) => {
                             let header = &self.program().headers[*header];
                             InValue::Header {
                                 valid: frame.is_set(header.valid),
-                                fields: header
-                                    .fields
-                                    .iter()
-                                    .map(|&f| frame.get(f).clone())
-                                    .collect(),
+                                fields: header.fields.iter().map(|&f| frame.get(f).clone()).collect(),
                             }
                         }
                     })
@@ -442,18 +410,12 @@ impl<'a, T: Tracer + ?Sized> Run<'a, T> {
             ArgumentValue::Out(vars) | ArgumentValue::InOut(vars) => {
                 ArgValue::Out(vars.iter().map(|&v| frame.get(v).clone()).collect())
             }
-            ArgumentValue::String(_) | ArgumentValue::Extern(_) | ArgumentValue::Packet => {
-                ArgValue::Static
-            }
+            ArgumentValue::String(_) | ArgumentValue::Extern(_) | ArgumentValue::Packet => ArgValue::Static,
         }
     }
 
     fn call(&mut self, call: &'a Call, site: crate::sites::SiteId, loc: Loc) -> Step {
-        let mut args: Vec<ArgValue> = call
-            .arguments
-            .iter()
-            .map(|a| self.argument(&a.value))
-            .collect();
+        let mut args: Vec<ArgValue> = call.arguments.iter().map(|a| self.argument(&a.value)).collect();
         let before = if self.tracer.enabled() {
             args.clone()
         } else {
@@ -464,9 +426,7 @@ impl<'a, T: Tracer + ?Sized> Run<'a, T> {
             .iter()
             .map(|&r| Bits::zero(self.program().vars[r].ty.width()))
             .collect();
-        let entry = call
-            .entry
-            .map_or(0, |e| self.packet.frame.get_u64(e) as u32);
+        let entry = call.entry.map_or(0, |e| self.packet.frame.get_u64(e) as u32);
         let effect = self.runtime.call(CallContext {
             site,
             call,
@@ -524,31 +484,16 @@ impl<'a, T: Tracer + ?Sized> Run<'a, T> {
                 self.trace(|| Event::Branch { taken }, loc);
                 Ok(if taken { *then } else { *otherwise })
             }
-            Terminator::Switch {
-                value,
-                cases,
-                default,
-            } => {
-                let told =
-                    !matches!(value, Operand::Var(v) if self.interpreter.action_vars.contains(v));
+            Terminator::Switch { value, cases, default } => {
+                let told = !matches!(value, Operand::Var(v) if self.interpreter.action_vars.contains(v));
                 let value = self.value(value).clone();
                 let case = cases.iter().position(|(constant, _)| *constant == value);
                 if told {
-                    self.trace(
-                        || Event::Switch {
-                            value: &value,
-                            case,
-                        },
-                        loc,
-                    );
+                    self.trace(|| Event::Switch { value: &value, case }, loc);
                 }
                 Ok(case.map_or(*default, |i| cases[i].1))
             }
-            Terminator::Select {
-                keys,
-                cases,
-                default,
-            } => {
+            Terminator::Select { keys, cases, default } => {
                 let keys = self.values(keys);
                 let case = cases.iter().position(|c| self.selects(c, &keys));
                 let loc = case.map_or(loc, |i| cases[i].loc);
@@ -568,10 +513,7 @@ impl<'a, T: Tracer + ?Sized> Run<'a, T> {
             }
             Terminator::Accept => Err(Outcome::Accept),
             Terminator::Reject => {
-                let error = self
-                    .body
-                    .error
-                    .map_or(0, |e| self.packet.frame.get_u64(e) as u32);
+                let error = self.body.error.map_or(0, |e| self.packet.frame.get_u64(e) as u32);
                 Err(Outcome::Reject(error))
             }
             Terminator::Return => Err(Outcome::Return),

@@ -46,12 +46,11 @@ pub use frame::{BitBuffer, Frame, PacketState, read_bits};
 pub use interp::{INSTRUCTION_BUDGET, Interpreter, PARSER_BUDGET};
 pub use render::RenderOptions;
 pub use runtime::{
-    Abort, ArgValue, CallContext, CallEffect, Executable, InValue, LookupDetail, LookupOutcome,
-    MethodEngine, Outcome, Runtime,
+    Abort, ArgValue, CallContext, CallEffect, Executable, InValue, LookupDetail, LookupOutcome, MethodEngine, Outcome,
+    Runtime,
 };
 pub use sites::{BodyKey, CallSites, SiteId};
 pub use trace::{Event, NoTrace, PacketTag, Tracer};
 pub use tree::{
-    EntryInfo, ExternArgument, MAX_NODES, NamedValue, NodeKind, Place, TraceNode, TraceTree,
-    display_value,
+    EntryInfo, ExternArgument, MAX_NODES, NamedValue, NodeKind, Place, TraceNode, TraceTree, display_value,
 };

@@ -55,20 +55,12 @@ fn render_line(
 ) {
     let (color, text) = describe(&node.event);
     let indent = "  ".repeat(depth);
-    let (on, off) = if options.colors {
-        (color, RESET)
-    } else {
-        ("", "")
-    };
+    let (on, off) = if options.colors { (color, RESET) } else { ("", "") };
     let _ = write!(out, "{indent}{on}{text}{off}");
     if let Some(place) = &node.place {
         let used = indent.len() + text.chars().count();
         let padding = " ".repeat(PLACE_COLUMN.saturating_sub(used).max(2));
-        let (on, off) = if options.colors {
-            (DIM, RESET)
-        } else {
-            ("", "")
-        };
+        let (on, off) = if options.colors { (DIM, RESET) } else { ("", "") };
         let file = place.file.rsplit('/').next().unwrap_or("");
         let _ = write!(out, "{padding}{on}{file}:{}:{}", place.line, place.column);
         if options.source
@@ -95,20 +87,13 @@ fn describe(event: &NodeKind) -> (&'static str, String) {
         NodeKind::Packet { what } => (BOLD, what.clone()),
         NodeKind::Block { role, name } => (BOLD, format!("{role} {name}")),
         NodeKind::State { name } => (BOLD, format!("state {name}")),
-        NodeKind::Extract {
-            header,
-            bits,
-            fields,
-        } => (
-            "",
-            format!("extract {header} ({bits} bits): {}", values(fields)),
-        ),
+        NodeKind::Extract { header, bits, fields } => {
+            ("", format!("extract {header} ({bits} bits): {}", values(fields)))
+        }
         NodeKind::ParserError { error } => (RED, format!("error.{error}")),
         NodeKind::Lookahead { value } => ("", format!("lookahead {value}")),
         NodeKind::Advance { bits } => ("", format!("advance {bits} bits")),
-        NodeKind::Select { keys, case, cases } => {
-            ("", select_text(&keys.join(", "), *case, *cases))
-        }
+        NodeKind::Select { keys, case, cases } => ("", select_text(&keys.join(", "), *case, *cases)),
         NodeKind::Branch { taken } => ("", format!("if: {taken}")),
         NodeKind::Switch { value, case } => (
             "",
@@ -122,19 +107,13 @@ fn describe(event: &NodeKind) -> (&'static str, String) {
         NodeKind::Body { name } => ("", format!("in {name}")),
         NodeKind::Extern { .. } => extern_text(event),
         NodeKind::Set { variable, old, new } => ("", format!("{variable}: {old} -> {new}")),
-        NodeKind::Header { header, valid } => (
-            "",
-            format!("{header}: {}", if *valid { "valid" } else { "invalid" }),
-        ),
+        NodeKind::Header { header, valid } => ("", format!("{header}: {}", if *valid { "valid" } else { "invalid" })),
         NodeKind::Emit { header, bits } => ("", format!("emit {header} ({bits} bits)")),
         NodeKind::ParserEnd { accepted: true, .. } => (GREEN, "accept".to_owned()),
         NodeKind::ParserEnd { error, .. } => (YELLOW, format!("reject: error.{error}")),
         NodeKind::Stopped { reason } => (RED, format!("stopped: {reason}")),
         NodeKind::Note { text } => ("", text.clone()),
-        NodeKind::Fate {
-            text,
-            dropped: true,
-        } => (RED, format!("dropped: {text}")),
+        NodeKind::Fate { text, dropped: true } => (RED, format!("dropped: {text}")),
         NodeKind::Fate { text, .. } => (GREEN, format!("=> {text}")),
     }
 }

@@ -109,10 +109,7 @@ impl ArgValue {
         };
         let from_ins = ins.iter().flat_map(|v| match v {
             InValue::Scalar(bits) => std::slice::from_ref(bits),
-            InValue::Header {
-                valid: true,
-                fields,
-            } => fields.as_slice(),
+            InValue::Header { valid: true, fields } => fields.as_slice(),
             InValue::Header { valid: false, .. } => &[],
         });
         from_ins.chain(outs)

@@ -73,11 +73,7 @@ impl CallSites {
             first.push(self.sites.len() as u32);
             for (inst, i) in bb.insts.iter().enumerate() {
                 if matches!(i.kind, InstKind::Call(_)) {
-                    self.sites.push(Site {
-                        body: key,
-                        block,
-                        inst,
-                    });
+                    self.sites.push(Site { body: key, block, inst });
                 }
             }
         }
@@ -106,10 +102,7 @@ impl CallSites {
     }
 
     /// All calls of the program that the numbers were made for, with the body they are in.
-    pub fn iter<'p>(
-        &self,
-        program: &'p Program,
-    ) -> impl Iterator<Item = (SiteId, BodyKey, &'p Call, Loc)> {
+    pub fn iter<'p>(&self, program: &'p Program) -> impl Iterator<Item = (SiteId, BodyKey, &'p Call, Loc)> {
         self.sites.iter().enumerate().filter_map(move |(i, site)| {
             let block: &BasicBlock = site.body.of(program)?.blocks.get(site.block)?;
             let inst = block.insts.get(site.inst)?;

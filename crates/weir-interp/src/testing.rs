@@ -6,11 +6,10 @@
 use crate::runtime::{CallContext, CallEffect, LookupDetail, LookupOutcome, Runtime};
 use std::sync::Arc;
 use weir_ir::{
-    Action, ActionCall, ActionId, ActionParameter, Argument, ArgumentValue, BasicBlock, Bits,
-    Block, BlockId, BlockKind, Body, Call, ConstValue, ControlType, Display, ExternId,
-    ExternInstance, Header, HeaderField, HeaderId, HeaderType, InLeaf, Inst, InstKind, Key, Loc,
-    Lookup, MatchKind, Operand, Program, Rvalue, Shared, SharedLeaf, Table, TableAction, TableId,
-    Terminator, Type, TypeSpec, ValueSet, ValueSetId, Var, VarId, VarKind,
+    Action, ActionCall, ActionId, ActionParameter, Argument, ArgumentValue, BasicBlock, Bits, Block, BlockId,
+    BlockKind, Body, Call, ConstValue, ControlType, Display, ExternId, ExternInstance, Header, HeaderField, HeaderId,
+    HeaderType, InLeaf, Inst, InstKind, Key, Loc, Lookup, MatchKind, Operand, Program, Rvalue, Shared, SharedLeaf,
+    Table, TableAction, TableId, Terminator, Type, TypeSpec, ValueSet, ValueSetId, Var, VarId, VarKind,
 };
 
 /// A runtime without tables and externs: lookups miss, calls do nothing.
@@ -117,22 +116,13 @@ impl ProgramBuilder {
     pub fn shared(&mut self, role: &str, leaves: &[(&str, u32)]) -> Vec<VarId> {
         let vars: Vec<_> = leaves
             .iter()
-            .map(|(path, width)| {
-                self.var(
-                    &format!("{role}.{path}"),
-                    Type::Bits(*width),
-                    VarKind::Shared,
-                )
-            })
+            .map(|(path, width)| self.var(&format!("{role}.{path}"), Type::Bits(*width), VarKind::Shared))
             .collect();
-        let new = leaves
-            .iter()
-            .zip(&vars)
-            .map(|((path, _), &var)| SharedLeaf {
-                path: (*path).to_owned(),
-                var,
-                annotations: Vec::new(),
-            });
+        let new = leaves.iter().zip(&vars).map(|((path, _), &var)| SharedLeaf {
+            path: (*path).to_owned(),
+            var,
+            annotations: Vec::new(),
+        });
         let leaves: Vec<_> = new.collect();
         self.group(role).leaves.extend(leaves);
         vars
@@ -175,11 +165,7 @@ impl ProgramBuilder {
             annotations: Vec::new(),
         });
         let header = HeaderId::new(self.program.headers.len());
-        let valid = self.var(
-            &format!("hdr.{name}.$valid$"),
-            Type::Bits(1),
-            VarKind::Valid { header },
-        );
+        let valid = self.var(&format!("hdr.{name}.$valid$"), Type::Bits(1), VarKind::Valid { header });
         let vars: Vec<_> = fields
             .iter()
             .enumerate()
@@ -258,12 +244,7 @@ impl ProgramBuilder {
     }
 
     /// A table whose default action is the last one, with zeros as parameters.
-    pub fn table(
-        &mut self,
-        name: &str,
-        keys: &[(&str, u32, MatchKind)],
-        actions: &[ActionId],
-    ) -> TableVars {
+    pub fn table(&mut self, name: &str, keys: &[(&str, u32, MatchKind)], actions: &[ActionId]) -> TableVars {
         let parameters: Vec<Vec<VarId>> = actions
             .iter()
             .map(|&a| {
@@ -332,10 +313,7 @@ impl ProgramBuilder {
             name: name.to_owned(),
             type_name: type_name.to_owned(),
             type_arguments,
-            arguments: arguments
-                .into_iter()
-                .map(|(n, v)| (n.to_owned(), v))
-                .collect(),
+            arguments: arguments.into_iter().map(|(n, v)| (n.to_owned(), v)).collect(),
             methods: Vec::new(),
             annotations: Vec::new(),
             loc: Loc::default(),
@@ -464,12 +442,7 @@ impl BlockBuilder {
 
     /// Calls an extern; parameters are named `p0`, `p1`, …
     #[must_use]
-    pub fn call(
-        self,
-        instance: Option<ExternId>,
-        function: &str,
-        arguments: Vec<ArgumentValue>,
-    ) -> Self {
+    pub fn call(self, instance: Option<ExternId>, function: &str, arguments: Vec<ArgumentValue>) -> Self {
         self.call_with(instance, function, arguments, Vec::new(), None)
     }
 

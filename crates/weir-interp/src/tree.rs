@@ -6,8 +6,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use weir_ir::{
-    Argument, ArgumentValue, Bits, Call, Display, HeaderId, KeyMatch, Loc, Program, TableId, VarId,
-    VarKind,
+    Argument, ArgumentValue, Bits, Call, Display, HeaderId, KeyMatch, Loc, Program, TableId, VarId, VarKind,
 };
 
 /// A place in the source.
@@ -111,11 +110,7 @@ pub enum NodeKind {
         aborted: bool,
     },
     /// A variable changed.
-    Set {
-        variable: String,
-        old: String,
-        new: String,
-    },
+    Set { variable: String, old: String, new: String },
     /// A header became valid or invalid.
     Header { header: String, valid: bool },
     /// A header written to the packet.
@@ -205,11 +200,7 @@ impl TraceTree {
                 event: slot.event.clone(),
                 place: self.place(slot.loc),
                 loc: slot.loc,
-                children: slot
-                    .children
-                    .iter()
-                    .filter_map(|c| built.remove(c))
-                    .collect(),
+                children: slot.children.iter().filter_map(|c| built.remove(c)).collect(),
             };
             built.insert(index, node);
         }
@@ -312,14 +303,7 @@ impl TraceTree {
         self.program.headers[header].name.clone()
     }
 
-    fn lookup(
-        &mut self,
-        table: TableId,
-        keys: &[Bits],
-        outcome: &LookupOutcome,
-        detail: &LookupDetail,
-        loc: Loc,
-    ) {
+    fn lookup(&mut self, table: TableId, keys: &[Bits], outcome: &LookupOutcome, detail: &LookupDetail, loc: Loc) {
         let description = &self.program.tables[table];
         let keys = description
             .keys
@@ -344,14 +328,11 @@ impl TraceTree {
                 })
                 .collect()
         });
-        let entry = detail
-            .matched
-            .as_ref()
-            .map(|(matches, priority)| EntryInfo {
-                handle: outcome.entry,
-                matches: matches.iter().map(match_text).collect(),
-                priority: *priority,
-            });
+        let entry = detail.matched.as_ref().map(|(matches, priority)| EntryInfo {
+            handle: outcome.entry,
+            matches: matches.iter().map(match_text).collect(),
+            priority: *priority,
+        });
         let note = if outcome.hit {
             detail.member.clone()
         } else {
@@ -405,12 +386,7 @@ impl TraceTree {
         );
     }
 
-    fn extern_argument(
-        &self,
-        argument: &Argument,
-        before: &ArgValue,
-        after: &ArgValue,
-    ) -> ExternArgument {
+    fn extern_argument(&self, argument: &Argument, before: &ArgValue, after: &ArgValue) -> ExternArgument {
         let text = |value: &ArgValue| match (value, &argument.value) {
             (ArgValue::In(values), _) => values.iter().map(in_text).collect::<Vec<_>>().join(", "),
             (ArgValue::Out(values), ArgumentValue::Out(vars) | ArgumentValue::InOut(vars)) => vars
@@ -481,11 +457,7 @@ impl Tracer for TraceTree {
                     loc,
                 );
             }
-            Event::Extract {
-                header,
-                bits,
-                frame,
-            } => {
+            Event::Extract { header, bits, frame } => {
                 let instance = &self.program.headers[*header];
                 let names = &self.program.header_types[instance.ty].fields;
                 let fields = names
@@ -521,9 +493,7 @@ impl Tracer for TraceTree {
                 },
                 loc,
             ),
-            Event::Leave => {
-                self.close(|e| matches!(e, NodeKind::Action { .. } | NodeKind::Body { .. }))
-            }
+            Event::Leave => self.close(|e| matches!(e, NodeKind::Action { .. } | NodeKind::Body { .. })),
             Event::Call {
                 call,
                 before,
@@ -544,19 +514,12 @@ impl Tracer for TraceTree {
 
     fn begin_packet(&mut self, parent: PacketTag, what: &str) -> PacketTag {
         self.current = (parent != PacketTag::NONE).then(|| parent.0 as usize - 1);
-        self.open(
-            NodeKind::Packet {
-                what: what.to_owned(),
-            },
-            Loc::default(),
-        );
+        self.open(NodeKind::Packet { what: what.to_owned() }, Loc::default());
         PacketTag(self.slots.len() as u32)
     }
 
     fn resume_packet(&mut self, packet: PacketTag) {
-        self.current = (packet.0 as usize)
-            .checked_sub(1)
-            .filter(|&i| i < self.slots.len());
+        self.current = (packet.0 as usize).checked_sub(1).filter(|&i| i < self.slots.len());
     }
 
     fn last_write(&self, var: VarId) -> Option<Loc> {
@@ -622,14 +585,8 @@ fn hex(value: &Bits) -> String {
 fn in_text(value: &InValue) -> String {
     match value {
         InValue::Scalar(bits) => hex(bits),
-        InValue::Header {
-            valid: true,
-            fields,
-        } => {
-            format!(
-                "{{{}}}",
-                fields.iter().map(hex).collect::<Vec<_>>().join(", ")
-            )
+        InValue::Header { valid: true, fields } => {
+            format!("{{{}}}", fields.iter().map(hex).collect::<Vec<_>>().join(", "))
         }
         InValue::Header { valid: false, .. } => "{invalid}".to_owned(),
     }
@@ -640,10 +597,7 @@ pub(crate) fn match_text(m: &KeyMatch) -> String {
     match m {
         KeyMatch::Exact(value) | KeyMatch::Optional(Some(value)) => hex(value),
         KeyMatch::Optional(None) => "*".to_owned(),
-        KeyMatch::Lpm {
-            value,
-            prefix_length,
-        } => format!("{}/{prefix_length}", hex(value)),
+        KeyMatch::Lpm { value, prefix_length } => format!("{}/{prefix_length}", hex(value)),
         KeyMatch::Ternary { value, mask } => format!("{} &&& {}", hex(value), hex(mask)),
         KeyMatch::Range { low, high } => format!("{}..{}", hex(low), hex(high)),
     }
@@ -654,9 +608,7 @@ pub(crate) fn match_text(m: &KeyMatch) -> String {
 #[must_use]
 pub fn display_value(program: &Program, display: Display, value: &Bits) -> String {
     let member = |names: &[String]| {
-        let name = value
-            .to_u64()
-            .and_then(|v| names.get(usize::try_from(v).ok()?));
+        let name = value.to_u64().and_then(|v| names.get(usize::try_from(v).ok()?));
         name.cloned().unwrap_or_else(|| value.to_string())
     };
     match display {

@@ -4,8 +4,7 @@ use std::sync::Arc;
 use weir_interp::testing::{BodyBuilder, NoRuntime, ProgramBuilder, constant};
 use weir_interp::{Abort, Executable, Interpreter, Outcome, PacketState};
 use weir_ir::{
-    BinaryOp, BlockId, HeaderId, InstKind, Loc, Operand, Pattern, Rvalue, SelectCase, Terminator,
-    Type, VarId,
+    BinaryOp, BlockId, HeaderId, InstKind, Loc, Operand, Pattern, Rvalue, SelectCase, Terminator, Type, VarId,
 };
 
 const TOO_SHORT: u32 = 1;
@@ -100,36 +99,21 @@ fn varbits_have_the_length_they_were_extracted_with() {
     let bytes = [0; 9];
     assert_eq!(varbit(0, &bytes), (Outcome::Accept, Some(0)));
     assert_eq!(varbit(24, &bytes), (Outcome::Accept, Some(24)));
-    assert_eq!(
-        varbit(40, &bytes),
-        (Outcome::Reject(HEADER_TOO_SHORT), None)
-    );
-    assert_eq!(
-        varbit(12, &bytes),
-        (Outcome::Reject(INVALID_ARGUMENT), None)
-    );
+    assert_eq!(varbit(40, &bytes), (Outcome::Reject(HEADER_TOO_SHORT), None));
+    assert_eq!(varbit(12, &bytes), (Outcome::Reject(INVALID_ARGUMENT), None));
     assert_eq!(varbit(32, &bytes[..4]), (Outcome::Reject(TOO_SHORT), None));
-    assert_eq!(
-        varbit(0xffff_fff8, &bytes),
-        (Outcome::Reject(TOO_SHORT), None)
-    );
+    assert_eq!(varbit(0xffff_fff8, &bytes), (Outcome::Reject(TOO_SHORT), None));
 }
 
 #[test]
 fn lookahead_stays_and_advance_moves() {
     let mut program = ProgramBuilder::new("t");
-    let (x, y, n) = (
-        program.local("x", 8),
-        program.local("y", 4),
-        program.local("n", 32),
-    );
+    let (x, y, n) = (program.local("x", 8), program.local("y", 4), program.local("n", 32));
     one_block_parser(
         &mut program,
         vec![
             InstKind::Lookahead { dst: x, offset: 4 },
-            InstKind::Advance {
-                bits: constant(32, 12),
-            },
+            InstKind::Advance { bits: constant(32, 12) },
             InstKind::Lookahead { dst: y, offset: 0 },
             InstKind::PacketLength { dst: n },
         ],
@@ -138,12 +122,7 @@ fn lookahead_stays_and_advance_moves() {
     assert_eq!(outcome, Outcome::Accept);
     assert_eq!([x, y, n].map(|v| packet.frame.get_u64(v)), [0x23, 0x4, 2]);
     let mut program = ProgramBuilder::new("t");
-    one_block_parser(
-        &mut program,
-        vec![InstKind::Advance {
-            bits: constant(32, 17),
-        }],
-    );
+    one_block_parser(&mut program, vec![InstKind::Advance { bits: constant(32, 17) }]);
     assert_eq!(run(program, &[0x12, 0x34]).0, Outcome::Reject(TOO_SHORT));
 }
 
@@ -154,10 +133,7 @@ fn endless_parsers_time_out_and_endless_controls_are_stopped() {
     assert_eq!(run(program, &[]).0, Outcome::Reject(TIMEOUT));
     let mut program = ProgramBuilder::new("t");
     program.control("c", |b| b.block(|b| b.end(goto(0))));
-    assert_eq!(
-        run(program, &[]).0,
-        Outcome::Abort(Abort::InstructionBudget)
-    );
+    assert_eq!(run(program, &[]).0, Outcome::Abort(Abort::InstructionBudget));
 }
 
 /// Which case of a select over `keys` is taken.
@@ -203,23 +179,14 @@ fn selects_take_the_first_case_that_matches() {
     assert_eq!(
         select(
             keys.clone(),
-            vec![
-                vec![Pattern::Mask(c(0x04), c(0x0f)), any()],
-                vec![any(), any()]
-            ]
+            vec![vec![Pattern::Mask(c(0x04), c(0x0f)), any()], vec![any(), any()]]
         ),
         0
     );
     let range = |lo, hi, signed| vec![any(), Pattern::Range(c(lo), c(hi), signed)];
+    assert_eq!(select(keys.clone(), vec![range(0, 3, false), range(0xf0, 3, true)]), 1);
     assert_eq!(
-        select(keys.clone(), vec![range(0, 3, false), range(0xf0, 3, true)]),
-        1
-    );
-    assert_eq!(
-        select(
-            keys.clone(),
-            vec![range(0, 3, false), range(0xfe, 0xff, false)]
-        ),
+        select(keys.clone(), vec![range(0, 3, false), range(0xfe, 0xff, false)]),
         1
     );
     assert_eq!(select(keys, vec![range(0, 3, false)]), 1, "none matched");
@@ -242,10 +209,7 @@ fn only_valid_headers_are_emitted_and_bits_need_no_bytes() {
                 .set(vc, constant(1, 1))
                 .set(f, constant(4, 0xf))
                 .set(g, constant(3, 5));
-            headers
-                .iter()
-                .fold(b, |b, h| b.emit(*h))
-                .end(Terminator::Return)
+            headers.iter().fold(b, |b, h| b.emit(*h)).end(Terminator::Return)
         })
     });
     let (_, mut packet) = run(program, &[0xff]);
@@ -257,23 +221,11 @@ fn only_valid_headers_are_emitted_and_bits_need_no_bytes() {
 fn expressions_mean_what_the_ir_says() {
     let c = constant;
     let cases: Vec<(Rvalue, u32, u128)> = vec![
-        (
-            Rvalue::Binary(BinaryOp::Concat, c(4, 0xa), c(8, 0xbc)),
-            12,
-            0xabc,
-        ),
+        (Rvalue::Binary(BinaryOp::Concat, c(4, 0xa), c(8, 0xbc)), 12, 0xabc),
         (Rvalue::Binary(BinaryOp::Div, c(8, 7), c(8, 0)), 8, 0),
-        (
-            Rvalue::Binary(BinaryOp::ShrSigned, c(8, 0x80), c(8, 200)),
-            8,
-            0xff,
-        ),
+        (Rvalue::Binary(BinaryOp::ShrSigned, c(8, 0x80), c(8, 200)), 8, 0xff),
         (Rvalue::Binary(BinaryOp::Shl, c(8, 0xff), c(8, 4)), 8, 0xf0),
-        (
-            Rvalue::Binary(BinaryOp::LtSigned, c(8, 0xff), c(8, 0)),
-            1,
-            1,
-        ),
+        (Rvalue::Binary(BinaryOp::LtSigned, c(8, 0xff), c(8, 0)), 1, 1),
         (Rvalue::Binary(BinaryOp::Lt, c(8, 0xff), c(8, 0)), 1, 0),
         (Rvalue::Binary(BinaryOp::SubSat, c(8, 1), c(8, 2)), 8, 0),
         (
@@ -310,15 +262,9 @@ fn expressions_mean_what_the_ir_says() {
     for (value, width, expected) in cases {
         let mut program = ProgramBuilder::new("t");
         let x = program.local("x", width);
-        program.control("c", |b| {
-            b.block(|b| b.assign(x, value.clone()).end(Terminator::Return))
-        });
+        program.control("c", |b| b.block(|b| b.assign(x, value.clone()).end(Terminator::Return)));
         let (_, packet) = run(program, &[]);
-        assert_eq!(
-            packet.frame.get(x),
-            &weir_ir::Bits::new(width, expected),
-            "{value:?}"
-        );
+        assert_eq!(packet.frame.get(x), &weir_ir::Bits::new(width, expected), "{value:?}");
     }
 }
 
@@ -358,31 +304,22 @@ impl weir_interp::Runtime for CallsMethod {
 #[test]
 fn an_extern_may_run_the_method_that_its_instance_brings() {
     let mut program = ProgramBuilder::new("t");
-    let (x, input, output) = (
-        program.local("x", 8),
-        program.local("in", 8),
-        program.local("out", 8),
-    );
+    let (x, input, output) = (program.local("x", 8), program.local("in", 8), program.local("out", 8));
     let instance = program.instance("ra", "RegisterAction", vec![], vec![]);
     let mut method = ProgramBuilder::new("m");
     let double = Rvalue::Binary(BinaryOp::Add, Operand::Var(input), Operand::Var(input));
     method.control("apply", |b| {
         b.block(|b| b.assign(output, double).end(Terminator::Return))
     });
-    program.program().externs[instance]
-        .methods
-        .push(weir_ir::Method {
-            name: "apply".to_owned(),
-            parameters: vec![("v".to_owned(), vec![input])],
-            results: vec![output],
-            body: method.finish().blocks.remove(0).body,
-        });
+    program.program().externs[instance].methods.push(weir_ir::Method {
+        name: "apply".to_owned(),
+        parameters: vec![("v".to_owned(), vec![input])],
+        results: vec![output],
+        body: method.finish().blocks.remove(0).body,
+    });
     let out = weir_ir::ArgumentValue::Out(vec![x]);
     program.control("c", |b| {
-        b.block(|b| {
-            b.call(Some(instance), "execute", vec![out])
-                .end(Terminator::Return)
-        })
+        b.block(|b| b.call(Some(instance), "execute", vec![out]).end(Terminator::Return))
     });
     let engine = Interpreter::new(Arc::new(program.finish()));
     let mut packet = PacketState::new(engine.program(), vec![]);

@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 use weir_interp::testing::{NoRuntime, ProgramBuilder, constant};
-use weir_interp::{
-    Interpreter, NodeKind, PacketState, PacketTag, RenderOptions, TraceNode, TraceTree, Tracer,
-};
+use weir_interp::{Interpreter, NodeKind, PacketState, PacketTag, RenderOptions, TraceNode, TraceTree, Tracer};
 use weir_ir::{InstKind, Mark, MatchKind, Operand, Program, Rvalue, Terminator, Type};
 
 /// A parser, and a control with a table, an action and a header that becomes invalid.
@@ -19,15 +17,14 @@ fn program() -> Program {
         b.block(|b| b.state("start").extract(header).end(Terminator::Accept))
     });
     program.control("ingress", |b| {
-        b.block(|b| b.lookup(&table, vec![Operand::Var(field)], 1))
-            .block(|b| {
-                b.inst(InstKind::Mark(Mark::EnterAction(nop)))
-                    .assign(field, Rvalue::Use(constant(16, 0x0806)))
-                    .assign(field, Rvalue::Use(constant(16, 0x0806)))
-                    .set(valid, constant(1, 0))
-                    .inst(InstKind::Mark(Mark::Leave))
-                    .end(Terminator::Return)
-            })
+        b.block(|b| b.lookup(&table, vec![Operand::Var(field)], 1)).block(|b| {
+            b.inst(InstKind::Mark(Mark::EnterAction(nop)))
+                .assign(field, Rvalue::Use(constant(16, 0x0806)))
+                .assign(field, Rvalue::Use(constant(16, 0x0806)))
+                .set(valid, constant(1, 0))
+                .inst(InstKind::Mark(Mark::Leave))
+                .end(Terminator::Return)
+        })
     });
     program.finish()
 }
@@ -57,15 +54,11 @@ fn a_trace_is_a_tree_of_blocks_states_and_actions() {
     assert_eq!(nodes.len(), 1);
     assert_eq!(nodes[0].children.len(), 2, "two blocks in the packet");
     let state = find(&nodes[0], &|e| matches!(e, NodeKind::State { .. })).expect("a state");
-    assert!(
-        matches!(&state.children[0].event, NodeKind::Extract { header, bits: 16, .. } if header == "hdr.eth")
-    );
+    assert!(matches!(&state.children[0].event, NodeKind::Extract { header, bits: 16, .. } if header == "hdr.eth"));
     let action = find(&nodes[0], &|e| matches!(e, NodeKind::Action { .. })).expect("an action");
     let told: Vec<_> = action.children.iter().map(|c| &c.event).collect();
     assert_eq!(told.len(), 2, "what does not change is not told: {told:?}");
-    assert!(
-        matches!(told[0], NodeKind::Set { old, new, .. } if old == "0x0800" && new == "0x0806")
-    );
+    assert!(matches!(told[0], NodeKind::Set { old, new, .. } if old == "0x0800" && new == "0x0806"));
     assert!(matches!(told[1], NodeKind::Header { valid: false, .. }));
 }
 
@@ -85,10 +78,7 @@ fn a_trace_reads_as_text_with_source_lines() {
     let text = trace().render(RenderOptions::default(), |loc| {
         Some(format!("source of line {}", loc.line))
     });
-    assert!(
-        text.contains("extract hdr.eth (16 bits): type=0x0800"),
-        "{text}"
-    );
+    assert!(text.contains("extract hdr.eth (16 bits): type=0x0800"), "{text}");
     assert!(
         text.contains("table C.t [hdr.eth.type=0x0800]: miss -> C.nop(); the table is empty"),
         "{text}"

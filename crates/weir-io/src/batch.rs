@@ -88,9 +88,7 @@ impl Batch {
     #[must_use]
     pub fn get(&self, index: usize) -> Option<Frame<'_>> {
         let &(end, time_ns) = self.frames.get(index)?;
-        let start = index
-            .checked_sub(1)
-            .map_or(0, |before| self.frames[before].0);
+        let start = index.checked_sub(1).map_or(0, |before| self.frames[before].0);
         Some(Frame {
             data: &self.bytes[start..end],
             time_ns,

@@ -10,9 +10,7 @@ impl Sum {
     pub(crate) fn add(self, bytes: &[u8]) -> Sum {
         let pairs = bytes.chunks_exact(2);
         let last = pairs.remainder().first().map_or(0, |&b| u64::from(b) << 8);
-        let words: u64 = pairs
-            .map(|p| u64::from(u16::from_be_bytes([p[0], p[1]])))
-            .sum();
+        let words: u64 = pairs.map(|p| u64::from(u16::from_be_bytes([p[0], p[1]]))).sum();
         Sum(self.0 + words + last)
     }
 

@@ -145,9 +145,7 @@ pub fn open(spec: &DeviceSpec) -> Result<Box<dyn Device>, IoError> {
         DeviceSpec::Tap(name) => Box::new(crate::sys::tap::Tap::open(name)?),
         #[cfg(not(target_os = "linux"))]
         DeviceSpec::Interface(_) => {
-            return Err(IoError::NotHere {
-                kind: "an interface",
-            });
+            return Err(IoError::NotHere { kind: "an interface" });
         }
         #[cfg(not(target_os = "linux"))]
         DeviceSpec::Tap(_) => return Err(IoError::NotHere { kind: "a TAP" }),

@@ -95,11 +95,7 @@ impl IoError {
             io::ErrorKind::PermissionDenied => {
                 let program = std::env::current_exe();
                 let program = program.map_or("PROGRAM".to_string(), |p| p.display().to_string());
-                IoError::MissingRight {
-                    doing,
-                    right,
-                    program,
-                }
+                IoError::MissingRight { doing, right, program }
             }
             _ => IoError::System { doing, source },
         }

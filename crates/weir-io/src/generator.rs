@@ -97,7 +97,8 @@ impl Default for GeneratorSpec {
 
 impl GeneratorSpec {
     /// The keys, for messages.
-    pub(crate) const KEYS: &'static str = "size, rate, count, smac, dmac, vlan, src, dst, sport, dport, flows, seed and proto (udp or tcp)";
+    pub(crate) const KEYS: &'static str =
+        "size, rate, count, smac, dmac, vlan, src, dst, sport, dport, flows, seed and proto (udp or tcp)";
 
     fn headers(&self) -> usize {
         ETHERNET + self.vlan.map_or(0, |_| VLAN) + IPV4 + self.protocol.header()
@@ -191,8 +192,7 @@ impl FromStr for GeneratorSpec {
         if !(least..=MAX_SIZE).contains(&spec.size) {
             let tagged = spec.vlan.map_or("", |_| " with a VLAN tag");
             let name = spec.protocol.name();
-            let expected =
-                format!("a number of bytes from {least} to {MAX_SIZE} for {name}{tagged}");
+            let expected = format!("a number of bytes from {least} to {MAX_SIZE} for {name}{tagged}");
             return Err(bad("size", &spec.size.to_string(), &expected));
         }
         Ok(spec)
@@ -204,9 +204,7 @@ impl fmt::Display for GeneratorSpec {
         let mac = |m: [u8; 6]| m.map(|b| format!("{b:02x}")).join(":");
         write!(f, "size={},proto={}", self.size, self.protocol.name())?;
         self.rate.iter().try_for_each(|v| write!(f, ",rate={v}"))?;
-        self.count
-            .iter()
-            .try_for_each(|v| write!(f, ",count={v}"))?;
+        self.count.iter().try_for_each(|v| write!(f, ",count={v}"))?;
         self.vlan.iter().try_for_each(|v| write!(f, ",vlan={v}"))?;
         self.seed.iter().try_for_each(|v| write!(f, ",seed={v}"))?;
         write!(
@@ -258,9 +256,7 @@ impl Generator {
     }
 
     fn left(&self) -> u64 {
-        self.spec
-            .count
-            .map_or(u64::MAX, |c| c.saturating_sub(self.made))
+        self.spec.count.map_or(u64::MAX, |c| c.saturating_sub(self.made))
     }
 
     /// Number of frames that the rate asks for by now.
@@ -318,9 +314,7 @@ impl Generator {
         };
         frame[field..field + 2].fill(0);
         let length = frame.len() - layout.l4;
-        let sum = Sum::default()
-            .add(&frame[layout.ip + 12..layout.l4])
-            .word(protocol);
+        let sum = Sum::default().add(&frame[layout.ip + 12..layout.l4]).word(protocol);
         let mut sum = sum.word(length as u16).add(&frame[layout.l4..]).finish();
         if sum == 0 && self.spec.protocol == Protocol::Udp {
             sum = 0xffff;

@@ -276,8 +276,7 @@ mod tests {
         let start = frame.len();
         if tcp {
             frame.extend([
-                0, 80, 1, 1, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0, 0x60, 0x99, 1, 1, 0, 0, 0, 0, 1,
-                1, 1, 0,
+                0, 80, 1, 1, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0, 0x60, 0x99, 1, 1, 0, 0, 0, 0, 1, 1, 1, 0,
             ]);
         } else {
             frame.extend([0, 80, 1, 1, 0, 0, 0, 0]);
@@ -285,11 +284,7 @@ mod tests {
         frame.extend((0..payload).map(|i| i as u8));
         let header = VnetHeader {
             needs_checksum: true,
-            segmentation: if tcp {
-                Segmentation::Tcp
-            } else {
-                Segmentation::Udp
-            },
+            segmentation: if tcp { Segmentation::Tcp } else { Segmentation::Udp },
             segment_size: 1000,
             checksum_start: start as u16,
             checksum_offset: if tcp { 16 } else { 6 },
@@ -303,9 +298,7 @@ mod tests {
             false => (ip + 12..ip + 20, bytes[ip + 9]),
         };
         let sum = Sum::default().add(&bytes[addresses]).word(u16::from(next));
-        sum.word((bytes.len() - l4) as u16)
-            .add(&bytes[l4..])
-            .finish()
+        sum.word((bytes.len() - l4) as u16).add(&bytes[l4..]).finish()
     }
 
     #[test]
@@ -340,10 +333,7 @@ mod tests {
                     );
                 }
                 if tcp {
-                    assert_eq!(
-                        bytes[l4 + 4..l4 + 8],
-                        (i as u32 * 1000).wrapping_sub(1).to_be_bytes()
-                    );
+                    assert_eq!(bytes[l4 + 4..l4 + 8], (i as u32 * 1000).wrapping_sub(1).to_be_bytes());
                     assert_eq!(bytes[l4 + 13], [0x90, 0x10, 0x19][i]);
                 }
             }

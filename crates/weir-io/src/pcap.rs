@@ -11,7 +11,6 @@
 //! let mut writer = PcapWriter::new(&mut file)?;
 //! writer.write(&[0; 60], 1_700_000_000_123_456_789)?;
 //! writer.flush()?;
-//! drop(writer);
 //!
 //! let mut reader = PcapReader::new(file.as_slice())?;
 //! let packet = reader.next_packet()?.unwrap();

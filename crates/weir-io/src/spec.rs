@@ -63,9 +63,7 @@ pub enum SpecError {
     )]
     UnknownKind(String),
     /// Not a name that an interface can have.
-    #[error(
-        "`{0}` cannot be the name of an interface: 1 to 15 characters, no blank, no slash, no colon"
-    )]
+    #[error("`{0}` cannot be the name of an interface: 1 to 15 characters, no blank, no slash, no colon")]
     BadName(String),
     /// `pcap:` alone.
     #[error("pcap: needs a file to play: write pcap:IN.pcap or pcap:IN.pcap,OUT.pcap")]
@@ -101,9 +99,7 @@ impl FromStr for PortSpec {
         let Some((port, device)) = text.split_once('@') else {
             return Err(SpecError::NoPort(text.to_string()));
         };
-        let port = port
-            .parse()
-            .map_err(|_| SpecError::BadPort(port.to_string()))?;
+        let port = port.parse().map_err(|_| SpecError::BadPort(port.to_string()))?;
         if device.is_empty() {
             return Err(SpecError::NoDevice(port));
         }
@@ -160,9 +156,7 @@ impl fmt::Display for DeviceSpec {
             DeviceSpec::Tap(name) => write!(f, "tap:{name}"),
             DeviceSpec::Pcap { input, output } => {
                 write!(f, "pcap:{}", input.display())?;
-                output
-                    .iter()
-                    .try_for_each(|path| write!(f, ",{}", path.display()))
+                output.iter().try_for_each(|path| write!(f, ",{}", path.display()))
             }
             DeviceSpec::Generator(spec) => write!(f, "gen:{spec}"),
             DeviceSpec::Null => f.write_str("null"),
@@ -186,11 +180,7 @@ mod tests {
             "4@gen:size=128,rate=1000,count=5,flows=3,seed=9,proto=tcp,src=10.1.0.1,dst=10.2.0.1,sport=7,dport=8,smac=02:00:00:00:00:01,dmac=02:00:00:00:00:02,vlan=12",
         ] {
             let spec: PortSpec = text.parse().unwrap();
-            assert_eq!(
-                spec.to_string().parse::<PortSpec>().unwrap(),
-                spec,
-                "{text}"
-            );
+            assert_eq!(spec.to_string().parse::<PortSpec>().unwrap(), spec, "{text}");
         }
         assert_eq!("1@a.b".parse::<PortSpec>().unwrap().to_string(), "1@a.b");
     }

@@ -19,7 +19,8 @@ fn in_namespace(test: impl FnOnce() + Send + 'static) {
     }
     let thread = std::thread::spawn(|| {
         // SAFETY: takes no pointer; only this thread gets another network.
-        assert_eq!(unsafe { libc::unshare(libc::CLONE_NEWNET) }, 0);
+        let moved = unsafe { libc::unshare(libc::CLONE_NEWNET) };
+        assert_eq!(moved, 0);
         ip("link set lo up");
         test();
     });
@@ -30,10 +31,7 @@ fn in_namespace(test: impl FnOnce() + Send + 'static) {
 
 fn ip(arguments: &str) {
     let status = Command::new("ip").args(arguments.split(' ')).status();
-    assert!(
-        status.expect("iproute2 is installed").success(),
-        "ip {arguments}"
-    );
+    assert!(status.expect("iproute2 is installed").success(), "ip {arguments}");
 }
 
 /// A namespace by name, for the far end of a link.
@@ -51,17 +49,12 @@ impl Namespace {
     }
 
     /// Runs something on a thread that is in the namespace.
-    fn spawn<R: Send + 'static>(
-        &self,
-        f: impl FnOnce() -> R + Send + 'static,
-    ) -> std::thread::JoinHandle<R> {
+    fn spawn<R: Send + 'static>(&self, f: impl FnOnce() -> R + Send + 'static) -> std::thread::JoinHandle<R> {
         let file = std::fs::File::open(format!("/run/netns/{}", self.0)).unwrap();
         std::thread::spawn(move || {
             // SAFETY: takes no pointer; only this thread gets another network.
-            assert_eq!(
-                unsafe { libc::setns(file.as_raw_fd(), libc::CLONE_NEWNET) },
-                0
-            );
+            let moved = unsafe { libc::setns(file.as_raw_fd(), libc::CLONE_NEWNET) };
+            assert_eq!(moved, 0);
             f()
         })
     }
@@ -83,10 +76,7 @@ fn collect(device: &mut dyn Device, count: usize, wanted: impl Fn(&[u8]) -> bool
         device.receive(&mut batch).unwrap();
         let now = weir_io::now_ns();
         for frame in batch.iter().filter(|f| wanted(f.data)) {
-            assert!(
-                now.abs_diff(frame.time_ns) < 60_000_000_000,
-                "a time of today"
-            );
+            assert!(now.abs_diff(frame.time_ns) < 60_000_000_000, "a time of today");
             frames.push(frame.data.to_vec());
         }
     }
@@ -115,10 +105,7 @@ fn frames_cross_a_pair_of_interfaces_unchanged_with_their_vlan_tags() {
         ip("link add wa type veth peer name wb");
         ip("link set wa up");
         ip("link set wb up");
-        let (mut a, mut b) = (
-            RawSocket::open("wa").unwrap(),
-            RawSocket::open("wb").unwrap(),
-        );
+        let (mut a, mut b) = (RawSocket::open("wa").unwrap(), RawSocket::open("wb").unwrap());
         let tags: [&[u8]; 4] = [
             &[],
             &[0x81, 0x00, 0x60, 0x05],
@@ -159,10 +146,7 @@ fn frames_cross_a_pair_of_interfaces_unchanged_with_their_vlan_tags() {
 fn checksums_that_the_kernel_leaves_open_are_finished() {
     in_namespace(|| {
         let far = Namespace::new("udp");
-        ip(&format!(
-            "link add wa type veth peer name wb netns {}",
-            far.0
-        ));
+        ip(&format!("link add wa type veth peer name wb netns {}", far.0));
         ip("link set wa up");
         far.ip("addr add 10.9.0.1/24 dev wb");
         far.ip("link set wb up");
@@ -171,9 +155,7 @@ fn checksums_that_the_kernel_leaves_open_are_finished() {
         let sender = far.spawn(|| {
             let socket = UdpSocket::bind("10.9.0.1:5000").unwrap();
             for i in 0..10u8 {
-                socket
-                    .send_to(&vec![i; 100 + usize::from(i)], "10.9.0.2:6000")
-                    .unwrap();
+                socket.send_to(&vec![i; 100 + usize::from(i)], "10.9.0.2:6000").unwrap();
             }
         });
         let frames = collect(&mut near, 10, |f| f[12..14] == [8, 0]);
@@ -185,27 +167,16 @@ fn checksums_that_the_kernel_leaves_open_are_finished() {
 }
 
 /// Carries frames between two devices until told to stop; the length of the longest.
-fn bridge(
-    mut a: RawSocket,
-    mut b: RawSocket,
-    stop: &std::sync::atomic::AtomicBool,
-) -> (usize, u64) {
+fn bridge(mut a: RawSocket, mut b: RawSocket, stop: &std::sync::atomic::AtomicBool) -> (usize, u64) {
     let (mut batch, mut longest) = (Batch::new(64), 0);
     while !stop.load(std::sync::atomic::Ordering::Relaxed) {
         wait(&[&a, &b], Duration::from_millis(10)).unwrap();
         for forward in [true, false] {
-            let (from, to) = if forward {
-                (&mut a, &mut b)
-            } else {
-                (&mut b, &mut a)
-            };
+            let (from, to) = if forward { (&mut a, &mut b) } else { (&mut b, &mut a) };
             batch.clear();
             from.receive(&mut batch).unwrap();
             let frames: Vec<_> = batch.iter().collect();
-            longest = frames
-                .iter()
-                .map(|f| f.data.len())
-                .fold(longest, usize::max);
+            longest = frames.iter().map(|f| f.data.len()).fold(longest, usize::max);
             let mut done = 0;
             while done < frames.len() {
                 done += to.transmit(&frames[done..]).unwrap();
@@ -229,10 +200,7 @@ fn tcp_between_two_kernels_passes_through_in_segments() {
             namespace.ip(&format!("addr add 10.7.0.{host}/24 dev eth0"));
             namespace.ip("link set eth0 up");
         }
-        let (a, b) = (
-            RawSocket::open("wl").unwrap(),
-            RawSocket::open("wr").unwrap(),
-        );
+        let (a, b) = (RawSocket::open("wl").unwrap(), RawSocket::open("wr").unwrap());
         let stop = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
         let carrier = std::thread::spawn({
             let stop = stop.clone();
@@ -248,7 +216,7 @@ fn tcp_between_two_kernels_passes_through_in_segments() {
             stream.read_to_end(&mut all).unwrap();
             all
         });
-        let data: Vec<u8> = (0..SIZE).map(|i| (i * 31 >> 7) as u8).collect();
+        let data: Vec<u8> = (0..SIZE).map(|i| ((i * 31) >> 7) as u8).collect();
         let copy = data.clone();
         let sender = left.spawn(move || {
             let address = "10.7.0.2:80".parse().unwrap();
@@ -260,10 +228,7 @@ fn tcp_between_two_kernels_passes_through_in_segments() {
         stop.store(true, std::sync::atomic::Ordering::Relaxed);
         let (longest, segmented) = carrier.join().unwrap();
         assert_eq!(longest, 1514);
-        assert!(
-            segmented > 0,
-            "the kernel has sent frames that had to be cut"
-        );
+        assert!(segmented > 0, "the kernel has sent frames that had to be cut");
     });
 }
 
@@ -275,9 +240,7 @@ fn a_tap_gives_what_the_kernel_sends_and_takes_what_it_receives() {
         ip("addr add 10.8.0.1/24 dev wt");
         ip("neigh add 10.8.0.2 lladdr 02:00:00:00:00:01 dev wt");
         let socket = UdpSocket::bind("10.8.0.1:5000").unwrap();
-        socket
-            .set_read_timeout(Some(Duration::from_secs(10)))
-            .unwrap();
+        socket.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
         let spec = "size=200,dst=10.8.0.1,src=10.8.0.2,sport=7,dport=5000,dmac=02:00:00:00:00:02";
         let mut generator = Generator::new(format!("{spec},count=1").parse().unwrap());
         let mut batch = Batch::new(1);
@@ -312,10 +275,8 @@ fn a_missing_right_is_named_with_what_gives_it() {
     in_namespace(|| {
         // SAFETY: takes no pointer. As a system call, which unlike the library's wrapper changes this
         // thread only.
-        assert_eq!(
-            unsafe { libc::syscall(libc::SYS_setresuid, 65534, 65534, 65534) },
-            0
-        );
+        let became = unsafe { libc::syscall(libc::SYS_setresuid, 65534, 65534, 65534) };
+        assert_eq!(became, 0);
         let error = RawSocket::open("lo").unwrap_err().to_string();
         assert!(
             error.starts_with("opening a raw socket on `lo` needs CAP_NET_RAW: run as root"),

@@ -15,7 +15,10 @@ impl<T> Id<T> {
     /// The id with this index. Only meaningful for the arena it came from.
     #[must_use]
     pub const fn new(index: usize) -> Self {
-        Id { index: index as u32, of: PhantomData }
+        Id {
+            index: index as u32,
+            of: PhantomData,
+        }
     }
 
     /// Its position in the arena.
@@ -132,6 +135,8 @@ impl<T> IndexMut<Id<T>> for Arena<T> {
 
 impl<T> FromIterator<T> for Arena<T> {
     fn from_iter<I: IntoIterator<Item = T>>(iter: I) -> Self {
-        Arena { items: iter.into_iter().collect() }
+        Arena {
+            items: iter.into_iter().collect(),
+        }
     }
 }

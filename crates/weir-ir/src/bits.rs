@@ -23,7 +23,11 @@ enum Value {
 const SMALL: u32 = 128;
 
 fn small_mask(width: u32) -> u128 {
-    if width >= SMALL { u128::MAX } else { (1u128 << width) - 1 }
+    if width >= SMALL {
+        u128::MAX
+    } else {
+        (1u128 << width) - 1
+    }
 }
 
 impl Bits {
@@ -31,9 +35,15 @@ impl Bits {
     #[must_use]
     pub fn new(width: u32, value: u128) -> Self {
         if width <= SMALL {
-            Bits { width, value: Value::Small(value & small_mask(width)) }
+            Bits {
+                width,
+                value: Value::Small(value & small_mask(width)),
+            }
         } else {
-            Bits { width, value: Value::Big(BigUint::from(value)) }
+            Bits {
+                width,
+                value: Value::Big(BigUint::from(value)),
+            }
         }
     }
 
@@ -63,12 +73,22 @@ impl Bits {
     #[must_use]
     pub fn from_biguint(width: u32, value: &BigUint) -> Self {
         if width <= SMALL {
-            let low = value.iter_u64_digits().take(2).enumerate().fold(0u128, |a, (i, d)| a | (u128::from(d) << (64 * i)));
+            let low = value
+                .iter_u64_digits()
+                .take(2)
+                .enumerate()
+                .fold(0u128, |a, (i, d)| a | (u128::from(d) << (64 * i)));
             Self::new(width, low)
         } else if value.bits() > u64::from(width) {
-            Bits { width, value: Value::Big(value % (BigUint::one() << width)) }
+            Bits {
+                width,
+                value: Value::Big(value % (BigUint::one() << width)),
+            }
         } else {
-            Bits { width, value: Value::Big(value.clone()) }
+            Bits {
+                width,
+                value: Value::Big(value.clone()),
+            }
         }
     }
 
@@ -113,7 +133,11 @@ impl Bits {
     #[must_use]
     pub fn to_signed_bigint(&self) -> BigInt {
         let value = BigInt::from_biguint(Sign::Plus, self.to_biguint());
-        if self.bit(self.width.wrapping_sub(1)) { value - (BigInt::one() << self.width) } else { value }
+        if self.bit(self.width.wrapping_sub(1)) {
+            value - (BigInt::one() << self.width)
+        } else {
+            value
+        }
     }
 
     /// The unsigned value if it fits.
@@ -179,7 +203,12 @@ impl Bits {
         }
     }
 
-    fn map2(&self, other: &Self, small: impl Fn(u128, u128) -> u128, big: impl Fn(BigUint, BigUint) -> BigUint) -> Self {
+    fn map2(
+        &self,
+        other: &Self,
+        small: impl Fn(u128, u128) -> u128,
+        big: impl Fn(BigUint, BigUint) -> BigUint,
+    ) -> Self {
         match (&self.value, &other.value) {
             (Value::Small(a), Value::Small(b)) => Self::new(self.width, small(*a, *b)),
             _ => Self::from_biguint(self.width, &big(self.to_biguint(), other.to_biguint())),
@@ -207,26 +236,42 @@ impl Bits {
     /// Unsigned quotient; 0 for a zero divisor.
     #[must_use]
     pub fn div(&self, other: &Self) -> Self {
-        self.map2(other, |a, b| a.checked_div(b).unwrap_or(0), |a, b| if b.is_zero() { b } else { a / b })
+        self.map2(
+            other,
+            |a, b| a.checked_div(b).unwrap_or(0),
+            |a, b| if b.is_zero() { b } else { a / b },
+        )
     }
 
     /// Unsigned remainder; 0 for a zero divisor.
     #[must_use]
     pub fn rem(&self, other: &Self) -> Self {
-        self.map2(other, |a, b| a.checked_rem(b).unwrap_or(0), |a, b| if b.is_zero() { b } else { a % b })
+        self.map2(
+            other,
+            |a, b| a.checked_rem(b).unwrap_or(0),
+            |a, b| if b.is_zero() { b } else { a % b },
+        )
     }
 
     /// Unsigned saturating sum.
     #[must_use]
     pub fn add_saturating(&self, other: &Self) -> Self {
         let sum = self.to_biguint() + other.to_biguint();
-        if sum.bits() > u64::from(self.width) { Self::ones(self.width) } else { Self::from_biguint(self.width, &sum) }
+        if sum.bits() > u64::from(self.width) {
+            Self::ones(self.width)
+        } else {
+            Self::from_biguint(self.width, &sum)
+        }
     }
 
     /// Unsigned saturating difference.
     #[must_use]
     pub fn sub_saturating(&self, other: &Self) -> Self {
-        if self.cmp_unsigned(other) == Ordering::Less { Self::zero(self.width) } else { self.sub(other) }
+        if self.cmp_unsigned(other) == Ordering::Less {
+            Self::zero(self.width)
+        } else {
+            self.sub(other)
+        }
     }
 
     fn clamp_signed(width: u32, value: &BigInt) -> Self {
@@ -341,7 +386,11 @@ impl Bits {
     pub fn concat(&self, other: &Self) -> Self {
         let width = self.width + other.width;
         if width <= SMALL {
-            let high = if other.width >= SMALL { 0 } else { self.to_u128().unwrap_or(0) << other.width };
+            let high = if other.width >= SMALL {
+                0
+            } else {
+                self.to_u128().unwrap_or(0) << other.width
+            };
             Self::new(width, high | other.to_u128().unwrap_or(0))
         } else {
             Self::from_biguint(width, &((self.to_biguint() << other.width) | other.to_biguint()))
@@ -380,7 +429,8 @@ impl Bits {
         if width <= self.width || !self.bit(self.width.wrapping_sub(1)) {
             return self.zero_extend(width);
         }
-        self.zero_extend(width).or(&Self::ones(width).shl(u64::from(self.width)))
+        self.zero_extend(width)
+            .or(&Self::ones(width).shl(u64::from(self.width)))
     }
 
     /// The mask with `prefix_length` leading ones.
@@ -427,7 +477,8 @@ mod tests {
     }
 
     fn any_bits(width: u32) -> impl Strategy<Value = Bits> {
-        proptest::collection::vec(any::<u8>(), width.div_ceil(8) as usize).prop_map(move |b| Bits::from_bytes(width, &b))
+        proptest::collection::vec(any::<u8>(), width.div_ceil(8) as usize)
+            .prop_map(move |b| Bits::from_bytes(width, &b))
     }
 
     fn pair() -> impl Strategy<Value = (Bits, Bits)> {

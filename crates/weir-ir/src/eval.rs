@@ -52,7 +52,11 @@ pub fn rvalue(rvalue: &Rvalue, width: u32, mut value: impl FnMut(&Operand) -> Bi
         Rvalue::Insert { base, hi, lo, value: v } => value(base).insert(*hi, *lo, &value(v)),
         Rvalue::ZeroExtend(a) => value(a).zero_extend(width),
         Rvalue::SignExtend(a) => value(a).sign_extend(width),
-        Rvalue::Mux { condition, then, otherwise } => {
+        Rvalue::Mux {
+            condition,
+            then,
+            otherwise,
+        } => {
             if value(condition).is_zero() {
                 value(otherwise)
             } else {
@@ -67,11 +71,17 @@ impl Rvalue {
     /// Its operands in order.
     pub fn operands(&self) -> impl Iterator<Item = &Operand> {
         let (a, b, c) = match self {
-            Rvalue::Use(a) | Rvalue::Unary(_, a) | Rvalue::ZeroExtend(a) | Rvalue::SignExtend(a) => (Some(a), None, None),
+            Rvalue::Use(a) | Rvalue::Unary(_, a) | Rvalue::ZeroExtend(a) | Rvalue::SignExtend(a) => {
+                (Some(a), None, None)
+            }
             Rvalue::Slice { value, .. } => (Some(value), None, None),
             Rvalue::Binary(_, a, b) | Rvalue::VarbitEq(a, b) => (Some(a), Some(b), None),
             Rvalue::Insert { base, value, .. } => (Some(base), Some(value), None),
-            Rvalue::Mux { condition, then, otherwise } => (Some(condition), Some(then), Some(otherwise)),
+            Rvalue::Mux {
+                condition,
+                then,
+                otherwise,
+            } => (Some(condition), Some(then), Some(otherwise)),
         };
         [a, b, c].into_iter().flatten()
     }
@@ -79,11 +89,17 @@ impl Rvalue {
     /// Its operands in order, mutable.
     pub fn operands_mut(&mut self) -> impl Iterator<Item = &mut Operand> {
         let (a, b, c) = match self {
-            Rvalue::Use(a) | Rvalue::Unary(_, a) | Rvalue::ZeroExtend(a) | Rvalue::SignExtend(a) => (Some(a), None, None),
+            Rvalue::Use(a) | Rvalue::Unary(_, a) | Rvalue::ZeroExtend(a) | Rvalue::SignExtend(a) => {
+                (Some(a), None, None)
+            }
             Rvalue::Slice { value, .. } => (Some(value), None, None),
             Rvalue::Binary(_, a, b) | Rvalue::VarbitEq(a, b) => (Some(a), Some(b), None),
             Rvalue::Insert { base, value, .. } => (Some(base), Some(value), None),
-            Rvalue::Mux { condition, then, otherwise } => (Some(condition), Some(then), Some(otherwise)),
+            Rvalue::Mux {
+                condition,
+                then,
+                otherwise,
+            } => (Some(condition), Some(then), Some(otherwise)),
         };
         [a, b, c].into_iter().flatten()
     }

@@ -27,7 +27,11 @@ type Parsed<T> = Result<T, ParseError>;
 /// The text is not in the printed form, or the program breaks an invariant.
 pub fn parse(text: &str) -> Parsed<Program> {
     let tokens = tokens(text)?;
-    let mut parser = Parser { tokens, at: 0, depth: 0 };
+    let mut parser = Parser {
+        tokens,
+        at: 0,
+        depth: 0,
+    };
     let program = parser.program()?;
     crate::verify::verify(&program).map_err(|errors| ParseError {
         line: 0,
@@ -69,7 +73,11 @@ fn tokens(text: &str) -> Parsed<Vec<(Token, usize)>> {
 }
 
 fn token(rest: &str, c: char, line: usize) -> Parsed<(Token, usize)> {
-    let fail = |expected: &str| ParseError { line, expected: expected.into(), found: rest.chars().take(20).collect() };
+    let fail = |expected: &str| ParseError {
+        line,
+        expected: expected.into(),
+        found: rest.chars().take(20).collect(),
+    };
     if c == '"' {
         let mut value = String::new();
         let mut escaped = false;
@@ -87,7 +95,9 @@ fn token(rest: &str, c: char, line: usize) -> Parsed<(Token, usize)> {
         return Err(fail("a closing quote"));
     }
     if c == '%' {
-        let digits = rest[1..].find(|c: char| !c.is_ascii_digit()).map_or(rest.len(), |e| e + 1);
+        let digits = rest[1..]
+            .find(|c: char| !c.is_ascii_digit())
+            .map_or(rest.len(), |e| e + 1);
         let id = rest[1..digits].parse().map_err(|_| fail("the number of a variable"))?;
         let mut end = digits;
         if rest[digits..].starts_with(':') {
@@ -97,10 +107,16 @@ fn token(rest: &str, c: char, line: usize) -> Parsed<(Token, usize)> {
         return Ok((Token::Var(id), end));
     }
     if c.is_ascii_digit() || c == '-' && rest[1..].starts_with(|c: char| c.is_ascii_digit()) {
-        let end = rest[1..].find(|c: char| !c.is_ascii_alphanumeric()).map_or(rest.len(), |e| e + 1);
+        let end = rest[1..]
+            .find(|c: char| !c.is_ascii_alphanumeric())
+            .map_or(rest.len(), |e| e + 1);
         let word = &rest[..end];
         if let Some((width, value)) = word.split_once("w0x") {
-            let width: u32 = width.parse().ok().filter(|&w| w <= MAX_WIDTH).ok_or_else(|| fail("a width"))?;
+            let width: u32 = width
+                .parse()
+                .ok()
+                .filter(|&w| w <= MAX_WIDTH)
+                .ok_or_else(|| fail("a width"))?;
             let value = BigUint::parse_bytes(value.as_bytes(), 16).ok_or_else(|| fail("a hexadecimal number"))?;
             return Ok((Token::Bits(Bits::from_biguint(width, &value)), end));
         }
@@ -108,7 +124,9 @@ fn token(rest: &str, c: char, line: usize) -> Parsed<(Token, usize)> {
         return Ok((Token::Number(value), end));
     }
     if c.is_ascii_alphabetic() || c == '_' {
-        let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(rest.len());
+        let end = rest
+            .find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
+            .unwrap_or(rest.len());
         return Ok((Token::Word(rest[..end].to_string()), end));
     }
     Ok((Token::Punctuation(c), c.len_utf8()))
@@ -135,7 +153,11 @@ impl Parser {
 
     fn fail<T>(&self, expected: &str) -> Parsed<T> {
         let line = self.tokens.get(self.at).or(self.tokens.last()).map_or(1, |t| t.1);
-        Err(ParseError { line, expected: expected.into(), found: format!("{:?}", self.peek()) })
+        Err(ParseError {
+            line,
+            expected: expected.into(),
+            found: format!("{:?}", self.peek()),
+        })
     }
 
     fn is_word(&self, word: &str) -> bool {
@@ -159,11 +181,19 @@ impl Parser {
     }
 
     fn word(&mut self, word: &str) -> Parsed<()> {
-        if self.eat_word(word) { Ok(()) } else { self.fail(&format!("`{word}`")) }
+        if self.eat_word(word) {
+            Ok(())
+        } else {
+            self.fail(&format!("`{word}`"))
+        }
     }
 
     fn punctuation(&mut self, c: char) -> Parsed<()> {
-        if self.eat(c) { Ok(()) } else { self.fail(&format!("`{c}`")) }
+        if self.eat(c) {
+            Ok(())
+        } else {
+            self.fail(&format!("`{c}`"))
+        }
     }
 
     fn any_word(&mut self) -> Parsed<String> {
@@ -278,9 +308,17 @@ impl Parser {
             return Ok(Loc::default());
         }
         let first: u32 = self.number()?;
-        let (file, line) = if self.eat('/') { (first, self.number()?) } else { (0, first) };
+        let (file, line) = if self.eat('/') {
+            (first, self.number()?)
+        } else {
+            (0, first)
+        };
         self.punctuation(':')?;
-        Ok(Loc { file, line, column: self.number()? })
+        Ok(Loc {
+            file,
+            line,
+            column: self.number()?,
+        })
     }
 
     // ---------------------------------------------------------------------------------- items
@@ -363,7 +401,11 @@ impl Parser {
                 values.push(self.bits()?);
             }
         }
-        let values = if values.len() == members.len() && !values.is_empty() { Some(values) } else { None };
+        let values = if values.len() == members.len() && !values.is_empty() {
+            Some(values)
+        } else {
+            None
+        };
         Ok(EnumType { name, members, values })
     }
 
@@ -408,9 +450,19 @@ impl Parser {
         let fields = self.list('}', |s| {
             let name = s.string()?;
             s.punctuation(':')?;
-            Ok(HeaderField { name, ty: s.ty()?, display: s.display()?, control: s.control()?, annotations: s.annotations()? })
+            Ok(HeaderField {
+                name,
+                ty: s.ty()?,
+                display: s.display()?,
+                control: s.control()?,
+                annotations: s.annotations()?,
+            })
         })?;
-        Ok(HeaderType { name, fields, annotations: self.annotations()? })
+        Ok(HeaderType {
+            name,
+            fields,
+            annotations: self.annotations()?,
+        })
     }
 
     fn variable(&mut self, expected: usize) -> Parsed<Var> {
@@ -426,14 +478,22 @@ impl Parser {
             "local" => VarKind::Local,
             "temporary" => VarKind::Temporary,
             "action_parameter" => VarKind::ActionParameter,
-            "field" => VarKind::Field { header: self.id('h')?, index: self.number()? },
+            "field" => VarKind::Field {
+                header: self.id('h')?,
+                index: self.number()?,
+            },
             "valid" => VarKind::Valid { header: self.id('h')? },
             _ => {
                 self.at -= 1;
                 return self.fail("the kind of a variable");
             }
         };
-        Ok(Var { name, ty, display, kind })
+        Ok(Var {
+            name,
+            ty,
+            display,
+            kind,
+        })
     }
 
     fn header(&mut self) -> Parsed<Header> {
@@ -444,7 +504,12 @@ impl Parser {
         self.word("valid")?;
         let valid = self.var()?;
         self.word("fields")?;
-        Ok(Header { name, ty, valid, fields: self.vars()? })
+        Ok(Header {
+            name,
+            ty,
+            valid,
+            fields: self.vars()?,
+        })
     }
 
     fn shared(&mut self) -> Parsed<Shared> {
@@ -455,8 +520,20 @@ impl Parser {
         self.punctuation('(')?;
         let headers = self.list(')', |s| s.id('h'))?;
         self.punctuation('{')?;
-        let leaves = self.list('}', |s| Ok(SharedLeaf { var: s.var()?, path: s.string()?, annotations: s.annotations()? }))?;
-        Ok(Shared { role, name, leaves, headers, ty })
+        let leaves = self.list('}', |s| {
+            Ok(SharedLeaf {
+                var: s.var()?,
+                path: s.string()?,
+                annotations: s.annotations()?,
+            })
+        })?;
+        Ok(Shared {
+            role,
+            name,
+            leaves,
+            headers,
+            ty,
+        })
     }
 
     fn annotations(&mut self) -> Parsed<Vec<Annotation>> {
@@ -466,10 +543,19 @@ impl Parser {
             let body = if self.eat('(') {
                 let text = self.string()?;
                 self.punctuation(':')?;
-                AnnotationBody::Text { text, tokens: self.list(')', Self::string)? }
+                AnnotationBody::Text {
+                    text,
+                    tokens: self.list(')', Self::string)?,
+                }
             } else if self.eat('[') {
                 AnnotationBody::Expressions(self.list(']', Self::annotation_value)?)
-            } else if self.is('{') && matches!(self.tokens.get(self.at + 1), Some((Token::String(_), _))) && self.tokens.get(self.at + 2).is_some_and(|t| t.0 == Token::Punctuation('=')) {
+            } else if self.is('{')
+                && matches!(self.tokens.get(self.at + 1), Some((Token::String(_), _)))
+                && self
+                    .tokens
+                    .get(self.at + 2)
+                    .is_some_and(|t| t.0 == Token::Punctuation('='))
+            {
                 self.at += 1;
                 AnnotationBody::KeyValues(self.list('}', |s| {
                     let key = s.string()?;
@@ -479,7 +565,11 @@ impl Parser {
             } else {
                 AnnotationBody::Empty
             };
-            out.push(Annotation { name, body, loc: self.loc()? });
+            out.push(Annotation {
+                name,
+                body,
+                loc: self.loc()?,
+            });
         }
         Ok(out)
     }
@@ -500,13 +590,24 @@ impl Parser {
     }
 
     fn sdn_width(&mut self) -> Parsed<Option<u32>> {
-        if self.eat_word("string") { Ok(None) } else { self.number().map(Some) }
+        if self.eat_word("string") {
+            Ok(None)
+        } else {
+            self.number().map(Some)
+        }
     }
 
     fn control(&mut self) -> Parsed<ControlType> {
-        let type_name = if self.eat_word("type") { Some(self.string()?) } else { None };
+        let type_name = if self.eat_word("type") {
+            Some(self.string()?)
+        } else {
+            None
+        };
         let translation = if self.eat_word("translation") {
-            Some(Translation { uri: self.string()?, sdn_width: self.sdn_width()? })
+            Some(Translation {
+                uri: self.string()?,
+                sdn_width: self.sdn_width()?,
+            })
         } else {
             None
         };
@@ -531,7 +632,15 @@ impl Parser {
                     return s.fail("a match kind");
                 }
             };
-            Ok(Key { name, width, match_kind, display: s.display()?, control: s.control()?, annotations: s.annotations()?, loc: s.loc()? })
+            Ok(Key {
+                name,
+                width,
+                match_kind,
+                display: s.display()?,
+                control: s.control()?,
+                annotations: s.annotations()?,
+                loc: s.loc()?,
+            })
         })
     }
 
@@ -539,7 +648,13 @@ impl Parser {
         let name = self.string()?;
         self.word("size")?;
         let size = self.number()?;
-        Ok(ValueSet { name, size, fields: self.keys()?, annotations: self.annotations()?, loc: self.loc()? })
+        Ok(ValueSet {
+            name,
+            size,
+            fields: self.keys()?,
+            annotations: self.annotations()?,
+            loc: self.loc()?,
+        })
     }
 
     fn action(&mut self) -> Parsed<Action> {
@@ -548,9 +663,20 @@ impl Parser {
         let parameters = self.list(')', |s| {
             let name = s.string()?;
             s.punctuation(':')?;
-            Ok(ActionParameter { name, width: s.number()?, display: s.display()?, control: s.control()?, annotations: s.annotations()? })
+            Ok(ActionParameter {
+                name,
+                width: s.number()?,
+                display: s.display()?,
+                control: s.control()?,
+                annotations: s.annotations()?,
+            })
         })?;
-        Ok(Action { name, parameters, annotations: self.annotations()?, loc: self.loc()? })
+        Ok(Action {
+            name,
+            parameters,
+            annotations: self.annotations()?,
+            loc: self.loc()?,
+        })
     }
 
     fn extern_instance(&mut self) -> Parsed<ExternInstance> {
@@ -574,15 +700,31 @@ impl Parser {
             s.word("results")?;
             let results = s.vars()?;
             s.punctuation('{')?;
-            Ok(Method { name, parameters, results, body: s.body()? })
+            Ok(Method {
+                name,
+                parameters,
+                results,
+                body: s.body()?,
+            })
         })?;
-        Ok(ExternInstance { name, type_name, type_arguments, arguments, methods, annotations, loc })
+        Ok(ExternInstance {
+            name,
+            type_name,
+            type_arguments,
+            arguments,
+            methods,
+            annotations,
+            loc,
+        })
     }
 
     fn action_call(&mut self) -> Parsed<ActionCall> {
         let action = self.number()?;
         self.punctuation('(')?;
-        Ok(ActionCall { action, arguments: self.list(')', Self::bits)? })
+        Ok(ActionCall {
+            action,
+            arguments: self.list(')', Self::bits)?,
+        })
     }
 
     fn table(&mut self) -> Parsed<Table> {
@@ -593,7 +735,10 @@ impl Parser {
             name,
             keys: Vec::new(),
             actions: Vec::new(),
-            default_action: ActionCall { action: 0, arguments: Vec::new() },
+            default_action: ActionCall {
+                action: 0,
+                arguments: Vec::new(),
+            },
             const_default: false,
             size: None,
             entries: Vec::new(),
@@ -620,7 +765,13 @@ impl Parser {
                 let action = self.id('a')?;
                 let parameters = self.vars()?;
                 let (default_only, table_only) = (self.eat_word("default_only"), self.eat_word("table_only"));
-                t.actions.push(TableAction { action, parameters, default_only, table_only, annotations: self.annotations()? });
+                t.actions.push(TableAction {
+                    action,
+                    parameters,
+                    default_only,
+                    table_only,
+                    annotations: self.annotations()?,
+                });
             }
             "default" => {
                 t.default_action = self.action_call()?;
@@ -641,7 +792,14 @@ impl Parser {
                 self.punctuation('(')?;
                 let matches = self.list(')', Self::key_match)?;
                 let action = self.action_call()?;
-                t.entries.push(Entry { matches, action, priority, is_const, annotations: self.annotations()?, loc: self.loc()? });
+                t.entries.push(Entry {
+                    matches,
+                    action,
+                    priority,
+                    is_const,
+                    annotations: self.annotations()?,
+                    loc: self.loc()?,
+                });
             }
             _ => {
                 self.at -= 1;
@@ -654,9 +812,18 @@ impl Parser {
     fn key_match(&mut self) -> Parsed<KeyMatch> {
         Ok(match self.any_word()?.as_str() {
             "exact" => KeyMatch::Exact(self.bits()?),
-            "lpm" => KeyMatch::Lpm { value: self.bits()?, prefix_length: self.number()? },
-            "ternary" => KeyMatch::Ternary { value: self.bits()?, mask: self.bits()? },
-            "range" => KeyMatch::Range { low: self.bits()?, high: self.bits()? },
+            "lpm" => KeyMatch::Lpm {
+                value: self.bits()?,
+                prefix_length: self.number()?,
+            },
+            "ternary" => KeyMatch::Ternary {
+                value: self.bits()?,
+                mask: self.bits()?,
+            },
+            "range" => KeyMatch::Range {
+                low: self.bits()?,
+                high: self.bits()?,
+            },
             "optional" => KeyMatch::Optional(if self.eat_word("_") { None } else { Some(self.bits()?) }),
             _ => {
                 self.at -= 1;
@@ -677,7 +844,10 @@ impl Parser {
                 Token::Punctuation('[') => ConstValue::List(s.list(']', Self::const_value)?),
                 Token::Word(w) if w == "int" => ConstValue::Int(s.big()?),
                 Token::Word(w) if w == "true" || w == "false" => ConstValue::Bool(w == "true"),
-                Token::Word(w) if w == "enum" => ConstValue::Enum { enum_name: s.string()?, member: s.string()? },
+                Token::Word(w) if w == "enum" => ConstValue::Enum {
+                    enum_name: s.string()?,
+                    member: s.string()?,
+                },
                 _ => {
                     s.at -= 1;
                     return s.fail("a constant");
@@ -728,7 +898,11 @@ impl Parser {
                     s.punctuation('(')?;
                     let inner = Box::new(s.type_spec()?);
                     s.punctuation(')')?;
-                    let translation = if s.eat_word("translation") { Some((s.string()?, s.sdn_width()?)) } else { None };
+                    let translation = if s.eat_word("translation") {
+                        Some((s.string()?, s.sdn_width()?))
+                    } else {
+                        None
+                    };
                     TypeSpec::New(name, inner, translation)
                 }
                 _ => {
@@ -754,7 +928,13 @@ impl Parser {
         let name = self.string()?;
         let loc = self.loc()?;
         self.punctuation('{')?;
-        Ok(Block { role, name, kind, body: self.body()?, loc })
+        Ok(Block {
+            role,
+            name,
+            kind,
+            body: self.body()?,
+            loc,
+        })
     }
 
     /// Up to and with the closing brace.
@@ -781,23 +961,41 @@ impl Parser {
     }
 
     fn basic_block(&mut self) -> Parsed<BasicBlock> {
-        let state = if self.eat_word("state") { Some(self.string()?) } else { None };
+        let state = if self.eat_word("state") {
+            Some(self.string()?)
+        } else {
+            None
+        };
         self.punctuation(':')?;
         let mut insts = Vec::new();
         loop {
             if let Some(terminator) = self.terminator()? {
-                return Ok(BasicBlock { state, insts, terminator, loc: self.loc()? });
+                return Ok(BasicBlock {
+                    state,
+                    insts,
+                    terminator,
+                    loc: self.loc()?,
+                });
             }
-            insts.push(Inst { kind: self.inst()?, loc: self.loc()? });
+            insts.push(Inst {
+                kind: self.inst()?,
+                loc: self.loc()?,
+            });
         }
     }
 
     fn terminator(&mut self) -> Parsed<Option<Terminator>> {
-        let Token::Word(word) = self.peek().clone() else { return Ok(None) };
+        let Token::Word(word) = self.peek().clone() else {
+            return Ok(None);
+        };
         self.at += 1;
         Ok(Some(match word.as_str() {
             "goto" => Terminator::Goto(self.id('b')?),
-            "branch" => Terminator::Branch { condition: self.operand()?, then: self.id('b')?, otherwise: self.id('b')? },
+            "branch" => Terminator::Branch {
+                condition: self.operand()?,
+                then: self.id('b')?,
+                otherwise: self.id('b')?,
+            },
             "switch" => {
                 let value = self.operand()?;
                 self.punctuation('{')?;
@@ -806,7 +1004,11 @@ impl Parser {
                     s.punctuation(':')?;
                     Ok((value, s.id('b')?))
                 })?;
-                Terminator::Switch { value, cases, default: self.id('b')? }
+                Terminator::Switch {
+                    value,
+                    cases,
+                    default: self.id('b')?,
+                }
             }
             "select" => {
                 self.punctuation('(')?;
@@ -816,9 +1018,17 @@ impl Parser {
                     s.punctuation('(')?;
                     let patterns = s.list(')', Self::pattern)?;
                     s.punctuation(':')?;
-                    Ok(SelectCase { patterns, target: s.id('b')?, loc: s.loc()? })
+                    Ok(SelectCase {
+                        patterns,
+                        target: s.id('b')?,
+                        loc: s.loc()?,
+                    })
                 })?;
-                Terminator::Select { keys, cases, default: self.id('b')? }
+                Terminator::Select {
+                    keys,
+                    cases,
+                    default: self.id('b')?,
+                }
             }
             "lookup" => {
                 let table = self.id('t')?;
@@ -830,7 +1040,14 @@ impl Parser {
                 let action = self.var()?;
                 self.word("entry")?;
                 let entry = self.var()?;
-                Terminator::Lookup(Lookup { table, keys, hit, action, entry, next: self.id('b')? })
+                Terminator::Lookup(Lookup {
+                    table,
+                    keys,
+                    hit,
+                    action,
+                    entry,
+                    next: self.id('b')?,
+                })
             }
             "accept" => Terminator::Accept,
             "reject" => Terminator::Reject,
@@ -864,15 +1081,25 @@ impl Parser {
         if let Token::Var(_) = self.peek() {
             let dst = self.var()?;
             self.punctuation('=')?;
-            return Ok(InstKind::Assign { dst, value: self.rvalue()? });
+            return Ok(InstKind::Assign {
+                dst,
+                value: self.rvalue()?,
+            });
         }
         Ok(match self.any_word()?.as_str() {
             "extract" => {
                 let header = self.id('h')?;
-                let varbit_bits = if self.eat_word("varbit") { Some(self.operand()?) } else { None };
+                let varbit_bits = if self.eat_word("varbit") {
+                    Some(self.operand()?)
+                } else {
+                    None
+                };
                 InstKind::Extract { header, varbit_bits }
             }
-            "lookahead" => InstKind::Lookahead { dst: self.var()?, offset: self.number()? },
+            "lookahead" => InstKind::Lookahead {
+                dst: self.var()?,
+                offset: self.number()?,
+            },
             "advance" => InstKind::Advance { bits: self.operand()? },
             "packet_length" => InstKind::PacketLength { dst: self.var()? },
             "emit" => InstKind::Emit { header: self.id('h')? },
@@ -924,12 +1151,21 @@ impl Parser {
             "insert" => {
                 let base = self.operand()?;
                 let (hi, lo) = self.range()?;
-                Rvalue::Insert { base, hi, lo, value: self.operand()? }
+                Rvalue::Insert {
+                    base,
+                    hi,
+                    lo,
+                    value: self.operand()?,
+                }
             }
             "mux" => {
                 let (condition, then) = self.two()?;
                 self.punctuation(',')?;
-                Rvalue::Mux { condition, then, otherwise: self.operand()? }
+                Rvalue::Mux {
+                    condition,
+                    then,
+                    otherwise: self.operand()?,
+                }
             }
             "varbit_eq" => {
                 let (a, b) = self.two()?;
@@ -950,16 +1186,39 @@ impl Parser {
             None
         };
         let function = self.string()?;
-        let type_arguments = if self.eat('<') { self.list('>', Self::type_spec)? } else { Vec::new() };
+        let type_arguments = if self.eat('<') {
+            self.list('>', Self::type_spec)?
+        } else {
+            Vec::new()
+        };
         self.punctuation('(')?;
         let arguments = self.list(')', |s| {
             let name = s.string()?;
             s.punctuation('=')?;
-            Ok(Argument { name, value: s.argument()? })
+            Ok(Argument {
+                name,
+                value: s.argument()?,
+            })
         })?;
-        let results = if self.eat_word("results") { self.vars()? } else { Vec::new() };
-        let entry = if self.eat_word("entry") { Some(self.var()?) } else { None };
-        Ok(Call { instance, function, type_arguments, arguments, results, entry, is_pure: self.eat_word("pure") })
+        let results = if self.eat_word("results") {
+            self.vars()?
+        } else {
+            Vec::new()
+        };
+        let entry = if self.eat_word("entry") {
+            Some(self.var()?)
+        } else {
+            None
+        };
+        Ok(Call {
+            instance,
+            function,
+            type_arguments,
+            arguments,
+            results,
+            entry,
+            is_pure: self.eat_word("pure"),
+        })
     }
 
     fn argument(&mut self) -> Parsed<ArgumentValue> {

@@ -121,7 +121,9 @@ fn thread_jumps(body: &mut Body) {
             for _ in 0..body.blocks.len() {
                 let block = &body.blocks[at];
                 match block.terminator {
-                    Terminator::Goto(next) if block.insts.is_empty() && block.state.is_none() && next != at => at = next,
+                    Terminator::Goto(next) if block.insts.is_empty() && block.state.is_none() && next != at => {
+                        at = next
+                    }
                     _ => break,
                 }
             }
@@ -146,7 +148,9 @@ fn join_blocks(body: &mut Body) {
     }
     for id in reachable(body) {
         loop {
-            let Terminator::Goto(next) = body.blocks[id].terminator else { break };
+            let Terminator::Goto(next) = body.blocks[id].terminator else {
+                break;
+            };
             if next == id || predecessors[next.index()] != 1 || body.blocks[next].state.is_some() {
                 break;
             }

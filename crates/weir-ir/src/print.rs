@@ -184,7 +184,13 @@ impl Printer<'_> {
         for (_, t) in p.header_types.iter() {
             write!(self.out, "header_type {} {{", quoted(&t.name))?;
             for f in &t.fields {
-                write!(self.out, " {} : {} {}", quoted(&f.name), type_text(f.ty), display_text(f.display))?;
+                write!(
+                    self.out,
+                    " {} : {} {}",
+                    quoted(&f.name),
+                    type_text(f.ty),
+                    display_text(f.display)
+                )?;
                 self.control(&f.control)?;
                 self.annotations(&f.annotations)?;
             }
@@ -201,10 +207,25 @@ impl Printer<'_> {
                 VarKind::Valid { header } => format!("valid h{}", header.index()),
                 VarKind::ActionParameter => "action_parameter".into(),
             };
-            writeln!(self.out, "var %{} {} : {} {} {kind}", id.index(), quoted(&v.name), type_text(v.ty), display_text(v.display))?;
+            writeln!(
+                self.out,
+                "var %{} {} : {} {} {kind}",
+                id.index(),
+                quoted(&v.name),
+                type_text(v.ty),
+                display_text(v.display)
+            )?;
         }
         for (id, h) in p.headers.iter() {
-            writeln!(self.out, "header h{} {} : y{} valid {} fields ({})", id.index(), quoted(&h.name), h.ty.index(), self.var(h.valid), self.vars(&h.fields))?;
+            writeln!(
+                self.out,
+                "header h{} {} : y{} valid {} fields ({})",
+                id.index(),
+                quoted(&h.name),
+                h.ty.index(),
+                self.var(h.valid),
+                self.vars(&h.fields)
+            )?;
         }
         for s in &p.shared {
             self.shared(s)?;
@@ -236,7 +257,13 @@ impl Printer<'_> {
                 BlockKind::Parser => "parser",
                 BlockKind::Control => "control",
             };
-            writeln!(self.out, "block {} {kind} {}{} {{", quoted(&b.role), quoted(&b.name), self.loc(b.loc))?;
+            writeln!(
+                self.out,
+                "block {} {kind} {}{} {{",
+                quoted(&b.role),
+                quoted(&b.name),
+                self.loc(b.loc)
+            )?;
             self.body(&b.body)?;
             writeln!(self.out, "}}")?;
         }
@@ -245,7 +272,14 @@ impl Printer<'_> {
 
     fn shared(&mut self, s: &Shared) -> fmt::Result {
         let headers: Vec<String> = s.headers.iter().map(|h| format!("h{}", h.index())).collect();
-        writeln!(self.out, "shared {} {} : {} headers ({}) {{", quoted(&s.role), quoted(&s.name), type_spec(&s.ty), headers.join(", "))?;
+        writeln!(
+            self.out,
+            "shared {} {} : {} headers ({}) {{",
+            quoted(&s.role),
+            quoted(&s.name),
+            type_spec(&s.ty),
+            headers.join(", ")
+        )?;
         for leaf in &s.leaves {
             write!(self.out, "  {} {}", self.var(leaf.var), quoted(&leaf.path))?;
             self.annotations(&leaf.annotations)?;
@@ -268,7 +302,10 @@ impl Printer<'_> {
                     write!(self.out, "[{}]", values.join(" "))?;
                 }
                 AnnotationBody::KeyValues(pairs) => {
-                    let pairs: Vec<String> = pairs.iter().map(|(k, v)| format!("{} = {}", quoted(k), annotation_value(v))).collect();
+                    let pairs: Vec<String> = pairs
+                        .iter()
+                        .map(|(k, v)| format!("{} = {}", quoted(k), annotation_value(v)))
+                        .collect();
                     write!(self.out, "{{{}}}", pairs.join(" "))?;
                 }
             }
@@ -290,7 +327,14 @@ impl Printer<'_> {
 
     fn keys(&mut self, keys: &[Key]) -> fmt::Result {
         for key in keys {
-            write!(self.out, " {} : {} {} {}", quoted(&key.name), key.width, match_kind_text(key.match_kind), display_text(key.display))?;
+            write!(
+                self.out,
+                " {} : {} {} {}",
+                quoted(&key.name),
+                key.width,
+                match_kind_text(key.match_kind),
+                display_text(key.display)
+            )?;
             self.control(&key.control)?;
             self.annotations(&key.annotations)?;
             write!(self.out, "{}", self.loc(key.loc))?;
@@ -301,7 +345,13 @@ impl Printer<'_> {
     fn action(&mut self, a: &Action) -> fmt::Result {
         write!(self.out, "action {} (", quoted(&a.name))?;
         for p in &a.parameters {
-            write!(self.out, " {} : {} {}", quoted(&p.name), p.width, display_text(p.display))?;
+            write!(
+                self.out,
+                " {} : {} {}",
+                quoted(&p.name),
+                p.width,
+                display_text(p.display)
+            )?;
             self.control(&p.control)?;
             self.annotations(&p.annotations)?;
         }
@@ -312,13 +362,34 @@ impl Printer<'_> {
 
     fn extern_instance(&mut self, x: &ExternInstance) -> fmt::Result {
         let types: Vec<String> = x.type_arguments.iter().map(type_spec).collect();
-        let arguments: Vec<String> = x.arguments.iter().map(|(n, v)| format!("{} = {}", quoted(n), const_value(v))).collect();
-        write!(self.out, "extern {} {}<{}>({})", quoted(&x.name), quoted(&x.type_name), types.join(" "), arguments.join(" "))?;
+        let arguments: Vec<String> = x
+            .arguments
+            .iter()
+            .map(|(n, v)| format!("{} = {}", quoted(n), const_value(v)))
+            .collect();
+        write!(
+            self.out,
+            "extern {} {}<{}>({})",
+            quoted(&x.name),
+            quoted(&x.type_name),
+            types.join(" "),
+            arguments.join(" ")
+        )?;
         self.annotations(&x.annotations)?;
         writeln!(self.out, "{} {{", self.loc(x.loc))?;
         for m in &x.methods {
-            let parameters: Vec<String> = m.parameters.iter().map(|(n, v)| format!("{} ({})", quoted(n), self.vars(v))).collect();
-            writeln!(self.out, "  method {} ({}) results ({}) {{", quoted(&m.name), parameters.join(" "), self.vars(&m.results))?;
+            let parameters: Vec<String> = m
+                .parameters
+                .iter()
+                .map(|(n, v)| format!("{} ({})", quoted(n), self.vars(v)))
+                .collect();
+            writeln!(
+                self.out,
+                "  method {} ({}) results ({}) {{",
+                quoted(&m.name),
+                parameters.join(" "),
+                self.vars(&m.results)
+            )?;
             self.body(&m.body)?;
             writeln!(self.out, "  }}")?;
         }
@@ -338,7 +409,12 @@ impl Printer<'_> {
                 (_, true) => " table_only",
                 _ => "",
             };
-            write!(self.out, "  action a{} ({}){scope}", a.action.index(), self.vars(&a.parameters))?;
+            write!(
+                self.out,
+                "  action a{} ({}){scope}",
+                a.action.index(),
+                self.vars(&a.parameters)
+            )?;
             self.annotations(&a.annotations)?;
             writeln!(self.out)?;
         }
@@ -365,7 +441,13 @@ impl Printer<'_> {
         for e in &t.entries {
             let matches: Vec<String> = e.matches.iter().map(key_match).collect();
             let constant = if e.is_const { "const " } else { "" };
-            write!(self.out, "  {constant}entry {} ({}) {}", e.priority, matches.join(", "), action_call(&e.action))?;
+            write!(
+                self.out,
+                "  {constant}entry {} ({}) {}",
+                e.priority,
+                matches.join(", "),
+                action_call(&e.action)
+            )?;
             self.annotations(&e.annotations)?;
             writeln!(self.out, "{}", self.loc(e.loc))?;
         }
@@ -397,8 +479,14 @@ impl Printer<'_> {
     fn inst(&self, kind: &InstKind) -> String {
         match kind {
             InstKind::Assign { dst, value } => format!("{} = {}", self.var(*dst), self.rvalue(value)),
-            InstKind::Extract { header, varbit_bits: None } => format!("extract h{}", header.index()),
-            InstKind::Extract { header, varbit_bits: Some(bits) } => format!("extract h{} varbit {}", header.index(), self.operand(bits)),
+            InstKind::Extract {
+                header,
+                varbit_bits: None,
+            } => format!("extract h{}", header.index()),
+            InstKind::Extract {
+                header,
+                varbit_bits: Some(bits),
+            } => format!("extract h{} varbit {}", header.index(), self.operand(bits)),
             InstKind::Lookahead { dst, offset } => format!("lookahead {} {offset}", self.var(*dst)),
             InstKind::Advance { bits } => format!("advance {}", self.operand(bits)),
             InstKind::PacketLength { dst } => format!("packet_length {}", self.var(*dst)),
@@ -421,7 +509,11 @@ impl Printer<'_> {
             Rvalue::Insert { base, hi, lo, value } => format!("insert {} [{hi}:{lo}] {}", o(base), o(value)),
             Rvalue::ZeroExtend(a) => format!("zero_extend {}", o(a)),
             Rvalue::SignExtend(a) => format!("sign_extend {}", o(a)),
-            Rvalue::Mux { condition, then, otherwise } => format!("mux {}, {}, {}", o(condition), o(then), o(otherwise)),
+            Rvalue::Mux {
+                condition,
+                then,
+                otherwise,
+            } => format!("mux {}, {}, {}", o(condition), o(then), o(otherwise)),
             Rvalue::VarbitEq(a, b) => format!("varbit_eq {}, {}", o(a), o(b)),
         }
     }
@@ -436,7 +528,11 @@ impl Printer<'_> {
             let types: Vec<String> = call.type_arguments.iter().map(type_spec).collect();
             let _ = write!(out, "<{}>", types.join(" "));
         }
-        let arguments: Vec<String> = call.arguments.iter().map(|a| format!("{} = {}", quoted(&a.name), self.argument(&a.value))).collect();
+        let arguments: Vec<String> = call
+            .arguments
+            .iter()
+            .map(|a| format!("{} = {}", quoted(&a.name), self.argument(&a.value)))
+            .collect();
         let _ = write!(out, "({})", arguments.join(" "));
         if !call.results.is_empty() {
             let _ = write!(out, " results ({})", self.vars(&call.results));
@@ -474,10 +570,19 @@ impl Printer<'_> {
         let b = |id: &BlockId| format!("b{}", id.index());
         match terminator {
             Terminator::Goto(to) => format!("goto {}", b(to)),
-            Terminator::Branch { condition, then, otherwise } => format!("branch {} {} {}", self.operand(condition), b(then), b(otherwise)),
+            Terminator::Branch {
+                condition,
+                then,
+                otherwise,
+            } => format!("branch {} {} {}", self.operand(condition), b(then), b(otherwise)),
             Terminator::Switch { value, cases, default } => {
                 let cases: Vec<String> = cases.iter().map(|(v, to)| format!("{} : {}", bits(v), b(to))).collect();
-                format!("switch {} {{ {} }} {}", self.operand(value), cases.join(" "), b(default))
+                format!(
+                    "switch {} {{ {} }} {}",
+                    self.operand(value),
+                    cases.join(" "),
+                    b(default)
+                )
             }
             Terminator::Select { keys, cases, default } => {
                 let keys: Vec<String> = keys.iter().map(|k| self.operand(k)).collect();
@@ -558,7 +663,12 @@ fn const_value(value: &ConstValue) -> String {
 
 /// A type on one line.
 pub(crate) fn type_spec(spec: &TypeSpec) -> String {
-    let fields = |list: &[(String, TypeSpec)]| list.iter().map(|(n, t)| format!("{} {}", quoted(n), type_spec(t))).collect::<Vec<_>>().join(" ");
+    let fields = |list: &[(String, TypeSpec)]| {
+        list.iter()
+            .map(|(n, t)| format!("{} {}", quoted(n), type_spec(t)))
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
     match spec {
         TypeSpec::Opaque(s) => format!("opaque {}", quoted(s)),
         TypeSpec::Void => "void".into(),
@@ -573,14 +683,30 @@ pub(crate) fn type_spec(spec: &TypeSpec) -> String {
         TypeSpec::Header(n, f) => format!("header {} ({})", quoted(n), fields(f)),
         TypeSpec::HeaderUnion(n, f) => format!("header_union {} ({})", quoted(n), fields(f)),
         TypeSpec::Stack(t, n) => format!("stack {n} {}", type_spec(t)),
-        TypeSpec::Enum(n, m) => format!("enum {} ({})", quoted(n), m.iter().map(|m| quoted(m)).collect::<Vec<_>>().join(" ")),
+        TypeSpec::Enum(n, m) => format!(
+            "enum {} ({})",
+            quoted(n),
+            m.iter().map(|m| quoted(m)).collect::<Vec<_>>().join(" ")
+        ),
         TypeSpec::SerializableEnum(n, w, m) => {
-            format!("serializable_enum {} {w} ({})", quoted(n), m.iter().map(|(m, v)| format!("{} {}", quoted(m), bits(v))).collect::<Vec<_>>().join(" "))
+            format!(
+                "serializable_enum {} {w} ({})",
+                quoted(n),
+                m.iter()
+                    .map(|(m, v)| format!("{} {}", quoted(m), bits(v)))
+                    .collect::<Vec<_>>()
+                    .join(" ")
+            )
         }
         TypeSpec::New(n, t, None) => format!("new {} ({})", quoted(n), type_spec(t)),
         TypeSpec::New(n, t, Some((uri, width))) => {
             let width = width.map_or("string".to_string(), |w| w.to_string());
-            format!("new {} ({}) translation {} {width}", quoted(n), type_spec(t), quoted(uri))
+            format!(
+                "new {} ({}) translation {} {width}",
+                quoted(n),
+                type_spec(t),
+                quoted(uri)
+            )
         }
     }
 }

@@ -184,7 +184,10 @@ impl HeaderType {
     /// Bits of all fixed-size fields.
     #[must_use]
     pub fn fixed_width(&self) -> u32 {
-        self.fields.iter().map(|f| if let Type::Bits(w) = f.ty { w } else { 0 }).sum()
+        self.fields
+            .iter()
+            .map(|f| if let Type::Bits(w) = f.ty { w } else { 0 })
+            .sum()
     }
 
     /// Index of the varbit field, if there is one.
@@ -243,7 +246,11 @@ impl Program {
     /// The variable at a path of a shared group.
     #[must_use]
     pub fn shared_var(&self, role: &str, path: &str) -> Option<VarId> {
-        self.shared_group(role)?.leaves.iter().find(|l| l.path == path).map(|l| l.var)
+        self.shared_group(role)?
+            .leaves
+            .iter()
+            .find(|l| l.path == path)
+            .map(|l| l.var)
     }
 
     /// Value of a member of `error`, if the program has it.
@@ -964,4 +971,3 @@ pub enum TypeSpec {
     /// A `type`: name, what it stands for, its translation.
     New(String, Box<TypeSpec>, Option<(String, Option<u32>)>),
 }
-

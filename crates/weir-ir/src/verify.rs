@@ -30,9 +30,17 @@ pub struct VerifyError {
 /// # Errors
 /// All that are broken.
 pub fn verify(program: &Program) -> Result<(), Vec<VerifyError>> {
-    let mut verifier = Verifier { program, errors: Vec::new(), place: String::new() };
+    let mut verifier = Verifier {
+        program,
+        errors: Vec::new(),
+        place: String::new(),
+    };
     verifier.program();
-    if verifier.errors.is_empty() { Ok(()) } else { Err(verifier.errors) }
+    if verifier.errors.is_empty() {
+        Ok(())
+    } else {
+        Err(verifier.errors)
+    }
 }
 
 struct Verifier<'a> {
@@ -45,7 +53,10 @@ impl<'a> Verifier<'a> {
     fn error(&mut self, message: impl Into<String>) {
         // The first hundred say enough.
         if self.errors.len() < 100 {
-            self.errors.push(VerifyError { place: self.place.clone(), message: message.into() });
+            self.errors.push(VerifyError {
+                place: self.place.clone(),
+                message: message.into(),
+            });
         }
     }
 
@@ -108,15 +119,24 @@ impl<'a> Verifier<'a> {
             self.error("its type does not exist");
             return;
         };
-        self.require(ty.fields.len() == h.fields.len(), || format!("{} fields, but its type has {}", h.fields.len(), ty.fields.len()));
+        self.require(ty.fields.len() == h.fields.len(), || {
+            format!("{} fields, but its type has {}", h.fields.len(), ty.fields.len())
+        });
         for (i, (&v, f)) in h.fields.iter().zip(&ty.fields).enumerate() {
             let Some(var) = p.vars.get(v) else {
                 self.error(format!("there is no variable {v:?}"));
                 continue;
             };
-            self.require(var.ty == f.ty, || format!("field {} is {:?}, but its type says {:?}", f.name, var.ty, f.ty));
-            let kind = VarKind::Field { header: id, index: i as u32 };
-            self.require(var.kind == kind, || format!("the variable of field {} does not know it", f.name));
+            self.require(var.ty == f.ty, || {
+                format!("field {} is {:?}, but its type says {:?}", f.name, var.ty, f.ty)
+            });
+            let kind = VarKind::Field {
+                header: id,
+                index: i as u32,
+            };
+            self.require(var.kind == kind, || {
+                format!("the variable of field {} does not know it", f.name)
+            });
         }
     }
 
@@ -127,7 +147,9 @@ impl<'a> Verifier<'a> {
                 self.error(format!("there is no action {:?}", a.action));
                 continue;
             };
-            self.require(action.parameters.len() == a.parameters.len(), || format!("action {} has other parameters", action.name));
+            self.require(action.parameters.len() == a.parameters.len(), || {
+                format!("action {} has other parameters", action.name)
+            });
             for (&v, parameter) in a.parameters.iter().zip(&action.parameters) {
                 self.width_is(v, parameter.width);
             }
@@ -136,14 +158,20 @@ impl<'a> Verifier<'a> {
         let table_only = t.actions.get(t.default_action.action).is_some_and(|a| a.table_only);
         self.require(!table_only, || "the default action is for entries only".into());
         for &x in t.implementation.iter().chain(&t.direct) {
-            self.require(p.externs.get(x).is_some(), || format!("there is no extern instance {x:?}"));
+            self.require(p.externs.get(x).is_some(), || {
+                format!("there is no extern instance {x:?}")
+            });
         }
         let keys: Vec<&Key> = t.keys.iter().filter(|k| k.match_kind != MatchKind::Selector).collect();
         for e in &t.entries {
             self.action_call(t, &e.action);
             let default_only = t.actions.get(e.action.action).is_some_and(|a| a.default_only);
-            self.require(!default_only, || "an entry has an action that is for the default only".into());
-            self.require(e.matches.len() == keys.len(), || format!("an entry has {} matches for {} keys", e.matches.len(), keys.len()));
+            self.require(!default_only, || {
+                "an entry has an action that is for the default only".into()
+            });
+            self.require(e.matches.len() == keys.len(), || {
+                format!("an entry has {} matches for {} keys", e.matches.len(), keys.len())
+            });
             for (m, k) in e.matches.iter().zip(&keys) {
                 self.key_match(m, k);
             }
@@ -154,10 +182,14 @@ impl<'a> Verifier<'a> {
         let good = match m {
             KeyMatch::Exact(v) => v.width() == k.width,
             KeyMatch::Lpm { value, prefix_length } => value.width() == k.width && *prefix_length <= k.width,
-            KeyMatch::Ternary { value: a, mask: b } | KeyMatch::Range { low: a, high: b } => a.width() == k.width && b.width() == k.width,
+            KeyMatch::Ternary { value: a, mask: b } | KeyMatch::Range { low: a, high: b } => {
+                a.width() == k.width && b.width() == k.width
+            }
             KeyMatch::Optional(v) => v.as_ref().is_none_or(|v| v.width() == k.width),
         };
-        self.require(good, || format!("a match of key {} does not have its {} bits", k.name, k.width));
+        self.require(good, || {
+            format!("a match of key {} does not have its {} bits", k.name, k.width)
+        });
     }
 
     fn action_call(&mut self, t: &Table, call: &ActionCall) {
@@ -167,9 +199,15 @@ impl<'a> Verifier<'a> {
             self.require(empty, || format!("there is no action {} in the table", call.action));
             return;
         };
-        let widths: Vec<u32> = self.program.actions.get(a.action).map_or(Vec::new(), |a| a.parameters.iter().map(|p| p.width).collect());
+        let widths: Vec<u32> = self
+            .program
+            .actions
+            .get(a.action)
+            .map_or(Vec::new(), |a| a.parameters.iter().map(|p| p.width).collect());
         let given: Vec<u32> = call.arguments.iter().map(crate::Bits::width).collect();
-        self.require(widths == given, || format!("arguments of {given:?} bits for parameters of {widths:?}"));
+        self.require(widths == given, || {
+            format!("arguments of {given:?} bits for parameters of {widths:?}")
+        });
     }
 
     // ----------------------------------------------------------------------------------- code
@@ -177,9 +215,10 @@ impl<'a> Verifier<'a> {
     fn body(&mut self, body: &'a Body, kind: BlockKind) {
         let place = self.place.clone();
         let is_parser = kind == BlockKind::Parser;
-        self.require(is_parser == body.error.is_some() && is_parser == body.on_error.is_some(), || {
-            "a parser, and only a parser, has an error variable and an on_error block".into()
-        });
+        self.require(
+            is_parser == body.error.is_some() && is_parser == body.on_error.is_some(),
+            || "a parser, and only a parser, has an error variable and an on_error block".into(),
+        );
         if let Some(error) = body.error {
             self.width_is(error, 32);
         }
@@ -199,7 +238,9 @@ impl<'a> Verifier<'a> {
     }
 
     fn block(&mut self, body: &Body, id: BlockId) {
-        self.require(body.blocks.get(id).is_some(), || format!("there is no block b{}", id.index()));
+        self.require(body.blocks.get(id).is_some(), || {
+            format!("there is no block b{}", id.index())
+        });
     }
 
     fn var(&mut self, id: VarId) -> Option<Type> {
@@ -210,7 +251,9 @@ impl<'a> Verifier<'a> {
 
     fn width_is(&mut self, id: VarId, width: u32) {
         if let Some(ty) = self.var(id) {
-            self.require(ty == Type::Bits(width), || format!("%{} must be bits<{width}>, but is {ty:?}", id.index()));
+            self.require(ty == Type::Bits(width), || {
+                format!("%{} must be bits<{width}>, but is {ty:?}", id.index())
+            });
         }
     }
 
@@ -223,7 +266,9 @@ impl<'a> Verifier<'a> {
 
     fn operand_is(&mut self, operand: &Operand, width: u32) {
         if let Some(ty) = self.operand(operand) {
-            self.require(ty == Type::Bits(width), || format!("{operand:?} must have {width} bits, but is {ty:?}"));
+            self.require(ty == Type::Bits(width), || {
+                format!("{operand:?} must have {width} bits, but is {ty:?}")
+            });
         }
     }
 
@@ -240,7 +285,9 @@ impl<'a> Verifier<'a> {
                 self.require(is_parser, || "extract outside a parser".into());
                 if let Some(h) = self.header_id(*header) {
                     let varbit = self.program.header_types.get(h.ty).and_then(HeaderType::varbit_field);
-                    self.require(varbit.is_some() || varbit_bits.is_none(), || "a varbit length for a header without varbit".into());
+                    self.require(varbit.is_some() || varbit_bits.is_none(), || {
+                        "a varbit length for a header without varbit".into()
+                    });
                 }
                 if let Some(bits) = varbit_bits {
                     self.operand_is(bits, 32);
@@ -264,7 +311,9 @@ impl<'a> Verifier<'a> {
             }
             InstKind::Call(call) => self.call(call),
             InstKind::Mark(Mark::EnterAction(a)) => {
-                self.require(self.program.actions.get(*a).is_some(), || format!("there is no action {a:?}"));
+                self.require(self.program.actions.get(*a).is_some(), || {
+                    format!("there is no action {a:?}")
+                });
             }
             InstKind::Mark(_) => {}
         }
@@ -272,7 +321,9 @@ impl<'a> Verifier<'a> {
 
     fn call(&mut self, call: &Call) {
         if let Some(x) = call.instance {
-            self.require(self.program.externs.get(x).is_some(), || format!("there is no extern instance {x:?}"));
+            self.require(self.program.externs.get(x).is_some(), || {
+                format!("there is no extern instance {x:?}")
+            });
         }
         for argument in &call.arguments {
             match &argument.value {
@@ -294,7 +345,9 @@ impl<'a> Verifier<'a> {
                     }
                 }
                 ArgumentValue::Extern(x) => {
-                    self.require(self.program.externs.get(*x).is_some(), || format!("there is no extern instance {x:?}"));
+                    self.require(self.program.externs.get(*x).is_some(), || {
+                        format!("there is no extern instance {x:?}")
+                    });
                 }
                 ArgumentValue::String(_) | ArgumentValue::Packet => {}
             }
@@ -317,12 +370,15 @@ impl<'a> Verifier<'a> {
         let widths: Vec<u32> = types.iter().map(|t| t.width()).collect();
         let w = target.width();
         // A varbit may also be given a constant of at most its width: its bits and their number.
-        let fits_varbit = |o: &Operand| matches!((target, o), (Type::Varbit(max), Operand::Const(c)) if c.width() <= max);
+        let fits_varbit =
+            |o: &Operand| matches!((target, o), (Type::Varbit(max), Operand::Const(c)) if c.width() <= max);
         let good = match value {
             Rvalue::Use(a) => types[0] == target || fits_varbit(a),
             Rvalue::Unary(..) => types[0] == target,
             Rvalue::Binary(op, ..) => match op {
-                BinaryOp::Eq | BinaryOp::Ne | BinaryOp::Lt | BinaryOp::Le | BinaryOp::LtSigned | BinaryOp::LeSigned => w == 1 && widths[0] == widths[1],
+                BinaryOp::Eq | BinaryOp::Ne | BinaryOp::Lt | BinaryOp::Le | BinaryOp::LtSigned | BinaryOp::LeSigned => {
+                    w == 1 && widths[0] == widths[1]
+                }
                 BinaryOp::Shl | BinaryOp::Shr | BinaryOp::ShrSigned => widths[0] == w,
                 BinaryOp::Concat => widths[0] + widths[1] == w,
                 _ => widths[0] == w && widths[1] == w,
@@ -331,11 +387,15 @@ impl<'a> Verifier<'a> {
             Rvalue::Insert { hi, lo, .. } => lo <= hi && *hi < w && widths[0] == w && hi - lo + 1 == widths[1],
             Rvalue::ZeroExtend(_) | Rvalue::SignExtend(_) => true,
             Rvalue::Mux { then, otherwise, .. } => {
-                widths[0] == 1 && (types[1] == target || fits_varbit(then)) && (types[2] == target || fits_varbit(otherwise))
+                widths[0] == 1
+                    && (types[1] == target || fits_varbit(then))
+                    && (types[2] == target || fits_varbit(otherwise))
             }
             Rvalue::VarbitEq(..) => w == 1,
         };
-        self.require(good, || format!("%{} of {target:?} = {value:?} with operands of {types:?}", dst.index()));
+        self.require(good, || {
+            format!("%{} of {target:?} = {value:?} with operands of {types:?}", dst.index())
+        });
     }
 
     fn terminator(&mut self, body: &Body, terminator: &'a Terminator, is_parser: bool) {
@@ -349,13 +409,17 @@ impl<'a> Verifier<'a> {
                 let ty = self.operand(value);
                 let mut seen = HashSet::new();
                 for (case, _) in cases {
-                    self.require(ty.is_none_or(|t| t.width() == case.width()), || format!("case {case:?} has not the width of the value"));
+                    self.require(ty.is_none_or(|t| t.width() == case.width()), || {
+                        format!("case {case:?} has not the width of the value")
+                    });
                     self.require(seen.insert(case), || format!("case {case:?} stands twice"));
                 }
             }
             Terminator::Select { keys, cases, .. } => self.select(keys, cases, is_parser),
             Terminator::Lookup(l) => self.lookup(l),
-            Terminator::Accept | Terminator::Reject => self.require(is_parser, || "a control cannot accept or reject".into()),
+            Terminator::Accept | Terminator::Reject => {
+                self.require(is_parser, || "a control cannot accept or reject".into())
+            }
             Terminator::Return => self.require(!is_parser, || "a parser cannot return".into()),
         }
     }
@@ -389,7 +453,9 @@ impl<'a> Verifier<'a> {
                 }
                 at += 1;
             }
-            self.require(at == keys.len(), || format!("a case with patterns for {at} of {} keys", keys.len()));
+            self.require(at == keys.len(), || {
+                format!("a case with patterns for {at} of {} keys", keys.len())
+            });
         }
     }
 
@@ -401,7 +467,9 @@ impl<'a> Verifier<'a> {
             self.error(format!("there is no table t{}", l.table.index()));
             return;
         };
-        self.require(table.keys.len() == l.keys.len(), || format!("{} keys, but the table has {}", l.keys.len(), table.keys.len()));
+        self.require(table.keys.len() == l.keys.len(), || {
+            format!("{} keys, but the table has {}", l.keys.len(), table.keys.len())
+        });
         for (key, k) in l.keys.iter().zip(&table.keys) {
             self.operand_is(key, k.width);
         }

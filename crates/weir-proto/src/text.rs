@@ -53,8 +53,7 @@ pub struct TextError {
 }
 
 fn descriptor<M: Text>() -> MessageDescriptor {
-    POOL.get_message_by_name(M::NAME)
-        .expect("the tests look up every name")
+    POOL.get_message_by_name(M::NAME).expect("the tests look up every name")
 }
 
 /// The text form: one field per line, nested messages indented by two blanks.
@@ -77,8 +76,7 @@ pub fn from_text<M: Text>(text: &str) -> Result<M, TextError> {
         message: M::NAME,
         reason,
     };
-    let dynamic = DynamicMessage::parse_text_format(descriptor::<M>(), text)
-        .map_err(|e| error(e.to_string()))?;
+    let dynamic = DynamicMessage::parse_text_format(descriptor::<M>(), text).map_err(|e| error(e.to_string()))?;
     M::decode(dynamic.encode_to_vec().as_slice()).map_err(|e| error(e.to_string()))
 }
 
@@ -120,32 +118,14 @@ mod write {
         for (key, value) in sorted {
             indent(out, depth);
             let _ = writeln!(out, "{} {{", descriptor.name());
-            field(
-                out,
-                "key",
-                &entry.map_entry_key_field(),
-                &key.clone().into(),
-                depth + 1,
-            );
-            field(
-                out,
-                "value",
-                &entry.map_entry_value_field(),
-                value,
-                depth + 1,
-            );
+            field(out, "key", &entry.map_entry_key_field(), &key.clone().into(), depth + 1);
+            field(out, "value", &entry.map_entry_value_field(), value, depth + 1);
             indent(out, depth);
             out.push_str("}\n");
         }
     }
 
-    fn field(
-        out: &mut String,
-        name: &str,
-        descriptor: &FieldDescriptor,
-        value: &Value,
-        depth: usize,
-    ) {
+    fn field(out: &mut String, name: &str, descriptor: &FieldDescriptor, value: &Value, depth: usize) {
         indent(out, depth);
         out.push_str(name);
         if let Value::Message(inner) = value {
@@ -251,11 +231,7 @@ mod tests {
             ..Default::default()
         };
         let types = config::P4TypeInfo {
-            new_types: [
-                ("b".into(), Default::default()),
-                ("a".into(), Default::default()),
-            ]
-            .into(),
+            new_types: [("b".into(), Default::default()), ("a".into(), Default::default())].into(),
             ..Default::default()
         };
         let info = config::P4Info {
@@ -266,20 +242,14 @@ mod tests {
         let text = to_text(&info);
         assert!(text.contains("match_type: LPM"), "{text}");
         assert!(text.contains(r#"value: "\000\3777\"\n""#), "{text}");
-        assert!(
-            text.contains(r#"annotations: "@a(\"\303\274\\\")""#),
-            "{text}"
-        );
+        assert!(text.contains(r#"annotations: "@a(\"\303\274\\\")""#), "{text}");
         assert_eq!(from_text::<config::P4Info>(&text), Ok(info));
     }
 
     #[test]
     fn a_wrong_text_says_where() {
         let error = from_text::<config::P4Info>("tables { sizes: 3 }").unwrap_err();
-        assert!(
-            error.to_string().starts_with("not a p4.config.v1.P4Info: "),
-            "{error}"
-        );
+        assert!(error.to_string().starts_with("not a p4.config.v1.P4Info: "), "{error}");
         assert!(error.reason.contains("sizes"), "{error}");
     }
 }

@@ -141,10 +141,7 @@ pub enum RateUnit {
 
 /// A line of a test. See the crate's root for what they mean.
 #[derive(Debug, Clone, PartialEq)]
-#[allow(
-    missing_docs,
-    reason = "the crate's root lists them with their arguments"
-)]
+#[allow(missing_docs, reason = "the crate's root lists them with their arguments")]
 pub enum Directive {
     Packet {
         port: u32,

@@ -8,12 +8,10 @@ use weir_switch::Output;
 
 /// Bytes as digits.
 fn hex(bytes: &[u8]) -> String {
-    bytes
-        .iter()
-        .fold(String::with_capacity(bytes.len() * 2), |mut out, b| {
-            let _ = write!(out, "{b:02x}");
-            out
-        })
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut out, b| {
+        let _ = write!(out, "{b:02x}");
+        out
+    })
 }
 
 /// Position of the first digit that does not fit; `None` if all fits.
@@ -52,10 +50,7 @@ impl Expectations {
     pub(crate) fn check(&self, outputs: &[Output]) -> Vec<Failure> {
         let mut waiting = Waiting::new();
         for output in outputs {
-            waiting
-                .entry(output.port)
-                .or_default()
-                .push_back(hex(&output.bytes));
+            waiting.entry(output.port).or_default().push_back(hex(&output.bytes));
         }
         let mut failures = Vec::new();
         for (line, alternatives) in &self.expected {
@@ -65,11 +60,7 @@ impl Expectations {
             if self.named.contains(&port) && !packets.is_empty() {
                 let list: Vec<_> = packets.iter().map(String::as_str).collect();
                 let got = format!("{}: {}", packets.len(), list.join(", "));
-                failures.push(Failure::new(
-                    0,
-                    format!("no more packets on port {port}"),
-                    got,
-                ));
+                failures.push(Failure::new(0, format!("no more packets on port {port}"), got));
             }
         }
         failures.sort_by_key(|f| if f.line == 0 { u32::MAX } else { f.line });
@@ -81,11 +72,9 @@ fn check_one(line: u32, alternatives: &[Alternative], waiting: &mut Waiting) -> 
     for alternative in alternatives {
         if let Alternative::Packet(port, pattern) = alternative
             && let Some(queue) = waiting.get_mut(port)
-            && queue.front().is_some_and(|got| {
-                pattern
-                    .as_ref()
-                    .is_none_or(|p| difference(p, got).is_none())
-            })
+            && queue
+                .front()
+                .is_some_and(|got| pattern.as_ref().is_none_or(|p| difference(p, got).is_none()))
         {
             queue.pop_front();
             return None;
@@ -109,11 +98,7 @@ fn check_one(line: u32, alternatives: &[Alternative], waiting: &mut Waiting) -> 
     };
     let got = waiting.get_mut(port).and_then(VecDeque::pop_front);
     Some(match (got, pattern) {
-        (None, _) => Failure::new(
-            line,
-            expected.join(" or "),
-            format!("no packet on port {port}"),
-        ),
+        (None, _) => Failure::new(line, expected.join(" or "), format!("no packet on port {port}")),
         (Some(got), Some(pattern)) => Failure {
             detail: difference(pattern, &got).map(|at| side_by_side(&pattern.digits, &got, at)),
             ..Failure::new(line, expected.join(" or "), got)
@@ -152,25 +137,13 @@ mod tests {
         };
         let expectations = Expectations {
             named: BTreeSet::from([1]),
-            expected: vec![(
-                7,
-                vec![Alternative::Packet(1, Some(pattern("0abc", false)))],
-            )],
+            expected: vec![(7, vec![Alternative::Packet(1, Some(pattern("0abc", false)))])],
         };
         let failures = expectations.check(&[output]);
-        let lines: Vec<&str> = failures[0]
-            .detail
-            .as_deref()
-            .expect("packets")
-            .lines()
-            .collect();
+        let lines: Vec<&str> = failures[0].detail.as_deref().expect("packets").lines().collect();
         assert_eq!(
             lines,
-            [
-                "  expected  0a bc",
-                "  got       0a bb 01",
-                "                ^ byte 1"
-            ]
+            ["  expected  0a bc", "  got       0a bb 01", "                ^ byte 1"]
         );
     }
 }

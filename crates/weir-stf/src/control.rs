@@ -5,12 +5,11 @@ use crate::value::{Value, omitted};
 use std::collections::BTreeMap;
 use weir_ir::{ActionCall, Bits, KeyMatch, MatchKind, TableId};
 use weir_switch::{
-    Cell, CloneSession, Count, MeterConfig, Rate as MeterRate, Replica, ReplicationError,
-    ResourceKind, Switch, Write, WriteResult, resolve,
+    Cell, CloneSession, Count, MeterConfig, Rate as MeterRate, Replica, ReplicationError, ResourceKind, Switch, Write,
+    WriteResult, resolve,
 };
 use weir_table::{
-    ActionSpec, EntryAction, Group, GroupMember, Member, NewEntry, OpResult, ProfileOp, TableOp,
-    TableSpec,
+    ActionSpec, EntryAction, Group, GroupMember, Member, NewEntry, OpResult, ProfileOp, TableOp, TableSpec,
 };
 
 /// A directive that could not be done, or whose check did not hold.
@@ -71,15 +70,10 @@ impl Control {
             Directive::SetDefault { table, action } => {
                 let table = self.switch.table(table)?;
                 let action = call(self.spec(table)?, action)?;
-                self.switch
-                    .write(Write::Table(table, TableOp::SetDefault(action)))?;
+                self.switch.write(Write::Table(table, TableOp::SetDefault(action)))?;
             }
             Directive::RemoveAll => self.remove_all()?,
-            Directive::Member {
-                profile,
-                id,
-                action,
-            } => {
+            Directive::Member { profile, id, action } => {
                 let profile = self.switch.resource(ResourceKind::Profile, profile)?;
                 let Some(state) = self.switch.state().profile(profile) else {
                     return Err(Refusal::new("an action profile", "none"));
@@ -87,16 +81,10 @@ impl Control {
                 let member = Member {
                     action: call_of(&state.spec().actions, action)?,
                 };
-                self.switch.write(Write::Profile(
-                    profile,
-                    ProfileOp::InsertMember(*id, member),
-                ))?;
+                self.switch
+                    .write(Write::Profile(profile, ProfileOp::InsertMember(*id, member)))?;
             }
-            Directive::SelectorGroup {
-                profile,
-                id,
-                members,
-            } => {
+            Directive::SelectorGroup { profile, id, members } => {
                 let profile = self.switch.resource(ResourceKind::Profile, profile)?;
                 let member = |&(member, weight): &(u32, u32)| GroupMember {
                     member,
@@ -134,20 +122,14 @@ impl Control {
                     packets: *packets,
                     bytes: *bytes,
                 };
-                self.switch
-                    .write(Write::Counter(id, Cell::Index(*index), value))?;
+                self.switch.write(Write::Counter(id, Cell::Index(*index), value))?;
             }
             Directive::RegisterRead { name, index, check } => {
                 return self.register(name, *index, check.as_ref());
             }
             Directive::RegisterWrite { name, index, value } => {
                 let id = self.switch.resource(ResourceKind::Register, name)?;
-                let widths: Vec<u32> = self
-                    .switch
-                    .register(id, *index)?
-                    .iter()
-                    .map(Bits::width)
-                    .collect();
+                let widths: Vec<u32> = self.switch.register(id, *index)?.iter().map(Bits::width).collect();
                 let [width] = widths.as_slice() else {
                     return Err(Refusal::new(
                         "a register of numbers",
@@ -183,10 +165,7 @@ impl Control {
     fn replication(&mut self, directive: &Directive) -> Done<Option<String>> {
         match directive {
             Directive::MirroringAdd { session, port } => {
-                let replicas = vec![Replica {
-                    port: *port,
-                    rid: 0,
-                }];
+                let replicas = vec![Replica { port: *port, rid: 0 }];
                 self.session(
                     *session,
                     Some(CloneSession {
@@ -215,20 +194,13 @@ impl Control {
                     .into()),
                 };
             }
-            Directive::GroupCreate { group } => {
-                self.switch.replication_mut().create_group(*group)?
-            }
+            Directive::GroupCreate { group } => self.switch.replication_mut().create_group(*group)?,
             Directive::NodeCreate { rid, ports } => {
-                let handle = self
-                    .switch
-                    .replication_mut()
-                    .create_node(*rid, ports.clone());
+                let handle = self.switch.replication_mut().create_node(*rid, ports.clone());
                 return Ok(Some(format!("handle {handle}")));
             }
             Directive::NodeUpdate { handle, ports } => {
-                self.switch
-                    .replication_mut()
-                    .update_node(*handle, ports.clone())?;
+                self.switch.replication_mut().update_node(*handle, ports.clone())?;
             }
             Directive::NodeAssociate { group, handle } => {
                 self.switch.replication_mut().associate(*group, *handle)?;
@@ -247,27 +219,14 @@ impl Control {
         Ok(self.switch.table_state(table)?.table.spec())
     }
 
-    fn add(
-        &mut self,
-        table: &str,
-        priority: Option<u32>,
-        keys: &[KeyValue],
-        action: &ActionUse,
-    ) -> Done<u32> {
+    fn add(&mut self, table: &str, priority: Option<u32>, keys: &[KeyValue], action: &ActionUse) -> Done<u32> {
         let table = self.switch.table(table)?;
         let spec = self.spec(table)?;
         let matches = matches(spec, keys)?;
         // A priority on a table that has no use for it says nothing.
-        let priority = if spec.has_priority() {
-            priority.unwrap_or(0)
-        } else {
-            0
-        };
+        let priority = if spec.has_priority() { priority.unwrap_or(0) } else { 0 };
         let entry = NewEntry::new(matches, entry_action(spec, action)?).with_priority(priority);
-        match self
-            .switch
-            .write(Write::Table(table, TableOp::Insert(entry)))?
-        {
+        match self.switch.write(Write::Table(table, TableOp::Insert(entry)))? {
             WriteResult::Table(OpResult::Handle(handle)) => Ok(handle.get()),
             other => Err(Refusal::new("a handle", format!("{other:?}"))),
         }
@@ -291,21 +250,14 @@ impl Control {
         let spec = set.spec();
         let fields = spec.match_keys().count();
         if values.len() != fields {
-            return Err(Refusal::new(
-                format!("{fields} values, one per field"),
-                values.len(),
-            ));
+            return Err(Refusal::new(format!("{fields} values, one per field"), values.len()));
         }
         let matches = spec
             .match_keys()
             .zip(values)
             .map(|(k, v)| v.key_match(k.kind, k.width, &k.name));
-        let entry = NewEntry::new(
-            matches.collect::<Result<_, _>>()?,
-            EntryAction::call(0, Vec::new()),
-        );
-        self.switch
-            .write(Write::ValueSet(id, TableOp::Insert(entry)))?;
+        let entry = NewEntry::new(matches.collect::<Result<_, _>>()?, EntryAction::call(0, Vec::new()));
+        self.switch.write(Write::ValueSet(id, TableOp::Insert(entry)))?;
         Ok(())
     }
 
@@ -320,20 +272,10 @@ impl Control {
             ));
         }
         for field in fields {
-            let named = digest
-                .fields
-                .iter()
-                .map(|(n, v)| (n.as_str(), v))
-                .enumerate();
-            let index = resolve(
-                "field of the digest",
-                &field.name,
-                named.map(|(i, (n, _))| (n, i)),
-            )?;
+            let named = digest.fields.iter().map(|(n, v)| (n.as_str(), v)).enumerate();
+            let index = resolve("field of the digest", &field.name, named.map(|(i, (n, _))| (n, i)))?;
             let value = &digest.fields[index].1;
-            let wanted = field
-                .value
-                .key_match(MatchKind::Ternary, value.width(), &field.name)?;
+            let wanted = field.value.key_match(MatchKind::Ternary, value.width(), &field.name)?;
             if !covers(&wanted, value) {
                 return Err(Refusal::new(
                     format!("{} to be {}", field.name, field.value),
@@ -356,19 +298,13 @@ impl Control {
             CounterIndex::Entry(entry) => match self.entries.get(entry) {
                 Some(handle) => u64::from(*handle),
                 None => {
-                    return Err(Refusal::new(
-                        format!("an entry that was added as `= {entry}`"),
-                        "none",
-                    ));
+                    return Err(Refusal::new(format!("an entry that was added as `= {entry}`"), "none"));
                 }
             },
         };
         let count = self.switch.counter(id, index)?;
         let Some((quantity, comparison, wanted)) = check else {
-            return Ok(Some(format!(
-                "{} packets, {} bytes",
-                count.packets, count.bytes
-            )));
+            return Ok(Some(format!("{} packets, {} bytes", count.packets, count.bytes)));
         };
         let (found, what) = match quantity {
             Quantity::Packets => (count.packets, "packets"),
@@ -383,12 +319,7 @@ impl Control {
         ))
     }
 
-    fn register(
-        &self,
-        name: &str,
-        index: u64,
-        check: Option<&(Comparison, Value)>,
-    ) -> Done<Option<String>> {
+    fn register(&self, name: &str, index: u64, check: Option<&(Comparison, Value)>) -> Done<Option<String>> {
         let id = self.switch.resource(ResourceKind::Register, name)?;
         let cell = self.switch.register(id, index)?;
         let text: Vec<String> = cell.iter().map(ToString::to_string).collect();
@@ -444,9 +375,7 @@ fn key_names(written: &str) -> Vec<String> {
     let mut rest = written;
     while let Some(at) = rest.find('$') {
         let after = &rest[at + 1..];
-        let digits = after
-            .find(|c: char| !c.is_ascii_digit())
-            .unwrap_or(after.len());
+        let digits = after.find(|c: char| !c.is_ascii_digit()).unwrap_or(after.len());
         indexed.push_str(&rest[..at]);
         if digits > 0 {
             indexed.push_str(&format!("[{}]", &after[..digits]));
@@ -467,10 +396,7 @@ fn key_names(written: &str) -> Vec<String> {
 
 /// The matches of an entry: keys given, keys left out.
 fn matches(spec: &TableSpec, given: &[KeyValue]) -> Done<Vec<KeyMatch>> {
-    let mut matches: Vec<KeyMatch> = spec
-        .match_keys()
-        .map(|k| omitted(k.kind, k.width))
-        .collect();
+    let mut matches: Vec<KeyMatch> = spec.match_keys().map(|k| omitted(k.kind, k.width)).collect();
     for key in given {
         let keys = || spec.match_keys().map(|k| k.name.as_str()).zip(0..);
         let mut found = resolve("key of the table", &key.name, keys());
@@ -511,19 +437,11 @@ fn call_of(actions: &[ActionSpec], used: &ActionUse) -> Done<ActionCall> {
     let mut values: Vec<Option<Bits>> = vec![None; parameters.len()];
     for (position, argument) in used.arguments.iter().enumerate() {
         let position = match &argument.name {
-            Some(name) => resolve(
-                "parameter",
-                name,
-                parameters.iter().map(|(n, _)| n.as_str()).zip(0..),
-            )?,
+            Some(name) => resolve("parameter", name, parameters.iter().map(|(n, _)| n.as_str()).zip(0..))?,
             None => position,
         };
         let (name, width) = &parameters[position];
-        values[position] = Some(
-            argument
-                .value
-                .bits(*width, &format!("parameter `{name}`"))?,
-        );
+        values[position] = Some(argument.value.bits(*width, &format!("parameter `{name}`"))?);
     }
     let all: Option<Vec<Bits>> = values.into_iter().collect();
     let arguments = all.ok_or_else(|| Refusal::new("every parameter once", "one of them twice"))?;

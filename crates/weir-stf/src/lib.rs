@@ -76,8 +76,8 @@ mod scan;
 mod value;
 
 pub use ast::{
-    ActionUse, Alternative, Argument, Comparison, CounterIndex, Directive, KeyValue, Line, Pattern,
-    Quantity, Rate, RateUnit, Test,
+    ActionUse, Alternative, Argument, Comparison, CounterIndex, Directive, KeyValue, Line, Pattern, Quantity, Rate,
+    RateUnit, Test,
 };
 pub use parse::parse;
 pub use report::{Failure, Report};

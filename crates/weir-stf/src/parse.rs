@@ -1,8 +1,8 @@
 //! From text to a test.
 
 use crate::ast::{
-    ActionUse, Alternative, Argument, Comparison, CounterIndex, Directive, KeyValue, Line, Pattern,
-    Quantity, Rate, RateUnit, Test,
+    ActionUse, Alternative, Argument, Comparison, CounterIndex, Directive, KeyValue, Line, Pattern, Quantity, Rate,
+    RateUnit, Test,
 };
 use crate::scan::{ParseError, Scanner};
 use crate::value::Value;
@@ -32,11 +32,7 @@ pub fn parse(text: &str) -> Result<Test, Vec<ParseError>> {
             Err(error) => errors.push(error),
         }
     }
-    if errors.is_empty() {
-        Ok(test)
-    } else {
-        Err(errors)
-    }
+    if errors.is_empty() { Ok(test) } else { Err(errors) }
 }
 
 fn directive(s: &mut Scanner) -> Parsed<Directive> {
@@ -209,10 +205,7 @@ fn name(s: &mut Scanner, what: &str) -> Parsed<String> {
 /// A number that fits `T`.
 fn number<T: TryFrom<u64>>(s: &mut Scanner, what: &str) -> Parsed<T> {
     let start = s.mark();
-    let single = s
-        .word()
-        .and_then(|w| Value::parse(&w))
-        .and_then(|v| v.single());
+    let single = s.word().and_then(|w| Value::parse(&w)).and_then(|v| v.single());
     single
         .and_then(|v| u64::try_from(v).ok())
         .and_then(|v| T::try_from(v).ok())
@@ -244,8 +237,7 @@ fn value(s: &mut Scanner) -> Parsed<Value> {
         text.push('>');
         text.push_str(&s.word().unwrap_or_default());
     }
-    Value::parse(&text)
-        .ok_or_else(|| s.error_at(start, "a value (decimal, 0x…, 0b…, with `*` for any digit)"))
+    Value::parse(&text).ok_or_else(|| s.error_at(start, "a value (decimal, 0x…, 0b…, with `*` for any digit)"))
 }
 
 fn key_value(s: &mut Scanner) -> Parsed<KeyValue> {
@@ -253,10 +245,7 @@ fn key_value(s: &mut Scanner) -> Parsed<KeyValue> {
     if !s.eat(':') {
         return Err(s.error("`:` and a value"));
     }
-    Ok(KeyValue {
-        name,
-        value: value(s)?,
-    })
+    Ok(KeyValue { name, value: value(s)? })
 }
 
 fn comparison(s: &mut Scanner) -> Parsed<Option<Comparison>> {
@@ -288,14 +277,8 @@ fn digits(s: &mut Scanner, stars: bool) -> Parsed<(String, bool)> {
             exact = true;
             word = rest.to_owned();
         }
-        let word = word
-            .strip_prefix("0x")
-            .unwrap_or(&word)
-            .to_ascii_lowercase();
-        if !word
-            .chars()
-            .all(|c| c.is_ascii_hexdigit() || (stars && c == '*'))
-        {
+        let word = word.strip_prefix("0x").unwrap_or(&word).to_ascii_lowercase();
+        if !word.chars().all(|c| c.is_ascii_hexdigit() || (stars && c == '*')) {
             let what = if stars {
                 "hexadecimal digits, `*` or `$`"
             } else {
@@ -313,10 +296,7 @@ fn packet(s: &mut Scanner, drained: bool) -> Parsed<Directive> {
     let start = s.mark();
     let (digits, _) = digits(s, false)?;
     if digits.len() % 2 == 1 {
-        return Err(s.error_at(
-            start,
-            "an even number of digits: a packet is made of whole bytes",
-        ));
+        return Err(s.error_at(start, "an even number of digits: a packet is made of whole bytes"));
     }
     let nibble = |c: u8| (c as char).to_digit(16).unwrap_or(0) as u8;
     let bytes = digits
@@ -400,10 +380,7 @@ fn add(s: &mut Scanner) -> Parsed<Directive> {
                 name: word,
                 value: value(s)?,
             });
-        } else if keys.is_empty()
-            && priority.is_none()
-            && word.starts_with(|c: char| c.is_ascii_digit())
-        {
+        } else if keys.is_empty() && priority.is_none() && word.starts_with(|c: char| c.is_ascii_digit()) {
             s.reset(start);
             priority = Some(number(s, "a priority that fits in 32 bits")?);
         } else {
@@ -434,18 +411,10 @@ fn selector_group(s: &mut Scanner) -> Parsed<Directive> {
     let mut members = Vec::new();
     while !s.is_empty() {
         let member = number(s, "a member's number")?;
-        let weight = if s.eat(':') {
-            number(s, "a weight")?
-        } else {
-            1
-        };
+        let weight = if s.eat(':') { number(s, "a weight")? } else { 1 };
         members.push((member, weight));
     }
-    Ok(Directive::SelectorGroup {
-        profile,
-        id,
-        members,
-    })
+    Ok(Directive::SelectorGroup { profile, id, members })
 }
 
 // ------------------------------------------------------------------------------- counters, meters
@@ -463,11 +432,7 @@ fn counter_check(s: &mut Scanner) -> Parsed<Option<(Quantity, Comparison, u64)>>
     match (comparison(s)?, quantity) {
         (Some(comparison), quantity) => {
             let number = number(s, "a number")?;
-            Ok(Some((
-                quantity.unwrap_or(Quantity::Packets),
-                comparison,
-                number,
-            )))
+            Ok(Some((quantity.unwrap_or(Quantity::Packets), comparison, number)))
         }
         (None, Some(_)) => Err(s.error("a comparison, like `== 3`")),
         (None, None) => Ok(None),
@@ -517,9 +482,7 @@ fn now(s: &mut Scanner) -> Parsed<Directive> {
     let start = s.mark();
     let word = s.word().unwrap_or_default();
     let text = word.strip_prefix('+').unwrap_or("");
-    let split = text
-        .find(|c: char| !c.is_ascii_digit())
-        .unwrap_or(text.len());
+    let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (digits, unit) = text.split_at(split);
     let factor = match unit {
         "ns" => Some(1),

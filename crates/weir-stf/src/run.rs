@@ -135,9 +135,7 @@ impl Runner {
                         Alternative::Packet(port, _) => Some(*port),
                         Alternative::Drop => None,
                     }));
-                self.expectations
-                    .expected
-                    .push((line.number, alternatives.clone()));
+                self.expectations.expected.push((line.number, alternatives.clone()));
             }
             Directive::NoPacket => {
                 self.report.checks += 1;
@@ -194,10 +192,7 @@ impl Runner {
         self.outputs_before = self.report.outputs.len();
         let switch = &mut self.control.switch;
         let now_ns = switch.now_ns();
-        let mut tree = self
-            .options
-            .trace
-            .then(|| TraceTree::new(Arc::clone(switch.program())));
+        let mut tree = self.options.trace.then(|| TraceTree::new(Arc::clone(switch.program())));
         let mut none = NoTrace;
         let tracer: &mut dyn Tracer = match &mut tree {
             Some(tree) => tree,
@@ -216,11 +211,7 @@ impl Runner {
     fn expect_drop(&mut self, line: u32, name: &str) -> Result<(), Failure> {
         let Some(reason) = DropReason::from_name(name) else {
             let known: Vec<_> = DropReason::ALL.iter().map(|r| r.name()).collect();
-            return Err(Failure::new(
-                line,
-                format!("one of {}", known.join(", ")),
-                name,
-            ));
+            return Err(Failure::new(line, format!("one of {}", known.join(", ")), name));
         };
         let seen = self.drops_seen.iter().filter(|r| **r == reason).count() as u64;
         if self.control.switch.dropped(reason) > seen {
@@ -238,10 +229,6 @@ impl Runner {
         } else {
             format!("in all {}", drops.join(", "))
         };
-        Err(Failure::new(
-            line,
-            format!("one more drop with reason {name}"),
-            got,
-        ))
+        Err(Failure::new(line, format!("one more drop with reason {name}"), got))
     }
 }

@@ -119,11 +119,7 @@ impl Scanner {
     /// An error at an earlier place.
     pub(crate) fn error_at(&self, start: usize, expected: impl fmt::Display) -> ParseError {
         let rest = self.chars.get(start..).unwrap_or(&[]);
-        let word: String = rest
-            .iter()
-            .take_while(|c| !c.is_whitespace())
-            .take(40)
-            .collect();
+        let word: String = rest.iter().take_while(|c| !c.is_whitespace()).take(40).collect();
         ParseError {
             line: self.line,
             column: start as u32 + 1,

@@ -80,10 +80,7 @@ fn address(text: &str) -> Option<BigUint> {
     }
     let parts: Vec<&str> = text.split('-').collect();
     if parts.len() == 6 && parts.iter().all(|p| p.len() == 2) {
-        let bytes: Option<Vec<u8>> = parts
-            .iter()
-            .map(|p| u8::from_str_radix(p, 16).ok())
-            .collect();
+        let bytes: Option<Vec<u8>> = parts.iter().map(|p| u8::from_str_radix(p, 16).ok()).collect();
         return Some(BigUint::from_bytes_be(&bytes?));
     }
     None
@@ -167,10 +164,7 @@ impl Value {
             return (BigUint::zero(), BigUint::zero());
         };
         if *digit_bits == 0 {
-            return (
-                BigUint::from_str_radix(digits, 10).unwrap_or_default(),
-                BigUint::zero(),
-            );
+            return (BigUint::from_str_radix(digits, 10).unwrap_or_default(), BigUint::zero());
         }
         let (mut value, mut mask) = (BigUint::zero(), BigUint::zero());
         for c in digits.chars() {
@@ -188,21 +182,12 @@ impl Value {
     ///
     /// # Errors
     /// It cannot be matched so, or it does not fit.
-    pub fn key_match(
-        &self,
-        kind: MatchKind,
-        width: u32,
-        key: &str,
-    ) -> Result<KeyMatch, ValueError> {
+    pub fn key_match(&self, kind: MatchKind, width: u32, key: &str) -> Result<KeyMatch, ValueError> {
         match kind {
-            MatchKind::Exact | MatchKind::Selector => {
-                Ok(KeyMatch::Exact(self.bits(width, &format!("key `{key}`"))?))
-            }
+            MatchKind::Exact | MatchKind::Selector => Ok(KeyMatch::Exact(self.bits(width, &format!("key `{key}`"))?)),
             MatchKind::Optional => match self {
                 Value::Any => Ok(KeyMatch::Optional(None)),
-                _ => Ok(KeyMatch::Optional(Some(
-                    self.bits(width, &format!("key `{key}`"))?,
-                ))),
+                _ => Ok(KeyMatch::Optional(Some(self.bits(width, &format!("key `{key}`"))?))),
             },
             MatchKind::Lpm => self.lpm(width),
             MatchKind::Ternary => self.ternary(width),
@@ -227,21 +212,14 @@ impl Value {
                 let fixed = digits.chars().filter(|c| *c != '*').count();
                 (
                     self.pattern().0,
-                    u32::try_from(fixed)
-                        .unwrap_or(u32::MAX)
-                        .saturating_mul(*digit_bits),
+                    u32::try_from(fixed).unwrap_or(u32::MAX).saturating_mul(*digit_bits),
                 )
             }
             _ => return Err(self.wrong("a prefix", "VALUE/LENGTH, or digits that end in `*`")),
         };
         let prefix_length = length.min(width);
-        let value = self
-            .fit(&value, width)?
-            .and(&Bits::prefix_mask(width, prefix_length));
-        Ok(KeyMatch::Lpm {
-            value,
-            prefix_length,
-        })
+        let value = self.fit(&value, width)?.and(&Bits::prefix_mask(width, prefix_length));
+        Ok(KeyMatch::Lpm { value, prefix_length })
     }
 
     fn ternary(&self, width: u32) -> Result<KeyMatch, ValueError> {
@@ -331,9 +309,7 @@ mod tests {
     use super::*;
 
     fn key(text: &str, kind: MatchKind, width: u32) -> Result<KeyMatch, ValueError> {
-        Value::parse(text)
-            .expect("a value")
-            .key_match(kind, width, "k")
+        Value::parse(text).expect("a value").key_match(kind, width, "k")
     }
 
     fn b(width: u32, value: u128) -> Bits {
@@ -357,10 +333,7 @@ mod tests {
                 mask: b(16, m),
             })
         };
-        assert_eq!(
-            key("0x25**", MatchKind::Ternary, 16),
-            ternary(0x2500, 0xff00)
-        );
+        assert_eq!(key("0x25**", MatchKind::Ternary, 16), ternary(0x2500, 0xff00));
         assert_eq!(key("0x25", MatchKind::Ternary, 16), ternary(0x25, 0xff));
         assert_eq!(key("37", MatchKind::Ternary, 16), ternary(37, 0xffff));
         assert_eq!(key("0b1*1", MatchKind::Ternary, 16), ternary(5, 5));
@@ -381,9 +354,7 @@ mod tests {
             key("1..2", MatchKind::Lpm, 8),
             Err(ValueError::WrongForm { .. })
         ));
-        for text in [
-            "", "0x", "0xg", "1*", "-1", "+1", "a..b", "1/x", "0x+1/3", "__",
-        ] {
+        for text in ["", "0x", "0xg", "1*", "-1", "+1", "a..b", "1/x", "0x+1/3", "__"] {
             assert_eq!(Value::parse(text), None, "{text}");
         }
     }

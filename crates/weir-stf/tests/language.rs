@@ -4,8 +4,8 @@ use proptest::prelude::*;
 use std::sync::Arc;
 use weir_interp::testing::{constant, in_value};
 use weir_ir::{
-    ArgumentValue, Bits, BlockId, ConstValue, InLeaf, MatchKind, Operand, Pattern, Program, Rvalue,
-    SelectCase, Terminator, Type, TypeSpec, VarId,
+    ArgumentValue, Bits, BlockId, ConstValue, InLeaf, MatchKind, Operand, Pattern, Program, Rvalue, SelectCase,
+    Terminator, Type, TypeSpec, VarId,
 };
 use weir_stf::{Report, RunOptions, parse, run};
 use weir_switch::testing::V1Builder;
@@ -28,26 +28,11 @@ fn program(kinds: [MatchKind; 2]) -> Program {
         enum_name: "CounterType".into(),
         member: "packets".into(),
     };
-    let direct = p.instance(
-        "C.hits",
-        "direct_counter",
-        vec![],
-        vec![("type", unit.clone())],
-    );
+    let direct = p.instance("C.hits", "direct_counter", vec![], vec![("type", unit.clone())]);
     p.program().tables[table.table].direct.push(direct);
     let size = || ConstValue::Bits(Bits::new(32, 8));
-    let counter = p.instance(
-        "C.seen",
-        "counter",
-        vec![],
-        vec![("size", size()), ("type", unit)],
-    );
-    let register = p.instance(
-        "C.last",
-        "register",
-        vec![TypeSpec::Bit(8)],
-        vec![("size", size())],
-    );
+    let counter = p.instance("C.seen", "counter", vec![], vec![("size", size()), ("type", unit)]);
+    let register = p.instance("C.last", "register", vec![TypeSpec::Bit(8)], vec![("size", size())]);
     let spec = v1.standard("egress_spec");
     v1.parser(|body| body.block(|b| b.extract(header).end(Terminator::Accept)));
     v1.control("deparser", |body| {
@@ -55,18 +40,11 @@ fn program(kinds: [MatchKind; 2]) -> Program {
     });
     let read = |v: VarId| in_value(Operand::Var(v));
     v1.control("ingress", |body| {
-        let data = ArgumentValue::In(vec![
-            InLeaf::Value(Operand::Var(a)),
-            InLeaf::Value(Operand::Var(b)),
-        ]);
+        let data = ArgumentValue::In(vec![InLeaf::Value(Operand::Var(a)), InLeaf::Value(Operand::Var(b))]);
         body.block(|block| {
             block
                 .call(Some(counter), "count", vec![in_value(constant(32, 1))])
-                .call(
-                    Some(register),
-                    "write",
-                    vec![in_value(constant(32, 2)), read(a)],
-                )
+                .call(Some(register), "write", vec![in_value(constant(32, 2)), read(a)])
                 .call(None, "digest", vec![in_value(constant(32, 1)), data])
                 .lookup(&table, vec![Operand::Var(a), Operand::Var(b)], 1)
         })
@@ -97,20 +75,12 @@ fn report(kinds: [MatchKind; 2], text: &str) -> Report {
 }
 
 fn passes(kinds: [MatchKind; 2], text: &str) {
-    let failures: Vec<String> = report(kinds, text)
-        .failures
-        .iter()
-        .map(ToString::to_string)
-        .collect();
+    let failures: Vec<String> = report(kinds, text).failures.iter().map(ToString::to_string).collect();
     assert!(failures.is_empty(), "{text}\n{}", failures.join("\n"));
 }
 
 fn fails(kinds: [MatchKind; 2], text: &str, with: &str) {
-    let failures: Vec<String> = report(kinds, text)
-        .failures
-        .iter()
-        .map(ToString::to_string)
-        .collect();
+    let failures: Vec<String> = report(kinds, text).failures.iter().map(ToString::to_string).collect();
     assert!(
         failures.iter().any(|f| f.contains(with)),
         "wanted `{with}`, got {failures:?}"
@@ -142,11 +112,7 @@ fn entries_are_added_by_suffixes_of_names() {
         "add t a:1 set(7)",
         "expected 2 arguments for `C.set` (port, value), got 1",
     );
-    fails(
-        exact(),
-        "add t a:0x100 set(7, 9)",
-        "`0x100` does not fit in 8 bits",
-    );
+    fails(exact(), "add t a:0x100 set(7, 9)", "`0x100` does not fit in 8 bits");
     fails(
         exact(),
         "add t a:1 set(7, 9)\nadd t a:1 set(7, 9)",
@@ -202,20 +168,13 @@ fn as_many_packets_go_out_as_are_expected_on_ports_that_are_named() {
         &format!("{add}packet 0 0100\nno_packet"),
         "expected no packet, got 1",
     );
-    fails(
-        exact(),
-        &format!("{add}packet 0 0100 aa\nexpect 7 0109 $"),
-        "byte 2",
-    );
+    fails(exact(), &format!("{add}packet 0 0100 aa\nexpect 7 0109 $"), "byte 2");
 }
 
 #[test]
 fn one_of_several_things_may_be_expected() {
     let add = "add t a:1 set(7, 9)\n";
-    passes(
-        exact(),
-        &format!("{add}packet 0 0100\nexpect 7 ff | 7 0109 $ | drop"),
-    );
+    passes(exact(), &format!("{add}packet 0 0100\nexpect 7 ff | 7 0109 $ | drop"));
     passes(
         exact(),
         &format!("{add}packet 0 0200\nexpect 7 0109 | drop\nexpect_drop ingress-drop"),
@@ -243,11 +202,7 @@ fn state_can_be_read_and_written() {
          register_read last 2 == 5\nregister_write last 2 0xff\nregister_read last 2 >= 255\n\
          register_reset last\nregister_read last 2 == 0",
     );
-    fails(
-        exact(),
-        "register_read last 2 == 1",
-        "expected last[2] == 1, got 0",
-    );
+    fails(exact(), "register_read last 2 == 1", "expected last[2] == 1, got 0");
     fails(
         exact(),
         "check_counter seen(1) != 0",
@@ -266,11 +221,7 @@ fn digests_are_compared_field_by_field() {
         "packet 0 0102\nexpect_digest digest f0:2",
         "expected f0 to be 2, got 0x1",
     );
-    fails(
-        exact(),
-        "expect_digest digest",
-        "expected a digest `digest`, got none",
-    );
+    fails(exact(), "expect_digest digest", "expected a digest `digest`, got none");
 }
 
 #[test]
@@ -328,10 +279,7 @@ fn value_sets_are_filled() {
                 default: BlockId::new(2),
             })
         })
-        .block(|b| {
-            b.assign(spec, Rvalue::Use(constant(9, 5)))
-                .end(Terminator::Accept)
-        })
+        .block(|b| b.assign(spec, Rvalue::Use(constant(9, 5))).end(Terminator::Accept))
         .block(|b| b.end(Terminator::Accept))
     });
     let program = Arc::new(v1.finish());
@@ -341,12 +289,7 @@ fn value_sets_are_filled() {
             .expect("runs")
             .passed()
     );
-    let full = run(
-        program,
-        "value_set vs 7\nvalue_set vs 7",
-        &RunOptions::default(),
-    )
-    .expect("runs");
+    let full = run(program, "value_set vs 7\nvalue_set vs 7", &RunOptions::default()).expect("runs");
     assert!(
         full.failures[0].to_string().contains("exists already"),
         "{}",
@@ -356,21 +299,16 @@ fn value_sets_are_filled() {
 
 #[test]
 fn lines_that_are_no_directives_are_told_with_their_place() {
-    let errors = parse("packet 0 123\n\n# fine\nfly away\nadd t 5\nexpect 1 0g\nmeter_set_rates m 1 0.1\npacket 99999999999 00")
-        .expect_err("six lines are wrong");
+    let errors =
+        parse("packet 0 123\n\n# fine\nfly away\nadd t 5\nexpect 1 0g\nmeter_set_rates m 1 0.1\npacket 99999999999 00")
+            .expect_err("six lines are wrong");
     let texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
     assert!(
         texts[0].starts_with("1:10: expected an even number of digits"),
         "{texts:?}"
     );
-    assert!(
-        texts[1].starts_with("4:1: expected a directive"),
-        "{texts:?}"
-    );
-    assert_eq!(
-        errors.iter().map(|e| e.line).collect::<Vec<_>>(),
-        [1, 4, 5, 6, 7, 8]
-    );
+    assert!(texts[1].starts_with("4:1: expected a directive"), "{texts:?}");
+    assert_eq!(errors.iter().map(|e| e.line).collect::<Vec<_>>(), [1, 4, 5, 6, 7, 8]);
 }
 
 proptest! {

@@ -27,10 +27,8 @@ fn compile(name: &str) -> Arc<weir_ir::Program> {
 /// Runs `NAME.stf` on `NAME.p4`.
 fn check(name: &str) {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/v1model");
-    let text = std::fs::read_to_string(directory.join(format!("{name}.stf")))
-        .expect("a test beside the program");
-    let report =
-        run(compile(name), &text, &RunOptions::default()).unwrap_or_else(|e| panic!("{name}: {e}"));
+    let text = std::fs::read_to_string(directory.join(format!("{name}.stf"))).expect("a test beside the program");
+    let report = run(compile(name), &text, &RunOptions::default()).unwrap_or_else(|e| panic!("{name}: {e}"));
     let failures: Vec<String> = report.failures.iter().map(ToString::to_string).collect();
     assert!(report.passed(), "{name}:\n{}", failures.join("\n"));
     assert!(report.checks > 0, "{name} checks nothing");
@@ -41,8 +39,7 @@ macro_rules! programs {
 }
 
 programs!(
-    again, checksums, clones, counters, hashes, matches, messages, parsing, queueing, registers,
-    selectors
+    again, checksums, clones, counters, hashes, matches, messages, parsing, queueing, registers, selectors
 );
 
 /// A 64-bit generator; the same seed gives the same bytes.
@@ -80,9 +77,6 @@ fn a_malformed_packet_can_do_nothing_but_be_dropped_or_forwarded() {
         }
         let sent: u64 = switch.active_ports().map(|(_, s)| s.tx.packets).sum();
         let dropped: u64 = switch.drops().map(|d| d.packets).sum();
-        assert!(
-            sent + dropped >= 2000,
-            "{name}: {sent} sent, {dropped} dropped"
-        );
+        assert!(sent + dropped >= 2000, "{name}: {sent} sent, {dropped} dropped");
     }
 }

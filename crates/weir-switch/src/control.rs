@@ -6,9 +6,7 @@ use std::sync::Arc;
 use thiserror::Error;
 use weir_arch::{Cells, Count, Meter, MeterConfig, Resource, State};
 use weir_ir::{Bits, ExternId, Program, TableId, ValueSetId};
-use weir_table::{
-    BatchMode, EntryAction, ErrorKind, OpResult, ProfileOp, ProfileUndo, TableError, TableOp, Undo,
-};
+use weir_table::{BatchMode, EntryAction, ErrorKind, OpResult, ProfileOp, ProfileUndo, TableError, TableOp, Undo};
 
 /// Which cell of an indexed resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,14 +102,11 @@ impl ControlError {
     pub fn kind(&self) -> ErrorKind {
         match self {
             ControlError::Table(error) => error.kind(),
-            ControlError::Replication(ReplicationError::OutOfRange { .. }) => {
-                ErrorKind::InvalidArgument
+            ControlError::Replication(ReplicationError::OutOfRange { .. }) => ErrorKind::InvalidArgument,
+            ControlError::Replication(ReplicationError::NotFound { .. }) | ControlError::NoSuchResource { .. } => {
+                ErrorKind::NotFound
             }
-            ControlError::Replication(ReplicationError::NotFound { .. })
-            | ControlError::NoSuchResource { .. } => ErrorKind::NotFound,
-            ControlError::Replication(ReplicationError::AlreadyExists { .. }) => {
-                ErrorKind::AlreadyExists
-            }
+            ControlError::Replication(ReplicationError::AlreadyExists { .. }) => ErrorKind::AlreadyExists,
             ControlError::WrongResource { .. }
             | ControlError::IndexOutOfRange { .. }
             | ControlError::RegisterShape { .. } => ErrorKind::InvalidArgument,
@@ -166,14 +161,9 @@ impl Switch {
     ///
     /// # Errors
     /// Some do not fit; the error says which, and whether the others were applied.
-    pub fn write_all(
-        &mut self,
-        writes: Vec<Write>,
-        mode: BatchMode,
-    ) -> Result<Vec<WriteResult>, WriteError> {
+    pub fn write_all(&mut self, writes: Vec<Write>, mode: BatchMode) -> Result<Vec<WriteResult>, WriteError> {
         let total = writes.len();
-        let (mut results, mut log, mut forgotten, mut failures) =
-            (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let (mut results, mut log, mut forgotten, mut failures) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for (i, write) in writes.into_iter().enumerate() {
             match self.write_logged(write) {
                 Ok((result, back, gone)) => {
@@ -238,9 +228,7 @@ impl Switch {
                 }
             }
             Back::Meter(id, before) => {
-                if let Some(Resource::Meter(_, cells) | Resource::DirectMeter(_, cells)) =
-                    self.state.resource_mut(id)
-                {
+                if let Some(Resource::Meter(_, cells) | Resource::DirectMeter(_, cells)) = self.state.resource_mut(id) {
                     restore(cells, before);
                 }
             }
@@ -263,12 +251,7 @@ impl Switch {
                     what: "table",
                     id: id.index(),
                 };
-                let (result, undo) = self
-                    .state
-                    .table_mut(id)
-                    .ok_or(missing)?
-                    .table
-                    .apply(op, now_ns)?;
+                let (result, undo) = self.state.table_mut(id).ok_or(missing)?.table.apply(op, now_ns)?;
                 let gone = match &result {
                     OpResult::Removed(handles) => handles.iter().map(|h| (id, h.get())).collect(),
                     _ => Vec::new(),
@@ -284,16 +267,8 @@ impl Switch {
                     what: "value set",
                     id: id.index(),
                 };
-                let (result, undo) = self
-                    .state
-                    .value_set_mut(id)
-                    .ok_or(missing)?
-                    .apply(op, now_ns)?;
-                Ok((
-                    WriteResult::Table(result),
-                    Back::ValueSet(id, undo),
-                    Vec::new(),
-                ))
+                let (result, undo) = self.state.value_set_mut(id).ok_or(missing)?.apply(op, now_ns)?;
+                Ok((WriteResult::Table(result), Back::ValueSet(id, undo), Vec::new()))
             }
             Write::Counter(id, cell, value) => {
                 let back = self.write_counter(id, cell, value)?;
@@ -323,9 +298,7 @@ impl Switch {
     fn write_profile(&mut self, id: ExternId, op: ProfileOp) -> Result<ProfileUndo, ControlError> {
         let wrong = wrong_resource(self.program(), id, "action profile");
         let user = match &op {
-            ProfileOp::DeleteMember(member) => {
-                user_of(&self.state, id, &EntryAction::Member(*member))
-            }
+            ProfileOp::DeleteMember(member) => user_of(&self.state, id, &EntryAction::Member(*member)),
             ProfileOp::DeleteGroup(group) => user_of(&self.state, id, &EntryAction::Group(*group)),
             _ => None,
         };
@@ -342,27 +315,17 @@ impl Switch {
         Ok(profile.apply(op)?)
     }
 
-    fn write_counter(
-        &mut self,
-        id: ExternId,
-        cell: Cell,
-        value: Count,
-    ) -> Result<Back, ControlError> {
+    fn write_counter(&mut self, id: ExternId, cell: Cell, value: Count) -> Result<Back, ControlError> {
         let program = Arc::clone(self.program());
         match self.state.resource_mut(id) {
-            Some(Resource::Counter(_, cells) | Resource::DirectCounter(_, cells)) => Ok(
-                Back::Counter(id, set_cell(&program, id, cells, cell, value)?),
-            ),
+            Some(Resource::Counter(_, cells) | Resource::DirectCounter(_, cells)) => {
+                Ok(Back::Counter(id, set_cell(&program, id, cells, cell, value)?))
+            }
             _ => Err(wrong_resource(&program, id, "counter")),
         }
     }
 
-    fn write_meter(
-        &mut self,
-        id: ExternId,
-        cell: Cell,
-        value: Meter,
-    ) -> Result<Back, ControlError> {
+    fn write_meter(&mut self, id: ExternId, cell: Cell, value: Meter) -> Result<Back, ControlError> {
         let program = Arc::clone(self.program());
         match self.state.resource_mut(id) {
             Some(Resource::Meter(_, cells) | Resource::DirectMeter(_, cells)) => {
@@ -372,12 +335,7 @@ impl Switch {
         }
     }
 
-    fn write_register(
-        &mut self,
-        id: ExternId,
-        cell: Cell,
-        values: Vec<Bits>,
-    ) -> Result<Back, ControlError> {
+    fn write_register(&mut self, id: ExternId, cell: Cell, values: Vec<Bits>) -> Result<Back, ControlError> {
         let program = Arc::clone(self.program());
         match self.state.resource_mut(id) {
             Some(Resource::Register(register)) => {
@@ -403,9 +361,7 @@ fn check_references(state: &State, table: TableId, op: &TableOp) -> Result<(), C
         return Ok(());
     };
     let profile = match table.table.spec().implementation {
-        weir_table::Implementation::Profile(id) | weir_table::Implementation::Selector(id) => {
-            state.profile(id)
-        }
+        weir_table::Implementation::Profile(id) | weir_table::Implementation::Selector(id) => state.profile(id),
         weir_table::Implementation::Direct => None,
     };
     match (profile, action) {
@@ -433,11 +389,7 @@ fn instance_name(program: &Program, id: ExternId) -> String {
 }
 
 /// The error for an instance that is something else.
-pub(crate) fn wrong_resource(
-    program: &Program,
-    id: ExternId,
-    expected: &'static str,
-) -> ControlError {
+pub(crate) fn wrong_resource(program: &Program, id: ExternId, expected: &'static str) -> ControlError {
     match program.externs.get(id) {
         Some(e) => ControlError::WrongResource {
             name: e.name.clone(),
@@ -476,9 +428,7 @@ fn set_cell<T: Clone + Default>(
         }
         Cell::Index(index) => {
             let size = cells.size();
-            let slot = cells
-                .get_mut(index)
-                .ok_or_else(|| beyond(program, id, size, index))?;
+            let slot = cells.get_mut(index).ok_or_else(|| beyond(program, id, size, index))?;
             Ok(Before::One(index, std::mem::replace(slot, value)))
         }
     }
@@ -502,12 +452,7 @@ fn configured(config: Option<MeterConfig>, now_ns: u64) -> Meter {
     meter
 }
 
-fn check_shape(
-    program: &Program,
-    id: ExternId,
-    expected: &[u32],
-    values: &[Bits],
-) -> Result<(), ControlError> {
+fn check_shape(program: &Program, id: ExternId, expected: &[u32], values: &[Bits]) -> Result<(), ControlError> {
     let found: Vec<u32> = values.iter().map(Bits::width).collect();
     if found == expected {
         return Ok(());

@@ -34,13 +34,11 @@ pub use control::{Cell, ControlError, Write, WriteError, WriteResult};
 pub use names::{NameError, resolve};
 pub use queues::{DEFAULT_CAPACITY, PRIORITIES, PortRate};
 pub use read::ResourceKind;
-pub use replication::{
-    CloneSession, MAX_GROUP, MAX_SESSION, Node, Replica, Replication, ReplicationError,
-};
+pub use replication::{CloneSession, MAX_GROUP, MAX_SESSION, Node, Replica, Replication, ReplicationError};
 pub use stats::{DropCount, PortStats};
 pub use switch::{Output, Switch, SwitchConfig};
 pub use weir_arch::{
-    Choice, ChoiceKind, Choices, Color, Count, Defaults, Digest, DropReason, Enumeration, Externs,
-    LoadError, LogMessage, MeterConfig, Rate, Script, State,
+    Choice, ChoiceKind, Choices, Color, Count, Defaults, Digest, DropReason, Enumeration, Externs, LoadError,
+    LogMessage, MeterConfig, Rate, Script, State,
 };
 pub use weir_table::{BatchMode, ErrorKind};

@@ -54,10 +54,7 @@ pub fn resolve<T: Copy, S: AsRef<str>>(
         if plain == wanted {
             return Ok(id);
         }
-        if plain
-            .strip_suffix(wanted)
-            .is_some_and(|rest| rest.ends_with('.'))
-        {
+        if plain.strip_suffix(wanted).is_some_and(|rest| rest.ends_with('.')) {
             suffixed.push((full.to_owned(), id));
         }
         known.push(full.to_owned());

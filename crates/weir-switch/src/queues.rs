@@ -21,9 +21,7 @@ impl PortRate {
     /// How long the port is busy with a packet, in ns.
     fn busy_ns(&self, bytes: usize) -> u64 {
         let over = |amount: u128, rate: Option<u64>| match rate {
-            Some(rate) if rate > 0 => {
-                u64::try_from(amount * 1_000_000_000 / u128::from(rate)).unwrap_or(u64::MAX)
-            }
+            Some(rate) if rate > 0 => u64::try_from(amount * 1_000_000_000 / u128::from(rate)).unwrap_or(u64::MAX),
             _ => 0,
         };
         over(bytes as u128 * 8, self.bits_per_second).max(over(1, self.packets_per_second))
@@ -156,10 +154,7 @@ impl TrafficManager {
         let sequence = self.sequence;
         self.sequence += 1;
         let queues = &mut self.port(port).queues;
-        if let Some(queue) = usize::try_from(priority)
-            .ok()
-            .and_then(|p| queues.get_mut(p))
-        {
+        if let Some(queue) = usize::try_from(priority).ok().and_then(|p| queues.get_mut(p)) {
             queue.push_back(Queued {
                 packet,
                 enqueued_ns: now_ns,
@@ -180,10 +175,7 @@ impl TrafficManager {
     /// Takes the next packet: of the ports that can send first the one whose packet came first; of
     /// that port's packets that are there by then the one of the highest priority.
     pub(crate) fn pop(&mut self) -> Option<Departure> {
-        let ready = self
-            .ports
-            .iter()
-            .filter_map(|(port, q)| q.ready().map(|r| (r, *port)));
+        let ready = self.ports.iter().filter_map(|(port, q)| q.ready().map(|r| (r, *port)));
         let ((time_ns, _), port) = ready.min()?;
         let queues = self.ports.get_mut(&port)?;
         let there = |q: &&mut VecDeque<Queued>| q.front().is_some_and(|q| q.enqueued_ns <= time_ns);
@@ -205,9 +197,7 @@ impl TrafficManager {
     /// Tells that a port began to send a packet.
     pub(crate) fn sent(&mut self, port: u32, bytes: usize, time_ns: u64) {
         if let Some(queues) = self.ports.get_mut(&port) {
-            queues.free_ns = queues
-                .free_ns
-                .max(time_ns.saturating_add(queues.rate.busy_ns(bytes)));
+            queues.free_ns = queues.free_ns.max(time_ns.saturating_add(queues.rate.busy_ns(bytes)));
         }
     }
 }

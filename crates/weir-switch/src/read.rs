@@ -50,10 +50,7 @@ impl Switch {
         resolve(
             "table",
             name,
-            self.program()
-                .tables
-                .iter()
-                .map(|(id, t)| (t.name.as_str(), id)),
+            self.program().tables.iter().map(|(id, t)| (t.name.as_str(), id)),
         )
     }
 
@@ -63,16 +60,10 @@ impl Switch {
     /// There is none, or more than one.
     pub fn action(&self, table: TableId, name: &str) -> Result<usize, NameError> {
         let program = self.program();
-        let actions = program
-            .tables
-            .get(table)
-            .map_or(&[][..], |t| t.actions.as_slice());
-        let names = actions.iter().map(|a| {
-            program
-                .actions
-                .get(a.action)
-                .map_or("?", |a| a.name.as_str())
-        });
+        let actions = program.tables.get(table).map_or(&[][..], |t| t.actions.as_slice());
+        let names = actions
+            .iter()
+            .map(|a| program.actions.get(a.action).map_or("?", |a| a.name.as_str()));
         resolve("action of the table", name, names.zip(0..))
     }
 
@@ -86,11 +77,7 @@ impl Switch {
             .externs
             .iter()
             .filter(|(id, _)| kind.is(self.state.resource(*id)));
-        resolve(
-            kind.name(),
-            name,
-            instances.map(|(id, e)| (e.name.as_str(), id)),
-        )
+        resolve(kind.name(), name, instances.map(|(id, e)| (e.name.as_str(), id)))
     }
 
     /// The parser value set with this name or unique suffix.
@@ -101,10 +88,7 @@ impl Switch {
         resolve(
             "value set",
             name,
-            self.program()
-                .value_sets
-                .iter()
-                .map(|(id, s)| (s.name.as_str(), id)),
+            self.program().value_sets.iter().map(|(id, s)| (s.name.as_str(), id)),
         )
     }
 
@@ -119,12 +103,7 @@ impl Switch {
         })
     }
 
-    fn cell<T: Clone + Default>(
-        &self,
-        id: ExternId,
-        cells: &Cells<T>,
-        index: u64,
-    ) -> Result<T, ControlError> {
+    fn cell<T: Clone + Default>(&self, id: ExternId, cells: &Cells<T>, index: u64) -> Result<T, ControlError> {
         cells
             .get(index)
             .ok_or_else(|| beyond(self.program(), id, cells.size(), index))
@@ -136,9 +115,7 @@ impl Switch {
     /// It is no counter, or the index is beyond its end.
     pub fn counter(&self, id: ExternId, index: u64) -> Result<Count, ControlError> {
         match self.state.resource(id) {
-            Resource::Counter(_, cells) | Resource::DirectCounter(_, cells) => {
-                self.cell(id, cells, index)
-            }
+            Resource::Counter(_, cells) | Resource::DirectCounter(_, cells) => self.cell(id, cells, index),
             _ => Err(wrong_resource(self.program(), id, "counter")),
         }
     }
@@ -149,9 +126,7 @@ impl Switch {
     /// It is no meter, or the index is beyond its end.
     pub fn meter(&self, id: ExternId, index: u64) -> Result<Option<MeterConfig>, ControlError> {
         match self.state.resource(id) {
-            Resource::Meter(_, cells) | Resource::DirectMeter(_, cells) => {
-                Ok(self.cell(id, cells, index)?.config())
-            }
+            Resource::Meter(_, cells) | Resource::DirectMeter(_, cells) => Ok(self.cell(id, cells, index)?.config()),
             _ => Err(wrong_resource(self.program(), id, "meter")),
         }
     }

@@ -137,11 +137,7 @@ impl Replication {
     ///
     /// # Errors
     /// There is no such node.
-    pub fn update_node(
-        &mut self,
-        handle: u32,
-        mut ports: Vec<u32>,
-    ) -> Result<(), ReplicationError> {
+    pub fn update_node(&mut self, handle: u32, mut ports: Vec<u32>) -> Result<(), ReplicationError> {
         ports.sort_unstable();
         ports.dedup();
         match self.nodes.get_mut(&handle) {
@@ -184,13 +180,10 @@ impl Replication {
                 id: node,
             });
         }
-        let nodes = self
-            .groups
-            .get_mut(&group)
-            .ok_or(ReplicationError::NotFound {
-                what: "multicast group",
-                id: group,
-            })?;
+        let nodes = self.groups.get_mut(&group).ok_or(ReplicationError::NotFound {
+            what: "multicast group",
+            id: group,
+        })?;
         if !nodes.contains(&node) {
             nodes.push(node);
         }
@@ -202,13 +195,10 @@ impl Replication {
     /// # Errors
     /// There is no such group, or the node is not in it.
     pub fn dissociate(&mut self, group: u32, node: u32) -> Result<(), ReplicationError> {
-        let nodes = self
-            .groups
-            .get_mut(&group)
-            .ok_or(ReplicationError::NotFound {
-                what: "multicast group",
-                id: group,
-            })?;
+        let nodes = self.groups.get_mut(&group).ok_or(ReplicationError::NotFound {
+            what: "multicast group",
+            id: group,
+        })?;
         let position = nodes.iter().position(|n| *n == node);
         let position = position.ok_or(ReplicationError::NotFound {
             what: "multicast node",
@@ -222,11 +212,7 @@ impl Replication {
     ///
     /// # Errors
     /// The number is out of range.
-    pub fn set_group(
-        &mut self,
-        group: u32,
-        replicas: Option<&[Replica]>,
-    ) -> Result<(), ReplicationError> {
+    pub fn set_group(&mut self, group: u32, replicas: Option<&[Replica]>) -> Result<(), ReplicationError> {
         check("multicast group", group, MAX_GROUP)?;
         if let Some(nodes) = self.groups.remove(&group) {
             for node in nodes {
@@ -236,10 +222,7 @@ impl Replication {
             }
         }
         if let Some(replicas) = replicas {
-            let nodes = replicas
-                .iter()
-                .map(|r| self.create_node(r.rid, vec![r.port]))
-                .collect();
+            let nodes = replicas.iter().map(|r| self.create_node(r.rid, vec![r.port])).collect();
             self.groups.insert(group, nodes);
         }
         Ok(())
@@ -260,9 +243,7 @@ impl Replication {
 
     /// All groups with the handles of their nodes.
     pub fn groups(&self) -> impl Iterator<Item = (u32, &[u32])> {
-        self.groups
-            .iter()
-            .map(|(id, nodes)| (*id, nodes.as_slice()))
+        self.groups.iter().map(|(id, nodes)| (*id, nodes.as_slice()))
     }
 
     /// The node with this handle.
@@ -275,11 +256,7 @@ impl Replication {
     ///
     /// # Errors
     /// Its number is out of range.
-    pub fn set_session(
-        &mut self,
-        id: u32,
-        session: Option<CloneSession>,
-    ) -> Result<(), ReplicationError> {
+    pub fn set_session(&mut self, id: u32, session: Option<CloneSession>) -> Result<(), ReplicationError> {
         check("clone session", id, MAX_SESSION)?;
         match session {
             Some(session) => self.sessions.insert(id, session),
@@ -312,12 +289,7 @@ mod tests {
         assert_eq!((a, b), (0, 1));
         r.associate(1, b).expect("both there");
         r.associate(1, a).expect("both there");
-        let ports: Vec<_> = r
-            .replicas(1)
-            .expect("there")
-            .iter()
-            .map(|r| (r.rid, r.port))
-            .collect();
+        let ports: Vec<_> = r.replicas(1).expect("there").iter().map(|r| (r.rid, r.port)).collect();
         assert_eq!(ports, [(5, 1), (7, 3), (7, 9)]);
         r.delete_node(b).expect("there");
         assert_eq!(r.replicas(1).map(|r| r.len()), Some(2));
@@ -327,17 +299,11 @@ mod tests {
     #[test]
     fn numbers_have_ranges() {
         let mut r = Replication::default();
-        assert!(matches!(
-            r.create_group(0),
-            Err(ReplicationError::OutOfRange { .. })
-        ));
+        assert!(matches!(r.create_group(0), Err(ReplicationError::OutOfRange { .. })));
         assert!(matches!(
             r.set_session(0x8000, None),
             Err(ReplicationError::OutOfRange { .. })
         ));
-        assert!(matches!(
-            r.associate(1, 0),
-            Err(ReplicationError::NotFound { .. })
-        ));
+        assert!(matches!(r.associate(1, 0), Err(ReplicationError::NotFound { .. })));
     }
 }

@@ -6,8 +6,8 @@ use crate::stats::{DropCount, PortStats, Stats};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use weir_arch::{
-    Action, Architecture, Choices, Defaults, Drop, DropReason, EgressPacket, Enumeration, Env,
-    Externs, IngressPacket, LoadError, QueueInfo, State, enumerate,
+    Action, Architecture, Choices, Defaults, Drop, DropReason, EgressPacket, Enumeration, Env, Externs, IngressPacket,
+    LoadError, QueueInfo, State, enumerate,
 };
 use weir_interp::{Event, Executable, Interpreter, NoTrace, PacketTag, TraceTree, Tracer};
 use weir_ir::{Loc, Program};
@@ -89,10 +89,7 @@ impl Switch {
     ///
     /// # Errors
     /// The program cannot be run: [`LoadError`].
-    pub fn with_engine(
-        engine: Arc<dyn Executable>,
-        config: SwitchConfig,
-    ) -> Result<Self, LoadError> {
+    pub fn with_engine(engine: Arc<dyn Executable>, config: SwitchConfig) -> Result<Self, LoadError> {
         let arch: Arc<dyn Architecture> = Arc::from(weir_arch::load(engine, &config.externs)?);
         Ok(Switch {
             state: arch.initial_state(),
@@ -193,10 +190,7 @@ impl Switch {
     /// Packets dropped for a reason, wherever.
     #[must_use]
     pub fn dropped(&self, reason: DropReason) -> u64 {
-        self.drops()
-            .filter(|d| d.reason == reason)
-            .map(|d| d.packets)
-            .sum()
+        self.drops().filter(|d| d.reason == reason).map(|d| d.packets).sum()
     }
 
     // --------------------------------------------------------------------------------- packets
@@ -240,14 +234,7 @@ impl Switch {
             return;
         }
         if let Err(reason) = self.port_usable(port) {
-            self.drop(
-                Drop {
-                    reason,
-                    loc: None,
-                    tag,
-                },
-                &mut context,
-            );
+            self.drop(Drop { reason, loc: None, tag }, &mut context);
             return;
         }
         self.waiting
@@ -261,12 +248,7 @@ impl Switch {
     }
 
     /// As [`Switch::advance`], with choices made and events heard by others.
-    pub fn advance_with(
-        &mut self,
-        now_ns: u64,
-        choices: &mut dyn Choices,
-        tracer: &mut dyn Tracer,
-    ) -> Vec<Output> {
+    pub fn advance_with(&mut self, now_ns: u64, choices: &mut dyn Choices, tracer: &mut dyn Tracer) -> Vec<Output> {
         let mut out = Vec::new();
         let mut context = Context { choices, tracer };
         while self.queues.next_departure().is_some_and(|t| t <= now_ns) {
@@ -309,12 +291,7 @@ impl Switch {
     }
 
     /// As [`Switch::inject`], and records what happened.
-    pub fn inject_traced(
-        &mut self,
-        port: u32,
-        bytes: &[u8],
-        now_ns: u64,
-    ) -> (Vec<Output>, TraceTree) {
+    pub fn inject_traced(&mut self, port: u32, bytes: &[u8], now_ns: u64) -> (Vec<Output>, TraceTree) {
         let mut tree = TraceTree::new(Arc::clone(self.program()));
         let out = self.inject_with(port, bytes, now_ns, &mut Defaults, &mut tree);
         (out, tree)
@@ -323,13 +300,7 @@ impl Switch {
     /// Injects the packet once per combination of what the program leaves to chance, each time from
     /// the present state, at most `limit` times. The switch itself does not change.
     #[must_use]
-    pub fn inject_all(
-        &self,
-        port: u32,
-        bytes: &[u8],
-        now_ns: u64,
-        limit: usize,
-    ) -> Enumeration<(Vec<Output>, Switch)> {
+    pub fn inject_all(&self, port: u32, bytes: &[u8], now_ns: u64, limit: usize) -> Enumeration<(Vec<Output>, Switch)> {
         enumerate(limit, |choices| {
             let mut switch = self.clone();
             let out = switch.inject_with(port, bytes, now_ns, choices, &mut NoTrace);
@@ -443,54 +414,30 @@ impl Switch {
         }
     }
 
-    fn enqueue(
-        &mut self,
-        port: u32,
-        priority: Option<u8>,
-        mut packet: EgressPacket,
-        context: &mut Context<'_>,
-    ) {
+    fn enqueue(&mut self, port: u32, priority: Option<u8>, mut packet: EgressPacket, context: &mut Context<'_>) {
         let tag = packet.tag;
         let priority = priority.map_or_else(|| self.arch.priority(&packet), u64::from);
         let admitted = self.port_usable(port).and_then(|()| {
-            self.queues
-                .admit(port, priority)
-                .map_err(|refused| match refused {
-                    Refused::Full => DropReason::QueueFull,
-                    Refused::NoSuchPriority => DropReason::NoSuchPriority,
-                })
+            self.queues.admit(port, priority).map_err(|refused| match refused {
+                Refused::Full => DropReason::QueueFull,
+                Refused::NoSuchPriority => DropReason::NoSuchPriority,
+            })
         });
         if let Err(reason) = admitted {
-            self.drop(
-                Drop {
-                    reason,
-                    loc: None,
-                    tag,
-                },
-                context,
-            );
+            self.drop(Drop { reason, loc: None, tag }, context);
             return;
         }
         let depth = self.queues.queue_depth(port, priority);
         self.arch.enqueued(&mut packet, self.now_ns, depth);
         if context.tracer.enabled() {
             context.tracer.resume_packet(tag);
-            let text =
-                format!("queue of port {port}, priority {priority}, {depth} packets before it");
-            context
-                .tracer
-                .event(&Event::Note { text: &text }, Loc::default());
+            let text = format!("queue of port {port}, priority {priority}, {depth} packets before it");
+            context.tracer.event(&Event::Note { text: &text }, Loc::default());
         }
         self.queues.push(port, priority, packet, self.now_ns);
     }
 
-    fn multicast(
-        &mut self,
-        group: u32,
-        priority: Option<u8>,
-        packet: &EgressPacket,
-        context: &mut Context<'_>,
-    ) {
+    fn multicast(&mut self, group: u32, priority: Option<u8>, packet: &EgressPacket, context: &mut Context<'_>) {
         let replicas = self.replication.replicas(group).unwrap_or_default();
         if replicas.is_empty() {
             self.drop(
@@ -506,10 +453,7 @@ impl Switch {
         for replica in replicas {
             let mut copy = self.arch.replica(packet, replica.rid);
             if context.tracer.enabled() {
-                let what = format!(
-                    "copy of group {group} for port {}, rid {}",
-                    replica.port, replica.rid
-                );
+                let what = format!("copy of group {group} for port {}, rid {}", replica.port, replica.rid);
                 copy.tag = context.tracer.begin_packet(packet.tag, &what);
             }
             self.enqueue(replica.port, priority, copy, context);
@@ -542,22 +486,9 @@ impl Switch {
         }
     }
 
-    fn transmit(
-        &mut self,
-        port: u32,
-        bytes: Vec<u8>,
-        tag: PacketTag,
-        context: &mut Context<'_>,
-    ) -> Option<Output> {
+    fn transmit(&mut self, port: u32, bytes: Vec<u8>, tag: PacketTag, context: &mut Context<'_>) -> Option<Output> {
         if let Err(reason) = self.port_usable(port) {
-            self.drop(
-                Drop {
-                    reason,
-                    loc: None,
-                    tag,
-                },
-                context,
-            );
+            self.drop(Drop { reason, loc: None, tag }, context);
             return None;
         }
         self.stats.sent(port, bytes.len());

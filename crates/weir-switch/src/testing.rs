@@ -79,16 +79,9 @@ impl V1Builder {
         if !self.given.iter().any(|g| g == "parser") {
             self.parser(|b| b.block(|b| b.end(Terminator::Accept)));
         }
-        for role in [
-            "verify_checksum",
-            "ingress",
-            "egress",
-            "compute_checksum",
-            "deparser",
-        ] {
+        for role in ["verify_checksum", "ingress", "egress", "compute_checksum", "deparser"] {
             if !self.given.iter().any(|g| g == role) {
-                self.program
-                    .control(role, |b| b.block(|b| b.end(Terminator::Return)));
+                self.program.control(role, |b| b.block(|b| b.end(Terminator::Return)));
             }
         }
         self.program.finish()

@@ -3,13 +3,12 @@
 use std::sync::Arc;
 use weir_interp::testing::{ProgramBuilder, TableVars, constant, in_value};
 use weir_ir::{
-    ArgumentValue, Bits, ConstValue, ExternId, HeaderId, InLeaf, KeyMatch, MatchKind, Operand,
-    Terminator, Type, TypeSpec, VarId,
+    ArgumentValue, Bits, ConstValue, ExternId, HeaderId, InLeaf, KeyMatch, MatchKind, Operand, Terminator, Type,
+    TypeSpec, VarId,
 };
 use weir_switch::testing::V1Builder;
 use weir_switch::{
-    BatchMode, Cell, Color, Count, DropReason, LoadError, MeterConfig, Rate, ResourceKind, Switch,
-    Write,
+    BatchMode, Cell, Color, Count, DropReason, LoadError, MeterConfig, Rate, ResourceKind, Switch, Write,
 };
 use weir_table::{EntryAction, EntryRef, Group, GroupMember, Member, NewEntry, ProfileOp, TableOp};
 
@@ -27,9 +26,7 @@ fn simple() -> Simple {
         .program
         .header("h", &[("index", Type::Bits(8)), ("value", Type::Bits(16))]);
     v1.parser(|b| b.block(|b| b.extract(header).end(Terminator::Accept)));
-    v1.control("deparser", |b| {
-        b.block(|b| b.emit(header).end(Terminator::Return))
-    });
+    v1.control("deparser", |b| b.block(|b| b.emit(header).end(Terminator::Return)));
     let (index, value) = (v1.program.field(header, 0), v1.program.field(header, 1));
     Simple {
         v1,
@@ -89,37 +86,19 @@ fn counters_count_packets_and_received_bytes_within_their_size() {
         "C.counts",
         "counter",
         vec![],
-        vec![
-            ("size", size(4)),
-            ("type", member("CounterType", "packets_and_bytes")),
-        ],
+        vec![("size", size(4)), ("type", member("CounterType", "packets_and_bytes"))],
     );
     let index = s.index;
     let mut switch = calling(s, vec![(Some(counter), "count", vec![var(index)])]);
     for packet in [&[1, 0, 0][..], &[1, 0, 0, 9, 9], &[4, 0, 0]] {
         switch.inject(0, packet, 0);
     }
-    let id = switch
-        .resource(ResourceKind::Counter, "counts")
-        .expect("there");
-    assert_eq!(
-        switch.counter(id, 1),
-        Ok(Count {
-            packets: 2,
-            bytes: 8
-        })
-    );
+    let id = switch.resource(ResourceKind::Counter, "counts").expect("there");
+    assert_eq!(switch.counter(id, 1), Ok(Count { packets: 2, bytes: 8 }));
     assert_eq!(switch.counter(id, 0), Ok(Count::default()));
     assert!(switch.counter(id, 4).is_err());
     switch
-        .write(Write::Counter(
-            id,
-            Cell::All,
-            Count {
-                packets: 7,
-                bytes: 0,
-            },
-        ))
+        .write(Write::Counter(id, Cell::All, Count { packets: 7, bytes: 0 }))
         .expect("a counter");
     assert_eq!(switch.counter(id, 3).map(|c| c.packets), Ok(7));
 }
@@ -127,23 +106,16 @@ fn counters_count_packets_and_received_bytes_within_their_size() {
 #[test]
 fn registers_keep_values_and_out_of_range_reads_leave_the_destination() {
     let mut s = simple();
-    let register = s.v1.program.instance(
-        "C.r",
-        "register",
-        vec![TypeSpec::Bit(16)],
-        vec![("size", size(2))],
-    );
+    let register =
+        s.v1.program
+            .instance("C.r", "register", vec![TypeSpec::Bit(16)], vec![("size", size(2))]);
     let (index, value) = (s.index, s.value);
     let old = s.v1.program.local("old", 16);
     let mut v1 = s.v1;
     v1.control("ingress", |b| {
         b.block(|b| {
             b.set(old, constant(16, 0x1111))
-                .call(
-                    Some(register),
-                    "read",
-                    vec![ArgumentValue::Out(vec![old]), var(index)],
-                )
+                .call(Some(register), "read", vec![ArgumentValue::Out(vec![old]), var(index)])
                 .call(Some(register), "write", vec![var(index), var(value)])
                 .set(value, Operand::Var(old))
                 .end(Terminator::Return)
@@ -171,12 +143,9 @@ fn registers_keep_values_and_out_of_range_reads_leave_the_destination() {
 fn meters_colour_packets_by_the_clock_they_are_given() {
     let mut s = simple();
     let kind = member("MeterType", "packets");
-    let meter = s.v1.program.instance(
-        "C.m",
-        "meter",
-        vec![],
-        vec![("size", size(3)), ("type", kind)],
-    );
+    let meter =
+        s.v1.program
+            .instance("C.m", "meter", vec![], vec![("size", size(3)), ("type", kind)]);
     let (index, value) = (s.index, s.value);
     let args = vec![var(index), ArgumentValue::Out(vec![value])];
     let mut switch = calling(s, vec![(Some(meter), "execute_meter", args)]);
@@ -184,11 +153,7 @@ fn meters_colour_packets_by_the_clock_they_are_given() {
         let out = switch.inject(0, &[1, 0xff, 0xff], now);
         out[0].bytes[2]
     };
-    assert_eq!(
-        color(0),
-        Color::Green as u8,
-        "without rates everything is green"
-    );
+    assert_eq!(color(0), Color::Green as u8, "without rates everything is green");
     let rate = Rate::from_tokens_per_second(1000);
     let config = MeterConfig {
         cir: rate,
@@ -202,11 +167,7 @@ fn meters_colour_packets_by_the_clock_they_are_given() {
     let mut color = |index: u8, now| switch.inject(0, &[index, 0xff, 0xff], now)[0].bytes[2];
     assert_eq!([color(1, 0), color(1, 0), color(1, 0)], [0, 1, 2]);
     assert_eq!(color(1, 1_000_000), 0);
-    assert_eq!(
-        color(9, 1_000_000),
-        0xff,
-        "beyond the end nothing is written"
-    );
+    assert_eq!(color(9, 1_000_000), 0xff, "beyond the end nothing is written");
 }
 
 /// A table on `h.index` with actions `a(port)` and `b`, a direct counter and a direct meter.
@@ -220,12 +181,7 @@ fn with_table(direct: bool) -> (Switch, Vec<ExternId>) {
         let kind = member("CounterType", "packets");
         ids.push(p.instance("C.dc", "direct_counter", vec![], vec![("type", kind)]));
         let kind = member("MeterType", "packets");
-        ids.push(p.instance(
-            "C.dm",
-            "direct_meter",
-            vec![TypeSpec::Bit(16)],
-            vec![("type", kind)],
-        ));
+        ids.push(p.instance("C.dm", "direct_meter", vec![TypeSpec::Bit(16)], vec![("type", kind)]));
         p.program().tables[table.table].direct = ids.clone();
     }
     let mut v1 = s.v1;
@@ -271,7 +227,10 @@ fn lookups_hand_over_action_data_and_are_counted() {
     assert_eq!((state.hits, state.misses), (1, 1));
     let (_, trace) = switch.inject_traced(0, &[2, 0, 0], 0);
     let text = trace.render(Default::default(), |_| None);
-    assert!(text.contains("miss -> C.b(); the one entry does not match; the nearest is entry 1, it differs in hdr.h.index"), "{text}");
+    assert!(
+        text.contains("miss -> C.b(); the one entry does not match; the nearest is entry 1, it differs in hdr.h.index"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -295,38 +254,18 @@ fn direct_counters_and_meters_belong_to_entries() {
         ..MeterConfig::default()
     };
     switch
-        .write(Write::Meter(
-            ids[1],
-            Cell::Index(handle.get().into()),
-            Some(none),
-        ))
+        .write(Write::Meter(ids[1], Cell::Index(handle.get().into()), Some(none)))
         .expect("a meter");
     assert_eq!(
         [0, 1].map(|_| value_out(&mut switch, &[1, 0, 0])),
         [0, 2],
         "green, then red"
     );
-    assert_eq!(
-        value_out(&mut switch, &[2, 5, 5]),
-        0,
-        "a miss does not run the meter"
-    );
-    assert_eq!(
-        switch
-            .counter(ids[0], handle.get().into())
-            .map(|c| c.packets),
-        Ok(2)
-    );
+    assert_eq!(value_out(&mut switch, &[2, 5, 5]), 0, "a miss does not run the meter");
+    assert_eq!(switch.counter(ids[0], handle.get().into()).map(|c| c.packets), Ok(2));
     let key = EntryRef::Handle(handle);
-    switch
-        .write(Write::Table(table, TableOp::Delete(key)))
-        .expect("there");
-    assert_eq!(
-        switch
-            .counter(ids[0], handle.get().into())
-            .map(|c| c.packets),
-        Ok(0)
-    );
+    switch.write(Write::Table(table, TableOp::Delete(key))).expect("there");
+    assert_eq!(switch.counter(ids[0], handle.get().into()).map(|c| c.packets), Ok(0));
 }
 
 /// A table with an action selector over `h.value`.
@@ -362,16 +301,12 @@ fn with_selector() -> Switch {
 fn selectors_choose_among_the_members_of_a_group() {
     let mut switch = with_selector();
     let table = switch.table("t").expect("there");
-    let profile = switch
-        .resource(ResourceKind::Profile, "sel")
-        .expect("there");
+    let profile = switch.resource(ResourceKind::Profile, "sel").expect("there");
     let insert = |action| {
         let matches = vec![KeyMatch::Exact(Bits::new(8, 1))];
         Write::Table(table, TableOp::Insert(NewEntry::new(matches, action)))
     };
-    let refused = switch
-        .write(insert(EntryAction::Group(1)))
-        .expect_err("no such group");
+    let refused = switch.write(insert(EntryAction::Group(1))).expect_err("no such group");
     assert!(refused.to_string().contains("no group 1"), "{refused}");
     let call = |v| weir_ir::ActionCall {
         action: 0,
@@ -388,51 +323,25 @@ fn selectors_choose_among_the_members_of_a_group() {
         max_size: 0,
     };
     let writes = vec![
-        Write::Profile(
-            profile,
-            ProfileOp::InsertMember(
-                10,
-                Member {
-                    action: call(0xaaaa),
-                },
-            ),
-        ),
-        Write::Profile(
-            profile,
-            ProfileOp::InsertMember(
-                20,
-                Member {
-                    action: call(0xbbbb),
-                },
-            ),
-        ),
+        Write::Profile(profile, ProfileOp::InsertMember(10, Member { action: call(0xaaaa) })),
+        Write::Profile(profile, ProfileOp::InsertMember(20, Member { action: call(0xbbbb) })),
         Write::Profile(profile, ProfileOp::InsertGroup(1, group)),
         insert(EntryAction::Group(1)),
     ];
-    switch
-        .write_all(writes, BatchMode::Rollback)
-        .expect("all fit");
+    switch.write_all(writes, BatchMode::Rollback).expect("all fit");
     let chosen = [0, 1, 2, 3].map(|v| value_out(&mut switch, &[1, 0, v]));
-    assert_eq!(
-        chosen,
-        [0xaaaa, 0xbbbb, 0xbbbb, 0xaaaa],
-        "value % 3 by weights 1 and 2"
-    );
+    assert_eq!(chosen, [0xaaaa, 0xbbbb, 0xbbbb, 0xaaaa], "value % 3 by weights 1 and 2");
     let used = switch
         .write(Write::Profile(profile, ProfileOp::DeleteGroup(1)))
         .expect_err("an entry uses it");
     assert!(
-        used.to_string()
-            .contains("still used by an entry of table `C.t`"),
+        used.to_string().contains("still used by an entry of table `C.t`"),
         "{used}"
     );
     let all = switch.inject_all(0, &[1, 0, 0], 0, 100);
     assert_eq!(all.runs.len(), 3);
     let traces = switch.trace_all(0, &[1, 0, 0], 0, 100);
-    assert_eq!(
-        traces.runs[1].0[0].to_string(),
-        "selector: position 1 of 0..3"
-    );
+    assert_eq!(traces.runs[1].0[0].to_string(), "selector: position 1 of 0..3");
     assert!(all.complete);
 }
 
@@ -440,29 +349,17 @@ fn selectors_choose_among_the_members_of_a_group() {
 fn random_stays_in_its_range_and_every_outcome_can_be_enumerated() {
     let s = simple();
     let value = s.value;
-    let args = vec![
-        ArgumentValue::Out(vec![value]),
-        number(16, 5),
-        number(16, 9),
-    ];
+    let args = vec![ArgumentValue::Out(vec![value]), number(16, 5), number(16, 9)];
     let mut switch = calling(s, vec![(None, "random", args)]);
     for _ in 0..50 {
         assert!((5..=9).contains(&value_out(&mut switch, &[0, 0, 0])));
     }
     let all = switch.inject_all(0, &[0, 0, 0], 0, 100);
-    let mut seen: Vec<u8> = all
-        .runs
-        .iter()
-        .map(|(_, (out, _))| out[0].bytes[2])
-        .collect();
+    let mut seen: Vec<u8> = all.runs.iter().map(|(_, (out, _))| out[0].bytes[2]).collect();
     seen.sort_unstable();
     assert_eq!(seen, [5, 6, 7, 8, 9]);
     let s = simple();
-    let args = vec![
-        ArgumentValue::Out(vec![s.value]),
-        number(16, 9),
-        number(16, 5),
-    ];
+    let args = vec![ArgumentValue::Out(vec![s.value]), number(16, 9), number(16, 5)];
     assert_eq!(
         value_out(&mut calling(s, vec![(None, "random", args)]), &[0, 7, 7]),
         0x0707,
@@ -485,10 +382,7 @@ fn hash_is_base_plus_the_hash_modulo_max() {
             ]),
             number(32, max),
         ];
-        value_out(
-            &mut calling(s, vec![(None, "hash", args)]),
-            &[0x31, 0x32, 0x33],
-        )
+        value_out(&mut calling(s, vec![(None, "hash", args)]), &[0x31, 0x32, 0x33])
     };
     // Positions in HashAlgorithm of v1model.p4; CRC-32 and CRC-16/ARC of "123".
     assert_eq!(hash(0, 0, 1 << 16), (0x884863d2u32 % (1 << 16)) as u16);
@@ -507,12 +401,7 @@ fn checksums_skip_invalid_headers_and_false_conditions() {
     let mut v1 = s.v1;
     let error = v1.standard("checksum_error");
     let spec = v1.standard("egress_spec");
-    let data = || {
-        ArgumentValue::In(vec![
-            InLeaf::Header(other),
-            InLeaf::Value(Operand::Var(index)),
-        ])
-    };
+    let data = || ArgumentValue::In(vec![InLeaf::Header(other), InLeaf::Value(Operand::Var(index))]);
     let csum16 = || number(32, 6);
     let target = v1.program.field(other, 0);
     v1.control("verify_checksum", |b| {
@@ -544,12 +433,7 @@ fn checksums_skip_invalid_headers_and_false_conditions() {
     });
     v1.control("compute_checksum", |b| {
         b.block(|b| {
-            let args = vec![
-                number(1, 1),
-                data(),
-                ArgumentValue::InOut(vec![value]),
-                csum16(),
-            ];
+            let args = vec![number(1, 1), data(), ArgumentValue::InOut(vec![value]), csum16()];
             b.call(None, "update_checksum_with_payload", args)
                 .end(Terminator::Return)
         })
@@ -559,10 +443,7 @@ fn checksums_skip_invalid_headers_and_false_conditions() {
     let right = !0x1200u16;
     let [high, low] = right.to_be_bytes();
     let out = switch.inject(0, &[0x12, high, low], 0);
-    assert_eq!(
-        (out[0].port, out[0].bytes.as_slice()),
-        (0, &[0x12, high, low][..])
-    );
+    assert_eq!((out[0].port, out[0].bytes.as_slice()), (0, &[0x12, high, low][..]));
     let out = switch.inject(0, &[0x12, 0, 0, 0x34], 0);
     let [high, low] = (!0x1234u16).to_be_bytes();
     assert_eq!(
@@ -575,10 +456,7 @@ fn checksums_skip_invalid_headers_and_false_conditions() {
 fn digests_messages_and_assertions_reach_the_control_plane() {
     let s = simple();
     let (index, value, header) = (s.index, s.value, s.header);
-    let data = ArgumentValue::In(vec![
-        InLeaf::Value(Operand::Var(index)),
-        InLeaf::Header(header),
-    ]);
+    let data = ArgumentValue::In(vec![InLeaf::Value(Operand::Var(index)), InLeaf::Header(header)]);
     let calls = vec![
         (None, "digest", vec![number(32, 1), data]),
         (
@@ -593,33 +471,20 @@ fn digests_messages_and_assertions_reach_the_control_plane() {
     assert_eq!(switch.inject(0, &[7, 0, 1, 9], 0)[0].bytes, [7, 0]);
     let digest = switch.next_digest().expect("one");
     assert_eq!(
-        digest
-            .fields
-            .iter()
-            .map(|f| f.1.to_u64())
-            .collect::<Vec<_>>(),
+        digest.fields.iter().map(|f| f.1.to_u64()).collect::<Vec<_>>(),
         [Some(7), Some(7), Some(1)]
     );
-    assert_eq!(
-        switch.next_log().map(|m| m.text),
-        Some("index 7 of {{}}".to_owned())
-    );
+    assert_eq!(switch.next_log().map(|m| m.text), Some("index 7 of {{}}".to_owned()));
     assert!(switch.inject(0, &[7, 0, 0], 0).is_empty());
     assert_eq!(switch.dropped(DropReason::Assert), 1);
     assert!(switch.drops().next().is_some_and(|d| d.loc.is_some()));
-    let last = std::iter::from_fn(|| switch.next_log())
-        .last()
-        .map(|m| m.text);
+    let last = std::iter::from_fn(|| switch.next_log()).last().map(|m| m.text);
     assert_eq!(last.as_deref(), Some("assertion failed"));
 }
 
 #[test]
 fn unknown_externs_are_named_with_their_place_when_the_program_is_loaded() {
-    let load = |v1: V1Builder| {
-        Switch::new(Arc::new(v1.finish()))
-            .map(|_| ())
-            .expect_err("refused")
-    };
+    let load = |v1: V1Builder| Switch::new(Arc::new(v1.finish())).map(|_| ()).expect_err("refused");
     let mut v1 = V1Builder::new();
     v1.control("ingress", |b| {
         b.block(|b| b.call(None, "teleport", vec![]).end(Terminator::Return))
@@ -644,12 +509,8 @@ fn the_embedder_may_bring_externs_along() {
     let mut v1 = s.v1;
     v1.control("ingress", |b| {
         b.block(|b| {
-            b.call(
-                None,
-                "double",
-                vec![ArgumentValue::Out(vec![value]), var(index)],
-            )
-            .end(Terminator::Return)
+            b.call(None, "double", vec![ArgumentValue::Out(vec![value]), var(index)])
+                .end(Terminator::Return)
         })
     });
     let mut externs = weir_switch::Externs::default();
@@ -682,14 +543,7 @@ fn a_failing_transaction_leaves_tables_registers_and_sessions_as_they_were() {
     let session = weir_switch::CloneSession::default();
     let writes = vec![
         Write::Table(table, TableOp::Insert(entry(2, 9))),
-        Write::Counter(
-            ids[0],
-            Cell::Index(1),
-            Count {
-                packets: 5,
-                bytes: 0,
-            },
-        ),
+        Write::Counter(ids[0], Cell::Index(1), Count { packets: 5, bytes: 0 }),
         Write::Session(3, Some(session)),
         Write::Table(table, TableOp::Clear),
         Write::Register(ids[0], Cell::Index(0), vec![]),
@@ -699,9 +553,7 @@ fn a_failing_transaction_leaves_tables_registers_and_sessions_as_they_were() {
         .expect_err("a counter is no register");
     assert!(error.rolled_back && error.failures[0].0 == 4, "{error}");
     assert!(
-        error
-            .to_string()
-            .contains("`C.dc` is a direct_counter, not a register"),
+        error.to_string().contains("`C.dc` is a direct_counter, not a register"),
         "{error}"
     );
     assert_eq!(switch.table_state(table).expect("there").table.len(), 1);

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use weir_interp::testing::{BodyBuilder, constant, in_value};
 use weir_ir::{
-    Annotation, AnnotationBody, ArgumentValue, BinaryOp, BlockId, HeaderId, Loc, Operand, Rvalue,
-    Terminator, Type, VarId,
+    Annotation, AnnotationBody, ArgumentValue, BinaryOp, BlockId, HeaderId, Loc, Operand, Rvalue, Terminator, Type,
+    VarId,
 };
 use weir_switch::testing::V1Builder;
 use weir_switch::{CloneSession, DropReason, Output, PortRate, Replica, Switch, SwitchConfig};
@@ -24,9 +24,7 @@ fn simple() -> Simple {
         .program
         .header("h", &[("tag", Type::Bits(8)), ("data", Type::Bits(8))]);
     v1.parser(|b| b.block(|b| b.extract(header).end(Terminator::Accept)));
-    v1.control("deparser", |b| {
-        b.block(|b| b.emit(header).end(Terminator::Return))
-    });
+    v1.control("deparser", |b| b.block(|b| b.emit(header).end(Terminator::Return)));
     let (tag, data) = (v1.program.field(header, 0), v1.program.field(header, 1));
     Simple {
         spec: v1.standard("egress_spec"),
@@ -50,11 +48,7 @@ fn number(width: u32, value: u128) -> ArgumentValue {
 }
 
 /// Block 0 goes to block 1 where `var == value`, else to block 2.
-fn where_equal(
-    v1: &mut V1Builder,
-    var: VarId,
-    value: u128,
-) -> impl FnOnce(BodyBuilder) -> BodyBuilder + use<> {
+fn where_equal(v1: &mut V1Builder, var: VarId, value: u128) -> impl FnOnce(BodyBuilder) -> BodyBuilder + use<> {
     let width = v1.program.program().vars[var].ty.width();
     let condition = v1.program.local("condition", 1);
     move |body| {
@@ -83,10 +77,7 @@ fn egress_spec_511_drops_and_a_later_assignment_revives() {
                 .end(Terminator::Return)
         })
     });
-    assert_eq!(
-        packets(&switch(v1).inject(0, &[1, 2, 3], 0)),
-        [(7, vec![1, 2, 3])]
-    );
+    assert_eq!(packets(&switch(v1).inject(0, &[1, 2, 3], 0)), [(7, vec![1, 2, 3])]);
     let s = simple();
     let mut v1 = s.v1;
     v1.control("ingress", |b| {
@@ -111,10 +102,7 @@ fn egress_spec_511_drops_and_a_later_assignment_revives() {
 
 #[test]
 fn an_unset_egress_spec_is_port_0() {
-    assert_eq!(
-        packets(&switch(simple().v1).inject(5, &[1, 2], 0)),
-        [(0, vec![1, 2])]
-    );
+    assert_eq!(packets(&switch(simple().v1).inject(5, &[1, 2], 0)), [(0, vec![1, 2])]);
 }
 
 #[test]
@@ -134,10 +122,7 @@ fn what_the_parser_did_not_take_leaves_as_payload_even_after_an_error() {
         [(1, vec![9])],
         "PacketTooShort is 1"
     );
-    assert_eq!(
-        packets(&switch.inject(0, &[9, 8, 7], 0)),
-        [(0, vec![9, 8, 7])]
-    );
+    assert_eq!(packets(&switch.inject(0, &[9, 8, 7], 0)), [(0, vec![9, 8, 7])]);
     assert_eq!(switch.state().parser_errors.get(&1), Some(&1));
 }
 
@@ -176,16 +161,14 @@ fn multicast_copies_by_node_and_port_with_their_rids() {
 /// Metadata `kept` in field list 3 and `lost` in none.
 fn metadata(v1: &mut V1Builder) -> (VarId, VarId) {
     let vars = v1.program.shared("metadata", &[("kept", 8), ("lost", 8)]);
-    v1.program.group("metadata").leaves[0]
-        .annotations
-        .push(Annotation {
-            name: "field_list".to_owned(),
-            body: AnnotationBody::Text {
-                text: "8w2, 3".to_owned(),
-                tokens: vec!["8w2".into(), ",".into(), "3".into()],
-            },
-            loc: Loc::default(),
-        });
+    v1.program.group("metadata").leaves[0].annotations.push(Annotation {
+        name: "field_list".to_owned(),
+        body: AnnotationBody::Text {
+            text: "8w2, 3".to_owned(),
+            tokens: vec!["8w2".into(), ",".into(), "3".into()],
+        },
+        loc: Loc::default(),
+    });
     (vars[0], vars[1])
 }
 
@@ -229,22 +212,13 @@ fn an_ingress_clone_is_the_packet_as_received_with_the_fields_of_its_list() {
         .replication_mut()
         .set_session(9, Some(session.clone()))
         .expect("in range");
-    assert_eq!(
-        packets(&switch.inject(0, &[1, 2, 3], 0)),
-        [(4, vec![0x33, 2, 3])]
-    );
+    assert_eq!(packets(&switch.inject(0, &[1, 2, 3], 0)), [(4, vec![0x33, 2, 3])]);
     let short = CloneSession {
         truncate_bytes: 3,
         ..session
     };
-    switch
-        .replication_mut()
-        .set_session(9, Some(short))
-        .expect("in range");
-    assert_eq!(
-        packets(&switch.inject(0, &[1, 2, 3, 4, 5], 0)),
-        [(4, vec![0x33, 2, 3])]
-    );
+    switch.replication_mut().set_session(9, Some(short)).expect("in range");
+    assert_eq!(packets(&switch.inject(0, &[1, 2, 3, 4, 5], 0)), [(4, vec![0x33, 2, 3])]);
 }
 
 #[test]
@@ -272,10 +246,7 @@ fn a_packet_that_egress_drops_still_clones_what_egress_made_of_it() {
         .replication_mut()
         .set_session(9, Some(session))
         .expect("in range");
-    assert_eq!(
-        packets(&switch.inject(0, &[1, 2, 3], 0)),
-        [(4, vec![0xaa, 0x77, 3])]
-    );
+    assert_eq!(packets(&switch.inject(0, &[1, 2, 3], 0)), [(4, vec![0xaa, 0x77, 3])]);
     assert_eq!(switch.dropped(DropReason::EgressDrop), 1);
 }
 
@@ -302,10 +273,7 @@ fn a_resubmitted_packet_comes_again_as_received_with_the_fields_of_its_list() {
                     .end(Terminator::Return)
             })
     });
-    assert_eq!(
-        packets(&switch(v1).inject(6, &[1, 2, 3], 0)),
-        [(3, vec![1, 0x30, 3])]
-    );
+    assert_eq!(packets(&switch(v1).inject(6, &[1, 2, 3], 0)), [(3, vec![1, 0x30, 3])]);
 }
 
 #[test]
@@ -329,11 +297,7 @@ fn a_recirculated_packet_comes_again_as_it_was_deparsed() {
         at_one(b)
             .block(|b| {
                 b.set(s.tag, constant(8, 0x99))
-                    .call(
-                        None,
-                        "recirculate_preserving_field_list",
-                        vec![number(8, 2)],
-                    )
+                    .call(None, "recirculate_preserving_field_list", vec![number(8, 2)])
                     .end(Terminator::Return)
             })
             .block(|b| b.end(Terminator::Return))
@@ -363,11 +327,7 @@ fn packets_that_never_come_to_an_end_are_dropped() {
     v1.control("egress", |b| {
         b.block(|b| {
             b.call(None, "clone", vec![number(32, 1), number(32, 9)])
-                .call(
-                    None,
-                    "recirculate_preserving_field_list",
-                    vec![number(8, 0)],
-                )
+                .call(None, "recirculate_preserving_field_list", vec![number(8, 0)])
                 .end(Terminator::Return)
         })
     });
@@ -382,9 +342,7 @@ fn packets_that_never_come_to_an_end_are_dropped() {
         replicas: vec![Replica { port: 4, rid: 0 }],
         ..CloneSession::default()
     };
-    bomb.replication_mut()
-        .set_session(9, Some(session))
-        .expect("in range");
+    bomb.replication_mut().set_session(9, Some(session)).expect("in range");
     assert!(bomb.inject(0, &[1, 2], 0).is_empty());
     assert!(bomb.dropped(DropReason::Loop) > 0);
     assert_eq!(bomb.queued(), 0);
@@ -434,14 +392,8 @@ fn queues_are_bounded_and_served_by_priority_at_the_rate_of_the_port() {
     // Waiting time in µs; packets found and left in the queues; the priority.
     assert_eq!(packets(&first), [(0, vec![0, 0x00, 7])]);
     let rest = switch.drain();
-    assert_eq!(
-        packets(&rest),
-        [(0, vec![1, 0x01, 1]), (0, vec![2, 0x10, 1])]
-    );
-    assert_eq!(
-        rest.iter().map(|o| o.time_ns).collect::<Vec<_>>(),
-        [1000, 2000]
-    );
+    assert_eq!(packets(&rest), [(0, vec![1, 0x01, 1]), (0, vec![2, 0x10, 1])]);
+    assert_eq!(rest.iter().map(|o| o.time_ns).collect::<Vec<_>>(), [1000, 2000]);
 }
 
 #[test]
@@ -471,10 +423,7 @@ fn ports_can_be_down_or_missing() {
         ]
     );
     let stats = switch.port_stats(1);
-    assert_eq!(
-        (stats.rx.packets, stats.rx.bytes, stats.tx.packets),
-        (4, 8, 1)
-    );
+    assert_eq!((stats.rx.packets, stats.rx.bytes, stats.tx.packets), (4, 8, 1));
 }
 
 #[test]
@@ -505,11 +454,7 @@ fn packet_length_follows_the_headers() {
     });
     let program = {
         let mut p = v1.finish();
-        let deparser = p
-            .blocks
-            .iter()
-            .position(|b| b.role == "deparser")
-            .expect("there");
+        let deparser = p.blocks.iter().position(|b| b.role == "deparser").expect("there");
         let body = &mut p.blocks[deparser].body;
         let insts = &mut body.blocks[BlockId::new(0)].insts;
         let inst = weir_ir::InstKind::Emit { header: extra };

@@ -17,9 +17,7 @@ fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
-            "-I" => options
-                .include_dirs
-                .extend(arguments.next().map(PathBuf::from)),
+            "-I" => options.include_dirs.extend(arguments.next().map(PathBuf::from)),
             "-D" => {
                 let define = arguments.next().unwrap_or_default();
                 let (name, value) = match define.split_once('=') {
@@ -32,10 +30,7 @@ fn main() -> ExitCode {
             _ => files.push(argument),
         }
     }
-    let system = system_files(Path::new(concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../../p4/include"
-    )));
+    let system = system_files(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../p4/include")));
     let mut failed = false;
     for file in files {
         let parsed = parse_file(Path::new(&file), &options, &DiskLoader, system);
@@ -51,11 +46,7 @@ fn main() -> ExitCode {
         }
         failed |= parsed.diagnostics.has_errors();
     }
-    if failed {
-        ExitCode::FAILURE
-    } else {
-        ExitCode::SUCCESS
-    }
+    if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }
 
 /// The files under a directory, by their paths below it.
@@ -63,17 +54,11 @@ fn system_files(root: &Path) -> SystemFiles {
     let mut files = Vec::new();
     let mut directories = vec![root.to_path_buf()];
     while let Some(directory) = directories.pop() {
-        for entry in std::fs::read_dir(&directory)
-            .into_iter()
-            .flatten()
-            .flatten()
-        {
+        for entry in std::fs::read_dir(&directory).into_iter().flatten().flatten() {
             let path = entry.path();
             if path.is_dir() {
                 directories.push(path);
-            } else if let (Ok(name), Ok(text)) =
-                (path.strip_prefix(root), std::fs::read_to_string(&path))
-            {
+            } else if let (Ok(name), Ok(text)) = (path.strip_prefix(root), std::fs::read_to_string(&path)) {
                 let name: &'static str = name.to_string_lossy().into_owned().leak();
                 let text: &'static str = text.leak();
                 files.push((name, text));

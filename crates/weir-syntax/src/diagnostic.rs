@@ -99,11 +99,12 @@ impl Diagnostics {
         if diagnostic.severity == Severity::Error {
             self.errors += 1;
         }
-        let again = self.list.iter().rev().take(64).any(|d| {
-            d.code == diagnostic.code
-                && d.span == diagnostic.span
-                && d.message == diagnostic.message
-        });
+        let again = self
+            .list
+            .iter()
+            .rev()
+            .take(64)
+            .any(|d| d.code == diagnostic.code && d.span == diagnostic.span && d.message == diagnostic.message);
         if again {
             return;
         }

@@ -21,11 +21,7 @@ pub(crate) struct Lexer<'a> {
 
 impl Lexer<'_> {
     fn byte(&self, offset: usize) -> u8 {
-        self.text
-            .as_bytes()
-            .get(self.pos + offset)
-            .copied()
-            .unwrap_or(0)
+        self.text.as_bytes().get(self.pos + offset).copied().unwrap_or(0)
     }
 
     /// Length of the backslash, blanks and newline at `at`, 0 if there are none.
@@ -95,11 +91,7 @@ impl Lexer<'_> {
                 }
                 Some(b'"') => match self.string_end(false) {
                     Some(end) => self.pos = end,
-                    None => {
-                        self.pos += self.text[self.pos..]
-                            .find('\n')
-                            .unwrap_or(self.text.len() - self.pos)
-                    }
+                    None => self.pos += self.text[self.pos..].find('\n').unwrap_or(self.text.len() - self.pos),
                 },
                 Some(_) => self.pos += 1,
                 None => return,
@@ -163,11 +155,7 @@ impl Lexer<'_> {
     fn word(&mut self, interner: &mut Interner) -> Sym {
         let start = self.pos;
         let bytes = self.text.as_bytes();
-        let is_word = |at: usize| {
-            bytes
-                .get(at)
-                .is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_')
-        };
+        let is_word = |at: usize| bytes.get(at).is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_');
         let mut spliced = false;
         loop {
             if is_word(self.pos) {
@@ -212,9 +200,7 @@ impl Lexer<'_> {
         let Some(end) = self.string_end(self.multiline_strings) else {
             // Only this line is lost; and a second search to the end of the file is spared.
             self.multiline_strings = false;
-            let line = self.text[start..]
-                .find('\n')
-                .unwrap_or(self.text.len() - start);
+            let line = self.text[start..].find('\n').unwrap_or(self.text.len() - start);
             self.pos = start + line;
             return (Tok::UnterminatedString, Sym(0));
         };
@@ -310,9 +296,7 @@ mod tests {
             match token.tok {
                 Tok::Eof => return texts,
                 Tok::Newline => texts.push("\\n".to_string()),
-                Tok::UnterminatedString | Tok::UnterminatedComment => {
-                    texts.push(format!("{:?}", token.tok))
-                }
+                Tok::UnterminatedString | Tok::UnterminatedComment => texts.push(format!("{:?}", token.tok)),
                 _ => texts.push(token.text(&interner).to_string()),
             }
         }
@@ -322,9 +306,7 @@ mod tests {
     fn longest_punctuation_wins_but_angle_brackets_stay_single() {
         assert_eq!(
             texts("a|+|=b>>c&&&d...e..f"),
-            [
-                "a", "|+|=", "b", ">", ">", "c", "&&&", "d", "...", "e", "..", "f"
-            ]
+            ["a", "|+|=", "b", ">", ">", "c", "&&&", "d", "...", "e", "..", "f"]
         );
     }
 

@@ -60,12 +60,7 @@ pub struct Parsed {
 
 /// Reads and parses a file. Files it includes come from `loader`, then from `system`.
 #[must_use]
-pub fn parse_file(
-    path: &Path,
-    options: &Options,
-    loader: &dyn FileLoader,
-    system: SystemFiles,
-) -> Parsed {
+pub fn parse_file(path: &Path, options: &Options, loader: &dyn FileLoader, system: SystemFiles) -> Parsed {
     let name = path.to_string_lossy();
     match loader.load(path) {
         Ok(bytes) => parse_bytes(&name, bytes, options, loader, system),
@@ -131,8 +126,7 @@ pub fn parse_expression(text: &str) -> (Option<Expr>, Diagnostics) {
     let loader = MemoryLoader::default();
     let mut preprocessor = Preprocessor::new(&options, &loader, SystemFiles::default());
     let tokens = preprocessor.run("expression", text.into());
-    let (expression, found) =
-        Parser::new(tokens, &preprocessor.interner, &preprocessor.sources).only_expression();
+    let (expression, found) = Parser::new(tokens, &preprocessor.interner, &preprocessor.sources).only_expression();
     let mut diagnostics = preprocessor.diagnostics;
     for diagnostic in found.list() {
         diagnostics.push(diagnostic.clone());

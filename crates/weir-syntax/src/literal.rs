@@ -24,14 +24,10 @@ pub(crate) enum BadInteger {
 
 /// Reads `255`, `8w0xFF`, `4s7`, `0b1010_1010` and the like.
 pub(crate) fn integer(text: &str) -> Result<Integer, BadInteger> {
-    let width_end = text
-        .find(|c: char| !c.is_ascii_digit())
-        .unwrap_or(text.len());
+    let width_end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (width, digits) = match text.as_bytes().get(width_end) {
         Some(sign @ (b'w' | b's')) if width_end > 0 => {
-            let width: u32 = text[..width_end]
-                .parse()
-                .map_err(|_| BadInteger::TooLarge)?;
+            let width: u32 = text[..width_end].parse().map_err(|_| BadInteger::TooLarge)?;
             (Some((width, *sign == b's')), &text[width_end + 1..])
         }
         _ => (None, text),
@@ -85,11 +81,7 @@ mod tests {
 
     fn value(text: &str) -> (i64, Option<(u32, bool)>, u32) {
         let integer = integer(text).unwrap();
-        (
-            i64::try_from(integer.value).unwrap(),
-            integer.width,
-            integer.base,
-        )
+        (i64::try_from(integer.value).unwrap(), integer.width, integer.base)
     }
 
     #[test]
@@ -108,10 +100,7 @@ mod tests {
             assert_eq!(integer(text), Err(BadInteger::Malformed), "{text}");
         }
         assert_eq!(integer("99999999999w1"), Err(BadInteger::TooLarge));
-        assert_eq!(
-            integer(&"9".repeat(MAX_DIGITS + 1)),
-            Err(BadInteger::TooLarge)
-        );
+        assert_eq!(integer(&"9".repeat(MAX_DIGITS + 1)), Err(BadInteger::TooLarge));
         assert!(integer(&"9".repeat(MAX_DIGITS)).is_ok());
     }
 

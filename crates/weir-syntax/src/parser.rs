@@ -180,14 +180,9 @@ impl<'a> Parser<'a> {
             return Ok(());
         }
         let previous = self.previous_span();
-        let new_line =
-            self.sources.place(previous.hi).line < self.sources.place(self.token().span.lo).line;
+        let new_line = self.sources.place(previous.hi).line < self.sources.place(self.token().span.lo).line;
         let failure = self.unexpected(&format!("`;` {after}"));
-        if new_line && !self.aborted {
-            Ok(())
-        } else {
-            failure
-        }
+        if new_line && !self.aborted { Ok(()) } else { failure }
     }
 
     /// Expects a name; `what` says of what.
@@ -238,23 +233,12 @@ impl<'a> Parser<'a> {
     fn unexpected_with_help<T>(&mut self, expected: &str, help: Option<&str>) -> Parse<T> {
         let token = self.token();
         let found = self.describe(token);
-        let code = if token.tok == Tok::Unknown {
-            "lexical"
-        } else {
-            "syntax"
-        };
-        let mut error = Diagnostic::error(
-            code,
-            token.span,
-            format!("expected {expected}, found {found}"),
-        );
+        let code = if token.tok == Tok::Unknown { "lexical" } else { "syntax" };
+        let mut error = Diagnostic::error(code, token.span, format!("expected {expected}, found {found}"));
         if expected.starts_with('`') && !expected.contains(" or `") && self.pos > 0 {
             let end = self.previous_span().hi;
             let wanted = expected.split(' ').next().unwrap_or("");
-            error = error.label(
-                Span { lo: end, hi: end },
-                format!("{wanted} is missing here"),
-            );
+            error = error.label(Span { lo: end, hi: end }, format!("{wanted} is missing here"));
         }
         if token.tok == Tok::Unknown && !token.text(self.interner).is_ascii() {
             error = error.help("characters beyond ASCII stand only in comments and strings");
@@ -271,8 +255,7 @@ impl<'a> Parser<'a> {
         if self.looks.get() > MAX_LOOKS {
             return self.abort("the parser is stuck here; please report this program");
         }
-        let quiet =
-            self.quiet_until.is_some_and(|q| self.pos <= q) || self.token().tok == Tok::Error;
+        let quiet = self.quiet_until.is_some_and(|q| self.pos <= q) || self.token().tok == Tok::Error;
         if !quiet && !self.aborted {
             self.diagnostics.push(error);
         }

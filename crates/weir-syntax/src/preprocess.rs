@@ -160,11 +160,7 @@ pub(crate) struct Preprocessor<'a> {
 }
 
 impl<'a> Preprocessor<'a> {
-    pub(crate) fn new(
-        options: &'a Options,
-        loader: &'a dyn FileLoader,
-        system: SystemFiles,
-    ) -> Self {
+    pub(crate) fn new(options: &'a Options, loader: &'a dyn FileLoader, system: SystemFiles) -> Self {
         let mut interner = Interner::new();
         Preprocessor {
             options,
@@ -230,25 +226,18 @@ impl<'a> Preprocessor<'a> {
         while let Some(mut token) = self.expanded(FILE_LEVEL) {
             match token.tok {
                 Tok::Ident => {
-                    if token.sym == self.sym_pragma
-                        && self.output.last().is_some_and(|t| t.tok == Tok::At)
-                    {
+                    if token.sym == self.sym_pragma && self.output.last().is_some_and(|t| t.tok == Tok::At) {
                         self.in_pragma = true;
                     }
                     token.tok = Interner::keyword(token.sym).unwrap_or(Tok::Ident);
                 }
                 Tok::UnterminatedString => {
-                    let error =
-                        Diagnostic::error("lexical", token.span, "this string has no closing `\"`");
+                    let error = Diagnostic::error("lexical", token.span, "this string has no closing `\"`");
                     self.diagnostics.push(error);
                     token.tok = Tok::Error;
                 }
                 Tok::UnterminatedComment => {
-                    let error = Diagnostic::error(
-                        "lexical",
-                        token.span,
-                        "this comment has no closing `*/`",
-                    );
+                    let error = Diagnostic::error("lexical", token.span, "this comment has no closing `*/`");
                     self.diagnostics.push(error);
                     token.tok = Tok::Error;
                 }
@@ -291,10 +280,7 @@ impl<'a> Preprocessor<'a> {
         }
         for (name, value) in &self.options.defines {
             let value = value.as_deref().unwrap_or("1").replace(['\n', '\r'], " ");
-            text.push_str(&format!(
-                "#define {} {value}\n",
-                name.replace(['\n', '\r'], " ")
-            ));
+            text.push_str(&format!("#define {} {value}\n", name.replace(['\n', '\r'], " ")));
         }
         for name in &self.options.undefines {
             text.push_str(&format!("#undef {}\n", name.replace(['\n', '\r'], " ")));
@@ -305,15 +291,13 @@ impl<'a> Preprocessor<'a> {
     // ------------------------------------------------------------------------------ reading tokens
 
     fn error(&mut self, span: Span, message: impl Into<String>) {
-        self.diagnostics
-            .push(Diagnostic::error("preprocessor", span, message));
+        self.diagnostics.push(Diagnostic::error("preprocessor", span, message));
     }
 
     /// Reports a bound that was exceeded and ends the input.
     fn abort(&mut self, span: Span, message: impl Into<String>) {
         if !self.aborted {
-            self.diagnostics
-                .push(Diagnostic::error("overlimit", span, message));
+            self.diagnostics.push(Diagnostic::error("overlimit", span, message));
         }
         self.aborted = true;
     }
@@ -321,10 +305,7 @@ impl<'a> Preprocessor<'a> {
     fn charge(&mut self, tokens: usize, span: Span) {
         self.spent += tokens as u64;
         if self.spent > MAX_TOKENS && !self.aborted {
-            self.abort(
-                span,
-                format!("macros expand to more than {MAX_TOKENS} tokens"),
-            );
+            self.abort(span, format!("macros expand to more than {MAX_TOKENS} tokens"));
         }
     }
 
@@ -373,9 +354,7 @@ impl<'a> Preprocessor<'a> {
                     self.end_file();
                     self.pending_space = true;
                 }
-                Tok::Hash if self.files.last().is_some_and(|f| f.line_start) => {
-                    self.directive(token)
-                }
+                Tok::Hash if self.files.last().is_some_and(|f| f.line_start) => self.directive(token),
                 _ => {
                     self.set_line_start(false);
                     if std::mem::take(&mut self.pending_space) {

@@ -116,9 +116,7 @@ pub fn human(diagnostic: &Diagnostic, sources: &SourceMap, colours: bool) -> Str
         Severity::Error => Level::ERROR,
         Severity::Warning => Level::WARNING,
     };
-    let title = level
-        .primary_title(printable(&diagnostic.message))
-        .id(diagnostic.code);
+    let title = level.primary_title(printable(&diagnostic.message)).id(diagnostic.code);
     let mut group: Group<'_> = Group::with_title(title);
     let mut marks = vec![Mark::new(sources, diagnostic.span, None)];
     marks.extend(
@@ -145,24 +143,14 @@ pub fn human(diagnostic: &Diagnostic, sources: &SourceMap, colours: bool) -> Str
     if let Some(help) = &diagnostic.help {
         group = group.element(Level::HELP.message(printable(help)));
     }
-    let renderer = if colours {
-        Renderer::styled()
-    } else {
-        Renderer::plain()
-    };
+    let renderer = if colours { Renderer::styled() } else { Renderer::plain() };
     renderer.render(&[group])
 }
 
 /// Control characters shown as such, so that a program cannot write to the terminal.
 fn printable(text: &str) -> String {
     text.chars()
-        .map(|c| {
-            if c.is_control() && c != '\n' {
-                '\u{fffd}'
-            } else {
-                c
-            }
-        })
+        .map(|c| if c.is_control() && c != '\n' { '\u{fffd}' } else { c })
         .collect()
 }
 
@@ -222,13 +210,7 @@ impl View {
         let within = |position: u32| floor(text, position.saturating_sub(first) as usize);
         let marks = marks
             .iter()
-            .map(|m| {
-                (
-                    within(m.span.lo),
-                    within(m.span.hi.max(m.span.lo)),
-                    m.label.clone(),
-                )
-            })
+            .map(|m| (within(m.span.lo), within(m.span.hi.max(m.span.lo)), m.label.clone()))
             .collect();
         let file = place.file.to_string();
         Some(View {

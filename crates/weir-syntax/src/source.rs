@@ -75,10 +75,7 @@ impl SourceMap {
     /// # Errors
     /// Fails where all files together exceed the 32-bit position space.
     pub fn add(&mut self, name: &str, text: &str, is_system: bool) -> Result<usize, TooMuchSource> {
-        let start = self
-            .files
-            .last()
-            .map_or(0, |f| f.start as usize + f.text.len() + 1);
+        let start = self.files.last().map_or(0, |f| f.start as usize + f.text.len() + 1);
         if start + text.len() >= u32::MAX as usize {
             return Err(TooMuchSource);
         }
@@ -118,9 +115,7 @@ impl SourceMap {
     }
 
     fn file_index(&self, position: u32) -> usize {
-        self.files
-            .partition_point(|f| f.start <= position)
-            .saturating_sub(1)
+        self.files.partition_point(|f| f.start <= position).saturating_sub(1)
     }
 
     /// The file that holds a position.
@@ -148,12 +143,8 @@ impl SourceMap {
             .map_or(1, |s| s.chars().count() as u32 + 1);
         let mut name = file.name.clone();
         let mut line = physical as u32 + 1;
-        let after = file
-            .line_directives
-            .partition_point(|d| d.0 <= physical as u32);
-        if let Some((from, shown, shown_file)) =
-            after.checked_sub(1).map(|i| &file.line_directives[i])
-        {
+        let after = file.line_directives.partition_point(|d| d.0 <= physical as u32);
+        if let Some((from, shown, shown_file)) = after.checked_sub(1).map(|i| &file.line_directives[i]) {
             line = shown.saturating_add(physical as u32 - from);
             name = shown_file.clone().unwrap_or(name);
         }
@@ -196,9 +187,7 @@ impl SourceMap {
 impl SourceFile {
     fn physical_line(&self, position: u32) -> usize {
         let offset = position.saturating_sub(self.start);
-        self.lines
-            .partition_point(|&l| l <= offset)
-            .saturating_sub(1)
+        self.lines.partition_point(|&l| l <= offset).saturating_sub(1)
     }
 }
 
@@ -210,9 +199,7 @@ mod tests {
     fn places_count_from_one_and_honour_line_directives() {
         let mut map = SourceMap::default();
         map.add("a.p4", "one\ntwo\n", false).unwrap();
-        let b = map
-            .add("b.p4", "x\n#line 100 \"c.p4\"\ny\nz", false)
-            .unwrap();
+        let b = map.add("b.p4", "x\n#line 100 \"c.p4\"\ny\nz", false).unwrap();
         let start = map.files()[b].start;
         assert_eq!(
             map.place(4),

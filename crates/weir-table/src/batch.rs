@@ -99,10 +99,7 @@ impl Table {
             }
             TableOp::Delete(entry) => {
                 let removed = self.delete(&entry)?;
-                Ok((
-                    OpResult::Removed(vec![removed.handle]),
-                    Undo::Restore(vec![removed]),
-                ))
+                Ok((OpResult::Removed(vec![removed.handle]), Undo::Restore(vec![removed])))
             }
             TableOp::Clear => {
                 let removed = self.clear()?;
@@ -111,9 +108,7 @@ impl Table {
                     Undo::Restore(removed),
                 ))
             }
-            TableOp::SetDefault(action) => {
-                Ok((OpResult::Done, Undo::Default(self.set_default(action)?)))
-            }
+            TableOp::SetDefault(action) => Ok((OpResult::Done, Undo::Default(self.set_default(action)?))),
             TableOp::ResetDefault => Ok((OpResult::Done, Undo::Default(self.reset_default()))),
         }
     }

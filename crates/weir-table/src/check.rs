@@ -28,11 +28,7 @@ fn match_name(m: &KeyMatch) -> &'static str {
 }
 
 /// Match fields and priority.
-pub(crate) fn matches(
-    spec: &TableSpec,
-    matches: &[KeyMatch],
-    priority: u32,
-) -> Result<(), TableError> {
+pub(crate) fn matches(spec: &TableSpec, matches: &[KeyMatch], priority: u32) -> Result<(), TableError> {
     let expected = spec.match_keys().count();
     if matches.len() != expected {
         let names: Vec<_> = spec.match_keys().map(|k| k.name.as_str()).collect();
@@ -55,12 +51,7 @@ pub(crate) fn matches(
     Ok(())
 }
 
-fn width(
-    table: &str,
-    what: impl FnOnce() -> String,
-    expected: u32,
-    value: &Bits,
-) -> Result<(), TableError> {
+fn width(table: &str, what: impl FnOnce() -> String, expected: u32, value: &Bits) -> Result<(), TableError> {
     if value.width() == expected {
         Ok(())
     } else {
@@ -89,13 +80,7 @@ fn key_match(table: &str, key: &KeySpec, m: &KeyMatch) -> Result<(), TableError>
     match (key.kind, m) {
         (MatchKind::Exact, KeyMatch::Exact(value)) => check(value),
         (MatchKind::Optional, KeyMatch::Optional(value)) => value.as_ref().map_or(Ok(()), check),
-        (
-            MatchKind::Lpm,
-            KeyMatch::Lpm {
-                value,
-                prefix_length,
-            },
-        ) => {
+        (MatchKind::Lpm, KeyMatch::Lpm { value, prefix_length }) => {
             check(value)?;
             if *prefix_length > key.width {
                 return Err(TableError::PrefixLength {
@@ -135,11 +120,7 @@ fn key_match(table: &str, key: &KeySpec, m: &KeyMatch) -> Result<(), TableError>
 }
 
 /// The data of an action.
-pub(crate) fn arguments(
-    table: &str,
-    action: &ActionSpec,
-    arguments: &[Bits],
-) -> Result<(), TableError> {
+pub(crate) fn arguments(table: &str, action: &ActionSpec, arguments: &[Bits]) -> Result<(), TableError> {
     if arguments.len() != action.parameters.len() {
         return Err(TableError::ParameterCount {
             table: table.to_owned(),
@@ -160,14 +141,11 @@ pub(crate) fn arguments(
 }
 
 fn call(spec: &TableSpec, call: &ActionCall) -> Result<(), TableError> {
-    let action = spec
-        .actions
-        .get(call.action)
-        .ok_or_else(|| TableError::UnknownAction {
-            table: spec.name.clone(),
-            found: format!("number {}", call.action),
-            names: spec.action_names(),
-        })?;
+    let action = spec.actions.get(call.action).ok_or_else(|| TableError::UnknownAction {
+        table: spec.name.clone(),
+        found: format!("number {}", call.action),
+        names: spec.action_names(),
+    })?;
     arguments(&spec.name, action, &call.arguments)
 }
 

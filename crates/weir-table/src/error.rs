@@ -41,9 +41,7 @@ pub enum TableError {
         what: String,
     },
     /// The table is full.
-    #[error(
-        "table `{table}` is full: it holds {size} entries; delete some or give the table a larger `size`"
-    )]
+    #[error("table `{table}` is full: it holds {size} entries; delete some or give the table a larger `size`")]
     Full {
         /// The table.
         table: String,
@@ -51,9 +49,7 @@ pub enum TableError {
         size: u64,
     },
     /// The number of match fields is wrong.
-    #[error(
-        "table `{table}` has {expected} match fields, the request gives {found}; give one per field, `{names}`"
-    )]
+    #[error("table `{table}` has {expected} match fields, the request gives {found}; give one per field, `{names}`")]
     KeyCount {
         /// The table.
         table: String,
@@ -65,9 +61,7 @@ pub enum TableError {
         names: String,
     },
     /// A match field has the wrong kind.
-    #[error(
-        "table `{table}`, key `{key}`: the table matches it as {expected}, the request as {found}"
-    )]
+    #[error("table `{table}`, key `{key}`: the table matches it as {expected}, the request as {found}")]
     KeyKind {
         /// The table.
         table: String,
@@ -117,9 +111,7 @@ pub enum TableError {
         mask: String,
     },
     /// The range is empty.
-    #[error(
-        "table `{table}`, key `{key}`: range {low}..{high} is empty; the low end must not exceed the high end"
-    )]
+    #[error("table `{table}`, key `{key}`: range {low}..{high} is empty; the low end must not exceed the high end")]
     EmptyRange {
         /// The table.
         table: String,
@@ -247,13 +239,9 @@ impl TableError {
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
-            TableError::AlreadyExists { .. } | TableError::MemberExists { .. } => {
-                ErrorKind::AlreadyExists
-            }
+            TableError::AlreadyExists { .. } | TableError::MemberExists { .. } => ErrorKind::AlreadyExists,
             TableError::NotFound { .. } | TableError::MemberNotFound { .. } => ErrorKind::NotFound,
-            TableError::Full { .. } | TableError::ProfileFull { .. } => {
-                ErrorKind::ResourceExhausted
-            }
+            TableError::Full { .. } | TableError::ProfileFull { .. } => ErrorKind::ResourceExhausted,
             TableError::Const { .. } => ErrorKind::PermissionDenied,
             TableError::InUse { .. } => ErrorKind::FailedPrecondition,
             TableError::KeyCount { .. }

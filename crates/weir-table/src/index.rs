@@ -31,12 +31,8 @@ impl Index {
     /// The right structure for these keys.
     pub(crate) fn new(spec: &TableSpec) -> Self {
         let kinds: Vec<_> = spec.match_keys().map(|k| k.kind).collect();
-        let lpm: Vec<_> = (0..kinds.len())
-            .filter(|&i| kinds[i] == MatchKind::Lpm)
-            .collect();
-        let others = kinds
-            .iter()
-            .any(|k| !matches!(k, MatchKind::Lpm | MatchKind::Exact));
+        let lpm: Vec<_> = (0..kinds.len()).filter(|&i| kinds[i] == MatchKind::Lpm).collect();
+        let others = kinds.iter().any(|k| !matches!(k, MatchKind::Lpm | MatchKind::Exact));
         match (others, lpm.as_slice()) {
             (false, []) => Index::Exact(FxHashMap::default()),
             (false, &[position]) => Index::Lpm(Lpm {
@@ -137,10 +133,7 @@ impl Lpm {
             key.clear();
             for (i, value) in keys.iter().enumerate() {
                 if i == self.position {
-                    push(
-                        &mut key,
-                        &value.and(&Bits::prefix_mask(value.width(), *length)),
-                    );
+                    push(&mut key, &value.and(&Bits::prefix_mask(value.width(), *length)));
                 } else {
                     push(&mut key, value);
                 }
@@ -166,14 +159,9 @@ fn parts(matches: &[KeyMatch]) -> Vec<Part> {
     matches
         .iter()
         .map(|m| match m {
-            KeyMatch::Exact(value) | KeyMatch::Optional(Some(value)) => {
-                Part::Mask(Bits::ones(value.width()))
-            }
+            KeyMatch::Exact(value) | KeyMatch::Optional(Some(value)) => Part::Mask(Bits::ones(value.width())),
             KeyMatch::Optional(None) => Part::Mask(Bits::zero(0)),
-            KeyMatch::Lpm {
-                value,
-                prefix_length,
-            } => Part::Mask(Bits::prefix_mask(value.width(), *prefix_length)),
+            KeyMatch::Lpm { value, prefix_length } => Part::Mask(Bits::prefix_mask(value.width(), *prefix_length)),
             KeyMatch::Ternary { mask, .. } => Part::Mask(mask.clone()),
             KeyMatch::Range { .. } => Part::Range,
         })
@@ -286,11 +274,9 @@ impl TupleSpace {
                 }
             }
             let found = group.buckets.get(key.as_slice()).and_then(|bucket| {
-                bucket.iter().find(|(_, handle)| {
-                    entries
-                        .get(&handle.get())
-                        .is_some_and(|e| in_ranges(&e.matches, keys))
-                })
+                bucket
+                    .iter()
+                    .find(|(_, handle)| entries.get(&handle.get()).is_some_and(|e| in_ranges(&e.matches, keys)))
             });
             if let Some(candidate) = found
                 && best.is_none_or(|b| candidate.0 > b.0)
@@ -304,9 +290,7 @@ impl TupleSpace {
 
 fn in_ranges(matches: &[KeyMatch], keys: &[&Bits]) -> bool {
     matches.iter().zip(keys).all(|(m, key)| match m {
-        KeyMatch::Range { low, high } => {
-            low.cmp_unsigned(key).is_le() && key.cmp_unsigned(high).is_le()
-        }
+        KeyMatch::Range { low, high } => low.cmp_unsigned(key).is_le() && key.cmp_unsigned(high).is_le(),
         _ => true,
     })
 }

@@ -274,21 +274,21 @@ impl ActionProfile {
     }
 
     fn check_action(&self, call: &ActionCall) -> Result<(), TableError> {
-        let action =
-            self.spec
-                .actions
-                .get(call.action)
-                .ok_or_else(|| TableError::UnknownAction {
-                    table: self.spec.name.clone(),
-                    found: format!("number {}", call.action),
-                    names: self
-                        .spec
-                        .actions
-                        .iter()
-                        .map(|a| format!("`{}`", a.name))
-                        .collect::<Vec<_>>()
-                        .join(", "),
-                })?;
+        let action = self
+            .spec
+            .actions
+            .get(call.action)
+            .ok_or_else(|| TableError::UnknownAction {
+                table: self.spec.name.clone(),
+                found: format!("number {}", call.action),
+                names: self
+                    .spec
+                    .actions
+                    .iter()
+                    .map(|a| format!("`{}`", a.name))
+                    .collect::<Vec<_>>()
+                    .join(", "),
+            })?;
         check::arguments(&self.spec.name, action, &call.arguments)
     }
 

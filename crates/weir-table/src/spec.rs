@@ -154,11 +154,7 @@ impl TableSpec {
                 let action = &program.actions[a.action];
                 ActionSpec {
                     name: action.name.clone(),
-                    parameters: action
-                        .parameters
-                        .iter()
-                        .map(|p| (p.name.clone(), p.width))
-                        .collect(),
+                    parameters: action.parameters.iter().map(|p| (p.name.clone(), p.width)).collect(),
                     default_only: a.default_only,
                     table_only: a.table_only,
                     id: Some(a.action),
@@ -167,9 +163,7 @@ impl TableSpec {
             .collect();
         let implementation = match table.implementation {
             None => Implementation::Direct,
-            Some(e) if selectors.contains(&program.externs[e].type_name.as_str()) => {
-                Implementation::Selector(e)
-            }
+            Some(e) if selectors.contains(&program.externs[e].type_name.as_str()) => Implementation::Selector(e),
             Some(e) => Implementation::Profile(e),
         };
         let size = table.size.filter(|&s| s > 0).unwrap_or(DEFAULT_SIZE);
@@ -196,18 +190,12 @@ impl TableSpec {
     /// LPM key.
     #[must_use]
     pub fn has_priority(&self) -> bool {
-        let lpm = self
-            .keys
-            .iter()
-            .filter(|k| k.kind == MatchKind::Lpm)
-            .count();
+        let lpm = self.keys.iter().filter(|k| k.kind == MatchKind::Lpm).count();
         lpm > 1
-            || self.keys.iter().any(|k| {
-                matches!(
-                    k.kind,
-                    MatchKind::Ternary | MatchKind::Range | MatchKind::Optional
-                )
-            })
+            || self
+                .keys
+                .iter()
+                .any(|k| matches!(k.kind, MatchKind::Ternary | MatchKind::Range | MatchKind::Optional))
     }
 
     /// The action with this control-plane name, as an index into [`TableSpec::actions`].
@@ -218,11 +206,7 @@ impl TableSpec {
 
     /// Names of the actions, for messages.
     pub(crate) fn action_names(&self) -> String {
-        let names: Vec<_> = self
-            .actions
-            .iter()
-            .map(|a| format!("`{}`", a.name))
-            .collect();
+        let names: Vec<_> = self.actions.iter().map(|a| format!("`{}`", a.name)).collect();
         if names.is_empty() {
             "none".to_owned()
         } else {

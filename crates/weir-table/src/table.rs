@@ -47,11 +47,8 @@ impl Table {
             spec: Arc::clone(&spec),
         };
         for entry in &spec.initial {
-            let new = NewEntry::new(
-                entry.matches.clone(),
-                EntryAction::Call(entry.action.clone()),
-            )
-            .with_priority(entry.priority);
+            let new = NewEntry::new(entry.matches.clone(), EntryAction::Call(entry.action.clone()))
+                .with_priority(entry.priority);
             if table.check_new(&new, true).is_ok() {
                 table.add(new, entry.is_const || spec.const_entries, 0);
             }
@@ -107,9 +104,8 @@ impl Table {
 
     /// Entries that have a time-out and were not hit for that long, in the order of insertion.
     pub fn idle(&self, now_ns: u64) -> impl Iterator<Item = &Entry> {
-        self.entries().filter(move |e| {
-            e.idle_timeout_ns > 0 && now_ns.saturating_sub(e.last_hit_ns) >= e.idle_timeout_ns
-        })
+        self.entries()
+            .filter(move |e| e.idle_timeout_ns > 0 && now_ns.saturating_sub(e.last_hit_ns) >= e.idle_timeout_ns)
     }
 
     /// What a miss does.
@@ -171,11 +167,7 @@ impl Table {
     /// The table is const.
     pub fn clear(&mut self) -> Result<Vec<Entry>, TableError> {
         self.check_not_const()?;
-        let handles: Vec<u32> = self
-            .entries()
-            .filter(|e| !e.is_const)
-            .map(|e| e.handle.get())
-            .collect();
+        let handles: Vec<u32> = self.entries().filter(|e| !e.is_const).map(|e| e.handle.get()).collect();
         Ok(handles
             .into_iter()
             .filter_map(EntryHandle::new)
@@ -203,9 +195,7 @@ impl Table {
     /// No such entry, or the match does not fit the table.
     pub fn get(&self, which: &EntryRef) -> Result<&Entry, TableError> {
         let handle = self.resolve(which)?;
-        self.entries
-            .get(&handle.get())
-            .ok_or_else(|| self.not_found(which))
+        self.entries.get(&handle.get()).ok_or_else(|| self.not_found(which))
     }
 
     /// The entry with this handle.
@@ -216,17 +206,12 @@ impl Table {
 
     /// All entries in the order of insertion.
     pub fn entries(&self) -> impl Iterator<Item = &Entry> {
-        self.order
-            .values()
-            .filter_map(|h| self.entries.get(&h.get()))
+        self.order.values().filter_map(|h| self.entries.get(&h.get()))
     }
 
     /// The entries that fit a filter, in the order of insertion: per matched key `None` for any or
     /// the match to be equal to.
-    pub fn entries_where<'a>(
-        &'a self,
-        filter: &'a [Option<KeyMatch>],
-    ) -> impl Iterator<Item = &'a Entry> {
+    pub fn entries_where<'a>(&'a self, filter: &'a [Option<KeyMatch>]) -> impl Iterator<Item = &'a Entry> {
         self.entries().filter(move |e| {
             filter
                 .iter()
@@ -249,11 +234,7 @@ impl Table {
 
     /// Whether the entry can be added. `program`: it comes from the source, not from a controller.
     fn check_new(&self, entry: &NewEntry, program: bool) -> Result<(), TableError> {
-        check::matches(
-            &self.spec,
-            &entry.matches,
-            if program { 0 } else { entry.priority },
-        )?;
+        check::matches(&self.spec, &entry.matches, if program { 0 } else { entry.priority })?;
         if !program {
             check::entry_action(&self.spec, &entry.action)?;
             self.check_not_const()?;
@@ -335,9 +316,7 @@ impl Table {
 
     fn resolve(&self, which: &EntryRef) -> Result<EntryHandle, TableError> {
         match which {
-            EntryRef::Handle(handle) => {
-                Some(*handle).filter(|h| self.entries.contains_key(&h.get()))
-            }
+            EntryRef::Handle(handle) => Some(*handle).filter(|h| self.entries.contains_key(&h.get())),
             EntryRef::Key { matches, priority } => {
                 check::matches(&self.spec, matches, 0)?;
                 self.by_key.get(&(matches.clone(), *priority)).copied()

@@ -2,8 +2,8 @@
 
 use weir_ir::{ActionCall, Bits, KeyMatch, MatchKind};
 use weir_table::{
-    ActionProfile, ActionSpec, BatchMode, EntryAction, EntryRef, ErrorKind, Group, GroupMember,
-    KeySpec, Member, NewEntry, ProfileOp, ProfileSpec, Table, TableError, TableOp, TableSpec,
+    ActionProfile, ActionSpec, BatchMode, EntryAction, EntryRef, ErrorKind, Group, GroupMember, KeySpec, Member,
+    NewEntry, ProfileOp, ProfileSpec, Table, TableError, TableOp, TableSpec,
 };
 
 fn exact(value: u128) -> Vec<KeyMatch> {
@@ -48,44 +48,21 @@ fn errors_name_what_was_expected_and_found() {
             .expect_err("must fail")
             .to_string()
     };
-    assert!(
-        error(table.insert(NewEntry::new(vec![], forward(1))))
-            .contains("1 match fields, the request gives 0")
-    );
+    assert!(error(table.insert(NewEntry::new(vec![], forward(1)))).contains("1 match fields, the request gives 0"));
     let wide = vec![KeyMatch::Exact(Bits::new(9, 1))];
-    assert!(
-        error(table.insert(NewEntry::new(wide, forward(1))))
-            .contains("key `hdr.h.f`: expected 8 bits, found 9")
-    );
+    assert!(error(table.insert(NewEntry::new(wide, forward(1)))).contains("key `hdr.h.f`: expected 8 bits, found 9"));
     let lpm = vec![KeyMatch::Lpm {
         value: Bits::new(8, 0),
         prefix_length: 0,
     }];
-    assert!(
-        error(table.insert(NewEntry::new(lpm, forward(1))))
-            .contains("as exact, the request as lpm")
-    );
-    assert!(
-        error(table.insert(NewEntry::new(exact(1), forward(1)).with_priority(3)))
-            .contains("found 3, use 0")
-    );
+    assert!(error(table.insert(NewEntry::new(lpm, forward(1)))).contains("as exact, the request as lpm"));
+    assert!(error(table.insert(NewEntry::new(exact(1), forward(1)).with_priority(3))).contains("found 3, use 0"));
     let unknown = EntryAction::call(7, vec![]);
-    assert!(
-        error(table.insert(NewEntry::new(exact(1), unknown))).contains("`forward`, `miss`, `drop`")
-    );
+    assert!(error(table.insert(NewEntry::new(exact(1), unknown))).contains("`forward`, `miss`, `drop`"));
     let none = EntryAction::call(0, vec![]);
-    assert!(
-        error(table.insert(NewEntry::new(exact(1), none)))
-            .contains("expected 1 parameters, found 0")
-    );
-    assert!(
-        error(table.insert(NewEntry::new(exact(1), EntryAction::call(1, vec![]))))
-            .contains("@defaultonly")
-    );
-    assert!(
-        error(table.insert(NewEntry::new(exact(1), EntryAction::Member(1))))
-            .contains("take an action, found")
-    );
+    assert!(error(table.insert(NewEntry::new(exact(1), none))).contains("expected 1 parameters, found 0"));
+    assert!(error(table.insert(NewEntry::new(exact(1), EntryAction::call(1, vec![])))).contains("@defaultonly"));
+    assert!(error(table.insert(NewEntry::new(exact(1), EntryAction::Member(1)))).contains("take an action, found"));
     let tableonly = table
         .set_default(ActionCall {
             action: 2,
@@ -131,10 +108,7 @@ fn matches_must_be_canonical() {
         TableError::NotCanonical { .. }
     ));
     assert!(matches!(
-        kind(KeyMatch::Range {
-            low: b(3),
-            high: b(2)
-        }),
+        kind(KeyMatch::Range { low: b(3), high: b(2) }),
         TableError::EmptyRange { .. }
     ));
 }
@@ -142,29 +116,14 @@ fn matches_must_be_canonical() {
 #[test]
 fn an_entry_exists_once_until_it_is_deleted() {
     let mut table = Table::new(spec(MatchKind::Exact));
-    let first = table
-        .insert(NewEntry::new(exact(1), forward(1)))
-        .expect("fits");
-    let twice = table
-        .insert(NewEntry::new(exact(1), forward(2)))
-        .expect_err("twin");
+    let first = table.insert(NewEntry::new(exact(1), forward(1))).expect("fits");
+    let twice = table.insert(NewEntry::new(exact(1), forward(2))).expect_err("twin");
     assert_eq!(twice.kind(), ErrorKind::AlreadyExists);
-    assert_eq!(
-        table.modify(&key(1), forward(3), 9, 0).expect("there"),
-        first
-    );
-    assert_eq!(
-        table.get(&EntryRef::Handle(first)).expect("there").metadata,
-        9
-    );
+    assert_eq!(table.modify(&key(1), forward(3), 9, 0).expect("there"), first);
+    assert_eq!(table.get(&EntryRef::Handle(first)).expect("there").metadata, 9);
     table.delete(&key(1)).expect("there");
-    assert_eq!(
-        table.delete(&key(1)).expect_err("gone").kind(),
-        ErrorKind::NotFound
-    );
-    let second = table
-        .insert(NewEntry::new(exact(1), forward(1)))
-        .expect("fits");
+    assert_eq!(table.delete(&key(1)).expect_err("gone").kind(), ErrorKind::NotFound);
+    let second = table.insert(NewEntry::new(exact(1), forward(1))).expect("fits");
     assert_ne!(first, second, "a handle is not reused at once");
 }
 
@@ -174,12 +133,8 @@ fn size_is_a_limit() {
         size: 1,
         ..spec(MatchKind::Exact)
     });
-    table
-        .insert(NewEntry::new(exact(1), forward(1)))
-        .expect("fits");
-    let error = table
-        .insert(NewEntry::new(exact(2), forward(1)))
-        .expect_err("full");
+    table.insert(NewEntry::new(exact(1), forward(1))).expect("fits");
+    let error = table.insert(NewEntry::new(exact(2), forward(1))).expect_err("full");
     assert_eq!(error.kind(), ErrorKind::ResourceExhausted);
 }
 
@@ -213,22 +168,15 @@ fn const_tables_keep_their_entries() {
         const_entries: true,
         ..base
     });
-    assert_eq!(
-        table.clear().expect_err("const").kind(),
-        ErrorKind::PermissionDenied
-    );
+    assert_eq!(table.clear().expect_err("const").kind(), ErrorKind::PermissionDenied);
     assert!(table.lookup(&[Bits::new(8, 1)]).is_some());
 }
 
 #[test]
 fn a_failing_batch_leaves_nothing_behind_with_rollback() {
     let mut table = Table::new(spec(MatchKind::Exact));
-    table
-        .insert(NewEntry::new(exact(1), forward(1)))
-        .expect("fits");
-    table
-        .insert(NewEntry::new(exact(2), forward(2)))
-        .expect("fits");
+    table.insert(NewEntry::new(exact(1), forward(1))).expect("fits");
+    table.insert(NewEntry::new(exact(2), forward(2))).expect("fits");
     let before: Vec<_> = table.entries().cloned().collect();
     let ops = |last| {
         vec![
@@ -255,9 +203,7 @@ fn a_failing_batch_leaves_nothing_behind_with_rollback() {
     assert!(error.to_string().contains("none was applied"));
     assert_eq!(table.entries().cloned().collect::<Vec<_>>(), before);
     assert_eq!(table.default_action().action, 1);
-    assert!(
-        table.lookup(&[Bits::new(8, 1)]).is_some() && table.lookup(&[Bits::new(8, 9)]).is_none()
-    );
+    assert!(table.lookup(&[Bits::new(8, 1)]).is_some() && table.lookup(&[Bits::new(8, 9)]).is_none());
     table
         .apply_batch(ops(key(1)), BatchMode::Continue, 0)
         .expect_err("the last one fails");
@@ -307,17 +253,9 @@ fn profiles_hold_members_and_groups_within_limits() {
             .collect(),
         max_size: 0,
     };
-    profile
-        .apply(ProfileOp::InsertMember(7, member(1)))
-        .expect("fits");
-    profile
-        .apply(ProfileOp::InsertMember(3, member(2)))
-        .expect("fits");
-    let kind = |r: Result<_, TableError>| {
-        r.map(|_: weir_table::ProfileUndo| ())
-            .expect_err("must fail")
-            .kind()
-    };
+    profile.apply(ProfileOp::InsertMember(7, member(1))).expect("fits");
+    profile.apply(ProfileOp::InsertMember(3, member(2))).expect("fits");
+    let kind = |r: Result<_, TableError>| r.map(|_: weir_table::ProfileUndo| ()).expect_err("must fail").kind();
     assert_eq!(
         kind(profile.apply(ProfileOp::InsertMember(4, member(2)))),
         ErrorKind::ResourceExhausted
@@ -345,9 +283,7 @@ fn profiles_hold_members_and_groups_within_limits() {
         kind(profile.apply(ProfileOp::DeleteMember(7))),
         ErrorKind::FailedPrecondition
     );
-    let chosen: Vec<_> = (0..4)
-        .map(|i| profile.group(1).and_then(|g| g.at(i)))
-        .collect();
+    let chosen: Vec<_> = (0..4).map(|i| profile.group(1).and_then(|g| g.at(i))).collect();
     assert_eq!(chosen, [Some(3), Some(3), Some(7), None]);
     profile.revert(undo);
     assert!(profile.group(1).is_none());

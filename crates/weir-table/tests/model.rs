@@ -2,9 +2,7 @@
 
 use proptest::prelude::*;
 use weir_ir::{Bits, KeyMatch, MatchKind};
-use weir_table::{
-    ActionSpec, EntryAction, EntryRef, KeySpec, NewEntry, Table, TableError, TableSpec,
-};
+use weir_table::{ActionSpec, EntryAction, EntryRef, KeySpec, NewEntry, Table, TableError, TableSpec};
 
 const WIDTH: u32 = 6;
 
@@ -43,14 +41,9 @@ fn key_match(kind: MatchKind, a: u8, b: u8) -> KeyMatch {
 fn covers(m: &KeyMatch, key: &Bits) -> bool {
     match m {
         KeyMatch::Exact(value) => value == key,
-        KeyMatch::Lpm {
-            value,
-            prefix_length,
-        } => key.and(&Bits::prefix_mask(WIDTH, *prefix_length)) == *value,
+        KeyMatch::Lpm { value, prefix_length } => key.and(&Bits::prefix_mask(WIDTH, *prefix_length)) == *value,
         KeyMatch::Ternary { value, mask } => key.and(mask) == *value,
-        KeyMatch::Range { low, high } => {
-            low.cmp_unsigned(key).is_le() && key.cmp_unsigned(high).is_le()
-        }
+        KeyMatch::Range { low, high } => low.cmp_unsigned(key).is_le() && key.cmp_unsigned(high).is_le(),
         KeyMatch::Optional(value) => value.as_ref().is_none_or(|v| v == key),
     }
 }
@@ -93,13 +86,7 @@ fn kinds() -> impl Strategy<Value = Vec<MatchKind>> {
         Just(vec![Exact, Lpm]),
         Just(vec![Lpm, Lpm]),
         proptest::collection::vec(
-            prop_oneof![
-                Just(Exact),
-                Just(Lpm),
-                Just(Ternary),
-                Just(Range),
-                Just(Optional)
-            ],
+            prop_oneof![Just(Exact), Just(Lpm), Just(Ternary), Just(Range), Just(Optional)],
             1..4
         ),
     ]

@@ -18,13 +18,19 @@ pub fn bench(arguments: &Bench) -> Result<u8> {
         Ok(program) => program,
         Err(code) => return Ok(code),
     };
-    let mut switch = load::switch(load::optimized(&program), SwitchConfig::default(), arguments.entries.as_deref())?;
+    let mut switch = load::switch(
+        load::optimized(&program),
+        SwitchConfig::default(),
+        arguments.entries.as_deref(),
+    )?;
     // One round warms caches and shows where the packets go.
     let mut sent = 0usize;
     for packet in &pool {
         sent += switch.inject(arguments.port, packet, 0).len();
     }
-    let mut rates: Vec<f64> = (0..arguments.runs).map(|_| run(&mut switch, arguments, &pool)).collect();
+    let mut rates: Vec<f64> = (0..arguments.runs)
+        .map(|_| run(&mut switch, arguments, &pool))
+        .collect();
     rates.sort_by(f64::total_cmp);
     let median = rates[rates.len() / 2];
     let mut out = std::io::stdout().lock();
@@ -34,7 +40,12 @@ pub fn bench(arguments: &Bench) -> Result<u8> {
         });
         writeln!(out, "{value}")?;
     } else {
-        writeln!(out, "engine interp, {} different packets, {:.2} sent for each", pool.len(), sent as f64 / pool.len() as f64)?;
+        writeln!(
+            out,
+            "engine interp, {} different packets, {:.2} sent for each",
+            pool.len(),
+            sent as f64 / pool.len() as f64
+        )?;
         writeln!(
             out,
             "{:.0} packets per second, {:.2} µs per packet (median of {} runs of {} s; lowest {:.0}, highest {:.0})",

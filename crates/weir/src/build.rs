@@ -29,15 +29,26 @@ pub fn build(arguments: &Build) -> Result<u8> {
     if let Some(info) = &info {
         if let Some(path) = &arguments.p4info {
             let binary = path.extension().is_some_and(|e| e == "bin" || e == "pb");
-            let bytes = if binary { prost::Message::encode_to_vec(info) } else { weir_proto::text::to_text(info).into_bytes() };
+            let bytes = if binary {
+                prost::Message::encode_to_vec(info)
+            } else {
+                weir_proto::text::to_text(info).into_bytes()
+            };
             write_file(path, &bytes)?;
         }
         if let Some(folder) = &arguments.output {
             std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
             write_file(&folder.join("p4info.txtpb"), weir_proto::text::to_text(info).as_bytes())?;
             write_file(&folder.join("p4info.bin"), &prost::Message::encode_to_vec(info))?;
-            let stem = arguments.source.program.file_stem().map_or_else(|| "program".into(), |s| s.to_string_lossy().into_owned());
-            write_file(&folder.join(format!("{stem}.weir")), weir_ir::print::print(&program).as_bytes())?;
+            let stem = arguments
+                .source
+                .program
+                .file_stem()
+                .map_or_else(|| "program".into(), |s| s.to_string_lossy().into_owned());
+            write_file(
+                &folder.join(format!("{stem}.weir")),
+                weir_ir::print::print(&program).as_bytes(),
+            )?;
             let picture = crate::graph::svg(&program, &stem, &crate::graph::Notes::new(), &[]);
             write_file(&folder.join(format!("{stem}.svg")), picture.as_bytes())?;
         }
@@ -48,7 +59,11 @@ pub fn build(arguments: &Build) -> Result<u8> {
         Some(Emit::Dot) => write!(out, "{}", crate::graph::dot(&program))?,
         Some(Emit::Svg) => {
             let title = arguments.source.program.display().to_string();
-            write!(out, "{}", crate::graph::svg(&program, &title, &crate::graph::Notes::new(), &[]))?;
+            write!(
+                out,
+                "{}",
+                crate::graph::svg(&program, &title, &crate::graph::Notes::new(), &[])
+            )?;
         }
         None => {}
     }

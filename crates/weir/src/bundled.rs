@@ -1,9 +1,10 @@
 //! Programs that come with weir, so that an installed binary needs no path.
 
 /// Name and text of each bundled program.
-pub const PROGRAMS: &[(&str, &str)] = &[
-    ("ipv4_router.p4", include_str!("../../../p4/programs/ipv4_router/ipv4_router.p4")),
-];
+pub const PROGRAMS: &[(&str, &str)] = &[(
+    "ipv4_router.p4",
+    include_str!("../../../p4/programs/ipv4_router/ipv4_router.p4"),
+)];
 
 /// Control-plane state of the demo.
 pub const DEMO_ENTRIES: &str = include_str!("../../../p4/programs/ipv4_router/demo.entries");

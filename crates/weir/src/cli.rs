@@ -100,7 +100,9 @@ pub struct Check {
 }
 
 #[derive(Args)]
-#[command(after_help = "Example:\n  weir test router.p4 router.stf --trace\n\nThe language of the tests is described in docs/stf.md.")]
+#[command(
+    after_help = "Example:\n  weir test router.p4 router.stf --trace\n\nThe language of the tests is described in docs/stf.md."
+)]
 pub struct Test {
     #[command(flatten)]
     pub source: Source,
@@ -119,7 +121,9 @@ pub struct Test {
 }
 
 #[derive(Args)]
-#[command(after_help = "Examples:\n  weir trace router.p4 --entries router.entries --port 1 --packet 'ffffffffffff 020000000110 0800 …'\n  weir trace router.p4 --port 1 --packet capture.pcap --number 3\n  weir trace balance.p4 --port 1 --packet packet.hex --all")]
+#[command(
+    after_help = "Examples:\n  weir trace router.p4 --entries router.entries --port 1 --packet 'ffffffffffff 020000000110 0800 …'\n  weir trace router.p4 --port 1 --packet capture.pcap --number 3\n  weir trace balance.p4 --port 1 --packet packet.hex --all"
+)]
 pub struct Trace {
     #[command(flatten)]
     pub source: Source,
@@ -161,7 +165,9 @@ pub enum Color {
 }
 
 #[derive(Args)]
-#[command(after_help = "Examples:\n  weir build router.p4 -o out          out/p4info.txtpb, out/p4info.bin, out/router.weir\n  weir build router.p4 --emit ir       the IR on stdout\n  weir build router.p4 --emit dot | dot -Tpng -o router.png")]
+#[command(
+    after_help = "Examples:\n  weir build router.p4 -o out          out/p4info.txtpb, out/p4info.bin, out/router.weir\n  weir build router.p4 --emit ir       the IR on stdout\n  weir build router.p4 --emit dot | dot -Tpng -o router.png"
+)]
 pub struct Build {
     #[command(flatten)]
     pub source: Source,
@@ -188,7 +194,9 @@ pub enum Emit {
 }
 
 #[derive(Args)]
-#[command(after_help = "Examples:\n  sudo weir run router.p4 -i 1@eth0 -i 2@eth1 --entries router.entries\n  weir run router.p4 -i 1@pcap:in.pcap,out.pcap -i 2@null\n  weir run l2.p4 -i 1@gen:size=64,rate=1000,count=5000 -i 2@null --json\n\nDEVICE is an interface, tap:NAME, pcap:IN.pcap[,OUT.pcap], gen:SPEC or null.")]
+#[command(
+    after_help = "Examples:\n  sudo weir run router.p4 -i 1@eth0 -i 2@eth1 --entries router.entries\n  weir run router.p4 -i 1@pcap:in.pcap,out.pcap -i 2@null\n  weir run l2.p4 -i 1@gen:size=64,rate=1000,count=5000 -i 2@null --json\n\nDEVICE is an interface, tap:NAME, pcap:IN.pcap[,OUT.pcap], gen:SPEC or null."
+)]
 pub struct Run {
     #[command(flatten)]
     pub source: Source,
@@ -222,7 +230,9 @@ pub struct Run {
 }
 
 #[derive(Args)]
-#[command(after_help = "Example:\n  weir bench router.p4 --entries router.entries --port 1 --packet '020000000101 …' --seconds 2")]
+#[command(
+    after_help = "Example:\n  weir bench router.p4 --entries router.entries --port 1 --packet '020000000101 …' --seconds 2"
+)]
 pub struct Bench {
     #[command(flatten)]
     pub source: Source,
@@ -299,7 +309,10 @@ pub fn main() -> ExitCode {
 
 /// Whoever read our output has read enough.
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    error.chain().any(|e| e.downcast_ref::<std::io::Error>().is_some_and(|e| e.kind() == std::io::ErrorKind::BrokenPipe))
+    error.chain().any(|e| {
+        e.downcast_ref::<std::io::Error>()
+            .is_some_and(|e| e.kind() == std::io::ErrorKind::BrokenPipe)
+    })
 }
 
 #[cfg(test)]

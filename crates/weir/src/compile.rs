@@ -11,7 +11,10 @@ use weir_syntax::render;
 
 /// Compiles and shows the diagnostics on stderr.
 fn compile(source: &Source) -> Result<Compilation> {
-    let options = Options { include_dirs: source.include.clone(), defines: source.define.iter().map(|d| definition(d)).collect() };
+    let options = Options {
+        include_dirs: source.include.clone(),
+        defines: source.define.iter().map(|d| definition(d)).collect(),
+    };
     let targets = targets(source.arch.as_deref())?;
     let result = compile_file(&source.program, &options, &targets);
     let colours = std::io::stderr().is_terminal();
@@ -85,8 +88,10 @@ pub fn program_or_declarations(source: &Source) -> Result<Result<Arc<Program>, u
 fn load(source: &Source, without_main: bool) -> Result<Result<Arc<Program>, u8>> {
     must_exist(&source.program)?;
     if source.program.extension().is_some_and(|e| e == "weir") {
-        let text = std::fs::read_to_string(&source.program).with_context(|| format!("cannot read {}", source.program.display()))?;
-        let program = weir_ir::parse::parse(&text).with_context(|| format!("{} is no program of this version of weir", source.program.display()))?;
+        let text = std::fs::read_to_string(&source.program)
+            .with_context(|| format!("cannot read {}", source.program.display()))?;
+        let program = weir_ir::parse::parse(&text)
+            .with_context(|| format!("{} is no program of this version of weir", source.program.display()))?;
         return Ok(Ok(Arc::new(program)));
     }
     let compilation = compile(source)?;
@@ -97,7 +102,10 @@ fn load(source: &Source, without_main: bool) -> Result<Result<Arc<Program>, u8>>
         Some(program) => Ok(Ok(Arc::new(program))),
         None if without_main => match compilation.architecture {
             // Declarations only: there is nothing to run, and nothing for a control plane.
-            Some(target) => Ok(Ok(Arc::new(Program { target: target.to_string(), ..Program::default() }))),
+            Some(target) => Ok(Ok(Arc::new(Program {
+                target: target.to_string(),
+                ..Program::default()
+            }))),
             None => bail!("{} includes no architecture that weir knows", source.program.display()),
         },
         None => bail!(

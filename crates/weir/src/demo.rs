@@ -15,9 +15,15 @@ const CPU_PORT: u32 = 64;
 /// Compiles the router, pushes the captures through it and shows what happened.
 pub fn demo(arguments: &Demo) -> Result<u8> {
     let started = Instant::now();
-    let (name, text) = bundled::PROGRAMS.iter().find(|(n, _)| *n == "ipv4_router.p4").context("the router is not bundled")?;
-    let compilation = weir_compiler::compile_source(name, text, &weir_compiler::Options::default(), weir_arch::targets());
-    let Some(program) = compilation.program else { bail!("the bundled router does not compile") };
+    let (name, text) = bundled::PROGRAMS
+        .iter()
+        .find(|(n, _)| *n == "ipv4_router.p4")
+        .context("the router is not bundled")?;
+    let compilation =
+        weir_compiler::compile_source(name, text, &weir_compiler::Options::default(), weir_arch::targets());
+    let Some(program) = compilation.program else {
+        bail!("the bundled router does not compile")
+    };
     let program = Arc::new(program);
     let compiled = started.elapsed();
     let switch = load::switch(program.clone(), SwitchConfig::default(), None)?;
@@ -25,7 +31,11 @@ pub fn demo(arguments: &Demo) -> Result<u8> {
 
     let mut arrivals: Vec<(u64, u32, Vec<u8>)> = Vec::new();
     for (port, capture) in bundled::DEMO_CAPTURES {
-        arrivals.extend(packets::read_capture(*capture)?.into_iter().map(|(time, bytes)| (time, *port, bytes)));
+        arrivals.extend(
+            packets::read_capture(*capture)?
+                .into_iter()
+                .map(|(time, bytes)| (time, *port, bytes)),
+        );
     }
     arrivals.sort_by_key(|a| a.0);
     let first = arrivals.first().map_or(0, |a| a.0);
@@ -43,7 +53,10 @@ pub fn demo(arguments: &Demo) -> Result<u8> {
         }
     }
     let ran = started.elapsed();
-    let checked = sent.iter().filter(|o| o.port != CPU_PORT).all(|o| header_checksum_is_right(&o.bytes));
+    let checked = sent
+        .iter()
+        .filter(|o| o.port != CPU_PORT)
+        .all(|o| header_checksum_is_right(&o.bytes));
 
     let mut notes = Notes::new();
     for (id, t) in program.tables.iter() {
@@ -66,17 +79,35 @@ pub fn demo(arguments: &Demo) -> Result<u8> {
         writeln!(out, "{value}")?;
         return Ok(0);
     }
-    writeln!(out, "compiled {name} in {:.1} ms: {} tables, {} actions", compiled.as_secs_f64() * 1e3, program.tables.len(), program.actions.len())?;
-    writeln!(out, "{} captured packets in (ping, curl and iperf3 between two hosts), {} out, in {:.1} ms", arrivals.len(), sent.len(), ran.as_secs_f64() * 1e3)?;
+    writeln!(
+        out,
+        "compiled {name} in {:.1} ms: {} tables, {} actions",
+        compiled.as_secs_f64() * 1e3,
+        program.tables.len(),
+        program.actions.len()
+    )?;
+    writeln!(
+        out,
+        "{} captured packets in (ping, curl and iperf3 between two hosts), {} out, in {:.1} ms",
+        arrivals.len(),
+        sent.len(),
+        ran.as_secs_f64() * 1e3
+    )?;
     let verdict = if checked { "every" } else { "NOT every" };
-    writeln!(out, "{verdict} forwarded packet has the right IPv4 header checksum after its TTL was lowered\n")?;
+    writeln!(
+        out,
+        "{verdict} forwarded packet has the right IPv4 header checksum after its TTL was lowered\n"
+    )?;
     if let Some(tree) = example {
         writeln!(out, "what the first ping met (weir trace shows this for any packet):")?;
         write!(out, "{}", crate::trace::render(&tree, false))?;
         writeln!(out)?;
     }
     write!(out, "{}", stats::text(&switch))?;
-    writeln!(out, "\nport {CPU_PORT} is the control plane's: ARP, expired TTLs, packets for the router itself")?;
+    writeln!(
+        out,
+        "\nport {CPU_PORT} is the control plane's: ARP, expired TTLs, packets for the router itself"
+    )?;
     writeln!(out, "a picture of the pipeline is in {}", arguments.svg.display())?;
     Ok(0)
 }
@@ -87,7 +118,12 @@ fn footer(switch: &Switch) -> Vec<String> {
         .map(|(port, s)| format!("port {port}: {} packets in, {} out", s.rx.packets, s.tx.packets))
         .collect();
     for d in switch.drops() {
-        lines.push(format!("dropped, {}: {} {}", d.reason, d.packets, stats::place(switch.program(), d.loc)));
+        lines.push(format!(
+            "dropped, {}: {} {}",
+            d.reason,
+            d.packets,
+            stats::place(switch.program(), d.loc)
+        ));
     }
     lines
 }
@@ -102,7 +138,9 @@ fn header_checksum_is_right(frame: &[u8]) -> bool {
         return true;
     }
     let length = usize::from(frame[14] & 15) * 4;
-    let Some(header) = frame.get(14..14 + length) else { return false };
+    let Some(header) = frame.get(14..14 + length) else {
+        return false;
+    };
     let mut sum: u32 = header.chunks(2).map(|w| u32::from(w[0]) << 8 | u32::from(w[1])).sum();
     while sum >> 16 != 0 {
         sum = (sum & 0xffff) + (sum >> 16);

@@ -55,7 +55,13 @@ fn panel(program: &Program, index: usize) -> Panel {
         }
     }
     let layers = layers(nodes.len(), &edges);
-    Panel { role: block.role.clone(), name: block.name.clone(), nodes, edges, layers }
+    Panel {
+        role: block.role.clone(),
+        name: block.name.clone(),
+        nodes,
+        edges,
+        layers,
+    }
 }
 
 /// The boxes that control can come to next.
@@ -131,14 +137,22 @@ pub fn dot(program: &Program) -> String {
     let mut out = String::from("digraph pipeline {\n  rankdir=TB;\n  node [fontname=\"sans-serif\"];\n");
     for index in 0..program.blocks.len() {
         let panel = panel(program, index);
-        let _ = writeln!(out, "  subgraph cluster_{index} {{\n    label=\"{} ({})\";", panel.role, panel.name);
+        let _ = writeln!(
+            out,
+            "  subgraph cluster_{index} {{\n    label=\"{} ({})\";",
+            panel.role, panel.name
+        );
         for (i, node) in panel.nodes.iter().enumerate() {
             let shape = match node {
                 Node::State(_) => "ellipse",
                 Node::Table(_) => "box",
                 Node::End(_) => "doublecircle",
             };
-            let _ = writeln!(out, "    n{index}_{i} [label=\"{}\", shape={shape}];", label(program, node));
+            let _ = writeln!(
+                out,
+                "    n{index}_{i} [label=\"{}\", shape={shape}];",
+                label(program, node)
+            );
         }
         for (a, b) in &panel.edges {
             let _ = writeln!(out, "    n{index}_{a} -> n{index}_{b};");
@@ -161,7 +175,10 @@ fn box_width(text: &str, note: Option<&String>) -> f64 {
 }
 
 fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+        .replace('"', "&quot;")
 }
 
 struct Placed {
@@ -175,15 +192,36 @@ fn place(program: &Program, panel: &Panel, notes: &Notes) -> (Vec<Placed>, f64, 
         Node::Table(t) => notes.get(t),
         _ => None,
     };
-    let widths: Vec<f64> = panel.nodes.iter().map(|n| box_width(&label(program, n), note(n))).collect();
-    let row_width = |row: &Vec<usize>| row.iter().map(|&n| widths[n]).sum::<f64>() + GAP_X * row.len().saturating_sub(1) as f64;
+    let widths: Vec<f64> = panel
+        .nodes
+        .iter()
+        .map(|n| box_width(&label(program, n), note(n)))
+        .collect();
+    let row_width =
+        |row: &Vec<usize>| row.iter().map(|&n| widths[n]).sum::<f64>() + GAP_X * row.len().saturating_sub(1) as f64;
     let title_width = (panel.role.len().max(panel.name.len()) as f64) * 8.0;
-    let width = panel.layers.iter().map(row_width).fold(title_width.max(110.0), f64::max);
-    let mut placed: Vec<Placed> = panel.nodes.iter().map(|_| Placed { x: 0.0, y: 0.0, width: 0.0 }).collect();
+    let width = panel
+        .layers
+        .iter()
+        .map(row_width)
+        .fold(title_width.max(110.0), f64::max);
+    let mut placed: Vec<Placed> = panel
+        .nodes
+        .iter()
+        .map(|_| Placed {
+            x: 0.0,
+            y: 0.0,
+            width: 0.0,
+        })
+        .collect();
     for (r, row) in panel.layers.iter().enumerate() {
         let mut x = (width - row_width(row)) / 2.0;
         for &n in row {
-            placed[n] = Placed { x, y: TITLE + r as f64 * (BOX_HEIGHT + GAP_Y), width: widths[n] };
+            placed[n] = Placed {
+                x,
+                y: TITLE + r as f64 * (BOX_HEIGHT + GAP_Y),
+                width: widths[n],
+            };
             x += widths[n] + GAP_X;
         }
     }
@@ -212,19 +250,34 @@ pub fn svg(program: &Program, title: &str, notes: &Notes, footer: &[String]) -> 
         let right = left + width + 2.0 * MARGIN;
         if i + 1 < panels.len() {
             let y = top + 22.0;
-            let _ = writeln!(out, "<path d=\"M{right:.1} {y:.1}h18\" stroke=\"#667\" stroke-width=\"2\" marker-end=\"url(#a)\"/>");
+            let _ = writeln!(
+                out,
+                "<path d=\"M{right:.1} {y:.1}h18\" stroke=\"#667\" stroke-width=\"2\" marker-end=\"url(#a)\"/>"
+            );
         }
         left = right + 20.0;
     }
     for (i, line) in footer.iter().enumerate() {
         let y = top + height + 2.0 * MARGIN + 22.0 * (i + 1) as f64;
-        let _ = writeln!(out, "<text x=\"{MARGIN}\" y=\"{y:.1}\" fill=\"#334\">{}</text>", escape(line));
+        let _ = writeln!(
+            out,
+            "<text x=\"{MARGIN}\" y=\"{y:.1}\" fill=\"#334\">{}</text>",
+            escape(line)
+        );
     }
     out.push_str("</svg>\n");
     out
 }
 
-fn draw_panel(out: &mut String, program: &Program, panel: &Panel, placed: &[Placed], notes: &Notes, at: (f64, f64), size: (f64, f64)) {
+fn draw_panel(
+    out: &mut String,
+    program: &Program,
+    panel: &Panel,
+    placed: &[Placed],
+    notes: &Notes,
+    at: (f64, f64),
+    size: (f64, f64),
+) {
     let (left, top) = at;
     let (width, height) = (size.0 + 2.0 * MARGIN, size.1 + MARGIN);
     let _ = writeln!(
@@ -302,8 +355,16 @@ mod tests {
     use super::*;
 
     fn router() -> Program {
-        let (_, text) = crate::bundled::PROGRAMS.iter().find(|(n, _)| *n == "ipv4_router.p4").unwrap();
-        let compilation = weir_compiler::compile_source("ipv4_router.p4", text, &weir_compiler::Options::default(), weir_arch::targets());
+        let (_, text) = crate::bundled::PROGRAMS
+            .iter()
+            .find(|(n, _)| *n == "ipv4_router.p4")
+            .unwrap();
+        let compilation = weir_compiler::compile_source(
+            "ipv4_router.p4",
+            text,
+            &weir_compiler::Options::default(),
+            weir_arch::targets(),
+        );
         compilation.program.unwrap()
     }
 
@@ -322,7 +383,11 @@ mod tests {
         let program = router();
         let ingress = panel(&program, 2);
         let row = |name: &str| {
-            ingress.layers.iter().position(|l| l.iter().any(|&n| label(&program, &ingress.nodes[n]) == name)).unwrap()
+            ingress
+                .layers
+                .iter()
+                .position(|l| l.iter().any(|&n| label(&program, &ingress.nodes[n]) == name))
+                .unwrap()
         };
         assert!(row("own_macs") < row("ipv4_lpm"));
         assert!(row("ipv4_lpm") < row("neighbours"));

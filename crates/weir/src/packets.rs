@@ -16,7 +16,9 @@ pub fn all(argument: &str) -> Result<Vec<Vec<u8>>> {
         return Ok(vec![from_hex(argument)?]);
     }
     let file = File::open(path).with_context(|| format!("cannot read {argument}"))?;
-    read_capture(BufReader::new(file)).map(|p| p.into_iter().map(|(_, bytes)| bytes).collect()).with_context(|| format!("cannot read {argument}"))
+    read_capture(BufReader::new(file))
+        .map(|p| p.into_iter().map(|(_, bytes)| bytes).collect())
+        .with_context(|| format!("cannot read {argument}"))
 }
 
 /// One packet of an argument, counted from 1.
@@ -45,10 +47,16 @@ fn from_hex(text: &str) -> Result<Vec<u8>> {
     let digits: Vec<u32> = text
         .chars()
         .filter(|c| !c.is_whitespace() && *c != ':')
-        .map(|c| c.to_digit(16).with_context(|| format!("`{text}` is neither a file nor hexadecimal digits: there is a `{c}`")))
+        .map(|c| {
+            c.to_digit(16)
+                .with_context(|| format!("`{text}` is neither a file nor hexadecimal digits: there is a `{c}`"))
+        })
         .collect::<Result<_>>()?;
     if digits.is_empty() || digits.len() % 2 != 0 {
-        bail!("a packet has an even number of hexadecimal digits, this has {}", digits.len());
+        bail!(
+            "a packet has an even number of hexadecimal digits, this has {}",
+            digits.len()
+        );
     }
     Ok(digits.chunks(2).map(|d| (d[0] * 16 + d[1]) as u8).collect())
 }

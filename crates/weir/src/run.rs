@@ -31,26 +31,47 @@ pub fn run(arguments: &Run) -> Result<u8> {
         Ok(program) => program,
         Err(code) => return Ok(code),
     };
-    let config = SwitchConfig { explicit_ports: false, queue_capacity: arguments.queue_capacity, ..SwitchConfig::default() };
+    let config = SwitchConfig {
+        explicit_ports: false,
+        queue_capacity: arguments.queue_capacity,
+        ..SwitchConfig::default()
+    };
     // Whoever wants to see every step gets every step.
     let traced = arguments.trace.is_some() || arguments.trace_port.is_some();
     let program = if traced { program } else { load::optimized(&program) };
     let mut switch = load::switch(program, config, arguments.entries.as_deref())?;
     for rate in &arguments.port_rate {
         let (port, bits) = port_rate(rate)?;
-        switch.set_port_rate(port, PortRate { bits_per_second: Some(bits), ..PortRate::default() });
+        switch.set_port_rate(
+            port,
+            PortRate {
+                bits_per_second: Some(bits),
+                ..PortRate::default()
+            },
+        );
     }
     let mut ports = Vec::new();
     for spec in &specs {
         let device = weir_io::open(&spec.device).with_context(|| format!("port {}", spec.port))?;
         eprintln!("port {}: {}", spec.port, device.description());
-        ports.push(Port { number: spec.port, device, refused: 0 });
+        ports.push(Port {
+            number: spec.port,
+            device,
+            refused: 0,
+        });
     }
     let stop = Arc::new(AtomicBool::new(false));
     let flag = stop.clone();
     ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed)).context("cannot listen for signals")?;
     eprintln!("running; stop with Ctrl-C");
-    let mut runner = Runner { arguments, switch, ports, started: Instant::now(), received: 0, unconnected: BTreeMap::new() };
+    let mut runner = Runner {
+        arguments,
+        switch,
+        ports,
+        started: Instant::now(),
+        received: 0,
+        unconnected: BTreeMap::new(),
+    };
     runner.until(&stop)?;
     runner.finish()?;
     Ok(0)
@@ -81,7 +102,9 @@ fn port_rate(text: &str) -> Result<(u32, u64)> {
         let bits = rate * factor;
         (bits >= 1.0 && bits < 1e15).then_some((port.parse().ok()?, bits as u64))
     });
-    parsed.with_context(|| format!("`{text}` is no rate of a port; write for example 2=10M for ten million bits per second at port 2"))
+    parsed.with_context(|| {
+        format!("`{text}` is no rate of a port; write for example 2=10M for ten million bits per second at port 2")
+    })
 }
 
 struct Runner<'a> {
@@ -142,7 +165,11 @@ impl Runner<'_> {
                 || self.arguments.trace.is_none() && self.arguments.trace_port.is_some();
             if sampled && self.arguments.trace_port.is_none_or(|p| p == port) {
                 let (out, tree) = self.switch.inject_traced(port, frame.data, now);
-                eprint!("packet {} at port {port}\n{}", self.received, crate::trace::render(&tree, false));
+                eprint!(
+                    "packet {} at port {port}\n{}",
+                    self.received,
+                    crate::trace::render(&tree, false)
+                );
                 self.send(&out)?;
             } else {
                 self.switch.receive(port, frame.data, now);
@@ -157,7 +184,10 @@ impl Runner<'_> {
                 *self.unconnected.entry(output.port).or_default() += 1;
                 continue;
             };
-            let frame = Frame { data: &output.bytes, time_ns: weir_io::now_ns() };
+            let frame = Frame {
+                data: &output.bytes,
+                time_ns: weir_io::now_ns(),
+            };
             let mut attempts = 0;
             // The kernel's queue may be full for a moment.
             while port.device.transmit(&[frame])? == 0 {
@@ -183,17 +213,34 @@ impl Runner<'_> {
         if self.arguments.json {
             let mut value = stats::json(&self.switch);
             value["seconds"] = seconds.into();
-            value["unconnected"] = self.unconnected.iter().map(|(port, n)| serde_json::json!({ "port": port, "packets": n })).collect();
-            value["refused"] = self.ports.iter().map(|p| serde_json::json!({ "port": p.number, "packets": p.refused })).collect();
+            value["unconnected"] = self
+                .unconnected
+                .iter()
+                .map(|(port, n)| serde_json::json!({ "port": port, "packets": n }))
+                .collect();
+            value["refused"] = self
+                .ports
+                .iter()
+                .map(|p| serde_json::json!({ "port": p.number, "packets": p.refused }))
+                .collect();
             writeln!(out, "{value}")?;
             return Ok(());
         }
-        writeln!(out, "{} packets in {seconds:.1} s\n{}", self.received, stats::text(&self.switch))?;
+        writeln!(
+            out,
+            "{} packets in {seconds:.1} s\n{}",
+            self.received,
+            stats::text(&self.switch)
+        )?;
         for (port, count) in &self.unconnected {
             writeln!(out, "{count} packets went to port {port}, which has no device")?;
         }
         for port in self.ports.iter().filter(|p| p.refused > 0) {
-            writeln!(out, "{} packets were refused by the device of port {}", port.refused, port.number)?;
+            writeln!(
+                out,
+                "{} packets were refused by the device of port {}",
+                port.refused, port.number
+            )?;
         }
         Ok(())
     }

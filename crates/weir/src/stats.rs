@@ -54,7 +54,11 @@ pub fn text(switch: &Switch) -> String {
     let mut out = String::new();
     let _ = writeln!(out, "port        rx packets      rx bytes    tx packets      tx bytes");
     for (port, s) in switch.active_ports() {
-        let _ = writeln!(out, "{port:<8}{:>14}{:>14}{:>14}{:>14}", s.rx.packets, s.rx.bytes, s.tx.packets, s.tx.bytes);
+        let _ = writeln!(
+            out,
+            "{port:<8}{:>14}{:>14}{:>14}{:>14}",
+            s.rx.packets, s.rx.bytes, s.tx.packets, s.tx.bytes
+        );
     }
     let tables = tables(switch);
     if !tables.is_empty() {
@@ -70,7 +74,13 @@ pub fn text(switch: &Switch) -> String {
     } else {
         let _ = writeln!(out, "\ndropped because of        packets  where");
         for d in drops {
-            let _ = writeln!(out, "{:<24}{:>9}  {}", d.reason.to_string(), d.packets, place(switch.program(), d.loc));
+            let _ = writeln!(
+                out,
+                "{:<24}{:>9}  {}",
+                d.reason.to_string(),
+                d.packets,
+                place(switch.program(), d.loc)
+            );
         }
     }
     out

@@ -21,7 +21,11 @@ pub fn test(arguments: &Test) -> Result<u8> {
         Ok(program) => program,
         Err(code) => return Ok(code),
     };
-    let program = if arguments.trace { program } else { load::optimized(&program) };
+    let program = if arguments.trace {
+        program
+    } else {
+        load::optimized(&program)
+    };
     let mut out = std::io::stdout().lock();
     let mut code = 0;
     for (name, text) in texts {
@@ -72,6 +76,10 @@ fn show(out: &mut impl Write, name: &str, report: &Report, arguments: &Test) -> 
         writeln!(out, "{name}:{failure}")?;
     }
     let verdict = if report.passed() { "passed" } else { "FAILED" };
-    writeln!(out, "{name}: {verdict} ({} packets in, {} checks)", report.packets, report.checks)?;
+    writeln!(
+        out,
+        "{name}: {verdict} ({} packets in, {} checks)",
+        report.packets, report.checks
+    )?;
     Ok(())
 }

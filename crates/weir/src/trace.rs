@@ -17,7 +17,10 @@ pub fn render(tree: &TraceTree, colors: bool) -> String {
         let mut files = files.borrow_mut();
         let lines = files.entry(loc.file).or_insert_with(|| {
             let name = tree.program().files.get(loc.file as usize)?;
-            let bundled = crate::bundled::PROGRAMS.iter().find(|(n, _)| n == name).map(|(_, t)| (*t).to_string());
+            let bundled = crate::bundled::PROGRAMS
+                .iter()
+                .find(|(n, _)| n == name)
+                .map(|(_, t)| (*t).to_string());
             let text = bundled.or_else(|| std::fs::read_to_string(name).ok())?;
             Some(text.lines().map(str::to_string).collect())
         });
@@ -45,7 +48,11 @@ pub fn trace(arguments: &Trace) -> Result<u8> {
     }
     let (sent, tree) = switch.inject_traced(arguments.port, &packet, 0);
     if arguments.json {
-        writeln!(out, "{}", serde_json::json!({ "trace": tree.nodes(), "sent": sent_json(&sent) }))?;
+        writeln!(
+            out,
+            "{}",
+            serde_json::json!({ "trace": tree.nodes(), "sent": sent_json(&sent) })
+        )?;
     } else {
         write!(out, "{}", render(&tree, colors))?;
         for line in fates(&sent) {
@@ -56,18 +63,28 @@ pub fn trace(arguments: &Trace) -> Result<u8> {
 }
 
 fn sent_json(sent: &[weir_switch::Output]) -> Vec<serde_json::Value> {
-    sent.iter().map(|o| serde_json::json!({ "port": o.port, "bytes": packets::hex(&o.bytes) })).collect()
+    sent.iter()
+        .map(|o| serde_json::json!({ "port": o.port, "bytes": packets::hex(&o.bytes) }))
+        .collect()
 }
 
 fn fates(sent: &[weir_switch::Output]) -> Vec<String> {
     if sent.is_empty() {
         return vec!["nothing was sent".to_string()];
     }
-    sent.iter().map(|o| format!("sent at port {}: {}", o.port, packets::hex(&o.bytes))).collect()
+    sent.iter()
+        .map(|o| format!("sent at port {}: {}", o.port, packets::hex(&o.bytes)))
+        .collect()
 }
 
 /// Every outcome of what the program leaves to chance, as forks of one tree.
-fn all(out: &mut impl Write, arguments: &Trace, switch: &weir_switch::Switch, packet: &[u8], colors: bool) -> Result<u8> {
+fn all(
+    out: &mut impl Write,
+    arguments: &Trace,
+    switch: &weir_switch::Switch,
+    packet: &[u8],
+    colors: bool,
+) -> Result<u8> {
     if arguments.limit == 0 {
         bail!("--limit must be at least 1");
     }
@@ -81,14 +98,24 @@ fn all(out: &mut impl Write, arguments: &Trace, switch: &weir_switch::Switch, pa
                 serde_json::json!({ "choices": choices, "trace": tree.nodes(), "sent": sent_json(sent) })
             })
             .collect();
-        writeln!(out, "{}", serde_json::json!({ "complete": runs.complete, "outcomes": forks }))?;
+        writeln!(
+            out,
+            "{}",
+            serde_json::json!({ "complete": runs.complete, "outcomes": forks })
+        )?;
         return Ok(0);
     }
     // What all runs begin with is shown once.
     let texts: Vec<Vec<String>> = runs
         .runs
         .iter()
-        .map(|(_, (sent, tree))| render(tree, colors).lines().map(str::to_string).chain(fates(sent)).collect())
+        .map(|(_, (sent, tree))| {
+            render(tree, colors)
+                .lines()
+                .map(str::to_string)
+                .chain(fates(sent))
+                .collect()
+        })
         .collect();
     let common = texts.iter().skip(1).fold(texts.first().map_or(0, Vec::len), |n, t| {
         texts[0].iter().zip(t).take(n).take_while(|(a, b)| a == b).count()

@@ -4,8 +4,7 @@ use super::externs::{self, Op, TARGET};
 use super::fields::{Groups, StandardMetadata, get, set};
 use super::runtime::{DROP_PORT, Marks, V1Runtime, is_drop};
 use crate::driver::{
-    Action, Architecture, Drop, DropReason, EgressPacket, Env, IngressPacket, MAX_PASSES, Origin,
-    QueueInfo,
+    Action, Architecture, Drop, DropReason, EgressPacket, Env, IngressPacket, MAX_PASSES, Origin, QueueInfo,
 };
 use crate::error::LoadError;
 use crate::hash::Algorithm;
@@ -41,10 +40,7 @@ impl Blocks {
     fn new(program: &Program) -> Result<Self, LoadError> {
         let block = |role: &'static str| {
             let position = program.blocks.iter().position(|b| b.role == role);
-            position.ok_or(LoadError::MissingBlock {
-                role,
-                target: TARGET,
-            })
+            position.ok_or(LoadError::MissingBlock { role, target: TARGET })
         };
         Ok(Blocks {
             parser: block("parser")?,
@@ -127,12 +123,7 @@ impl V1Model {
     }
 
     /// Parses; leaves the error in `parser_error`.
-    fn parse(
-        &self,
-        state: &mut PacketState,
-        marks: &mut Marks,
-        env: &mut Env<'_>,
-    ) -> Result<(), Abort> {
+    fn parse(&self, state: &mut PacketState, marks: &mut Marks, env: &mut Env<'_>) -> Result<(), Abort> {
         let received = state.bytes.len() as u64;
         let error = match self.run(self.blocks.parser, state, marks, received, env) {
             Outcome::Abort(reason) => return Err(reason),
@@ -167,29 +158,14 @@ impl V1Model {
     }
 
     /// The clone of a packet as it was received, parsed anew.
-    fn ingress_clone(
-        &self,
-        original: &EgressPacket,
-        keep: &[VarId],
-        env: &mut Env<'_>,
-    ) -> Result<EgressPacket, Abort> {
-        let tag = env
-            .tracer
-            .begin_packet(original.tag, "clone of the received packet");
+    fn ingress_clone(&self, original: &EgressPacket, keep: &[VarId], env: &mut Env<'_>) -> Result<EgressPacket, Abort> {
+        let tag = env.tracer.begin_packet(original.tag, "clone of the received packet");
         let mut state = PacketState::new(&self.program, original.state.bytes.clone());
-        set(
-            &mut state.frame,
-            self.fields.ingress_port,
-            original.ingress_port.into(),
-        );
+        set(&mut state.frame, self.fields.ingress_port, original.ingress_port.into());
         self.parse(&mut state, &mut Marks::default(), env)?;
         self.groups
             .reset_metadata(&self.program, &mut state.frame, keep, &original.state.frame);
-        set(
-            &mut state.frame,
-            self.fields.instance_type,
-            instance::INGRESS_CLONE,
-        );
+        set(&mut state.frame, self.fields.instance_type, instance::INGRESS_CLONE);
         let length_bits = self.groups.header_bits(&self.program, &state.frame);
         Ok(EgressPacket {
             length: state.bytes.len() as i64,
@@ -205,22 +181,13 @@ impl V1Model {
     }
 
     /// The clone of a packet as egress leaves it.
-    fn egress_clone(
-        &self,
-        original: &EgressPacket,
-        keep: &[VarId],
-        env: &mut Env<'_>,
-    ) -> EgressPacket {
+    fn egress_clone(&self, original: &EgressPacket, keep: &[VarId], env: &mut Env<'_>) -> EgressPacket {
         let tag = env
             .tracer
             .begin_packet(original.tag, "clone of the packet at the end of egress");
         let mut clone = original.clone();
-        self.groups.reset_metadata(
-            &self.program,
-            &mut clone.state.frame,
-            keep,
-            &original.state.frame,
-        );
+        self.groups
+            .reset_metadata(&self.program, &mut clone.state.frame, keep, &original.state.frame);
         set(
             &mut clone.state.frame,
             self.fields.instance_type,
@@ -260,10 +227,7 @@ impl V1Model {
             port: packet.ingress_port,
             bytes,
             origin,
-            preserved: keep
-                .iter()
-                .map(|&v| (v, packet.state.frame.get(v).clone()))
-                .collect(),
+            preserved: keep.iter().map(|&v| (v, packet.state.frame.get(v).clone())).collect(),
             passes: packet.passes + 1,
             tag,
         }
@@ -278,20 +242,12 @@ impl V1Model {
     }
 
     fn dropped(&self, reason: DropReason, tag: PacketTag, env: &Env<'_>) -> Action {
-        let loc = self
-            .fields
-            .egress_spec
-            .and_then(|v| env.tracer.last_write(v));
+        let loc = self.fields.egress_spec.and_then(|v| env.tracer.last_write(v));
         Action::Drop(Drop { reason, loc, tag })
     }
 
     /// What follows the ingress control.
-    fn end_of_ingress(
-        &self,
-        mut packet: EgressPacket,
-        mut marks: Marks,
-        env: &mut Env<'_>,
-    ) -> Vec<Action> {
+    fn end_of_ingress(&self, mut packet: EgressPacket, mut marks: Marks, env: &mut Env<'_>) -> Vec<Action> {
         let mut actions = Vec::new();
         let fields = &self.fields;
         if let Some(mark) = marks.clone.take() {
@@ -304,10 +260,7 @@ impl V1Model {
             }
             env.tracer.resume_packet(packet.tag);
         }
-        marks
-            .digests
-            .drain(..)
-            .for_each(|d| env.state.digests.push(d));
+        marks.digests.drain(..).for_each(|d| env.state.digests.push(d));
         if let Some(keep) = marks.resubmit.take() {
             let bytes = std::mem::take(&mut packet.state.bytes);
             let again = self.again(&packet, Origin::Resubmitted, bytes, &keep, env);
@@ -337,21 +290,9 @@ impl V1Model {
     }
 
     /// Checksums, deparser, and out.
-    fn deparse(
-        &self,
-        mut packet: EgressPacket,
-        mut marks: Marks,
-        port: u32,
-        env: &mut Env<'_>,
-    ) -> Action {
+    fn deparse(&self, mut packet: EgressPacket, mut marks: Marks, port: u32, env: &mut Env<'_>) -> Action {
         for block in [self.blocks.compute_checksum, self.blocks.deparser] {
-            if let Outcome::Abort(reason) = self.run(
-                block,
-                &mut packet.state,
-                &mut marks,
-                packet.received_bytes,
-                env,
-            ) {
+            if let Outcome::Abort(reason) = self.run(block, &mut packet.state, &mut marks, packet.received_bytes, env) {
                 return self.stopped(reason, packet.tag);
             }
         }
@@ -359,14 +300,9 @@ impl V1Model {
         if let Some(limit) = marks.truncate.into_iter().chain(packet.truncate).min() {
             bytes.truncate(limit as usize);
         }
-        marks
-            .digests
-            .drain(..)
-            .for_each(|d| env.state.digests.push(d));
+        marks.digests.drain(..).for_each(|d| env.state.digests.push(d));
         match marks.recirculate.or_else(|| packet.recirculate.take()) {
-            Some(keep) => {
-                Action::Ingress(self.again(&packet, Origin::Recirculated, bytes, &keep, env))
-            }
+            Some(keep) => Action::Ingress(self.again(&packet, Origin::Recirculated, bytes, &keep, env)),
             None => Action::Transmit {
                 port,
                 bytes,
@@ -409,9 +345,7 @@ impl Architecture for V1Model {
         }
         let length_bits = self.groups.header_bits(&self.program, &state.frame);
         for block in [self.blocks.verify_checksum, self.blocks.ingress] {
-            if let Outcome::Abort(reason) =
-                self.run(block, &mut state, &mut marks, received_bytes, env)
-            {
+            if let Outcome::Abort(reason) = self.run(block, &mut state, &mut marks, received_bytes, env) {
                 return vec![self.stopped(reason, tag)];
             }
             if block == self.blocks.verify_checksum {
@@ -464,11 +398,7 @@ impl Architecture for V1Model {
         set(frame, fields.deq_qdepth, queue.depth);
         set(frame, fields.egress_port, queue.port.into());
         set(frame, fields.egress_spec, DROP_PORT + 1);
-        set(
-            frame,
-            fields.packet_length,
-            u64::try_from(packet.length).unwrap_or(0),
-        );
+        set(frame, fields.packet_length, u64::try_from(packet.length).unwrap_or(0));
         let mut marks = Marks::default();
         let outcome = self.run(
             self.blocks.egress,
@@ -490,10 +420,7 @@ impl Architecture for V1Model {
             env.tracer.resume_packet(tag);
         }
         if is_drop(self, &packet.state.frame) {
-            marks
-                .digests
-                .drain(..)
-                .for_each(|d| env.state.digests.push(d));
+            marks.digests.drain(..).for_each(|d| env.state.digests.push(d));
             actions.push(self.dropped(DropReason::EgressDrop, tag, env));
         } else {
             actions.push(self.deparse(packet, marks, queue.port, env));
@@ -506,11 +433,7 @@ impl Architecture for V1Model {
     }
 
     fn enqueued(&self, packet: &mut EgressPacket, now_ns: u64, depth: u64) {
-        set(
-            &mut packet.state.frame,
-            self.fields.enq_timestamp,
-            now_ns / 1000,
-        );
+        set(&mut packet.state.frame, self.fields.enq_timestamp, now_ns / 1000);
         set(&mut packet.state.frame, self.fields.enq_qdepth, depth);
     }
 
@@ -529,9 +452,6 @@ mod tests {
 
     #[test]
     fn egress_spec_at_the_start_of_egress_is_not_the_drop_port() {
-        assert_ne!(
-            Bits::new(9, (DROP_PORT + 1).into()).to_u64(),
-            Some(DROP_PORT)
-        );
+        assert_ne!(Bits::new(9, (DROP_PORT + 1).into()).to_u64(), Some(DROP_PORT));
     }
 }

@@ -6,10 +6,7 @@ use crate::state::scalars;
 use crate::user::{Externs, UserFunction};
 use std::sync::Arc;
 use weir_interp::CallSites;
-use weir_ir::{
-    Argument, ArgumentValue, Call, ExternId, InLeaf, Loc, Operand, Program, TypeSpec, VarId,
-    VarKind,
-};
+use weir_ir::{Argument, ArgumentValue, Call, ExternId, InLeaf, Loc, Operand, Program, TypeSpec, VarId, VarKind};
 
 /// The name of the target in messages.
 pub(crate) const TARGET: &str = "v1model";
@@ -77,11 +74,7 @@ pub(crate) enum Op {
 ///
 /// # Errors
 /// Everything that neither v1model nor `user` has.
-pub(crate) fn resolve(
-    program: &Program,
-    sites: &CallSites,
-    user: &Externs,
-) -> Result<Vec<Op>, Vec<LoadError>> {
+pub(crate) fn resolve(program: &Program, sites: &CallSites, user: &Externs) -> Result<Vec<Op>, Vec<LoadError>> {
     let (mut ops, mut errors) = (Vec::new(), Vec::new());
     for (_, instance) in program.externs.iter() {
         let name = instance.type_name.as_str();
@@ -99,11 +92,7 @@ pub(crate) fn resolve(
             Err(error) => errors.push(error),
         }
     }
-    if errors.is_empty() {
-        Ok(ops)
-    } else {
-        Err(errors)
-    }
+    if errors.is_empty() { Ok(ops) } else { Err(errors) }
 }
 
 fn call_op(program: &Program, call: &Call, loc: Loc, user: &Externs) -> Result<Op, LoadError> {
@@ -115,15 +104,8 @@ fn call_op(program: &Program, call: &Call, loc: Loc, user: &Externs) -> Result<O
     let op = op.or_else(|| user.find(type_name, &call.function).map(Op::User));
     op.ok_or_else(|| {
         let what = match call.instance {
-            Some(instance) => format!(
-                "method `{}.{}`",
-                program.externs[instance].type_name, call.function
-            ),
-            None => format!(
-                "function `{}` with {} arguments",
-                call.function,
-                call.arguments.len()
-            ),
+            Some(instance) => format!("method `{}.{}`", program.externs[instance].type_name, call.function),
+            None => format!("function `{}` with {} arguments", call.function, call.arguments.len()),
         };
         LoadError::UnknownExtern {
             what,
@@ -192,9 +174,7 @@ fn function(program: &Program, call: &Call) -> Option<Op> {
 fn digest(call: &Call) -> Op {
     let ty = call.type_arguments.first().cloned().unwrap_or_default();
     let name = match &ty {
-        TypeSpec::Struct(name, _) | TypeSpec::Header(name, _) | TypeSpec::New(name, ..) => {
-            name.clone()
-        }
+        TypeSpec::Struct(name, _) | TypeSpec::Header(name, _) | TypeSpec::New(name, ..) => name.clone(),
         _ => "digest".to_owned(),
     };
     Op::Digest {

@@ -99,10 +99,7 @@ impl Groups {
             headers: program
                 .shared_group("headers")
                 .map_or(Vec::new(), |g| g.headers.clone()),
-            field_lists: lists
-                .into_iter()
-                .map(|(n, vars)| (n, vars.into()))
-                .collect(),
+            field_lists: lists.into_iter().map(|(n, vars)| (n, vars.into())).collect(),
         }
     }
 
@@ -112,13 +109,7 @@ impl Groups {
     }
 
     /// Sets metadata to zero, but for these variables, which take the values they have in `from`.
-    pub(crate) fn reset_metadata(
-        &self,
-        program: &Program,
-        frame: &mut Frame,
-        keep: &[VarId],
-        from: &Frame,
-    ) {
+    pub(crate) fn reset_metadata(&self, program: &Program, frame: &mut Frame, keep: &[VarId], from: &Frame) {
         for &var in &self.metadata {
             let zero = match program.vars[var].ty {
                 weir_ir::Type::Bits(w) => Bits::zero(w),
@@ -137,12 +128,7 @@ impl Groups {
             .iter()
             .map(|&h| &program.headers[h])
             .filter(|h| frame.is_set(h.valid))
-            .map(|h| {
-                h.fields
-                    .iter()
-                    .map(|&f| i64::from(frame.get(f).width()))
-                    .sum::<i64>()
-            })
+            .map(|h| h.fields.iter().map(|&f| i64::from(frame.get(f).width())).sum::<i64>())
             .sum()
     }
 }

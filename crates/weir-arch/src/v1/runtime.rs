@@ -8,10 +8,7 @@ use crate::hash::{self, Algorithm};
 use crate::meter::{Color, Meter};
 use crate::state::{Digest, LogMessage, Resource, State, Unit};
 use std::sync::Arc;
-use weir_interp::{
-    ArgValue, BitBuffer, CallContext, CallEffect, Frame, InValue, LookupDetail, LookupOutcome,
-    Runtime,
-};
+use weir_interp::{ArgValue, BitBuffer, CallContext, CallEffect, Frame, InValue, LookupDetail, LookupOutcome, Runtime};
 use weir_ir::{Bits, ExternId, KeyMatch, Loc, MatchKind, TableId, ValueSetId, VarId};
 use weir_table::{Entry, EntryAction, EntryHandle, TableSpec};
 
@@ -97,9 +94,7 @@ impl Runtime for V1Runtime<'_> {
                     EntryAction::Call(_) => None,
                     EntryAction::Member(id) => Some(format!("member {id}")),
                     EntryAction::Group(id) => Some(format!("from group {id}")),
-                    EntryAction::OneShot(set) => {
-                        Some(format!("one of {} actions of the entry", set.len()))
-                    }
+                    EntryAction::OneShot(set) => Some(format!("one of {} actions of the entry", set.len())),
                 };
             }
             None => detail.nearest = nearest(state.table.spec(), state.table.entries(), keys),
@@ -143,12 +138,8 @@ impl Runtime for V1Runtime<'_> {
                 set(&mut context.packet.frame, fields.egress_spec, 511);
                 set(&mut context.packet.frame, fields.mcast_grp, 0);
             }
-            Op::VerifyChecksum { payload, header } => {
-                self.verify_checksum(*payload, *header, &context)
-            }
-            Op::UpdateChecksum { payload, header } => {
-                self.update_checksum(*payload, *header, &mut context)
-            }
+            Op::VerifyChecksum { payload, header } => self.verify_checksum(*payload, *header, &context),
+            Op::UpdateChecksum { payload, header } => self.update_checksum(*payload, *header, &mut context),
             Op::Checksum16Get => {
                 let data = hash_input(context.args.first(), None);
                 if let Some(result) = context.results.first_mut() {
@@ -164,9 +155,7 @@ impl Runtime for V1Runtime<'_> {
             }
             Op::Resubmit(keep) => self.marks.resubmit = Some(self.keep(keep, &context)),
             Op::Recirculate(keep) => self.marks.recirculate = Some(self.keep(keep, &context)),
-            Op::Truncate => {
-                self.marks.truncate = Some(u32::try_from(context.number(0)).unwrap_or(u32::MAX))
-            }
+            Op::Truncate => self.marks.truncate = Some(u32::try_from(context.number(0)).unwrap_or(u32::MAX)),
             Op::Assert(what) => {
                 if context.number(0) == 0 {
                     self.log(format!("{what} failed"), context.loc);
@@ -186,9 +175,7 @@ impl V1Runtime<'_> {
     /// Direct counters count and direct meters run on every hit, whatever the action does.
     fn direct(&mut self, table: TableId, handle: EntryHandle) {
         self.marks.colors.clear();
-        let State {
-            tables, resources, ..
-        } = &mut *self.state;
+        let State { tables, resources, .. } = &mut *self.state;
         let Some(state) = tables.get(table.index()) else {
             return;
         };
@@ -201,11 +188,7 @@ impl V1Runtime<'_> {
                 }
                 Some(Resource::DirectMeter(unit, cells)) => {
                     if let Some(meter) = cells.get_mut(handle.get().into()) {
-                        let tokens = if *unit == Unit::Bytes {
-                            self.received_bytes
-                        } else {
-                            1
-                        };
+                        let tokens = if *unit == Unit::Bytes { self.received_bytes } else { 1 };
                         let color = execute(meter, tokens, self.now_ns, self.choices);
                         self.marks.colors.push((*id, color));
                     }
@@ -217,12 +200,7 @@ impl V1Runtime<'_> {
 
     /// The action an entry leads to. A member or group that is gone, or an empty group, leads to the
     /// table's default action.
-    fn resolve_action(
-        &mut self,
-        table: TableId,
-        action: &EntryAction,
-        keys: &[Bits],
-    ) -> (usize, Arc<[Bits]>) {
+    fn resolve_action(&mut self, table: TableId, action: &EntryAction, keys: &[Bits]) -> (usize, Arc<[Bits]>) {
         let member = match action {
             EntryAction::Call(call) => return (call.action, call.arguments.as_slice().into()),
             EntryAction::OneShot(set) => {
@@ -242,20 +220,13 @@ impl V1Runtime<'_> {
                     .profile(table)
                     .and_then(|p| p.group(*id))
                     .map_or(0, weir_table::Group::weight);
-                let at = if total > 0 {
-                    self.select(table, keys, total)
-                } else {
-                    0
-                };
+                let at = if total > 0 { self.select(table, keys, total) } else { 0 };
                 self.profile(table).and_then(|p| p.group(*id)?.at(at))
             }
         };
         let state = &self.state.tables[table.index()];
-        let call = member
-            .and_then(|id| self.profile(table)?.member(id))
-            .map(|m| &m.action);
-        let resolved =
-            call.and_then(|c| Some((state.profile_actions.get(c.action).copied()??, &c.arguments)));
+        let call = member.and_then(|id| self.profile(table)?.member(id)).map(|m| &m.action);
+        let resolved = call.and_then(|c| Some((state.profile_actions.get(c.action).copied()??, &c.arguments)));
         let default = state.table.default_action();
         let (action, arguments) = resolved.unwrap_or((default.action, &default.arguments));
         (action, arguments.as_slice().into())
@@ -293,8 +264,7 @@ impl V1Runtime<'_> {
             _ => hash::compute(algorithm, buffer.as_bytes(), &self.state.custom_crc),
         };
         let outcomes = outcomes.max(1);
-        self.choices
-            .choose(ChoiceKind::Selector, outcomes, value % outcomes)
+        self.choices.choose(ChoiceKind::Selector, outcomes, value % outcomes)
     }
 
     // -------------------------------------------------------------------------- stateful externs
@@ -311,11 +281,7 @@ impl V1Runtime<'_> {
         let Some(Resource::Meter(unit, cells)) = self.state.resources.get_mut(id.index()) else {
             return None;
         };
-        let tokens = if *unit == Unit::Bytes {
-            self.received_bytes
-        } else {
-            1
-        };
+        let tokens = if *unit == Unit::Bytes { self.received_bytes } else { 1 };
         let meter = cells.get_mut(index)?;
         Some(execute(meter, tokens, self.now_ns, self.choices))
     }
@@ -349,11 +315,7 @@ impl V1Runtime<'_> {
     fn digest(&mut self, name: &str, fields: &[String], context: &CallContext<'_>) {
         let values = context.args.get(1).map_or(Vec::new(), all_scalars);
         let name_of = |i: usize| fields.get(i).cloned().unwrap_or_else(|| format!("f{i}"));
-        let fields = values
-            .into_iter()
-            .enumerate()
-            .map(|(i, v)| (name_of(i), v))
-            .collect();
+        let fields = values.into_iter().enumerate().map(|(i, v)| (name_of(i), v)).collect();
         self.marks.digests.push(Digest {
             name: name.to_owned(),
             fields,
@@ -412,8 +374,7 @@ impl V1Runtime<'_> {
         let (base, max) = (context.number(2), context.number(4).max(1));
         let value = if algorithm == Algorithm::Random {
             let random = self.state.next_random();
-            self.choices
-                .choose(ChoiceKind::RandomHash, max, random % max)
+            self.choices.choose(ChoiceKind::RandomHash, max, random % max)
         } else {
             let data = hash_input(context.args.get(3), None);
             hash::compute(algorithm, &data, &self.state.custom_crc) % max
@@ -423,40 +384,25 @@ impl V1Runtime<'_> {
 
     /// The checksum of `(condition, data, checksum, algo)`, unless the condition is false or the header
     /// it belongs in is invalid.
-    fn checksum(
-        &self,
-        payload: bool,
-        header: Option<VarId>,
-        context: &CallContext<'_>,
-    ) -> Option<u64> {
+    fn checksum(&self, payload: bool, header: Option<VarId>, context: &CallContext<'_>) -> Option<u64> {
         let frame: &Frame = &context.packet.frame;
         if context.number(0) == 0 || header.is_some_and(|valid| !frame.is_set(valid)) {
             return None;
         }
         let rest = payload.then_some((context.packet.bytes.as_slice(), context.packet.cursor));
         let data = hash_input(context.args.get(1), rest);
-        Some(hash::compute(
-            self.algorithm(context, 3),
-            &data,
-            &self.state.custom_crc,
-        ))
+        Some(hash::compute(self.algorithm(context, 3), &data, &self.state.custom_crc))
     }
 
     fn verify_checksum(&mut self, payload: bool, header: Option<VarId>, context: &CallContext<'_>) {
-        if let (Some(computed), Some(found)) =
-            (self.checksum(payload, header, context), context.scalar(2))
+        if let (Some(computed), Some(found)) = (self.checksum(payload, header, context), context.scalar(2))
             && Bits::new(found.width(), computed.into()) != *found
         {
             self.marks.checksum_error = true;
         }
     }
 
-    fn update_checksum(
-        &mut self,
-        payload: bool,
-        header: Option<VarId>,
-        context: &mut CallContext<'_>,
-    ) {
+    fn update_checksum(&mut self, payload: bool, header: Option<VarId>, context: &mut CallContext<'_>) {
         if let Some(computed) = self.checksum(payload, header, context) {
             context.set(2, &Bits::new(64, computed.into()));
         }
@@ -554,9 +500,7 @@ fn covers(m: &KeyMatch, value: &Bits) -> bool {
             prefix_length,
         } => value.and(&Bits::prefix_mask(v.width(), *prefix_length)) == *v,
         KeyMatch::Ternary { value: v, mask } => value.and(mask) == *v,
-        KeyMatch::Range { low, high } => {
-            low.cmp_unsigned(value).is_le() && value.cmp_unsigned(high).is_le()
-        }
+        KeyMatch::Range { low, high } => low.cmp_unsigned(value).is_le() && value.cmp_unsigned(high).is_le(),
         KeyMatch::Optional(v) => v.as_ref().is_none_or(|v| v == value),
     }
 }

@@ -12,12 +12,16 @@ pub(super) fn ends_in_return(statements: &[Statement]) -> bool {
     statements.iter().any(|s| match &s.kind {
         StatementKind::Return(_) | StatementKind::Exit => true,
         StatementKind::Block(b) => ends_in_return(&b.statements),
-        StatementKind::If { then, otherwise: Some(otherwise), .. } => {
-            ends_in_return(std::slice::from_ref(then)) && ends_in_return(std::slice::from_ref(otherwise))
-        }
+        StatementKind::If {
+            then,
+            otherwise: Some(otherwise),
+            ..
+        } => ends_in_return(std::slice::from_ref(then)) && ends_in_return(std::slice::from_ref(otherwise)),
         StatementKind::Switch { cases, .. } => {
             cases.iter().any(|c| matches!(c.label.kind, ast::ExprKind::Default))
-                && cases.iter().all(|c| c.body.as_ref().is_none_or(|b| ends_in_return(&b.statements)))
+                && cases
+                    .iter()
+                    .all(|c| c.body.as_ref().is_none_or(|b| ends_in_return(&b.statements)))
         }
         _ => false,
     })
@@ -32,7 +36,12 @@ impl<'a> Checker<'a> {
         let constructor = self.parameters(&parser.constructor_parameters, Owner::BlockConstructor);
         let outer = std::mem::replace(
             &mut self.context,
-            super::Context { place: Place::ParserLocals, in_parser: true, result: None, loops: 0 },
+            super::Context {
+                place: Place::ParserLocals,
+                in_parser: true,
+                result: None,
+                loops: 0,
+            },
         );
         self.scopes.push(super::Scope::default());
         for local in &parser.locals {
@@ -44,7 +53,16 @@ impl<'a> Checker<'a> {
         self.context = outer;
         self.scopes.pop();
         self.scopes.pop();
-        self.declare(&parser.signature.name, annotations, DefKind::Parser { parameters, params, constructor, ast: parser });
+        self.declare(
+            &parser.signature.name,
+            annotations,
+            DefKind::Parser {
+                parameters,
+                params,
+                constructor,
+                ast: parser,
+            },
+        );
     }
 
     fn states(&mut self, parser: &'a ast::Parser) {
@@ -52,19 +70,31 @@ impl<'a> Checker<'a> {
         for state in &parser.states {
             let name = &*state.name.name;
             if name == "accept" || name == "reject" {
-                self.error("invalid", state.name.span, format!("the state `{name}` is built in and cannot be declared"));
+                self.error(
+                    "invalid",
+                    state.name.span,
+                    format!("the state `{name}` is built in and cannot be declared"),
+                );
             } else if let Some(previous) = states.insert(name, &state.name) {
                 let before = previous.span;
                 self.report(
-                    Diagnostic::error("duplicate", state.name.span, format!("the state `{name}` is declared twice"))
-                        .label(before, "first declared here"),
+                    Diagnostic::error(
+                        "duplicate",
+                        state.name.span,
+                        format!("the state `{name}` is declared twice"),
+                    )
+                    .label(before, "first declared here"),
                 );
             }
         }
         if !states.contains_key("start") {
             self.report(
-                Diagnostic::error("invalid", parser.signature.name.span, format!("the parser `{}` has no state `start`", parser.signature.name.name))
-                    .help("parsing begins in a state of this name"),
+                Diagnostic::error(
+                    "invalid",
+                    parser.signature.name.span,
+                    format!("the parser `{}` has no state `start`", parser.signature.name.name),
+                )
+                .help("parsing begins in a state of this name"),
             );
         }
         for state in &parser.states {
@@ -94,27 +124,47 @@ impl<'a> Checker<'a> {
         if name == "accept" || name == "reject" || states.contains_key(name) {
             return;
         }
-        let mut diagnostic = Diagnostic::error("not-found", target.span, format!("there is no state `{name}` in this parser"));
+        let mut diagnostic = Diagnostic::error(
+            "not-found",
+            target.span,
+            format!("there is no state `{name}` in this parser"),
+        );
         if let Some(like) = super::closest(name, states.keys().copied()) {
             diagnostic = diagnostic.help(format!("did you mean `{like}`?"));
         }
         self.report(diagnostic);
     }
 
-    fn select(&mut self, expressions: &'a [ast::Expr], cases: &'a [ast::SelectCase], states: &FxHashMap<&str, &'a Ident>) {
+    fn select(
+        &mut self,
+        expressions: &'a [ast::Expr],
+        cases: &'a [ast::SelectCase],
+        states: &FxHashMap<&str, &'a Ident>,
+    ) {
         let mut types: Vec<Ty> = Vec::new();
         for e in expressions {
             let ty = self.expr(e, None);
             let ty = match self.kind(ty) {
-                TyKind::Integer => {
-                    self.type_error(e.span, "the width of a selected expression must be known; give the constant a width")
-                }
-                TyKind::Bit(_) | TyKind::Int(_) | TyKind::Bool | TyKind::Enum(_) | TyKind::Error | TyKind::New(_) | TyKind::Unknown
-                | TyKind::Parameter(..) | TyKind::Infer(_) => ty,
+                TyKind::Integer => self.type_error(
+                    e.span,
+                    "the width of a selected expression must be known; give the constant a width",
+                ),
+                TyKind::Bit(_)
+                | TyKind::Int(_)
+                | TyKind::Bool
+                | TyKind::Enum(_)
+                | TyKind::Error
+                | TyKind::New(_)
+                | TyKind::Unknown
+                | TyKind::Parameter(..)
+                | TyKind::Infer(_) => ty,
                 TyKind::Tuple(_) | TyKind::Listed(_) | TyKind::Fields(..) => ty,
                 _ => {
                     let shown = self.show(ty);
-                    self.type_error(e.span, format!("an expression of type {shown} cannot be used in a select"))
+                    self.type_error(
+                        e.span,
+                        format!("an expression of type {shown} cannot be used in a select"),
+                    )
                 }
             };
             types.push(ty);
@@ -136,7 +186,11 @@ impl<'a> Checker<'a> {
                     self.error(
                         "type-error",
                         keyset.span,
-                        format!("{} expression(s) are compared, but the keyset has {}", types.len(), elements.len()),
+                        format!(
+                            "{} expression(s) are compared, but the keyset has {}",
+                            types.len(),
+                            elements.len()
+                        ),
                     );
                     return;
                 }
@@ -161,7 +215,11 @@ impl<'a> Checker<'a> {
         let agrees = parts.len() == types.len() && parts.iter().zip(types).all(|(&a, &b)| self.coerces(a, b));
         if !agrees {
             let shown = self.show(given);
-            self.error("type-error", keyset.span, format!("{} expressions are compared, but this is {shown}", types.len()));
+            self.error(
+                "type-error",
+                keyset.span,
+                format!("{} expressions are compared, but this is {shown}", types.len()),
+            );
         }
     }
 
@@ -178,7 +236,9 @@ impl<'a> Checker<'a> {
             ast::ExprKind::Default | ast::ExprKind::DontCare => return,
             ast::ExprKind::List(elements) => {
                 let parts = self.component_types(ty);
-                if matches!(self.kind(ty), TyKind::Tuple(_) | TyKind::Listed(_) | TyKind::Struct(..)) && parts.len() == elements.len() {
+                if matches!(self.kind(ty), TyKind::Tuple(_) | TyKind::Listed(_) | TyKind::Struct(..))
+                    && parts.len() == elements.len()
+                {
                     for (e, t) in elements.iter().zip(parts) {
                         self.keyset_element(e, t);
                     }
@@ -192,7 +252,11 @@ impl<'a> Checker<'a> {
         if let ast::ExprKind::Mask(a, b) | ast::ExprKind::Range(a, b) = &element.kind {
             for e in [a, b] {
                 if !self.is_unknown(given) && !self.is_constant(e) {
-                    self.error("invalid", e.span, "the bounds of a range and the value and mask of a `&&&` must be constants");
+                    self.error(
+                        "invalid",
+                        e.span,
+                        "the bounds of a range and the value and mask of a `&&&` must be constants",
+                    );
                     return;
                 }
             }
@@ -227,7 +291,11 @@ impl<'a> Checker<'a> {
         };
         if !good && !unwrapped {
             let (given, expected) = (self.show(given), self.show(ty));
-            self.error("type-error", element.span, format!("this keyset is {given}, but it is compared with {expected}"));
+            self.error(
+                "type-error",
+                element.span,
+                format!("this keyset is {given}, but it is compared with {expected}"),
+            );
         }
     }
 
@@ -243,7 +311,9 @@ impl<'a> Checker<'a> {
                     let mut targets: Vec<&str> = cases.iter().map(|c| &*c.state.name).collect();
                     let exhaustive = cases.iter().any(|c| match &c.keyset.kind {
                         ast::ExprKind::Default | ast::ExprKind::DontCare => true,
-                        ast::ExprKind::List(l) => l.iter().all(|e| matches!(e.kind, ast::ExprKind::Default | ast::ExprKind::DontCare)),
+                        ast::ExprKind::List(l) => l
+                            .iter()
+                            .all(|e| matches!(e.kind, ast::ExprKind::Default | ast::ExprKind::DontCare)),
                         _ => false,
                     });
                     if !exhaustive {
@@ -267,14 +337,19 @@ impl<'a> Checker<'a> {
         self.error(
             "unreachable",
             parser.signature.name.span,
-            format!("the parser `{}` never reaches accept or reject", parser.signature.name.name),
+            format!(
+                "the parser `{}` never reaches accept or reject",
+                parser.signature.name.name
+            ),
         );
     }
 
     pub(super) fn value_set(&mut self, v: &'a ast::ValueSet, annotations: &'a [ast::Annotation]) {
         let element = self.resolve_type(&v.element);
         let good = match self.kind(element) {
-            TyKind::Unknown | TyKind::Bit(_) | TyKind::Int(_) | TyKind::Bool | TyKind::New(_) | TyKind::Tuple(_) => true,
+            TyKind::Unknown | TyKind::Bit(_) | TyKind::Int(_) | TyKind::Bool | TyKind::New(_) | TyKind::Tuple(_) => {
+                true
+            }
             TyKind::Enum(_) => true,
             TyKind::Struct(..) => self.struct_kind(element) == Some(ast::StructKind::Struct),
             _ => false,
@@ -298,7 +373,12 @@ impl<'a> Checker<'a> {
         let constructor = self.parameters(&control.constructor_parameters, Owner::BlockConstructor);
         let outer = std::mem::replace(
             &mut self.context,
-            super::Context { place: Place::ControlLocals, in_parser: false, result: Some(Types::VOID), loops: 0 },
+            super::Context {
+                place: Place::ControlLocals,
+                in_parser: false,
+                result: Some(Types::VOID),
+                loops: 0,
+            },
         );
         self.scopes.push(super::Scope::default());
         for local in &control.locals {
@@ -309,7 +389,11 @@ impl<'a> Checker<'a> {
                 | DeclarationKind::Action(_)
                 | DeclarationKind::Table(_)
                 | DeclarationKind::Instantiation(_) => self.declaration(local),
-                _ => self.error("invalid", local.span, "only constants, variables, instantiations, actions and tables may be declared in a control"),
+                _ => self.error(
+                    "invalid",
+                    local.span,
+                    "only constants, variables, instantiations, actions and tables may be declared in a control",
+                ),
             }
         }
         self.with_place(Place::ControlApply, |c| c.block_in_new_scope(&control.apply));
@@ -317,26 +401,53 @@ impl<'a> Checker<'a> {
         self.context = outer;
         self.scopes.pop();
         self.scopes.pop();
-        self.declare(&control.signature.name, annotations, DefKind::Control { parameters, params, constructor, ast: control });
+        self.declare(
+            &control.signature.name,
+            annotations,
+            DefKind::Control {
+                parameters,
+                params,
+                constructor,
+                ast: control,
+            },
+        );
     }
 
     pub(super) fn instantiation(&mut self, i: &'a ast::Instantiation, annotations: &'a [ast::Annotation]) {
-        if matches!(self.context.place, Place::Action | Place::Function | Place::AbstractMethod) {
-            self.error("invalid", i.name.span, format!("`{}`: nothing can be instantiated in a function, method or action", i.name.name));
+        if matches!(
+            self.context.place,
+            Place::Action | Place::Function | Place::AbstractMethod
+        ) {
+            self.error(
+                "invalid",
+                i.name.span,
+                format!(
+                    "`{}`: nothing can be instantiated in a function, method or action",
+                    i.name.name
+                ),
+            );
             self.declare(&i.name, annotations, DefKind::Broken);
             return;
         }
         if self.context.place == Place::ControlApply {
             self.report(
-                Diagnostic::error("invalid", i.name.span, format!("`{}`: nothing can be instantiated in an apply block", i.name.name))
-                    .help("move it before `apply`"),
+                Diagnostic::error(
+                    "invalid",
+                    i.name.span,
+                    format!("`{}`: nothing can be instantiated in an apply block", i.name.name),
+                )
+                .help("move it before `apply`"),
             );
             self.declare(&i.name, annotations, DefKind::Broken);
             return;
         }
         let ty = self.resolve_type(&i.ty);
         if self.context.place == Place::ParserState {
-            self.error("invalid", i.name.span, format!("`{}`: nothing can be instantiated in a parser state", i.name.name));
+            self.error(
+                "invalid",
+                i.name.span,
+                format!("`{}`: nothing can be instantiated in a parser state", i.name.name),
+            );
             self.declare(&i.name, annotations, DefKind::Broken);
             return;
         }
@@ -352,17 +463,31 @@ impl<'a> Checker<'a> {
                 let is_block = !matches!(self.kind(ty), TyKind::Package(..));
                 if at_top && is_block {
                     self.report(
-                        Diagnostic::error("invalid", i.name.span, format!("`{}`: parsers and controls cannot be instantiated at the top level", i.name.name))
-                            .help("instantiate it where it is applied, or in the arguments of the package"),
+                        Diagnostic::error(
+                            "invalid",
+                            i.name.span,
+                            format!(
+                                "`{}`: parsers and controls cannot be instantiated at the top level",
+                                i.name.name
+                            ),
+                        )
+                        .help("instantiate it where it is applied, or in the arguments of the package"),
                     );
                 }
                 if i.body.is_some() {
-                    self.error("type-error", i.name.span, "only an instance of an extern may have a body");
+                    self.error(
+                        "type-error",
+                        i.name.span,
+                        "only an instance of an extern may have a body",
+                    );
                 }
             }
             _ => {
                 let shown = self.show(ty);
-                self.type_error(i.ty.span, format!("there are no instances of {shown}: only of externs, parsers, controls and packages"));
+                self.type_error(
+                    i.ty.span,
+                    format!("there are no instances of {shown}: only of externs, parsers, controls and packages"),
+                );
                 for argument in &i.arguments {
                     self.expr(&argument.value, None);
                 }
@@ -370,7 +495,12 @@ impl<'a> Checker<'a> {
                 return;
             }
         }
-        let array = match self.info.written_types.get(&std::ptr::from_ref(&i.ty)).map(|&t| self.kind(t)) {
+        let array = match self
+            .info
+            .written_types
+            .get(&std::ptr::from_ref(&i.ty))
+            .map(|&t| self.kind(t))
+        {
             Some(TyKind::Stack(_, size)) => Some(size),
             _ => None,
         };
@@ -392,8 +522,12 @@ impl<'a> Checker<'a> {
 
     /// Bodies for abstract methods of an extern instance.
     fn abstract_methods(&mut self, i: &'a ast::Instantiation, ty: Ty) {
-        let TyKind::Extern(def, arguments) = self.kind(ty) else { return };
-        let DefKind::Extern { parameters, methods } = &self.def(def).kind else { return };
+        let TyKind::Extern(def, arguments) = self.kind(ty) else {
+            return;
+        };
+        let DefKind::Extern { parameters, methods } = &self.def(def).kind else {
+            return;
+        };
         let map: FxHashMap<Ty, Ty> = parameters.iter().copied().zip(arguments.iter().copied()).collect();
         let wanted: Vec<super::Signature<'a>> = methods
             .iter()
@@ -401,7 +535,10 @@ impl<'a> Checker<'a> {
             .cloned()
             .collect();
         let Some(body) = &i.body else {
-            if let Some(method) = wanted.iter().find(|m| !m.annotations.iter().any(|a| &*a.name.name == "optional")) {
+            if let Some(method) = wanted
+                .iter()
+                .find(|m| !m.annotations.iter().any(|a| &*a.name.name == "optional"))
+            {
                 let message = format!("`{}` is abstract and needs a body", method.name.name);
                 self.report(
                     Diagnostic::error("type-error", i.name.span, message)
@@ -411,7 +548,11 @@ impl<'a> Checker<'a> {
             return;
         };
         if wanted.is_empty() {
-            self.error("type-error", i.name.span, "an instance of an extern without abstract methods cannot have a body");
+            self.error(
+                "type-error",
+                i.name.span,
+                "an instance of an extern without abstract methods cannot have a body",
+            );
         }
         self.scopes.push(super::Scope::default());
         let this = self.this_type.replace(ty);
@@ -430,7 +571,11 @@ impl<'a> Checker<'a> {
         for method in &wanted {
             let optional = method.annotations.iter().any(|a| &*a.name.name == "optional");
             if !optional && !found.contains(&&*method.name.name) {
-                self.error("type-error", i.name.span, format!("the abstract method `{}` has no body", method.name.name));
+                self.error(
+                    "type-error",
+                    i.name.span,
+                    format!("the abstract method `{}` has no body", method.name.name),
+                );
             }
         }
     }
@@ -455,7 +600,9 @@ impl<'a> Checker<'a> {
             let mut given = signature.params.iter().peekable();
             for wanted in &m.params {
                 let ty = self.info.types.substitute(wanted.ty, map);
-                let fits = given.peek().is_some_and(|g| g.direction == wanted.direction && self.unify(ty, g.ty));
+                let fits = given
+                    .peek()
+                    .is_some_and(|g| g.direction == wanted.direction && self.unify(ty, g.ty));
                 if fits {
                     given.next();
                 } else if !wanted.optional {
@@ -465,12 +612,20 @@ impl<'a> Checker<'a> {
             given.next().is_none()
         });
         if candidates.is_empty() {
-            self.error("type-error", signature.name.span, format!("the extern has no abstract method `{name}`"));
+            self.error(
+                "type-error",
+                signature.name.span,
+                format!("the extern has no abstract method `{name}`"),
+            );
         } else if !matching {
             let before = candidates[0].name.span;
             self.report(
-                Diagnostic::error("type-error", signature.name.span, format!("`{name}` does not agree with the abstract method"))
-                    .label(before, "declared here"),
+                Diagnostic::error(
+                    "type-error",
+                    signature.name.span,
+                    format!("`{name}` does not agree with the abstract method"),
+                )
+                .label(before, "declared here"),
             );
         }
         self.function_body(&signature, f, Place::AbstractMethod);

@@ -31,7 +31,9 @@ impl<'a> Checker<'a> {
             })
             .collect();
         match &callee.kind {
-            ExprKind::Name { absolute, name } => self.call_name(expr, callee, *absolute, name, &given, arguments, expected),
+            ExprKind::Name { absolute, name } => {
+                self.call_name(expr, callee, *absolute, name, &given, arguments, expected)
+            }
             ExprKind::Member(base, member) => self.call_member(expr, callee, base, member, &given, arguments, expected),
             _ => {
                 let ty = self.expr(callee, None);
@@ -89,7 +91,15 @@ impl<'a> Checker<'a> {
                 let (def, signature) = &candidates[index];
                 self.info.names[callee.id.0 as usize] = Some(*def);
                 self.check_function_call(expr.span, signature);
-                let result = self.invoke(expr, signature, Callee::Function(*def), FxHashMap::default(), given, arguments, expected);
+                let result = self.invoke(
+                    expr,
+                    signature,
+                    Callee::Function(*def),
+                    FxHashMap::default(),
+                    given,
+                    arguments,
+                    expected,
+                );
                 if &*name.name == "static_assert" {
                     self.static_assert(expr, arguments);
                 }
@@ -107,12 +117,26 @@ impl<'a> Checker<'a> {
                     }
                     _ => self.error("type-error", expr.span, format!("the action `{}` cannot be called here: only in the apply block of a control or in an action", name.name)),
                 }
-                self.invoke(expr, &signature, Callee::Action(first), FxHashMap::default(), &[], arguments, expected)
+                self.invoke(
+                    expr,
+                    &signature,
+                    Callee::Action(first),
+                    FxHashMap::default(),
+                    &[],
+                    arguments,
+                    expected,
+                )
             }
             DefKind::Broken => self.give_up(arguments),
-            DefKind::Constant { .. } | DefKind::Variable { .. } | DefKind::Parameter { .. } | DefKind::Instance { .. } | DefKind::ValueSet { .. } | DefKind::Table { .. } => {
+            DefKind::Constant { .. }
+            | DefKind::Variable { .. }
+            | DefKind::Parameter { .. }
+            | DefKind::Instance { .. }
+            | DefKind::ValueSet { .. }
+            | DefKind::Table { .. } => {
                 self.give_up(arguments);
-                let mut diagnostic = Diagnostic::error("type-error", callee.span, format!("`{}` cannot be called", name.name));
+                let mut diagnostic =
+                    Diagnostic::error("type-error", callee.span, format!("`{}` cannot be called", name.name));
                 if matches!(self.def(first).kind, DefKind::Table { .. } | DefKind::Instance { .. }) {
                     diagnostic = diagnostic.help(format!("did you mean `{}.apply(…)`?", name.name));
                 }
@@ -123,7 +147,11 @@ impl<'a> Checker<'a> {
                 let ty = self.expr(callee, None);
                 match self.kind(ty) {
                     TyKind::TypeName(named) => {
-                        let named = if given.is_empty() { named } else { self.with_arguments(named, given, expr.span) };
+                        let named = if given.is_empty() {
+                            named
+                        } else {
+                            self.with_arguments(named, given, expr.span)
+                        };
                         self.construct_expression(expr, named, arguments)
                     }
                     _ => self.give_up(arguments),
@@ -134,18 +162,31 @@ impl<'a> Checker<'a> {
 
     fn with_arguments(&mut self, ty: Ty, given: &[Ty], span: Span) -> Ty {
         let (def, count) = match self.kind(ty) {
-            TyKind::Struct(d, p) | TyKind::Extern(d, p) | TyKind::Parser(d, p) | TyKind::Control(d, p) | TyKind::Package(d, p) => (d, p.len()),
+            TyKind::Struct(d, p)
+            | TyKind::Extern(d, p)
+            | TyKind::Parser(d, p)
+            | TyKind::Control(d, p)
+            | TyKind::Package(d, p) => (d, p.len()),
             _ => return ty,
         };
         if count != given.len() {
             let shown = self.show(ty);
-            return self.type_error(span, format!("{shown} has {count} type parameter(s), but {} argument(s) are given", given.len()));
+            return self.type_error(
+                span,
+                format!(
+                    "{shown} has {count} type parameter(s), but {} argument(s) are given",
+                    given.len()
+                ),
+            );
         }
         self.apply_type(def, given.to_vec())
     }
 
     fn check_function_call(&mut self, span: Span, signature: &Signature<'a>) {
-        if &*signature.name.name == "verify" && matches!(signature.kind, FunctionKind::Extern) && !self.context.in_parser {
+        if &*signature.name.name == "verify"
+            && matches!(signature.kind, FunctionKind::Extern)
+            && !self.context.in_parser
+        {
             self.error("type-error", span, "`verify` can be called only in a parser");
         }
     }
@@ -164,7 +205,11 @@ impl<'a> Checker<'a> {
             }
             _ if self.is_unknown(self.info.ty(&condition.value)) => {}
             _ if self.is_constant(&condition.value) => {}
-            _ => self.error("expected", condition.span, "the condition of static_assert must be known to the compiler"),
+            _ => self.error(
+                "expected",
+                condition.span,
+                "the condition of static_assert must be known to the compiler",
+            ),
         }
     }
 
@@ -184,7 +229,9 @@ impl<'a> Checker<'a> {
         let base_type = self.expr(base, None);
         let name = &*member.name;
         match self.kind(base_type) {
-            TyKind::Extern(def, parts) => self.call_method(expr, callee, def, &parts, member, given, arguments, expected),
+            TyKind::Extern(def, parts) => {
+                self.call_method(expr, callee, def, &parts, member, given, arguments, expected)
+            }
             TyKind::Def(table) if name == "apply" && matches!(self.def(table).kind, DefKind::Table { .. }) => {
                 self.info.expr_types[callee.id.0 as usize] = Types::METHOD;
                 self.apply_table(expr, table, arguments)
@@ -193,17 +240,34 @@ impl<'a> Checker<'a> {
                 self.info.expr_types[callee.id.0 as usize] = Types::METHOD;
                 self.apply_block(expr, base_type, def, &parts, arguments)
             }
-            TyKind::TypeName(named) if name == "apply" && matches!(self.kind(named), TyKind::Parser(..) | TyKind::Control(..)) => {
+            TyKind::TypeName(named)
+                if name == "apply" && matches!(self.kind(named), TyKind::Parser(..) | TyKind::Control(..)) =>
+            {
                 self.info.expr_types[callee.id.0 as usize] = Types::METHOD;
-                let (TyKind::Parser(def, parts) | TyKind::Control(def, parts)) = self.kind(named) else { return Types::UNKNOWN };
+                let (TyKind::Parser(def, parts) | TyKind::Control(def, parts)) = self.kind(named) else {
+                    return Types::UNKNOWN;
+                };
                 let constructor = match &self.def(def).kind {
-                    DefKind::Parser { constructor, .. } | DefKind::Control { constructor, .. } => Some(constructor.clone()),
+                    DefKind::Parser { constructor, .. } | DefKind::Control { constructor, .. } => {
+                        Some(constructor.clone())
+                    }
                     _ => None,
                 };
                 match constructor {
                     Some(c) if c.iter().all(Param::may_be_omitted) => {}
-                    Some(_) => self.error("type-error", base.span, format!("`{}` has constructor parameters and must be instantiated first", self.show(named))),
-                    None => self.error("invalid", base.span, format!("{} has no body and cannot be applied", self.show(named))),
+                    Some(_) => self.error(
+                        "type-error",
+                        base.span,
+                        format!(
+                            "`{}` has constructor parameters and must be instantiated first",
+                            self.show(named)
+                        ),
+                    ),
+                    None => self.error(
+                        "invalid",
+                        base.span,
+                        format!("{} has no body and cannot be applied", self.show(named)),
+                    ),
                 }
                 self.apply_block(expr, named, def, &parts, arguments)
             }
@@ -237,7 +301,15 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn builtin(&mut self, expr: &'a Expr, base: &'a Expr, base_type: Ty, member: &'a Ident, given: &[Ty], arguments: &'a [Argument]) -> Ty {
+    fn builtin(
+        &mut self,
+        expr: &'a Expr,
+        base: &'a Expr,
+        base_type: Ty,
+        member: &'a Ident,
+        given: &[Ty],
+        arguments: &'a [Argument],
+    ) -> Ty {
         let (builtin, count, result) = match &*member.name {
             "isValid" => (Builtin::IsValid, 0, Types::BOOL),
             "setValid" => (Builtin::SetValid, 0, Types::VOID),
@@ -250,32 +322,72 @@ impl<'a> Checker<'a> {
             _ => (Builtin::MaxSizeInBytes, 0, Types::INTEGER),
         };
         if !given.is_empty() {
-            self.error("type-error", expr.span, format!("`{}` has no type parameters", member.name));
+            self.error(
+                "type-error",
+                expr.span,
+                format!("`{}` has no type parameters", member.name),
+            );
         }
         if arguments.len() != count {
-            self.error("type-error", expr.span, format!("`{}` takes {count} argument(s), but {} are given", member.name, arguments.len()));
+            self.error(
+                "type-error",
+                expr.span,
+                format!(
+                    "`{}` takes {count} argument(s), but {} are given",
+                    member.name,
+                    arguments.len()
+                ),
+            );
         }
         for argument in arguments {
             let ty = self.expr(&argument.value, None);
             if !self.is_unknown(ty) {
                 match self.eval_int(&argument.value) {
                     Some(n) if num_traits::Signed::is_negative(&n) => {
-                        self.error("type-error", argument.span, format!("`{}` takes a number that is not negative", member.name));
+                        self.error(
+                            "type-error",
+                            argument.span,
+                            format!("`{}` takes a number that is not negative", member.name),
+                        );
                     }
-                    None if !self.is_constant(&argument.value) || !matches!(self.kind(ty), TyKind::Integer | TyKind::Bit(_) | TyKind::Int(_)) => {
-                        self.error("type-error", argument.span, format!("`{}` takes a constant number", member.name));
+                    None if !self.is_constant(&argument.value)
+                        || !matches!(self.kind(ty), TyKind::Integer | TyKind::Bit(_) | TyKind::Int(_)) =>
+                    {
+                        self.error(
+                            "type-error",
+                            argument.span,
+                            format!("`{}` takes a constant number", member.name),
+                        );
                     }
                     _ => {}
                 }
             }
         }
-        if matches!(builtin, Builtin::SetValid | Builtin::SetInvalid | Builtin::PushFront | Builtin::PopFront) && !self.is_l_value(base) {
-            self.error("type-error", base.span, format!("`{}` changes what it is called on, but this cannot be changed", member.name));
+        if matches!(
+            builtin,
+            Builtin::SetValid | Builtin::SetInvalid | Builtin::PushFront | Builtin::PopFront
+        ) && !self.is_l_value(base)
+        {
+            self.error(
+                "type-error",
+                base.span,
+                format!(
+                    "`{}` changes what it is called on, but this cannot be changed",
+                    member.name
+                ),
+            );
         }
         if builtin == Builtin::IsValid && self.struct_kind(base_type) == Some(StructKind::Struct) {
             return self.type_error(expr.span, "a struct has no validity");
         }
-        self.info.calls.insert(expr.id, CallInfo { callee: Callee::Builtin(builtin), type_arguments: Vec::new(), arguments: (0..count).map(Some).collect() });
+        self.info.calls.insert(
+            expr.id,
+            CallInfo {
+                callee: Callee::Builtin(builtin),
+                type_arguments: Vec::new(),
+                arguments: (0..count).map(Some).collect(),
+            },
+        );
         result
     }
 
@@ -292,7 +404,9 @@ impl<'a> Checker<'a> {
         expected: Option<Ty>,
     ) -> Ty {
         self.info.expr_types[callee.id.0 as usize] = Types::METHOD;
-        let DefKind::Extern { parameters, methods } = &self.def(def).kind else { return self.give_up(arguments) };
+        let DefKind::Extern { parameters, methods } = &self.def(def).kind else {
+            return self.give_up(arguments);
+        };
         let map: FxHashMap<Ty, Ty> = parameters.iter().copied().zip(parts.iter().copied()).collect();
         let candidates: Vec<(usize, Signature<'a>)> = methods
             .iter()
@@ -303,10 +417,18 @@ impl<'a> Checker<'a> {
         let extern_name = self.def(def).name.clone();
         if candidates.is_empty() {
             let names: Vec<ast::Name> = match &self.def(def).kind {
-                DefKind::Extern { methods, .. } => methods.iter().filter(|m| !matches!(m.kind, FunctionKind::Constructor)).map(|m| m.name.name.clone()).collect(),
+                DefKind::Extern { methods, .. } => methods
+                    .iter()
+                    .filter(|m| !matches!(m.kind, FunctionKind::Constructor))
+                    .map(|m| m.name.name.clone())
+                    .collect(),
                 _ => Vec::new(),
             };
-            let mut diagnostic = Diagnostic::error("type-error", member.span, format!("extern {extern_name} has no method `{}`", member.name));
+            let mut diagnostic = Diagnostic::error(
+                "type-error",
+                member.span,
+                format!("extern {extern_name} has no method `{}`", member.name),
+            );
             if let Some(like) = super::closest(&member.name, names.iter().map(|n| &**n)) {
                 diagnostic = diagnostic.help(format!("did you mean `{like}`?"));
             } else if !names.is_empty() {
@@ -317,13 +439,26 @@ impl<'a> Checker<'a> {
         }
         let signatures: Vec<&Signature<'a>> = candidates.iter().map(|(_, s)| s).collect();
         let shown = format!("{extern_name}.{}", member.name);
-        let Some(chosen) = self.choose(&signatures, arguments, expr.span, &shown) else { return self.give_up(arguments) };
+        let Some(chosen) = self.choose(&signatures, arguments, expr.span, &shown) else {
+            return self.give_up(arguments);
+        };
         let (index, signature) = &candidates[chosen];
-        let result = self.invoke(expr, signature, Callee::Method(def, *index), map, given, arguments, expected);
+        let result = self.invoke(
+            expr,
+            signature,
+            Callee::Method(def, *index),
+            map,
+            given,
+            arguments,
+            expected,
+        );
         self.check_packet_method(&extern_name, &member.name, arguments, expr.span);
         if (&*extern_name, &*member.name) == ("packet_in", "lookahead") && self.info.types_any_varbit(result) {
             let shown = self.show(result);
-            return self.type_error(expr.span, format!("lookahead reads a fixed number of bits, but {shown} has a varbit"));
+            return self.type_error(
+                expr.span,
+                format!("lookahead reads a fixed number of bits, but {shown} has a varbit"),
+            );
         }
         result
     }
@@ -341,28 +476,52 @@ impl<'a> Checker<'a> {
                     return;
                 }
                 let kind = self.struct_kind(ty);
-                if !matches!(kind, Some(StructKind::Header)) && !matches!(self.kind(ty), TyKind::Parameter(..) | TyKind::Infer(_)) {
+                if !matches!(kind, Some(StructKind::Header))
+                    && !matches!(self.kind(ty), TyKind::Parameter(..) | TyKind::Infer(_))
+                {
                     let shown = self.show(ty);
-                    self.error("type-error", first.span, format!("only a header can be extracted, not {shown}"));
+                    self.error(
+                        "type-error",
+                        first.span,
+                        format!("only a header can be extracted, not {shown}"),
+                    );
                 } else if arguments.len() == 1 && self.info.types_any_varbit(ty) {
                     self.report(
-                        Diagnostic::error("type-error", first.span, "a header with a varbit field cannot be extracted without its length")
-                            .help("pass the length of the varbit in bits as the second argument"),
+                        Diagnostic::error(
+                            "type-error",
+                            first.span,
+                            "a header with a varbit field cannot be extracted without its length",
+                        )
+                        .help("pass the length of the varbit in bits as the second argument"),
                     );
-                } else if arguments.len() == 2 && !self.info.types_any_varbit(ty) && !matches!(self.kind(ty), TyKind::Parameter(..)) {
-                    self.error("type-error", span, "the header has no varbit field, so its length is known");
+                } else if arguments.len() == 2
+                    && !self.info.types_any_varbit(ty)
+                    && !matches!(self.kind(ty), TyKind::Parameter(..))
+                {
+                    self.error(
+                        "type-error",
+                        span,
+                        "the header has no varbit field, so its length is known",
+                    );
                 }
             }
             ("packet_out", "emit") => {
                 let good = match self.kind(ty) {
                     TyKind::Struct(..) | TyKind::Parameter(..) | TyKind::Infer(_) => true,
-                    TyKind::Stack(element, _) => matches!(self.struct_kind(element), Some(StructKind::Header | StructKind::HeaderUnion)),
+                    TyKind::Stack(element, _) => matches!(
+                        self.struct_kind(element),
+                        Some(StructKind::Header | StructKind::HeaderUnion)
+                    ),
                     TyKind::Tuple(_) | TyKind::Listed(_) => true,
                     _ => false,
                 };
                 if !good {
                     let shown = self.show(ty);
-                    self.error("type-error", first.span, format!("only headers, and stacks, unions and structs of them, can be emitted, not {shown}"));
+                    self.error(
+                        "type-error",
+                        first.span,
+                        format!("only headers, and stacks, unions and structs of them, can be emitted, not {shown}"),
+                    );
                 }
             }
             _ => {}
@@ -377,33 +536,71 @@ impl<'a> Checker<'a> {
         match self.context.place {
             Place::ControlApply | Place::TableKey => {}
             Place::Action | Place::Function | Place::AbstractMethod => {
-                self.error("type-error", expr.span, "a table cannot be applied in an action or function: only in the apply block of a control");
+                self.error(
+                    "type-error",
+                    expr.span,
+                    "a table cannot be applied in an action or function: only in the apply block of a control",
+                );
             }
-            _ => self.error("type-error", expr.span, "a table can be applied only in the apply block of a control"),
+            _ => self.error(
+                "type-error",
+                expr.span,
+                "a table can be applied only in the apply block of a control",
+            ),
         }
-        self.info.calls.insert(expr.id, CallInfo { callee: Callee::TableApply(table), type_arguments: Vec::new(), arguments: Vec::new() });
+        self.info.calls.insert(
+            expr.id,
+            CallInfo {
+                callee: Callee::TableApply(table),
+                type_arguments: Vec::new(),
+                arguments: Vec::new(),
+            },
+        );
         self.info.types.intern(TyKind::ApplyResult(table))
     }
 
     fn apply_block(&mut self, expr: &'a Expr, ty: Ty, def: DefId, parts: &[Ty], arguments: &'a [Argument]) -> Ty {
         let is_parser = matches!(self.kind(ty), TyKind::Parser(..));
         let place = self.context.place;
-        let allowed = if is_parser { place == Place::ParserState } else { place == Place::ControlApply };
+        let allowed = if is_parser {
+            place == Place::ParserState
+        } else {
+            place == Place::ControlApply
+        };
         if !allowed {
-            let (what, whole) = if is_parser { ("a parser", "in a state of a parser") } else { ("a control", "in the apply block of a control") };
+            let (what, whole) = if is_parser {
+                ("a parser", "in a state of a parser")
+            } else {
+                ("a control", "in the apply block of a control")
+            };
             self.error("type-error", expr.span, format!("{what} can be applied only {whole}"));
         }
-        let Some(params) = self.block_params(def, parts) else { return self.give_up(arguments) };
+        let Some(params) = self.block_params(def, parts) else {
+            return self.give_up(arguments);
+        };
         let signature = Signature {
-            name: Ident { name: "apply".into(), span: expr.span },
+            name: Ident {
+                name: "apply".into(),
+                span: expr.span,
+            },
             parameters: Vec::new(),
             params,
             result: Types::VOID,
             kind: FunctionKind::Action,
             annotations: &[],
         };
-        let Some(_) = self.choose(&[&signature], arguments, expr.span, "apply") else { return self.give_up(arguments) };
-        self.invoke(expr, &signature, Callee::BlockApply, FxHashMap::default(), &[], arguments, None)
+        let Some(_) = self.choose(&[&signature], arguments, expr.span, "apply") else {
+            return self.give_up(arguments);
+        };
+        self.invoke(
+            expr,
+            &signature,
+            Callee::BlockApply,
+            FxHashMap::default(),
+            &[],
+            arguments,
+            None,
+        )
     }
 
     // ---------------------------------------------------------------------------- constructors
@@ -418,19 +615,33 @@ impl<'a> Checker<'a> {
                 return self.type_error(expr.span, format!("{shown} has no constructor"));
             }
         }
-        if matches!(self.context.place, Place::Action | Place::Function | Place::AbstractMethod) {
-            self.error("invalid", expr.span, "nothing can be instantiated here: declare an instance outside");
+        if matches!(
+            self.context.place,
+            Place::Action | Place::Function | Place::AbstractMethod
+        ) {
+            self.error(
+                "invalid",
+                expr.span,
+                "nothing can be instantiated here: declare an instance outside",
+            );
         }
         match self.construct(named, arguments, expr.span) {
             Some((ty, info)) => {
                 if let (TyKind::Extern(def, _), Callee::Constructor(_)) = (self.kind(ty), info.callee) {
                     let is_abstract = match &self.def(def).kind {
-                        DefKind::Extern { methods, .. } => methods.iter().any(|m| matches!(m.kind, FunctionKind::Method { is_abstract: true }) && !m.annotations.iter().any(|a| &*a.name.name == "optional")),
+                        DefKind::Extern { methods, .. } => methods.iter().any(|m| {
+                            matches!(m.kind, FunctionKind::Method { is_abstract: true })
+                                && !m.annotations.iter().any(|a| &*a.name.name == "optional")
+                        }),
                         _ => false,
                     };
                     if is_abstract {
                         let shown = self.show(ty);
-                        self.error("type-error", expr.span, format!("{shown} has abstract methods, so an instance needs a name and a body"));
+                        self.error(
+                            "type-error",
+                            expr.span,
+                            format!("{shown} has abstract methods, so an instance needs a name and a body"),
+                        );
                     }
                 }
                 self.info.calls.insert(expr.id, info);
@@ -457,20 +668,36 @@ impl<'a> Checker<'a> {
         let mut candidates: Vec<(DefId, Option<usize>, Vec<Param<'a>>)> = Vec::new();
         match &self.def(def).kind {
             DefKind::Extern { methods, .. } => {
-                let constructors = methods.iter().enumerate().filter(|(_, m)| matches!(m.kind, FunctionKind::Constructor));
+                let constructors = methods
+                    .iter()
+                    .enumerate()
+                    .filter(|(_, m)| matches!(m.kind, FunctionKind::Constructor));
                 candidates.extend(constructors.map(|(i, m)| (def, Some(i), m.params.clone())));
             }
-            DefKind::BlockType { kind: super::BlockKind::Parser | super::BlockKind::Control, .. } => {
+            DefKind::BlockType {
+                kind: super::BlockKind::Parser | super::BlockKind::Control,
+                ..
+            } => {
                 self.give_up(arguments);
                 let shown = self.show(ty);
-                self.error("type-error", span, format!("{shown} is a type without a body and cannot be instantiated"));
+                self.error(
+                    "type-error",
+                    span,
+                    format!("{shown} is a type without a body and cannot be instantiated"),
+                );
                 return None;
             }
             _ => {
                 for d in homonyms {
                     match &self.def(d).kind {
-                        DefKind::BlockType { kind: super::BlockKind::Package, params, .. } => candidates.push((d, None, params.clone())),
-                        DefKind::Parser { constructor, .. } | DefKind::Control { constructor, .. } => candidates.push((d, None, constructor.clone())),
+                        DefKind::BlockType {
+                            kind: super::BlockKind::Package,
+                            params,
+                            ..
+                        } => candidates.push((d, None, params.clone())),
+                        DefKind::Parser { constructor, .. } | DefKind::Control { constructor, .. } => {
+                            candidates.push((d, None, constructor.clone()))
+                        }
                         _ => {}
                     }
                 }
@@ -480,7 +707,10 @@ impl<'a> Checker<'a> {
         let signatures: Vec<Signature<'a>> = candidates
             .iter()
             .map(|(_, _, params)| Signature {
-                name: Ident { name: name.clone(), span },
+                name: Ident {
+                    name: name.clone(),
+                    span,
+                },
                 parameters: Vec::new(),
                 params: params.clone(),
                 result: ty,
@@ -512,7 +742,11 @@ impl<'a> Checker<'a> {
         let order = self.arguments(&signatures[chosen], &map, arguments, true);
         if self.diagnostics.list().len() == before {
             // A package may leave open what belongs to optional blocks, not what belongs to a default.
-            let defaulted = signatures[chosen].params.iter().zip(&order).any(|(p, a)| a.is_none() && p.default.is_some());
+            let defaulted = signatures[chosen]
+                .params
+                .iter()
+                .zip(&order)
+                .any(|(p, a)| a.is_none() && p.default.is_some());
             let closed = match self.kind(ty) {
                 TyKind::Extern(..) => true,
                 TyKind::Package(..) => defaulted,
@@ -520,20 +754,37 @@ impl<'a> Checker<'a> {
             };
             for &part in parts.iter() {
                 if self.info.types.has_infer(part) && closed {
-                    self.error("type-error", span, format!("the type arguments of `{name}` are not known; write them between `<` and `>`"));
+                    self.error(
+                        "type-error",
+                        span,
+                        format!("the type arguments of `{name}` are not known; write them between `<` and `>`"),
+                    );
                     break;
                 }
             }
         }
         let resolved = self.info.types.resolve(ty);
         let type_arguments = parts.iter().map(|&p| self.info.types.resolve(p)).collect();
-        Some((resolved, CallInfo { callee: Callee::Constructor(constructor), type_arguments, arguments: order }))
+        Some((
+            resolved,
+            CallInfo {
+                callee: Callee::Constructor(constructor),
+                type_arguments,
+                arguments: order,
+            },
+        ))
     }
 
     // -------------------------------------------------------------------- arguments and inference
 
     /// The one signature that the arguments fit by number and names.
-    fn choose(&mut self, candidates: &[&Signature<'a>], arguments: &'a [Argument], span: Span, name: &str) -> Option<usize> {
+    fn choose(
+        &mut self,
+        candidates: &[&Signature<'a>],
+        arguments: &'a [Argument],
+        span: Span,
+        name: &str,
+    ) -> Option<usize> {
         let named = arguments.iter().filter(|a| a.name.is_some()).count();
         if named != 0 && named != arguments.len() {
             self.error("invalid", span, "either all arguments have names or none has");
@@ -542,23 +793,34 @@ impl<'a> Checker<'a> {
         let mut seen: Vec<&Ident> = Vec::new();
         for argument in arguments.iter().filter_map(|a| a.name.as_ref()) {
             if seen.iter().any(|s| s.name == argument.name) {
-                self.error("duplicate", argument.span, format!("the argument `{}` is given twice", argument.name));
+                self.error(
+                    "duplicate",
+                    argument.span,
+                    format!("the argument `{}` is given twice", argument.name),
+                );
                 return None;
             }
             seen.push(argument);
         }
-        let fits: Vec<usize> = (0..candidates.len()).filter(|&i| mismatch(&candidates[i].params, arguments).is_none()).collect();
+        let fits: Vec<usize> = (0..candidates.len())
+            .filter(|&i| mismatch(&candidates[i].params, arguments).is_none())
+            .collect();
         if let [only] = fits[..] {
             return Some(only);
         }
         if let [first, ..] = fits[..] {
             // Several fit: the one that needs no default value wins.
-            let exact: Vec<usize> = fits.iter().copied().filter(|&i| candidates[i].params.len() == arguments.len()).collect();
+            let exact: Vec<usize> = fits
+                .iter()
+                .copied()
+                .filter(|&i| candidates[i].params.len() == arguments.len())
+                .collect();
             if let [only] = exact[..] {
                 return Some(only);
             }
             if candidates.len() > 1 {
-                let mut diagnostic = Diagnostic::error("duplicate", span, format!("it is not clear which `{name}` is meant"));
+                let mut diagnostic =
+                    Diagnostic::error("duplicate", span, format!("it is not clear which `{name}` is meant"));
                 for &i in &fits {
                     diagnostic = diagnostic.label(candidates[i].name.span, "this one fits");
                 }
@@ -569,7 +831,11 @@ impl<'a> Checker<'a> {
         }
         if let [only] = candidates {
             if let Some((message, place)) = mismatch(&only.params, arguments) {
-                let code = if message.contains("no value") { "uninitialized" } else { "type-error" };
+                let code = if message.contains("no value") {
+                    "uninitialized"
+                } else {
+                    "type-error"
+                };
                 let mut diagnostic = Diagnostic::error(code, place.unwrap_or(span), format!("`{name}`: {message}"));
                 if only.name.span != span {
                     diagnostic = diagnostic.label(only.name.span, "declared here");
@@ -602,7 +868,12 @@ impl<'a> Checker<'a> {
             self.error(
                 "type-error",
                 expr.span,
-                format!("`{}` has {} type parameter(s), but {} argument(s) are given", signature.name.name, signature.parameters.len(), given.len()),
+                format!(
+                    "`{}` has {} type parameter(s), but {} argument(s) are given",
+                    signature.name.name,
+                    signature.parameters.len(),
+                    given.len()
+                ),
             );
             return self.give_up(arguments);
         }
@@ -613,7 +884,10 @@ impl<'a> Checker<'a> {
             .map(|(i, _)| given.get(i).copied().unwrap_or_else(|| self.info.types.fresh()))
             .collect();
         map.extend(signature.parameters.iter().copied().zip(type_arguments.iter().copied()));
-        if self.choose(&[signature], arguments, expr.span, &signature.name.name).is_none() {
+        if self
+            .choose(&[signature], arguments, expr.span, &signature.name.name)
+            .is_none()
+        {
             return self.give_up(arguments);
         }
         let before = self.diagnostics.list().len();
@@ -621,14 +895,24 @@ impl<'a> Checker<'a> {
         let order = self.arguments(signature, &map, arguments, is_constructor);
         let result = self.info.types.substitute(signature.result, &map);
         if let Some(expected) = expected {
-            if self.info.types.has_infer(result) && !self.info.types.has_infer(expected) && !matches!(self.kind(expected), TyKind::Set(_)) {
+            if self.info.types.has_infer(result)
+                && !self.info.types.has_infer(expected)
+                && !matches!(self.kind(expected), TyKind::Set(_))
+            {
                 self.unify(result, expected);
             }
         }
         if self.diagnostics.list().len() == before {
             self.check_inferred(expr, signature, &type_arguments);
         }
-        self.info.calls.insert(expr.id, CallInfo { callee, type_arguments, arguments: order });
+        self.info.calls.insert(
+            expr.id,
+            CallInfo {
+                callee,
+                type_arguments,
+                arguments: order,
+            },
+        );
         result
     }
 
@@ -638,33 +922,77 @@ impl<'a> Checker<'a> {
             match self.kind(ty) {
                 TyKind::Infer(_) => {
                     // What only the context of the call can tell may still be found out by an assignment.
-                    let in_result = self.info.types.any(signature.result, &|k| matches!(k, TyKind::Parameter(..)));
+                    let in_result = self
+                        .info
+                        .types
+                        .any(signature.result, &|k| matches!(k, TyKind::Parameter(..)));
                     let omitted = signature.params.iter().any(|p| p.optional);
                     if !in_result && !omitted {
                         self.report(
-                            Diagnostic::error("type-error", expr.span, format!("the type parameter `{name}` of `{}` cannot be inferred", signature.name.name))
-                                .help(format!("write it: `{}<…>(…)`", signature.name.name)),
+                            Diagnostic::error(
+                                "type-error",
+                                expr.span,
+                                format!(
+                                    "the type parameter `{name}` of `{}` cannot be inferred",
+                                    signature.name.name
+                                ),
+                            )
+                            .help(format!("write it: `{}<…>(…)`", signature.name.name)),
                         );
                     }
                 }
                 TyKind::Fields(..) => {
                     self.error("type-error", expr.span, format!("the type parameter `{name}` of `{}` cannot be inferred from a struct without a type; cast it", signature.name.name));
                 }
-                TyKind::String if signature.params.iter().any(|p| p.direction != Direction::None && p.ty == *parameter) => {
-                    self.error("type-error", expr.span, format!("the type parameter `{name}` of `{}` would be string, but its parameter has a direction", signature.name.name));
+                TyKind::String
+                    if signature
+                        .params
+                        .iter()
+                        .any(|p| p.direction != Direction::None && p.ty == *parameter) =>
+                {
+                    self.error(
+                        "type-error",
+                        expr.span,
+                        format!(
+                            "the type parameter `{name}` of `{}` would be string, but its parameter has a direction",
+                            signature.name.name
+                        ),
+                    );
                 }
                 TyKind::Integer if matches!(signature.kind, FunctionKind::Body(_)) => {
                     self.report(
-                        Diagnostic::error("type-error", expr.span, format!("the type parameter `{name}` of `{}` would be int, which has no values at run time", signature.name.name))
-                            .help("give the constant a width, e.g. 8w1"),
+                        Diagnostic::error(
+                            "type-error",
+                            expr.span,
+                            format!(
+                                "the type parameter `{name}` of `{}` would be int, which has no values at run time",
+                                signature.name.name
+                            ),
+                        )
+                        .help("give the constant a width, e.g. 8w1"),
                     );
                 }
-                TyKind::Integer if matches!(signature.kind, FunctionKind::Extern | FunctionKind::Body(_) | FunctionKind::Method { .. }) => {
-                    let directed = signature.params.iter().any(|p| p.direction != Direction::None && p.ty == *parameter);
+                TyKind::Integer
+                    if matches!(
+                        signature.kind,
+                        FunctionKind::Extern | FunctionKind::Body(_) | FunctionKind::Method { .. }
+                    ) =>
+                {
+                    let directed = signature
+                        .params
+                        .iter()
+                        .any(|p| p.direction != Direction::None && p.ty == *parameter);
                     if directed {
                         self.report(
-                            Diagnostic::error("type-error", expr.span, format!("the type parameter `{name}` of `{}` would be int, which has no width", signature.name.name))
-                                .help("give the constant a width, e.g. 8w1"),
+                            Diagnostic::error(
+                                "type-error",
+                                expr.span,
+                                format!(
+                                    "the type parameter `{name}` of `{}` would be int, which has no width",
+                                    signature.name.name
+                                ),
+                            )
+                            .help("give the constant a width, e.g. 8w1"),
                         );
                     }
                 }
@@ -675,13 +1003,21 @@ impl<'a> Checker<'a> {
 
     /// Types the arguments and checks them against the parameters. Returns, for each parameter, the index of
     /// its argument.
-    fn arguments(&mut self, signature: &Signature<'a>, map: &FxHashMap<Ty, Ty>, arguments: &'a [Argument], is_constructor: bool) -> Vec<Option<usize>> {
+    fn arguments(
+        &mut self,
+        signature: &Signature<'a>,
+        map: &FxHashMap<Ty, Ty>,
+        arguments: &'a [Argument],
+        is_constructor: bool,
+    ) -> Vec<Option<usize>> {
         let order: Vec<Option<usize>> = signature
             .params
             .iter()
             .enumerate()
             .map(|(i, p)| match arguments.first() {
-                Some(Argument { name: Some(_), .. }) => arguments.iter().position(|a| a.name.as_ref().is_some_and(|n| n.name == p.name.name)),
+                Some(Argument { name: Some(_), .. }) => arguments
+                    .iter()
+                    .position(|a| a.name.as_ref().is_some_and(|n| n.name == p.name.name)),
                 _ => (i < arguments.len()).then_some(i),
             })
             .collect();
@@ -700,7 +1036,11 @@ impl<'a> Checker<'a> {
             let ty = self.info.types.substitute(declared, map);
             let free = matches!(self.kind(ty), TyKind::Infer(_));
             let given = self.argument_type(argument, ty);
-            if free && matches!(self.kind(given), TyKind::Integer) && parameter.direction != Direction::Out && parameter.direction != Direction::InOut {
+            if free
+                && matches!(self.kind(given), TyKind::Integer)
+                && parameter.direction != Direction::Out
+                && parameter.direction != Direction::InOut
+            {
                 postponed.push((argument, given, ty));
                 continue;
             }
@@ -710,7 +1050,11 @@ impl<'a> Checker<'a> {
                 && !(is_constructor && self.is_extern_call(&argument.value))
                 && !self.is_unknown(given)
             {
-                self.error("type-error", argument.span, format!("the argument `{}` must be known to the compiler", parameter.name.name));
+                self.error(
+                    "type-error",
+                    argument.span,
+                    format!("the argument `{}` must be known to the compiler", parameter.name.name),
+                );
             }
         }
         for (argument, given, ty) in postponed {
@@ -722,10 +1066,13 @@ impl<'a> Checker<'a> {
     }
 
     fn needs_constant(&self, signature: &Signature<'a>, parameter: &Param<'a>, ty: Ty) -> bool {
-        if parameter.direction != Direction::None || matches!(self.info.types.get(ty), TyKind::Extern(..) | TyKind::Unknown) {
+        if parameter.direction != Direction::None
+            || matches!(self.info.types.get(ty), TyKind::Extern(..) | TyKind::Unknown)
+        {
             return false;
         }
-        !matches!(signature.kind, FunctionKind::Action) || matches!(self.info.types.get(ty), TyKind::Integer | TyKind::String)
+        !matches!(signature.kind, FunctionKind::Action)
+            || matches!(self.info.types.get(ty), TyKind::Integer | TyKind::String)
     }
 
     /// One argument against one parameter.
@@ -745,10 +1092,24 @@ impl<'a> Checker<'a> {
         given
     }
 
-    fn check_argument(&mut self, argument: &'a Argument, parameter: &Param<'a>, given: Ty, ty: Ty, is_constructor: bool) {
+    fn check_argument(
+        &mut self,
+        argument: &'a Argument,
+        parameter: &Param<'a>,
+        given: Ty,
+        ty: Ty,
+        is_constructor: bool,
+    ) {
         if matches!(argument.value.kind, ExprKind::DontCare) {
             if parameter.direction != Direction::Out {
-                self.error("type-error", argument.span, format!("`_` can stand only for an `out` parameter, not for `{}`", parameter.name.name));
+                self.error(
+                    "type-error",
+                    argument.span,
+                    format!(
+                        "`_` can stand only for an `out` parameter, not for `{}`",
+                        parameter.name.name
+                    ),
+                );
             } else if self.info.types.has_infer(ty) {
                 // May be inferred by another argument; otherwise `check_inferred` complains.
             }
@@ -756,7 +1117,12 @@ impl<'a> Checker<'a> {
         }
         match self.kind(given) {
             TyKind::Unknown => return,
-            TyKind::TypeName(_) | TyKind::Def(_) | TyKind::Method | TyKind::ApplyResult(_) | TyKind::ActionRun(_) | TyKind::Void => {
+            TyKind::TypeName(_)
+            | TyKind::Def(_)
+            | TyKind::Method
+            | TyKind::ApplyResult(_)
+            | TyKind::ActionRun(_)
+            | TyKind::Void => {
                 let shown = self.show(given);
                 self.error("type-error", argument.span, format!("{shown} cannot be an argument"));
                 return;
@@ -777,8 +1143,20 @@ impl<'a> Checker<'a> {
             Direction::Out | Direction::InOut => {
                 if !self.is_l_value(&argument.value) {
                     self.report(
-                        Diagnostic::error("type-error", argument.span, format!("the argument for `{}` must be a variable: the parameter is `{}`", parameter.name.name, if parameter.direction == Direction::Out { "out" } else { "inout" }))
-                            .label(parameter.name.span, "declared here"),
+                        Diagnostic::error(
+                            "type-error",
+                            argument.span,
+                            format!(
+                                "the argument for `{}` must be a variable: the parameter is `{}`",
+                                parameter.name.name,
+                                if parameter.direction == Direction::Out {
+                                    "out"
+                                } else {
+                                    "inout"
+                                }
+                            ),
+                        )
+                        .label(parameter.name.span, "declared here"),
                     );
                     return;
                 }
@@ -789,8 +1167,16 @@ impl<'a> Checker<'a> {
             Direction::In | Direction::None => {
                 if !self.coerces(given, ty) {
                     self.mismatch_argument(argument, given, ty);
-                } else if is_constructor && !self.is_constant(&argument.value) && !self.is_extern_call(&argument.value) {
-                    self.error("type-error", argument.span, format!("the argument for `{}` must be known to the compiler", parameter.name.name));
+                } else if is_constructor && !self.is_constant(&argument.value) && !self.is_extern_call(&argument.value)
+                {
+                    self.error(
+                        "type-error",
+                        argument.span,
+                        format!(
+                            "the argument for `{}` must be known to the compiler",
+                            parameter.name.name
+                        ),
+                    );
                 } else if self.kind(given) == TyKind::Integer {
                     if let Some(value) = self.eval(&argument.value) {
                         self.warn_overflow(&value, given, ty, argument.value.span);
@@ -802,14 +1188,23 @@ impl<'a> Checker<'a> {
 
     /// A call of an extern function with constant arguments: whoever knows the extern can evaluate it.
     fn is_extern_call(&self, expr: &Expr) -> bool {
-        let ExprKind::Call { arguments, .. } = &expr.kind else { return false };
-        let Some(Callee::Function(def)) = self.info.calls.get(&expr.id).map(|c| c.callee) else { return false };
-        matches!(&self.def(def).kind, DefKind::Function(s) if matches!(s.kind, FunctionKind::Extern)) && arguments.iter().all(|a| self.is_constant(&a.value))
+        let ExprKind::Call { arguments, .. } = &expr.kind else {
+            return false;
+        };
+        let Some(Callee::Function(def)) = self.info.calls.get(&expr.id).map(|c| c.callee) else {
+            return false;
+        };
+        matches!(&self.def(def).kind, DefKind::Function(s) if matches!(s.kind, FunctionKind::Extern))
+            && arguments.iter().all(|a| self.is_constant(&a.value))
     }
 
     fn mismatch_argument(&mut self, argument: &'a Argument, given: Ty, ty: Ty) {
         let (g, t) = (self.show(given), self.show(ty));
-        let mut diagnostic = Diagnostic::error("type-error", argument.span, format!("the argument is {g}, but {t} is expected"));
+        let mut diagnostic = Diagnostic::error(
+            "type-error",
+            argument.span,
+            format!("the argument is {g}, but {t} is expected"),
+        );
         if let (TyKind::Bit(_), TyKind::Bit(_)) | (TyKind::Int(_), TyKind::Int(_)) = (self.kind(given), self.kind(ty)) {
             diagnostic = diagnostic.help(format!("cast it: `({t}) …`"));
         }
@@ -833,7 +1228,9 @@ fn mismatch(params: &[Param<'_>], arguments: &[Argument]) -> Option<(String, Opt
             }
         }
         for param in params {
-            let given = arguments.iter().any(|a| a.name.as_ref().is_some_and(|n| n.name == param.name.name));
+            let given = arguments
+                .iter()
+                .any(|a| a.name.as_ref().is_some_and(|n| n.name == param.name.name));
             if !given && !param.may_be_omitted() {
                 return Some((format!("the parameter `{}` has no value", param.name.name), None));
             }
@@ -841,9 +1238,19 @@ fn mismatch(params: &[Param<'_>], arguments: &[Argument]) -> Option<(String, Opt
         return None;
     }
     if arguments.len() > params.len() {
-        return Some((format!("{} argument(s) are given, but there are {} parameter(s)", arguments.len(), params.len()), arguments.get(params.len()).map(|a| a.span)));
+        return Some((
+            format!(
+                "{} argument(s) are given, but there are {} parameter(s)",
+                arguments.len(),
+                params.len()
+            ),
+            arguments.get(params.len()).map(|a| a.span),
+        ));
     }
-    params[arguments.len()..].iter().find(|p| !p.may_be_omitted()).map(|p| (format!("the parameter `{}` has no value", p.name.name), None))
+    params[arguments.len()..]
+        .iter()
+        .find(|p| !p.may_be_omitted())
+        .map(|p| (format!("the parameter `{}` has no value", p.name.name), None))
 }
 
 impl super::Checked<'_> {
@@ -852,7 +1259,10 @@ impl super::Checked<'_> {
     pub fn types_any_varbit(&mut self, ty: Ty) -> bool {
         match self.types.get(ty).clone() {
             TyKind::Varbit(_) => true,
-            TyKind::Struct(def, arguments) => self.fields_of(def, &arguments).into_iter().any(|(_, t)| self.types_any_varbit(t)),
+            TyKind::Struct(def, arguments) => self
+                .fields_of(def, &arguments)
+                .into_iter()
+                .any(|(_, t)| self.types_any_varbit(t)),
             _ => false,
         }
     }

@@ -36,7 +36,11 @@ pub(crate) fn wrap(value: &BigInt, kind: &TyKind) -> BigInt {
         TyKind::Int(w) if *w > 0 => {
             let modulus = BigInt::one() << *w;
             let value = value.mod_floor(&modulus);
-            if value >= (BigInt::one() << (*w - 1)) { value - modulus } else { value }
+            if value >= (BigInt::one() << (*w - 1)) {
+                value - modulus
+            } else {
+                value
+            }
         }
         _ => value.clone(),
     }
@@ -79,7 +83,8 @@ impl<'a> Checker<'a> {
                 self.cast(value, from, ty)
             }
             ExprKind::Slice(base, hi, lo) => {
-                let (Const::Int(v), Const::Int(hi), Const::Int(lo)) = (self.eval(base)?, self.eval(hi)?, self.eval(lo)?)
+                let (Const::Int(v), Const::Int(hi), Const::Int(lo)) =
+                    (self.eval(base)?, self.eval(hi)?, self.eval(lo)?)
                 else {
                     return None;
                 };
@@ -87,15 +92,20 @@ impl<'a> Checker<'a> {
                 (hi >= lo).then(|| Const::Int((v >> lo).mod_floor(&(BigInt::one() << (hi - lo + 1)))))
             }
             ExprKind::PlusSlice(base, lo, width) => {
-                let (Const::Int(v), Const::Int(lo), Const::Int(w)) = (self.eval(base)?, self.eval(lo)?, self.eval(width)?)
+                let (Const::Int(v), Const::Int(lo), Const::Int(w)) =
+                    (self.eval(base)?, self.eval(lo)?, self.eval(width)?)
                 else {
                     return None;
                 };
-                Some(Const::Int((v >> lo.to_u32()?).mod_floor(&(BigInt::one() << w.to_u32()?))))
+                Some(Const::Int(
+                    (v >> lo.to_u32()?).mod_floor(&(BigInt::one() << w.to_u32()?)),
+                ))
             }
-            ExprKind::List(elements) => {
-                elements.iter().map(|e| self.eval(e)).collect::<Option<Vec<_>>>().map(Const::List)
-            }
+            ExprKind::List(elements) => elements
+                .iter()
+                .map(|e| self.eval(e))
+                .collect::<Option<Vec<_>>>()
+                .map(Const::List),
             ExprKind::Struct(fields, false) => fields
                 .iter()
                 .map(|(name, e)| Some((name.name.clone(), self.eval(e)?)))
@@ -133,9 +143,15 @@ impl<'a> Checker<'a> {
             TyKind::TypeName(ty) => match self.kind(ty) {
                 TyKind::Error => Some(Const::Error(member.clone())),
                 TyKind::Enum(def) => {
-                    let DefKind::Enum { underlying, members } = &self.def(def).kind else { return None };
+                    let DefKind::Enum { underlying, members } = &self.def(def).kind else {
+                        return None;
+                    };
                     let index = members.iter().position(|(n, _)| n.name == *member)?;
-                    if underlying.is_some() { members[index].1.clone() } else { Some(Const::Member(index)) }
+                    if underlying.is_some() {
+                        members[index].1.clone()
+                    } else {
+                        Some(Const::Member(index))
+                    }
                 }
                 _ => None,
             },
@@ -145,7 +161,9 @@ impl<'a> Checker<'a> {
                 match self.eval(base)? {
                     Const::Fields(fields) => fields.into_iter().find(|(n, _)| n == member).map(|(_, v)| v),
                     Const::List(values) => {
-                        let TyKind::Struct(def, arguments) = self.kind(self.info.ty(base)) else { return None };
+                        let TyKind::Struct(def, arguments) = self.kind(self.info.ty(base)) else {
+                            return None;
+                        };
                         let index = self.fields_of(def, &arguments).iter().position(|(n, _)| n == member)?;
                         values.into_iter().nth(index)
                     }
@@ -208,7 +226,11 @@ impl<'a> Checker<'a> {
                     return None;
                 }
                 if x.is_negative() || y.is_negative() {
-                    self.error("invalid", expr.span, format!("{what} is not defined for negative numbers"));
+                    self.error(
+                        "invalid",
+                        expr.span,
+                        format!("{what} is not defined for negative numbers"),
+                    );
                     return None;
                 }
                 int(if op == BinaryOp::Div { x / y } else { x % y })
@@ -221,7 +243,11 @@ impl<'a> Checker<'a> {
                 }
                 let distance = y.to_u64().unwrap_or(u64::MAX);
                 if op == BinaryOp::Shr {
-                    let gone = if x.is_negative() { BigInt::from(-1) } else { BigInt::zero() };
+                    let gone = if x.is_negative() {
+                        BigInt::from(-1)
+                    } else {
+                        BigInt::zero()
+                    };
                     return int(if distance > x.bits() { gone } else { x >> distance });
                 }
                 match result {
@@ -252,15 +278,21 @@ impl<'a> Checker<'a> {
 
     fn number_too_large(&mut self, expr: &Expr) -> Option<Const> {
         self.report(
-            Diagnostic::error("overlimit", expr.span, format!("the result has more than {MAX_SHIFT} bits"))
-                .help("give the operands a width: arithmetic of `int` is exact"),
+            Diagnostic::error(
+                "overlimit",
+                expr.span,
+                format!("the result has more than {MAX_SHIFT} bits"),
+            )
+            .help("give the operands a width: arithmetic of `int` is exact"),
         );
         None
     }
 
     /// Sizes of headers and structs in bits or bytes.
     fn eval_size(&mut self, callee: &'a Expr, builtin: Builtin) -> Option<Const> {
-        let ExprKind::Member(base, _) = &callee.kind else { return None };
+        let ExprKind::Member(base, _) = &callee.kind else {
+            return None;
+        };
         let mut ty = self.info.ty(base);
         if let TyKind::TypeName(named) = self.kind(ty) {
             ty = named;
@@ -319,7 +351,12 @@ impl<'a> Checker<'a> {
             }
             (Const::List(values), TyKind::Tuple(parts) | TyKind::Listed(parts)) if values.len() == parts.len() => {
                 let parts = parts.clone();
-                values.into_iter().zip(parts.iter()).map(|(v, &t)| self.convert(v, t)).collect::<Option<_>>().map(Const::List)
+                values
+                    .into_iter()
+                    .zip(parts.iter())
+                    .map(|(v, &t)| self.convert(v, t))
+                    .collect::<Option<_>>()
+                    .map(Const::List)
             }
             (value, _) => Some(value),
         }

@@ -14,13 +14,28 @@ impl<'a> Checker<'a> {
         self.annotations(&declaration.annotations);
         match &declaration.kind {
             DeclarationKind::Variable(v) => {
-                self.error("invalid", declaration.span, format!("`{}`: variables belong into a parser, control, action or function", v.name.name));
+                self.error(
+                    "invalid",
+                    declaration.span,
+                    format!(
+                        "`{}`: variables belong into a parser, control, action or function",
+                        v.name.name
+                    ),
+                );
             }
             DeclarationKind::Table(t) => {
-                self.error("invalid", declaration.span, format!("the table `{}` belongs into a control", t.name.name));
+                self.error(
+                    "invalid",
+                    declaration.span,
+                    format!("the table `{}` belongs into a control", t.name.name),
+                );
             }
             DeclarationKind::ValueSet(v) => {
-                self.error("invalid", declaration.span, format!("the value_set `{}` belongs into a parser", v.name.name));
+                self.error(
+                    "invalid",
+                    declaration.span,
+                    format!("the value_set `{}` belongs into a parser", v.name.name),
+                );
             }
             _ => self.declaration(declaration),
         }
@@ -64,7 +79,11 @@ impl<'a> Checker<'a> {
         match self.kind(ty) {
             TyKind::Extern(..) | TyKind::Parser(..) | TyKind::Control(..) | TyKind::Package(..) | TyKind::Void => {
                 let shown = self.show(ty);
-                self.error("type-error", constant.name.span, format!("a constant cannot have the type {shown}"));
+                self.error(
+                    "type-error",
+                    constant.name.span,
+                    format!("a constant cannot have the type {shown}"),
+                );
                 self.declare(&constant.name, annotations, DefKind::Broken);
                 return;
             }
@@ -74,15 +93,27 @@ impl<'a> Checker<'a> {
         let given = self.expr_as(&constant.value, ty, "the initial value");
         if !self.is_unknown(given) && !self.is_constant(&constant.value) {
             self.report(
-                Diagnostic::error("type-error", constant.value.span, "the value of a constant must be known to the compiler")
-                    .help("declare a variable instead"),
+                Diagnostic::error(
+                    "type-error",
+                    constant.value.span,
+                    "the value of a constant must be known to the compiler",
+                )
+                .help("declare a variable instead"),
             );
         }
         let value = self.eval(&constant.value).and_then(|v| {
             self.warn_overflow(&v, given, ty, constant.value.span);
             self.convert(v, ty)
         });
-        self.declare(&constant.name, annotations, DefKind::Constant { ty, value, expr: &constant.value });
+        self.declare(
+            &constant.name,
+            annotations,
+            DefKind::Constant {
+                ty,
+                value,
+                expr: &constant.value,
+            },
+        );
     }
 
     /// A literal that does not fit is cut off silently by the language; say so.
@@ -91,10 +122,15 @@ impl<'a> Checker<'a> {
             let kind = self.kind(to);
             if matches!(kind, TyKind::Bit(_) | TyKind::Int(_)) {
                 let wrapped = super::constant::wrap(v, &kind);
-                let harmless = wrapped == *v || matches!(&kind, TyKind::Bit(w) if *v == &wrapped - (BigInt::one() << *w) && v.magnitude().bits() <= u64::from(*w));
+                let harmless = wrapped == *v
+                    || matches!(&kind, TyKind::Bit(w) if *v == &wrapped - (BigInt::one() << *w) && v.magnitude().bits() <= u64::from(*w));
                 if !harmless {
                     let shown = self.show(to);
-                    self.report(Diagnostic::warning("overflow", span, format!("{v} does not fit into {shown} and becomes {wrapped}")));
+                    self.report(Diagnostic::warning(
+                        "overflow",
+                        span,
+                        format!("{v} does not fit into {shown} and becomes {wrapped}"),
+                    ));
                 }
             }
         }
@@ -103,7 +139,9 @@ impl<'a> Checker<'a> {
     fn variable(&mut self, variable: &'a ast::Variable, annotations: &'a [ast::Annotation]) {
         let ty = self.resolve_type(&variable.ty);
         let bad = match self.kind(ty) {
-            TyKind::Extern(..) | TyKind::Parser(..) | TyKind::Control(..) | TyKind::Package(..) => Some("use an instantiation: `T(…) name;`"),
+            TyKind::Extern(..) | TyKind::Parser(..) | TyKind::Control(..) | TyKind::Package(..) => {
+                Some("use an instantiation: `T(…) name;`")
+            }
             TyKind::Integer => Some("give it a width, `bit<W>` or `int<W>`, or make it a constant"),
             TyKind::String | TyKind::Void | TyKind::MatchKind => Some("values of this type exist only at compile time"),
             _ => None,
@@ -111,7 +149,12 @@ impl<'a> Checker<'a> {
         if let Some(help) = bad {
             let shown = self.show(ty);
             self.report(
-                Diagnostic::error("type-error", variable.name.span, format!("a variable cannot have the type {shown}")).help(help),
+                Diagnostic::error(
+                    "type-error",
+                    variable.name.span,
+                    format!("a variable cannot have the type {shown}"),
+                )
+                .help(help),
             );
             self.declare(&variable.name, annotations, DefKind::Broken);
             return;
@@ -129,8 +172,12 @@ impl<'a> Checker<'a> {
             if let Some(previous) = self.info.errors.iter().find(|e| e.name == member.name) {
                 let before = previous.span;
                 self.report(
-                    Diagnostic::error("duplicate", member.span, format!("the error `{}` is declared twice", member.name))
-                        .label(before, "first declared here"),
+                    Diagnostic::error(
+                        "duplicate",
+                        member.span,
+                        format!("the error `{}` is declared twice", member.name),
+                    )
+                    .label(before, "first declared here"),
                 );
             } else {
                 self.info.errors.push(member.clone());
@@ -143,8 +190,12 @@ impl<'a> Checker<'a> {
             if let Some(previous) = self.info.match_kinds.iter().find(|e| e.name == member.name) {
                 let before = previous.span;
                 self.report(
-                    Diagnostic::error("duplicate", member.span, format!("the match kind `{}` is declared twice", member.name))
-                        .label(before, "first declared here"),
+                    Diagnostic::error(
+                        "duplicate",
+                        member.span,
+                        format!("the match kind `{}` is declared twice", member.name),
+                    )
+                    .label(before, "first declared here"),
                 );
             } else {
                 self.info.match_kinds.push(member.clone());
@@ -152,13 +203,25 @@ impl<'a> Checker<'a> {
         }
     }
 
-    pub(super) fn declare_function(&mut self, name: &'a Ident, annotations: &'a [ast::Annotation], signature: super::Signature<'a>) -> DefId {
+    pub(super) fn declare_function(
+        &mut self,
+        name: &'a Ident,
+        annotations: &'a [ast::Annotation],
+        signature: super::Signature<'a>,
+    ) -> DefId {
         self.declare(name, annotations, DefKind::Function(signature))
     }
 
     fn extern_type(&mut self, e: &'a ast::ExternType, annotations: &'a [ast::Annotation]) {
         // Declared first: methods may mention the type itself.
-        let id = self.declare(&e.name, annotations, DefKind::Extern { parameters: Vec::new(), methods: Vec::new() });
+        let id = self.declare(
+            &e.name,
+            annotations,
+            DefKind::Extern {
+                parameters: Vec::new(),
+                methods: Vec::new(),
+            },
+        );
         self.scopes.push(super::Scope::default());
         let parameters = self.type_parameters(&e.type_parameters);
         if let DefKind::Extern { parameters: p, .. } = &mut self.def_mut(id).kind {
@@ -171,26 +234,46 @@ impl<'a> Checker<'a> {
             self.annotations(&method.annotations);
             let is_constructor = method.prototype.result.is_none();
             if is_constructor && method.prototype.name.name != e.name.name {
-                self.error("invalid", method.prototype.name.span, "a method needs a result type; only a constructor has none, and it is named after the extern");
+                self.error(
+                    "invalid",
+                    method.prototype.name.span,
+                    "a method needs a result type; only a constructor has none, and it is named after the extern",
+                );
             }
             if !is_constructor && method.prototype.name.name == e.name.name {
-                self.error("invalid", method.prototype.name.span, "a constructor has no result type");
+                self.error(
+                    "invalid",
+                    method.prototype.name.span,
+                    "a constructor has no result type",
+                );
             }
             let (kind, owner) = if is_constructor {
                 (FunctionKind::Constructor, Owner::Constructor)
             } else {
-                (FunctionKind::Method { is_abstract: method.is_abstract }, Owner::Extern)
+                (
+                    FunctionKind::Method {
+                        is_abstract: method.is_abstract,
+                    },
+                    Owner::Extern,
+                )
             };
             let signature = self.with_scope(|c| {
                 let s = c.prototype(&method.prototype, &method.annotations, kind, owner, Some(this));
                 c.end_prototype();
                 s
             });
-            if let Some(other) = methods.iter().find(|m| m.name.name == signature.name.name && self.signatures_collide(m, &signature)) {
+            if let Some(other) = methods
+                .iter()
+                .find(|m| m.name.name == signature.name.name && self.signatures_collide(m, &signature))
+            {
                 let before = other.name.span;
                 self.report(
-                    Diagnostic::error("duplicate", signature.name.span, format!("`{}` is declared twice with the same parameters", signature.name.name))
-                        .label(before, "first declared here"),
+                    Diagnostic::error(
+                        "duplicate",
+                        signature.name.span,
+                        format!("`{}` is declared twice with the same parameters", signature.name.name),
+                    )
+                    .label(before, "first declared here"),
                 );
             }
             methods.push(signature);
@@ -224,23 +307,44 @@ impl<'a> Checker<'a> {
 
     fn function(&mut self, function: &'a ast::Function, annotations: &'a [ast::Annotation]) {
         self.scopes.push(super::Scope::default());
-        let signature = self.prototype(&function.prototype, annotations, FunctionKind::Body(function), Owner::Function, None);
+        let signature = self.prototype(
+            &function.prototype,
+            annotations,
+            FunctionKind::Body(function),
+            Owner::Function,
+            None,
+        );
         self.function_body(&signature, function, Place::Function);
         self.end_prototype();
         self.scopes.pop();
         self.declare_function(&function.prototype.name, annotations, signature);
     }
 
-    pub(super) fn function_body(&mut self, signature: &super::Signature<'a>, function: &'a ast::Function, place: Place) {
+    pub(super) fn function_body(
+        &mut self,
+        signature: &super::Signature<'a>,
+        function: &'a ast::Function,
+        place: Place,
+    ) {
         let result = self.context.result.replace(signature.result);
         let loops = std::mem::take(&mut self.context.loops);
         self.with_place(place, |c| c.block_in_new_scope(&function.body));
         self.context.result = result;
         self.context.loops = loops;
-        if signature.result != Types::VOID && !self.is_unknown(signature.result) && !ends_in_return(&function.body.statements) {
+        if signature.result != Types::VOID
+            && !self.is_unknown(signature.result)
+            && !ends_in_return(&function.body.statements)
+        {
             self.report(
-                Diagnostic::error("type-error", function.prototype.name.span, format!("`{}` does not return a value on every path", function.prototype.name.name))
-                    .help("end it with a `return`"),
+                Diagnostic::error(
+                    "type-error",
+                    function.prototype.name.span,
+                    format!(
+                        "`{}` does not return a value on every path",
+                        function.prototype.name.name
+                    ),
+                )
+                .help("end it with a `return`"),
             );
         }
     }
@@ -269,15 +373,31 @@ impl<'a> Checker<'a> {
             if let Some(previous) = fields.iter().find(|f| f.name.name == field.name.name) {
                 let before = previous.name.span;
                 self.report(
-                    Diagnostic::error("duplicate", field.name.span, format!("the field `{}` is declared twice", field.name.name))
-                        .label(before, "first declared here"),
+                    Diagnostic::error(
+                        "duplicate",
+                        field.name.span,
+                        format!("the field `{}` is declared twice", field.name.name),
+                    )
+                    .label(before, "first declared here"),
                 );
                 continue;
             }
-            fields.push(FieldDef { name: field.name.clone(), ty, annotations: &field.annotations });
+            fields.push(FieldDef {
+                name: field.name.clone(),
+                ty,
+                annotations: &field.annotations,
+            });
         }
         self.scopes.pop();
-        self.declare(&s.name, annotations, DefKind::Struct { kind: s.kind, parameters, fields });
+        self.declare(
+            &s.name,
+            annotations,
+            DefKind::Struct {
+                kind: s.kind,
+                parameters,
+                fields,
+            },
+        );
     }
 
     fn check_field(&mut self, kind: StructKind, field: &'a ast::Field, ty: Ty) -> Ty {
@@ -288,7 +408,8 @@ impl<'a> Checker<'a> {
                 "a header holds bit<W>, int<W>, varbit<W>, bool, serializable enums and structs of these",
             ),
             StructKind::HeaderUnion => (
-                matches!(self.kind(ty), TyKind::Unknown | TyKind::Parameter(..)) || self.struct_kind(ty) == Some(StructKind::Header),
+                matches!(self.kind(ty), TyKind::Unknown | TyKind::Parameter(..))
+                    || self.struct_kind(ty) == Some(StructKind::Header),
                 "header union",
                 "a header union holds headers",
             ),
@@ -303,8 +424,15 @@ impl<'a> Checker<'a> {
         }
         let shown = self.show(ty);
         self.report(
-            Diagnostic::error("type-error", field.name.span, format!("the field `{}` of a {what} cannot have the type {shown}", field.name.name))
-                .help(expected),
+            Diagnostic::error(
+                "type-error",
+                field.name.span,
+                format!(
+                    "the field `{}` of a {what} cannot have the type {shown}",
+                    field.name.name
+                ),
+            )
+            .help(expected),
         );
         Types::UNKNOWN
     }
@@ -316,14 +444,21 @@ impl<'a> Checker<'a> {
                 TyKind::Bit(_) | TyKind::Int(_) | TyKind::Unknown => ty,
                 TyKind::New(_) => {
                     self.report(
-                        Diagnostic::error("type-error", written.span, "an enum is represented by bit<W> or int<W>, not by a `type`")
-                            .help("use a `typedef`"),
+                        Diagnostic::error(
+                            "type-error",
+                            written.span,
+                            "an enum is represented by bit<W> or int<W>, not by a `type`",
+                        )
+                        .help("use a `typedef`"),
                     );
                     Types::UNKNOWN
                 }
                 _ => {
                     let shown = self.show(ty);
-                    self.type_error(written.span, format!("an enum is represented by bit<W> or int<W>, not by {shown}"))
+                    self.type_error(
+                        written.span,
+                        format!("an enum is represented by bit<W> or int<W>, not by {shown}"),
+                    )
                 }
             }
         });
@@ -334,24 +469,44 @@ impl<'a> Checker<'a> {
             if let Some((previous, _)) = members.iter().find(|(n, _)| n.name == member.name.name) {
                 let before = previous.span;
                 self.report(
-                    Diagnostic::error("duplicate", member.name.span, format!("`{}` is declared twice", member.name.name))
-                        .label(before, "first declared here"),
+                    Diagnostic::error(
+                        "duplicate",
+                        member.name.span,
+                        format!("`{}` is declared twice", member.name.name),
+                    )
+                    .label(before, "first declared here"),
                 );
             }
             let value = match (&member.value, underlying) {
                 (Some(value), Some(ty)) => self.enum_value(value, ty),
                 (None, Some(_)) => {
-                    self.error("type-error", member.name.span, "a member of an enum with a representation needs a value");
+                    self.error(
+                        "type-error",
+                        member.name.span,
+                        "a member of an enum with a representation needs a value",
+                    );
                     None
                 }
                 (Some(value), None) => {
-                    self.error("type-error", value.span, "an enum without a representation cannot give its members values");
+                    self.error(
+                        "type-error",
+                        value.span,
+                        "an enum without a representation cannot give its members values",
+                    );
                     None
                 }
                 (None, None) => None,
             };
             if let (Some(ty), Some(expr)) = (underlying, &member.value) {
-                let id = self.new_def(&member.name, &[], DefKind::Constant { ty, value: value.clone(), expr });
+                let id = self.new_def(
+                    &member.name,
+                    &[],
+                    DefKind::Constant {
+                        ty,
+                        value: value.clone(),
+                        expr,
+                    },
+                );
                 if let Some(scope) = self.scopes.last_mut() {
                     scope.names.entry(member.name.name.clone()).or_insert_with(|| vec![id]);
                 }
@@ -371,7 +526,11 @@ impl<'a> Checker<'a> {
             return None;
         }
         let Some(Const::Int(number)) = self.eval(value) else {
-            self.error("type-error", value.span, "the value of an enum member must be a constant number");
+            self.error(
+                "type-error",
+                value.span,
+                "the value of an enum member must be a constant number",
+            );
             return None;
         };
         let (low, high) = match self.kind(ty) {
@@ -408,7 +567,9 @@ impl<'a> Checker<'a> {
                     DeclarationKind::Enum(e) => &e.name,
                     _ => return,
                 };
-                let Some(&def) = self.info.declared.get(&std::ptr::from_ref(name)) else { return };
+                let Some(&def) = self.info.declared.get(&std::ptr::from_ref(name)) else {
+                    return;
+                };
                 (self.apply_type(def, Vec::new()), inner.span)
             }
         };
@@ -429,8 +590,12 @@ impl<'a> Checker<'a> {
             _ => {
                 let shown = self.show(ty);
                 self.report(
-                    Diagnostic::error("type-error", t.name.span, format!("`type` makes a new type of bool, bit<W> or int<W>, not of {shown}"))
-                        .help("use `typedef` for another name of the same type"),
+                    Diagnostic::error(
+                        "type-error",
+                        t.name.span,
+                        format!("`type` makes a new type of bool, bit<W> or int<W>, not of {shown}"),
+                    )
+                    .help("use `typedef` for another name of the same type"),
                 );
                 self.declare(&t.name, annotations, DefKind::Broken);
             }
@@ -441,10 +606,22 @@ impl<'a> Checker<'a> {
         self.scopes.push(super::Scope::default());
         let parameters = self.type_parameters(&block.type_parameters);
         self.scopes.push(super::Scope::default());
-        let owner = if kind == BlockKind::Package { Owner::Constructor } else { Owner::Block };
+        let owner = if kind == BlockKind::Package {
+            Owner::Constructor
+        } else {
+            Owner::Block
+        };
         let params = self.parameters(&block.parameters, owner);
         self.scopes.pop();
         self.scopes.pop();
-        self.declare(&block.name, annotations, DefKind::BlockType { kind, parameters, params });
+        self.declare(
+            &block.name,
+            annotations,
+            DefKind::BlockType {
+                kind,
+                parameters,
+                params,
+            },
+        );
     }
 }

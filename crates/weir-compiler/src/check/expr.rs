@@ -21,7 +21,13 @@ impl<'a> Checker<'a> {
     /// converted. Returns the type it has, or unknown.
     pub(super) fn expr_as(&mut self, expr: &'a Expr, to: Ty, what: &str) -> Ty {
         let given = self.expr(expr, Some(to));
-        if let TyKind::Def(_) | TyKind::TypeName(_) | TyKind::Method | TyKind::ApplyResult(_) | TyKind::ActionRun(_) | TyKind::Void = self.kind(given) {
+        if let TyKind::Def(_)
+        | TyKind::TypeName(_)
+        | TyKind::Method
+        | TyKind::ApplyResult(_)
+        | TyKind::ActionRun(_)
+        | TyKind::Void = self.kind(given)
+        {
             let shown = self.show(given);
             return self.type_error(expr.span, format!("{what} is {shown}, which is no value"));
         }
@@ -33,7 +39,10 @@ impl<'a> Checker<'a> {
             return self.type_error(expr.span, format!("{what} is {shown}, a set and not a value"));
         }
         if self.coerces(given, to) {
-            if let Some(value) = matches!(self.kind(given), TyKind::Integer).then(|| self.eval(expr)).flatten() {
+            if let Some(value) = matches!(self.kind(given), TyKind::Integer)
+                .then(|| self.eval(expr))
+                .flatten()
+            {
                 self.warn_overflow(&value, given, to, expr.span);
             }
             return given;
@@ -53,12 +62,23 @@ impl<'a> Checker<'a> {
             (TyKind::Bit(1), TyKind::Bool) | (TyKind::Bool, TyKind::Bit(1)) => Some(format!("cast it: `({t}) …`")),
             (TyKind::Fields(fields, dots), TyKind::Struct(def, arguments)) => {
                 let wanted = self.fields_of(def, &arguments);
-                let missing: Vec<&str> = wanted.iter().filter(|(n, _)| !fields.iter().any(|(m, _)| m == n)).map(|(n, _)| &**n).collect();
-                let extra: Vec<&str> = fields.iter().filter(|(n, _)| !wanted.iter().any(|(m, _)| m == n)).map(|(n, _)| &**n).collect();
+                let missing: Vec<&str> = wanted
+                    .iter()
+                    .filter(|(n, _)| !fields.iter().any(|(m, _)| m == n))
+                    .map(|(n, _)| &**n)
+                    .collect();
+                let extra: Vec<&str> = fields
+                    .iter()
+                    .filter(|(n, _)| !wanted.iter().any(|(m, _)| m == n))
+                    .map(|(n, _)| &**n)
+                    .collect();
                 if !extra.is_empty() {
                     Some(format!("it has no field {}", extra.join(", ")))
                 } else if !missing.is_empty() && !dots {
-                    Some(format!("these fields have no value: {}; give them one or end with `...`", missing.join(", ")))
+                    Some(format!(
+                        "these fields have no value: {}; give them one or end with `...`",
+                        missing.join(", ")
+                    ))
                 } else {
                     None
                 }
@@ -80,14 +100,22 @@ impl<'a> Checker<'a> {
             ExprKind::This => match self.this_type {
                 Some(ty) => ty,
                 None => {
-                    self.error("invalid", expr.span, "`this` can stand only in the body of an abstract method");
+                    self.error(
+                        "invalid",
+                        expr.span,
+                        "`this` can stand only in the body of an abstract method",
+                    );
                     Types::UNKNOWN
                 }
             },
             ExprKind::Name { absolute, name } => self.name(expr, *absolute, name),
             ExprKind::Type(ty) => {
                 let named = self.resolve_type(ty);
-                if self.is_unknown(named) { named } else { self.info.types.intern(TyKind::TypeName(named)) }
+                if self.is_unknown(named) {
+                    named
+                } else {
+                    self.info.types.intern(TyKind::TypeName(named))
+                }
             }
             ExprKind::Index(base, index) => self.index(expr, base, index),
             ExprKind::Slice(base, hi, lo) => self.slice(expr, base, hi, lo),
@@ -106,7 +134,11 @@ impl<'a> Checker<'a> {
             ExprKind::List(elements) => self.list(elements, expected),
             ExprKind::Struct(fields, dots) => self.struct_literal(fields, *dots, expected),
             ExprKind::InvalidHeader => Types::INVALID_HEADER,
-            ExprKind::Call { callee, type_arguments, arguments } => self.call(expr, callee, type_arguments, arguments, expected),
+            ExprKind::Call {
+                callee,
+                type_arguments,
+                arguments,
+            } => self.call(expr, callee, type_arguments, arguments, expected),
             ExprKind::Mask(a, b) => self.mask(expr, a, b, expected),
             ExprKind::Range(a, b) => self.range(expr, a, b, expected),
             ExprKind::Default | ExprKind::DontCare => {
@@ -122,7 +154,11 @@ impl<'a> Checker<'a> {
         match width {
             None => Types::INTEGER,
             Some((w, _)) if w > super::ty::MAX_WIDTH => {
-                self.error("overlimit", expr.span, format!("{w} bits are too many: the limit is {}", super::ty::MAX_WIDTH));
+                self.error(
+                    "overlimit",
+                    expr.span,
+                    format!("{w} bits are too many: the limit is {}", super::ty::MAX_WIDTH),
+                );
                 Types::UNKNOWN
             }
             Some((0, true)) => {
@@ -131,11 +167,23 @@ impl<'a> Checker<'a> {
             }
             Some((w, signed)) => {
                 if value.bits() > u64::from(w) {
-                    self.report(Diagnostic::warning("overflow", expr.span, format!("{value} does not fit into {w} bits and is cut off")));
+                    self.report(Diagnostic::warning(
+                        "overflow",
+                        expr.span,
+                        format!("{value} does not fit into {w} bits and is cut off"),
+                    ));
                 } else if signed && w > 0 && value.bits() == u64::from(w) {
-                    self.report(Diagnostic::warning("overflow", expr.span, format!("{value} is negative as a signed number of {w} bits")));
+                    self.report(Diagnostic::warning(
+                        "overflow",
+                        expr.span,
+                        format!("{value} is negative as a signed number of {w} bits"),
+                    ));
                 }
-                if signed { self.info.types.int(w) } else { self.info.types.bit(w) }
+                if signed {
+                    self.info.types.int(w)
+                } else {
+                    self.info.types.bit(w)
+                }
             }
         }
     }
@@ -151,16 +199,25 @@ impl<'a> Checker<'a> {
         };
         self.info.names[expr.id.0 as usize] = Some(def);
         if self.current_table == Some(def) {
-            self.error("type-error", expr.span, format!("the table `{}` cannot refer to itself", name.name));
+            self.error(
+                "type-error",
+                expr.span,
+                format!("the table `{}` cannot refer to itself", name.name),
+            );
             return Types::UNKNOWN;
         }
         match &self.def(def).kind {
-            DefKind::Constant { ty, .. } | DefKind::Variable { ty } | DefKind::Parameter { ty, .. } | DefKind::Instance { ty, .. } => *ty,
+            DefKind::Constant { ty, .. }
+            | DefKind::Variable { ty }
+            | DefKind::Parameter { ty, .. }
+            | DefKind::Instance { ty, .. } => *ty,
             DefKind::Alias(ty) => {
                 let ty = *ty;
                 self.info.types.intern(TyKind::TypeName(ty))
             }
-            DefKind::Action { .. } | DefKind::Table { .. } | DefKind::Function(_) => self.info.types.intern(TyKind::Def(def)),
+            DefKind::Action { .. } | DefKind::Table { .. } | DefKind::Function(_) => {
+                self.info.types.intern(TyKind::Def(def))
+            }
             DefKind::ValueSet { element, .. } => {
                 let element = *element;
                 self.info.types.intern(TyKind::Set(element))
@@ -205,7 +262,10 @@ impl<'a> Checker<'a> {
                 };
                 return match value.to_usize().and_then(|i| parts.get(i)) {
                     Some(&part) => part,
-                    None => self.type_error(index.span, format!("the tuple has {} elements, so there is none at {value}", parts.len())),
+                    None => self.type_error(
+                        index.span,
+                        format!("the tuple has {} elements, so there is none at {value}", parts.len()),
+                    ),
                 };
             }
             _ => {
@@ -218,7 +278,10 @@ impl<'a> Checker<'a> {
                 return self.type_error(index.span, format!("the index {value} is negative"));
             }
             if value >= size.into() && size > 0 {
-                return self.type_error(index.span, format!("the stack has {size} elements, so there is none at {value}"));
+                return self.type_error(
+                    index.span,
+                    format!("the stack has {size} elements, so there is none at {value}"),
+                );
             }
         } else if index_type == Types::INTEGER && !self.is_constant(index) {
             return self.type_error(index.span, "an index that is not a constant needs a width");
@@ -239,24 +302,38 @@ impl<'a> Checker<'a> {
             TyKind::Bit(w) | TyKind::Int(w) => Some(w),
             TyKind::Unknown => return Types::UNKNOWN,
             TyKind::Integer => {
-                return self.type_error(expr.span, "bits can be taken only from numbers of known width, not from an int");
+                return self.type_error(
+                    expr.span,
+                    "bits can be taken only from numbers of known width, not from an int",
+                );
             }
             _ => {
                 let shown = self.show(ty);
-                return self.type_error(expr.span, format!("bits can be taken only from bit<W> and int<W>, not from {shown}"));
+                return self.type_error(
+                    expr.span,
+                    format!("bits can be taken only from bit<W> and int<W>, not from {shown}"),
+                );
             }
         };
-        let (Some(h), Some(l)) = (self.slice_bound(hi), self.slice_bound(lo)) else { return Types::UNKNOWN };
+        let (Some(h), Some(l)) = (self.slice_bound(hi), self.slice_bound(lo)) else {
+            return Types::UNKNOWN;
+        };
         for (value, bound) in [(&h, hi), (&l, lo)] {
             if value.is_negative() {
                 return self.type_error(bound.span, format!("the bit index {value} is negative"));
             }
             if width.is_some_and(|w| *value >= w.into()) {
-                return self.type_error(bound.span, format!("the value has {} bits, so there is no bit {value}", width.unwrap_or(0)));
+                return self.type_error(
+                    bound.span,
+                    format!("the value has {} bits, so there is no bit {value}", width.unwrap_or(0)),
+                );
             }
         }
         if h < l {
-            return self.type_error(expr.span, format!("the first index of a slice is the higher one, but {h} is less than {l}"));
+            return self.type_error(
+                expr.span,
+                format!("the first index of a slice is the higher one, but {h} is less than {l}"),
+            );
         }
         let result = (h - l).to_u32().unwrap_or(0) + 1;
         self.info.types.bit(result)
@@ -274,7 +351,10 @@ impl<'a> Checker<'a> {
         let ty = self.expr(base, None);
         let lo_type = self.expr(lo, None);
         self.expr(width, None);
-        if !matches!(self.kind(lo_type), TyKind::Integer | TyKind::Bit(_) | TyKind::Int(_) | TyKind::Unknown) {
+        if !matches!(
+            self.kind(lo_type),
+            TyKind::Integer | TyKind::Bit(_) | TyKind::Int(_) | TyKind::Unknown
+        ) {
             let shown = self.show(lo_type);
             return self.type_error(lo.span, format!("a bit index must be a number, but it is {shown}"));
         }
@@ -283,17 +363,29 @@ impl<'a> Checker<'a> {
             TyKind::Unknown => return Types::UNKNOWN,
             _ => {
                 let shown = self.show(ty);
-                return self.type_error(expr.span, format!("bits can be taken only from bit<W> and int<W>, not from {shown}"));
+                return self.type_error(
+                    expr.span,
+                    format!("bits can be taken only from bit<W> and int<W>, not from {shown}"),
+                );
             }
         };
-        let Some(w) = self.slice_bound(width) else { return Types::UNKNOWN };
+        let Some(w) = self.slice_bound(width) else {
+            return Types::UNKNOWN;
+        };
         let first = self.eval_int(lo);
         if w.is_negative() || first.as_ref().is_some_and(num_bigint::BigInt::is_negative) {
-            self.error("expected", expr.span, "the index and width of a slice cannot be negative");
+            self.error(
+                "expected",
+                expr.span,
+                "the index and width of a slice cannot be negative",
+            );
             return Types::UNKNOWN;
         }
         if w > total.into() || first.is_some_and(|f| f + &w > total.into()) {
-            return self.type_error(expr.span, format!("the slice reaches beyond the {total} bits of the value"));
+            return self.type_error(
+                expr.span,
+                format!("the slice reaches beyond the {total} bits of the value"),
+            );
         }
         let w = w.to_u32().unwrap_or(0);
         if w == 0 {
@@ -323,7 +415,8 @@ impl<'a> Checker<'a> {
                     return Types::METHOD;
                 }
                 let shown = self.show(ty);
-                let mut diagnostic = Diagnostic::error("type-error", member.span, format!("{shown} has no field `{name}`"));
+                let mut diagnostic =
+                    Diagnostic::error("type-error", member.span, format!("{shown} has no field `{name}`"));
                 if let Some(like) = super::closest(name, fields.iter().map(|(n, _)| &**n)) {
                     diagnostic = diagnostic.help(format!("did you mean `{like}`?"));
                 } else if !fields.is_empty() && fields.len() <= 12 {
@@ -338,16 +431,28 @@ impl<'a> Checker<'a> {
                 "hit" | "miss" => Types::BOOL,
                 "action_run" => {
                     if self.switch_expression != Some(expr.id) {
-                        return self.type_error(expr.span, "`action_run` can stand only as the whole expression of a switch");
+                        return self.type_error(
+                            expr.span,
+                            "`action_run` can stand only as the whole expression of a switch",
+                        );
                     }
                     self.info.types.intern(TyKind::ActionRun(table))
                 }
-                _ => self.type_error(member.span, format!("the result of apply has hit, miss and action_run, but not `{name}`")),
+                _ => self.type_error(
+                    member.span,
+                    format!("the result of apply has hit, miss and action_run, but not `{name}`"),
+                ),
             },
             TyKind::Extern(..) => Types::METHOD,
             TyKind::Def(def) if name == "apply" && matches!(self.def(def).kind, DefKind::Table { .. }) => Types::METHOD,
             TyKind::Parser(..) | TyKind::Control(..) if name == "apply" => Types::METHOD,
-            TyKind::Bit(_) | TyKind::Int(_) | TyKind::Bool | TyKind::Varbit(_) | TyKind::Enum(_) | TyKind::New(_) | TyKind::Tuple(_)
+            TyKind::Bit(_)
+            | TyKind::Int(_)
+            | TyKind::Bool
+            | TyKind::Varbit(_)
+            | TyKind::Enum(_)
+            | TyKind::New(_)
+            | TyKind::Tuple(_)
                 if is_size_method(name) && !matches!(base.kind, ExprKind::Int { .. }) =>
             {
                 if self.info.size_in_bits(ty).is_some() {
@@ -368,7 +473,9 @@ impl<'a> Checker<'a> {
         let _ = expr;
         match self.kind(named) {
             TyKind::Enum(def) => {
-                let DefKind::Enum { members, .. } = &self.def(def).kind else { return Types::UNKNOWN };
+                let DefKind::Enum { members, .. } = &self.def(def).kind else {
+                    return Types::UNKNOWN;
+                };
                 if members.iter().any(|(n, _)| n.name == member.name) {
                     return named;
                 }
@@ -377,7 +484,11 @@ impl<'a> Checker<'a> {
                     return Types::METHOD;
                 }
                 let shown = self.show(named);
-                let mut diagnostic = Diagnostic::error("type-error", member.span, format!("{shown} has no member `{}`", member.name));
+                let mut diagnostic = Diagnostic::error(
+                    "type-error",
+                    member.span,
+                    format!("{shown} has no member `{}`", member.name),
+                );
                 if let Some(like) = like {
                     diagnostic = diagnostic.help(format!("did you mean `{like}`?"));
                 }
@@ -389,7 +500,11 @@ impl<'a> Checker<'a> {
                     return Types::ERROR;
                 }
                 let like = super::closest(&member.name, self.info.errors.iter().map(|e| &*e.name)).map(str::to_string);
-                let mut diagnostic = Diagnostic::error("type-error", member.span, format!("there is no error `{}`", member.name));
+                let mut diagnostic = Diagnostic::error(
+                    "type-error",
+                    member.span,
+                    format!("there is no error `{}`", member.name),
+                );
                 if let Some(like) = like {
                     diagnostic = diagnostic.help(format!("did you mean `{like}`?"));
                 }
@@ -407,14 +522,19 @@ impl<'a> Checker<'a> {
     }
 
     fn stack_member(&mut self, expr: &'a Expr, element: Ty, member: &'a Ident) -> Ty {
-        let header_like = matches!(self.struct_kind(element), Some(StructKind::Header | StructKind::HeaderUnion))
-            || matches!(self.kind(element), TyKind::Parameter(..));
+        let header_like = matches!(
+            self.struct_kind(element),
+            Some(StructKind::Header | StructKind::HeaderUnion)
+        ) || matches!(self.kind(element), TyKind::Parameter(..));
         match &*member.name {
             "size" => self.info.types.bit(32),
             "push_front" | "pop_front" if header_like => Types::METHOD,
             "next" | "last" | "lastIndex" if header_like => {
                 if &*member.name != "lastIndex" && !self.context.in_parser {
-                    return self.type_error(expr.span, format!("`{}` of a stack can be used only in a parser", member.name));
+                    return self.type_error(
+                        expr.span,
+                        format!("`{}` of a stack can be used only in a parser", member.name),
+                    );
                 }
                 if &*member.name == "lastIndex" {
                     if !self.context.in_parser {
@@ -433,11 +553,24 @@ impl<'a> Checker<'a> {
         let condition = self.expr(c, Some(Types::BOOL));
         if !self.unify(condition, Types::BOOL) {
             let shown = self.show(condition);
-            self.error("type-error", c.span, format!("the condition of `?:` must be a bool, but it is {shown}"));
+            self.error(
+                "type-error",
+                c.span,
+                format!("the condition of `?:` must be a bool, but it is {shown}"),
+            );
         }
         let (ta, tb) = (self.expr(a, expected), self.expr(b, expected));
         for (e, t) in [(a, ta), (b, tb)] {
-            if matches!(self.kind(t), TyKind::Def(_) | TyKind::TypeName(_) | TyKind::Method | TyKind::Void | TyKind::Set(_) | TyKind::Extern(..) | TyKind::ApplyResult(_)) {
+            if matches!(
+                self.kind(t),
+                TyKind::Def(_)
+                    | TyKind::TypeName(_)
+                    | TyKind::Method
+                    | TyKind::Void
+                    | TyKind::Set(_)
+                    | TyKind::Extern(..)
+                    | TyKind::ApplyResult(_)
+            ) {
                 let shown = self.show(t);
                 return self.type_error(e.span, format!("`?:` cannot choose {shown}"));
             }
@@ -447,13 +580,24 @@ impl<'a> Checker<'a> {
                 return expected;
             }
             if !self.is_constant(c) {
-                return self.type_error(expr.span, "the width of the result is not known; give one of the numbers a width");
+                return self.type_error(
+                    expr.span,
+                    "the width of the result is not known; give one of the numbers a width",
+                );
             }
             return ta;
         }
-        let from_context = |k: &TyKind| matches!(k, TyKind::Listed(_) | TyKind::Fields(..) | TyKind::InvalidHeader | TyKind::Dots);
+        let from_context = |k: &TyKind| {
+            matches!(
+                k,
+                TyKind::Listed(_) | TyKind::Fields(..) | TyKind::InvalidHeader | TyKind::Dots
+            )
+        };
         if let Some(expected) = expected.filter(|&e| !matches!(self.kind(e), TyKind::Infer(_))) {
-            if (from_context(&self.kind(ta)) || from_context(&self.kind(tb))) && self.coerces(ta, expected) && self.coerces(tb, expected) {
+            if (from_context(&self.kind(ta)) || from_context(&self.kind(tb)))
+                && self.coerces(ta, expected)
+                && self.coerces(tb, expected)
+            {
                 return expected;
             }
         }
@@ -466,14 +610,21 @@ impl<'a> Checker<'a> {
             ta
         } else {
             let (p, q) = (self.show(ta), self.show(tb));
-            self.type_error(expr.span, format!("the two values of `?:` have different types, {p} and {q}"))
+            self.type_error(
+                expr.span,
+                format!("the two values of `?:` have different types, {p} and {q}"),
+            )
         }
     }
 
     fn list(&mut self, elements: &'a [Expr], expected: Option<Ty>) -> Ty {
         let hints: Vec<Option<Ty>> = match expected.map(|e| self.kind(e)) {
             Some(TyKind::Tuple(parts) | TyKind::Listed(parts)) => parts.iter().copied().map(Some).collect(),
-            Some(TyKind::Struct(def, arguments)) => self.fields_of(def, &arguments).into_iter().map(|(_, t)| Some(t)).collect(),
+            Some(TyKind::Struct(def, arguments)) => self
+                .fields_of(def, &arguments)
+                .into_iter()
+                .map(|(_, t)| Some(t))
+                .collect(),
             Some(TyKind::List(element) | TyKind::Stack(element, _)) => vec![Some(element); elements.len()],
             _ => Vec::new(),
         };
@@ -516,7 +667,11 @@ impl<'a> Checker<'a> {
             let hint = hints.iter().find(|(n, _)| *n == name.name).map(|(_, t)| *t);
             let ty = self.expr(value, hint);
             if types.iter().any(|(n, _)| *n == name.name) {
-                self.error("duplicate", name.span, format!("the field `{}` is given twice", name.name));
+                self.error(
+                    "duplicate",
+                    name.span,
+                    format!("the field `{}` is given twice", name.name),
+                );
                 continue;
             }
             types.push((name.name.clone(), ty));
@@ -548,14 +703,19 @@ impl<'a> Checker<'a> {
         let (x, y) = (number(self, ta), number(self, tb));
         match (self.kind(x), self.kind(y)) {
             (TyKind::Unknown, _) | (_, TyKind::Unknown) => Types::UNKNOWN,
-            (TyKind::Integer, TyKind::Integer) => expected.filter(|&e| matches!(self.kind(e), TyKind::Bit(_) | TyKind::Int(_))).unwrap_or(x),
+            (TyKind::Integer, TyKind::Integer) => expected
+                .filter(|&e| matches!(self.kind(e), TyKind::Bit(_) | TyKind::Int(_)))
+                .unwrap_or(x),
             (TyKind::Integer, TyKind::Bit(_) | TyKind::Int(_)) => y,
             (TyKind::Bit(_) | TyKind::Int(_), TyKind::Integer) => x,
             (TyKind::Bit(_), TyKind::Bit(_)) | (TyKind::Int(_), TyKind::Int(_)) if x == y => x,
             (TyKind::New(_), TyKind::New(_)) if x == y => x,
             _ => {
                 let (p, q) = (self.show(ta), self.show(tb));
-                self.type_error(expr.span, format!("`{symbol}` needs two numbers of one type, not {p} and {q}"))
+                self.type_error(
+                    expr.span,
+                    format!("`{symbol}` needs two numbers of one type, not {p} and {q}"),
+                )
             }
         }
     }
@@ -563,7 +723,11 @@ impl<'a> Checker<'a> {
     fn check_cast(&mut self, expr: &Expr, operand: &'a Expr, from: Ty, to: Ty) {
         if let (TyKind::Integer, TyKind::Bool, Some(value)) = (self.kind(from), self.kind(to), self.eval_int(operand)) {
             if value.bits() > 1 || value.is_negative() {
-                self.error("invalid", expr.span, format!("only 0 and 1 can be cast to bool, not {value}"));
+                self.error(
+                    "invalid",
+                    expr.span,
+                    format!("only 0 and 1 can be cast to bool, not {value}"),
+                );
                 return;
             }
         }
@@ -590,7 +754,10 @@ impl<'a> Checker<'a> {
     }
 
     fn cast_allowed(&mut self, from: Ty, to: Ty) -> bool {
-        if matches!(self.kind(from), TyKind::Def(_) | TyKind::TypeName(_) | TyKind::Method | TyKind::Set(_) | TyKind::Void | TyKind::Extern(..)) {
+        if matches!(
+            self.kind(from),
+            TyKind::Def(_) | TyKind::TypeName(_) | TyKind::Method | TyKind::Set(_) | TyKind::Void | TyKind::Extern(..)
+        ) {
             return false;
         }
         match (self.kind(from), self.kind(to)) {
@@ -604,17 +771,21 @@ impl<'a> Checker<'a> {
                 let underlying = self.info.enum_underlying(d).unwrap_or(from);
                 self.cast_allowed(underlying, to)
             }
-            (TyKind::Integer | TyKind::Bit(_) | TyKind::Int(_), TyKind::Enum(d)) => match self.info.enum_underlying(d) {
-                Some(underlying) => self.cast_allowed(from, underlying),
-                None => false,
-            },
+            (TyKind::Integer | TyKind::Bit(_) | TyKind::Int(_), TyKind::Enum(d)) => {
+                match self.info.enum_underlying(d) {
+                    Some(underlying) => self.cast_allowed(from, underlying),
+                    None => false,
+                }
+            }
             (TyKind::New(a), TyKind::New(b)) if a == b => true,
             (_, TyKind::New(_)) => {
                 let inner = match &self.def(self.new_type(to)).kind {
                     DefKind::NewType(inner) => *inner,
                     _ => return false,
                 };
-                self.coerces(from, inner) || matches!((self.kind(from), self.kind(inner)), (TyKind::New(_), TyKind::New(_))) && self.cast_allowed(from, inner)
+                self.coerces(from, inner)
+                    || matches!((self.kind(from), self.kind(inner)), (TyKind::New(_), TyKind::New(_)))
+                        && self.cast_allowed(from, inner)
                     || matches!(self.kind(from), TyKind::Integer)
             }
             (TyKind::New(_), _) => {
@@ -624,9 +795,10 @@ impl<'a> Checker<'a> {
                 };
                 self.cast_allowed(inner, to)
             }
-            (TyKind::Tuple(_) | TyKind::Listed(_) | TyKind::Fields(..) | TyKind::InvalidHeader, TyKind::Struct(..) | TyKind::Tuple(_) | TyKind::List(_) | TyKind::Stack(..)) => {
-                self.coerces(from, to)
-            }
+            (
+                TyKind::Tuple(_) | TyKind::Listed(_) | TyKind::Fields(..) | TyKind::InvalidHeader,
+                TyKind::Struct(..) | TyKind::Tuple(_) | TyKind::List(_) | TyKind::Stack(..),
+            ) => self.coerces(from, to),
             (TyKind::Struct(..), TyKind::Struct(..)) => self.unify(from, to),
             (TyKind::Tuple(_) | TyKind::Listed(_), TyKind::Set(_)) => true,
             (TyKind::String, TyKind::String) => true,
@@ -658,10 +830,16 @@ impl<'a> Checker<'a> {
             let place = self.def(def).span;
             diagnostic = match &self.def(def).kind {
                 DefKind::Constant { .. } => diagnostic.label(place, "it is a constant"),
-                DefKind::Parameter { direction: Direction::In, .. } => {
-                    diagnostic.label(place, "it is an `in` parameter").help("copy it to a variable, or make the parameter `inout`")
-                }
-                DefKind::Parameter { direction: Direction::None, .. } => diagnostic.label(place, "it is a parameter without direction"),
+                DefKind::Parameter {
+                    direction: Direction::In,
+                    ..
+                } => diagnostic
+                    .label(place, "it is an `in` parameter")
+                    .help("copy it to a variable, or make the parameter `inout`"),
+                DefKind::Parameter {
+                    direction: Direction::None,
+                    ..
+                } => diagnostic.label(place, "it is a parameter without direction"),
                 _ => diagnostic,
             };
         }
@@ -683,7 +861,12 @@ impl<'a> Checker<'a> {
                 TyKind::Struct(..) => self.is_l_value(base),
                 _ => false,
             },
-            ExprKind::Index(base, _) => matches!(self.info.types.get(self.info.ty(base)), TyKind::Stack(..) | TyKind::Tuple(_)) && self.is_l_value(base),
+            ExprKind::Index(base, _) => {
+                matches!(
+                    self.info.types.get(self.info.ty(base)),
+                    TyKind::Stack(..) | TyKind::Tuple(_)
+                ) && self.is_l_value(base)
+            }
             ExprKind::Slice(base, ..) | ExprKind::PlusSlice(base, ..) => self.is_l_value(base),
             ExprKind::DontCare | ExprKind::Error => true,
             _ => false,
@@ -706,18 +889,28 @@ impl<'a> Checker<'a> {
             ExprKind::This => false,
             ExprKind::Name { .. } => match self.info.names[expr.id.0 as usize].map(|d| &self.def(d).kind) {
                 Some(DefKind::Variable { .. }) => false,
-                Some(DefKind::Parameter { is_constructor, direction, ty }) => {
+                Some(DefKind::Parameter {
+                    is_constructor,
+                    direction,
+                    ty,
+                }) => {
                     *is_constructor
-                        || matches!(self.info.types.get(*ty), TyKind::Integer | TyKind::String | TyKind::Extern(..))
+                        || matches!(
+                            self.info.types.get(*ty),
+                            TyKind::Integer | TyKind::String | TyKind::Extern(..)
+                        )
                         || *direction == Direction::None
                 }
                 _ => true,
             },
             ExprKind::Member(base, member) => {
-                matches!(self.info.types.get(self.info.ty(base)), TyKind::Stack(..)) && &*member.name == "size" || self.is_constant(base)
+                matches!(self.info.types.get(self.info.ty(base)), TyKind::Stack(..)) && &*member.name == "size"
+                    || self.is_constant(base)
             }
             ExprKind::Index(a, b) => self.is_constant(a) && self.is_constant(b),
-            ExprKind::Binary(_, a, b) | ExprKind::Mask(a, b) | ExprKind::Range(a, b) => self.is_constant(a) && self.is_constant(b),
+            ExprKind::Binary(_, a, b) | ExprKind::Mask(a, b) | ExprKind::Range(a, b) => {
+                self.is_constant(a) && self.is_constant(b)
+            }
             ExprKind::Unary(_, e) | ExprKind::Cast(_, e) => self.is_constant(e),
             ExprKind::Conditional(a, b, c) | ExprKind::Slice(a, b, c) | ExprKind::PlusSlice(a, b, c) => {
                 self.is_constant(a) && self.is_constant(b) && self.is_constant(c)
@@ -732,7 +925,8 @@ impl<'a> Checker<'a> {
                 }
                 Some(Callee::Function(f)) => {
                     let makes_instance = matches!(&self.def(f).kind, DefKind::Function(s) if matches!(self.info.types.get(s.result), TyKind::Extern(..)));
-                    (&*self.def(f).name == "static_assert" || makes_instance) && arguments.iter().all(|a| self.is_constant(&a.value))
+                    (&*self.def(f).name == "static_assert" || makes_instance)
+                        && arguments.iter().all(|a| self.is_constant(&a.value))
                 }
                 _ => false,
             },
@@ -744,11 +938,17 @@ impl<'a> Checker<'a> {
 fn root(expr: &Expr) -> Option<&Expr> {
     match &expr.kind {
         ExprKind::Name { .. } => Some(expr),
-        ExprKind::Member(base, _) | ExprKind::Index(base, _) | ExprKind::Slice(base, ..) | ExprKind::PlusSlice(base, ..) => root(base),
+        ExprKind::Member(base, _)
+        | ExprKind::Index(base, _)
+        | ExprKind::Slice(base, ..)
+        | ExprKind::PlusSlice(base, ..) => root(base),
         _ => None,
     }
 }
 
 pub(super) fn is_size_method(name: &str) -> bool {
-    matches!(name, "minSizeInBits" | "minSizeInBytes" | "maxSizeInBits" | "maxSizeInBytes")
+    matches!(
+        name,
+        "minSizeInBits" | "minSizeInBytes" | "maxSizeInBits" | "maxSizeInBytes"
+    )
 }

@@ -44,33 +44,71 @@ pub struct Def<'a> {
 #[derive(Debug)]
 pub enum DefKind<'a> {
     /// A constant. Its value is known unless it depends on a constructor parameter.
-    Constant { ty: Ty, value: Option<Const>, expr: &'a Expr },
+    Constant {
+        ty: Ty,
+        value: Option<Const>,
+        expr: &'a Expr,
+    },
     /// A variable.
     Variable { ty: Ty },
     /// A parameter.
-    Parameter { ty: Ty, direction: ast::Direction, is_constructor: bool },
+    Parameter {
+        ty: Ty,
+        direction: ast::Direction,
+        is_constructor: bool,
+    },
     /// A type parameter, a `typedef`.
     Alias(Ty),
     /// A `type`.
     NewType(Ty),
     /// A struct, header or header union.
-    Struct { kind: ast::StructKind, parameters: Vec<Ty>, fields: Vec<FieldDef<'a>> },
+    Struct {
+        kind: ast::StructKind,
+        parameters: Vec<Ty>,
+        fields: Vec<FieldDef<'a>>,
+    },
     /// An enum.
-    Enum { underlying: Option<Ty>, members: Vec<(Ident, Option<Const>)> },
+    Enum {
+        underlying: Option<Ty>,
+        members: Vec<(Ident, Option<Const>)>,
+    },
     /// An extern type.
-    Extern { parameters: Vec<Ty>, methods: Vec<Signature<'a>> },
+    Extern {
+        parameters: Vec<Ty>,
+        methods: Vec<Signature<'a>>,
+    },
     /// A function, with or without body.
     Function(Signature<'a>),
     /// An action.
-    Action { signature: Signature<'a>, ast: &'a ast::Action },
+    Action {
+        signature: Signature<'a>,
+        ast: &'a ast::Action,
+    },
     /// A table; the actions it may run, in order.
-    Table { ast: &'a ast::Table, actions: Vec<TableActionDef<'a>> },
+    Table {
+        ast: &'a ast::Table,
+        actions: Vec<TableActionDef<'a>>,
+    },
     /// A parser type, control type or package.
-    BlockType { kind: BlockKind, parameters: Vec<Ty>, params: Vec<Param<'a>> },
+    BlockType {
+        kind: BlockKind,
+        parameters: Vec<Ty>,
+        params: Vec<Param<'a>>,
+    },
     /// A parser.
-    Parser { parameters: Vec<Ty>, params: Vec<Param<'a>>, constructor: Vec<Param<'a>>, ast: &'a ast::Parser },
+    Parser {
+        parameters: Vec<Ty>,
+        params: Vec<Param<'a>>,
+        constructor: Vec<Param<'a>>,
+        ast: &'a ast::Parser,
+    },
     /// A control.
-    Control { parameters: Vec<Ty>, params: Vec<Param<'a>>, constructor: Vec<Param<'a>>, ast: &'a ast::Control },
+    Control {
+        parameters: Vec<Ty>,
+        params: Vec<Param<'a>>,
+        constructor: Vec<Param<'a>>,
+        ast: &'a ast::Control,
+    },
     /// An instance of an extern, parser, control or package.
     Instance { ty: Ty, ast: &'a ast::Instantiation },
     /// A parser value set.
@@ -262,18 +300,31 @@ impl<'a> Checked<'a> {
     /// Whether `main` is an instance of this package: it has the name, and parameters for all blocks.
     #[must_use]
     pub fn main_fits(&self, target: &weir_ir::target::Target) -> bool {
-        let Some(DefKind::Instance { ty, .. }) = self.main.map(|m| &self.def(m).kind) else { return false };
-        let TyKind::Package(def, _) = self.types.get(*ty) else { return false };
+        let Some(DefKind::Instance { ty, .. }) = self.main.map(|m| &self.def(m).kind) else {
+            return false;
+        };
+        let TyKind::Package(def, _) = self.types.get(*ty) else {
+            return false;
+        };
         let def = self.def(*def);
-        let DefKind::BlockType { params, .. } = &def.kind else { return false };
+        let DefKind::BlockType { params, .. } = &def.kind else {
+            return false;
+        };
         let has = |name: &str| params.iter().any(|p| &*p.name.name == name);
-        &*def.name == target.package && target.blocks.iter().all(|b| b.optional || b.path.first().is_some_and(|p| has(p)))
+        &*def.name == target.package
+            && target
+                .blocks
+                .iter()
+                .all(|b| b.optional || b.path.first().is_some_and(|p| has(p)))
     }
 
     /// The type of an expression.
     #[must_use]
     pub fn ty(&self, expr: &Expr) -> Ty {
-        self.expr_types.get(expr.id.0 as usize).copied().unwrap_or(Types::UNKNOWN)
+        self.expr_types
+            .get(expr.id.0 as usize)
+            .copied()
+            .unwrap_or(Types::UNKNOWN)
     }
 }
 
@@ -348,7 +399,12 @@ pub fn check(program: &ast::Program) -> (Checked<'_>, Diagnostics) {
         },
         diagnostics: Diagnostics::default(),
         scopes: vec![Scope::default()],
-        context: Context { place: Place::TopLevel, in_parser: false, result: None, loops: 0 },
+        context: Context {
+            place: Place::TopLevel,
+            in_parser: false,
+            result: None,
+            loops: 0,
+        },
         current_table: None,
         switch_expression: None,
         this_type: None,
@@ -360,7 +416,12 @@ pub fn check(program: &ast::Program) -> (Checked<'_>, Diagnostics) {
         checker.top_level(declaration);
     }
     checker.finish();
-    let Checker { mut info, diagnostics, mut scopes, .. } = checker;
+    let Checker {
+        mut info,
+        diagnostics,
+        mut scopes,
+        ..
+    } = checker;
     info.globals = scopes.swap_remove(0).names;
     (info, diagnostics)
 }
@@ -408,7 +469,12 @@ impl<'a> Checker<'a> {
     /// Makes a declaration without giving it a name in scope.
     fn new_def(&mut self, name: &'a Ident, annotations: &'a [ast::Annotation], kind: DefKind<'a>) -> DefId {
         let id = DefId(self.info.defs.len() as u32);
-        self.info.defs.push(Def { name: name.name.clone(), span: name.span, annotations, kind });
+        self.info.defs.push(Def {
+            name: name.name.clone(),
+            span: name.span,
+            annotations,
+            kind,
+        });
         self.info.declared.insert(std::ptr::from_ref(name), id);
         id
     }
@@ -430,7 +496,10 @@ impl<'a> Checker<'a> {
                 return;
             }
         }
-        let in_body = matches!(self.context.place, Place::Function | Place::Action | Place::AbstractMethod | Place::ControlApply);
+        let in_body = matches!(
+            self.context.place,
+            Place::Function | Place::Action | Place::AbstractMethod | Place::ControlApply
+        );
         if in_body && !self.scopes[depth - 1].holds_parameters {
             let parameters = self.scopes.iter().rev().find(|s| s.holds_parameters);
             if let Some(&parameter) = parameters.and_then(|s| s.names.get(&name)).and_then(|d| d.first()) {
@@ -446,14 +515,24 @@ impl<'a> Checker<'a> {
     }
 
     fn may_share_name(&self, a: DefId, b: DefId) -> bool {
-        let differ = |x: &[Param<'a>], y: &[Param<'a>]| x.len() != y.len() || x.iter().zip(y).any(|(p, q)| p.name.name != q.name.name);
+        let differ = |x: &[Param<'a>], y: &[Param<'a>]| {
+            x.len() != y.len() || x.iter().zip(y).any(|(p, q)| p.name.name != q.name.name)
+        };
         match (&self.def(a).kind, &self.def(b).kind) {
             (DefKind::Function(a), DefKind::Function(b)) => !self.signatures_collide(a, b),
             (DefKind::Control { constructor: x, .. }, DefKind::Control { constructor: y, .. })
             | (DefKind::Parser { constructor: x, .. }, DefKind::Parser { constructor: y, .. }) => differ(x, y),
             (
-                DefKind::BlockType { kind: BlockKind::Package, params: x, .. },
-                DefKind::BlockType { kind: BlockKind::Package, params: y, .. },
+                DefKind::BlockType {
+                    kind: BlockKind::Package,
+                    params: x,
+                    ..
+                },
+                DefKind::BlockType {
+                    kind: BlockKind::Package,
+                    params: y,
+                    ..
+                },
             ) => differ(x, y),
             _ => false,
         }
@@ -462,7 +541,10 @@ impl<'a> Checker<'a> {
     /// Two overloads collide where they have as many parameters of the same names.
     fn signatures_collide(&self, a: &Signature<'a>, b: &Signature<'a>) -> bool {
         a.params.len() == b.params.len()
-            && a.params.iter().zip(&b.params).all(|(x, y)| x.name.name == y.name.name || x.ty == y.ty && x.direction == y.direction)
+            && a.params
+                .iter()
+                .zip(&b.params)
+                .all(|(x, y)| x.name.name == y.name.name || x.ty == y.ty && x.direction == y.direction)
             && a.params.iter().zip(&b.params).all(|(x, y)| x.name.name == y.name.name)
     }
 
@@ -492,7 +574,11 @@ impl<'a> Checker<'a> {
     }
 
     fn not_found(&mut self, what: &str, name: &Ident) {
-        let mut diagnostic = Diagnostic::error("not-found", name.span, format!("there is no {what} `{}` here", name.name));
+        let mut diagnostic = Diagnostic::error(
+            "not-found",
+            name.span,
+            format!("there is no {what} `{}` here", name.name),
+        );
         if let Some(like) = self.similar_name(&name.name) {
             diagnostic = diagnostic.help(format!("did you mean `{like}`?"));
         } else if matches!(&*name.name, "packet_in" | "packet_out" | "NoAction" | "verify") {
@@ -539,7 +625,11 @@ impl Checked<'_> {
         let list = |parts: &[Ty]| parts.iter().map(|&p| self.show(p)).collect::<Vec<_>>().join(", ");
         let named = |def: DefId, parts: &[Ty]| {
             let name = &self.def(def).name;
-            if parts.is_empty() { name.to_string() } else { format!("{name}<{}>", list(parts)) }
+            if parts.is_empty() {
+                name.to_string()
+            } else {
+                format!("{name}<{}>", list(parts))
+            }
         };
         match self.types.get(ty) {
             TyKind::Unknown => "?".into(),
@@ -559,8 +649,14 @@ impl Checked<'_> {
             TyKind::Stack(t, n) => format!("{}[{n}]", self.show(*t)),
             TyKind::Struct(d, p) => {
                 let what = match &self.def(*d).kind {
-                    DefKind::Struct { kind: ast::StructKind::Header, .. } => "header",
-                    DefKind::Struct { kind: ast::StructKind::HeaderUnion, .. } => "header_union",
+                    DefKind::Struct {
+                        kind: ast::StructKind::Header,
+                        ..
+                    } => "header",
+                    DefKind::Struct {
+                        kind: ast::StructKind::HeaderUnion,
+                        ..
+                    } => "header_union",
                     _ => "struct",
                 };
                 format!("{what} {}", named(*d, p))

@@ -54,7 +54,8 @@ impl<'a> Checker<'a> {
             (UnaryOp::Complement, TyKind::Bit(_) | TyKind::Int(_)) => numeric,
             (UnaryOp::Complement, TyKind::Integer) => {
                 self.report(
-                    Diagnostic::error("invalid", expr.span, "`~` needs a number of known width").help("write the constant with a width, e.g. 8w1"),
+                    Diagnostic::error("invalid", expr.span, "`~` needs a number of known width")
+                        .help("write the constant with a width, e.g. 8w1"),
                 );
                 Types::UNKNOWN
             }
@@ -71,13 +72,30 @@ impl<'a> Checker<'a> {
         }
     }
 
-    pub(super) fn binary(&mut self, expr: &'a Expr, op: BinaryOp, a: &'a Expr, b: &'a Expr, expected: Option<Ty>) -> Ty {
+    pub(super) fn binary(
+        &mut self,
+        expr: &'a Expr,
+        op: BinaryOp,
+        a: &'a Expr,
+        b: &'a Expr,
+        expected: Option<Ty>,
+    ) -> Ty {
         let hint = match op {
-            BinaryOp::Eq | BinaryOp::Ne | BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge | BinaryOp::Concat => None,
+            BinaryOp::Eq
+            | BinaryOp::Ne
+            | BinaryOp::Lt
+            | BinaryOp::Le
+            | BinaryOp::Gt
+            | BinaryOp::Ge
+            | BinaryOp::Concat => None,
             _ => expected,
         };
         let ta = self.expr(a, hint);
-        let hint = if matches!(op, BinaryOp::Eq | BinaryOp::Ne) { Some(ta) } else { hint };
+        let hint = if matches!(op, BinaryOp::Eq | BinaryOp::Ne) {
+            Some(ta)
+        } else {
+            hint
+        };
         let tb = self.expr(b, hint);
         self.binary_type(expr.span, op, a, ta, b, tb)
     }
@@ -85,7 +103,14 @@ impl<'a> Checker<'a> {
     pub(super) fn binary_type(&mut self, span: Span, op: BinaryOp, a: &'a Expr, ta: Ty, b: &'a Expr, tb: Ty) -> Ty {
         if self.is_unknown(ta) || self.is_unknown(tb) {
             return match op {
-                BinaryOp::Eq | BinaryOp::Ne | BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge | BinaryOp::And | BinaryOp::Or => Types::BOOL,
+                BinaryOp::Eq
+                | BinaryOp::Ne
+                | BinaryOp::Lt
+                | BinaryOp::Le
+                | BinaryOp::Gt
+                | BinaryOp::Ge
+                | BinaryOp::And
+                | BinaryOp::Or => Types::BOOL,
                 _ => Types::UNKNOWN,
             };
         }
@@ -94,7 +119,11 @@ impl<'a> Checker<'a> {
                 for (e, t) in [(a, ta), (b, tb)] {
                     if !self.unify(t, Types::BOOL) {
                         let shown = self.show(t);
-                        self.error("type-error", e.span, format!("`{}` takes booleans, but this is {shown}", symbol(op)));
+                        self.error(
+                            "type-error",
+                            e.span,
+                            format!("`{}` takes booleans, but this is {shown}", symbol(op)),
+                        );
                         return Types::UNKNOWN;
                     }
                 }
@@ -111,20 +140,28 @@ impl<'a> Checker<'a> {
         let (x, y) = (self.operand(ta), self.operand(tb));
         let s = symbol(op);
         let comparison = matches!(op, BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge);
-            let saturating = matches!(op, BinaryOp::AddSat | BinaryOp::SubSat);
+        let saturating = matches!(op, BinaryOp::AddSat | BinaryOp::SubSat);
         let result = match (self.kind(x), self.kind(y)) {
             (TyKind::Bit(v), TyKind::Bit(w)) | (TyKind::Int(v), TyKind::Int(w)) if v == w => x,
             (TyKind::Bit(v), TyKind::Bit(w)) | (TyKind::Int(v), TyKind::Int(w)) => {
                 self.report(
-                    Diagnostic::error("type-error", span, format!("the operands of `{s}` have different widths: {v} and {w} bits"))
-                        .help("cast one of them: `(bit<W>) e`"),
+                    Diagnostic::error(
+                        "type-error",
+                        span,
+                        format!("the operands of `{s}` have different widths: {v} and {w} bits"),
+                    )
+                    .help("cast one of them: `(bit<W>) e`"),
                 );
                 return Types::UNKNOWN;
             }
             (TyKind::Bit(_), TyKind::Int(_)) | (TyKind::Int(_), TyKind::Bit(_)) => {
                 self.report(
-                    Diagnostic::error("type-error", span, format!("one operand of `{s}` is signed and the other is not"))
-                        .help("cast one of them"),
+                    Diagnostic::error(
+                        "type-error",
+                        span,
+                        format!("one operand of `{s}` is signed and the other is not"),
+                    )
+                    .help("cast one of them"),
                 );
                 return Types::UNKNOWN;
             }
@@ -166,7 +203,11 @@ impl<'a> Checker<'a> {
                 self.error("expr", span, format!("{what} by zero"));
             }
         } else if negative(&divisor) || negative(&dividend) {
-            self.error("type-error", span, format!("{what} is not defined for negative numbers"));
+            self.error(
+                "type-error",
+                span,
+                format!("{what} is not defined for negative numbers"),
+            );
         } else if divisor.is_some_and(|d| d.is_zero()) {
             self.error("expr", span, format!("{what} by zero"));
         }
@@ -177,7 +218,10 @@ impl<'a> Checker<'a> {
         let (x, y) = (self.operand(ta), self.operand(tb));
         if !matches!(self.kind(x), TyKind::Bit(_) | TyKind::Int(_) | TyKind::Integer) {
             let shown = self.show(ta);
-            return self.type_error(span, format!("the left operand of `{s}` must be a number, but it is {shown}"));
+            return self.type_error(
+                span,
+                format!("the left operand of `{s}` must be a number, but it is {shown}"),
+            );
         }
         match self.kind(y) {
             TyKind::Bit(_) => {}
@@ -188,22 +232,36 @@ impl<'a> Checker<'a> {
                     return self.type_error(span, format!("the distance of `{s}` cannot be negative"));
                 }
                 if !constant {
-                    return self.type_error(span, format!("the right operand of `{s}` must be unsigned (bit<W>) or a constant"));
+                    return self.type_error(
+                        span,
+                        format!("the right operand of `{s}` must be unsigned (bit<W>) or a constant"),
+                    );
                 }
                 if let (Some(d), TyKind::Bit(w) | TyKind::Int(w)) = (&distance, self.kind(x)) {
                     if *d >= num_bigint::BigInt::from(w) {
-                        self.report(Diagnostic::warning("overflow", span, format!("shifting {w} bits by {d} leaves nothing")));
+                        self.report(Diagnostic::warning(
+                            "overflow",
+                            span,
+                            format!("shifting {w} bits by {d} leaves nothing"),
+                        ));
                     }
                 }
             }
             _ => {
                 let shown = self.show(tb);
-                self.error("expected", b.span, format!("the distance of `{s}` must be a number, but it is {shown}"));
+                self.error(
+                    "expected",
+                    b.span,
+                    format!("the distance of `{s}` must be a number, but it is {shown}"),
+                );
                 return Types::UNKNOWN;
             }
         }
         if self.kind(x) == TyKind::Integer && !self.is_constant(b) {
-            return self.type_error(span, format!("an int can be shifted only by a constant; give the left operand of `{s}` a width"));
+            return self.type_error(
+                span,
+                format!("an int can be shifted only by a constant; give the left operand of `{s}` a width"),
+            );
         }
         x
     }
@@ -256,11 +314,22 @@ impl<'a> Checker<'a> {
         }
         let without_type = |k: &TyKind| matches!(k, TyKind::Listed(_) | TyKind::Fields(..));
         let both_listed = without_type(&ka) && without_type(&kb);
-        if matches!((&ka, &kb), (TyKind::Fields(..) | TyKind::InvalidHeader, TyKind::Fields(..) | TyKind::InvalidHeader)) {
-            self.error("type-error", span, "the type of what is compared is not known; cast one side");
+        if matches!(
+            (&ka, &kb),
+            (
+                TyKind::Fields(..) | TyKind::InvalidHeader,
+                TyKind::Fields(..) | TyKind::InvalidHeader
+            )
+        ) {
+            self.error(
+                "type-error",
+                span,
+                "the type of what is compared is not known; cast one side",
+            );
             return Types::UNKNOWN;
         }
-        let enum_or_number = |k: &TyKind| matches!(k, TyKind::Enum(_) | TyKind::Bit(_) | TyKind::Int(_) | TyKind::Integer);
+        let enum_or_number =
+            |k: &TyKind| matches!(k, TyKind::Enum(_) | TyKind::Bit(_) | TyKind::Int(_) | TyKind::Integer);
         let agree = if enum_or_number(&ka) && enum_or_number(&kb) {
             let (x, y) = (self.operand(ta), self.operand(tb));
             ka == kb || self.coerces(x, y) || self.coerces(y, x)
@@ -289,9 +358,9 @@ impl<'a> Checker<'a> {
             && self.struct_kind(ty) == Some(StructKind::Struct)
             && match self.info.types.get(ty) {
                 TyKind::Struct(def, _) => match &self.def(*def).kind {
-                    DefKind::Struct { fields, .. } => {
-                        fields.iter().any(|f| matches!(self.info.types.get(f.ty), TyKind::Extern(..) | TyKind::Parser(..)))
-                    }
+                    DefKind::Struct { fields, .. } => fields
+                        .iter()
+                        .any(|f| matches!(self.info.types.get(f.ty), TyKind::Extern(..) | TyKind::Parser(..))),
                     _ => false,
                 },
                 _ => false,

@@ -89,21 +89,38 @@ impl<'a> Checker<'a> {
 
     fn check_optional(&mut self, parameter: &'a Parameter, optional: bool, owner: Owner) {
         if optional && parameter.default.is_some() {
-            self.error("invalid", parameter.span, "an optional parameter cannot have a default value");
+            self.error(
+                "invalid",
+                parameter.span,
+                "an optional parameter cannot have a default value",
+            );
         }
         if optional && matches!(owner, Owner::Action | Owner::Function | Owner::BlockConstructor) {
             self.error("invalid", parameter.span, "an optional parameter is allowed only where there is no body: in externs, packages, parser and control types");
         }
         let Some(default) = &parameter.default else { return };
         if matches!(parameter.direction, Direction::Out | Direction::InOut) {
-            self.error("invalid", parameter.span, "an `out` or `inout` parameter cannot have a default value");
+            self.error(
+                "invalid",
+                parameter.span,
+                "an `out` or `inout` parameter cannot have a default value",
+            );
         }
-        let ty = self.info.written_types.get(&std::ptr::from_ref(&parameter.ty)).copied().unwrap_or(Types::UNKNOWN);
+        let ty = self
+            .info
+            .written_types
+            .get(&std::ptr::from_ref(&parameter.ty))
+            .copied()
+            .unwrap_or(Types::UNKNOWN);
         // What the type parameters will be is not known yet: the default must fit some.
         let ty = self.freshen(ty);
         let given = self.expr_as(default, ty, "the default value");
         if !self.is_unknown(given) && !self.is_constant(default) {
-            self.error("type-error", default.span, "a default value must be known to the compiler");
+            self.error(
+                "type-error",
+                default.span,
+                "a default value must be known to the compiler",
+            );
         }
     }
 
@@ -113,14 +130,22 @@ impl<'a> Checker<'a> {
         let directed = parameter.direction != Direction::None;
         let constructs = matches!(owner, Owner::Constructor | Owner::BlockConstructor);
         if constructs && directed {
-            self.error("invalid", span, "a constructor parameter has no direction: its argument is known to the compiler");
+            self.error(
+                "invalid",
+                span,
+                "a constructor parameter has no direction: its argument is known to the compiler",
+            );
             return;
         }
         self.complete_type(ty, parameter.ty.span);
         match kind {
             TyKind::Integer | TyKind::String if directed => {
                 let shown = self.show(ty);
-                self.error("type-error", span, format!("a parameter of type {shown} has no direction"));
+                self.error(
+                    "type-error",
+                    span,
+                    format!("a parameter of type {shown} has no direction"),
+                );
             }
             TyKind::Integer if owner == Owner::Action => {
                 self.report(
@@ -129,11 +154,19 @@ impl<'a> Checker<'a> {
                 );
             }
             TyKind::Extern(..) if owner == Owner::Action => {
-                self.error("type-error", span, "an action cannot have a parameter of an extern type");
+                self.error(
+                    "type-error",
+                    span,
+                    "an action cannot have a parameter of an extern type",
+                );
             }
             TyKind::Extern(..) if directed => {
                 let shown = self.show(ty);
-                self.error("type-error", span, format!("a parameter of type {shown} has no direction"));
+                self.error(
+                    "type-error",
+                    span,
+                    format!("a parameter of type {shown} has no direction"),
+                );
             }
             TyKind::Parser(def, _) | TyKind::Control(def, _)
                 if !constructs || matches!(self.def(def).kind, DefKind::Parser { .. } | DefKind::Control { .. }) =>
@@ -161,7 +194,12 @@ impl<'a> Checker<'a> {
     /// Whether the control plane can set a value of this type.
     pub(super) fn may_come_from_control_plane(&self, ty: Ty) -> bool {
         match self.info.types.get(ty) {
-            TyKind::Unknown | TyKind::Bool | TyKind::Bit(_) | TyKind::Int(_) | TyKind::Parameter(..) | TyKind::Error => true,
+            TyKind::Unknown
+            | TyKind::Bool
+            | TyKind::Bit(_)
+            | TyKind::Int(_)
+            | TyKind::Parameter(..)
+            | TyKind::Error => true,
             TyKind::New(_) => self.may_come_from_control_plane(self.info.underlying(ty)),
             TyKind::Enum(_) => true,
             _ => false,
@@ -188,7 +226,14 @@ impl<'a> Checker<'a> {
         };
         self.scopes.push(super::Scope::default());
         let params = self.parameters(&prototype.parameters, owner);
-        Signature { name: prototype.name.clone(), parameters, params, result, kind, annotations }
+        Signature {
+            name: prototype.name.clone(),
+            parameters,
+            params,
+            result,
+            kind,
+            annotations,
+        }
     }
 
     /// Closes the scope that [`Self::prototype`] opened for the parameters.

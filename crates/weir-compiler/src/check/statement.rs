@@ -20,7 +20,11 @@ impl<'a> Checker<'a> {
     pub(super) fn statement(&mut self, statement: &'a Statement) {
         match &statement.kind {
             StatementKind::Empty => {}
-            StatementKind::Assign { target, operator, value } => self.assignment(statement.span, target, *operator, value),
+            StatementKind::Assign {
+                target,
+                operator,
+                value,
+            } => self.assignment(statement.span, target, *operator, value),
             StatementKind::Call(call) => {
                 if let ExprKind::Call { .. } = &call.kind {
                     self.expr(call, None);
@@ -29,7 +33,11 @@ impl<'a> Checker<'a> {
                     self.error("type-error", call.span, "only a call can be a statement");
                 }
             }
-            StatementKind::If { condition, then, otherwise } => {
+            StatementKind::If {
+                condition,
+                then,
+                otherwise,
+            } => {
                 self.condition(condition, "if");
                 self.with_scope(|c| c.statement(then));
                 if let Some(otherwise) = otherwise {
@@ -41,16 +49,30 @@ impl<'a> Checker<'a> {
             StatementKind::Return(value) => self.return_statement(statement.span, value.as_ref()),
             StatementKind::Exit => {
                 if self.context.in_parser || self.context.place == Place::Function {
-                    self.error("invalid", statement.span, "`exit` can stand only in controls and actions");
+                    self.error(
+                        "invalid",
+                        statement.span,
+                        "`exit` can stand only in controls and actions",
+                    );
                 }
             }
             StatementKind::Break | StatementKind::Continue => {
                 if self.context.loops == 0 {
-                    let word = if matches!(statement.kind, StatementKind::Break) { "break" } else { "continue" };
+                    let word = if matches!(statement.kind, StatementKind::Break) {
+                        "break"
+                    } else {
+                        "continue"
+                    };
                     self.error("invalid", statement.span, format!("`{word}` can stand only in a loop"));
                 }
             }
-            StatementKind::For { annotations, init, condition, update, body } => {
+            StatementKind::For {
+                annotations,
+                init,
+                condition,
+                update,
+                body,
+            } => {
                 self.annotations(annotations);
                 self.with_scope(|c| {
                     for s in init {
@@ -63,7 +85,13 @@ impl<'a> Checker<'a> {
                     c.loop_body(body);
                 });
             }
-            StatementKind::ForIn { annotations, ty, variable, collection, body } => {
+            StatementKind::ForIn {
+                annotations,
+                ty,
+                variable,
+                collection,
+                body,
+            } => {
                 self.annotations(annotations);
                 self.for_in(ty.as_ref(), variable, collection, body);
             }
@@ -77,7 +105,11 @@ impl<'a> Checker<'a> {
             DeclarationKind::Constant(_) | DeclarationKind::Variable(_) | DeclarationKind::Instantiation(_) => {
                 self.declaration(declaration);
             }
-            _ => self.error("invalid", declaration.span, "only constants and variables may be declared among statements"),
+            _ => self.error(
+                "invalid",
+                declaration.span,
+                "only constants and variables may be declared among statements",
+            ),
         }
     }
 
@@ -101,7 +133,11 @@ impl<'a> Checker<'a> {
                             element = p;
                         } else if !c.coerces(p, element) {
                             let (a, b) = (c.show(p), c.show(element));
-                            c.error("type-error", collection.span, format!("an element is {a}, but the loop variable is {b}"));
+                            c.error(
+                                "type-error",
+                                collection.span,
+                                format!("an element is {a}, but the loop variable is {b}"),
+                            );
                             break;
                         }
                     }
@@ -110,14 +146,21 @@ impl<'a> Checker<'a> {
                 TyKind::Unknown => Types::UNKNOWN,
                 _ => {
                     let shown = c.show(given);
-                    c.type_error(collection.span, format!("a loop goes over a range, a list or a stack, not over {shown}"))
+                    c.type_error(
+                        collection.span,
+                        format!("a loop goes over a range, a list or a stack, not over {shown}"),
+                    )
                 }
             };
             match (declared, &variable.kind) {
                 (Some(declared), ExprKind::Name { name, .. }) => {
                     if !c.coerces(element, declared) {
                         let (a, b) = (c.show(element), c.show(declared));
-                        c.error("type-error", variable.span, format!("the loop goes over {a}, but its variable is {b}"));
+                        c.error(
+                            "type-error",
+                            variable.span,
+                            format!("the loop goes over {a}, but its variable is {b}"),
+                        );
                     }
                     let id = c.declare(name, &[], DefKind::Variable { ty: declared });
                     c.info.names[variable.id.0 as usize] = Some(id);
@@ -128,7 +171,11 @@ impl<'a> Checker<'a> {
                     c.check_l_value(variable);
                     if !c.coerces(element, target) {
                         let (a, b) = (c.show(element), c.show(target));
-                        c.error("type-error", variable.span, format!("the loop goes over {a}, but its variable is {b}"));
+                        c.error(
+                            "type-error",
+                            variable.span,
+                            format!("the loop goes over {a}, but its variable is {b}"),
+                        );
                     }
                 }
             }
@@ -140,7 +187,11 @@ impl<'a> Checker<'a> {
         let ty = self.expr(condition, Some(Types::BOOL));
         if !self.unify(ty, Types::BOOL) {
             let shown = self.show(ty);
-            let mut diagnostic = Diagnostic::error("type-error", condition.span, format!("the condition of `{what}` must be a bool, but it is {shown}"));
+            let mut diagnostic = Diagnostic::error(
+                "type-error",
+                condition.span,
+                format!("the condition of `{what}` must be a bool, but it is {shown}"),
+            );
             if matches!(self.kind(ty), TyKind::Bit(_) | TyKind::Int(_) | TyKind::Integer) {
                 diagnostic = diagnostic.help("compare it with a number, e.g. `!= 0`");
             }
@@ -167,7 +218,11 @@ impl<'a> Checker<'a> {
     }
 
     fn return_statement(&mut self, span: Span, value: Option<&'a Expr>) {
-        let Some(result) = self.context.result.filter(|_| !(self.context.in_parser && self.context.place == Place::ParserState)) else {
+        let Some(result) = self
+            .context
+            .result
+            .filter(|_| !(self.context.in_parser && self.context.place == Place::ParserState))
+        else {
             if let Some(value) = value {
                 self.expr(value, None);
             }
@@ -182,7 +237,11 @@ impl<'a> Checker<'a> {
             }
             Some(value) if result == Types::VOID => {
                 self.expr(value, None);
-                self.error("type-error", span, "there is no result type, so no value can be returned");
+                self.error(
+                    "type-error",
+                    span,
+                    "there is no result type, so no value can be returned",
+                );
             }
             Some(value) => {
                 self.expr_as(value, result, "the returned value");
@@ -202,13 +261,23 @@ impl<'a> Checker<'a> {
         } else {
             self.switch_on_value(expression, ty, cases);
         }
-        let defaults: Vec<Span> = cases.iter().filter(|c| matches!(c.label.kind, ExprKind::Default)).map(|c| c.label.span).collect();
+        let defaults: Vec<Span> = cases
+            .iter()
+            .filter(|c| matches!(c.label.kind, ExprKind::Default))
+            .map(|c| c.label.span)
+            .collect();
         if let [first, second, ..] = defaults[..] {
-            self.report(Diagnostic::error("invalid", second, "a switch has at most one default").label(first, "the first one"));
+            self.report(
+                Diagnostic::error("invalid", second, "a switch has at most one default").label(first, "the first one"),
+            );
         }
         if let Some(position) = cases.iter().position(|c| matches!(c.label.kind, ExprKind::Default)) {
             if let Some(after) = cases.get(position + 1) {
-                self.error("invalid", after.label.span, "nothing may follow the default of a switch");
+                self.error(
+                    "invalid",
+                    after.label.span,
+                    "nothing may follow the default of a switch",
+                );
             }
         }
         for case in cases {
@@ -224,7 +293,9 @@ impl<'a> Checker<'a> {
             match &case.label.kind {
                 ExprKind::Default => {}
                 ExprKind::Name { name, absolute } => {
-                    let DefKind::Table { actions, .. } = &self.def(table).kind else { continue };
+                    let DefKind::Table { actions, .. } = &self.def(table).kind else {
+                        continue;
+                    };
                     let found = self.lookup(&name.name, *absolute);
                     let action = actions
                         .iter()
@@ -232,19 +303,31 @@ impl<'a> Checker<'a> {
                         .or_else(|| actions.iter().find(|a| self.def(a.action).name == name.name))
                         .map(|a| a.action);
                     let Some(action) = action else {
-                        self.error("type-error", case.label.span, format!("`{}` is not an action of the table", name.name));
+                        self.error(
+                            "type-error",
+                            case.label.span,
+                            format!("`{}` is not an action of the table", name.name),
+                        );
                         continue;
                     };
                     self.info.names[case.label.id.0 as usize] = Some(action);
                     if let Some(before) = seen.insert(action, case.label.span) {
                         self.report(
-                            Diagnostic::error("invalid", case.label.span, format!("the label `{}` stands twice", name.name))
-                                .label(before, "the first one"),
+                            Diagnostic::error(
+                                "invalid",
+                                case.label.span,
+                                format!("the label `{}` stands twice", name.name),
+                            )
+                            .label(before, "the first one"),
                         );
                     }
                 }
                 _ => {
-                    self.error("type-error", case.label.span, "a label of a switch on action_run is the name of an action or `default`");
+                    self.error(
+                        "type-error",
+                        case.label.span,
+                        "a label of a switch on action_run is the name of an action or `default`",
+                    );
                 }
             }
         }
@@ -252,20 +335,35 @@ impl<'a> Checker<'a> {
 
     fn switch_on_value(&mut self, expression: &'a Expr, ty: Ty, cases: &'a [ast::SwitchCase]) {
         let good = match self.kind(ty) {
-            TyKind::Bit(_) | TyKind::Int(_) | TyKind::Enum(_) | TyKind::Error | TyKind::Unknown | TyKind::Bool | TyKind::Integer
-            | TyKind::New(_) | TyKind::Parameter(..) => true,
+            TyKind::Bit(_)
+            | TyKind::Int(_)
+            | TyKind::Enum(_)
+            | TyKind::Error
+            | TyKind::Unknown
+            | TyKind::Bool
+            | TyKind::Integer
+            | TyKind::New(_)
+            | TyKind::Parameter(..) => true,
             _ => false,
         };
         if !good {
             let shown = self.show(ty);
-            self.error("type-error", expression.span, format!("a switch cannot be on {shown}: only on numbers, enums, errors and action_run"));
+            self.error(
+                "type-error",
+                expression.span,
+                format!("a switch cannot be on {shown}: only on numbers, enums, errors and action_run"),
+            );
         }
         let mut seen: Vec<(super::Const, Span)> = Vec::new();
         for case in cases {
             if matches!(case.label.kind, ExprKind::Default) {
                 continue;
             }
-            let given = if good { self.expr_as(&case.label, ty, "the label") } else { self.expr(&case.label, None) };
+            let given = if good {
+                self.expr_as(&case.label, ty, "the label")
+            } else {
+                self.expr(&case.label, None)
+            };
             if self.is_unknown(given) || !good {
                 continue;
             }
@@ -277,7 +375,10 @@ impl<'a> Checker<'a> {
             let Some(value) = self.convert(value, ty) else { continue };
             if let Some((_, before)) = seen.iter().find(|(v, _)| *v == value) {
                 let before = *before;
-                self.report(Diagnostic::error("invalid", case.label.span, "the label stands twice").label(before, "the first one"));
+                self.report(
+                    Diagnostic::error("invalid", case.label.span, "the label stands twice")
+                        .label(before, "the first one"),
+                );
             }
             seen.push((value, case.label.span));
         }
@@ -289,21 +390,38 @@ impl<'a> Checker<'a> {
     pub(super) fn annotations(&mut self, list: &'a [ast::Annotation]) {
         let mut structured: Vec<&ast::Ident> = Vec::new();
         for annotation in list {
-            let is_structured = matches!(annotation.body, AnnotationBody::Expressions(_) | AnnotationBody::KeyValues(_));
-            let previous = structured.iter().find(|n| n.name == annotation.name.name).map(|n| n.span);
+            let is_structured = matches!(
+                annotation.body,
+                AnnotationBody::Expressions(_) | AnnotationBody::KeyValues(_)
+            );
+            let previous = structured
+                .iter()
+                .find(|n| n.name == annotation.name.name)
+                .map(|n| n.span);
             let mixed = list.iter().any(|other| {
                 other.name.name == annotation.name.name
                     && !std::ptr::eq(other, annotation)
                     && is_structured
-                    && !matches!(other.body, AnnotationBody::Expressions(_) | AnnotationBody::KeyValues(_))
+                    && !matches!(
+                        other.body,
+                        AnnotationBody::Expressions(_) | AnnotationBody::KeyValues(_)
+                    )
             });
             if let (true, Some(before)) = (is_structured, previous) {
                 self.report(
-                    Diagnostic::error("duplicate", annotation.name.span, format!("the structured annotation @{} stands twice", annotation.name.name))
-                        .label(before, "the first one"),
+                    Diagnostic::error(
+                        "duplicate",
+                        annotation.name.span,
+                        format!("the structured annotation @{} stands twice", annotation.name.name),
+                    )
+                    .label(before, "the first one"),
                 );
             } else if mixed {
-                self.error("duplicate", annotation.name.span, format!("@{} is used both with and without structure", annotation.name.name));
+                self.error(
+                    "duplicate",
+                    annotation.name.span,
+                    format!("@{} is used both with and without structure", annotation.name.name),
+                );
             }
             if is_structured {
                 structured.push(&annotation.name);
@@ -333,7 +451,11 @@ impl<'a> Checker<'a> {
         let name = &*annotation.name.name;
         let AnnotationBody::Unstructured(tokens) = &annotation.body else {
             if matches!(name, "name" | "deprecated") {
-                self.error("invalid", annotation.span, format!("@{name} needs a string: @{name}(\"…\")"));
+                self.error(
+                    "invalid",
+                    annotation.span,
+                    format!("@{name} needs a string: @{name}(\"…\")"),
+                );
             }
             return;
         };
@@ -352,17 +474,29 @@ impl<'a> Checker<'a> {
                 }
             }
             if !good || expect_string {
-                self.error("invalid", annotation.span, format!("@{name} needs a string: @{name}(\"…\")"));
+                self.error(
+                    "invalid",
+                    annotation.span,
+                    format!("@{name} needs a string: @{name}(\"…\")"),
+                );
             }
         }
         if name == "match" {
             let kind = tokens.first().filter(|_| tokens.len() == 1);
             if !kind.is_some_and(|k| self.info.match_kinds.iter().any(|m| m.name == k.text)) {
-                self.error("type-error", annotation.span, "@match needs one match kind: @match(ternary)");
+                self.error(
+                    "type-error",
+                    annotation.span,
+                    "@match needs one match kind: @match(ternary)",
+                );
             }
         }
         if name == "noWarn" && !tokens.iter().any(|t| t.kind == ast::AnnotationTokenKind::String) {
-            self.error("invalid", annotation.span, "@noWarn needs the name of a warning in quotes");
+            self.error(
+                "invalid",
+                annotation.span,
+                "@noWarn needs the name of a warning in quotes",
+            );
         }
     }
 
@@ -372,12 +506,20 @@ impl<'a> Checker<'a> {
             TyKind::Unknown => {}
             TyKind::Integer | TyKind::String | TyKind::Bool | TyKind::Bit(_) | TyKind::Int(_) => {
                 if !self.is_constant(value) {
-                    self.error("type-error", value.span, "the values of a structured annotation must be constants");
+                    self.error(
+                        "type-error",
+                        value.span,
+                        "the values of a structured annotation must be constants",
+                    );
                 }
             }
             _ => {
                 let shown = self.show(ty);
-                self.error("type-error", value.span, format!("a structured annotation holds numbers, strings and booleans, not {shown}"));
+                self.error(
+                    "type-error",
+                    value.span,
+                    format!("a structured annotation holds numbers, strings and booleans, not {shown}"),
+                );
             }
         }
     }

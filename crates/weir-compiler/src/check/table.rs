@@ -7,7 +7,14 @@ use weir_syntax::diagnostic::Diagnostic;
 
 impl<'a> Checker<'a> {
     pub(super) fn table(&mut self, table: &'a ast::Table, annotations: &'a [ast::Annotation]) {
-        let id = self.new_def(&table.name, annotations, DefKind::Table { ast: table, actions: Vec::new() });
+        let id = self.new_def(
+            &table.name,
+            annotations,
+            DefKind::Table {
+                ast: table,
+                actions: Vec::new(),
+            },
+        );
         let outer = self.current_table.replace(id);
         self.bind(id);
         let mut seen: Vec<&ast::Ident> = Vec::new();
@@ -19,8 +26,12 @@ impl<'a> Checker<'a> {
             if let Some(previous) = seen.iter().find(|n| n.name == property.name.name) {
                 let before = previous.span;
                 self.report(
-                    Diagnostic::error("duplicate", property.name.span, format!("the property `{}` is given twice", property.name.name))
-                        .label(before, "first given here"),
+                    Diagnostic::error(
+                        "duplicate",
+                        property.name.span,
+                        format!("the property `{}` is given twice", property.name.name),
+                    )
+                    .label(before, "first given here"),
                 );
                 continue;
             }
@@ -42,13 +53,21 @@ impl<'a> Checker<'a> {
             }
         }
         if !has_actions {
-            self.error("expected", table.name.span, format!("the table `{}` has no `actions` property", table.name.name));
+            self.error(
+                "expected",
+                table.name.span,
+                format!("the table `{}` has no `actions` property", table.name.name),
+            );
         }
         match default {
             Some(property) => {
                 let position = |name: &str| table.properties.iter().position(|p| &*p.name.name == name);
                 if position("actions") > position("default_action") {
-                    self.error("type-error", property.span, "the default action must come after the `actions`");
+                    self.error(
+                        "type-error",
+                        property.span,
+                        "the default action must come after the `actions`",
+                    );
                 } else {
                     self.default_action(id, property);
                 }
@@ -70,25 +89,47 @@ impl<'a> Checker<'a> {
                     let like = super::closest(&element.match_kind.name, known.iter().copied());
                     let help = match like {
                         Some(like) => format!("did you mean `{like}`?"),
-                        None if known.is_empty() => "match kinds are declared in core.p4: add `#include <core.p4>`".into(),
+                        None if known.is_empty() => {
+                            "match kinds are declared in core.p4: add `#include <core.p4>`".into()
+                        }
                         None => format!("the match kinds here are {}", known.join(", ")),
                     };
                     self.report(
-                        Diagnostic::error("not-found", element.match_kind.span, format!("there is no match kind `{}`", element.match_kind.name)).help(help),
+                        Diagnostic::error(
+                            "not-found",
+                            element.match_kind.span,
+                            format!("there is no match kind `{}`", element.match_kind.name),
+                        )
+                        .help(help),
                     );
                 }
                 let good = match self.kind(ty) {
-                    TyKind::Bit(_) | TyKind::Int(_) | TyKind::Bool | TyKind::Enum(_) | TyKind::Error | TyKind::New(_) | TyKind::Unknown
-                    | TyKind::Varbit(_) | TyKind::Parameter(..) => true,
+                    TyKind::Bit(_)
+                    | TyKind::Int(_)
+                    | TyKind::Bool
+                    | TyKind::Enum(_)
+                    | TyKind::Error
+                    | TyKind::New(_)
+                    | TyKind::Unknown
+                    | TyKind::Varbit(_)
+                    | TyKind::Parameter(..) => true,
                     TyKind::Integer => {
-                        self.error("type-error", element.expression.span, "a table key needs a width; this is an int");
+                        self.error(
+                            "type-error",
+                            element.expression.span,
+                            "a table key needs a width; this is an int",
+                        );
                         true
                     }
                     _ => false,
                 };
                 if !good {
                     let shown = self.show(ty);
-                    self.error("type-error", element.expression.span, format!("a table key cannot have the type {shown}"));
+                    self.error(
+                        "type-error",
+                        element.expression.span,
+                        format!("a table key cannot have the type {shown}"),
+                    );
                 }
                 (ty, &element.match_kind)
             })
@@ -108,7 +149,11 @@ impl<'a> Checker<'a> {
             }
             DefKind::Broken => None,
             _ => {
-                self.error("type-error", reference.name.span, format!("`{}` is not an action", reference.name.name));
+                self.error(
+                    "type-error",
+                    reference.name.span,
+                    format!("`{}` is not an action", reference.name.name),
+                );
                 None
             }
         }
@@ -127,25 +172,45 @@ impl<'a> Checker<'a> {
             if let Some(previous) = actions.iter().find(|a| a.action == action).and_then(|a| a.reference) {
                 let before = previous.span;
                 self.report(
-                    Diagnostic::error("duplicate", reference.span, format!("the action `{}` is listed twice", reference.name.name))
-                        .label(before, "first listed here"),
+                    Diagnostic::error(
+                        "duplicate",
+                        reference.span,
+                        format!("the action `{}` is listed twice", reference.name.name),
+                    )
+                    .label(before, "first listed here"),
                 );
                 continue;
             }
-            let DefKind::Action { signature, .. } = &self.def(action).kind else { continue };
+            let DefKind::Action { signature, .. } = &self.def(action).kind else {
+                continue;
+            };
             let params = signature.params.clone();
             let bound: Vec<&Param<'a>> = params.iter().filter(|p| p.direction != Direction::None).collect();
             let given = reference.arguments.as_deref().unwrap_or_default();
             if given.len() > bound.len() {
                 if let Some(parameter) = params.iter().find(|p| p.direction == Direction::None) {
-                    let message = format!("the parameter `{}` is set by the control plane and cannot be given here", parameter.name.name);
+                    let message = format!(
+                        "the parameter `{}` is set by the control plane and cannot be given here",
+                        parameter.name.name
+                    );
                     self.error("type-error", reference.span, message);
                 } else {
-                    self.error("type-error", reference.span, format!("the action `{}` has only {} parameter(s)", reference.name.name, params.len()));
+                    self.error(
+                        "type-error",
+                        reference.span,
+                        format!(
+                            "the action `{}` has only {} parameter(s)",
+                            reference.name.name,
+                            params.len()
+                        ),
+                    );
                 }
             }
             self.bind_action_arguments(given, &bound, reference);
-            actions.push(TableActionDef { action, reference: Some(reference) });
+            actions.push(TableActionDef {
+                action,
+                reference: Some(reference),
+            });
         }
         if let DefKind::Table { actions: a, .. } = &mut self.def_mut(table).kind {
             *a = actions;
@@ -167,14 +232,27 @@ impl<'a> Checker<'a> {
             self.check_no_table_apply(&argument.value);
         }
         for (index, parameter) in params.iter().enumerate() {
-            let named = given.iter().any(|a| a.name.as_ref().is_some_and(|n| n.name == parameter.name.name));
+            let named = given
+                .iter()
+                .any(|a| a.name.as_ref().is_some_and(|n| n.name == parameter.name.name));
             let positional = index < given.len() && given.iter().all(|a| a.name.is_none());
             if !named && !positional && !parameter.may_be_omitted() {
                 let before = parameter.name.span;
-                let code = if reference.arguments.is_some() { "type-error" } else { "uninitialized" };
+                let code = if reference.arguments.is_some() {
+                    "type-error"
+                } else {
+                    "uninitialized"
+                };
                 self.report(
-                    Diagnostic::error(code, reference.span, format!("the parameter `{}` of the action `{}` must be given here", parameter.name.name, reference.name.name))
-                        .label(before, "it has a direction, so the control plane cannot set it"),
+                    Diagnostic::error(
+                        code,
+                        reference.span,
+                        format!(
+                            "the parameter `{}` of the action `{}` must be given here",
+                            parameter.name.name, reference.name.name
+                        ),
+                    )
+                    .label(before, "it has a direction, so the control plane cannot set it"),
                 );
             }
         }
@@ -184,7 +262,11 @@ impl<'a> Checker<'a> {
         if let ExprKind::Call { .. } = &expr.kind {
             if let Some(info) = self.info.calls.get(&expr.id) {
                 if matches!(info.callee, super::Callee::TableApply(_)) {
-                    self.error("unsupported", expr.span, "a table cannot be applied in an argument of an action");
+                    self.error(
+                        "unsupported",
+                        expr.span,
+                        "a table cannot be applied in an argument of an action",
+                    );
                 }
             }
         }
@@ -192,13 +274,19 @@ impl<'a> Checker<'a> {
 
     /// `default_action = a;` or `a(args)`.
     fn default_action(&mut self, table: DefId, property: &'a ast::TableProperty) {
-        let TablePropertyValue::Expression(value) = &property.value else { return };
+        let TablePropertyValue::Expression(value) = &property.value else {
+            return;
+        };
         let (callee, arguments): (&'a ast::Expr, &'a [Argument]) = match &value.kind {
             ExprKind::Call { callee, arguments, .. } => (callee, arguments),
             _ => (value, &[]),
         };
         let ExprKind::Name { absolute, name } = &callee.kind else {
-            self.error("type-error", value.span, "the default action must be one of the table's actions");
+            self.error(
+                "type-error",
+                value.span,
+                "the default action must be one of the table's actions",
+            );
             return;
         };
         let Some(&action) = self.lookup(&name.name, *absolute).first() else {
@@ -215,8 +303,17 @@ impl<'a> Checker<'a> {
 
     /// Arguments of a listed action in an entry or as default: those with direction must repeat what the
     /// list says, the others are constants.
-    fn call_of_listed_action(&mut self, table: DefId, action: DefId, arguments: &'a [Argument], span: weir_syntax::source::Span, is_default: bool) {
-        let DefKind::Table { actions, ast } = &self.def(table).kind else { return };
+    fn call_of_listed_action(
+        &mut self,
+        table: DefId,
+        action: DefId,
+        arguments: &'a [Argument],
+        span: weir_syntax::source::Span,
+        is_default: bool,
+    ) {
+        let DefKind::Table { actions, ast } = &self.def(table).kind else {
+            return;
+        };
         let listed = actions.iter().find(|a| a.action == action).copied();
         let table_name = ast.name.name.clone();
         let action_name = self.def(action).name.clone();
@@ -236,26 +333,52 @@ impl<'a> Checker<'a> {
             }
             return;
         };
-        let only = |annotation: &str| listed.reference.is_some_and(|r| r.annotations.iter().any(|a| &*a.name.name == annotation));
+        let only = |annotation: &str| {
+            listed
+                .reference
+                .is_some_and(|r| r.annotations.iter().any(|a| &*a.name.name == annotation))
+        };
         if is_default && only("tableonly") {
-            self.error("type-error", span, format!("`{action_name}` is @tableonly and cannot be the default action"));
+            self.error(
+                "type-error",
+                span,
+                format!("`{action_name}` is @tableonly and cannot be the default action"),
+            );
         }
         if !is_default && only("defaultonly") {
-            self.error("type-error", span, format!("`{action_name}` is @defaultonly and cannot be the action of an entry"));
+            self.error(
+                "type-error",
+                span,
+                format!("`{action_name}` is @defaultonly and cannot be the action of an entry"),
+            );
         }
-        let DefKind::Action { signature, .. } = &self.def(action).kind else { return };
+        let DefKind::Action { signature, .. } = &self.def(action).kind else {
+            return;
+        };
         let params = signature.params.clone();
-        let bound = listed.reference.and_then(|r| r.arguments.as_deref()).unwrap_or_default();
+        let bound = listed
+            .reference
+            .and_then(|r| r.arguments.as_deref())
+            .unwrap_or_default();
         let all: Vec<&Param<'a>> = params.iter().collect();
         let directionless: Vec<&Param<'a>> = params.iter().filter(|p| p.direction == Direction::None).collect();
         let named = arguments.iter().any(|a| a.name.is_some());
-        let targets: Vec<&Param<'a>> = if named || arguments.len() > directionless.len() || bound.is_empty() && all.len() != directionless.len() {
-            all
-        } else {
-            directionless.clone()
-        };
+        let targets: Vec<&Param<'a>> =
+            if named || arguments.len() > directionless.len() || bound.is_empty() && all.len() != directionless.len() {
+                all
+            } else {
+                directionless.clone()
+            };
         if arguments.len() > params.len() {
-            self.error("type-error", span, format!("`{action_name}` has {} parameter(s), but {} argument(s) are given", params.len(), arguments.len()));
+            self.error(
+                "type-error",
+                span,
+                format!(
+                    "`{action_name}` has {} parameter(s), but {} argument(s) are given",
+                    params.len(),
+                    arguments.len()
+                ),
+            );
         }
         let mut given: Vec<&str> = Vec::new();
         for (index, argument) in arguments.iter().enumerate() {
@@ -275,10 +398,19 @@ impl<'a> Checker<'a> {
                 }
             } else {
                 self.argument(argument, parameter, parameter.ty, false);
-                let position = params.iter().filter(|p| p.direction != Direction::None).position(|p| p.def == parameter.def);
-                let same = position.and_then(|i| bound.get(i)).is_some_and(|b| same_expression(&b.value, &argument.value));
+                let position = params
+                    .iter()
+                    .filter(|p| p.direction != Direction::None)
+                    .position(|p| p.def == parameter.def);
+                let same = position
+                    .and_then(|i| bound.get(i))
+                    .is_some_and(|b| same_expression(&b.value, &argument.value));
                 if !same {
-                    self.error("type-error", argument.span, "this argument does not agree with the one in the list of actions");
+                    self.error(
+                        "type-error",
+                        argument.span,
+                        "this argument does not agree with the one in the list of actions",
+                    );
                 }
             }
         }
@@ -286,15 +418,29 @@ impl<'a> Checker<'a> {
             if !given.contains(&&*parameter.name.name) && !parameter.may_be_omitted() {
                 let before = parameter.name.span;
                 self.report(
-                    Diagnostic::error("type-error", span, format!("the parameter `{}` of `{action_name}` is not given", parameter.name.name))
-                        .label(before, "declared here"),
+                    Diagnostic::error(
+                        "type-error",
+                        span,
+                        format!(
+                            "the parameter `{}` of `{action_name}` is not given",
+                            parameter.name.name
+                        ),
+                    )
+                    .label(before, "declared here"),
                 );
             }
         }
         if arguments.len() > directionless.len() || named {
             for parameter in params.iter().filter(|p| p.direction != Direction::None) {
                 if !given.contains(&&*parameter.name.name) && arguments.len() > directionless.len() {
-                    self.error("type-error", span, format!("the parameter `{}` of `{action_name}` is not given", parameter.name.name));
+                    self.error(
+                        "type-error",
+                        span,
+                        format!(
+                            "the parameter `{}` of `{action_name}` is not given",
+                            parameter.name.name
+                        ),
+                    );
                 }
             }
         }
@@ -304,21 +450,36 @@ impl<'a> Checker<'a> {
     fn implied_default_action(&mut self, id: DefId, table: &'a ast::Table) {
         let Some(&no_action) = self.lookup("NoAction", true).first() else {
             self.report(
-                Diagnostic::error("not-found", table.name.span, format!("the table `{}` has no default action, and there is no `NoAction`", table.name.name))
-                    .help("add `#include <core.p4>`, which declares NoAction, or a `default_action`"),
+                Diagnostic::error(
+                    "not-found",
+                    table.name.span,
+                    format!(
+                        "the table `{}` has no default action, and there is no `NoAction`",
+                        table.name.name
+                    ),
+                )
+                .help("add `#include <core.p4>`, which declares NoAction, or a `default_action`"),
             );
             return;
         };
-        let fits = matches!(&self.def(no_action).kind, DefKind::Action { signature, .. } if signature.params.is_empty());
+        let fits =
+            matches!(&self.def(no_action).kind, DefKind::Action { signature, .. } if signature.params.is_empty());
         if !fits {
             let span = self.def(no_action).span;
-            self.error("type-error", span, "`NoAction` must be an action without parameters; core.p4 declares it");
+            self.error(
+                "type-error",
+                span,
+                "`NoAction` must be an action without parameters; core.p4 declares it",
+            );
             return;
         }
         let is_action = |a: &TableActionDef<'_>| a.action == no_action;
         if let DefKind::Table { actions, .. } = &mut self.def_mut(id).kind {
             if !actions.iter().any(is_action) {
-                actions.push(TableActionDef { action: no_action, reference: None });
+                actions.push(TableActionDef {
+                    action: no_action,
+                    reference: None,
+                });
             }
         }
     }
@@ -331,7 +492,11 @@ impl<'a> Checker<'a> {
                 TyKind::Integer | TyKind::Bit(_) | TyKind::Int(_) | TyKind::Unknown => {}
                 _ => {
                     let shown = self.show(ty);
-                    self.error("type-error", value.span, format!("the size of a table is a number, not {shown}"));
+                    self.error(
+                        "type-error",
+                        value.span,
+                        format!("the size of a table is a number, not {shown}"),
+                    );
                 }
             }
             if let Some(Const::Int(n)) = self.eval(value) {
@@ -343,20 +508,35 @@ impl<'a> Checker<'a> {
             }
         }
         if matches!(&*property.name.name, "key" | "actions" | "entries") {
-            self.error("expected", value.span, format!("`{}` needs a list in braces", property.name.name));
+            self.error(
+                "expected",
+                value.span,
+                format!("`{}` needs a list in braces", property.name.name),
+            );
         }
         if &*property.name.name == "largest_priority_wins" && ty != Types::BOOL && !self.is_unknown(ty) {
             self.error("type-error", value.span, "`largest_priority_wins` is true or false");
         }
     }
 
-    fn table_entries(&mut self, table: DefId, property: &'a ast::TableProperty, entries: &'a [ast::TableEntry], keys: Option<&[(Ty, &'a ast::Ident)]>) {
+    fn table_entries(
+        &mut self,
+        table: DefId,
+        property: &'a ast::TableProperty,
+        entries: &'a [ast::TableEntry],
+        keys: Option<&[(Ty, &'a ast::Ident)]>,
+    ) {
         if entries.is_empty() {
             return;
         }
         let Some(keys) = keys.filter(|k| !k.is_empty()) else {
-            let DefKind::Table { ast, .. } = &self.def(table).kind else { return };
-            let later = ast.properties.iter().any(|p| matches!(p.value, TablePropertyValue::Key(_)));
+            let DefKind::Table { ast, .. } = &self.def(table).kind else {
+                return;
+            };
+            let later = ast
+                .properties
+                .iter()
+                .any(|p| matches!(p.value, TablePropertyValue::Key(_)));
             let message = if later {
                 "the entries must come after the `key`".to_string()
             } else {
@@ -365,14 +545,28 @@ impl<'a> Checker<'a> {
             self.error("type-error", property.span, message);
             return;
         };
-        let DefKind::Table { ast, actions } = &self.def(table).kind else { return };
-        let actions_come_later = actions.is_empty() && ast.properties.iter().any(|p| matches!(p.value, TablePropertyValue::Actions(_)));
+        let DefKind::Table { ast, actions } = &self.def(table).kind else {
+            return;
+        };
+        let actions_come_later = actions.is_empty()
+            && ast
+                .properties
+                .iter()
+                .any(|p| matches!(p.value, TablePropertyValue::Actions(_)));
         if actions_come_later {
             self.error("type-error", property.span, "the entries must come after the `actions`");
             return;
         }
-        let types: Vec<Ty> = keys.iter().filter(|(_, kind)| &*kind.name != "selector").map(|(t, _)| *t).collect();
-        let kinds: Vec<&str> = keys.iter().filter(|(_, kind)| &*kind.name != "selector").map(|(_, kind)| &*kind.name).collect();
+        let types: Vec<Ty> = keys
+            .iter()
+            .filter(|(_, kind)| &*kind.name != "selector")
+            .map(|(t, _)| *t)
+            .collect();
+        let kinds: Vec<&str> = keys
+            .iter()
+            .filter(|(_, kind)| &*kind.name != "selector")
+            .map(|(_, kind)| &*kind.name)
+            .collect();
         let prioritised = kinds.iter().any(|k| matches!(*k, "ternary" | "range" | "optional"));
         let all_exact = kinds.iter().all(|k| *k == "exact");
         let mut seen: Vec<(Vec<Const>, weir_syntax::source::Span)> = Vec::new();
@@ -381,17 +575,29 @@ impl<'a> Checker<'a> {
             if let Some(priority) = &entry.priority {
                 self.expr(priority, None);
                 if property.is_const {
-                    self.error("invalid", priority.span, "`const entries` are matched in the order they are written and have no priorities");
+                    self.error(
+                        "invalid",
+                        priority.span,
+                        "`const entries` are matched in the order they are written and have no priorities",
+                    );
                 } else if !prioritised {
                     self.report(
-                        Diagnostic::error("unsupported", priority.span, "no key of this table is matched in a way that needs priorities")
-                            .help("ternary, range and optional keys do; exact and lpm keys do not"),
+                        Diagnostic::error(
+                            "unsupported",
+                            priority.span,
+                            "no key of this table is matched in a way that needs priorities",
+                        )
+                        .help("ternary, range and optional keys do; exact and lpm keys do not"),
                     );
                 } else if self.eval_int(priority).is_none() && !self.is_constant(priority) {
                     self.error("expected", priority.span, "a priority must be a constant");
                 }
                 if index > 0 && entries[0].priority.is_none() && !property.is_const {
-                    self.error("invalid", priority.span, "where one entry has a priority, the first one must have one");
+                    self.error(
+                        "invalid",
+                        priority.span,
+                        "where one entry has a priority, the first one must have one",
+                    );
                 }
             }
             self.entry_keyset(entry, &types, &kinds);
@@ -406,7 +612,12 @@ impl<'a> Checker<'a> {
     }
 
     /// Two entries of a table with only exact keys must differ.
-    fn check_distinct(&mut self, entry: &'a ast::TableEntry, types: &[Ty], seen: &mut Vec<(Vec<Const>, weir_syntax::source::Span)>) {
+    fn check_distinct(
+        &mut self,
+        entry: &'a ast::TableEntry,
+        types: &[Ty],
+        seen: &mut Vec<(Vec<Const>, weir_syntax::source::Span)>,
+    ) {
         // Comparing each with each: large lists are left to the table, which refuses duplicates too.
         if seen.len() > 1000 {
             return;
@@ -418,13 +629,16 @@ impl<'a> Checker<'a> {
         };
         let mut values = Vec::new();
         for (element, &ty) in elements.into_iter().zip(types) {
-            let Some(value) = self.eval(element).and_then(|v| self.convert(v, ty)) else { return };
+            let Some(value) = self.eval(element).and_then(|v| self.convert(v, ty)) else {
+                return;
+            };
             values.push(value);
         }
         if let Some((_, before)) = seen.iter().find(|(v, _)| *v == values) {
             let before = *before;
             self.report(
-                Diagnostic::error("keys", entry.keyset.span, "an entry with this key stands before").label(before, "the other entry"),
+                Diagnostic::error("keys", entry.keyset.span, "an entry with this key stands before")
+                    .label(before, "the other entry"),
             );
         }
         seen.push((values, entry.keyset.span));
@@ -441,7 +655,11 @@ impl<'a> Checker<'a> {
             self.error(
                 "type-error",
                 entry.keyset.span,
-                format!("the table has {} key(s), but this entry has {}", types.len(), elements.len()),
+                format!(
+                    "the table has {} key(s), but this entry has {}",
+                    types.len(),
+                    elements.len()
+                ),
             );
             return;
         }
@@ -454,14 +672,22 @@ impl<'a> Checker<'a> {
             match &element.kind {
                 ExprKind::Mask(value, mask) => match *kind {
                     "optional" | "range" => {
-                        self.error("invalid", element.span, format!("a mask cannot be matched by a key of kind {kind}"));
+                        self.error(
+                            "invalid",
+                            element.span,
+                            format!("a mask cannot be matched by a key of kind {kind}"),
+                        );
                     }
                     "lpm" => {
                         if let (Some(m), TyKind::Bit(w)) = (self.eval_int(mask), self.kind(ty)) {
                             let m = super::constant::wrap(&m, &TyKind::Bit(w));
                             let inverted = (num_bigint::BigInt::from(1) << w) - 1 - &m;
                             if (&inverted & (&inverted + 1)) != num_bigint::BigInt::from(0) {
-                                self.error("invalid", element.span, "the mask of an lpm key must be ones followed by zeros");
+                                self.error(
+                                    "invalid",
+                                    element.span,
+                                    "the mask of an lpm key must be ones followed by zeros",
+                                );
                             }
                         }
                         let _ = value;
@@ -469,7 +695,11 @@ impl<'a> Checker<'a> {
                     _ => {}
                 },
                 ExprKind::Range(..) if *kind != "range" => {
-                    self.error("invalid", element.span, format!("a range cannot be matched by a key of kind {kind}"));
+                    self.error(
+                        "invalid",
+                        element.span,
+                        format!("a range cannot be matched by a key of kind {kind}"),
+                    );
                 }
                 _ if wildcard && *kind == "exact" => {
                     self.error("invalid", element.span, "an exact key needs a value");
@@ -486,23 +716,46 @@ impl<'a> Checker<'a> {
 /// Whether two expressions are written the same way.
 fn same_expression(a: &ast::Expr, b: &ast::Expr) -> bool {
     match (&a.kind, &b.kind) {
-        (ExprKind::Name { name: x, absolute: i }, ExprKind::Name { name: y, absolute: j }) => x.name == y.name && i == j,
+        (ExprKind::Name { name: x, absolute: i }, ExprKind::Name { name: y, absolute: j }) => {
+            x.name == y.name && i == j
+        }
         (ExprKind::Member(x, m), ExprKind::Member(y, n)) => m.name == n.name && same_expression(x, y),
         (ExprKind::Index(x, i), ExprKind::Index(y, j)) => same_expression(x, y) && same_expression(i, j),
         (ExprKind::Int { value: x, width: v, .. }, ExprKind::Int { value: y, width: w, .. }) => x == y && v == w,
         (ExprKind::Bool(x), ExprKind::Bool(y)) => x == y,
-        (ExprKind::Slice(x, h, l), ExprKind::Slice(y, i, m)) | (ExprKind::PlusSlice(x, h, l), ExprKind::PlusSlice(y, i, m)) => {
+        (ExprKind::Slice(x, h, l), ExprKind::Slice(y, i, m))
+        | (ExprKind::PlusSlice(x, h, l), ExprKind::PlusSlice(y, i, m)) => {
             same_expression(x, y) && same_expression(h, i) && same_expression(l, m)
         }
         (ExprKind::Unary(o, x), ExprKind::Unary(p, y)) => o == p && same_expression(x, y),
-        (ExprKind::Binary(o, x, s), ExprKind::Binary(p, y, t)) => o == p && same_expression(x, y) && same_expression(s, t),
-        (ExprKind::Cast(_, x), ExprKind::Cast(_, y)) => same_expression(x, y),
-        (ExprKind::List(x), ExprKind::List(y)) => x.len() == y.len() && x.iter().zip(y).all(|(a, b)| same_expression(a, b)),
-        (ExprKind::Struct(x, i), ExprKind::Struct(y, j)) => {
-            i == j && x.len() == y.len() && x.iter().all(|(m, a)| y.iter().any(|(n, b)| m.name == n.name && same_expression(a, b)))
+        (ExprKind::Binary(o, x, s), ExprKind::Binary(p, y, t)) => {
+            o == p && same_expression(x, y) && same_expression(s, t)
         }
-        (ExprKind::Call { callee: f, arguments: x, .. }, ExprKind::Call { callee: g, arguments: y, .. }) => {
-            same_expression(f, g) && x.len() == y.len() && x.iter().zip(y).all(|(a, b)| same_expression(&a.value, &b.value))
+        (ExprKind::Cast(_, x), ExprKind::Cast(_, y)) => same_expression(x, y),
+        (ExprKind::List(x), ExprKind::List(y)) => {
+            x.len() == y.len() && x.iter().zip(y).all(|(a, b)| same_expression(a, b))
+        }
+        (ExprKind::Struct(x, i), ExprKind::Struct(y, j)) => {
+            i == j
+                && x.len() == y.len()
+                && x.iter()
+                    .all(|(m, a)| y.iter().any(|(n, b)| m.name == n.name && same_expression(a, b)))
+        }
+        (
+            ExprKind::Call {
+                callee: f,
+                arguments: x,
+                ..
+            },
+            ExprKind::Call {
+                callee: g,
+                arguments: y,
+                ..
+            },
+        ) => {
+            same_expression(f, g)
+                && x.len() == y.len()
+                && x.iter().zip(y).all(|(a, b)| same_expression(&a.value, &b.value))
         }
         _ => false,
     }

@@ -42,7 +42,11 @@ impl<'a> Checker<'a> {
                 None => Types::UNKNOWN,
             },
             TypeKind::DontCare => self.info.types.fresh(),
-            TypeKind::Named { absolute, name, arguments } => self.named_type(ty, *absolute, name, arguments.as_deref()),
+            TypeKind::Named {
+                absolute,
+                name,
+                arguments,
+            } => self.named_type(ty, *absolute, name, arguments.as_deref()),
             TypeKind::Stack(element, size) => self.stack_type(ty, element, size),
             TypeKind::Tuple(parts) => {
                 let parts: Vec<Ty> = parts
@@ -61,7 +65,10 @@ impl<'a> Checker<'a> {
             }
             TypeKind::List(element) => {
                 let element_type = self.resolve_type(element);
-                if matches!(self.kind(element_type), TyKind::Void | TyKind::Parser(..) | TyKind::Control(..) | TyKind::Package(..) | TyKind::Extern(..)) {
+                if matches!(
+                    self.kind(element_type),
+                    TyKind::Void | TyKind::Parser(..) | TyKind::Control(..) | TyKind::Package(..) | TyKind::Extern(..)
+                ) {
                     let shown = self.show(element_type);
                     return self.type_error(element.span, format!("a list cannot hold a {shown}"));
                 }
@@ -81,25 +88,41 @@ impl<'a> Checker<'a> {
             Some(Const::Int(value)) => value,
             _ => {
                 if !self.is_unknown(ty) {
-                    self.error("expected", expr.span, "a width must be a constant known to the compiler");
+                    self.error(
+                        "expected",
+                        expr.span,
+                        "a width must be a constant known to the compiler",
+                    );
                 }
                 return None;
             }
         };
         if value.is_negative() {
-            self.error("invalid", expr.span, format!("a width cannot be negative, this is {value}"));
+            self.error(
+                "invalid",
+                expr.span,
+                format!("a width cannot be negative, this is {value}"),
+            );
             return None;
         }
         match value.to_u32() {
             Some(w) if w > MAX_WIDTH => None,
             Some(w) if w < least => {
-                self.error("invalid", expr.span, format!("a signed number has at least {least} bit, this is {w}"));
+                self.error(
+                    "invalid",
+                    expr.span,
+                    format!("a signed number has at least {least} bit, this is {w}"),
+                );
                 return None;
             }
             other => other,
         }
         .or_else(|| {
-            self.error("overlimit", expr.span, format!("{value} bits are too many: the limit is {MAX_WIDTH}"));
+            self.error(
+                "overlimit",
+                expr.span,
+                format!("{value} bits are too many: the limit is {MAX_WIDTH}"),
+            );
             None
         })
     }
@@ -109,22 +132,42 @@ impl<'a> Checker<'a> {
         let size_type = self.expr(size, None);
         let Some(count) = self.eval_int(size) else {
             if !self.is_unknown(size_type) {
-                self.error("type-error", ty.span, "the size of a stack must be a constant known to the compiler");
+                self.error(
+                    "type-error",
+                    ty.span,
+                    "the size of a stack must be a constant known to the compiler",
+                );
             }
             return Types::UNKNOWN;
         };
         if count.is_negative() {
-            self.error("overlimit", size.span, format!("the size of a stack cannot be negative, this is {count}"));
+            self.error(
+                "overlimit",
+                size.span,
+                format!("the size of a stack cannot be negative, this is {count}"),
+            );
             return Types::UNKNOWN;
         }
         let Some(count) = count.to_u32().filter(|&c| c <= MAX_STACK) else {
-            self.error("overlimit", size.span, format!("{count} elements are too many: the limit is {MAX_STACK}"));
+            self.error(
+                "overlimit",
+                size.span,
+                format!("{count} elements are too many: the limit is {MAX_STACK}"),
+            );
             return Types::UNKNOWN;
         };
         match self.kind(element_type) {
             TyKind::Unknown => Types::UNKNOWN,
-            TyKind::Struct(..) | TyKind::Parameter(..) | TyKind::Bit(_) | TyKind::Int(_) | TyKind::Bool | TyKind::Enum(_)
-            | TyKind::New(_) | TyKind::Stack(..) | TyKind::Tuple(_) | TyKind::Extern(..) => self.info.types.intern(TyKind::Stack(element_type, count)),
+            TyKind::Struct(..)
+            | TyKind::Parameter(..)
+            | TyKind::Bit(_)
+            | TyKind::Int(_)
+            | TyKind::Bool
+            | TyKind::Enum(_)
+            | TyKind::New(_)
+            | TyKind::Stack(..)
+            | TyKind::Tuple(_)
+            | TyKind::Extern(..) => self.info.types.intern(TyKind::Stack(element_type, count)),
             _ => {
                 let shown = self.show(element_type);
                 self.type_error(ty.span, format!("a stack holds headers or header unions, not {shown}"))
@@ -132,7 +175,13 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn named_type(&mut self, ty: &'a ast::Type, absolute: bool, name: &'a ast::Ident, arguments: Option<&'a [ast::Type]>) -> Ty {
+    fn named_type(
+        &mut self,
+        ty: &'a ast::Type,
+        absolute: bool,
+        name: &'a ast::Ident,
+        arguments: Option<&'a [ast::Type]>,
+    ) -> Ty {
         let defs = self.lookup(&name.name, absolute);
         let Some(&def) = defs.first() else {
             self.not_found("type", name);
@@ -143,7 +192,11 @@ impl<'a> Checker<'a> {
         };
         if self.declaring == Some(def) {
             return {
-                self.error("unsupported", name.span, format!("the methods of `{}` cannot mention `{}` itself", name.name, name.name));
+                self.error(
+                    "unsupported",
+                    name.span,
+                    format!("the methods of `{}` cannot mention `{}` itself", name.name, name.name),
+                );
                 Types::UNKNOWN
             };
         }
@@ -158,8 +211,11 @@ impl<'a> Checker<'a> {
         let given = match given {
             Some(given) if given.len() == count => given,
             Some(given) => {
-                let message =
-                    format!("`{}` has {count} type parameter(s), but {} argument(s) are given", name.name, given.len());
+                let message = format!(
+                    "`{}` has {count} type parameter(s), but {} argument(s) are given",
+                    name.name,
+                    given.len()
+                );
                 return self.type_error(ty.span, message);
             }
             None if count == 0 => Vec::new(),
@@ -183,8 +239,13 @@ impl<'a> Checker<'a> {
 
     /// With its type arguments put in, every field must still be one its struct may have.
     fn check_specialised(&mut self, ty: Ty, span: Span) {
-        let TyKind::Struct(def, arguments) = self.kind(ty) else { return };
-        let open = self.info.types.any(ty, &|k| matches!(k, TyKind::Parameter(..) | TyKind::Infer(_)));
+        let TyKind::Struct(def, arguments) = self.kind(ty) else {
+            return;
+        };
+        let open = self
+            .info
+            .types
+            .any(ty, &|k| matches!(k, TyKind::Parameter(..) | TyKind::Infer(_)));
         if arguments.is_empty() || open || !self.specialised.insert(ty) {
             return;
         }
@@ -198,12 +259,21 @@ impl<'a> Checker<'a> {
             if good || self.is_unknown(field) {
                 continue;
             }
-            let DefKind::Struct { fields, .. } = &self.def(def).kind else { continue };
-            let place = fields.iter().find(|f| f.name.name == name).map_or(span, |f| f.name.span);
+            let DefKind::Struct { fields, .. } = &self.def(def).kind else {
+                continue;
+            };
+            let place = fields
+                .iter()
+                .find(|f| f.name.name == name)
+                .map_or(span, |f| f.name.span);
             let (shown, whole) = (self.show(field), self.show(ty));
             self.report(
-                Diagnostic::error("type-error", place, format!("the field `{name}` of {whole} cannot have the type {shown}"))
-                    .label(span, "the type arguments are given here"),
+                Diagnostic::error(
+                    "type-error",
+                    place,
+                    format!("the field `{name}` of {whole} cannot have the type {shown}"),
+                )
+                .label(span, "the type arguments are given here"),
             );
         }
     }
@@ -244,7 +314,11 @@ impl<'a> Checker<'a> {
     /// to be inferred: a signature is used by many calls, each with types of its own.
     pub(super) fn freshen(&mut self, ty: Ty) -> Ty {
         let mut open = Vec::new();
-        self.info.types.collect(ty, &|k| matches!(k, TyKind::Infer(_) | TyKind::Parameter(..)), &mut open);
+        self.info.types.collect(
+            ty,
+            &|k| matches!(k, TyKind::Infer(_) | TyKind::Parameter(..)),
+            &mut open,
+        );
         let map = open.into_iter().map(|t| (t, self.info.types.fresh())).collect();
         self.info.types.substitute(ty, &map)
     }
@@ -252,7 +326,9 @@ impl<'a> Checker<'a> {
     /// As [`Self::freshen`], type parameters kept.
     pub(super) fn freshen_inferred(&mut self, ty: Ty) -> Ty {
         let mut open = Vec::new();
-        self.info.types.collect(ty, &|k| matches!(k, TyKind::Infer(_)), &mut open);
+        self.info
+            .types
+            .collect(ty, &|k| matches!(k, TyKind::Infer(_)), &mut open);
         let map = open.into_iter().map(|t| (t, self.info.types.fresh())).collect();
         self.info.types.substitute(ty, &map)
     }
@@ -265,9 +341,20 @@ impl<'a> Checker<'a> {
             DefKind::Enum { .. } => TyKind::Enum(def),
             DefKind::Struct { .. } => TyKind::Struct(def, arguments.into()),
             DefKind::Extern { .. } => TyKind::Extern(def, arguments.into()),
-            DefKind::BlockType { kind: BlockKind::Parser, .. } | DefKind::Parser { .. } => TyKind::Parser(def, arguments.into()),
-            DefKind::BlockType { kind: BlockKind::Control, .. } | DefKind::Control { .. } => TyKind::Control(def, arguments.into()),
-            DefKind::BlockType { kind: BlockKind::Package, .. } => TyKind::Package(def, arguments.into()),
+            DefKind::BlockType {
+                kind: BlockKind::Parser,
+                ..
+            }
+            | DefKind::Parser { .. } => TyKind::Parser(def, arguments.into()),
+            DefKind::BlockType {
+                kind: BlockKind::Control,
+                ..
+            }
+            | DefKind::Control { .. } => TyKind::Control(def, arguments.into()),
+            DefKind::BlockType {
+                kind: BlockKind::Package,
+                ..
+            } => TyKind::Package(def, arguments.into()),
             _ => TyKind::Unknown,
         };
         self.info.types.intern(kind)
@@ -275,14 +362,23 @@ impl<'a> Checker<'a> {
 
     /// Reports a generic type whose arguments were left out where they cannot be inferred.
     pub(super) fn complete_type(&mut self, ty: Ty, span: Span) -> bool {
-        if let TyKind::Struct(_, parts) | TyKind::Extern(_, parts) | TyKind::Parser(_, parts) | TyKind::Control(_, parts) =
-            self.kind(ty)
+        if let TyKind::Struct(_, parts)
+        | TyKind::Extern(_, parts)
+        | TyKind::Parser(_, parts)
+        | TyKind::Control(_, parts) = self.kind(ty)
         {
-            if parts.iter().any(|&p| matches!(self.kind(p), TyKind::Infer(_)) && self.implied.contains(&p)) {
+            if parts
+                .iter()
+                .any(|&p| matches!(self.kind(p), TyKind::Infer(_)) && self.implied.contains(&p))
+            {
                 let shown = self.show(ty);
                 self.report(
-                    Diagnostic::error("type-error", span, format!("the generic type {shown} needs type arguments"))
-                        .help("write them between `<` and `>` after the name"),
+                    Diagnostic::error(
+                        "type-error",
+                        span,
+                        format!("the generic type {shown} needs type arguments"),
+                    )
+                    .help("write them between `<` and `>` after the name"),
                 );
                 return false;
             }
@@ -294,7 +390,11 @@ impl<'a> Checker<'a> {
     pub(super) fn definite_type(&mut self, ty: Ty, span: Span) {
         if self.complete_type(ty, span) && self.info.types.has_infer(ty) {
             let shown = self.show(ty);
-            self.error("type-error", span, format!("the type {shown} must be written without `_` here"));
+            self.error(
+                "type-error",
+                span,
+                format!("the type {shown} must be written without `_` here"),
+            );
         }
     }
 
@@ -317,7 +417,12 @@ impl<'a> Checker<'a> {
     /// Whether a type may be part of a header: it has a size on the wire.
     pub(super) fn may_be_in_header(&mut self, ty: Ty) -> bool {
         match self.kind(ty) {
-            TyKind::Unknown | TyKind::Bool | TyKind::Bit(_) | TyKind::Int(_) | TyKind::Varbit(_) | TyKind::Parameter(..) => true,
+            TyKind::Unknown
+            | TyKind::Bool
+            | TyKind::Bit(_)
+            | TyKind::Int(_)
+            | TyKind::Varbit(_)
+            | TyKind::Parameter(..) => true,
             TyKind::New(_) => {
                 let underlying = self.info.underlying(ty);
                 self.may_be_in_header(underlying)
@@ -325,11 +430,16 @@ impl<'a> Checker<'a> {
             TyKind::Enum(def) => self.info.enum_underlying(def).is_some(),
             TyKind::Struct(def, arguments) => {
                 self.struct_kind(ty) == Some(StructKind::Struct)
-                    && self.fields_of(def, &arguments).into_iter().all(|(_, t)| self.may_be_in_header(t))
+                    && self
+                        .fields_of(def, &arguments)
+                        .into_iter()
+                        .all(|(_, t)| self.may_be_in_header(t))
             }
             TyKind::Stack(element, _) => {
-                !matches!(self.struct_kind(element), Some(StructKind::Header | StructKind::HeaderUnion))
-                    && self.may_be_in_header(element)
+                !matches!(
+                    self.struct_kind(element),
+                    Some(StructKind::Header | StructKind::HeaderUnion)
+                ) && self.may_be_in_header(element)
             }
             _ => false,
         }

@@ -75,7 +75,11 @@ impl<'a> Checker<'a> {
     }
 
     fn bind_variable(&mut self, variable: u32, ty: Ty) -> bool {
-        if self.info.types.any(ty, &|k| matches!(k, TyKind::Infer(v) if *v == variable)) {
+        if self
+            .info
+            .types
+            .any(ty, &|k| matches!(k, TyKind::Infer(v) if *v == variable))
+        {
             return false;
         }
         self.info.types.solve(variable, ty);
@@ -87,15 +91,20 @@ impl<'a> Checker<'a> {
         if d == e {
             return self.unify_all(p, q);
         }
-        let is_type = |kind: &DefKind<'_>| matches!(kind, DefKind::BlockType { kind, .. } if *kind != BlockKind::Package);
+        let is_type =
+            |kind: &DefKind<'_>| matches!(kind, DefKind::BlockType { kind, .. } if *kind != BlockKind::Package);
         if !is_type(&self.def(d).kind) && !is_type(&self.def(e).kind) {
             return false;
         }
-        let (Some(x), Some(y)) = (self.block_params(d, p), self.block_params(e, q)) else { return false };
+        let (Some(x), Some(y)) = (self.block_params(d, p), self.block_params(e, q)) else {
+            return false;
+        };
         let longer = if x.len() > y.len() { &x } else { &y };
         let common = x.len().min(y.len());
         longer[common..].iter().all(Param::may_be_omitted)
-            && x.iter().zip(&y).all(|(a, b)| a.direction == b.direction && self.unify(a.ty, b.ty))
+            && x.iter()
+                .zip(&y)
+                .all(|(a, b)| a.direction == b.direction && self.unify(a.ty, b.ty))
     }
 
     /// Whether a value of type `from` may stand where one of type `to` is expected: they are equal, or the
@@ -118,9 +127,12 @@ impl<'a> Checker<'a> {
                 matches!(self.info.types.get(underlying), TyKind::Bit(_) | TyKind::Int(_))
             }
             (TyKind::Enum(d), _) if from != to => match &self.def(*d).kind {
-                DefKind::Enum { underlying: Some(u), .. } => {
+                DefKind::Enum {
+                    underlying: Some(u), ..
+                } => {
                     let u = *u;
-                    u == to || (matches!(t, TyKind::Set(_)) && self.coerces(u, to))
+                    u == to
+                        || (matches!(t, TyKind::Set(_)) && self.coerces(u, to))
                         || matches!(t, TyKind::Set(inner) if inner == from)
                 }
                 _ => matches!(t, TyKind::Set(inner) if inner == from),
@@ -131,7 +143,11 @@ impl<'a> Checker<'a> {
                 let dots = self.ends_in_dots(parts);
                 let given = parts.len() - usize::from(dots);
                 (if dots { given <= to.len() } else { given == to.len() })
-                    && parts.iter().take(given).zip(to.iter()).all(|(&a, &b)| self.coerces(a, b))
+                    && parts
+                        .iter()
+                        .take(given)
+                        .zip(to.iter())
+                        .all(|(&a, &b)| self.coerces(a, b))
             }
             (TyKind::Listed(parts), TyKind::Struct(def, arguments)) => {
                 if self.struct_kind(to) == Some(ast::StructKind::HeaderUnion) {
@@ -140,24 +156,42 @@ impl<'a> Checker<'a> {
                 let fields = self.fields_of(*def, arguments);
                 let dots = self.ends_in_dots(parts);
                 let given = parts.len() - usize::from(dots);
-                (if dots { given <= fields.len() } else { given == fields.len() })
-                    && parts.iter().take(given).zip(&fields).all(|(&a, (_, b))| self.coerces(a, *b))
+                (if dots {
+                    given <= fields.len()
+                } else {
+                    given == fields.len()
+                }) && parts
+                    .iter()
+                    .take(given)
+                    .zip(&fields)
+                    .all(|(&a, (_, b))| self.coerces(a, *b))
             }
-            (TyKind::Listed(parts) | TyKind::Tuple(parts), TyKind::List(element)) => parts.iter().all(|&p| self.coerces(p, *element)),
+            (TyKind::Listed(parts) | TyKind::Tuple(parts), TyKind::List(element)) => {
+                parts.iter().all(|&p| self.coerces(p, *element))
+            }
             (TyKind::Listed(parts), TyKind::Stack(element, size)) => {
                 let dots = self.ends_in_dots(parts);
                 let given = parts.len() - usize::from(dots);
-                (if dots { given <= *size as usize } else { given == *size as usize })
-                    && parts.iter().take(given).all(|&p| self.coerces(p, *element))
+                (if dots {
+                    given <= *size as usize
+                } else {
+                    given == *size as usize
+                }) && parts.iter().take(given).all(|&p| self.coerces(p, *element))
             }
             (TyKind::Fields(given, dots), TyKind::Struct(def, arguments)) => {
                 let fields = self.fields_of(*def, arguments);
                 given.iter().all(|(name, ty)| {
-                    fields.iter().find(|(n, _)| n == name).is_some_and(|(_, field)| self.coerces(*ty, *field))
+                    fields
+                        .iter()
+                        .find(|(n, _)| n == name)
+                        .is_some_and(|(_, field)| self.coerces(*ty, *field))
                 }) && (*dots || given.len() == fields.len())
             }
             (TyKind::InvalidHeader, TyKind::Struct(..)) => {
-                matches!(self.struct_kind(to), Some(ast::StructKind::Header | ast::StructKind::HeaderUnion))
+                matches!(
+                    self.struct_kind(to),
+                    Some(ast::StructKind::Header | ast::StructKind::HeaderUnion)
+                )
             }
             (TyKind::List(a), TyKind::List(b)) => self.coerces(*a, *b),
             _ => self.unify(from, to),
@@ -172,10 +206,15 @@ impl<'a> Checker<'a> {
 impl super::Checked<'_> {
     /// Fields of a struct type with its type arguments put in.
     pub fn fields_of(&mut self, def: DefId, arguments: &[Ty]) -> Vec<(ast::Name, Ty)> {
-        let DefKind::Struct { parameters, fields, .. } = &self.defs[def.0 as usize].kind else { return Vec::new() };
+        let DefKind::Struct { parameters, fields, .. } = &self.defs[def.0 as usize].kind else {
+            return Vec::new();
+        };
         let map: FxHashMap<Ty, Ty> = parameters.iter().copied().zip(arguments.iter().copied()).collect();
         let fields: Vec<_> = fields.iter().map(|f| (f.name.name.clone(), f.ty)).collect();
-        fields.into_iter().map(|(name, ty)| (name, self.types.substitute(ty, &map))).collect()
+        fields
+            .into_iter()
+            .map(|(name, ty)| (name, self.types.substitute(ty, &map)))
+            .collect()
     }
 
     /// Whether a type is a struct, a header or a header union.

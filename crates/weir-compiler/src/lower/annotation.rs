@@ -3,27 +3,35 @@
 use super::Lowerer;
 use crate::check::{Const, DefKind};
 use crate::types::{DefId, Ty, TyKind};
-use weir_ir::{Annotation, AnnotationBody, AnnotationValue, Bits, ConstValue, ControlType, Operand, Translation, TypeSpec};
+use weir_ir::{
+    Annotation, AnnotationBody, AnnotationValue, Bits, ConstValue, ControlType, Operand, Translation, TypeSpec,
+};
 use weir_syntax::ast::{self, AnnotationTokenKind, StructKind};
 
 use super::value::{Object, Val};
 
 /// The strings of an annotation's tokens joined: `"a" ++ "b"` is one string.
 fn joined_strings(tokens: &[ast::AnnotationToken]) -> Option<String> {
-    let strings: Vec<&str> = tokens.iter().filter(|t| t.kind == AnnotationTokenKind::String).map(|t| &*t.text).collect();
+    let strings: Vec<&str> = tokens
+        .iter()
+        .filter(|t| t.kind == AnnotationTokenKind::String)
+        .map(|t| &*t.text)
+        .collect();
     (!strings.is_empty()).then(|| strings.concat())
 }
 
 /// The string of `@name("…")`, where the list has one.
 pub(super) fn name_annotation(list: &[ast::Annotation]) -> Option<String> {
-    list.iter().find(|a| &*a.name.name == "name").and_then(|a| match &a.body {
-        ast::AnnotationBody::Unstructured(tokens) => joined_strings(tokens),
-        ast::AnnotationBody::Expressions(values) => match values.first().map(|v| &v.kind) {
-            Some(ast::ExprKind::String(s)) => Some(s.to_string()),
+    list.iter()
+        .find(|a| &*a.name.name == "name")
+        .and_then(|a| match &a.body {
+            ast::AnnotationBody::Unstructured(tokens) => joined_strings(tokens),
+            ast::AnnotationBody::Expressions(values) => match values.first().map(|v| &v.kind) {
+                Some(ast::ExprKind::String(s)) => Some(s.to_string()),
+                _ => None,
+            },
             _ => None,
-        },
-        _ => None,
-    })
+        })
 }
 
 pub(super) fn has_annotation(list: &[ast::Annotation], name: &str) -> bool {
@@ -66,19 +74,37 @@ impl Lowerer<'_, '_> {
             ast::AnnotationBody::Expressions(values) => {
                 AnnotationBody::Expressions(values.iter().map(|v| self.annotation_value(v)).collect())
             }
-            ast::AnnotationBody::KeyValues(pairs) => {
-                AnnotationBody::KeyValues(pairs.iter().map(|(k, v)| (k.name.to_string(), self.annotation_value(v))).collect())
-            }
+            ast::AnnotationBody::KeyValues(pairs) => AnnotationBody::KeyValues(
+                pairs
+                    .iter()
+                    .map(|(k, v)| (k.name.to_string(), self.annotation_value(v)))
+                    .collect(),
+            ),
         };
-        Annotation { name: annotation.name.name.to_string(), body, loc }
+        Annotation {
+            name: annotation.name.name.to_string(),
+            body,
+            loc,
+        }
     }
 
     /// A token's text; the name of a constant number is replaced by the number, since whoever reads the
     /// annotation later (`@field_list(MY_LIST)`) knows no names.
     fn annotation_token(&self, token: &ast::AnnotationToken) -> String {
-        let constant = self.checked.globals.get(&token.text).and_then(|d| d.first()).map(|&d| self.def_kind(d));
+        let constant = self
+            .checked
+            .globals
+            .get(&token.text)
+            .and_then(|d| d.first())
+            .map(|&d| self.def_kind(d));
         match (&token.kind, constant) {
-            (AnnotationTokenKind::Word, Some(DefKind::Constant { value: Some(Const::Int(v)), .. })) => v.to_string(),
+            (
+                AnnotationTokenKind::Word,
+                Some(DefKind::Constant {
+                    value: Some(Const::Int(v)),
+                    ..
+                }),
+            ) => v.to_string(),
             _ => token.text.to_string(),
         }
     }
@@ -87,7 +113,9 @@ impl Lowerer<'_, '_> {
         match &expr.kind {
             ast::ExprKind::String(s) => AnnotationValue::String(s.to_string()),
             ast::ExprKind::Bool(b) => AnnotationValue::Bool(*b),
-            ast::ExprKind::Int { value, .. } => AnnotationValue::Int(num_traits::ToPrimitive::to_i64(value).unwrap_or(i64::MAX)),
+            ast::ExprKind::Int { value, .. } => {
+                AnnotationValue::Int(num_traits::ToPrimitive::to_i64(value).unwrap_or(i64::MAX))
+            }
             _ => self.computed_annotation_value(expr),
         }
     }
@@ -99,27 +127,48 @@ impl Lowerer<'_, '_> {
                 other => other,
             },
             ast::ExprKind::Binary(op, a, b) => match (op, self.annotation_value(a), self.annotation_value(b)) {
-                (ast::BinaryOp::Concat, AnnotationValue::String(a), AnnotationValue::String(b)) => AnnotationValue::String(a + &b),
-                (ast::BinaryOp::Add, AnnotationValue::Int(a), AnnotationValue::Int(b)) => AnnotationValue::Int(a.wrapping_add(b)),
-                (ast::BinaryOp::Sub, AnnotationValue::Int(a), AnnotationValue::Int(b)) => AnnotationValue::Int(a.wrapping_sub(b)),
-                (ast::BinaryOp::Mul, AnnotationValue::Int(a), AnnotationValue::Int(b)) => AnnotationValue::Int(a.wrapping_mul(b)),
-                (ast::BinaryOp::Shl, AnnotationValue::Int(a), AnnotationValue::Int(b)) => AnnotationValue::Int(a.wrapping_shl(b as u32)),
+                (ast::BinaryOp::Concat, AnnotationValue::String(a), AnnotationValue::String(b)) => {
+                    AnnotationValue::String(a + &b)
+                }
+                (ast::BinaryOp::Add, AnnotationValue::Int(a), AnnotationValue::Int(b)) => {
+                    AnnotationValue::Int(a.wrapping_add(b))
+                }
+                (ast::BinaryOp::Sub, AnnotationValue::Int(a), AnnotationValue::Int(b)) => {
+                    AnnotationValue::Int(a.wrapping_sub(b))
+                }
+                (ast::BinaryOp::Mul, AnnotationValue::Int(a), AnnotationValue::Int(b)) => {
+                    AnnotationValue::Int(a.wrapping_mul(b))
+                }
+                (ast::BinaryOp::Shl, AnnotationValue::Int(a), AnnotationValue::Int(b)) => {
+                    AnnotationValue::Int(a.wrapping_shl(b as u32))
+                }
                 (ast::BinaryOp::Eq, a, b) => AnnotationValue::Bool(a == b),
                 (ast::BinaryOp::Ne, a, b) => AnnotationValue::Bool(a != b),
                 (ast::BinaryOp::Lt, AnnotationValue::Int(a), AnnotationValue::Int(b)) => AnnotationValue::Bool(a < b),
                 (ast::BinaryOp::Gt, AnnotationValue::Int(a), AnnotationValue::Int(b)) => AnnotationValue::Bool(a > b),
-                (ast::BinaryOp::And, AnnotationValue::Bool(a), AnnotationValue::Bool(b)) => AnnotationValue::Bool(a && b),
-                (ast::BinaryOp::Or, AnnotationValue::Bool(a), AnnotationValue::Bool(b)) => AnnotationValue::Bool(a || b),
+                (ast::BinaryOp::And, AnnotationValue::Bool(a), AnnotationValue::Bool(b)) => {
+                    AnnotationValue::Bool(a && b)
+                }
+                (ast::BinaryOp::Or, AnnotationValue::Bool(a), AnnotationValue::Bool(b)) => {
+                    AnnotationValue::Bool(a || b)
+                }
                 _ => AnnotationValue::Int(0),
             },
             ast::ExprKind::Name { .. } => {
                 let def = self.checked.names.get(expr.id.0 as usize).copied().flatten();
                 match def.map(|d| self.def_kind(d)) {
-                    Some(DefKind::Constant { value: Some(Const::Int(v)), .. }) => {
-                        AnnotationValue::Int(num_traits::ToPrimitive::to_i64(v).unwrap_or(i64::MAX))
-                    }
-                    Some(DefKind::Constant { value: Some(Const::Bool(b)), .. }) => AnnotationValue::Bool(*b),
-                    Some(DefKind::Constant { value: Some(Const::String(s)), .. }) => AnnotationValue::String(s.to_string()),
+                    Some(DefKind::Constant {
+                        value: Some(Const::Int(v)),
+                        ..
+                    }) => AnnotationValue::Int(num_traits::ToPrimitive::to_i64(v).unwrap_or(i64::MAX)),
+                    Some(DefKind::Constant {
+                        value: Some(Const::Bool(b)),
+                        ..
+                    }) => AnnotationValue::Bool(*b),
+                    Some(DefKind::Constant {
+                        value: Some(Const::String(s)),
+                        ..
+                    }) => AnnotationValue::String(s.to_string()),
                     _ => AnnotationValue::Int(0),
                 }
             }
@@ -129,8 +178,13 @@ impl Lowerer<'_, '_> {
 
     /// Annotations of a field of a struct.
     pub(super) fn field_annotations(&mut self, def: DefId, name: &str) -> Vec<Annotation> {
-        let DefKind::Struct { fields, .. } = self.def_kind(def) else { return Vec::new() };
-        let list = fields.iter().find(|f| &*f.name.name == name).map_or(&[][..], |f| f.annotations);
+        let DefKind::Struct { fields, .. } = self.def_kind(def) else {
+            return Vec::new();
+        };
+        let list = fields
+            .iter()
+            .find(|f| &*f.name.name == name)
+            .map_or(&[][..], |f| f.annotations);
         self.annotations(list)
     }
 
@@ -155,13 +209,19 @@ impl Lowerer<'_, '_> {
                 let spec = self.type_spec(ty);
                 let translation = self.translation(def);
                 self.note_type(&name, spec);
-                ControlType { type_name: Some(name), translation }
+                ControlType {
+                    type_name: Some(name),
+                    translation,
+                }
             }
             TyKind::Enum(def) if self.checked.enum_underlying(def).is_some() => {
                 let name = self.checked.defs[def.0 as usize].name.to_string();
                 let spec = self.type_spec(ty);
                 self.note_type(&name, spec);
-                ControlType { type_name: Some(name), translation: None }
+                ControlType {
+                    type_name: Some(name),
+                    translation: None,
+                }
             }
             _ => ControlType::default(),
         }
@@ -176,9 +236,14 @@ impl Lowerer<'_, '_> {
     fn translation(&mut self, def: DefId) -> Option<Translation> {
         let list = self.checked.defs[def.0 as usize].annotations;
         let annotation = list.iter().find(|a| &*a.name.name == "p4runtime_translation")?;
-        let ast::AnnotationBody::Unstructured(tokens) = &annotation.body else { return None };
+        let ast::AnnotationBody::Unstructured(tokens) = &annotation.body else {
+            return None;
+        };
         let uri = joined_strings(&tokens[..1.min(tokens.len())])?;
-        let last = tokens.iter().rev().find(|t| matches!(t.kind, AnnotationTokenKind::Integer(_) | AnnotationTokenKind::Word))?;
+        let last = tokens
+            .iter()
+            .rev()
+            .find(|t| matches!(t.kind, AnnotationTokenKind::Integer(_) | AnnotationTokenKind::Word))?;
         let sdn_width = match &last.kind {
             AnnotationTokenKind::Integer(v) => num_traits::ToPrimitive::to_u32(v),
             _ => None,
@@ -196,13 +261,18 @@ impl Lowerer<'_, '_> {
             TyKind::Varbit(w) => TypeSpec::Varbit(w),
             TyKind::Error => TypeSpec::Error,
             TyKind::String => TypeSpec::String,
-            TyKind::Tuple(parts) | TyKind::Listed(parts) => TypeSpec::Tuple(parts.iter().map(|&t| self.type_spec(t)).collect()),
+            TyKind::Tuple(parts) | TyKind::Listed(parts) => {
+                TypeSpec::Tuple(parts.iter().map(|&t| self.type_spec(t)).collect())
+            }
             TyKind::Fields(fields, _) => TypeSpec::Tuple(fields.iter().map(|(_, t)| self.type_spec(*t)).collect()),
             TyKind::Stack(element, n) => TypeSpec::Stack(Box::new(self.type_spec(element)), n),
             TyKind::Struct(def, arguments) => {
                 let name = self.checked.defs[def.0 as usize].name.to_string();
                 let fields = self.checked.fields_of(def, &arguments);
-                let fields = fields.into_iter().map(|(n, t)| (n.to_string(), self.type_spec(t))).collect();
+                let fields = fields
+                    .into_iter()
+                    .map(|(n, t)| (n.to_string(), self.type_spec(t)))
+                    .collect();
                 match self.checked.struct_kind(ty) {
                     Some(StructKind::Header) => TypeSpec::Header(name, fields),
                     Some(StructKind::HeaderUnion) => TypeSpec::HeaderUnion(name, fields),
@@ -241,7 +311,10 @@ impl Lowerer<'_, '_> {
         match (value, self.kind(ty)) {
             (Val::Scalar(Operand::Const(bits)), kind) => match kind {
                 TyKind::Bool => ConstValue::Bool(!bits.is_zero()),
-                TyKind::Error => ConstValue::Enum { enum_name: "error".into(), member: self.error_name(bits) },
+                TyKind::Error => ConstValue::Enum {
+                    enum_name: "error".into(),
+                    member: self.error_name(bits),
+                },
                 TyKind::Enum(def) => {
                     let id = self.enum_id(def);
                     let e = &self.program.enums[id];
@@ -250,7 +323,10 @@ impl Lowerer<'_, '_> {
                         None => bits.to_u64().map(|v| v as usize),
                     };
                     match index.and_then(|i| e.members.get(i)) {
-                        Some(member) => ConstValue::Enum { enum_name: e.name.clone(), member: member.clone() },
+                        Some(member) => ConstValue::Enum {
+                            enum_name: e.name.clone(),
+                            member: member.clone(),
+                        },
                         None => ConstValue::Bits(bits.clone()),
                     }
                 }
@@ -261,7 +337,11 @@ impl Lowerer<'_, '_> {
             (Val::Struct(fields), _) => {
                 let types = self.component_types(ty);
                 ConstValue::List(
-                    fields.iter().zip(types.into_iter().chain(std::iter::repeat(ty))).map(|((_, v), t)| self.const_value(v, t)).collect(),
+                    fields
+                        .iter()
+                        .zip(types.into_iter().chain(std::iter::repeat(ty)))
+                        .map(|((_, v), t)| self.const_value(v, t))
+                        .collect(),
                 )
             }
             (Val::Object(Object::Extern(id)), _) => ConstValue::Extern(*id),
@@ -270,6 +350,9 @@ impl Lowerer<'_, '_> {
     }
 
     fn error_name(&self, bits: &Bits) -> String {
-        bits.to_u64().and_then(|v| self.program.errors.get(v as usize)).cloned().unwrap_or_default()
+        bits.to_u64()
+            .and_then(|v| self.program.errors.get(v as usize))
+            .cloned()
+            .unwrap_or_default()
     }
 }

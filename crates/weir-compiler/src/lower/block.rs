@@ -1,7 +1,7 @@
 //! Controls, and the application of sub-controls and sub-parsers.
 
-use super::value::BlockInstance;
 use super::Lowerer;
+use super::value::BlockInstance;
 use crate::check::{CallInfo, DefKind, Param};
 use crate::types::Types;
 use std::rc::Rc;
@@ -11,12 +11,20 @@ use weir_syntax::ast::{self, Expr};
 impl<'a> Lowerer<'a, '_> {
     /// `x.apply(args)` of a parser or control.
     pub(super) fn apply_block_call(&mut self, base: &'a Expr, arguments: &'a [ast::Argument], info: &CallInfo) {
-        let Some(instance) = self.block_instance(base) else { return };
-        let Some(params) = self.block_params(&instance) else { return };
+        let Some(instance) = self.block_instance(base) else {
+            return;
+        };
+        let Some(params) = self.block_params(&instance) else {
+            return;
+        };
         self.substitution.extend(instance.types.iter().copied());
         let passed = self.pass(&params, arguments, info);
         if self.depth > super::MAX_DEPTH {
-            self.error("overlimit", base.span, "sub-parsers and sub-controls are nested too deeply");
+            self.error(
+                "overlimit",
+                base.span,
+                "sub-parsers and sub-controls are nested too deeply",
+            );
             return;
         }
         self.depth += 1;

@@ -6,7 +6,10 @@ use crate::check::{Builtin, CallInfo, Callee, DefKind, FunctionKind, Param, Sign
 use crate::types::{DefId, Ty, TyKind, Types};
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
-use weir_ir::{Argument, ArgumentValue, BinaryOp as Op, Call, HeaderId, InLeaf, InstKind, Mark, Operand, Rvalue, Terminator, VarId, VarKind};
+use weir_ir::{
+    Argument, ArgumentValue, BinaryOp as Op, Call, HeaderId, InLeaf, InstKind, Mark, Operand, Rvalue, Terminator,
+    VarId, VarKind,
+};
 use weir_syntax::ast::{self, Block, Direction, Expr, ExprKind, StructKind};
 
 /// What an argument has become before the call.
@@ -18,8 +21,12 @@ pub(super) enum Passed {
 
 impl<'a> Lowerer<'a, '_> {
     pub(super) fn call(&mut self, expr: &'a Expr) -> Val {
-        let Some(info) = self.checked.calls.get(&expr.id).cloned() else { return Val::Void };
-        let ExprKind::Call { callee, arguments, .. } = &expr.kind else { return Val::Void };
+        let Some(info) = self.checked.calls.get(&expr.id).cloned() else {
+            return Val::Void;
+        };
+        let ExprKind::Call { callee, arguments, .. } = &expr.kind else {
+            return Val::Void;
+        };
         self.at(expr.span, |s| s.dispatch(expr, callee, arguments, &info))
     }
 
@@ -48,7 +55,9 @@ impl<'a> Lowerer<'a, '_> {
             }
             Callee::Constructor(_) => self.construct_call(expr, info, arguments),
             Callee::Action(def) => {
-                let DefKind::Action { signature, ast } = self.def_kind(def) else { return Val::Void };
+                let DefKind::Action { signature, ast } = self.def_kind(def) else {
+                    return Val::Void;
+                };
                 let (params, ast) = (signature.params.clone(), *ast);
                 let passed = self.pass(&params, arguments, info);
                 let id = self.action_id(def);
@@ -58,12 +67,16 @@ impl<'a> Lowerer<'a, '_> {
                 Val::Void
             }
             Callee::Function(def) => {
-                let DefKind::Function(signature) = self.def_kind(def) else { return Val::Void };
+                let DefKind::Function(signature) = self.def_kind(def) else {
+                    return Val::Void;
+                };
                 let signature = signature.clone();
                 self.call_function(expr, &signature, arguments, info)
             }
             Callee::Method(def, index) => {
-                let DefKind::Extern { methods, .. } = self.def_kind(def) else { return Val::Void };
+                let DefKind::Extern { methods, .. } = self.def_kind(def) else {
+                    return Val::Void;
+                };
                 let signature = methods[index].clone();
                 match base {
                     Some(base) => self.call_method(expr, def, base, &signature, arguments, info),
@@ -153,9 +166,17 @@ impl<'a> Lowerer<'a, '_> {
         let Place::Stack { elements, next } = place else { return };
         let size = elements.len();
         let count = count.min(size);
-        let order: Vec<usize> = if push { (0..size).rev().collect() } else { (0..size).collect() };
+        let order: Vec<usize> = if push {
+            (0..size).rev().collect()
+        } else {
+            (0..size).collect()
+        };
         for i in order {
-            let source = if push { i.checked_sub(count) } else { Some(i + count).filter(|&s| s < size) };
+            let source = if push {
+                i.checked_sub(count)
+            } else {
+                Some(i + count).filter(|&s| s < size)
+            };
             let value = match source {
                 Some(source) => self.read(&elements[source]),
                 None => {
@@ -187,7 +208,12 @@ impl<'a> Lowerer<'a, '_> {
     // ------------------------------------------------------------------------------- arguments
 
     /// Evaluates arguments from left to right; places keep the indices they have now.
-    pub(super) fn pass(&mut self, params: &[Param<'a>], arguments: &'a [ast::Argument], info: &CallInfo) -> Vec<Passed> {
+    pub(super) fn pass(
+        &mut self,
+        params: &[Param<'a>],
+        arguments: &'a [ast::Argument],
+        info: &CallInfo,
+    ) -> Vec<Passed> {
         let mut passed: Vec<Passed> = Vec::with_capacity(params.len());
         for (i, (param, index)) in params.iter().zip(&info.arguments).enumerate() {
             let ty = self.concrete(param.ty);
@@ -198,7 +224,10 @@ impl<'a> Lowerer<'a, '_> {
                 });
                 continue;
             };
-            let later_effects = info.arguments[i + 1..].iter().flatten().any(|&j| arguments.get(j).is_some_and(|a| self.has_effects(&a.value)));
+            let later_effects = info.arguments[i + 1..]
+                .iter()
+                .flatten()
+                .any(|&j| arguments.get(j).is_some_and(|a| self.has_effects(&a.value)));
             passed.push(match param.direction {
                 Direction::Out | Direction::InOut => {
                     if matches!(argument.value.kind, ExprKind::DontCare) {
@@ -228,10 +257,19 @@ impl<'a> Lowerer<'a, '_> {
     /// Binds parameters and lowers a body in place of a call. `may_alias`: the body cannot reach the
     /// arguments other than by its parameters, so a parameter may be its argument where no other
     /// argument overlaps it.
-    pub(super) fn inline(&mut self, params: &[Param<'a>], passed: Vec<Passed>, may_alias: bool, body: &'a Block, result: Ty, expr: &'a Expr) -> Val {
+    pub(super) fn inline(
+        &mut self,
+        params: &[Param<'a>],
+        passed: Vec<Passed>,
+        may_alias: bool,
+        body: &'a Block,
+        result: Ty,
+        expr: &'a Expr,
+    ) -> Val {
         let bindings = self.bind_parameters(params, passed, may_alias);
         let result_type = self.concrete(result);
-        let result_place = (result_type != Types::VOID).then(|| self.allocate("result", result_type, VarKind::Temporary));
+        let result_place =
+            (result_type != Types::VOID).then(|| self.allocate("result", result_type, VarKind::Temporary));
         let _ = expr;
         self.run_inlined(bindings, result_place.clone(), result_type, |s| s.block(body));
         match result_place {
@@ -241,7 +279,12 @@ impl<'a> Lowerer<'a, '_> {
     }
 
     /// Binds parameters to arguments; returns what is to be copied back: (argument, parameter).
-    pub(super) fn bind_parameters(&mut self, params: &[Param<'a>], passed: Vec<Passed>, may_alias: bool) -> Vec<(Place, Place)> {
+    pub(super) fn bind_parameters(
+        &mut self,
+        params: &[Param<'a>],
+        passed: Vec<Passed>,
+        may_alias: bool,
+    ) -> Vec<(Place, Place)> {
         // Which variables each argument touches, to see overlaps.
         let touched: Vec<Vec<VarId>> = passed
             .iter()
@@ -250,7 +293,10 @@ impl<'a> Lowerer<'a, '_> {
                 Passed::In(value) => {
                     let mut leaves = Vec::new();
                     value.leaves(&mut leaves);
-                    leaves.into_iter().filter_map(|l| if let Operand::Var(v) = l { Some(v) } else { None }).collect()
+                    leaves
+                        .into_iter()
+                        .filter_map(|l| if let Operand::Var(v) = l { Some(v) } else { None })
+                        .collect()
                 }
                 Passed::Omitted => Vec::new(),
             })
@@ -307,7 +353,11 @@ impl<'a> Lowerer<'a, '_> {
                         Entity::Place(argument)
                     } else {
                         let place = self.allocate(&param.name.name, ty, VarKind::Local);
-                        let initial = if param.direction == Direction::Out { self.zero(ty) } else { self.read(&argument) };
+                        let initial = if param.direction == Direction::Out {
+                            self.zero(ty)
+                        } else {
+                            self.read(&argument)
+                        };
                         self.write(&place, &initial);
                         back.push((argument, place.clone()));
                         Entity::Place(place)
@@ -321,11 +371,26 @@ impl<'a> Lowerer<'a, '_> {
     }
 
     /// Lowers `body` with its own `return`; afterwards, and before an `exit` goes on, copies back.
-    pub(super) fn run_inlined(&mut self, back: Vec<(Place, Place)>, result: Option<Place>, result_type: Ty, body: impl FnOnce(&mut Self)) {
+    pub(super) fn run_inlined(
+        &mut self,
+        back: Vec<(Place, Place)>,
+        result: Option<Place>,
+        result_type: Ty,
+        body: impl FnOnce(&mut Self),
+    ) {
         let return_to = self.new_block();
         let outer_exit = self.flow.exit_to;
         let exit_to = if back.is_empty() { outer_exit } else { self.new_block() };
-        let outer = std::mem::replace(&mut self.flow, Flow { return_to, result, result_type, exit_to, loops: Vec::new() });
+        let outer = std::mem::replace(
+            &mut self.flow,
+            Flow {
+                return_to,
+                result,
+                result_type,
+                exit_to,
+                loops: Vec::new(),
+            },
+        );
         body(self);
         self.goto(return_to);
         self.flow = outer;
@@ -347,14 +412,22 @@ impl<'a> Lowerer<'a, '_> {
 
     // ------------------------------------------------------------------------------- functions
 
-    fn call_function(&mut self, expr: &'a Expr, signature: &Signature<'a>, arguments: &'a [ast::Argument], info: &CallInfo) -> Val {
+    fn call_function(
+        &mut self,
+        expr: &'a Expr,
+        signature: &Signature<'a>,
+        arguments: &'a [ast::Argument],
+        info: &CallInfo,
+    ) -> Val {
         match signature.kind {
             FunctionKind::Body(function) => {
                 // Type arguments are those of the caller's context, put in before the callee's are.
                 let given: Vec<Ty> = info.type_arguments.iter().map(|&t| self.concrete(t)).collect();
                 let passed = self.with_types(signature, &given, |s| s.pass_outer(signature, arguments, info));
                 self.emit(InstKind::Mark(Mark::Enter(signature.name.name.to_string())));
-                let result = self.with_types(signature, &given, |s| s.inline(&signature.params, passed, true, &function.body, signature.result, expr));
+                let result = self.with_types(signature, &given, |s| {
+                    s.inline(&signature.params, passed, true, &function.body, signature.result, expr)
+                });
                 self.emit(InstKind::Mark(Mark::Leave));
                 result
             }
@@ -374,13 +447,19 @@ impl<'a> Lowerer<'a, '_> {
     }
 
     /// Arguments are evaluated with the caller's type parameters, but have the callee's parameter types.
-    fn pass_outer(&mut self, signature: &Signature<'a>, arguments: &'a [ast::Argument], info: &CallInfo) -> Vec<Passed> {
+    fn pass_outer(
+        &mut self,
+        signature: &Signature<'a>,
+        arguments: &'a [ast::Argument],
+        info: &CallInfo,
+    ) -> Vec<Passed> {
         self.pass(&signature.params, arguments, info)
     }
 
     fn with_types<R>(&mut self, signature: &Signature<'a>, given: &[Ty], f: impl FnOnce(&mut Self) -> R) -> R {
         let before = self.substitution.clone();
-        self.substitution.extend(signature.parameters.iter().copied().zip(given.iter().copied()));
+        self.substitution
+            .extend(signature.parameters.iter().copied().zip(given.iter().copied()));
         let result = f(self);
         self.substitution = before;
         result
@@ -388,12 +467,22 @@ impl<'a> Lowerer<'a, '_> {
 
     // --------------------------------------------------------------------------------- externs
 
-    fn call_method(&mut self, expr: &'a Expr, def: DefId, base: &'a Expr, signature: &Signature<'a>, arguments: &'a [ast::Argument], info: &CallInfo) -> Val {
+    fn call_method(
+        &mut self,
+        expr: &'a Expr,
+        def: DefId,
+        base: &'a Expr,
+        signature: &Signature<'a>,
+        arguments: &'a [ast::Argument],
+        info: &CallInfo,
+    ) -> Val {
         let object = self.expr(base);
         let map: FxHashMap<Ty, Ty> = {
             let ty = self.ty(base);
             match (self.kind(ty), self.def_kind(def)) {
-                (TyKind::Extern(_, given), DefKind::Extern { parameters, .. }) => parameters.iter().copied().zip(given.iter().copied()).collect(),
+                (TyKind::Extern(_, given), DefKind::Extern { parameters, .. }) => {
+                    parameters.iter().copied().zip(given.iter().copied()).collect()
+                }
                 _ => FxHashMap::default(),
             }
         };
@@ -407,16 +496,28 @@ impl<'a> Lowerer<'a, '_> {
         }
     }
 
-    fn packet_method(&mut self, expr: &'a Expr, signature: &Signature<'a>, arguments: &'a [ast::Argument], info: &CallInfo) -> Val {
+    fn packet_method(
+        &mut self,
+        expr: &'a Expr,
+        signature: &Signature<'a>,
+        arguments: &'a [ast::Argument],
+        info: &CallInfo,
+    ) -> Val {
         match (&*signature.name.name, arguments.len()) {
             ("extract", 1 | 2) => {
                 self.extract(arguments);
                 Val::Void
             }
             ("lookahead", _) => {
-                let ty = info.type_arguments.first().map_or(Types::UNKNOWN, |&t| self.concrete(t));
+                let ty = info
+                    .type_arguments
+                    .first()
+                    .map_or(Types::UNKNOWN, |&t| self.concrete(t));
                 if self.kind(ty) == TyKind::Unknown || matches!(self.kind(ty), TyKind::Infer(_)) {
-                    return self.unsupported(expr.span, "the type that lookahead reads is not known; write `lookahead<T>()`");
+                    return self.unsupported(
+                        expr.span,
+                        "the type that lookahead reads is not known; write `lookahead<T>()`",
+                    );
                 }
                 let mut offset = 0;
                 self.lookahead(ty, &mut offset)
@@ -445,7 +546,11 @@ impl<'a> Lowerer<'a, '_> {
     }
 
     pub(super) fn to_width(&mut self, operand: Operand, width: u32) -> Operand {
-        if self.width_of(&operand) == width { operand } else { self.compute(Rvalue::ZeroExtend(operand), width) }
+        if self.width_of(&operand) == width {
+            operand
+        } else {
+            self.compute(Rvalue::ZeroExtend(operand), width)
+        }
     }
 
     fn extract(&mut self, arguments: &'a [ast::Argument]) {
@@ -467,7 +572,14 @@ impl<'a> Lowerer<'a, '_> {
                 if &*cursor.name == "next" && matches!(self.kind(base_type), TyKind::Stack(..)) {
                     if let Place::Stack { elements, next } = self.place(base) {
                         let members = elements.iter().filter_map(|e| e.member(&member.name)).collect();
-                        self.extract_next(target, &Place::Stack { elements: Rc::new(members), next }, arguments);
+                        self.extract_next(
+                            target,
+                            &Place::Stack {
+                                elements: Rc::new(members),
+                                next,
+                            },
+                            arguments,
+                        );
                         return;
                     }
                 }
@@ -478,20 +590,29 @@ impl<'a> Lowerer<'a, '_> {
         } else {
             self.place(target)
         };
-        let length = arguments.get(1).map(|a| self.number(&a.value)).map(|l| self.to_width(l, 32));
+        let length = arguments
+            .get(1)
+            .map(|a| self.number(&a.value))
+            .map(|l| self.to_width(l, 32));
         self.extract_to(&place, ty, length);
     }
 
     fn extract_to(&mut self, place: &Place, ty: Ty, length: Option<Operand>) {
         match place {
             Place::Header { id, .. } => {
-                self.emit(InstKind::Extract { header: *id, varbit_bits: length });
+                self.emit(InstKind::Extract {
+                    header: *id,
+                    varbit_bits: length,
+                });
                 self.invalidate_others(*id, &boolean(true));
             }
             other => {
                 let scratch = self.allocate("extracted", ty, VarKind::Temporary);
                 if let Place::Header { id, .. } = &scratch {
-                    self.emit(InstKind::Extract { header: *id, varbit_bits: length });
+                    self.emit(InstKind::Extract {
+                        header: *id,
+                        varbit_bits: length,
+                    });
                     let value = self.read(&scratch);
                     self.write(other, &value);
                 }
@@ -500,17 +621,39 @@ impl<'a> Lowerer<'a, '_> {
     }
 
     fn extract_next(&mut self, target: &'a Expr, stack: &Place, arguments: &'a [ast::Argument]) {
-        let length = arguments.get(1).map(|a| self.number(&a.value)).map(|l| self.to_width(l, 32));
-        let Place::Stack { elements, next: Some(next) } = stack else {
-            self.error("unsupported", target.span, "`next` of a stack that is chosen by a run-time index");
+        let length = arguments
+            .get(1)
+            .map(|a| self.number(&a.value))
+            .map(|l| self.to_width(l, 32));
+        let Place::Stack {
+            elements,
+            next: Some(next),
+        } = stack
+        else {
+            self.error(
+                "unsupported",
+                target.span,
+                "`next` of a stack that is chosen by a run-time index",
+            );
             return;
         };
         let ty = self.ty(target);
         let done = self.new_block();
         let full = self.new_block();
         let blocks: Vec<_> = elements.iter().map(|_| self.new_block()).collect();
-        let cases = blocks.iter().enumerate().map(|(i, &b)| (weir_ir::Bits::new(32, i as u128), b)).collect();
-        self.terminate_to(Terminator::Switch { value: Operand::Var(*next), cases, default: full }, full);
+        let cases = blocks
+            .iter()
+            .enumerate()
+            .map(|(i, &b)| (weir_ir::Bits::new(32, i as u128), b))
+            .collect();
+        self.terminate_to(
+            Terminator::Switch {
+                value: Operand::Var(*next),
+                cases,
+                default: full,
+            },
+            full,
+        );
         if let (Some(reject), Some(error)) = (self.reject, self.body.error) {
             let code = self.program.error_code("StackOutOfBounds").unwrap_or(0);
             self.set(error, constant(32, code.into()));
@@ -538,7 +681,11 @@ impl<'a> Lowerer<'a, '_> {
                     .collect();
                 let fields = Rc::new(fields);
                 if self.checked.struct_kind(ty) == Some(StructKind::Header) {
-                    Val::Header { valid: boolean(true), fields, source: None }
+                    Val::Header {
+                        valid: boolean(true),
+                        fields,
+                        source: None,
+                    }
                 } else {
                     Val::Struct(fields)
                 }
@@ -547,7 +694,10 @@ impl<'a> Lowerer<'a, '_> {
             TyKind::Stack(element, n) => {
                 let elements: Vec<Val> = (0..n).map(|_| self.lookahead(element, offset)).collect();
                 let next = self.is_header_like(element).then(|| constant(32, u128::from(n)));
-                Val::Stack { elements: Rc::new(elements), next }
+                Val::Stack {
+                    elements: Rc::new(elements),
+                    next,
+                }
             }
             _ => {
                 let width = self.scalar_width(ty).unwrap_or(0);
@@ -563,7 +713,9 @@ impl<'a> Lowerer<'a, '_> {
         match value {
             Val::Header { source: Some(id), .. } => self.emit(InstKind::Emit { header: *id }),
             Val::Header { source: None, .. } => {
-                let ExprKind::Call { arguments, .. } = &expr.kind else { return };
+                let ExprKind::Call { arguments, .. } = &expr.kind else {
+                    return;
+                };
                 let ty = arguments.first().map_or(Types::UNKNOWN, |a| self.ty(&a.value));
                 let ty = match self.kind(ty) {
                     TyKind::Struct(..) if self.checked.struct_kind(ty) == Some(StructKind::Header) => ty,
@@ -589,7 +741,11 @@ impl<'a> Lowerer<'a, '_> {
                     self.emit_value(element, expr);
                 }
             }
-            Val::Scalar(_) => self.error("unsupported", expr.span, "only headers can be emitted; this struct holds other fields too"),
+            Val::Scalar(_) => self.error(
+                "unsupported",
+                expr.span,
+                "only headers can be emitted; this struct holds other fields too",
+            ),
             _ => {}
         }
     }
@@ -606,7 +762,8 @@ impl<'a> Lowerer<'a, '_> {
         let given: Vec<Ty> = info.type_arguments.iter().map(|&t| self.concrete(t)).collect();
         let before = self.substitution.clone();
         self.substitution.extend(map.iter().map(|(&a, &b)| (a, b)));
-        self.substitution.extend(signature.parameters.iter().copied().zip(given.iter().copied()));
+        self.substitution
+            .extend(signature.parameters.iter().copied().zip(given.iter().copied()));
         let passed = self.pass(&signature.params, arguments, info);
         if instance.is_none() && self.expand(signature, &passed) {
             self.substitution = before;
@@ -624,29 +781,55 @@ impl<'a> Lowerer<'a, '_> {
                         Some(vars) => vars,
                         None => {
                             let scratch = self.allocate(&param.name.name, ty, VarKind::Temporary);
-                            let initial = if param.direction == Direction::InOut { self.read(&place) } else { self.zero(ty) };
+                            let initial = if param.direction == Direction::InOut {
+                                self.read(&place)
+                            } else {
+                                self.zero(ty)
+                            };
                             self.write(&scratch, &initial);
                             let vars = self.place_vars(&scratch).unwrap_or_default();
                             back.push((place, scratch));
                             vars
                         }
                     };
-                    if param.direction == Direction::Out { ArgumentValue::Out(vars) } else { ArgumentValue::InOut(vars) }
+                    if param.direction == Direction::Out {
+                        ArgumentValue::Out(vars)
+                    } else {
+                        ArgumentValue::InOut(vars)
+                    }
                 }
             };
-            ir_arguments.push(Argument { name: param.name.name.to_string(), value });
+            ir_arguments.push(Argument {
+                name: param.name.name.to_string(),
+                value,
+            });
         }
         let result_type = self.concrete(signature.result);
-        let result_place = (result_type != Types::VOID).then(|| self.allocate("result", result_type, VarKind::Temporary));
-        let results = result_place.as_ref().and_then(|p| self.place_vars(p)).unwrap_or_default();
+        let result_place =
+            (result_type != Types::VOID).then(|| self.allocate("result", result_type, VarKind::Temporary));
+        let results = result_place
+            .as_ref()
+            .and_then(|p| self.place_vars(p))
+            .unwrap_or_default();
         let type_arguments = given.iter().map(|&t| self.type_spec(t)).collect();
         let entry = instance.and_then(|id| {
             let table = self.current_table.clone()?;
-            self.program.tables[table.id].direct.contains(&id).then_some(table.entry)
+            self.program.tables[table.id]
+                .direct
+                .contains(&id)
+                .then_some(table.entry)
         });
         let has = |name: &str| signature.annotations.iter().any(|a| &*a.name.name == name);
         let is_pure = has("pure") || has("noSideEffects");
-        self.emit(InstKind::Call(Call { instance, function: signature.name.name.to_string(), type_arguments, arguments: ir_arguments, results, entry, is_pure }));
+        self.emit(InstKind::Call(Call {
+            instance,
+            function: signature.name.name.to_string(),
+            type_arguments,
+            arguments: ir_arguments,
+            results,
+            entry,
+            is_pure,
+        }));
         self.substitution = before;
         self.copy_back(&back);
         let _ = expr;
@@ -707,11 +890,22 @@ impl<'a> Lowerer<'a, '_> {
 
     /// Externs that the target describes as assignments.
     fn expand(&mut self, signature: &Signature<'a>, passed: &[Passed]) -> bool {
-        let Some(expansion) = self.target.expansions.iter().find(|e| e.function == &*signature.name.name) else { return false };
+        let Some(expansion) = self
+            .target
+            .expansions
+            .iter()
+            .find(|e| e.function == &*signature.name.name)
+        else {
+            return false;
+        };
         let mut writes = Vec::new();
         for (parameter, path, value) in expansion.assignments {
-            let Some(i) = signature.params.iter().position(|p| &*p.name.name == *parameter) else { return false };
-            let Some(Passed::Out(place)) = passed.get(i) else { return false };
+            let Some(i) = signature.params.iter().position(|p| &*p.name.name == *parameter) else {
+                return false;
+            };
+            let Some(Passed::Out(place)) = passed.get(i) else {
+                return false;
+            };
             let mut place = place.clone();
             for part in path.split('.') {
                 let Some(next) = place.member(part) else { return false };
@@ -730,8 +924,12 @@ impl<'a> Lowerer<'a, '_> {
 
     /// The table that `t.apply()` in `t.apply().hit` applies, after applying it.
     pub(super) fn apply_of(&mut self, call: &'a Expr) -> Option<Rc<TableState>> {
-        let ExprKind::Call { callee, .. } = &call.kind else { return None };
-        let ExprKind::Member(base, _) = &callee.kind else { return None };
+        let ExprKind::Call { callee, .. } = &call.kind else {
+            return None;
+        };
+        let ExprKind::Member(base, _) = &callee.kind else {
+            return None;
+        };
         let table = self.table_of(base)?;
         self.at(call.span, |s| s.apply_table(&table));
         Some(table)

@@ -41,7 +41,11 @@ impl<'a> Lowerer<'a, '_> {
                 let place = Place::Nowhere(Box::new(value));
                 let lo_value = self.number(lo);
                 let width = self.constant_u32(width);
-                self.read(&Place::MovingSlice { base: Box::new(place), lo: lo_value, width })
+                self.read(&Place::MovingSlice {
+                    base: Box::new(place),
+                    lo: lo_value,
+                    width,
+                })
             }
             ExprKind::Unary(op, operand) => self.unary(expr, *op, operand),
             ExprKind::Binary(op, a, b) => self.binary_expr(expr, *op, a, b),
@@ -68,7 +72,12 @@ impl<'a> Lowerer<'a, '_> {
                 let ty = self.ty(expr);
                 self.zero(ty)
             }
-            ExprKind::Type(_) | ExprKind::This | ExprKind::Mask(..) | ExprKind::Range(..) | ExprKind::Default | ExprKind::Error => Val::Void,
+            ExprKind::Type(_)
+            | ExprKind::This
+            | ExprKind::Mask(..)
+            | ExprKind::Range(..)
+            | ExprKind::Default
+            | ExprKind::Error => Val::Void,
         }
     }
 
@@ -96,13 +105,21 @@ impl<'a> Lowerer<'a, '_> {
     pub(super) fn has_effects(&self, expr: &Expr) -> bool {
         match &expr.kind {
             ExprKind::Call { callee, arguments, .. } => match self.checked.calls.get(&expr.id).map(|c| c.callee) {
-                Some(Callee::Builtin(Builtin::IsValid | Builtin::MinSizeInBits | Builtin::MinSizeInBytes | Builtin::MaxSizeInBits | Builtin::MaxSizeInBytes)) => {
+                Some(Callee::Builtin(
+                    Builtin::IsValid
+                    | Builtin::MinSizeInBits
+                    | Builtin::MinSizeInBytes
+                    | Builtin::MaxSizeInBits
+                    | Builtin::MaxSizeInBytes,
+                )) => {
                     matches!(&callee.kind, ExprKind::Member(base, _) if self.has_effects(base))
                 }
                 Some(Callee::Constructor(_)) => arguments.iter().any(|a| self.has_effects(&a.value)),
                 _ => true,
             },
-            ExprKind::Index(a, b) | ExprKind::Binary(_, a, b) | ExprKind::Mask(a, b) | ExprKind::Range(a, b) => self.has_effects(a) || self.has_effects(b),
+            ExprKind::Index(a, b) | ExprKind::Binary(_, a, b) | ExprKind::Mask(a, b) | ExprKind::Range(a, b) => {
+                self.has_effects(a) || self.has_effects(b)
+            }
             ExprKind::Slice(a, b, c) | ExprKind::PlusSlice(a, b, c) | ExprKind::Conditional(a, b, c) => {
                 self.has_effects(a) || self.has_effects(b) || self.has_effects(c)
             }
@@ -125,7 +142,11 @@ impl<'a> Lowerer<'a, '_> {
             Val::Int(v) => v,
             Val::Scalar(Operand::Const(c)) => {
                 let ty = self.ty(expr);
-                if self.is_signed(ty) { c.to_signed_bigint() } else { c.to_biguint().into() }
+                if self.is_signed(ty) {
+                    c.to_signed_bigint()
+                } else {
+                    c.to_biguint().into()
+                }
             }
             _ => {
                 self.error("expected", expr.span, "this must be a constant");
@@ -158,7 +179,9 @@ impl<'a> Lowerer<'a, '_> {
     // --------------------------------------------------------------------------------- names
 
     fn name(&mut self, expr: &'a Expr) -> Val {
-        let Some(def) = self.checked.names[expr.id.0 as usize] else { return Val::Void };
+        let Some(def) = self.checked.names[expr.id.0 as usize] else {
+            return Val::Void;
+        };
         match self.entity(def) {
             Some(Entity::Place(place)) => self.read(&place),
             Some(Entity::Value(value)) => value,
@@ -204,25 +227,40 @@ impl<'a> Lowerer<'a, '_> {
             },
             (Const::String(s), _) => Val::String(s.clone()),
             (Const::Member(i), _) => Val::Scalar(constant(32, *i as u128)),
-            (Const::Error(name), _) => Val::Scalar(constant(32, u128::from(self.program.error_code(name).unwrap_or(0)))),
+            (Const::Error(name), _) => {
+                Val::Scalar(constant(32, u128::from(self.program.error_code(name).unwrap_or(0))))
+            }
             (Const::InvalidHeader, _) if self.is_header_like(ty) => self.zero(ty),
             (Const::InvalidHeader, _) => Val::InvalidHeader,
-            (Const::List(values), TyKind::Tuple(parts) | TyKind::Listed(parts)) => {
-                Val::tuple(values.iter().zip(parts.iter()).map(|(v, &t)| self.constant_value(v, t)).collect())
-            }
+            (Const::List(values), TyKind::Tuple(parts) | TyKind::Listed(parts)) => Val::tuple(
+                values
+                    .iter()
+                    .zip(parts.iter())
+                    .map(|(v, &t)| self.constant_value(v, t))
+                    .collect(),
+            ),
             (Const::List(values), TyKind::List(element) | TyKind::Stack(element, _)) => {
                 let values: Vec<Val> = values.iter().map(|v| self.constant_value(v, element)).collect();
                 match self.kind(ty) {
                     TyKind::Stack(..) => {
                         let next = self.is_header_like(element).then(|| constant(32, values.len() as u128));
-                        Val::Stack { elements: Rc::new(values), next }
+                        Val::Stack {
+                            elements: Rc::new(values),
+                            next,
+                        }
                     }
                     _ => Val::tuple(values),
                 }
             }
             (Const::List(values), _) => {
                 let types = self.component_types(ty);
-                Val::tuple(values.iter().zip(types).map(|(v, t)| self.constant_value(v, t)).collect())
+                Val::tuple(
+                    values
+                        .iter()
+                        .zip(types)
+                        .map(|(v, t)| self.constant_value(v, t))
+                        .collect(),
+                )
             }
             (Const::Fields(fields), TyKind::Struct(def, arguments)) => {
                 let types = self.checked.fields_of(def, &arguments);
@@ -235,14 +273,21 @@ impl<'a> Lowerer<'a, '_> {
                     .collect();
                 let fields = Rc::new(fields);
                 if self.checked.struct_kind(ty) == Some(StructKind::Header) {
-                    Val::Header { valid: boolean(true), fields, source: None }
+                    Val::Header {
+                        valid: boolean(true),
+                        fields,
+                        source: None,
+                    }
                 } else {
                     Val::Struct(fields)
                 }
             }
-            (Const::Fields(fields), _) => {
-                Val::Struct(Rc::new(fields.iter().map(|(n, v)| (n.clone(), self.constant_value(v, Types::INTEGER))).collect()))
-            }
+            (Const::Fields(fields), _) => Val::Struct(Rc::new(
+                fields
+                    .iter()
+                    .map(|(n, v)| (n.clone(), self.constant_value(v, Types::INTEGER)))
+                    .collect(),
+            )),
         }
     }
 
@@ -256,7 +301,9 @@ impl<'a> Lowerer<'a, '_> {
             TyKind::ApplyResult(_) => {
                 // Evaluates the application, then reads what it left.
                 let table = self.apply_of(base);
-                let Some(table) = table else { return Val::Scalar(boolean(false)) };
+                let Some(table) = table else {
+                    return Val::Scalar(boolean(false));
+                };
                 let hit = Operand::Var(table.hit);
                 match member {
                     "hit" => Val::Scalar(self.copy(hit)),
@@ -300,7 +347,9 @@ impl<'a> Lowerer<'a, '_> {
                     _ => Vec::new(),
                 };
                 let position = types.iter().position(|(n, _)| &**n == member);
-                position.and_then(|p| fields.get(p)).map_or(Val::Void, |(_, v)| v.clone())
+                position
+                    .and_then(|p| fields.get(p))
+                    .map_or(Val::Void, |(_, v)| v.clone())
             }
             other => other,
         }
@@ -335,7 +384,10 @@ impl<'a> Lowerer<'a, '_> {
             Val::Stack { elements, .. } => {
                 let elements = elements.iter().map(|e| Place::Nowhere(Box::new(e.clone()))).collect();
                 let index = self.number(index);
-                self.read(&Place::Dynamic { elements: Rc::new(elements), index })
+                self.read(&Place::Dynamic {
+                    elements: Rc::new(elements),
+                    index,
+                })
             }
             Val::Object(Object::Array(values)) => {
                 let i = self.constant_u32(index) as usize;
@@ -354,8 +406,12 @@ impl<'a> Lowerer<'a, '_> {
                 let def = self.checked.names[expr.id.0 as usize];
                 matches!(def.and_then(|d| self.entity(d)), Some(Entity::Place(_)))
             }
-            ExprKind::Member(base, _) => !matches!(self.kind(self.checked.ty(base)), TyKind::TypeName(_)) && self.is_place(base),
-            ExprKind::Index(base, _) => matches!(self.kind(self.checked.ty(base)), TyKind::Stack(..) | TyKind::Tuple(_)) && self.is_place(base),
+            ExprKind::Member(base, _) => {
+                !matches!(self.kind(self.checked.ty(base)), TyKind::TypeName(_)) && self.is_place(base)
+            }
+            ExprKind::Index(base, _) => {
+                matches!(self.kind(self.checked.ty(base)), TyKind::Stack(..) | TyKind::Tuple(_)) && self.is_place(base)
+            }
             ExprKind::Slice(base, ..) | ExprKind::PlusSlice(base, ..) => self.is_place(base),
             _ => false,
         }
@@ -397,7 +453,11 @@ impl<'a> Lowerer<'a, '_> {
             ExprKind::Slice(base, hi, lo) => {
                 let place = self.place(base);
                 let (hi, lo) = (self.constant_u32(hi), self.constant_u32(lo));
-                Place::Slice { base: Box::new(place), hi, lo }
+                Place::Slice {
+                    base: Box::new(place),
+                    hi,
+                    lo,
+                }
             }
             ExprKind::PlusSlice(base, lo, width) => {
                 let place = self.place(base);
@@ -407,9 +467,17 @@ impl<'a> Lowerer<'a, '_> {
                 match &lo {
                     Operand::Const(c) => {
                         let lo = c.to_u64().unwrap_or(0) as u32;
-                        Place::Slice { base: Box::new(place), hi: lo + width - 1, lo }
+                        Place::Slice {
+                            base: Box::new(place),
+                            hi: lo + width - 1,
+                            lo,
+                        }
                     }
-                    Operand::Var(_) => Place::MovingSlice { base: Box::new(place), lo, width },
+                    Operand::Var(_) => Place::MovingSlice {
+                        base: Box::new(place),
+                        lo,
+                        width,
+                    },
                 }
             }
             _ => {
@@ -425,7 +493,9 @@ impl<'a> Lowerer<'a, '_> {
             Place::Struct(parts) => Rc::new(parts.iter().map(|(_, p)| p.clone()).collect()),
             Place::Dynamic { elements, index: outer } => return self.element_of_dynamic(elements, outer, index, ty),
             Place::Nowhere(value) => match &**value {
-                Val::Stack { elements, .. } => Rc::new(elements.iter().map(|e| Place::Nowhere(Box::new(e.clone()))).collect()),
+                Val::Stack { elements, .. } => {
+                    Rc::new(elements.iter().map(|e| Place::Nowhere(Box::new(e.clone()))).collect())
+                }
                 Val::Struct(parts) => Rc::new(parts.iter().map(|(_, e)| Place::Nowhere(Box::new(e.clone()))).collect()),
                 _ => Rc::new(Vec::new()),
             },
@@ -452,9 +522,19 @@ impl<'a> Lowerer<'a, '_> {
 
     fn element_of_dynamic(&mut self, outer: &Rc<Vec<Place>>, outer_index: &Operand, index: Val, ty: Ty) -> Place {
         // Two run-time indices: flatten to one of all elements.
-        let inner: Vec<Place> = outer.iter().map(|p| self.element(p.clone(), index.clone(), ty)).collect();
-        let Some(Place::Dynamic { elements, index: second }) = inner.first().cloned() else {
-            return Place::Dynamic { elements: Rc::new(inner), index: outer_index.clone() };
+        let inner: Vec<Place> = outer
+            .iter()
+            .map(|p| self.element(p.clone(), index.clone(), ty))
+            .collect();
+        let Some(Place::Dynamic {
+            elements,
+            index: second,
+        }) = inner.first().cloned()
+        else {
+            return Place::Dynamic {
+                elements: Rc::new(inner),
+                index: outer_index.clone(),
+            };
         };
         let count = elements.len();
         let mut all = Vec::new();
@@ -471,7 +551,10 @@ impl<'a> Lowerer<'a, '_> {
         let inside = self.binary(Op::Lt, second_wide.clone(), constant(64, count as u128), 1);
         let sum = self.binary(Op::Add, scaled, second_wide, 64);
         let index = self.mux(inside, sum, constant(64, u128::from(u64::MAX)));
-        Place::Dynamic { elements: Rc::new(all), index }
+        Place::Dynamic {
+            elements: Rc::new(all),
+            index,
+        }
     }
 
     /// An access by a run-time index is a choice among all elements: count it against the budget.
@@ -484,7 +567,11 @@ impl<'a> Lowerer<'a, '_> {
 
     /// `stack.next` and `stack.last` in a parser.
     fn stack_cursor(&mut self, expr: &'a Expr, stack: Place, member: &str) -> Place {
-        let Place::Stack { elements, next: Some(next) } = &stack else {
+        let Place::Stack {
+            elements,
+            next: Some(next),
+        } = &stack
+        else {
             return Place::Nowhere(Box::new(Val::Void));
         };
         let cursor = self.copy_always(Operand::Var(*next));
@@ -497,7 +584,10 @@ impl<'a> Lowerer<'a, '_> {
             (last, bad)
         };
         self.at(expr.span, |s| s.fail_if(bad, "StackOutOfBounds"));
-        Place::Dynamic { elements: elements.clone(), index }
+        Place::Dynamic {
+            elements: elements.clone(),
+            index,
+        }
     }
 
     pub(super) fn copy_always(&mut self, operand: Operand) -> Operand {
@@ -512,10 +602,19 @@ impl<'a> Lowerer<'a, '_> {
 
     /// In a parser: rejects with this error where the condition holds.
     pub(super) fn fail_unless_ok(&mut self, bad: Operand, code: Operand) {
-        let (Some(reject), Some(error)) = (self.reject, self.body.error) else { return };
+        let (Some(reject), Some(error)) = (self.reject, self.body.error) else {
+            return;
+        };
         let failed = self.new_block();
         let good = self.new_block();
-        self.terminate_to(Terminator::Branch { condition: bad, then: failed, otherwise: good }, failed);
+        self.terminate_to(
+            Terminator::Branch {
+                condition: bad,
+                then: failed,
+                otherwise: good,
+            },
+            failed,
+        );
         self.set(error, code);
         self.terminate_to(Terminator::Goto(reject), good);
     }
@@ -572,8 +671,19 @@ impl<'a> Lowerer<'a, '_> {
         self.set(result, x.clone());
         let more = self.new_block();
         let done = self.new_block();
-        let (then, otherwise) = if op == BinaryOp::And { (more, done) } else { (done, more) };
-        self.terminate_to(Terminator::Branch { condition: x, then, otherwise }, more);
+        let (then, otherwise) = if op == BinaryOp::And {
+            (more, done)
+        } else {
+            (done, more)
+        };
+        self.terminate_to(
+            Terminator::Branch {
+                condition: x,
+                then,
+                otherwise,
+            },
+            more,
+        );
         let y = self.condition(b);
         self.set(result, y);
         self.goto(done);
@@ -607,9 +717,15 @@ impl<'a> Lowerer<'a, '_> {
             return self.shift(op, x, ta, y);
         }
         // An `int` takes the type of the other side.
-        let shared = if matches!(self.kind(ta), TyKind::Integer) { tb } else { ta };
-        let (Val::Scalar(x), Val::Scalar(y)) = (self.convert(x, ta, shared), self.convert(y, tb, if op == BinaryOp::Concat { tb } else { shared }))
-        else {
+        let shared = if matches!(self.kind(ta), TyKind::Integer) {
+            tb
+        } else {
+            ta
+        };
+        let (Val::Scalar(x), Val::Scalar(y)) = (
+            self.convert(x, ta, shared),
+            self.convert(y, tb, if op == BinaryOp::Concat { tb } else { shared }),
+        ) else {
             return Val::Void;
         };
         let signed = self.is_signed(shared);
@@ -668,7 +784,11 @@ impl<'a> Lowerer<'a, '_> {
             BinaryOp::Sub => a - b,
             BinaryOp::Mul => a * b,
             BinaryOp::Div | BinaryOp::Mod if b.is_zero() || b.is_negative() || a.is_negative() => {
-                self.error("expr", expr.span, "division needs a positive divisor and a dividend that is not negative");
+                self.error(
+                    "expr",
+                    expr.span,
+                    "division needs a positive divisor and a dividend that is not negative",
+                );
                 BigInt::zero()
             }
             BinaryOp::Div => a / b,
@@ -688,7 +808,17 @@ impl<'a> Lowerer<'a, '_> {
 
     fn equality(&mut self, op: BinaryOp, x: Val, ta: Ty, y: Val, tb: Ty) -> Val {
         // The side whose type comes from its context is converted to the other's.
-        let loose = |k: &TyKind| matches!(k, TyKind::Integer | TyKind::Tuple(_) | TyKind::Listed(_) | TyKind::Fields(..) | TyKind::InvalidHeader | TyKind::Dots);
+        let loose = |k: &TyKind| {
+            matches!(
+                k,
+                TyKind::Integer
+                    | TyKind::Tuple(_)
+                    | TyKind::Listed(_)
+                    | TyKind::Fields(..)
+                    | TyKind::InvalidHeader
+                    | TyKind::Dots
+            )
+        };
         let (ka, kb) = (self.kind(ta), self.kind(tb));
         let (x, y) = if loose(&ka) && !matches!(kb, TyKind::Integer) {
             (self.convert(x, ta, tb), y)
@@ -706,7 +836,11 @@ impl<'a> Lowerer<'a, '_> {
         let condition = self.condition(c);
         let ty = self.ty(expr);
         if let Operand::Const(c) = &condition {
-            return if c.is_zero() { self.expr_as(b, ty) } else { self.expr_as(a, ty) };
+            return if c.is_zero() {
+                self.expr_as(b, ty)
+            } else {
+                self.expr_as(a, ty)
+            };
         }
         if !self.has_effects(a) && !self.has_effects(b) && !self.may_fail(a) && !self.may_fail(b) {
             let condition = self.copy(condition);
@@ -716,7 +850,14 @@ impl<'a> Lowerer<'a, '_> {
         }
         let result = self.allocate("choice", ty, VarKind::Temporary);
         let (then, otherwise, done) = (self.new_block(), self.new_block(), self.new_block());
-        self.terminate_to(Terminator::Branch { condition, then, otherwise }, then);
+        self.terminate_to(
+            Terminator::Branch {
+                condition,
+                then,
+                otherwise,
+            },
+            then,
+        );
         let x = self.expr_as(a, ty);
         self.write(&result, &x);
         self.terminate_to(Terminator::Goto(done), otherwise);
@@ -732,15 +873,28 @@ impl<'a> Lowerer<'a, '_> {
         match (value, self.kind(self.checked.representation(to))) {
             (Val::Int(v), TyKind::Bool) => Val::Scalar(boolean(!v.is_zero())),
             (Val::Int(v), TyKind::Integer) => Val::Int(v),
-            (Val::Scalar(Operand::Const(c)), TyKind::Integer) => {
-                Val::Int(if signed { c.to_signed_bigint() } else { c.to_biguint().into() })
-            }
+            (Val::Scalar(Operand::Const(c)), TyKind::Integer) => Val::Int(if signed {
+                c.to_signed_bigint()
+            } else {
+                c.to_biguint().into()
+            }),
             (Val::Scalar(x), TyKind::Bit(w) | TyKind::Int(w)) => {
                 let width = self.width_of(&x);
                 Val::Scalar(if width == w {
                     x
                 } else if w < width {
-                    if w == 0 { constant(0, 0) } else { self.compute(Rvalue::Slice { value: x, hi: w - 1, lo: 0 }, w) }
+                    if w == 0 {
+                        constant(0, 0)
+                    } else {
+                        self.compute(
+                            Rvalue::Slice {
+                                value: x,
+                                hi: w - 1,
+                                lo: 0,
+                            },
+                            w,
+                        )
+                    }
                 } else if signed {
                     self.compute(Rvalue::SignExtend(x), w)
                 } else {

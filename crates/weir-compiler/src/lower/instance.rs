@@ -1,7 +1,7 @@
 //! Instances: externs, parsers, controls and packages made at compile time.
 
-use super::value::{BlockInstance, Entity, Object, Place, Val};
 use super::Lowerer;
+use super::value::{BlockInstance, Entity, Object, Place, Val};
 use crate::check::{CallInfo, DefKind, FunctionKind, Param};
 use crate::types::{DefId, Ty, TyKind, Types};
 use rustc_hash::FxHashMap;
@@ -16,12 +16,25 @@ impl<'a> Lowerer<'a, '_> {
     pub(super) fn instantiate(&mut self, def: DefId, ast: &'a ast::Instantiation) -> Val {
         let declaration = &self.checked.defs[def.0 as usize];
         let (annotations, name) = (declaration.annotations, declaration.name.clone());
-        let DefKind::Instance { ty, .. } = declaration.kind else { return Val::Void };
-        let Some(info) = self.checked.instantiations.get(&std::ptr::from_ref(ast)).cloned() else { return Val::Void };
+        let DefKind::Instance { ty, .. } = declaration.kind else {
+            return Val::Void;
+        };
+        let Some(info) = self.checked.instantiations.get(&std::ptr::from_ref(ast)).cloned() else {
+            return Val::Void;
+        };
         let ty = self.concrete(ty);
         let path = self.control_name(&name, annotations);
         if let TyKind::Stack(element, count) = self.kind(ty) {
-            let instances = (0..count).map(|i| self.construct(element, format!("{path}[{i}]"), &info, &ast.arguments, annotations, ast.name.span));
+            let instances = (0..count).map(|i| {
+                self.construct(
+                    element,
+                    format!("{path}[{i}]"),
+                    &info,
+                    &ast.arguments,
+                    annotations,
+                    ast.name.span,
+                )
+            });
             return Val::Object(Object::Array(Rc::new(instances.collect())));
         }
         let value = self.construct(ty, path, &info, &ast.arguments, annotations, ast.name.span);
@@ -44,17 +57,28 @@ impl<'a> Lowerer<'a, '_> {
         self.construct(ty, path, info, arguments, &[], expr.span)
     }
 
-    fn construct(&mut self, ty: Ty, path: String, info: &CallInfo, arguments: &'a [ast::Argument], annotations: &'a [ast::Annotation], span: Span) -> Val {
+    fn construct(
+        &mut self,
+        ty: Ty,
+        path: String,
+        info: &CallInfo,
+        arguments: &'a [ast::Argument],
+        annotations: &'a [ast::Annotation],
+        span: Span,
+    ) -> Val {
         match self.kind(ty) {
             TyKind::Extern(def, parts) => {
-                let DefKind::Extern { parameters, methods } = self.def_kind(def) else { return Val::Void };
+                let DefKind::Extern { parameters, methods } = self.def_kind(def) else {
+                    return Val::Void;
+                };
                 let parameters = parameters.clone();
                 let params = match info.callee {
                     crate::check::Callee::Constructor(Some(i)) => methods[i].params.clone(),
                     _ => Vec::new(),
                 };
                 let before = self.substitution.clone();
-                self.substitution.extend(parameters.into_iter().zip(parts.iter().copied()));
+                self.substitution
+                    .extend(parameters.into_iter().zip(parts.iter().copied()));
                 let values = self.constructor_arguments(&params, arguments, info);
                 let mut named = Vec::new();
                 for (param, value) in params.iter().zip(&values) {
@@ -64,31 +88,72 @@ impl<'a> Lowerer<'a, '_> {
                     }
                 }
                 self.substitution = before;
-                Val::Object(Object::Extern(self.new_extern(def, &parts, path, named, annotations, span)))
+                Val::Object(Object::Extern(self.new_extern(
+                    def,
+                    &parts,
+                    path,
+                    named,
+                    annotations,
+                    span,
+                )))
             }
             TyKind::Parser(def, parts) | TyKind::Control(def, parts) => {
-                let (DefKind::Parser { constructor, parameters, .. } | DefKind::Control { constructor, parameters, .. }) = self.def_kind(def) else { return Val::Void };
+                let (DefKind::Parser {
+                    constructor,
+                    parameters,
+                    ..
+                }
+                | DefKind::Control {
+                    constructor,
+                    parameters,
+                    ..
+                }) = self.def_kind(def)
+                else {
+                    return Val::Void;
+                };
                 let types = parameters.iter().copied().zip(parts.iter().copied()).collect();
                 let constructor = constructor.clone();
                 let values = self.constructor_arguments(&constructor, arguments, info);
-                let bound = constructor.iter().zip(values).filter_map(|(p, v)| v.map(|v| (p.def, v))).collect();
-                Val::Object(Object::Block(Rc::new(BlockInstance { def, types, arguments: bound, path, locals: RefCell::new(None) })))
+                let bound = constructor
+                    .iter()
+                    .zip(values)
+                    .filter_map(|(p, v)| v.map(|v| (p.def, v)))
+                    .collect();
+                Val::Object(Object::Block(Rc::new(BlockInstance {
+                    def,
+                    types,
+                    arguments: bound,
+                    path,
+                    locals: RefCell::new(None),
+                })))
             }
             TyKind::Package(def, parts) => {
-                let DefKind::BlockType { params, parameters, .. } = self.def_kind(def) else { return Val::Void };
+                let DefKind::BlockType { params, parameters, .. } = self.def_kind(def) else {
+                    return Val::Void;
+                };
                 let (params, parameters) = (params.clone(), parameters.clone());
                 let before = self.substitution.clone();
-                self.substitution.extend(parameters.into_iter().zip(parts.iter().copied()));
+                self.substitution
+                    .extend(parameters.into_iter().zip(parts.iter().copied()));
                 let values = self.constructor_arguments(&params, arguments, info);
                 self.substitution = before;
-                let named = params.iter().zip(values).filter_map(|(p, v)| v.map(|v| (p.name.name.clone(), v))).collect();
+                let named = params
+                    .iter()
+                    .zip(values)
+                    .filter_map(|(p, v)| v.map(|v| (p.name.name.clone(), v)))
+                    .collect();
                 Val::Object(Object::Package(Rc::new(named)))
             }
             _ => Val::Void,
         }
     }
 
-    fn constructor_arguments(&mut self, params: &[Param<'a>], arguments: &'a [ast::Argument], info: &CallInfo) -> Vec<Option<Val>> {
+    fn constructor_arguments(
+        &mut self,
+        params: &[Param<'a>],
+        arguments: &'a [ast::Argument],
+        info: &CallInfo,
+    ) -> Vec<Option<Val>> {
         params
             .iter()
             .zip(&info.arguments)
@@ -131,8 +196,12 @@ impl<'a> Lowerer<'a, '_> {
         for declaration in body {
             match &declaration.kind {
                 DeclarationKind::Function(f) => {
-                    let Some(def) = self.declared(&f.prototype.name) else { continue };
-                    let DefKind::Function(signature) = self.def_kind(def) else { continue };
+                    let Some(def) = self.declared(&f.prototype.name) else {
+                        continue;
+                    };
+                    let DefKind::Function(signature) = self.def_kind(def) else {
+                        continue;
+                    };
                     let signature = signature.clone();
                     if !matches!(signature.kind, FunctionKind::Body(_)) {
                         continue;
@@ -169,7 +238,12 @@ impl<'a> Lowerer<'a, '_> {
         self.current = outer_block;
         self.flow = outer_flow;
         (self.accept, self.reject) = (outer_accept, outer_reject);
-        Method { name: f.prototype.name.name.to_string(), parameters, results, body: clean(body) }
+        Method {
+            name: f.prototype.name.name.to_string(),
+            parameters,
+            results,
+            body: clean(body),
+        }
     }
 
     pub(super) fn vars_of(&self, place: &Place) -> Vec<weir_ir::VarId> {
@@ -195,7 +269,8 @@ impl<'a> Lowerer<'a, '_> {
             DeclarationKind::ValueSet(v) => {
                 let Some(def) = self.declared(&v.name) else { return };
                 let id = self.make_value_set(v, &declaration.annotations);
-                self.bindings.insert(def, Entity::Value(Val::Object(Object::ValueSet(id))));
+                self.bindings
+                    .insert(def, Entity::Value(Val::Object(Object::ValueSet(id))));
             }
             DeclarationKind::Constant(c) => {
                 if let Some(def) = self.declared(&c.name) {
@@ -214,9 +289,13 @@ impl<'a> Lowerer<'a, '_> {
 
     /// Gives a local variable its initial value; weir zeroes those without one.
     pub(super) fn initialise(&mut self, declaration: &'a ast::Declaration) {
-        let DeclarationKind::Variable(v) = &declaration.kind else { return };
+        let DeclarationKind::Variable(v) = &declaration.kind else {
+            return;
+        };
         let Some(def) = self.declared(&v.name) else { return };
-        let Some(Entity::Place(place)) = self.bindings.get(&def).cloned() else { return };
+        let Some(Entity::Place(place)) = self.bindings.get(&def).cloned() else {
+            return;
+        };
         let ty = self.written(&v.ty);
         let loc = self.locate(declaration.span);
         self.loc = loc;
@@ -273,14 +352,28 @@ impl<'a> Lowerer<'a, '_> {
         let ty = self.ty(base);
         if let TyKind::TypeName(named) = self.kind(ty) {
             let named = self.concrete(named);
-            let (TyKind::Parser(def, parts) | TyKind::Control(def, parts)) = self.kind(named) else { return None };
+            let (TyKind::Parser(def, parts) | TyKind::Control(def, parts)) = self.kind(named) else {
+                return None;
+            };
             // Every direct application of a type in one block is one instance, named after the type.
             let name = self.checked.defs[def.0 as usize].name.to_string();
             let path = self.control_name(&name, &[]);
             if let Some(known) = self.direct_instances.get(&(path.clone(), def)) {
                 return Some(known.clone());
             }
-            let (DefKind::Parser { constructor, parameters, .. } | DefKind::Control { constructor, parameters, .. }) = self.def_kind(def) else { return None };
+            let (DefKind::Parser {
+                constructor,
+                parameters,
+                ..
+            }
+            | DefKind::Control {
+                constructor,
+                parameters,
+                ..
+            }) = self.def_kind(def)
+            else {
+                return None;
+            };
             let types = parameters.iter().copied().zip(parts.iter().copied()).collect();
             let constructor = constructor.clone();
             let mut arguments = Vec::new();
@@ -290,7 +383,13 @@ impl<'a> Lowerer<'a, '_> {
                     arguments.push((param.def, self.expr_as(default, ty)));
                 }
             }
-            let instance = Rc::new(BlockInstance { def, types, arguments, path: path.clone(), locals: RefCell::new(None) });
+            let instance = Rc::new(BlockInstance {
+                def,
+                types,
+                arguments,
+                path: path.clone(),
+                locals: RefCell::new(None),
+            });
             self.direct_instances.insert((path, def), instance.clone());
             return Some(instance);
         }

@@ -24,8 +24,8 @@ use std::rc::Rc;
 use value::{Entity, Place, TableState, Val};
 use weir_ir::target::Target;
 use weir_ir::{
-    ActionId, BasicBlock, Bits, BlockId, Body, EnumId, HeaderId, HeaderTypeId, Inst, InstKind, Loc, Operand, Program, Rvalue, Terminator,
-    VarId,
+    ActionId, BasicBlock, Bits, BlockId, Body, EnumId, HeaderId, HeaderTypeId, Inst, InstKind, Loc, Operand, Program,
+    Rvalue, Terminator, VarId,
 };
 use weir_syntax::diagnostic::{Diagnostic, Diagnostics};
 use weir_syntax::source::{SourceMap, Span};
@@ -94,7 +94,10 @@ pub(crate) fn lower(checked: &mut Checked<'_>, sources: &SourceMap, target: &Tar
         checked,
         sources,
         target,
-        program: Program { target: target.name.to_string(), ..Program::default() },
+        program: Program {
+            target: target.name.to_string(),
+            ..Program::default()
+        },
         diagnostics: Diagnostics::default(),
         bindings: FxHashMap::default(),
         substitution: FxHashMap::default(),
@@ -153,7 +156,11 @@ impl<'a> Lowerer<'a, '_> {
             self.program.files.push(place.file.to_string());
             next
         });
-        let loc = Loc { file, line: place.line, column: place.column };
+        let loc = Loc {
+            file,
+            line: place.line,
+            column: place.column,
+        };
         self.locs.insert(span.lo, loc);
         loc
     }
@@ -170,7 +177,12 @@ impl<'a> Lowerer<'a, '_> {
 
     fn new_block(&mut self) -> BlockId {
         // An end that is overwritten when the block is finished.
-        self.body.blocks.push(BasicBlock { state: None, insts: Vec::new(), terminator: Terminator::Return, loc: self.loc })
+        self.body.blocks.push(BasicBlock {
+            state: None,
+            insts: Vec::new(),
+            terminator: Terminator::Return,
+            loc: self.loc,
+        })
     }
 
     fn emit(&mut self, kind: InstKind) {
@@ -249,10 +261,24 @@ impl<'a> Lowerer<'a, '_> {
         let width = self.width_of(&then);
         if self.is_varbit(&then) {
             let dst = self.varbit_temporary(width);
-            self.assign(dst, Rvalue::Mux { condition, then, otherwise });
+            self.assign(
+                dst,
+                Rvalue::Mux {
+                    condition,
+                    then,
+                    otherwise,
+                },
+            );
             return Operand::Var(dst);
         }
-        self.compute(Rvalue::Mux { condition, then, otherwise }, width)
+        self.compute(
+            Rvalue::Mux {
+                condition,
+                then,
+                otherwise,
+            },
+            width,
+        )
     }
 
     fn varbit_temporary(&mut self, width: u32) -> VarId {
@@ -296,7 +322,12 @@ impl<'a> Lowerer<'a, '_> {
     }
 
     fn written(&mut self, ty: &'a weir_syntax::ast::Type) -> Ty {
-        let ty = self.checked.written_types.get(&std::ptr::from_ref(ty)).copied().unwrap_or(crate::types::Types::UNKNOWN);
+        let ty = self
+            .checked
+            .written_types
+            .get(&std::ptr::from_ref(ty))
+            .copied()
+            .unwrap_or(crate::types::Types::UNKNOWN);
         self.concrete(ty)
     }
 
@@ -333,7 +364,9 @@ impl<'a> Lowerer<'a, '_> {
         }
         let declaration = &self.checked.defs[def.0 as usize];
         let name = declaration.name.to_string();
-        let DefKind::Enum { underlying, members } = &declaration.kind else { return EnumId::new(0) };
+        let DefKind::Enum { underlying, members } = &declaration.kind else {
+            return EnumId::new(0);
+        };
         let width = underlying.map(|u| self.scalar_width(u).unwrap_or(0));
         let values = width.map(|w| {
             members
@@ -370,7 +403,12 @@ fn fold(value: &Rvalue, width: u32) -> Option<Operand> {
     if let Rvalue::Use(operand) = value {
         return Some(operand.clone());
     }
-    if let Rvalue::Mux { condition: Operand::Const(c), then, otherwise } = value {
+    if let Rvalue::Mux {
+        condition: Operand::Const(c),
+        then,
+        otherwise,
+    } = value
+    {
         return Some(if c.is_zero() { otherwise.clone() } else { then.clone() });
     }
     if let Rvalue::Binary(op, a, b) = value {

@@ -1,7 +1,7 @@
 //! `main`: from the package to the program's blocks.
 
-use super::value::{BlockInstance, Entity, Object, Place, Val};
 use super::Lowerer;
+use super::value::{BlockInstance, Entity, Object, Place, Val};
 use crate::check::DefKind;
 use crate::types::Ty;
 use std::rc::Rc;
@@ -21,11 +21,15 @@ impl Lowerer<'_, '_> {
     pub(super) fn package(&mut self) -> bool {
         self.program.errors = self.checked.errors.iter().map(|e| e.name.to_string()).collect();
         let Some(main) = self.checked.main else { return false };
-        let DefKind::Instance { ast, .. } = self.def_kind(main) else { return false };
+        let DefKind::Instance { ast, .. } = self.def_kind(main) else {
+            return false;
+        };
         let ast = *ast;
         let annotations = self.checked.defs[main.0 as usize].annotations;
         self.program.annotations = self.annotations(annotations);
-        let Val::Object(Object::Package(arguments)) = self.instantiate(main, ast) else { return false };
+        let Val::Object(Object::Package(arguments)) = self.instantiate(main, ast) else {
+            return false;
+        };
         // Other top-level instances exist even where no block uses them.
         let mut globals: Vec<_> = self.globals.iter().copied().filter(|&g| g != main).collect();
         globals.sort();
@@ -45,7 +49,11 @@ impl Lowerer<'_, '_> {
                 }
                 None if spec.optional => {}
                 None => {
-                    self.error("expected", ast.name.span, format!("the package has no block `{}`", spec.path.join(".")));
+                    self.error(
+                        "expected",
+                        ast.name.span,
+                        format!("the package has no block `{}`", spec.path.join(".")),
+                    );
                 }
             }
         }
@@ -61,7 +69,9 @@ impl Lowerer<'_, '_> {
     }
 
     fn package_block(&mut self, spec: &BlockSpec, instance: &Rc<BlockInstance>, groups: &mut Vec<Group>) {
-        let Some(params) = self.block_params(instance) else { return };
+        let Some(params) = self.block_params(instance) else {
+            return;
+        };
         self.substitution.extend(instance.types.iter().copied());
         let declaration = &self.checked.defs[instance.def.0 as usize];
         let (name, span) = (declaration.name.clone(), declaration.span);
@@ -71,7 +81,11 @@ impl Lowerer<'_, '_> {
         self.body = Body::default();
         self.current = self.new_block();
         let end = self.new_block();
-        self.body.blocks[end].terminator = if is_parser { Terminator::Accept } else { Terminator::Return };
+        self.body.blocks[end].terminator = if is_parser {
+            Terminator::Accept
+        } else {
+            Terminator::Return
+        };
         self.flow.exit_to = end;
         self.flow.return_to = end;
         if is_parser {
@@ -93,7 +107,8 @@ impl Lowerer<'_, '_> {
             let role = spec.bindings.get(i).copied().unwrap_or("");
             let ty = self.concrete(param.ty);
             if matches!(self.kind(ty), crate::types::TyKind::Extern(..)) {
-                self.bindings.insert(param.def, Entity::Value(Val::Object(Object::Packet)));
+                self.bindings
+                    .insert(param.def, Entity::Value(Val::Object(Object::Packet)));
                 continue;
             }
             let place = match groups.iter().find(|g| g.role == role && g.ty == ty && !role.is_empty()) {
@@ -102,8 +117,18 @@ impl Lowerer<'_, '_> {
                     let place = self.allocate(&param.name.name, ty, VarKind::Shared);
                     let (leaves, headers) = self.shared_leaves(&place, ty);
                     let spec = self.type_spec(ty);
-                    self.program.shared.push(Shared { role: role.to_string(), name: param.name.name.to_string(), leaves, headers, ty: spec });
-                    groups.push(Group { role, place: place.clone(), ty });
+                    self.program.shared.push(Shared {
+                        role: role.to_string(),
+                        name: param.name.name.to_string(),
+                        leaves,
+                        headers,
+                        ty: spec,
+                    });
+                    groups.push(Group {
+                        role,
+                        place: place.clone(),
+                        ty,
+                    });
                     place
                 }
             };
@@ -122,8 +147,18 @@ impl Lowerer<'_, '_> {
         self.block_body(&root);
         self.goto(end);
         let body = super::instance::clean(std::mem::take(&mut self.body));
-        let kind = if is_parser { BlockKind::Parser } else { BlockKind::Control };
-        self.program.blocks.push(Block { role: spec.role.to_string(), name: name.to_string(), kind, body, loc });
+        let kind = if is_parser {
+            BlockKind::Parser
+        } else {
+            BlockKind::Control
+        };
+        self.program.blocks.push(Block {
+            role: spec.role.to_string(),
+            name: name.to_string(),
+            kind,
+            body,
+            loc,
+        });
     }
 
     /// Header types that the control plane uses in packet-in and packet-out.
@@ -138,7 +173,10 @@ impl Lowerer<'_, '_> {
             }
         }
         for def in found {
-            let ty = self.checked.types.intern(crate::types::TyKind::Struct(def, Rc::new([])));
+            let ty = self
+                .checked
+                .types
+                .intern(crate::types::TyKind::Struct(def, Rc::new([])));
             self.header_type(ty);
         }
     }

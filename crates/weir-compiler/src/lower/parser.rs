@@ -61,7 +61,11 @@ impl<'a> Lowerer<'a, '_> {
                 let to = self.state_block(name, blocks);
                 self.terminate(Terminator::Goto(to));
             }
-            Some(Transition::Select { expressions, cases, span }) => {
+            Some(Transition::Select {
+                expressions,
+                cases,
+                span,
+            }) => {
                 let loc = self.locate(*span);
                 self.loc = loc;
                 self.select(expressions, cases, blocks);
@@ -89,7 +93,14 @@ impl<'a> Lowerer<'a, '_> {
         }
         // Nothing matches: an error (P4_16 1.2.5, section 13.6).
         let no_match = self.new_block();
-        self.terminate_to(Terminator::Select { keys, cases: lowered, default: no_match }, no_match);
+        self.terminate_to(
+            Terminator::Select {
+                keys,
+                cases: lowered,
+                default: no_match,
+            },
+            no_match,
+        );
         if let (Some(error), Some(reject)) = (self.body.error, self.reject) {
             let code = self.program.error_code("NoMatch").unwrap_or(0);
             self.set(error, constant(32, code.into()));
@@ -103,7 +114,9 @@ impl<'a> Lowerer<'a, '_> {
                 let count: usize = types.iter().map(|&t| self.scalar_count(t)).sum();
                 to.extend(std::iter::repeat_n(Pattern::Any, count));
             }
-            ExprKind::List(elements) if elements.len() == types.len() && (types.len() != 1 || !self.is_aggregate(types[0])) => {
+            ExprKind::List(elements)
+                if elements.len() == types.len() && (types.len() != 1 || !self.is_aggregate(types[0])) =>
+            {
                 for (e, &ty) in elements.iter().zip(types) {
                     self.pattern(e, ty, to);
                 }
@@ -124,11 +137,18 @@ impl<'a> Lowerer<'a, '_> {
     }
 
     fn is_aggregate(&self, ty: Ty) -> bool {
-        matches!(self.kind(ty), TyKind::Tuple(_) | TyKind::Listed(_) | TyKind::Struct(..) | TyKind::Fields(..))
+        matches!(
+            self.kind(ty),
+            TyKind::Tuple(_) | TyKind::Listed(_) | TyKind::Struct(..) | TyKind::Fields(..)
+        )
     }
 
     fn scalar_count(&mut self, ty: Ty) -> usize {
-        if self.is_aggregate(ty) { self.component_types(ty).into_iter().map(|t| self.scalar_count(t)).sum() } else { 1 }
+        if self.is_aggregate(ty) {
+            self.component_types(ty).into_iter().map(|t| self.scalar_count(t)).sum()
+        } else {
+            1
+        }
     }
 
     fn pattern(&mut self, e: &'a Expr, ty: Ty, to: &mut Vec<Pattern>) {

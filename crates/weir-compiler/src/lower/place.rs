@@ -4,7 +4,9 @@ use super::value::{Place, Val};
 use super::{Lowerer, boolean, constant};
 use crate::types::{Ty, TyKind};
 use std::rc::Rc;
-use weir_ir::{BinaryOp, Bits, HeaderField, HeaderId, HeaderTypeId, Operand, Rvalue, SharedLeaf, Type, Var, VarId, VarKind};
+use weir_ir::{
+    BinaryOp, Bits, HeaderField, HeaderId, HeaderTypeId, Operand, Rvalue, SharedLeaf, Type, Var, VarId, VarKind,
+};
 use weir_syntax::ast::{Name, StructKind};
 
 impl Lowerer<'_, '_> {
@@ -14,7 +16,9 @@ impl Lowerer<'_, '_> {
         if let Some(&id) = self.header_types.get(&ty) {
             return id;
         }
-        let TyKind::Struct(def, arguments) = self.kind(ty) else { return HeaderTypeId::new(0) };
+        let TyKind::Struct(def, arguments) = self.kind(ty) else {
+            return HeaderTypeId::new(0);
+        };
         let mut fields = Vec::new();
         self.header_fields("", ty, &[], &mut fields);
         let name = self.checked.show(ty);
@@ -22,7 +26,11 @@ impl Lowerer<'_, '_> {
         let annotations = self.checked.defs[def.0 as usize].annotations;
         let annotations = self.annotations(annotations);
         let _ = arguments;
-        let id = self.program.header_types.push(weir_ir::HeaderType { name, fields, annotations });
+        let id = self.program.header_types.push(weir_ir::HeaderType {
+            name,
+            fields,
+            annotations,
+        });
         self.header_types.insert(ty, id);
         id
     }
@@ -32,7 +40,11 @@ impl Lowerer<'_, '_> {
         match self.kind(ty) {
             TyKind::Struct(def, arguments) => {
                 for (name, field) in self.checked.fields_of(def, &arguments) {
-                    let path = if prefix.is_empty() { name.to_string() } else { format!("{prefix}.{name}") };
+                    let path = if prefix.is_empty() {
+                        name.to_string()
+                    } else {
+                        format!("{prefix}.{name}")
+                    };
                     let annotations = self.field_annotations(def, &name);
                     self.header_fields(&path, field, &annotations, to);
                 }
@@ -49,7 +61,13 @@ impl Lowerer<'_, '_> {
                 };
                 let display = self.display(ty);
                 let control = self.control_type(ty);
-                to.push(HeaderField { name: prefix.to_string(), ty: field_type, display, control, annotations: inherited.to_vec() });
+                to.push(HeaderField {
+                    name: prefix.to_string(),
+                    ty: field_type,
+                    display,
+                    control,
+                    annotations: inherited.to_vec(),
+                });
             }
         }
     }
@@ -60,7 +78,12 @@ impl Lowerer<'_, '_> {
             _ => Type::Bits(self.scalar_width(ty).unwrap_or(0)),
         };
         let display = self.display(ty);
-        self.program.vars.push(Var { name: name.to_string(), ty: var_type, display, kind })
+        self.program.vars.push(Var {
+            name: name.to_string(),
+            ty: var_type,
+            display,
+            kind,
+        })
     }
 
     pub(super) fn new_header(&mut self, name: &str, ty: Ty) -> Place {
@@ -72,7 +95,12 @@ impl Lowerer<'_, '_> {
             display: weir_ir::Display::Bool,
             kind: VarKind::Valid { header: id },
         });
-        self.program.headers.push(weir_ir::Header { name: name.to_string(), ty: header_type, valid, fields: Vec::new() });
+        self.program.headers.push(weir_ir::Header {
+            name: name.to_string(),
+            ty: header_type,
+            valid,
+            fields: Vec::new(),
+        });
         let mut vars = Vec::new();
         let tree = self.header_tree(name, ty, id, &mut vars);
         self.program.headers[id].fields = vars;
@@ -96,11 +124,23 @@ impl Lowerer<'_, '_> {
                 Place::Struct(Rc::new(fields))
             }
             TyKind::Stack(element, n) => {
-                let elements = (0..n).map(|i| self.header_tree(&format!("{name}[{i}]"), element, header, vars)).collect();
-                Place::Stack { elements: Rc::new(elements), next: None }
+                let elements = (0..n)
+                    .map(|i| self.header_tree(&format!("{name}[{i}]"), element, header, vars))
+                    .collect();
+                Place::Stack {
+                    elements: Rc::new(elements),
+                    next: None,
+                }
             }
             _ => {
-                let var = self.new_var(name, ty, VarKind::Field { header, index: vars.len() as u32 });
+                let var = self.new_var(
+                    name,
+                    ty,
+                    VarKind::Field {
+                        header,
+                        index: vars.len() as u32,
+                    },
+                );
                 vars.push(var);
                 Place::Var(var)
             }
@@ -129,8 +169,16 @@ impl Lowerer<'_, '_> {
                     })
                     .collect();
                 if union {
-                    let members: Vec<HeaderId> =
-                        fields.iter().filter_map(|(_, p)| if let Place::Header { id, .. } = p { Some(*id) } else { None }).collect();
+                    let members: Vec<HeaderId> = fields
+                        .iter()
+                        .filter_map(|(_, p)| {
+                            if let Place::Header { id, .. } = p {
+                                Some(*id)
+                            } else {
+                                None
+                            }
+                        })
+                        .collect();
                     let members = Rc::new(members);
                     for &member in members.iter() {
                         self.union_members.insert(member, members.clone());
@@ -140,11 +188,17 @@ impl Lowerer<'_, '_> {
                 Place::Struct(Rc::new(fields))
             }
             TyKind::Tuple(parts) | TyKind::Listed(parts) => {
-                let parts = parts.iter().enumerate().map(|(i, &t)| ("".into(), self.allocate(&format!("{name}.{i}"), t, kind))).collect();
+                let parts = parts
+                    .iter()
+                    .enumerate()
+                    .map(|(i, &t)| ("".into(), self.allocate(&format!("{name}.{i}"), t, kind)))
+                    .collect();
                 Place::Struct(Rc::new(parts))
             }
             TyKind::Stack(element, n) => {
-                let elements: Vec<Place> = (0..n).map(|i| self.allocate(&format!("{name}[{i}]"), element, kind)).collect();
+                let elements: Vec<Place> = (0..n)
+                    .map(|i| self.allocate(&format!("{name}[{i}]"), element, kind))
+                    .collect();
                 let next = self.is_header_like(element).then(|| {
                     self.program.vars.push(Var {
                         name: format!("{name}.$next$"),
@@ -153,7 +207,10 @@ impl Lowerer<'_, '_> {
                         kind,
                     })
                 });
-                Place::Stack { elements: Rc::new(elements), next }
+                Place::Stack {
+                    elements: Rc::new(elements),
+                    next,
+                }
             }
             TyKind::Void | TyKind::String | TyKind::Integer => Place::Nowhere(Box::new(Val::Void)),
             _ => Place::Var(self.new_var(name, ty, kind)),
@@ -161,7 +218,10 @@ impl Lowerer<'_, '_> {
     }
 
     pub(super) fn is_header_like(&self, ty: Ty) -> bool {
-        matches!(self.checked.struct_kind(ty), Some(StructKind::Header | StructKind::HeaderUnion))
+        matches!(
+            self.checked.struct_kind(ty),
+            Some(StructKind::Header | StructKind::HeaderUnion)
+        )
     }
 
     /// The value that weir gives what P4 leaves undefined: zeros, invalid headers.
@@ -178,7 +238,11 @@ impl Lowerer<'_, '_> {
                     .collect();
                 let fields = Rc::new(fields);
                 match self.checked.struct_kind(ty) {
-                    Some(StructKind::Header) => Val::Header { valid: boolean(false), fields, source: None },
+                    Some(StructKind::Header) => Val::Header {
+                        valid: boolean(false),
+                        fields,
+                        source: None,
+                    },
                     Some(StructKind::HeaderUnion) => Val::Union(fields),
                     _ => Val::Struct(fields),
                 }
@@ -187,7 +251,10 @@ impl Lowerer<'_, '_> {
             TyKind::Stack(element, n) => {
                 let zero = self.zero(element);
                 let next = self.is_header_like(element).then(|| constant(32, 0));
-                Val::Stack { elements: Rc::new(vec![zero; n as usize]), next }
+                Val::Stack {
+                    elements: Rc::new(vec![zero; n as usize]),
+                    next,
+                }
             }
             TyKind::Varbit(_) => Val::Scalar(constant(0, 0)),
             TyKind::Void => Val::Void,
@@ -214,15 +281,32 @@ impl Lowerer<'_, '_> {
         leaves: &mut Vec<SharedLeaf>,
         headers: &mut Vec<HeaderId>,
     ) {
-        let join = |name: &str| if path.is_empty() { name.to_string() } else { format!("{path}.{name}") };
+        let join = |name: &str| {
+            if path.is_empty() {
+                name.to_string()
+            } else {
+                format!("{path}.{name}")
+            }
+        };
         if let Place::Header { id, .. } = place {
             let valid = self.program.headers[*id].valid;
-            leaves.push(SharedLeaf { path: join("$valid$"), var: valid, annotations: inherited.to_vec() });
+            leaves.push(SharedLeaf {
+                path: join("$valid$"),
+                var: valid,
+                annotations: inherited.to_vec(),
+            });
             headers.push(*id);
         }
         match (place, self.kind(ty)) {
-            (Place::Var(var), _) => leaves.push(SharedLeaf { path: path.to_string(), var: *var, annotations: inherited.to_vec() }),
-            (Place::Struct(parts) | Place::Union(parts) | Place::Header { fields: parts, .. }, TyKind::Struct(def, arguments)) => {
+            (Place::Var(var), _) => leaves.push(SharedLeaf {
+                path: path.to_string(),
+                var: *var,
+                annotations: inherited.to_vec(),
+            }),
+            (
+                Place::Struct(parts) | Place::Union(parts) | Place::Header { fields: parts, .. },
+                TyKind::Struct(def, arguments),
+            ) => {
                 let types = self.checked.fields_of(def, &arguments);
                 for ((name, part), (_, ty)) in parts.iter().zip(types) {
                     let mut annotations = inherited.to_vec();
@@ -240,7 +324,11 @@ impl Lowerer<'_, '_> {
                     self.collect_leaves(&format!("{path}[{i}]"), part, element, inherited, leaves, headers);
                 }
                 if let Some(next) = next {
-                    leaves.push(SharedLeaf { path: join("$next$"), var: *next, annotations: Vec::new() });
+                    leaves.push(SharedLeaf {
+                        path: join("$next$"),
+                        var: *next,
+                        annotations: Vec::new(),
+                    });
                 }
             }
             _ => {}
@@ -264,19 +352,35 @@ impl Lowerer<'_, '_> {
                 next: next.map(Operand::Var),
             },
             Place::Slice { base, hi, lo } => match self.read(base) {
-                Val::Scalar(value) => Val::Scalar(self.compute(Rvalue::Slice { value, hi: *hi, lo: *lo }, hi - lo + 1)),
+                Val::Scalar(value) => Val::Scalar(self.compute(
+                    Rvalue::Slice {
+                        value,
+                        hi: *hi,
+                        lo: *lo,
+                    },
+                    hi - lo + 1,
+                )),
                 other => other,
             },
             Place::MovingSlice { base, lo, width } => match self.read(base) {
                 Val::Scalar(value) => {
                     let total = self.width_of(&value);
                     let shifted = self.binary(BinaryOp::Shr, value, lo.clone(), total);
-                    Val::Scalar(self.compute(Rvalue::Slice { value: shifted, hi: width - 1, lo: 0 }, *width))
+                    Val::Scalar(self.compute(
+                        Rvalue::Slice {
+                            value: shifted,
+                            hi: width - 1,
+                            lo: 0,
+                        },
+                        *width,
+                    ))
                 }
                 other => other,
             },
             Place::Dynamic { elements, index } => {
-                let Some(first) = elements.first() else { return Val::Void };
+                let Some(first) = elements.first() else {
+                    return Val::Void;
+                };
                 let first = self.read(first);
                 let mut result = self.zeroed(&first);
                 for (i, element) in elements.iter().enumerate().rev() {
@@ -306,8 +410,16 @@ impl Lowerer<'_, '_> {
     fn zeroed(&mut self, value: &Val) -> Val {
         let mut leaves = Vec::new();
         value.leaves(&mut leaves);
-        let zeros: Vec<Operand> =
-            leaves.iter().map(|l| if self.is_varbit(l) { constant(0, 0) } else { constant(self.width_of(l), 0) }).collect();
+        let zeros: Vec<Operand> = leaves
+            .iter()
+            .map(|l| {
+                if self.is_varbit(l) {
+                    constant(0, 0)
+                } else {
+                    constant(self.width_of(l), 0)
+                }
+            })
+            .collect();
         value.with_leaves(&mut zeros.into_iter())
     }
 
@@ -316,8 +428,11 @@ impl Lowerer<'_, '_> {
         let (mut x, mut y) = (Vec::new(), Vec::new());
         a.leaves(&mut x);
         b.leaves(&mut y);
-        let chosen: Vec<Operand> =
-            x.into_iter().zip(y).map(|(x, y)| if x == y { x } else { self.mux(condition.clone(), x, y) }).collect();
+        let chosen: Vec<Operand> = x
+            .into_iter()
+            .zip(y)
+            .map(|(x, y)| if x == y { x } else { self.mux(condition.clone(), x, y) })
+            .collect();
         a.with_leaves(&mut chosen.into_iter())
     }
 
@@ -349,7 +464,12 @@ impl Lowerer<'_, '_> {
     pub(super) fn write(&mut self, place: &Place, value: &Val) {
         match (place, value) {
             (Place::Var(v), Val::Scalar(operand)) => self.set(*v, operand.clone()),
-            (Place::Header { id, fields }, Val::Header { valid, fields: values, .. }) => {
+            (
+                Place::Header { id, fields },
+                Val::Header {
+                    valid, fields: values, ..
+                },
+            ) => {
                 self.invalidate_others(*id, valid);
                 let target = self.program.headers[*id].valid;
                 self.set(target, valid.clone());
@@ -369,7 +489,13 @@ impl Lowerer<'_, '_> {
             (Place::Union(fields), Val::Union(values)) => {
                 for ((_, place), (_, value)) in fields.iter().zip(values.iter()) {
                     // Member by member: at most one of the values is valid.
-                    if let (Place::Header { id, fields }, Val::Header { valid, fields: values, .. }) = (place, value) {
+                    if let (
+                        Place::Header { id, fields },
+                        Val::Header {
+                            valid, fields: values, ..
+                        },
+                    ) = (place, value)
+                    {
                         let target = self.program.headers[*id].valid;
                         self.set(target, valid.clone());
                         for ((_, place), (_, value)) in fields.iter().zip(values.iter()) {
@@ -383,7 +509,13 @@ impl Lowerer<'_, '_> {
                     self.write(member, &Val::InvalidHeader);
                 }
             }
-            (Place::Stack { elements, next }, Val::Stack { elements: values, next: value }) => {
+            (
+                Place::Stack { elements, next },
+                Val::Stack {
+                    elements: values,
+                    next: value,
+                },
+            ) => {
                 for (place, value) in elements.iter().zip(values.iter()) {
                     self.write(place, value);
                 }
@@ -394,7 +526,15 @@ impl Lowerer<'_, '_> {
             (Place::Slice { base, hi, lo }, Val::Scalar(bits)) => {
                 if let Val::Scalar(old) = self.read(base) {
                     let width = self.width_of(&old);
-                    let new = self.compute(Rvalue::Insert { base: old, hi: *hi, lo: *lo, value: bits.clone() }, width);
+                    let new = self.compute(
+                        Rvalue::Insert {
+                            base: old,
+                            hi: *hi,
+                            lo: *lo,
+                            value: bits.clone(),
+                        },
+                        width,
+                    );
                     self.write(base, &Val::Scalar(new));
                 }
             }
@@ -434,7 +574,9 @@ impl Lowerer<'_, '_> {
 
     /// A member of a union that becomes valid makes the others invalid.
     pub(super) fn invalidate_others(&mut self, header: HeaderId, valid: &Operand) {
-        let Some(members) = self.union_members.get(&header).cloned() else { return };
+        let Some(members) = self.union_members.get(&header).cloned() else {
+            return;
+        };
         if matches!(valid, Operand::Const(c) if c.is_zero()) {
             return;
         }
@@ -456,7 +598,9 @@ impl Lowerer<'_, '_> {
         let overlaps = sources.len() > 1
             && (!simple
                 || sources.iter().zip(&targets).any(|(s, t)| *s != Operand::Var(*t))
-                    && sources.iter().any(|s| matches!(s, Operand::Var(v) if targets.contains(v))));
+                    && sources
+                        .iter()
+                        .any(|s| matches!(s, Operand::Var(v) if targets.contains(v))));
         if overlaps {
             let value = self.snapshot(value);
             self.write(place, &value);
@@ -489,7 +633,11 @@ impl Lowerer<'_, '_> {
                 let named = matches!(self.kind(from), TyKind::Fields(..));
                 let mut converted = Vec::new();
                 for (i, (name, ty)) in fields.into_iter().enumerate() {
-                    let position = if named { values.iter().position(|(n, _)| *n == name) } else { (i < values.len()).then_some(i) };
+                    let position = if named {
+                        values.iter().position(|(n, _)| *n == name)
+                    } else {
+                        (i < values.len()).then_some(i)
+                    };
                     let value = match position.map(|p| (values[p].1.clone(), given.get(p).copied().unwrap_or(ty))) {
                         Some((Val::Dots, _)) | None => self.zero(ty),
                         Some((value, from)) => self.convert(value, from, ty),
@@ -498,7 +646,11 @@ impl Lowerer<'_, '_> {
                 }
                 let fields = Rc::new(converted);
                 match self.checked.struct_kind(to) {
-                    Some(StructKind::Header) => Val::Header { valid: boolean(true), fields, source: None },
+                    Some(StructKind::Header) => Val::Header {
+                        valid: boolean(true),
+                        fields,
+                        source: None,
+                    },
                     Some(StructKind::HeaderUnion) => Val::Union(fields),
                     _ => Val::Struct(fields),
                 }
@@ -525,7 +677,10 @@ impl Lowerer<'_, '_> {
                     .collect();
                 let count = values.iter().filter(|(_, v)| !matches!(v, Val::Dots)).count() as u128;
                 let next = self.is_header_like(*element).then(|| constant(32, count));
-                Val::Stack { elements: Rc::new(converted), next }
+                Val::Stack {
+                    elements: Rc::new(converted),
+                    next,
+                }
             }
             (Val::Struct(values), TyKind::List(element)) => {
                 let given = self.component_types(from);
@@ -545,7 +700,12 @@ impl Lowerer<'_, '_> {
         match self.kind(ty) {
             TyKind::Tuple(parts) | TyKind::Listed(parts) => parts.to_vec(),
             TyKind::Fields(fields, _) => fields.iter().map(|(_, t)| *t).collect(),
-            TyKind::Struct(def, arguments) => self.checked.fields_of(def, &arguments).into_iter().map(|(_, t)| t).collect(),
+            TyKind::Struct(def, arguments) => self
+                .checked
+                .fields_of(def, &arguments)
+                .into_iter()
+                .map(|(_, t)| t)
+                .collect(),
             TyKind::Set(inner) => self.component_types(inner),
             _ => Vec::new(),
         }
@@ -567,7 +727,14 @@ impl Lowerer<'_, '_> {
             (Val::Struct(x), Val::Struct(y)) => self.all_equal(x.iter().map(|(_, v)| v), y.iter().map(|(_, v)| v)),
             (Val::Union(x), Val::Union(y)) => self.all_equal(x.iter().map(|(_, v)| v), y.iter().map(|(_, v)| v)),
             (Val::Stack { elements: x, .. }, Val::Stack { elements: y, .. }) => self.all_equal(x.iter(), y.iter()),
-            (Val::Header { valid: v, fields: x, .. }, Val::Header { valid: w, fields: y, .. }) => {
+            (
+                Val::Header {
+                    valid: v, fields: x, ..
+                },
+                Val::Header {
+                    valid: w, fields: y, ..
+                },
+            ) => {
                 let fields = self.all_equal(x.iter().map(|(_, v)| v), y.iter().map(|(_, v)| v));
                 let both = self.binary(BinaryOp::And, v.clone(), w.clone(), 1);
                 let both = self.binary(BinaryOp::And, both, fields, 1);

@@ -21,11 +21,19 @@ impl<'a> Lowerer<'a, '_> {
         self.loc = loc;
         match &statement.kind {
             StatementKind::Empty => {}
-            StatementKind::Assign { target, operator, value } => self.assignment(target, *operator, value),
+            StatementKind::Assign {
+                target,
+                operator,
+                value,
+            } => self.assignment(target, *operator, value),
             StatementKind::Call(call) => {
                 self.expr(call);
             }
-            StatementKind::If { condition, then, otherwise } => self.if_statement(condition, then, otherwise.as_deref()),
+            StatementKind::If {
+                condition,
+                then,
+                otherwise,
+            } => self.if_statement(condition, then, otherwise.as_deref()),
             StatementKind::Block(block) => self.block(block),
             StatementKind::Switch { expression, cases } => self.switch(expression, cases),
             StatementKind::Return(value) => {
@@ -51,8 +59,19 @@ impl<'a> Lowerer<'a, '_> {
                     self.terminate(Terminator::Goto(again));
                 }
             }
-            StatementKind::For { init, condition, update, body, .. } => self.for_loop(init, condition, update, body),
-            StatementKind::ForIn { variable, collection, body, .. } => self.for_in(variable, collection, body),
+            StatementKind::For {
+                init,
+                condition,
+                update,
+                body,
+                ..
+            } => self.for_loop(init, condition, update, body),
+            StatementKind::ForIn {
+                variable,
+                collection,
+                body,
+                ..
+            } => self.for_in(variable, collection, body),
             StatementKind::Declaration(declaration) => self.local(declaration),
         }
     }
@@ -93,7 +112,11 @@ impl<'a> Lowerer<'a, '_> {
             }
             Some(op) => {
                 let old = self.read(&place);
-                let old = if self.has_effects(value) { self.snapshot(&old) } else { old };
+                let old = if self.has_effects(value) {
+                    self.snapshot(&old)
+                } else {
+                    old
+                };
                 let given = self.expr(value);
                 let given_type = self.ty(value);
                 let result = match op {
@@ -123,7 +146,14 @@ impl<'a> Lowerer<'a, '_> {
         let done = self.new_block();
         let then_block = self.new_block();
         let else_block = if otherwise.is_some() { self.new_block() } else { done };
-        self.terminate_to(Terminator::Branch { condition, then: then_block, otherwise: else_block }, then_block);
+        self.terminate_to(
+            Terminator::Branch {
+                condition,
+                then: then_block,
+                otherwise: else_block,
+            },
+            then_block,
+        );
         self.statement(then);
         match otherwise {
             Some(otherwise) => {
@@ -138,7 +168,9 @@ impl<'a> Lowerer<'a, '_> {
     fn switch(&mut self, expression: &'a Expr, cases: &'a [SwitchCase]) {
         let ty = self.ty(expression);
         if let TyKind::ActionRun(_) = self.kind(ty) {
-            let Val::Object(Object::Table(table)) = self.expr(expression) else { return };
+            let Val::Object(Object::Table(table)) = self.expr(expression) else {
+                return;
+            };
             let labels = |s: &mut Self, label: &'a Expr| {
                 let def = s.checked.names[label.id.0 as usize]?;
                 let index = table.actions.iter().position(|&a| a == def)?;
@@ -160,7 +192,12 @@ impl<'a> Lowerer<'a, '_> {
         });
     }
 
-    fn switch_on(&mut self, value: Operand, cases: &'a [SwitchCase], label: impl Fn(&mut Self, &'a Expr) -> Option<weir_ir::Bits>) {
+    fn switch_on(
+        &mut self,
+        value: Operand,
+        cases: &'a [SwitchCase],
+        label: impl Fn(&mut Self, &'a Expr) -> Option<weir_ir::Bits>,
+    ) {
         let done = self.new_block();
         let mut targets: Vec<(weir_ir::Bits, weir_ir::BlockId)> = Vec::new();
         let mut default = done;
@@ -180,7 +217,14 @@ impl<'a> Lowerer<'a, '_> {
             bodies.push((block, body));
         }
         let first = self.new_block();
-        self.terminate_to(Terminator::Switch { value, cases: targets, default }, first);
+        self.terminate_to(
+            Terminator::Switch {
+                value,
+                cases: targets,
+                default,
+            },
+            first,
+        );
         for (block, body) in bodies {
             self.current = block;
             self.block(body);
@@ -196,7 +240,14 @@ impl<'a> Lowerer<'a, '_> {
         let (head, inside, again, done) = (self.new_block(), self.new_block(), self.new_block(), self.new_block());
         self.goto(head);
         let condition = self.condition(condition);
-        self.terminate_to(Terminator::Branch { condition, then: inside, otherwise: done }, inside);
+        self.terminate_to(
+            Terminator::Branch {
+                condition,
+                then: inside,
+                otherwise: done,
+            },
+            inside,
+        );
         self.flow.loops.push((done, again));
         self.statement(body);
         self.flow.loops.pop();
@@ -210,7 +261,8 @@ impl<'a> Lowerer<'a, '_> {
     fn for_in(&mut self, variable: &'a Expr, collection: &'a Expr, body: &'a Statement) {
         let ty = self.ty(variable);
         let def = self.checked.names[variable.id.0 as usize];
-        let declared = def.is_some_and(|d| !self.bindings.contains_key(&d) || matches!(&variable.kind, ExprKind::Name { .. }));
+        let declared =
+            def.is_some_and(|d| !self.bindings.contains_key(&d) || matches!(&variable.kind, ExprKind::Name { .. }));
         let place = match (&variable.kind, def) {
             (ExprKind::Name { name, .. }, Some(def)) if declared => {
                 let place = self.allocate(&name.name, ty, VarKind::Local);
@@ -258,7 +310,9 @@ impl<'a> Lowerer<'a, '_> {
     }
 
     fn for_in_range(&mut self, place: &Place, ty: Ty, low: &'a Expr, high: &'a Expr, body: &'a Statement) {
-        let (Val::Scalar(low), Val::Scalar(high)) = (self.expr_as(low, ty), self.expr_as(high, ty)) else { return };
+        let (Val::Scalar(low), Val::Scalar(high)) = (self.expr_as(low, ty), self.expr_as(high, ty)) else {
+            return;
+        };
         let high = self.copy(high);
         let width = self.width_of(&low);
         let op = if self.is_signed(ty) { Op::LeSigned } else { Op::Le };
@@ -269,7 +323,14 @@ impl<'a> Lowerer<'a, '_> {
         self.set(counter, low);
         let (inside, again, step, done) = (self.new_block(), self.new_block(), self.new_block(), self.new_block());
         let any = self.binary(op, Operand::Var(counter), high.clone(), 1);
-        self.terminate_to(Terminator::Branch { condition: any, then: inside, otherwise: done }, inside);
+        self.terminate_to(
+            Terminator::Branch {
+                condition: any,
+                then: inside,
+                otherwise: done,
+            },
+            inside,
+        );
         self.write(place, &Val::Scalar(Operand::Var(counter)));
         self.flow.loops.push((done, again));
         self.statement(body);
@@ -277,7 +338,14 @@ impl<'a> Lowerer<'a, '_> {
         self.goto(again);
         // The last round is told by equality, so that the largest number of the type works too.
         let last = self.binary(Op::Eq, Operand::Var(counter), high, 1);
-        self.terminate_to(Terminator::Branch { condition: last, then: done, otherwise: step }, step);
+        self.terminate_to(
+            Terminator::Branch {
+                condition: last,
+                then: done,
+                otherwise: step,
+            },
+            step,
+        );
         let next = self.binary(Op::Add, Operand::Var(counter), constant(width, 1), width);
         self.set(counter, next);
         self.terminate_to(Terminator::Goto(inside), done);

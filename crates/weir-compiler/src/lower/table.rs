@@ -8,8 +8,8 @@ use crate::types::{DefId, Ty, TyKind, Types};
 use num_traits::ToPrimitive;
 use std::rc::Rc;
 use weir_ir::{
-    ActionCall, ActionId, ActionParameter, Bits, ConstValue, Display, InstKind, Key, KeyMatch, Lookup, Mark, MatchKind, Operand, Table, TableAction,
-    Terminator, Type, Var, VarKind,
+    ActionCall, ActionId, ActionParameter, Bits, ConstValue, Display, InstKind, Key, KeyMatch, Lookup, Mark, MatchKind,
+    Operand, Table, TableAction, Terminator, Type, Var, VarKind,
 };
 use weir_syntax::ast::{self, Direction, Expr, ExprKind, TableEntry, TablePropertyValue};
 
@@ -20,7 +20,9 @@ fn property<'p>(table: &'p ast::Table, name: &str) -> Option<&'p ast::TablePrope
 /// The number of `@priority(n)` after an entry.
 fn annotated_priority(entry: &TableEntry) -> Option<u32> {
     let annotation = entry.annotations.iter().find(|a| &*a.name.name == "priority")?;
-    let ast::AnnotationBody::Unstructured(tokens) = &annotation.body else { return None };
+    let ast::AnnotationBody::Unstructured(tokens) = &annotation.body else {
+        return None;
+    };
     tokens.iter().find_map(|t| match &t.kind {
         ast::AnnotationTokenKind::Integer(v) => v.to_u32(),
         _ => None,
@@ -38,10 +40,13 @@ impl<'a> Lowerer<'a, '_> {
         if let Some(Entity::Value(Val::Object(Object::Table(table)))) = self.bindings.get(&def) {
             return Some(table.clone());
         }
-        let DefKind::Table { ast, .. } = self.def_kind(def) else { return None };
+        let DefKind::Table { ast, .. } = self.def_kind(def) else {
+            return None;
+        };
         let ast = *ast;
         let state = Rc::new(self.make_table(def, ast));
-        self.bindings.insert(def, Entity::Value(Val::Object(Object::Table(state.clone()))));
+        self.bindings
+            .insert(def, Entity::Value(Val::Object(Object::Table(state.clone()))));
         Some(state)
     }
 
@@ -51,27 +56,53 @@ impl<'a> Lowerer<'a, '_> {
         let loc = self.locate(ast.name.span);
         if let Some(before) = self.table_names.insert(name.clone(), ast.name.span) {
             self.diagnostics.push(
-                weir_syntax::diagnostic::Diagnostic::error("duplicate", ast.name.span, format!("two tables have the control-plane name `{name}`"))
-                    .label(before, "the other one")
-                    .help("an absolute @name (with a leading dot) is the same for every instance of the control"),
+                weir_syntax::diagnostic::Diagnostic::error(
+                    "duplicate",
+                    ast.name.span,
+                    format!("two tables have the control-plane name `{name}`"),
+                )
+                .label(before, "the other one")
+                .help("an absolute @name (with a leading dot) is the same for every instance of the control"),
             );
         }
         let mut flag = |suffix: &str, width: u32, display: Display| {
-            self.program.vars.push(Var { name: format!("{name}.{suffix}"), ty: Type::Bits(width), display, kind: VarKind::Local })
+            self.program.vars.push(Var {
+                name: format!("{name}.{suffix}"),
+                ty: Type::Bits(width),
+                display,
+                kind: VarKind::Local,
+            })
         };
-        let (hit, action, entry) = (flag("$hit$", 1, Display::Bool), flag("$action$", 32, Display::Unsigned), flag("$entry$", 32, Display::Unsigned));
+        let (hit, action, entry) = (
+            flag("$hit$", 1, Display::Bool),
+            flag("$action$", 32, Display::Unsigned),
+            flag("$entry$", 32, Display::Unsigned),
+        );
         let DefKind::Table { actions, .. } = self.def_kind(def) else {
-            return TableState { def, id: weir_ir::TableId::new(0), hit, action, entry, actions: Vec::new() };
+            return TableState {
+                def,
+                id: weir_ir::TableId::new(0),
+                hit,
+                action,
+                entry,
+                actions: Vec::new(),
+            };
         };
         let listed = actions.clone();
         let keys = self.table_keys(ast);
-        let table_actions: Vec<TableAction> = listed.iter().map(|a| self.table_action(a.action, a.reference, &name)).collect();
+        let table_actions: Vec<TableAction> = listed
+            .iter()
+            .map(|a| self.table_action(a.action, a.reference, &name))
+            .collect();
         let ir_annotations = self.annotations(annotations);
         let id = self.program.tables.push(Table {
             name,
             keys,
             actions: table_actions,
-            default_action: ActionCall { action: 0, arguments: Vec::new() },
+            default_action: ActionCall {
+                action: 0,
+                arguments: Vec::new(),
+            },
             const_default: false,
             size: None,
             entries: Vec::new(),
@@ -84,7 +115,14 @@ impl<'a> Lowerer<'a, '_> {
             loc,
         });
         let action_defs: Vec<DefId> = listed.iter().map(|a| a.action).collect();
-        let state = TableState { def, id, hit, action, entry, actions: action_defs };
+        let state = TableState {
+            def,
+            id,
+            hit,
+            action,
+            entry,
+            actions: action_defs,
+        };
         self.table_default(&state, ast);
         self.table_properties(&state, ast);
         self.table_entries(&state, ast);
@@ -92,18 +130,25 @@ impl<'a> Lowerer<'a, '_> {
     }
 
     fn table_keys(&mut self, ast: &'a ast::Table) -> Vec<Key> {
-        let Some(TablePropertyValue::Key(elements)) = property(ast, "key").map(|p| &p.value) else { return Vec::new() };
+        let Some(TablePropertyValue::Key(elements)) = property(ast, "key").map(|p| &p.value) else {
+            return Vec::new();
+        };
         elements.iter().map(|e| self.table_key(e)).collect()
     }
 
     fn table_key(&mut self, element: &'a ast::KeyElement) -> Key {
         let ty = self.ty(&element.expression);
         let match_kind = self.match_kind(&element.match_kind);
-        let name = super::annotation::name_annotation(&element.annotations).or_else(|| self.key_name(&element.expression));
+        let name =
+            super::annotation::name_annotation(&element.annotations).or_else(|| self.key_name(&element.expression));
         let name = name.unwrap_or_else(|| {
             self.diagnostics.push(
-                weir_syntax::diagnostic::Diagnostic::error("expected", element.expression.span, "the control plane cannot name this key")
-                    .help("give it a name: `@name(\"…\")` after the match kind"),
+                weir_syntax::diagnostic::Diagnostic::error(
+                    "expected",
+                    element.expression.span,
+                    "the control plane cannot name this key",
+                )
+                .help("give it a name: `@name(\"…\")` after the match kind"),
             );
             String::new()
         });
@@ -132,7 +177,11 @@ impl<'a> Lowerer<'a, '_> {
             "optional" => MatchKind::Optional,
             "selector" => MatchKind::Selector,
             other => {
-                self.error("unsupported", name.span, format!("weir has no tables with the match kind `{other}`"));
+                self.error(
+                    "unsupported",
+                    name.span,
+                    format!("weir has no tables with the match kind `{other}`"),
+                );
                 MatchKind::Exact
             }
         }
@@ -150,9 +199,16 @@ impl<'a> Lowerer<'a, '_> {
                 };
                 format!("{}[{index_name}]", self.key_name(base)?)
             }
-            ExprKind::Slice(base, hi, lo) => format!("{}[{}:{}]", self.key_name(base)?, self.constant_name(hi)?, self.constant_name(lo)?),
+            ExprKind::Slice(base, hi, lo) => format!(
+                "{}[{}:{}]",
+                self.key_name(base)?,
+                self.constant_name(hi)?,
+                self.constant_name(lo)?
+            ),
             ExprKind::Call { callee, .. } => match &callee.kind {
-                ExprKind::Member(base, member) if &*member.name == "isValid" => format!("{}.$valid$", self.key_name(base)?),
+                ExprKind::Member(base, member) if &*member.name == "isValid" => {
+                    format!("{}.$valid$", self.key_name(base)?)
+                }
                 _ => return None,
             },
             ExprKind::Binary(ast::BinaryOp::BitAnd, a, b) => format!("{} & {}", self.key_name(a)?, self.key_name(b)?),
@@ -167,9 +223,10 @@ impl<'a> Lowerer<'a, '_> {
         let ty = self.ty(base);
         let renamed = match self.kind(ty) {
             TyKind::Struct(def, _) => match self.def_kind(def) {
-                DefKind::Struct { fields, .. } => {
-                    fields.iter().find(|f| &*f.name.name == member).and_then(|f| super::annotation::name_annotation(f.annotations))
-                }
+                DefKind::Struct { fields, .. } => fields
+                    .iter()
+                    .find(|f| &*f.name.name == member)
+                    .and_then(|f| super::annotation::name_annotation(f.annotations)),
                 _ => None,
             },
             _ => None,
@@ -183,7 +240,11 @@ impl<'a> Lowerer<'a, '_> {
 
     fn constant_name(&mut self, expr: &'a Expr) -> Option<String> {
         match &expr.kind {
-            ExprKind::Int { value, base, .. } => Some(if *base == 16 { format!("{value:#X}").replace("0X", "0x") } else { value.to_string() }),
+            ExprKind::Int { value, base, .. } => Some(if *base == 16 {
+                format!("{value:#X}").replace("0X", "0x")
+            } else {
+                value.to_string()
+            }),
             _ => match self.expr(expr) {
                 Val::Int(v) => Some(v.to_string()),
                 Val::Scalar(Operand::Const(c)) => Some(c.to_string()),
@@ -198,7 +259,9 @@ impl<'a> Lowerer<'a, '_> {
     pub(super) fn action_id(&mut self, def: DefId) -> ActionId {
         let declaration = &self.checked.defs[def.0 as usize];
         let (declared, annotations) = (declaration.name.clone(), declaration.annotations);
-        let DefKind::Action { signature, ast } = &declaration.kind else { return ActionId::new(0) };
+        let DefKind::Action { signature, ast } = &declaration.kind else {
+            return ActionId::new(0);
+        };
         let (params, span) = (signature.params.clone(), ast.name.span);
         let name = if self.globals.contains(&def) {
             let local = super::annotation::name_annotation(annotations).unwrap_or_else(|| declared.to_string());
@@ -213,9 +276,13 @@ impl<'a> Lowerer<'a, '_> {
         if let Some(other) = self.action_names.insert(name.clone(), def).filter(|&o| o != def) {
             let before = self.checked.defs[other.0 as usize].span;
             self.diagnostics.push(
-                weir_syntax::diagnostic::Diagnostic::error("duplicate", span, format!("two actions have the control-plane name `{name}`"))
-                    .label(before, "the other one")
-                    .help("give one of them another @name"),
+                weir_syntax::diagnostic::Diagnostic::error(
+                    "duplicate",
+                    span,
+                    format!("two actions have the control-plane name `{name}`"),
+                )
+                .label(before, "the other one")
+                .help("give one of them another @name"),
             );
         }
         let parameters = params
@@ -234,7 +301,12 @@ impl<'a> Lowerer<'a, '_> {
             .collect();
         let annotations = self.annotations(annotations);
         let loc = self.locate(span);
-        let id = self.program.actions.push(weir_ir::Action { name, parameters, annotations, loc });
+        let id = self.program.actions.push(weir_ir::Action {
+            name,
+            parameters,
+            annotations,
+            loc,
+        });
         self.actions.insert(key, id);
         id
     }
@@ -242,15 +314,33 @@ impl<'a> Lowerer<'a, '_> {
     fn table_action(&mut self, def: DefId, reference: Option<&'a ast::ActionReference>, table: &str) -> TableAction {
         let action = self.action_id(def);
         let DefKind::Action { signature, .. } = self.def_kind(def) else {
-            return TableAction { action, parameters: Vec::new(), default_only: false, table_only: false, annotations: Vec::new() };
+            return TableAction {
+                action,
+                parameters: Vec::new(),
+                default_only: false,
+                table_only: false,
+                annotations: Vec::new(),
+            };
         };
-        let params: Vec<Param<'a>> = signature.params.iter().filter(|p| p.direction == Direction::None).cloned().collect();
+        let params: Vec<Param<'a>> = signature
+            .params
+            .iter()
+            .filter(|p| p.direction == Direction::None)
+            .cloned()
+            .collect();
         let mut parameters = Vec::new();
         for p in &params {
             let ty = self.concrete(p.ty);
             let Some(width) = self.scalar_width(ty) else {
                 let shown = self.checked.show(ty);
-                self.error("unsupported", p.name.span, format!("the control plane cannot set the parameter `{}` of type {shown}", p.name.name));
+                self.error(
+                    "unsupported",
+                    p.name.span,
+                    format!(
+                        "the control plane cannot set the parameter `{}` of type {shown}",
+                        p.name.name
+                    ),
+                );
                 continue;
             };
             let display = self.display(ty);
@@ -274,11 +364,20 @@ impl<'a> Lowerer<'a, '_> {
     /// An action with constant arguments: of an entry or as default.
     fn action_call(&mut self, state: &TableState, action: DefId, arguments: &'a [ast::Argument]) -> ActionCall {
         let index = state.actions.iter().position(|&a| a == action).unwrap_or(0);
-        let DefKind::Action { signature, .. } = self.def_kind(action) else { return ActionCall { action: index, arguments: Vec::new() } };
+        let DefKind::Action { signature, .. } = self.def_kind(action) else {
+            return ActionCall {
+                action: index,
+                arguments: Vec::new(),
+            };
+        };
         let params = signature.params.clone();
         let free: Vec<&Param<'a>> = params.iter().filter(|p| p.direction == Direction::None).collect();
         // Arguments for parameters with a direction repeat what the list of actions says.
-        let skip = if arguments.iter().all(|a| a.name.is_none()) { arguments.len().saturating_sub(free.len()) } else { 0 };
+        let skip = if arguments.iter().all(|a| a.name.is_none()) {
+            arguments.len().saturating_sub(free.len())
+        } else {
+            0
+        };
         let mut values = Vec::new();
         for (i, param) in free.iter().enumerate() {
             let ty = self.concrete(param.ty);
@@ -295,23 +394,39 @@ impl<'a> Lowerer<'a, '_> {
                 _ => Bits::zero(width),
             });
         }
-        ActionCall { action: index, arguments: values }
+        ActionCall {
+            action: index,
+            arguments: values,
+        }
     }
 
     fn table_default(&mut self, state: &TableState, ast: &'a ast::Table) {
         let (call, is_const) = match property(ast, "default_action") {
             Some(p) => {
-                let TablePropertyValue::Expression(value) = &p.value else { return };
+                let TablePropertyValue::Expression(value) = &p.value else {
+                    return;
+                };
                 let (callee, arguments): (&'a Expr, &'a [ast::Argument]) = match &value.kind {
                     ExprKind::Call { callee, arguments, .. } => (callee, arguments),
                     _ => (value, &[]),
                 };
-                let Some(action) = self.checked.names[callee.id.0 as usize] else { return };
+                let Some(action) = self.checked.names[callee.id.0 as usize] else {
+                    return;
+                };
                 (self.action_call(state, action, arguments), p.is_const)
             }
             None => {
-                let index = state.actions.iter().position(|&a| &*self.checked.defs[a.0 as usize].name == "NoAction" && self.globals.contains(&a));
-                (ActionCall { action: index.unwrap_or(0), arguments: Vec::new() }, false)
+                let index = state
+                    .actions
+                    .iter()
+                    .position(|&a| &*self.checked.defs[a.0 as usize].name == "NoAction" && self.globals.contains(&a));
+                (
+                    ActionCall {
+                        action: index.unwrap_or(0),
+                        arguments: Vec::new(),
+                    },
+                    false,
+                )
             }
         };
         let table = &mut self.program.tables[state.id];
@@ -324,7 +439,9 @@ impl<'a> Lowerer<'a, '_> {
     fn table_properties(&mut self, state: &TableState, ast: &'a ast::Table) {
         let spec = self.target.tables;
         for p in &ast.properties {
-            let TablePropertyValue::Expression(value) = &p.value else { continue };
+            let TablePropertyValue::Expression(value) = &p.value else {
+                continue;
+            };
             let name = &*p.name.name;
             match name {
                 "default_action" => {}
@@ -354,24 +471,37 @@ impl<'a> Lowerer<'a, '_> {
                         };
                         self.program.tables[state.id].idle_timeout = on;
                     }
-                    self.program.tables[state.id].properties.push((name.to_string(), constant));
+                    self.program.tables[state.id]
+                        .properties
+                        .push((name.to_string(), constant));
                 }
             }
         }
     }
 
     /// The extern instance a property names or constructs; `property` are the annotations of the property.
-    fn resource(&mut self, value: &'a Expr, ast: &'a ast::Table, property: &'a [ast::Annotation]) -> Option<weir_ir::ExternId> {
+    fn resource(
+        &mut self,
+        value: &'a Expr,
+        ast: &'a ast::Table,
+        property: &'a [ast::Annotation],
+    ) -> Option<weir_ir::ExternId> {
         let anonymous = matches!(value.kind, ExprKind::Call { .. });
         match self.expr(value) {
             Val::Object(Object::Extern(id)) => {
                 if anonymous {
                     // Constructed in place: it has the name that the property gives it (as it stands, no path
                     // before it), else the table's name.
-                    let annotations = self.checked.defs.iter().find(|d| d.span == ast.name.span).map_or(&[][..], |d| d.annotations);
+                    let annotations = self
+                        .checked
+                        .defs
+                        .iter()
+                        .find(|d| d.span == ast.name.span)
+                        .map_or(&[][..], |d| d.annotations);
                     let given = super::annotation::name_annotation(property);
                     let given = given.map(|n| n.strip_prefix('.').map_or(n.clone(), str::to_string));
-                    self.program.externs[id].name = given.unwrap_or_else(|| self.control_name(&ast.name.name, annotations));
+                    self.program.externs[id].name =
+                        given.unwrap_or_else(|| self.control_name(&ast.name.name, annotations));
                     let annotations = self.annotations(property);
                     self.program.externs[id].annotations.extend(annotations);
                 }
@@ -388,21 +518,37 @@ impl<'a> Lowerer<'a, '_> {
 
     fn table_entries(&mut self, state: &TableState, ast: &'a ast::Table) {
         let Some(p) = property(ast, "entries") else { return };
-        let TablePropertyValue::Entries(entries) = &p.value else { return };
+        let TablePropertyValue::Entries(entries) = &p.value else {
+            return;
+        };
         let kinds: Vec<(MatchKind, Ty)> = match property(ast, "key").map(|p| &p.value) {
             Some(TablePropertyValue::Key(elements)) => elements
                 .iter()
-                .zip(&self.program.tables[state.id].keys.iter().map(|k| k.match_kind).collect::<Vec<_>>())
+                .zip(
+                    &self.program.tables[state.id]
+                        .keys
+                        .iter()
+                        .map(|k| k.match_kind)
+                        .collect::<Vec<_>>(),
+                )
                 .map(|(e, k)| (*k, self.ty(&e.expression)))
                 .filter(|(k, _)| *k != MatchKind::Selector)
                 .collect(),
             _ => Vec::new(),
         };
-        let prioritised = kinds.iter().any(|(k, _)| matches!(k, MatchKind::Ternary | MatchKind::Range | MatchKind::Optional));
-        let priorities = if prioritised { self.priorities(ast, entries, p.is_const) } else { vec![0; entries.len()] };
+        let prioritised = kinds
+            .iter()
+            .any(|(k, _)| matches!(k, MatchKind::Ternary | MatchKind::Range | MatchKind::Optional));
+        let priorities = if prioritised {
+            self.priorities(ast, entries, p.is_const)
+        } else {
+            vec![0; entries.len()]
+        };
         for (entry, priority) in entries.iter().zip(priorities) {
             let matches = self.entry_matches(entry, &kinds);
-            let Some(&action) = self.checked.action_references.get(&std::ptr::from_ref(&entry.action)) else { continue };
+            let Some(&action) = self.checked.action_references.get(&std::ptr::from_ref(&entry.action)) else {
+                continue;
+            };
             let action = self.action_call(state, action, entry.action.arguments.as_deref().unwrap_or_default());
             let lowered = weir_ir::Entry {
                 matches,
@@ -444,7 +590,10 @@ impl<'a> Lowerer<'a, '_> {
             Some(TablePropertyValue::Expression(e)) => self.constant_u32(e),
             _ => 1,
         };
-        let given: Vec<Option<u32>> = entries.iter().map(|e| e.priority.as_ref().map(|p| self.constant_u32(p))).collect();
+        let given: Vec<Option<u32>> = entries
+            .iter()
+            .map(|e| e.priority.as_ref().map(|p| self.constant_u32(p)))
+            .collect();
         let mut numbers = vec![1u32; entries.len()];
         if given.iter().all(Option::is_none) && largest_wins {
             for (i, n) in numbers.iter_mut().enumerate() {
@@ -459,7 +608,14 @@ impl<'a> Lowerer<'a, '_> {
                     (None, Some(p)) if largest_wins => match p.checked_sub(delta) {
                         Some(p) => p,
                         None => {
-                            self.error("overlimit", ast.name.span, format!("the priorities of the entries of `{}` would become negative", ast.name.name));
+                            self.error(
+                                "overlimit",
+                                ast.name.span,
+                                format!(
+                                    "the priorities of the entries of `{}` would become negative",
+                                    ast.name.name
+                                ),
+                            );
                             return numbers;
                         }
                     },
@@ -473,7 +629,10 @@ impl<'a> Lowerer<'a, '_> {
         }
         // Turn the order round: the IR's larger priority wins.
         // Within 31 bits, which is what P4Runtime has for them.
-        numbers.into_iter().map(|n| (i32::MAX as u32).saturating_sub(n)).collect()
+        numbers
+            .into_iter()
+            .map(|n| (i32::MAX as u32).saturating_sub(n))
+            .collect()
     }
 
     fn entry_matches(&mut self, entry: &'a TableEntry, kinds: &[(MatchKind, Ty)]) -> Vec<KeyMatch> {
@@ -482,7 +641,11 @@ impl<'a> Lowerer<'a, '_> {
             ExprKind::Default | ExprKind::DontCare => vec![None; kinds.len()],
             _ => vec![Some(&entry.keyset)],
         };
-        elements.into_iter().zip(kinds).map(|(e, &(kind, ty))| self.entry_match(e, kind, ty)).collect()
+        elements
+            .into_iter()
+            .zip(kinds)
+            .map(|(e, &(kind, ty))| self.entry_match(e, kind, ty))
+            .collect()
     }
 
     fn entry_constant(&mut self, expr: &'a Expr, ty: Ty) -> Bits {
@@ -504,10 +667,19 @@ impl<'a> Lowerer<'a, '_> {
     fn entry_match(&mut self, expr: Option<&'a Expr>, kind: MatchKind, ty: Ty) -> KeyMatch {
         let width = self.scalar_width(ty).unwrap_or(0);
         let anything = match kind {
-            MatchKind::Lpm => KeyMatch::Lpm { value: Bits::zero(width), prefix_length: 0 },
-            MatchKind::Range => KeyMatch::Range { low: Bits::zero(width), high: Bits::ones(width) },
+            MatchKind::Lpm => KeyMatch::Lpm {
+                value: Bits::zero(width),
+                prefix_length: 0,
+            },
+            MatchKind::Range => KeyMatch::Range {
+                low: Bits::zero(width),
+                high: Bits::ones(width),
+            },
             MatchKind::Optional => KeyMatch::Optional(None),
-            _ => KeyMatch::Ternary { value: Bits::zero(width), mask: Bits::zero(width) },
+            _ => KeyMatch::Ternary {
+                value: Bits::zero(width),
+                mask: Bits::zero(width),
+            },
         };
         let Some(expr) = expr else { return anything };
         match &expr.kind {
@@ -535,9 +707,18 @@ impl<'a> Lowerer<'a, '_> {
                 let value = self.entry_constant(expr, ty);
                 match kind {
                     MatchKind::Exact | MatchKind::Selector => KeyMatch::Exact(value),
-                    MatchKind::Lpm => KeyMatch::Lpm { value, prefix_length: width },
-                    MatchKind::Ternary => KeyMatch::Ternary { value, mask: Bits::ones(width) },
-                    MatchKind::Range => KeyMatch::Range { low: value.clone(), high: value },
+                    MatchKind::Lpm => KeyMatch::Lpm {
+                        value,
+                        prefix_length: width,
+                    },
+                    MatchKind::Ternary => KeyMatch::Ternary {
+                        value,
+                        mask: Bits::ones(width),
+                    },
+                    MatchKind::Range => KeyMatch::Range {
+                        low: value.clone(),
+                        high: value,
+                    },
                     MatchKind::Optional => KeyMatch::Optional(Some(value)),
                 }
             }
@@ -548,7 +729,9 @@ impl<'a> Lowerer<'a, '_> {
 
     /// A lookup, then the bodies of the table's actions.
     pub(super) fn apply_table(&mut self, table: &Rc<TableState>) {
-        let DefKind::Table { ast, actions } = self.def_kind(table.def) else { return };
+        let DefKind::Table { ast, actions } = self.def_kind(table.def) else {
+            return;
+        };
         let (ast, actions) = (*ast, actions.clone());
         let mut keys = Vec::new();
         if let Some(TablePropertyValue::Key(elements)) = property(ast, "key").map(|p| &p.value) {
@@ -562,7 +745,14 @@ impl<'a> Lowerer<'a, '_> {
             }
         }
         let next = self.new_block();
-        let lookup = Lookup { table: table.id, keys, hit: table.hit, action: table.action, entry: table.entry, next };
+        let lookup = Lookup {
+            table: table.id,
+            keys,
+            hit: table.hit,
+            action: table.action,
+            entry: table.entry,
+            next,
+        };
         self.terminate_to(Terminator::Lookup(lookup), next);
         let done = self.new_block();
         let blocks: Vec<_> = actions.iter().map(|_| self.new_block()).collect();
@@ -574,8 +764,19 @@ impl<'a> Lowerer<'a, '_> {
             }
             [only] => self.terminate_to(Terminator::Goto(*only), after),
             [first, rest @ ..] => {
-                let cases = rest.iter().enumerate().map(|(i, &b)| (Bits::new(32, i as u128 + 1), b)).collect();
-                self.terminate_to(Terminator::Switch { value: Operand::Var(table.action), cases, default: *first }, after);
+                let cases = rest
+                    .iter()
+                    .enumerate()
+                    .map(|(i, &b)| (Bits::new(32, i as u128 + 1), b))
+                    .collect();
+                self.terminate_to(
+                    Terminator::Switch {
+                        value: Operand::Var(table.action),
+                        cases,
+                        default: *first,
+                    },
+                    after,
+                );
             }
         }
         let outer = self.current_table.replace(table.clone());
@@ -588,11 +789,22 @@ impl<'a> Lowerer<'a, '_> {
         self.current = done;
     }
 
-    fn table_action_body(&mut self, table: &TableState, index: usize, action: DefId, reference: Option<&'a ast::ActionReference>) {
-        let DefKind::Action { signature, ast } = self.def_kind(action) else { return };
+    fn table_action_body(
+        &mut self,
+        table: &TableState,
+        index: usize,
+        action: DefId,
+        reference: Option<&'a ast::ActionReference>,
+    ) {
+        let DefKind::Action { signature, ast } = self.def_kind(action) else {
+            return;
+        };
         let (params, ast) = (signature.params.clone(), *ast);
         let given = reference.and_then(|r| r.arguments.as_deref()).unwrap_or_default();
-        let mut data = self.program.tables[table.id].actions[index].parameters.clone().into_iter();
+        let mut data = self.program.tables[table.id].actions[index]
+            .parameters
+            .clone()
+            .into_iter();
         let mut passed = Vec::new();
         let mut free = Vec::new();
         let directed: Vec<&Param<'a>> = params.iter().filter(|p| p.direction != Direction::None).collect();
@@ -628,23 +840,38 @@ impl<'a> Lowerer<'a, '_> {
     }
 
     /// A parser value set.
-    pub(super) fn make_value_set(&mut self, ast: &'a ast::ValueSet, annotations: &'a [ast::Annotation]) -> weir_ir::ValueSetId {
+    pub(super) fn make_value_set(
+        &mut self,
+        ast: &'a ast::ValueSet,
+        annotations: &'a [ast::Annotation],
+    ) -> weir_ir::ValueSetId {
         let ty = self.written(&ast.element);
         let name = self.control_name(&ast.name.name, annotations);
         let loc = self.locate(ast.name.span);
         let fields = match self.kind(ty) {
             TyKind::Struct(def, arguments) => {
                 let types = self.checked.fields_of(def, &arguments);
-                types.into_iter().map(|(n, t)| self.value_set_field(def, &n, t, loc)).collect()
+                types
+                    .into_iter()
+                    .map(|(n, t)| self.value_set_field(def, &n, t, loc))
+                    .collect()
             }
-            TyKind::Tuple(parts) => {
-                parts.iter().enumerate().map(|(i, &t)| self.plain_key(&format!("f{i}"), t, loc)).collect()
-            }
+            TyKind::Tuple(parts) => parts
+                .iter()
+                .enumerate()
+                .map(|(i, &t)| self.plain_key(&format!("f{i}"), t, loc))
+                .collect(),
             _ => vec![self.plain_key("", ty, loc)],
         };
         let size = self.constant_int(&ast.size).to_u64().unwrap_or(0);
         let annotations = self.annotations(annotations);
-        self.program.value_sets.push(weir_ir::ValueSet { name, fields, size, annotations, loc })
+        self.program.value_sets.push(weir_ir::ValueSet {
+            name,
+            fields,
+            size,
+            annotations,
+            loc,
+        })
     }
 
     fn plain_key(&mut self, name: &str, ty: Ty, loc: weir_ir::Loc) -> Key {
@@ -661,12 +888,20 @@ impl<'a> Lowerer<'a, '_> {
 
     fn value_set_field(&mut self, def: DefId, name: &str, ty: Ty, loc: weir_ir::Loc) -> Key {
         let mut key = self.plain_key(name, ty, loc);
-        let DefKind::Struct { fields, .. } = self.def_kind(def) else { return key };
-        let list = fields.iter().find(|f| &*f.name.name == name).map_or(&[][..], |f| f.annotations);
+        let DefKind::Struct { fields, .. } = self.def_kind(def) else {
+            return key;
+        };
+        let list = fields
+            .iter()
+            .find(|f| &*f.name.name == name)
+            .map_or(&[][..], |f| f.annotations);
         if let Some(annotation) = list.iter().find(|a| &*a.name.name == "match") {
             if let ast::AnnotationBody::Unstructured(tokens) = &annotation.body {
                 if let Some(token) = tokens.first() {
-                    let ident = ast::Ident { name: token.text.clone(), span: token.span };
+                    let ident = ast::Ident {
+                        name: token.text.clone(),
+                        span: token.span,
+                    };
                     key.match_kind = self.match_kind(&ident);
                 }
             }

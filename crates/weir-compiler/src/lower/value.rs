@@ -1,9 +1,9 @@
 //! Values and places while a program is lowered: trees of scalars.
 
 use num_bigint::BigInt;
+use rustc_hash::FxHashMap;
 use std::cell::RefCell;
 use std::rc::Rc;
-use rustc_hash::FxHashMap;
 use weir_ir::{ExternId, HeaderId, Operand, TableId, ValueSetId, VarId};
 use weir_syntax::ast::Name;
 
@@ -21,9 +21,16 @@ pub(super) enum Val {
     /// A struct; a tuple or list with empty names.
     Struct(Rc<Vec<(Name, Val)>>),
     /// A header. `source` is the instance it was read from, where it still has this value.
-    Header { valid: Operand, fields: Rc<Vec<(Name, Val)>>, source: Option<HeaderId> },
+    Header {
+        valid: Operand,
+        fields: Rc<Vec<(Name, Val)>>,
+        source: Option<HeaderId>,
+    },
     /// A stack; header stacks have the index of the next element.
-    Stack { elements: Rc<Vec<Val>>, next: Option<Operand> },
+    Stack {
+        elements: Rc<Vec<Val>>,
+        next: Option<Operand>,
+    },
     /// A header union.
     Union(Rc<Vec<(Name, Val)>>),
     /// `{#}`
@@ -63,9 +70,15 @@ pub(super) enum Place {
     /// A struct or tuple.
     Struct(Rc<Vec<(Name, Place)>>),
     /// A header.
-    Header { id: HeaderId, fields: Rc<Vec<(Name, Place)>> },
+    Header {
+        id: HeaderId,
+        fields: Rc<Vec<(Name, Place)>>,
+    },
     /// A stack.
-    Stack { elements: Rc<Vec<Place>>, next: Option<VarId> },
+    Stack {
+        elements: Rc<Vec<Place>>,
+        next: Option<VarId>,
+    },
     /// A header union.
     Union(Rc<Vec<(Name, Place)>>),
     /// Bits of a scalar.
@@ -155,7 +168,11 @@ impl Val {
             Val::Union(fields) => Val::Union(list(fields, &mut |v| v.with_leaves(leaves))),
             Val::Header { valid, fields, .. } => {
                 let valid = leaves.next().unwrap_or_else(|| valid.clone());
-                Val::Header { valid, fields: list(fields, &mut |v| v.with_leaves(leaves)), source: None }
+                Val::Header {
+                    valid,
+                    fields: list(fields, &mut |v| v.with_leaves(leaves)),
+                    source: None,
+                }
             }
             Val::Stack { elements, next } => {
                 let elements = Rc::new(elements.iter().map(|v| v.with_leaves(leaves)).collect());
@@ -197,12 +214,16 @@ impl Place {
             }
             Place::Dynamic { elements, index } => {
                 let elements = elements.iter().map(|e| e.member(name)).collect::<Option<Vec<_>>>()?;
-                Some(Place::Dynamic { elements: Rc::new(elements), index: index.clone() })
+                Some(Place::Dynamic {
+                    elements: Rc::new(elements),
+                    index: index.clone(),
+                })
             }
             Place::Nowhere(value) => match &**value {
-                Val::Struct(fields) | Val::Union(fields) | Val::Header { fields, .. } => {
-                    fields.iter().find(|(n, _)| &**n == name).map(|(_, v)| Place::Nowhere(Box::new(v.clone())))
-                }
+                Val::Struct(fields) | Val::Union(fields) | Val::Header { fields, .. } => fields
+                    .iter()
+                    .find(|(n, _)| &**n == name)
+                    .map(|(_, v)| Place::Nowhere(Box::new(v.clone()))),
                 _ => None,
             },
             _ => None,

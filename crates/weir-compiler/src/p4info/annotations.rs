@@ -46,9 +46,9 @@ pub(super) fn structured(list: &[Annotation], except: &[&str]) -> Vec<pb::Struct
                 AnnotationBody::Expressions(values) if values.is_empty() => None,
                 AnnotationBody::Expressions(values) => {
                     let expressions = values.iter().map(expression).collect();
-                    Some(pb::structured_annotation::Body::ExpressionList(
-                        pb::ExpressionList { expressions },
-                    ))
+                    Some(pb::structured_annotation::Body::ExpressionList(pb::ExpressionList {
+                        expressions,
+                    }))
                 }
                 AnnotationBody::KeyValues(pairs) => {
                     let pair = |(key, value): &(String, AnnotationValue)| pb::KeyValuePair {
@@ -56,9 +56,9 @@ pub(super) fn structured(list: &[Annotation], except: &[&str]) -> Vec<pb::Struct
                         value: Some(expression(value)),
                     };
                     let kv_pairs = pairs.iter().map(pair).collect();
-                    Some(pb::structured_annotation::Body::KvPairList(
-                        pb::KeyValuePairList { kv_pairs },
-                    ))
+                    Some(pb::structured_annotation::Body::KvPairList(pb::KeyValuePairList {
+                        kv_pairs,
+                    }))
                 }
             };
             Some(pb::StructuredAnnotation {
@@ -92,13 +92,9 @@ pub(super) fn documentation(list: &[Annotation]) -> Option<pb::Documentation> {
 /// The string of `@a("…")`; several strings are one.
 pub(super) fn string(annotation: &Annotation) -> Option<String> {
     match &annotation.body {
-        AnnotationBody::Text { tokens, .. } if !tokens.is_empty() => Some(
-            tokens
-                .iter()
-                .filter(|t| *t != "++")
-                .map(String::as_str)
-                .collect(),
-        ),
+        AnnotationBody::Text { tokens, .. } if !tokens.is_empty() => {
+            Some(tokens.iter().filter(|t| *t != "++").map(String::as_str).collect())
+        }
         AnnotationBody::Expressions(values) => match values.as_slice() {
             [AnnotationValue::String(s)] => Some(s.clone()),
             _ => None,
@@ -192,11 +188,7 @@ pub(super) fn field_ids(fields: &[Field<'_>], errors: &mut Vec<P4InfoError>) -> 
 }
 
 /// `@pkginfo(name="…", …)`
-pub(super) fn package_strings(
-    annotation: &Annotation,
-    package: &mut pb::PkgInfo,
-    errors: &mut Vec<P4InfoError>,
-) {
+pub(super) fn package_strings(annotation: &Annotation, package: &mut pb::PkgInfo, errors: &mut Vec<P4InfoError>) {
     let wrong = P4InfoError::BadAnnotation {
         annotation: "pkginfo",
         expected: "strings by key: @pkginfo(name=\"…\", version=\"…\")",
@@ -224,11 +216,7 @@ pub(super) fn package_strings(
 }
 
 /// `@platform_property(multicast_group_table_size=…, …)`
-pub(super) fn platform_numbers(
-    annotation: &Annotation,
-    package: &mut pb::PkgInfo,
-    errors: &mut Vec<P4InfoError>,
-) {
+pub(super) fn platform_numbers(annotation: &Annotation, package: &mut pb::PkgInfo, errors: &mut Vec<P4InfoError>) {
     let wrong = P4InfoError::BadAnnotation {
         annotation: "platform_property",
         expected: "31-bit numbers by key",
@@ -250,9 +238,7 @@ pub(super) fn platform_numbers(
         };
         match key.as_str() {
             "multicast_group_table_size" => properties.multicast_group_table_size = number,
-            "multicast_group_table_total_replicas" => {
-                properties.multicast_group_table_total_replicas = number
-            }
+            "multicast_group_table_total_replicas" => properties.multicast_group_table_total_replicas = number,
             "multicast_group_table_max_replicas_per_entry" => {
                 properties.multicast_group_table_max_replicas_per_entry = number
             }
@@ -272,10 +258,7 @@ fn key_values(annotation: &Annotation) -> Option<Vec<(String, AnnotationValue)>>
             .map(|part| match part {
                 [key, equals, value] if equals == "=" => {
                     let number = integer(value).and_then(|n| i64::try_from(n).ok());
-                    let value = number.map_or_else(
-                        || AnnotationValue::String(value.clone()),
-                        AnnotationValue::Int,
-                    );
+                    let value = number.map_or_else(|| AnnotationValue::String(value.clone()), AnnotationValue::Int);
                     Some((key.clone(), value))
                 }
                 _ => None,

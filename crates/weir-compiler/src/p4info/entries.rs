@@ -26,12 +26,7 @@ pub fn entries(program: &Program) -> Result<pb::WriteRequest, Vec<P4InfoError>> 
         .map(|(_, t)| t)
         .filter(|t| !annotations::is_hidden(&t.annotations));
     let updates = shown
-        .flat_map(|table| {
-            table
-                .entries
-                .iter()
-                .map(|e| update(program, &symbols, table, e))
-        })
+        .flat_map(|table| table.entries.iter().map(|e| update(program, &symbols, table, e)))
         .collect();
     Ok(pb::WriteRequest {
         updates,
@@ -65,15 +60,13 @@ fn matches(table: &Table, entry: &Entry) -> Vec<pb::FieldMatch> {
         .iter()
         .zip(ids)
         .filter(|(key, _)| key.match_kind != MatchKind::Selector);
-    let matches = matched
-        .zip(&entry.matches)
-        .filter_map(|((_, field_id), value)| {
-            let field_match_type = Some(field_match(value)?);
-            Some(pb::FieldMatch {
-                field_id,
-                field_match_type,
-            })
-        });
+    let matches = matched.zip(&entry.matches).filter_map(|((_, field_id), value)| {
+        let field_match_type = Some(field_match(value)?);
+        Some(pb::FieldMatch {
+            field_id,
+            field_match_type,
+        })
+    });
     matches.collect()
 }
 
@@ -83,13 +76,8 @@ fn field_match(value: &KeyMatch) -> Option<FieldMatchType> {
         KeyMatch::Exact(value) => FieldMatchType::Exact(Exact {
             value: value.to_bytes(),
         }),
-        KeyMatch::Lpm {
-            prefix_length: 0, ..
-        } => return None,
-        KeyMatch::Lpm {
-            value,
-            prefix_length,
-        } => {
+        KeyMatch::Lpm { prefix_length: 0, .. } => return None,
+        KeyMatch::Lpm { value, prefix_length } => {
             let prefix_len = i32::try_from(*prefix_length).unwrap_or(i32::MAX);
             FieldMatchType::Lpm(Lpm {
                 value: value.to_bytes(),
@@ -113,28 +101,15 @@ fn field_match(value: &KeyMatch) -> Option<FieldMatchType> {
     })
 }
 
-fn action(
-    program: &Program,
-    symbols: &Symbols,
-    table: &Table,
-    entry: &Entry,
-) -> Option<pb::TableAction> {
+fn action(program: &Program, symbols: &Symbols, table: &Table, entry: &Entry) -> Option<pb::TableAction> {
     let action = &program.actions[table.actions.get(entry.action.action)?.action];
-    let fields: Vec<_> = action
-        .parameters
-        .iter()
-        .map(|p| Field(&p.annotations))
-        .collect();
+    let fields: Vec<_> = action.parameters.iter().map(|p| Field(&p.annotations)).collect();
     let ids = annotations::field_ids(&fields, &mut Vec::new());
     let param = |(param_id, value): (u32, &Bits)| pb::action::Param {
         param_id,
         value: value.to_bytes(),
     };
-    let params = ids
-        .into_iter()
-        .zip(&entry.action.arguments)
-        .map(param)
-        .collect();
+    let params = ids.into_iter().zip(&entry.action.arguments).map(param).collect();
     let call = pb::Action {
         action_id: symbols.id(Kind::Action, &action.name),
         params,

@@ -3,9 +3,7 @@
 use super::annotations;
 use super::symbols::Kind;
 use super::{Generator, P4InfoError};
-use weir_ir::{
-    Annotation, Call, ConstValue, ExternId, ExternInstance, InstKind, Loc, Program, TypeSpec,
-};
+use weir_ir::{Annotation, Call, ConstValue, ExternId, ExternInstance, InstKind, Loc, Program, TypeSpec};
 use weir_proto::p4::config::v1 as pb;
 
 /// What an extern type is to the control plane.
@@ -44,11 +42,7 @@ const EXTERNS: &[(&str, Resource, Option<usize>)] = &[
 const DIGEST_FUNCTION: &str = "digest";
 
 /// Annotations of action profiles that become fields.
-const PROFILE_ANNOTATIONS: [&str; 3] = [
-    "max_group_size",
-    "selector_size_semantics",
-    "max_member_weight",
-];
+const PROFILE_ANNOTATIONS: [&str; 3] = ["max_group_size", "selector_size_semantics", "max_member_weight"];
 
 impl Resource {
     pub(super) fn of(instance: &ExternInstance) -> Option<Resource> {
@@ -77,8 +71,7 @@ impl Resource {
 
 /// The name of the table that has a direct resource.
 fn table_of(program: &Program, id: ExternId) -> Option<&str> {
-    let owner =
-        |t: &&weir_ir::Table| t.direct.contains(&id) && !annotations::is_hidden(&t.annotations);
+    let owner = |t: &&weir_ir::Table| t.direct.contains(&id) && !annotations::is_hidden(&t.annotations);
     program
         .tables
         .iter()
@@ -135,13 +128,10 @@ fn size(instance: &ExternInstance) -> u64 {
 
 /// What a counter or meter counts: `Some((bytes, packets))`.
 fn unit(instance: &ExternInstance) -> (bool, bool) {
-    let member = instance
-        .arguments
-        .iter()
-        .find_map(|(_, value)| match value {
-            ConstValue::Enum { member, .. } => Some(member.to_ascii_lowercase()),
-            _ => None,
-        });
+    let member = instance.arguments.iter().find_map(|(_, value)| match value {
+        ConstValue::Enum { member, .. } => Some(member.to_ascii_lowercase()),
+        _ => None,
+    });
     let member = member.unwrap_or_default();
     (member.contains("bytes"), member.contains("packets"))
 }
@@ -201,10 +191,7 @@ impl Generator<'_> {
                 Resource::Digest => {
                     let type_spec = instance.type_arguments.first().map(|ty| self.data_type(ty));
                     let preamble = Some(self.preamble(kind, &instance.name, &instance.annotations));
-                    self.info.digests.push(pb::Digest {
-                        preamble,
-                        type_spec,
-                    });
+                    self.info.digests.push(pb::Digest { preamble, type_spec });
                 }
             }
         }
@@ -231,8 +218,7 @@ impl Generator<'_> {
     }
 
     fn direct(&mut self, kind: Kind, id: ExternId, instance: &ExternInstance) {
-        let direct_table_id =
-            table_of(self.program, id).map_or(0, |t| self.symbols.id(Kind::Table, t));
+        let direct_table_id = table_of(self.program, id).map_or(0, |t| self.symbols.id(Kind::Table, t));
         let preamble = Some(self.preamble(kind, &instance.name, &instance.annotations));
         if kind == Kind::DirectCounter {
             let described = pb::DirectCounter {
@@ -263,9 +249,7 @@ impl Generator<'_> {
 
     /// The name of the index's type, where it is a `type`.
     fn index_type(&mut self, instance: &ExternInstance) -> Option<pb::P4NamedType> {
-        let (_, _, position) = EXTERNS
-            .iter()
-            .find(|(name, ..)| *name == instance.type_name)?;
+        let (_, _, position) = EXTERNS.iter().find(|(name, ..)| *name == instance.type_name)?;
         let ty = instance.type_arguments.get((*position)?)?;
         let TypeSpec::New(name, ..) = ty else {
             return None;
@@ -276,36 +260,22 @@ impl Generator<'_> {
 
     fn action_profile(&mut self, instance: &ExternInstance, with_selector: bool) {
         let users = self.program.tables.iter().map(|(_, t)| t).filter(|t| {
-            let implementation = t
-                .implementation
-                .map(|e| self.program.externs[e].name.as_str());
-            implementation == Some(instance.name.as_str())
-                && !annotations::is_hidden(&t.annotations)
+            let implementation = t.implementation.map(|e| self.program.externs[e].name.as_str());
+            implementation == Some(instance.name.as_str()) && !annotations::is_hidden(&t.annotations)
         });
         let mut users: Vec<&str> = users.map(|t| t.name.as_str()).collect();
         users.sort_unstable();
-        let mut preamble =
-            self.preamble(Kind::ActionProfile, &instance.name, &instance.annotations);
+        let mut preamble = self.preamble(Kind::ActionProfile, &instance.name, &instance.annotations);
         preamble.annotations = annotations::texts(&instance.annotations, &PROFILE_ANNOTATIONS);
-        preamble.structured_annotations =
-            annotations::structured(&instance.annotations, &PROFILE_ANNOTATIONS);
+        preamble.structured_annotations = annotations::structured(&instance.annotations, &PROFILE_ANNOTATIONS);
         // Without a selector there are no groups that the annotations could be about.
-        let of_groups: &[Annotation] = if with_selector {
-            &instance.annotations
-        } else {
-            &[]
-        };
+        let of_groups: &[Annotation] = if with_selector { &instance.annotations } else { &[] };
         let described = pb::ActionProfile {
             preamble: Some(preamble),
-            table_ids: users
-                .into_iter()
-                .map(|t| self.symbols.id(Kind::Table, t))
-                .collect(),
+            table_ids: users.into_iter().map(|t| self.symbols.id(Kind::Table, t)).collect(),
             with_selector,
             size: self.int64(&instance.name, "the size", size(instance), instance.loc),
-            max_group_size: self
-                .profile_number(of_groups, "max_group_size")
-                .unwrap_or(0),
+            max_group_size: self.profile_number(of_groups, "max_group_size").unwrap_or(0),
             selector_size_semantics: self.size_semantics(of_groups),
             ..pb::ActionProfile::default()
         };
@@ -325,21 +295,16 @@ impl Generator<'_> {
         number
     }
 
-    fn size_semantics(
-        &mut self,
-        list: &[Annotation],
-    ) -> Option<pb::action_profile::SelectorSizeSemantics> {
+    fn size_semantics(&mut self, list: &[Annotation]) -> Option<pb::action_profile::SelectorSizeSemantics> {
         use pb::action_profile::SelectorSizeSemantics;
         let annotation = annotations::find(list, "selector_size_semantics")?;
         match annotations::string(annotation).as_deref() {
-            Some("sum_of_weights") => Some(SelectorSizeSemantics::SumOfWeights(
-                pb::action_profile::SumOfWeights {},
-            )),
+            Some("sum_of_weights") => Some(SelectorSizeSemantics::SumOfWeights(pb::action_profile::SumOfWeights {})),
             Some("sum_of_members") => {
                 let max_member_weight = self.profile_number(list, "max_member_weight").unwrap_or(0);
-                Some(SelectorSizeSemantics::SumOfMembers(
-                    pb::action_profile::SumOfMembers { max_member_weight },
-                ))
+                Some(SelectorSizeSemantics::SumOfMembers(pb::action_profile::SumOfMembers {
+                    max_member_weight,
+                }))
             }
             _ => {
                 let expected = "\"sum_of_weights\" or \"sum_of_members\"";
@@ -358,10 +323,7 @@ impl Generator<'_> {
         for (name, _, ty) in digest_calls(self.program) {
             let type_spec = Some(self.data_type(ty));
             let preamble = Some(self.preamble(Kind::Digest, &name, &[]));
-            self.info.digests.push(pb::Digest {
-                preamble,
-                type_spec,
-            });
+            self.info.digests.push(pb::Digest { preamble, type_spec });
         }
     }
 }

@@ -70,10 +70,7 @@ impl Symbols {
     /// The id of an object; 0 for one that is not described.
     pub(super) fn id(&self, kind: Kind, name: &str) -> u32 {
         // The map's key owns its string; objects are few.
-        self.ids
-            .get(&(kind, name.to_string()))
-            .copied()
-            .unwrap_or(0)
+        self.ids.get(&(kind, name.to_string())).copied().unwrap_or(0)
     }
 
     /// The shortest part of the name from its end that no other object shares.
@@ -93,11 +90,7 @@ struct Collector {
 impl Collector {
     /// An object. `unique`: another one of this kind and name is an error, not the same object.
     fn add(&mut self, kind: Kind, name: &str, list: &[Annotation], loc: Loc, unique: bool) {
-        if self
-            .names
-            .get(&kind)
-            .is_some_and(|names| names.contains_key(name))
-        {
+        if self.names.get(&kind).is_some_and(|names| names.contains_key(name)) {
             if unique {
                 self.errors.push(P4InfoError::DuplicateName {
                     kind: kind.noun(),
@@ -115,17 +108,13 @@ impl Collector {
             }
             None => None,
         };
-        self.names
-            .entry(kind)
-            .or_default()
-            .insert(name.to_string(), id);
+        self.names.entry(kind).or_default().insert(name.to_string(), id);
     }
 
     fn user_id(&mut self, kind: Kind, id: u32, loc: Loc) -> Option<u32> {
         let (given, expected) = ((id >> 24) as u8, kind.prefix());
         if given != 0 && given != expected {
-            self.errors
-                .push(P4InfoError::WrongPrefix { id, expected, loc });
+            self.errors.push(P4InfoError::WrongPrefix { id, expected, loc });
             return None;
         }
         let full = u32::from(expected) << 24 | id;
@@ -200,27 +189,11 @@ pub(super) fn one_at_a_time(bytes: &[u8]) -> u32 {
 /// The symbols of a program.
 pub(super) fn of_program(program: &Program, errors: &mut Vec<P4InfoError>) -> Symbols {
     let mut collector = Collector::default();
-    for (_, table) in program
-        .tables
-        .iter()
-        .filter(|(_, t)| !is_hidden(&t.annotations))
-    {
-        collector.add(
-            Kind::Table,
-            &table.name,
-            &table.annotations,
-            table.loc,
-            true,
-        );
+    for (_, table) in program.tables.iter().filter(|(_, t)| !is_hidden(&t.annotations)) {
+        collector.add(Kind::Table, &table.name, &table.annotations, table.loc, true);
     }
     for action in tables::described_actions(program) {
-        collector.add(
-            Kind::Action,
-            &action.name,
-            &action.annotations,
-            action.loc,
-            false,
-        );
+        collector.add(Kind::Action, &action.name, &action.annotations, action.loc, false);
     }
     for (id, instance) in program.externs.iter() {
         if let Some(kind) = Resource::of(instance).and_then(|r| r.kind(program, id)) {
@@ -231,11 +204,7 @@ pub(super) fn of_program(program: &Program, errors: &mut Vec<P4InfoError>) -> Sy
     for (name, loc, _) in externs::digest_calls(program) {
         collector.add(Kind::Digest, &name, &[], loc, false);
     }
-    for (_, set) in program
-        .value_sets
-        .iter()
-        .filter(|(_, s)| !is_hidden(&s.annotations))
-    {
+    for (_, set) in program.value_sets.iter().filter(|(_, s)| !is_hidden(&s.annotations)) {
         collector.add(Kind::ValueSet, &set.name, &set.annotations, set.loc, true);
     }
     for (ty, _, loc) in tables::controller_headers(program) {
@@ -250,10 +219,7 @@ mod tests {
 
     #[test]
     fn no_action_has_the_id_everyone_knows() {
-        assert_eq!(
-            free_id(Kind::Action, "NoAction", &FxHashSet::default()),
-            21_257_015
-        );
+        assert_eq!(free_id(Kind::Action, "NoAction", &FxHashSet::default()), 21_257_015);
     }
 
     #[test]

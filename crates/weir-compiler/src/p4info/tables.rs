@@ -5,8 +5,8 @@ use super::symbols::Kind;
 use super::{Generator, P4InfoError};
 use rustc_hash::FxHashSet;
 use weir_ir::{
-    Action, ActionCall, ActionId, Annotation, BlockId, Body, ControlType, Display, HeaderType,
-    InstKind, Key, Loc, Mark, MatchKind, Program, Table, TableAction, TypeSpec, ValueSet,
+    Action, ActionCall, ActionId, Annotation, BlockId, Body, ControlType, Display, HeaderType, InstKind, Key, Loc,
+    Mark, MatchKind, Program, Table, TableAction, TypeSpec, ValueSet,
 };
 use weir_proto::p4::config::v1 as pb;
 
@@ -30,9 +30,7 @@ pub(super) fn described_actions(program: &Program) -> impl Iterator<Item = &Acti
         .actions
         .iter()
         .filter(move |(id, a)| used.contains(id) && !is_hidden(&a.annotations));
-    shown
-        .map(|(_, a)| a)
-        .filter(move |a| seen.insert(a.name.as_str()))
+    shown.map(|(_, a)| a).filter(move |a| seen.insert(a.name.as_str()))
 }
 
 /// Adds the actions that are entered from outside of any action.
@@ -71,30 +69,17 @@ fn called_by_controls(body: &Body, found: &mut FxHashSet<ActionId>) {
 }
 
 /// Header types of packets to and from the controller, their names there, and where they are declared.
-pub(super) fn controller_headers(
-    program: &Program,
-) -> impl Iterator<Item = (&HeaderType, String, Loc)> {
+pub(super) fn controller_headers(program: &Program) -> impl Iterator<Item = (&HeaderType, String, Loc)> {
     program.header_types.iter().filter_map(|(_, ty)| {
         let annotation = annotations::find(&ty.annotations, "controller_header")?;
         let shown = !is_hidden(&ty.annotations);
-        shown.then(|| {
-            (
-                ty,
-                annotations::string(annotation).unwrap_or_default(),
-                annotation.loc,
-            )
-        })
+        shown.then(|| (ty, annotations::string(annotation).unwrap_or_default(), annotation.loc))
     })
 }
 
 impl Generator<'_> {
     pub(super) fn tables(&mut self) {
-        for (_, table) in self
-            .program
-            .tables
-            .iter()
-            .filter(|(_, t)| !is_hidden(&t.annotations))
-        {
+        for (_, table) in self.program.tables.iter().filter(|(_, t)| !is_hidden(&t.annotations)) {
             let described = self.table(table);
             self.info.tables.push(described);
         }
@@ -109,11 +94,7 @@ impl Generator<'_> {
         pb::Table {
             preamble: Some(self.preamble(Kind::Table, &table.name, &table.annotations)),
             match_fields: self.match_fields(&table.keys),
-            action_refs: table
-                .actions
-                .iter()
-                .map(|a| self.action_ref(table, a))
-                .collect(),
+            action_refs: table.actions.iter().map(|a| self.action_ref(table, a)).collect(),
             const_default_action_id: const_default.unwrap_or(0),
             initial_default_action: default.map(|a| self.action_call(a, &table.default_action)),
             implementation_id: table.implementation.map_or(0, |e| self.extern_id(e)),
@@ -136,8 +117,7 @@ impl Generator<'_> {
 
     /// The id of the described action with the name of this one.
     pub(super) fn action_id(&self, action: ActionId) -> u32 {
-        self.symbols
-            .id(Kind::Action, &self.program.actions[action].name)
+        self.symbols.id(Kind::Action, &self.program.actions[action].name)
     }
 
     fn action_ref(&mut self, table: &Table, listed: &TableAction) -> pb::ActionRef {
@@ -172,11 +152,7 @@ impl Generator<'_> {
 
     fn action_call(&mut self, listed: &TableAction, call: &ActionCall) -> pb::TableActionCall {
         let action = &self.program.actions[listed.action];
-        let fields: Vec<_> = action
-            .parameters
-            .iter()
-            .map(|p| Field(&p.annotations))
-            .collect();
+        let fields: Vec<_> = action.parameters.iter().map(|p| Field(&p.annotations)).collect();
         // Whoever describes the action reports what is wrong with its ids.
         let ids = annotations::field_ids(&fields, &mut Vec::new());
         let argument = |(param_id, value): (u32, &weir_ir::Bits)| pb::table_action_call::Argument {
@@ -197,9 +173,7 @@ impl Generator<'_> {
             .iter()
             .zip(ids)
             .filter(|(key, _)| key.match_kind != MatchKind::Selector);
-        matched
-            .map(|(key, id)| self.match_field(key, id, &[]))
-            .collect()
+        matched.map(|(key, id)| self.match_field(key, id, &[])).collect()
     }
 
     fn match_field(&mut self, key: &Key, id: u32, except: &[&str]) -> pb::MatchField {
@@ -211,21 +185,13 @@ impl Generator<'_> {
             doc: annotations::documentation(&key.annotations),
             type_name: self.type_name(&key.control),
             structured_annotations: annotations::structured(&key.annotations, except),
-            r#match: match_type(key.match_kind)
-                .map(|m| pb::match_field::Match::MatchType(m.into())),
+            r#match: match_type(key.match_kind).map(|m| pb::match_field::Match::MatchType(m.into())),
             ..pb::MatchField::default()
         }
     }
 
     /// The width that the control plane sees: 0 for what it sees as a string.
-    fn bitwidth(
-        &mut self,
-        name: &str,
-        width: u32,
-        display: Display,
-        control: &ControlType,
-        loc: Loc,
-    ) -> i32 {
+    fn bitwidth(&mut self, name: &str, width: u32, display: Display, control: &ControlType, loc: Loc) -> i32 {
         let width = match (&control.translation, display) {
             (Some(translation), _) => translation.sdn_width.unwrap_or(0),
             (None, Display::Error) => 0,
@@ -273,11 +239,7 @@ impl Generator<'_> {
     }
 
     fn params(&mut self, action: &Action) -> Vec<pb::action::Param> {
-        let fields: Vec<_> = action
-            .parameters
-            .iter()
-            .map(|p| Field(&p.annotations))
-            .collect();
+        let fields: Vec<_> = action.parameters.iter().map(|p| Field(&p.annotations)).collect();
         let ids = self.field_ids(&fields);
         let mut params = Vec::new();
         for (param, id) in action.parameters.iter().zip(ids) {
@@ -293,21 +255,13 @@ impl Generator<'_> {
                 annotations: annotations::texts(&param.annotations, &[]),
                 bitwidth: match plain_enum {
                     Some(_) => 0,
-                    None => self.bitwidth(
-                        &param.name,
-                        param.width,
-                        param.display,
-                        &param.control,
-                        action.loc,
-                    ),
+                    None => self.bitwidth(&param.name, param.width, param.display, &param.control, action.loc),
                 },
                 doc: annotations::documentation(&param.annotations),
                 type_name: match plain_enum {
                     Some(e) => {
                         self.data_type(&TypeSpec::Enum(e.name.clone(), e.members.clone()));
-                        Some(pb::P4NamedType {
-                            name: e.name.clone(),
-                        })
+                        Some(pb::P4NamedType { name: e.name.clone() })
                     }
                     None => self.type_name(&param.control),
                 },
@@ -356,23 +310,12 @@ impl Generator<'_> {
             let fields: Vec<_> = ty.fields.iter().map(|f| Field(&f.annotations)).collect();
             let ids = self.field_ids(&fields);
             let mut metadata = Vec::new();
-            for (field, id) in ty
-                .fields
-                .iter()
-                .zip(ids)
-                .filter(|(f, _)| !is_hidden(&f.annotations))
-            {
+            for (field, id) in ty.fields.iter().zip(ids).filter(|(f, _)| !is_hidden(&f.annotations)) {
                 metadata.push(pb::controller_packet_metadata::Metadata {
                     id,
                     name: field_name(&field.name, &field.annotations),
                     annotations: annotations::texts(&field.annotations, &[]),
-                    bitwidth: self.bitwidth(
-                        &field.name,
-                        field.ty.width(),
-                        field.display,
-                        &field.control,
-                        loc,
-                    ),
+                    bitwidth: self.bitwidth(&field.name, field.ty.width(), field.display, &field.control, loc),
                     type_name: self.type_name(&field.control),
                     structured_annotations: annotations::structured(&field.annotations, &[]),
                     ..pb::controller_packet_metadata::Metadata::default()

@@ -2,8 +2,8 @@
 
 use super::*;
 use weir_ir::{
-    Action, ActionCall, ActionParameter, AnnotationBody, Bits, ConstValue, ControlType, Display,
-    Entry, ExternInstance, Key, KeyMatch, MatchKind, Table, TableAction, Translation, TypeSpec,
+    Action, ActionCall, ActionParameter, AnnotationBody, Bits, ConstValue, ControlType, Display, Entry, ExternInstance,
+    Key, KeyMatch, MatchKind, Table, TableAction, Translation, TypeSpec,
 };
 
 fn annotation(name: &str, token: &str) -> Annotation {
@@ -97,11 +97,7 @@ fn program() -> Program {
     program
 }
 
-fn instance(
-    type_name: &str,
-    type_arguments: Vec<TypeSpec>,
-    arguments: Vec<(String, ConstValue)>,
-) -> ExternInstance {
+fn instance(type_name: &str, type_arguments: Vec<TypeSpec>, arguments: Vec<(String, ConstValue)>) -> ExternInstance {
     ExternInstance {
         name: format!("c.{type_name}"),
         type_name: type_name.into(),
@@ -118,21 +114,14 @@ fn a_table_has_its_keys_actions_and_flags() {
     let info = p4info(&program()).unwrap();
     let table = &info.tables[0];
     assert_eq!(table.preamble.as_ref().unwrap().alias, "t");
-    let fields: Vec<_> = table
-        .match_fields
-        .iter()
-        .map(|f| (f.id, f.name.as_str()))
-        .collect();
+    let fields: Vec<_> = table.match_fields.iter().map(|f| (f.id, f.name.as_str())).collect();
     assert_eq!(fields, [(1, "hdr.a"), (3, "hdr.b")]);
     assert_eq!(table.size, 1024);
     assert!(table.is_const_table && table.has_initial_entries && table.idle_timeout_behavior == 1);
     let default = table.initial_default_action.as_ref().unwrap();
     assert_eq!(default.action_id, table.const_default_action_id);
     assert_eq!(
-        (
-            default.arguments[0].param_id,
-            &default.arguments[0].value[..]
-        ),
+        (default.arguments[0].param_id, &default.arguments[0].value[..]),
         (7, &[1, 255][..])
     );
     assert_eq!(info.actions[0].params[0].id, 7);
@@ -146,16 +135,10 @@ fn the_entries_of_the_source_are_written_with_padded_values() {
     else {
         panic!()
     };
-    assert_eq!(
-        entry.r#match.len(),
-        1,
-        "a key that matches anything is left out"
-    );
+    assert_eq!(entry.r#match.len(), 1, "a key that matches anything is left out");
     assert_eq!(entry.r#match[0].field_id, 3);
     assert_eq!((entry.priority, entry.is_const), (1, true));
-    let Some(weir_proto::p4::v1::table_action::Type::Action(action)) =
-        &entry.action.as_ref().unwrap().r#type
-    else {
+    let Some(weir_proto::p4::v1::table_action::Type::Action(action)) = &entry.action.as_ref().unwrap().r#type else {
         panic!()
     };
     assert_eq!(action.params[0].value, [0, 3]);
@@ -180,11 +163,7 @@ fn a_given_id_gets_the_prefix_of_its_kind_and_no_other() {
     let id = weir_ir::TableId::new(0);
     program.tables[id].annotations = vec![annotation("id", "0x10")];
     assert_eq!(
-        p4info(&program).unwrap().tables[0]
-            .preamble
-            .as_ref()
-            .unwrap()
-            .id,
+        p4info(&program).unwrap().tables[0].preamble.as_ref().unwrap().id,
         0x0200_0010
     );
     program.tables[id].annotations = vec![annotation("id", "0x01000010")];
@@ -221,19 +200,12 @@ fn a_translated_type_has_the_width_the_controller_sees() {
     };
     program.type_info.push((
         "port_t".into(),
-        TypeSpec::New(
-            "port_t".into(),
-            Box::new(TypeSpec::Bit(12)),
-            Some(("u".into(), None)),
-        ),
+        TypeSpec::New("port_t".into(), Box::new(TypeSpec::Bit(12)), Some(("u".into(), None))),
     ));
     let info = p4info(&program).unwrap();
     let field = &info.tables[0].match_fields[0];
     assert_eq!(
-        (
-            field.bitwidth,
-            field.type_name.as_ref().map(|t| t.name.as_str())
-        ),
+        (field.bitwidth, field.type_name.as_ref().map(|t| t.name.as_str())),
         (0, Some("port_t"))
     );
     assert!(info.type_info.unwrap().new_types.contains_key("port_t"));
@@ -258,22 +230,16 @@ fn externs_are_described_by_what_their_types_are() {
         Vec::new(),
         vec![("type".into(), both.clone())],
     ));
-    program.externs.push(instance(
-        "DirectCounter",
-        Vec::new(),
-        vec![("type".into(), both)],
-    ));
-    program.externs.push(instance(
-        "register",
-        vec![TypeSpec::Bit(48), index],
-        vec![size(4)],
-    ));
+    program
+        .externs
+        .push(instance("DirectCounter", Vec::new(), vec![("type".into(), both)]));
+    program
+        .externs
+        .push(instance("register", vec![TypeSpec::Bit(48), index], vec![size(4)]));
     program
         .externs
         .push(instance("action_selector", Vec::new(), vec![size(2)]));
-    program
-        .externs
-        .push(instance("Checksum", Vec::new(), Vec::new()));
+    program.externs.push(instance("Checksum", Vec::new(), Vec::new()));
     program.tables[weir_ir::TableId::new(0)].direct.push(direct);
     let info = p4info(&program).unwrap();
     assert_eq!(
@@ -283,18 +249,11 @@ fn externs_are_described_by_what_their_types_are() {
         })
     );
     assert_eq!(info.counters[0].size, 8);
-    assert_eq!(
-        info.direct_counters.len(),
-        1,
-        "one that no table has is not described"
-    );
+    assert_eq!(info.direct_counters.len(), 1, "one that no table has is not described");
     assert_eq!(
         info.tables[0].direct_resource_ids,
         [info.direct_counters[0].preamble.as_ref().unwrap().id]
     );
-    assert_eq!(
-        info.registers[0].index_type_name.as_ref().unwrap().name,
-        "index_t"
-    );
+    assert_eq!(info.registers[0].index_type_name.as_ref().unwrap().name, "index_t");
     assert!(info.action_profiles[0].with_selector);
 }

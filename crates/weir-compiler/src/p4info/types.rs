@@ -11,9 +11,7 @@ impl Generator<'_> {
     /// A type as a message. Named types it consists of are added to the table.
     pub(super) fn data_type(&mut self, spec: &TypeSpec) -> pb::P4DataTypeSpec {
         let type_spec = match spec {
-            TypeSpec::Bit(_) | TypeSpec::Int(_) | TypeSpec::Varbit(_) => {
-                Some(Data::Bitstring(bitstring(spec)))
-            }
+            TypeSpec::Bit(_) | TypeSpec::Int(_) | TypeSpec::Varbit(_) => Some(Data::Bitstring(bitstring(spec))),
             TypeSpec::Bool => Some(Data::Bool(pb::P4BoolType {})),
             TypeSpec::Error => {
                 self.error_type();
@@ -55,9 +53,7 @@ impl Generator<'_> {
 
     fn error_type(&mut self) {
         let members = self.program.errors.clone();
-        self.types
-            .error
-            .get_or_insert(pb::P4ErrorTypeSpec { members });
+        self.types.error.get_or_insert(pb::P4ErrorTypeSpec { members });
     }
 
     fn struct_type(&mut self, name: &str, fields: &Fields) {
@@ -105,10 +101,7 @@ impl Generator<'_> {
             members,
             ..pb::P4HeaderUnionTypeSpec::default()
         };
-        self.types
-            .header_unions
-            .entry(name.to_string())
-            .or_insert(spec);
+        self.types.header_unions.entry(name.to_string()).or_insert(spec);
     }
 
     fn stack_type(&mut self, element: &TypeSpec, size: u32) -> Option<Data> {
@@ -118,12 +111,10 @@ impl Generator<'_> {
                 header: Some(header),
                 size,
             })),
-            Data::HeaderUnion(union) => {
-                Some(Data::HeaderUnionStack(pb::P4HeaderUnionStackTypeSpec {
-                    header_union: Some(union),
-                    size,
-                }))
-            }
+            Data::HeaderUnion(union) => Some(Data::HeaderUnionStack(pb::P4HeaderUnionStackTypeSpec {
+                header_union: Some(union),
+                size,
+            })),
             _ => None,
         }
     }
@@ -161,18 +152,10 @@ impl Generator<'_> {
             members,
             ..pb::P4SerializableEnumTypeSpec::default()
         };
-        self.types
-            .serializable_enums
-            .entry(name.to_string())
-            .or_insert(spec);
+        self.types.serializable_enums.entry(name.to_string()).or_insert(spec);
     }
 
-    fn new_type(
-        &mut self,
-        name: &str,
-        original: &TypeSpec,
-        translation: Option<&(String, Option<u32>)>,
-    ) {
+    fn new_type(&mut self, name: &str, original: &TypeSpec, translation: Option<&(String, Option<u32>)>) {
         use pb::p4_new_type_spec::Representation;
         use pb::p4_new_type_translation::{SdnString, SdnType};
         if self.types.new_types.contains_key(name) {
@@ -181,9 +164,7 @@ impl Generator<'_> {
         let representation = match translation {
             Some((uri, width)) => Representation::TranslatedType(pb::P4NewTypeTranslation {
                 uri: uri.clone(),
-                sdn_type: Some(width.map_or(SdnType::SdnString(SdnString {}), |w| {
-                    SdnType::SdnBitwidth(bitwidth(w))
-                })),
+                sdn_type: Some(width.map_or(SdnType::SdnString(SdnString {}), |w| SdnType::SdnBitwidth(bitwidth(w)))),
             }),
             None => {
                 let mut original = original;
@@ -202,9 +183,7 @@ impl Generator<'_> {
 }
 
 fn named(name: &str) -> pb::P4NamedType {
-    pb::P4NamedType {
-        name: name.to_string(),
-    }
+    pb::P4NamedType { name: name.to_string() }
 }
 
 fn bitwidth(width: u32) -> i32 {
@@ -223,9 +202,7 @@ fn bitstring(spec: &TypeSpec) -> pb::P4BitstringLikeTypeSpec {
         TypeSpec::Bit(w) => bit(*w),
         TypeSpec::Bool => bit(1),
         TypeSpec::SerializableEnum(_, w, _) => bit(*w),
-        TypeSpec::Int(w) => Some(Scalar::Int(pb::P4IntTypeSpec {
-            bitwidth: bitwidth(*w),
-        })),
+        TypeSpec::Int(w) => Some(Scalar::Int(pb::P4IntTypeSpec { bitwidth: bitwidth(*w) })),
         TypeSpec::Varbit(w) => Some(Scalar::Varbit(pb::P4VarbitTypeSpec {
             max_bitwidth: bitwidth(*w),
         })),

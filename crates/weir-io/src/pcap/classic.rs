@@ -39,11 +39,7 @@ impl Classic {
         }
         // The upper half tells of checksums at the end of frames.
         let link_type = order.u32_at(&header, 16) as u16;
-        Ok(Classic {
-            order,
-            unit,
-            link_type,
-        })
+        Ok(Classic { order, unit, link_type })
     }
 
     pub(super) fn read<R: Read>(

@@ -185,11 +185,7 @@ impl Device for PcapDevice {
 
     fn description(&self) -> String {
         let output = self.sink.as_ref().map(|s| format!(",{}", s.path.display()));
-        format!(
-            "pcap:{}{}",
-            self.source.path.display(),
-            output.unwrap_or_default()
-        )
+        format!("pcap:{}{}", self.source.path.display(), output.unwrap_or_default())
     }
 
     fn is_exhausted(&self) -> bool {

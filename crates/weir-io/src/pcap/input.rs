@@ -76,19 +76,13 @@ impl<R: Read> Input<R> {
     }
 
     /// Exactly `N` bytes; `what` they are, should the file end within them.
-    pub(super) fn array<const N: usize>(
-        &mut self,
-        what: &'static str,
-    ) -> Result<[u8; N], PcapError> {
+    pub(super) fn array<const N: usize>(&mut self, what: &'static str) -> Result<[u8; N], PcapError> {
         let bytes = self.array_or_end(what)?;
         bytes.ok_or_else(|| self.error(PcapErrorKind::Truncated(what)))
     }
 
     /// Exactly `N` bytes, or `None` where the file ends before them.
-    pub(super) fn array_or_end<const N: usize>(
-        &mut self,
-        what: &'static str,
-    ) -> Result<Option<[u8; N]>, PcapError> {
+    pub(super) fn array_or_end<const N: usize>(&mut self, what: &'static str) -> Result<Option<[u8; N]>, PcapError> {
         let mut bytes = [0; N];
         match self.fill(&mut bytes)? {
             0 => Ok(None),

@@ -53,10 +53,7 @@ struct Block {
 }
 
 impl Block {
-    fn array<const N: usize, R: Read>(
-        &mut self,
-        input: &mut Input<R>,
-    ) -> Result<[u8; N], PcapError> {
+    fn array<const N: usize, R: Read>(&mut self, input: &mut Input<R>) -> Result<[u8; N], PcapError> {
         self.take(N as u32, input)?;
         input.array("a block")
     }
@@ -96,22 +93,14 @@ impl NextGeneration {
         let mut block = self.block(SECTION, length, input)?;
         block.take(4, input)?;
         let version = block.array::<4, R>(input)?;
-        let (major, minor) = (
-            self.order.u16_at(&version, 0),
-            self.order.u16_at(&version, 2),
-        );
+        let (major, minor) = (self.order.u16_at(&version, 0), self.order.u16_at(&version, 2));
         if major != 1 {
             return Err(input.error(PcapErrorKind::Version(major, minor)));
         }
         self.end(block, input)
     }
 
-    fn block<R: Read>(
-        &self,
-        kind: u32,
-        length: [u8; 4],
-        input: &Input<R>,
-    ) -> Result<Block, PcapError> {
+    fn block<R: Read>(&self, kind: u32, length: [u8; 4], input: &Input<R>) -> Result<Block, PcapError> {
         let length = self.order.u32(length);
         match length.checked_sub(AROUND) {
             Some(left) if length.is_multiple_of(4) => Ok(Block { kind, length, left }),
@@ -162,11 +151,7 @@ impl NextGeneration {
         }
     }
 
-    fn interface<R: Read>(
-        &mut self,
-        block: &mut Block,
-        input: &mut Input<R>,
-    ) -> Result<(), PcapError> {
+    fn interface<R: Read>(&mut self, block: &mut Block, input: &mut Input<R>) -> Result<(), PcapError> {
         if self.interfaces.len() == MAX_INTERFACES {
             return Err(input.error(PcapErrorKind::TooManyInterfaces(MAX_INTERFACES)));
         }
@@ -179,10 +164,7 @@ impl NextGeneration {
         };
         while block.left >= 4 {
             let option = block.array::<4, R>(input)?;
-            let (code, length) = (
-                self.order.u16_at(&option, 0),
-                u32::from(self.order.u16_at(&option, 2)),
-            );
+            let (code, length) = (self.order.u16_at(&option, 0), u32::from(self.order.u16_at(&option, 2)));
             match (code, length) {
                 (OPTION_END, _) => break,
                 (OPTION_TIME_RESOLUTION, 1) => {
@@ -210,12 +192,7 @@ impl NextGeneration {
 
     fn interface_at<R: Read>(&self, index: u32, input: &Input<R>) -> Result<Interface, PcapError> {
         let found = self.interfaces.get(index as usize).copied();
-        found.ok_or_else(|| {
-            input.error(PcapErrorKind::Interface(
-                index,
-                self.interfaces.len() as u32,
-            ))
-        })
+        found.ok_or_else(|| input.error(PcapErrorKind::Interface(index, self.interfaces.len() as u32)))
     }
 
     /// The bytes of a packet, which the rest of the block must have.

@@ -17,11 +17,7 @@ fn read(file: &[u8]) -> Result<Read3, PcapError> {
 /// Numbers of 32 bits in a byte order.
 fn words(big: bool, words: &[u32]) -> Vec<u8> {
     let bytes = |w: &u32| {
-        if big {
-            w.to_be_bytes()
-        } else {
-            w.to_le_bytes()
-        }
+        if big { w.to_be_bytes() } else { w.to_le_bytes() }
     };
     words.iter().flat_map(bytes).collect()
 }
@@ -61,16 +57,7 @@ fn interface(big: bool, options: &[u8]) -> Vec<u8> {
 
 fn enhanced(big: bool, interface: u32, ticks: u64, data: &[u8]) -> Vec<u8> {
     let length = data.len() as u32;
-    let header = words(
-        big,
-        &[
-            interface,
-            (ticks >> 32) as u32,
-            ticks as u32,
-            length,
-            length,
-        ],
-    );
+    let header = words(big, &[interface, (ticks >> 32) as u32, ticks as u32, length, length]);
     block(big, 6, &[header, data.to_vec()].concat())
 }
 
@@ -149,22 +136,14 @@ fn a_new_section_forgets_interfaces_and_may_change_the_byte_order() {
         enhanced(true, 0, 0, &[2]),
     ];
     let error = read(&bad.concat()).unwrap_err();
-    assert!(
-        matches!(error.kind, PcapErrorKind::Interface(0, 0)),
-        "{error}"
-    );
+    assert!(matches!(error.kind, PcapErrorKind::Interface(0, 0)), "{error}");
 }
 
 #[test]
 fn a_truncated_file_gives_its_packets_then_an_error_with_its_place() {
     for whole in [
         classic(false, 0xa1b2_c3d4),
-        [
-            section(true),
-            interface(true, &[]),
-            enhanced(true, 0, 0, &[1; 9]),
-        ]
-        .concat(),
+        [section(true), interface(true, &[]), enhanced(true, 0, 0, &[1; 9])].concat(),
     ] {
         for end in 1..whole.len() {
             match read(&whole[..end]) {
@@ -204,10 +183,7 @@ fn the_two_lengths_of_a_block_must_agree() {
     let mut file = section(false);
     let end = file.len();
     file[end - 4] ^= 4;
-    assert!(matches!(
-        read(&file).unwrap_err().kind,
-        PcapErrorKind::BlockEnd(28, 24)
-    ));
+    assert!(matches!(read(&file).unwrap_err().kind, PcapErrorKind::BlockEnd(28, 24)));
 }
 
 #[test]
@@ -216,7 +192,6 @@ fn what_is_written_is_read_again() {
     let mut writer = PcapWriter::new(&mut file).unwrap();
     writer.write(&[9; 1514], 1_700_000_000_000_000_001).unwrap();
     writer.write(&[], 0).unwrap();
-    drop(writer);
     let packets = read(&file).unwrap();
     assert_eq!(packets[0], (vec![9; 1514], 1_700_000_000_000_000_001, 1514));
     assert_eq!(packets[1], (vec![], 0, 0));
@@ -239,10 +214,7 @@ fn a_device_plays_one_file_and_writes_another() {
     };
     assert_eq!(device.transmit(&[frame]).unwrap(), 1);
     device.flush().unwrap();
-    assert_eq!(
-        read(&std::fs::read(&output).unwrap()).unwrap(),
-        [(vec![5; 60], 7, 60)]
-    );
+    assert_eq!(read(&std::fs::read(&output).unwrap()).unwrap(), [(vec![5; 60], 7, 60)]);
     let error = PcapDevice::open(&folder.join("none"), None).unwrap_err();
     assert!(error.to_string().contains("No such file"), "{error}");
     std::fs::remove_dir_all(&folder).unwrap();

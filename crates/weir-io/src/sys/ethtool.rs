@@ -30,8 +30,7 @@ struct Settings {
     rest: [u8; 14],
 }
 
-const _: () =
-    assert!(size_of::<Settings>() == 44 && std::mem::offset_of!(Settings, speed_high) == 28);
+const _: () = assert!(size_of::<Settings>() == 44 && std::mem::offset_of!(Settings, speed_high) == 28);
 
 /// Reads or writes one number. `None` where the driver does not have it.
 fn value(control: &OwnedFd, name: &str, command: u32, data: u32) -> Option<u32> {

@@ -55,23 +55,10 @@ unsafe impl Plain for libc::sockaddr_ll {}
 // SAFETY: a C struct of plain numbers and a union of them; the pointer in the union may be null.
 unsafe impl Plain for libc::ifreq {}
 
-fn set_option<T: Plain>(
-    fd: &OwnedFd,
-    level: libc::c_int,
-    name: libc::c_int,
-    value: &T,
-) -> io::Result<()> {
+fn set_option<T: Plain>(fd: &OwnedFd, level: libc::c_int, name: libc::c_int, value: &T) -> io::Result<()> {
     let size = size_of::<T>() as libc::socklen_t;
     // SAFETY: the pointer is to a value of `size` bytes that lives during the call.
-    check(unsafe {
-        libc::setsockopt(
-            fd.as_raw_fd(),
-            level,
-            name,
-            std::ptr::from_ref(value).cast(),
-            size,
-        )
-    })?;
+    check(unsafe { libc::setsockopt(fd.as_raw_fd(), level, name, std::ptr::from_ref(value).cast(), size) })?;
     Ok(())
 }
 
@@ -89,9 +76,7 @@ fn get_option<T: Plain>(fd: &OwnedFd, level: libc::c_int, name: libc::c_int) -> 
 fn request(name: &str) -> Result<libc::ifreq, IoError> {
     let mut request = libc::ifreq::zeroed();
     if !is_interface_name(name) || name.len() >= request.ifr_name.len() {
-        return Err(IoError::InvalidName {
-            name: name.to_string(),
-        });
+        return Err(IoError::InvalidName { name: name.to_string() });
     }
     for (to, from) in request.ifr_name.iter_mut().zip(name.bytes()) {
         *to = from as libc::c_char;
@@ -121,9 +106,7 @@ fn interface_error(name: &str, doing: &str, right: &'static str, error: io::Erro
             let denied = io::Error::from(io::ErrorKind::PermissionDenied);
             IoError::system(doing, right, denied)
         }
-        Some(libc::EBUSY) => IoError::Busy {
-            name: name.to_string(),
-        },
+        Some(libc::EBUSY) => IoError::Busy { name: name.to_string() },
         _ => IoError::system(doing, right, error),
     }
 }
@@ -133,8 +116,7 @@ fn interface_index(control: &OwnedFd, name: &str) -> Result<libc::c_int, IoError
     let mut about = request(name)?;
     // SAFETY: SIOCGIFINDEX takes an `ifreq` and follows no pointer of it.
     let asked = unsafe { ioctl(control, libc::SIOCGIFINDEX as libc::Ioctl, &mut about) };
-    asked
-        .map_err(|e| interface_error(name, &format!("looking for `{name}`"), "CAP_NET_ADMIN", e))?;
+    asked.map_err(|e| interface_error(name, &format!("looking for `{name}`"), "CAP_NET_ADMIN", e))?;
     // SAFETY: the call has filled in this member of the union.
     Ok(unsafe { about.ifr_ifru.ifru_ifindex })
 }
@@ -144,14 +126,7 @@ fn interface_flags(control: &OwnedFd, name: &str) -> Result<libc::c_short, IoErr
     let mut about = request(name)?;
     // SAFETY: SIOCGIFFLAGS takes an `ifreq` and follows no pointer of it.
     let asked = unsafe { ioctl(control, libc::SIOCGIFFLAGS as libc::Ioctl, &mut about) };
-    asked.map_err(|e| {
-        interface_error(
-            name,
-            &format!("reading the state of `{name}`"),
-            "CAP_NET_ADMIN",
-            e,
-        )
-    })?;
+    asked.map_err(|e| interface_error(name, &format!("reading the state of `{name}`"), "CAP_NET_ADMIN", e))?;
     // SAFETY: the call has filled in this member of the union.
     Ok(unsafe { about.ifr_ifru.ifru_flags })
 }
@@ -174,8 +149,7 @@ fn is_running(control: &OwnedFd, name: &str) -> bool {
 
 /// A socket to talk to the kernel about interfaces.
 fn control_socket() -> Result<OwnedFd, IoError> {
-    socket(libc::AF_INET, libc::SOCK_DGRAM, 0)
-        .map_err(|e| IoError::system("opening a socket", "CAP_NET_RAW", e))
+    socket(libc::AF_INET, libc::SOCK_DGRAM, 0).map_err(|e| IoError::system("opening a socket", "CAP_NET_RAW", e))
 }
 
 /// Names of the interfaces that this process can see.

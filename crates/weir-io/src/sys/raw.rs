@@ -2,8 +2,7 @@
 
 use super::ethtool::{self, Merging};
 use super::{
-    Plain, check, control_socket, get_option, interface_error, interface_index, is_running,
-    set_option, socket,
+    Plain, check, control_socket, get_option, interface_error, interface_index, is_running, set_option, socket,
 };
 use crate::batch::{Batch, Frame};
 use crate::device::{Counters, Device};
@@ -79,27 +78,14 @@ impl RawSocket {
         // Best effort: kernels before 4.20 do not know it, and what is sent is skipped below.
         let _ = set_option(&socket, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, &on);
         let _ = set_option(&socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &on);
-        if set_option(
-            &socket,
-            libc::SOL_SOCKET,
-            libc::SO_RCVBUFFORCE,
-            &RECEIVE_BUFFER,
-        )
-        .is_err()
-        {
+        if set_option(&socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &RECEIVE_BUFFER).is_err() {
             let _ = set_option(&socket, libc::SOL_SOCKET, libc::SO_RCVBUF, &RECEIVE_BUFFER);
         }
         bind(&socket, index).map_err(failed)?;
         let mut membership = libc::packet_mreq::zeroed();
         membership.mr_ifindex = index;
         membership.mr_type = libc::PACKET_MR_PROMISC as libc::c_ushort;
-        set_option(
-            &socket,
-            libc::SOL_PACKET,
-            libc::PACKET_ADD_MEMBERSHIP,
-            &membership,
-        )
-        .map_err(failed)?;
+        set_option(&socket, libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &membership).map_err(failed)?;
         let merging = Merging::stop(&control, name);
         Ok(RawSocket {
             name: name.to_string(),
@@ -127,12 +113,7 @@ impl RawSocket {
     fn fetch(&mut self, most: usize) -> Result<bool, IoError> {
         self.received.clear();
         self.next = (0, 0);
-        match receive_messages(
-            &self.socket,
-            &mut self.slots,
-            most.min(BATCH),
-            &mut self.received,
-        ) {
+        match receive_messages(&self.socket, &mut self.slots, most.min(BATCH), &mut self.received) {
             Ok(()) => Ok(true),
             Err(e) => match e.raw_os_error() {
                 Some(libc::EAGAIN | libc::EINTR) => Ok(false),
@@ -153,9 +134,7 @@ impl RawSocket {
         while let Some(message) = self.received.get_mut(self.next.0) {
             let slot = self.next.0 * SLOT;
             let frame = &mut self.slots[slot..slot + message.length];
-            if !message.skip
-                && !deliver_one(frame, message, &mut self.next.1, batch, &mut self.counters)
-            {
+            if !message.skip && !deliver_one(frame, message, &mut self.next.1, batch, &mut self.counters) {
                 return false;
             }
             self.next = (self.next.0 + 1, 0);
@@ -204,21 +183,12 @@ fn deliver_one(
 }
 
 /// Adds a frame with its tag put back. False where there is no room.
-fn push(
-    batch: &mut Batch,
-    head: &[u8],
-    payload: &[u8],
-    message: &Received,
-    counters: &mut Counters,
-) -> bool {
+fn push(batch: &mut Batch, head: &[u8], payload: &[u8], message: &Received, counters: &mut Counters) -> bool {
     let length = head.len() + payload.len();
     let (added, length) = match &message.tag {
         Some(tag) if head.len() >= 12 => {
             let parts = [&head[..12], tag, &head[12..], payload];
-            (
-                batch.push_parts(&parts, message.time_ns),
-                length + tag.len(),
-            )
+            (batch.push_parts(&parts, message.time_ns), length + tag.len())
         }
         _ => (batch.push_parts(&[head, payload], message.time_ns), length),
     };
@@ -299,11 +269,7 @@ impl Device for RawSocket {
     }
 
     fn counters(&self) -> Counters {
-        let stats = get_option::<libc::tpacket_stats>(
-            &self.socket,
-            libc::SOL_PACKET,
-            libc::PACKET_STATISTICS,
-        );
+        let stats = get_option::<libc::tpacket_stats>(&self.socket, libc::SOL_PACKET, libc::PACKET_STATISTICS);
         let new = stats.map_or(0, |s| u64::from(s.tp_drops));
         self.kernel_dropped.set(self.kernel_dropped.get() + new);
         let receive_dropped = self.counters.receive_dropped + self.kernel_dropped.get();
@@ -322,13 +288,7 @@ fn bind(socket: &OwnedFd, index: libc::c_int) -> io::Result<()> {
     address.sll_ifindex = index;
     let size = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
     // SAFETY: the pointer is to an address of `size` bytes that lives during the call.
-    check(unsafe {
-        libc::bind(
-            socket.as_raw_fd(),
-            std::ptr::from_ref(&address).cast(),
-            size,
-        )
-    })?;
+    check(unsafe { libc::bind(socket.as_raw_fd(), std::ptr::from_ref(&address).cast(), size) })?;
     Ok(())
 }
 
@@ -345,12 +305,7 @@ fn part(bytes: &mut [u8]) -> libc::iovec {
 }
 
 /// Receives up to `count` messages, each into its slot.
-fn receive_messages(
-    socket: &OwnedFd,
-    slots: &mut [u8],
-    count: usize,
-    received: &mut Vec<Received>,
-) -> io::Result<()> {
+fn receive_messages(socket: &OwnedFd, slots: &mut [u8], count: usize, received: &mut Vec<Received>) -> io::Result<()> {
     let mut headers = [[0u8; VnetHeader::LENGTH]; BATCH];
     let mut controls = [Control([0; 128]); BATCH];
     let mut addresses = [libc::sockaddr_ll::zeroed(); BATCH];
@@ -411,9 +366,7 @@ fn read_control(message: &libc::msghdr, entry: &mut Received) {
                 if let Some(time) = control_data::<libc::timespec>(current) {
                     let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
                     let nanoseconds = u64::try_from(time.tv_nsec).unwrap_or(0);
-                    entry.time_ns = seconds
-                        .saturating_mul(1_000_000_000)
-                        .saturating_add(nanoseconds);
+                    entry.time_ns = seconds.saturating_mul(1_000_000_000).saturating_add(nanoseconds);
                 }
             }
             (libc::SOL_PACKET, libc::PACKET_AUXDATA) => {
@@ -476,7 +429,6 @@ fn send_messages(socket: &OwnedFd, frames: &[Frame<'_>]) -> io::Result<usize> {
     let fd = socket.as_raw_fd();
     // SAFETY: the first `count` messages point to two buffers each, which live during the call and are
     // only read.
-    let sent =
-        check(unsafe { libc::sendmmsg(fd, messages.as_mut_ptr(), count as libc::c_uint, 0) })?;
+    let sent = check(unsafe { libc::sendmmsg(fd, messages.as_mut_ptr(), count as libc::c_uint, 0) })?;
     Ok(sent as usize)
 }

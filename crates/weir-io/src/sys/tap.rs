@@ -35,10 +35,7 @@ impl Tap {
         let mut about = request(name)?;
         about.ifr_ifru.ifru_flags = (libc::IFF_TAP | libc::IFF_NO_PI) as libc::c_short;
         let mut options = OpenOptions::new();
-        options
-            .read(true)
-            .write(true)
-            .custom_flags(libc::O_NONBLOCK);
+        options.read(true).write(true).custom_flags(libc::O_NONBLOCK);
         let file = options.open("/dev/net/tun");
         let file = file.map_err(|e| match e.kind() {
             io::ErrorKind::NotFound => IoError::System {
@@ -104,9 +101,7 @@ impl Device for Tap {
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(i),
                 Err(e) => match e.raw_os_error() {
                     // Set down, or no frame (too short, too long): never to be sent.
-                    Some(libc::EIO | libc::EINVAL | libc::EMSGSIZE) => {
-                        self.counters.send_dropped += 1
-                    }
+                    Some(libc::EIO | libc::EINVAL | libc::EMSGSIZE) => self.counters.send_dropped += 1,
                     Some(libc::EINTR | libc::ENOBUFS | libc::ENOMEM) => return Ok(i),
                     _ => return Err(self.failed("writing to", e)),
                 },

@@ -14,7 +14,9 @@ impl VarSet {
     /// An empty set for a program with `count` variables.
     #[must_use]
     pub fn new(count: usize) -> Self {
-        VarSet { words: vec![0; count.div_ceil(64)] }
+        VarSet {
+            words: vec![0; count.div_ceil(64)],
+        }
     }
 
     /// Adds a variable.
@@ -45,7 +47,11 @@ impl VarSet {
 
     /// The variables in order.
     pub fn iter(&self) -> impl Iterator<Item = VarId> + '_ {
-        self.words.iter().enumerate().flat_map(|(i, &w)| (0..64).filter(move |b| w >> b & 1 == 1).map(move |b| VarId::new(i * 64 + b)))
+        self.words.iter().enumerate().flat_map(|(i, &w)| {
+            (0..64)
+                .filter(move |b| w >> b & 1 == 1)
+                .map(move |b| VarId::new(i * 64 + b))
+        })
     }
 }
 
@@ -58,7 +64,10 @@ fn read(kind: &InstKind, headers: &Arena<Header>, f: &mut dyn FnMut(VarId)) {
     };
     match kind {
         InstKind::Assign { value, .. } => value.operands().for_each(operand),
-        InstKind::Extract { varbit_bits: Some(o), .. } | InstKind::Advance { bits: o } => operand(o),
+        InstKind::Extract {
+            varbit_bits: Some(o), ..
+        }
+        | InstKind::Advance { bits: o } => operand(o),
         InstKind::Emit { header } => {
             let h = &headers[*header];
             f(h.valid);
@@ -138,7 +147,10 @@ fn live_at_exit(program: &Program, observed: &VarSet) -> VarSet {
         }
     }
     for (id, var) in program.vars.iter() {
-        let crosses = matches!(var.kind, VarKind::Shared | VarKind::Field { .. } | VarKind::Valid { .. });
+        let crosses = matches!(
+            var.kind,
+            VarKind::Shared | VarKind::Field { .. } | VarKind::Valid { .. }
+        );
         let is_error = program.blocks.iter().any(|b| b.body.error == Some(id));
         if add.contains(id) && (crosses || is_error) {
             live.insert(id);
@@ -186,7 +198,10 @@ fn live_out(program: &Program, body: &Body, id: BlockId, live_in: &[VarSet], at_
 }
 
 fn can_fail(kind: &InstKind) -> bool {
-    matches!(kind, InstKind::Extract { .. } | InstKind::Lookahead { .. } | InstKind::Advance { .. })
+    matches!(
+        kind,
+        InstKind::Extract { .. } | InstKind::Lookahead { .. } | InstKind::Advance { .. }
+    )
 }
 
 fn step_back(program: &Program, body: &Body, kind: &InstKind, live_in: &[VarSet], live: &mut VarSet) {
@@ -214,7 +229,9 @@ pub fn eliminate_dead(program: &mut Program, observed: &VarSet) -> bool {
             let mut kept = Vec::with_capacity(body.blocks[id].insts.len());
             for inst in body.blocks[id].insts.iter().rev() {
                 let dead = match &inst.kind {
-                    InstKind::Assign { dst, value } => !live.contains(*dst) || *value == Rvalue::Use(Operand::Var(*dst)),
+                    InstKind::Assign { dst, value } => {
+                        !live.contains(*dst) || *value == Rvalue::Use(Operand::Var(*dst))
+                    }
                     InstKind::PacketLength { dst } => !live.contains(*dst),
                     InstKind::Call(call) => call.is_pure && no_result_is_live(call, &live),
                     _ => false,

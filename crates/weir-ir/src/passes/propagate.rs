@@ -45,7 +45,9 @@ impl Known {
 /// Replaces variables by the constants and variables they are copies of, and operations on constants by
 /// their results. Returns whether anything changed.
 pub fn propagate(program: &mut Program) -> bool {
-    let Program { blocks, vars, headers, .. } = program;
+    let Program {
+        blocks, vars, headers, ..
+    } = program;
     let mut changed = false;
     for block in blocks {
         for (_, basic) in block.body.blocks.iter_mut() {
@@ -98,7 +100,10 @@ fn operands_of(kind: &mut InstKind, known: &Known) -> bool {
                 changed |= known.replace(operand);
             }
         }
-        InstKind::Extract { varbit_bits: Some(o), .. } | InstKind::Advance { bits: o } => changed |= known.replace(o),
+        InstKind::Extract {
+            varbit_bits: Some(o), ..
+        }
+        | InstKind::Advance { bits: o } => changed |= known.replace(o),
         InstKind::Call(call) => {
             for argument in &mut call.arguments {
                 if let ArgumentValue::In(leaves) = &mut argument.value {
@@ -171,7 +176,12 @@ fn simplify(value: &Rvalue, width: u32) -> Option<Rvalue> {
         Operand::Const(c) => Some(c.clone()),
         Operand::Var(_) => None,
     };
-    if let Rvalue::Mux { condition, then, otherwise } = value {
+    if let Rvalue::Mux {
+        condition,
+        then,
+        otherwise,
+    } = value
+    {
         if then == otherwise {
             return Some(Rvalue::Use(then.clone()));
         }
@@ -185,7 +195,9 @@ fn simplify(value: &Rvalue, width: u32) -> Option<Rvalue> {
         let ones = |v: &Option<Bits>| v.as_ref().is_some_and(Bits::is_ones);
         match op {
             BinaryOp::Add | BinaryOp::Or | BinaryOp::Xor if zero(&x) => return Some(Rvalue::Use(b.clone())),
-            BinaryOp::Add | BinaryOp::Sub | BinaryOp::Or | BinaryOp::Xor | BinaryOp::Shl | BinaryOp::Shr if zero(&y) => {
+            BinaryOp::Add | BinaryOp::Sub | BinaryOp::Or | BinaryOp::Xor | BinaryOp::Shl | BinaryOp::Shr
+                if zero(&y) =>
+            {
                 return Some(Rvalue::Use(a.clone()));
             }
             BinaryOp::And if zero(&x) || ones(&y) => return Some(Rvalue::Use(a.clone())),
@@ -205,15 +217,23 @@ fn simplify(value: &Rvalue, width: u32) -> Option<Rvalue> {
 /// Where control goes without question.
 fn decided(terminator: &Terminator) -> Option<Terminator> {
     match terminator {
-        Terminator::Branch { condition: Operand::Const(c), then, otherwise } => {
-            Some(Terminator::Goto(if c.is_zero() { *otherwise } else { *then }))
-        }
+        Terminator::Branch {
+            condition: Operand::Const(c),
+            then,
+            otherwise,
+        } => Some(Terminator::Goto(if c.is_zero() { *otherwise } else { *then })),
         Terminator::Branch { then, otherwise, .. } if then == otherwise => Some(Terminator::Goto(*then)),
-        Terminator::Switch { value: Operand::Const(c), cases, default } => {
+        Terminator::Switch {
+            value: Operand::Const(c),
+            cases,
+            default,
+        } => {
             let target = cases.iter().find(|(v, _)| v == c).map_or(*default, |(_, b)| *b);
             Some(Terminator::Goto(target))
         }
-        Terminator::Switch { cases, default, .. } if cases.iter().all(|(_, b)| b == default) => Some(Terminator::Goto(*default)),
+        Terminator::Switch { cases, default, .. } if cases.iter().all(|(_, b)| b == default) => {
+            Some(Terminator::Goto(*default))
+        }
         _ => None,
     }
 }

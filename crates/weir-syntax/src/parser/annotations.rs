@@ -53,19 +53,13 @@ impl Parser<'_> {
                 "`@pkginfo` takes pairs: `@pkginfo[name=\"…\", version=\"…\"]`",
             )),
             ("p4runtime_translation", AnnotationBody::Unstructured(tokens)) => {
-                translation_mistake(tokens).map(|at| {
-                    (
-                        tokens.get(at).map_or(annotation.span, |t| t.span),
-                        TRANSLATION,
-                    )
-                })
+                translation_mistake(tokens).map(|at| (tokens.get(at).map_or(annotation.span, |t| t.span), TRANSLATION))
             }
             ("p4runtime_translation", _) => Some((annotation.span, TRANSLATION)),
             _ => None,
         };
         if let Some((span, message)) = mistake {
-            self.diagnostics
-                .push(crate::Diagnostic::error("syntax", span, message));
+            self.diagnostics.push(crate::Diagnostic::error("syntax", span, message));
         }
     }
 
@@ -100,11 +94,8 @@ impl Parser<'_> {
         loop {
             match self.tok() {
                 Tok::Eof => {
-                    let error = crate::Diagnostic::error(
-                        "syntax",
-                        open.span,
-                        "the body of this annotation has no closing `)`",
-                    );
+                    let error =
+                        crate::Diagnostic::error("syntax", open.span, "the body of this annotation has no closing `)`");
                     return self.report(error);
                 }
                 Tok::LParen => depth += 1,
@@ -129,9 +120,7 @@ impl Parser<'_> {
                 Ok(integer) => (AnnotationTokenKind::Integer(integer.value), text.into()),
                 Err(_) => (AnnotationTokenKind::Word, text.into()),
             },
-            tok if tok == Tok::Ident || tok.is_keyword() => {
-                (AnnotationTokenKind::Word, text.into())
-            }
+            tok if tok == Tok::Ident || tok.is_keyword() => (AnnotationTokenKind::Word, text.into()),
             _ => (AnnotationTokenKind::Punctuation, text.into()),
         };
         AnnotationToken {
@@ -149,10 +138,7 @@ impl Parser<'_> {
             let pairs = self.bracketed(|p| {
                 p.list(Tok::RBracket, true, after, |p| {
                     let key = p.name("a key of the annotation")?;
-                    p.expect(
-                        Tok::Assign,
-                        "after the key; keys and plain values do not mix",
-                    )?;
+                    p.expect(Tok::Assign, "after the key; keys and plain values do not mix")?;
                     Ok((key, p.expression()?))
                 })
             })?;
@@ -163,8 +149,7 @@ impl Parser<'_> {
     }
 }
 
-const TRANSLATION: &str =
-    "`@p4runtime_translation` takes a URI in quotes and `bit<W>`, `string` or a width";
+const TRANSLATION: &str = "`@p4runtime_translation` takes a URI in quotes and `bit<W>`, `string` or a width";
 
 /// The index of the token that does not fit `"uri", bit<W>`, `"uri", string` or `"uri", W`.
 fn translation_mistake(tokens: &[AnnotationToken]) -> Option<usize> {
@@ -174,10 +159,7 @@ fn translation_mistake(tokens: &[AnnotationToken]) -> Option<usize> {
             .get(at)
             .is_some_and(|t| matches!(t.kind, AnnotationTokenKind::Integer(_)))
     };
-    if tokens
-        .first()
-        .is_none_or(|t| t.kind != AnnotationTokenKind::String)
-    {
+    if tokens.first().is_none_or(|t| t.kind != AnnotationTokenKind::String) {
         return Some(0);
     }
     if !is(1, ",") {

@@ -4,8 +4,8 @@ use super::recovery::begins_top_level;
 use super::scopes::NameClass;
 use super::{Parse, Parser};
 use crate::ast::{
-    Annotation, BlockType, Control, Declaration, DeclarationKind, Parser as ParserDeclaration,
-    ParserState, SelectCase, Statement, StatementKind, Transition, ValueSet,
+    Annotation, BlockType, Control, Declaration, DeclarationKind, Parser as ParserDeclaration, ParserState, SelectCase,
+    Statement, StatementKind, Transition, ValueSet,
 };
 use crate::source::Span;
 use crate::token::Tok;
@@ -110,11 +110,7 @@ impl Parser<'_> {
         let name = self.name("the name of a value set")?;
         self.declare(&name, NameClass::Value);
         self.semicolon("after the value set")?;
-        Ok(DeclarationKind::ValueSet(ValueSet {
-            element,
-            size,
-            name,
-        }))
+        Ok(DeclarationKind::ValueSet(ValueSet { element, size, name }))
     }
 
     // ------------------------------------------------------------------------------------- states
@@ -192,8 +188,7 @@ impl Parser<'_> {
         }
         let start = self.bump().span;
         self.expect(Tok::LParen, "after `select`")?;
-        let expressions = self
-            .bracketed(|p| p.list(Tok::RParen, false, "after an expression", Self::expression))?;
+        let expressions = self.bracketed(|p| p.list(Tok::RParen, false, "after an expression", Self::expression))?;
         self.expect(Tok::LBrace, "before the cases of `select`")?;
         let cases = self.members("a case", Self::select_case)?;
         Ok(Transition::Select {

@@ -4,9 +4,9 @@ use super::recovery::begins_top_level;
 use super::scopes::NameClass;
 use super::{Parse, Parser};
 use crate::ast::{
-    Action, Annotation, Constant, Declaration, DeclarationKind, Direction, EnumMember, EnumType,
-    ExternMethod, ExternType, Field, Function, FunctionPrototype, Ident, Instantiation, Parameter,
-    StructKind, StructType, Type, TypeKind, TypeParameters, Typedef, TypedefTarget, Variable,
+    Action, Annotation, Constant, Declaration, DeclarationKind, Direction, EnumMember, EnumType, ExternMethod,
+    ExternType, Field, Function, FunctionPrototype, Ident, Instantiation, Parameter, StructKind, StructType, Type,
+    TypeKind, TypeParameters, Typedef, TypedefTarget, Variable,
 };
 use crate::diagnostic::Diagnostic;
 use crate::source::Span;
@@ -36,15 +36,13 @@ impl Parser<'_> {
                 return self.unexpected_with_help("a declaration", Some(help));
             }
             Tok::State => {
-                return self
-                    .unexpected_with_help("a declaration", Some("a state stands in a parser"));
+                return self.unexpected_with_help("a declaration", Some("a state stands in a parser"));
             }
             Tok::Entries | Tok::Key | Tok::Actions => {
                 return self.unexpected_with_help("a declaration", Some("this stands in a table"));
             }
             Tok::RBrace => {
-                return self
-                    .unexpected_with_help("a declaration", Some("is there a `}` too many?"));
+                return self.unexpected_with_help("a declaration", Some("is there a `}` too many?"));
             }
             Tok::If | Tok::Switch | Tok::Return | Tok::Exit | Tok::For => {
                 let help = "statements stand in actions, functions, controls and parser states";
@@ -55,12 +53,7 @@ impl Parser<'_> {
         Ok(self.declared(annotations, kind, start))
     }
 
-    pub(super) fn declared(
-        &self,
-        annotations: Vec<Annotation>,
-        kind: DeclarationKind,
-        start: Span,
-    ) -> Declaration {
+    pub(super) fn declared(&self, annotations: Vec<Annotation>, kind: DeclarationKind, start: Span) -> Declaration {
         Declaration {
             annotations,
             kind,
@@ -137,10 +130,7 @@ impl Parser<'_> {
     // -------------------------------------------------------------------- constants and instances
 
     /// `const T n = e;`, `T n;`, `T n = e;`, `T(args) n;` or `T(args) n = { … };`
-    pub(super) fn variable_or_instance(
-        &mut self,
-        annotations: Vec<Annotation>,
-    ) -> Parse<Declaration> {
+    pub(super) fn variable_or_instance(&mut self, annotations: Vec<Annotation>) -> Parse<Declaration> {
         let start = annotations.first().map_or(self.start(), |a| a.span);
         if self.eat(Tok::Const) {
             let kind = self.constant()?;
@@ -194,8 +184,7 @@ impl Parser<'_> {
         if self.eat(Tok::Assign) {
             self.expect(Tok::LBrace, "before the body of the instance")?;
             self.scopes.push();
-            let members =
-                self.nested(|p| p.members("a function, an instance", Self::instance_member));
+            let members = self.nested(|p| p.members("a function, an instance", Self::instance_member));
             self.scopes.pop();
             body = Some(members?);
         }
@@ -269,16 +258,10 @@ impl Parser<'_> {
         let name = self.name("the name of an action")?;
         self.declare(&name, NameClass::Value);
         self.scopes.push();
-        let parts = self
-            .parameters()
-            .and_then(|parameters| Ok((parameters, self.block()?)));
+        let parts = self.parameters().and_then(|parameters| Ok((parameters, self.block()?)));
         self.scopes.pop();
         let (parameters, body) = parts?;
-        Ok(DeclarationKind::Action(Action {
-            name,
-            parameters,
-            body,
-        }))
+        Ok(DeclarationKind::Action(Action { name, parameters, body }))
     }
 
     // ------------------------------------------------------------------------------------ externs
@@ -366,11 +349,7 @@ impl Parser<'_> {
         if name.name != of.name {
             let is_type = self.class_at(self.pos - 1) == Some(NameClass::Type);
             let message = format!("method `{}` has no result type", name.name);
-            let error = Diagnostic::error(
-                if is_type { "invalid" } else { "syntax" },
-                name.span,
-                message,
-            );
+            let error = Diagnostic::error(if is_type { "invalid" } else { "syntax" }, name.span, message);
             return self.report(error.help(format!(
                 "a method has one, perhaps `void`; a constructor is called `{}`",
                 of.name
@@ -419,11 +398,7 @@ impl Parser<'_> {
         let name = self.name("the name of a field")?;
         let ty = self.opt_array_sizes(ty)?;
         self.semicolon("after the field")?;
-        Ok(Field {
-            annotations,
-            ty,
-            name,
-        })
+        Ok(Field { annotations, ty, name })
     }
 
     fn enum_type(&mut self) -> Parse<DeclarationKind> {
@@ -459,35 +434,25 @@ impl Parser<'_> {
     fn error_members(&mut self) -> Parse<DeclarationKind> {
         self.bump();
         self.bump();
-        Ok(DeclarationKind::Error(self.elements(
-            false,
-            "after an error",
-            |p| p.name("the name of an error"),
-        )?))
+        Ok(DeclarationKind::Error(self.elements(false, "after an error", |p| {
+            p.name("the name of an error")
+        })?))
     }
 
     fn match_kind_members(&mut self) -> Parse<DeclarationKind> {
         self.bump();
         self.bump();
-        let names = self.elements(true, "after a match kind", |p| {
-            p.name("the name of a match kind")
-        })?;
+        let names = self.elements(true, "after a match kind", |p| p.name("the name of a match kind"))?;
         Ok(DeclarationKind::MatchKind(names))
     }
 
     /// Elements separated by commas up to and with `}`. After a mistake the rest is skipped.
-    fn elements<T>(
-        &mut self,
-        trailing: bool,
-        after: &str,
-        rule: impl FnMut(&mut Self) -> Parse<T>,
-    ) -> Parse<Vec<T>> {
+    fn elements<T>(&mut self, trailing: bool, after: &str, rule: impl FnMut(&mut Self) -> Parse<T>) -> Parse<Vec<T>> {
         let start = self.pos;
         match self.list(Tok::RBrace, trailing, after, rule) {
             Ok(list) => Ok(list),
             Err(_) => {
-                while !matches!(self.tok(), Tok::RBrace | Tok::Eof) && !begins_top_level(self.tok())
-                {
+                while !matches!(self.tok(), Tok::RBrace | Tok::Eof) && !begins_top_level(self.tok()) {
                     self.recover_element(start);
                 }
                 self.eat(Tok::RBrace);
@@ -502,10 +467,7 @@ impl Parser<'_> {
         let is_new_type = self.bump().tok == Tok::Type;
         let start = self.start();
         let annotations = self.opt_annotations()?;
-        let is_derived = matches!(
-            self.tok(),
-            Tok::Struct | Tok::Header | Tok::HeaderUnion | Tok::Enum
-        );
+        let is_derived = matches!(self.tok(), Tok::Struct | Tok::Header | Tok::HeaderUnion | Tok::Enum);
         if is_derived && is_new_type {
             // What follows can be parsed nevertheless.
             let help = "declare the type first and name it here";
@@ -517,19 +479,13 @@ impl Parser<'_> {
             _ => None,
         };
         let ty = match derived {
-            Some(kind) => {
-                TypedefTarget::Declaration(Box::new(self.declared(annotations, kind, start)))
-            }
+            Some(kind) => TypedefTarget::Declaration(Box::new(self.declared(annotations, kind, start))),
             None => TypedefTarget::Type(self.ty()?),
         };
         let name = self.name("the new name of the type")?;
         self.declare(&name, NameClass::Type);
         self.semicolon("after the declaration")?;
-        Ok(DeclarationKind::Typedef(Typedef {
-            is_new_type,
-            ty,
-            name,
-        }))
+        Ok(DeclarationKind::Typedef(Typedef { is_new_type, ty, name }))
     }
 }
 

@@ -65,11 +65,7 @@ impl Parser<'_> {
         }
     }
 
-    fn reduce(
-        &mut self,
-        operands: &mut Vec<Operand>,
-        operators: &mut Vec<(BinaryOp, u8)>,
-    ) -> Parse<()> {
+    fn reduce(&mut self, operands: &mut Vec<Operand>, operators: &mut Vec<(BinaryOp, u8)>) -> Parse<()> {
         let (Some((right, b)), Some((left, a)), Some((operator, _))) =
             (operands.pop(), operands.pop(), operators.pop())
         else {
@@ -78,10 +74,7 @@ impl Parser<'_> {
         self.grow(a.max(b))?;
         let start = left.span;
         let end = right.span;
-        let mut whole = self.expr(
-            ExprKind::Binary(operator, Box::new(left), Box::new(right)),
-            start,
-        );
+        let mut whole = self.expr(ExprKind::Binary(operator, Box::new(left), Box::new(right)), start);
         whole.span = start.to(end);
         operands.push((whole, self.height));
         Ok(())
@@ -307,14 +300,10 @@ impl Parser<'_> {
         };
         if is_type && !goes_on {
             let message = format!("expected a value, found type `{}`", name.name);
-            self.diagnostics
-                .push(Diagnostic::error("syntax", name.span, message));
+            self.diagnostics.push(Diagnostic::error("syntax", name.span, message));
             return Ok(ExprKind::Error);
         }
-        Ok(ExprKind::Name {
-            absolute: false,
-            name,
-        })
+        Ok(ExprKind::Name { absolute: false, name })
     }
 
     /// Reports that no expression begins here.
@@ -438,8 +427,7 @@ impl Parser<'_> {
             return self.simple_keyset();
         }
         self.bump();
-        let mut elements =
-            self.bracketed(|p| p.list(Tok::RParen, false, "after a keyset", Self::simple_keyset))?;
+        let mut elements = self.bracketed(|p| p.list(Tok::RParen, false, "after a keyset", Self::simple_keyset))?;
         if elements.len() == 1
             && let Some(mut only) = elements.pop()
         {

@@ -74,21 +74,12 @@ impl Parser<'_> {
             return None;
         }
         let mut end = match self.tok_at(index) {
-            Tok::Bool
-            | Tok::ErrorKw
-            | Tok::MatchKind
-            | Tok::StringKw
-            | Tok::Void
-            | Tok::Underscore => index + 1,
+            Tok::Bool | Tok::ErrorKw | Tok::MatchKind | Tok::StringKw | Tok::Void | Tok::Underscore => index + 1,
             Tok::Bit | Tok::IntKw | Tok::Varbit if self.tok_at(index + 1) == Tok::Lt => {
                 self.scan_width(index + 2, budget)?
             }
             Tok::Bit | Tok::IntKw => index + 1,
-            Tok::Tuple
-                if self.tok_at(index + 1) == Tok::Lt && self.tok_at(index + 2) == Tok::Gt =>
-            {
-                index + 3
-            }
+            Tok::Tuple if self.tok_at(index + 1) == Tok::Lt && self.tok_at(index + 2) == Tok::Gt => index + 3,
             Tok::Tuple => self.scan_arguments_within(index + 1, budget, depth)?,
             tok if tok.is_name() || tok == Tok::Dot => {
                 let name = index + usize::from(tok == Tok::Dot);
@@ -177,13 +168,7 @@ impl Parser<'_> {
     /// Whether a declaration of a variable or an instance begins at the cursor.
     pub(super) fn at_typed_declaration(&self) -> bool {
         match self.tok() {
-            Tok::Bit
-            | Tok::IntKw
-            | Tok::Bool
-            | Tok::Varbit
-            | Tok::StringKw
-            | Tok::Tuple
-            | Tok::Void => return true,
+            Tok::Bit | Tok::IntKw | Tok::Bool | Tok::Varbit | Tok::StringKw | Tok::Tuple | Tok::Void => return true,
             Tok::MatchKind => return true,
             Tok::ErrorKw => return self.nth(1) != Tok::Dot,
             Tok::List if self.nth(1) == Tok::Lt => return true,

@@ -7,11 +7,7 @@ use crate::token::Tok;
 impl Parser<'_> {
     /// Whether the second of two tokens at the cursor follows the first without a space.
     fn adjoins(&self, second: Tok) -> bool {
-        self.nth(1) == second
-            && self
-                .tokens
-                .get(self.pos + 1)
-                .is_some_and(|t| !t.has_space())
+        self.nth(1) == second && self.tokens.get(self.pos + 1).is_some_and(|t| !t.has_space())
     }
 
     /// The binary operator at the cursor: itself, its precedence, how many tokens it is.

@@ -41,10 +41,7 @@ impl Scopes {
     }
 
     pub(super) fn look_up(&self, name: Sym) -> Option<NameClass> {
-        self.0
-            .iter()
-            .rev()
-            .find_map(|scope| scope.get(&name).copied())
+        self.0.iter().rev().find_map(|scope| scope.get(&name).copied())
     }
 
     pub(super) fn look_up_global(&self, name: Sym) -> Option<NameClass> {

@@ -3,9 +3,7 @@
 use super::recovery::begins_top_level;
 use super::scopes::NameClass;
 use super::{MAX_STATEMENT_DEPTH, Parse, Parser};
-use crate::ast::{
-    Annotation, Block, DeclarationKind, Expr, ExprKind, Statement, StatementKind, SwitchCase,
-};
+use crate::ast::{Annotation, Block, DeclarationKind, Expr, ExprKind, Statement, StatementKind, SwitchCase};
 use crate::source::Span;
 use crate::token::Tok;
 
@@ -17,12 +15,7 @@ impl Parser<'_> {
         self.block_after(annotations, start, "to begin a block")
     }
 
-    pub(super) fn block_after(
-        &mut self,
-        annotations: Vec<Annotation>,
-        start: Span,
-        why: &str,
-    ) -> Parse<Block> {
+    pub(super) fn block_after(&mut self, annotations: Vec<Annotation>, start: Span, why: &str) -> Parse<Block> {
         self.expect(Tok::LBrace, why)?;
         self.scopes.push();
         let statements = self.statement_list();
@@ -55,9 +48,7 @@ impl Parser<'_> {
     /// `statementOrDeclaration`
     pub(super) fn statement(&mut self) -> Parse<Statement> {
         if self.statement_depth >= MAX_STATEMENT_DEPTH {
-            return self.abort(&format!(
-                "statements are nested more than {MAX_STATEMENT_DEPTH} deep"
-            ));
+            return self.abort(&format!("statements are nested more than {MAX_STATEMENT_DEPTH} deep"));
         }
         self.statement_depth += 1;
         let start = self.start();
@@ -98,11 +89,7 @@ impl Parser<'_> {
         let start = self.start();
         let annotations = self.opt_annotations()?;
         match self.tok() {
-            Tok::LBrace => Ok(StatementKind::Block(self.block_after(
-                annotations,
-                start,
-                "",
-            )?)),
+            Tok::LBrace => Ok(StatementKind::Block(self.block_after(annotations, start, "")?)),
             Tok::For => self.for_statement(annotations),
             Tok::Const => self.declaration_statement(annotations),
             _ if self.at_typed_declaration() => self.declaration_statement(annotations),
@@ -188,9 +175,7 @@ impl Parser<'_> {
         }
         let help = match (&target.kind, self.tok()) {
             (_, Tok::EqEq) => Some("an assignment is written with `=`"),
-            (ExprKind::Name { .. }, tok) if tok.is_name() => {
-                Some("is an operator or a `;` missing?")
-            }
+            (ExprKind::Name { .. }, tok) if tok.is_name() => Some("is an operator or a `;` missing?"),
             _ => None,
         };
         self.unexpected_with_help("an assignment or a call", help)
@@ -275,13 +260,7 @@ impl Parser<'_> {
         let name = self.name("the name of the loop variable")?;
         self.declare(&name, NameClass::Value);
         let span = name.span;
-        let mut variable: Expr = self.expr(
-            ExprKind::Name {
-                absolute: false,
-                name,
-            },
-            span,
-        );
+        let mut variable: Expr = self.expr(ExprKind::Name { absolute: false, name }, span);
         variable.span = span;
         self.expect(Tok::In, "after the loop variable")?;
         let collection = self.bracketed(Self::collection)?;

@@ -3,10 +3,7 @@
 use super::recovery::begins_top_level;
 use super::scopes::NameClass;
 use super::{Parse, Parser};
-use crate::ast::{
-    ActionReference, DeclarationKind, KeyElement, Table, TableEntry, TableProperty,
-    TablePropertyValue,
-};
+use crate::ast::{ActionReference, DeclarationKind, KeyElement, Table, TableEntry, TableProperty, TablePropertyValue};
 use crate::token::Tok;
 
 impl Parser<'_> {
@@ -21,11 +18,7 @@ impl Parser<'_> {
     }
 
     /// Members up to and with `}`, each recovering on its own.
-    pub(super) fn members<T>(
-        &mut self,
-        what: &str,
-        mut rule: impl FnMut(&mut Self) -> Parse<T>,
-    ) -> Parse<Vec<T>> {
+    pub(super) fn members<T>(&mut self, what: &str, mut rule: impl FnMut(&mut Self) -> Parse<T>) -> Parse<Vec<T>> {
         let mut members = Vec::new();
         while !self.eat(Tok::RBrace) {
             if self.at(Tok::Eof) || begins_top_level(self.tok()) {

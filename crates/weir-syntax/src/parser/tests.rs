@@ -41,11 +41,7 @@ fn statements(text: &str) -> Vec<Statement> {
 #[track_caller]
 fn expression(text: &str) -> String {
     let (expression, diagnostics) = parse_expression(text);
-    assert!(
-        !diagnostics.has_errors(),
-        "{text}: {:?}",
-        diagnostics.list()
-    );
+    assert!(!diagnostics.has_errors(), "{text}: {:?}", diagnostics.list());
     show(&expression.unwrap())
 }
 
@@ -70,15 +66,8 @@ fn show(e: &Expr) -> String {
         ExprKind::Cast(t, a) => format!("(cast {} {})", show_type(t), show(a)),
         ExprKind::List(list) => format!("{{{}}}", all(list)),
         ExprKind::Struct(fields, dots) => {
-            let fields: Vec<_> = fields
-                .iter()
-                .map(|(n, e)| format!("{}={}", n.name, show(e)))
-                .collect();
-            format!(
-                "{{{}{}}}",
-                fields.join(" "),
-                if *dots { " ..." } else { "" }
-            )
+            let fields: Vec<_> = fields.iter().map(|(n, e)| format!("{}={}", n.name, show(e))).collect();
+            format!("{{{}{}}}", fields.join(" "), if *dots { " ..." } else { "" })
         }
         ExprKind::InvalidHeader => "{#}".to_string(),
         ExprKind::Call {
@@ -122,14 +111,8 @@ fn show_type(t: &Type) -> String {
             name,
             arguments,
         } => {
-            let arguments = arguments
-                .as_ref()
-                .map_or(String::new(), |a| format!("<{}>", all(a)));
-            format!(
-                "{}{}{arguments}",
-                if *absolute { "." } else { "" },
-                name.name
-            )
+            let arguments = arguments.as_ref().map_or(String::new(), |a| format!("<{}>", all(a)));
+            format!("{}{}{arguments}", if *absolute { "." } else { "" }, name.name)
         }
         TypeKind::Stack(element, size) => format!("{}[{}]", show_type(element), show(size)),
         TypeKind::Tuple(list) => format!("tuple<{}>", all(list)),
@@ -147,10 +130,7 @@ fn multiplication_binds_tighter_than_addition_and_both_associate_to_the_left() {
 
 #[test]
 fn bit_operators_bind_tighter_than_comparisons() {
-    assert_eq!(
-        expression("a & b == c | d"),
-        "(Eq (BitAnd a b) (BitOr c d))"
-    );
+    assert_eq!(expression("a & b == c | d"), "(Eq (BitAnd a b) (BitOr c d))");
     assert_eq!(
         expression("a | b ^ c & d << 1"),
         "(BitOr a (BitXor b (BitAnd c (Shl d 1))))"
@@ -159,18 +139,12 @@ fn bit_operators_bind_tighter_than_comparisons() {
 
 #[test]
 fn concatenation_and_saturating_operators_share_the_level_of_addition() {
-    assert_eq!(
-        expression("a ++ b |+| c |-| d"),
-        "(SubSat (AddSat (Concat a b) c) d)"
-    );
+    assert_eq!(expression("a ++ b |+| c |-| d"), "(SubSat (AddSat (Concat a b) c) d)");
 }
 
 #[test]
 fn conditional_binds_loosest_and_to_the_right() {
-    assert_eq!(
-        expression("a || b ? c : d ? e : f"),
-        "(if (Or a b) c (if d e f))"
-    );
+    assert_eq!(expression("a || b ? c : d ? e : f"), "(if (Or a b) c (if d e f))");
 }
 
 #[test]
@@ -195,11 +169,7 @@ fn parenthesis_after_a_value_name_is_no_cast_and_after_a_type_name_is() {
     assert_eq!(of("bit<8> a; a = (a) - 1;"), "(Sub a 1)");
     assert_eq!(of("bit<8> a; a = (S) - 1;"), "(cast S (Negate 1))");
     assert_eq!(of("bit<8> a; a = (a) + (a);"), "(Add a a)");
-    assert_eq!(
-        of("bit<8> S; S = (S) - 1;"),
-        "(Sub S 1)",
-        "a local name hides the type"
-    );
+    assert_eq!(of("bit<8> S; S = (S) - 1;"), "(Sub S 1)", "a local name hides the type");
 }
 
 #[test]
@@ -324,9 +294,7 @@ fn all_assignment_operators_are_known() {
         ("|-|=", Some(BinaryOp::SubSat)),
     ] {
         match &statements(&format!("a {text} 1;"))[0].kind {
-            StatementKind::Assign {
-                operator: found, ..
-            } => assert_eq!(*found, operator, "{text}"),
+            StatementKind::Assign { operator: found, .. } => assert_eq!(*found, operator, "{text}"),
             other => panic!("{text}: {other:?}"),
         }
     }
@@ -334,24 +302,26 @@ fn all_assignment_operators_are_known() {
 
 #[test]
 fn declarations_are_told_from_calls_and_assignments() {
-    let kinds: Vec<_> = statements("S s; S[2] t; E(1) e; f(1); a[2] = 1; .S u; bit<8> v = 1; list<S> l; x.y.apply(); G<S>(2) g; G<S>.apply();")
-        .into_iter()
-        .map(|s| match s.kind {
-            StatementKind::Declaration(d) => match d.kind {
-                DeclarationKind::Variable(_) => "variable",
-                DeclarationKind::Instantiation(_) => "instance",
-                _ => "?",
-            },
-            StatementKind::Call(_) => "call",
-            StatementKind::Assign { .. } => "assign",
+    let kinds: Vec<_> = statements(
+        "S s; S[2] t; E(1) e; f(1); a[2] = 1; .S u; bit<8> v = 1; list<S> l; x.y.apply(); G<S>(2) g; G<S>.apply();",
+    )
+    .into_iter()
+    .map(|s| match s.kind {
+        StatementKind::Declaration(d) => match d.kind {
+            DeclarationKind::Variable(_) => "variable",
+            DeclarationKind::Instantiation(_) => "instance",
             _ => "?",
-        })
-        .collect();
+        },
+        StatementKind::Call(_) => "call",
+        StatementKind::Assign { .. } => "assign",
+        _ => "?",
+    })
+    .collect();
     assert_eq!(
         kinds,
         [
-            "variable", "variable", "instance", "call", "assign", "variable", "variable",
-            "variable", "call", "instance", "call"
+            "variable", "variable", "instance", "call", "assign", "variable", "variable", "variable", "call",
+            "instance", "call"
         ]
     );
 }
@@ -403,17 +373,10 @@ fn switch_cases_fall_through_without_a_block() {
     let StatementKind::Switch { cases, .. } = &switch[0].kind else {
         panic!()
     };
-    let shape: Vec<_> = cases
-        .iter()
-        .map(|c| (show(&c.label), c.body.is_some()))
-        .collect();
+    let shape: Vec<_> = cases.iter().map(|c| (show(&c.label), c.body.is_some())).collect();
     assert_eq!(
         shape,
-        [
-            ("a".into(), false),
-            ("b".into(), true),
-            ("default".into(), true)
-        ]
+        [("a".into(), false), ("b".into(), true), ("default".into(), true)]
     );
 }
 
@@ -421,20 +384,12 @@ fn switch_cases_fall_through_without_a_block() {
 fn an_else_belongs_to_the_nearest_if() {
     let statements = statements("if (a) if (b) f(); else g();");
     let StatementKind::If {
-        then,
-        otherwise: None,
-        ..
+        then, otherwise: None, ..
     } = &statements[0].kind
     else {
         panic!()
     };
-    assert!(matches!(
-        &then.kind,
-        StatementKind::If {
-            otherwise: Some(_),
-            ..
-        }
-    ));
+    assert!(matches!(&then.kind, StatementKind::If { otherwise: Some(_), .. }));
 }
 
 #[test]
@@ -490,24 +445,14 @@ fn parsers_have_locals_states_and_selections() {
         ),
         (3, 3, 1)
     );
-    let Some(Transition::Select {
-        cases, expressions, ..
-    }) = &parser.states[0].transition
-    else {
+    let Some(Transition::Select { cases, expressions, .. }) = &parser.states[0].transition else {
         panic!()
     };
     assert_eq!(expressions.len(), 2);
     let keysets: Vec<_> = cases.iter().map(|c| show(&c.keyset)).collect();
     assert_eq!(
         keysets,
-        [
-            "{1 (mask 2 3)}",
-            "{vs _}",
-            "default",
-            "4",
-            "(range 5 6)",
-            "_"
-        ]
+        ["{1 (mask 2 3)}", "{vs _}", "default", "4", "(range 5 6)", "_"]
     );
     assert!(parser.states[2].transition.is_none());
 }
@@ -611,11 +556,7 @@ fn a_missing_semicolon_is_reported_once_at_the_next_token_with_a_label_where_it_
     let DeclarationKind::Struct(s) = &parsed.program.declarations[0].kind else {
         panic!()
     };
-    assert_eq!(
-        s.fields.len(),
-        2,
-        "the field before and the one after are kept"
-    );
+    assert_eq!(s.fields.len(), 2, "the field before and the one after are kept");
     assert_eq!(parsed.program.declarations.len(), 2);
 }
 
@@ -634,22 +575,12 @@ fn each_mistake_is_reported_once_and_the_rest_is_parsed() {
         .iter()
         .map(|s| s.split(':').next().unwrap().to_string())
         .collect();
-    assert_eq!(
-        lines,
-        ["2", "3", "3", "4", "4", "6"],
-        "{:#?}",
-        shown(&parsed)
-    );
+    assert_eq!(lines, ["2", "3", "3", "4", "4", "6"], "{:#?}", shown(&parsed));
     assert_eq!(parsed.program.declarations.len(), 2);
     let DeclarationKind::Control(control) = &parsed.program.declarations[0].kind else {
         panic!()
     };
-    assert_eq!(
-        control.apply.statements.len(),
-        2,
-        "{:#?}",
-        control.apply.statements
-    );
+    assert_eq!(control.apply.statements.len(), 2, "{:#?}", control.apply.statements);
 }
 
 #[test]
@@ -671,13 +602,7 @@ fn the_end_of_the_file_is_where_its_text_ends() {
 #[test]
 fn control_without_apply_is_explained() {
     let parsed = parse("control c() { bit x; }");
-    assert!(
-        parsed.diagnostics.list()[0]
-            .help
-            .as_ref()
-            .unwrap()
-            .contains("apply")
-    );
+    assert!(parsed.diagnostics.list()[0].help.as_ref().unwrap().contains("apply"));
 }
 
 #[test]

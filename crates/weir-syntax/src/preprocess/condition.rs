@@ -29,15 +29,10 @@ impl Preprocessor<'_> {
             depth: 0,
             end,
         };
-        let value = evaluator
-            .conditional(true)
-            .and_then(|value| match evaluator.peek() {
-                None => Ok(value),
-                Some(token) => Err((
-                    token.span,
-                    format!("unexpected `{}`", token.text(evaluator.interner)),
-                )),
-            });
+        let value = evaluator.conditional(true).and_then(|value| match evaluator.peek() {
+            None => Ok(value),
+            Some(token) => Err((token.span, format!("unexpected `{}`", token.text(evaluator.interner)))),
+        });
         match value {
             Ok(value) => value != 0,
             Err((span, message)) => {
@@ -105,10 +100,7 @@ impl Evaluator<'_> {
     }
 
     fn fail<T>(&self, message: &str) -> Result<T, (Span, String)> {
-        Err((
-            self.peek().map_or(self.end, |t| t.span),
-            message.to_string(),
-        ))
+        Err((self.peek().map_or(self.end, |t| t.span), message.to_string()))
     }
 
     fn nested(&mut self, rule: impl FnOnce(&mut Self) -> Value) -> Value {

@@ -26,10 +26,7 @@ impl Preprocessor<'_> {
             _ => {
                 self.rest_of_line();
                 let text = name.text(&self.interner).to_string();
-                self.error(
-                    name.span,
-                    format!("expected a directive after `#`, found `{text}`"),
-                );
+                self.error(name.span, format!("expected a directive after `#`, found `{text}`"));
             }
         }
         if self.conditionals.last().is_some_and(|c| !c.active) {
@@ -94,9 +91,7 @@ impl Preprocessor<'_> {
             return self.condition(line, span);
         }
         match line.first() {
-            Some(token) if token.tok == Tok::Ident => {
-                self.is_defined(token.sym) == (name == "ifdef")
-            }
+            Some(token) if token.tok == Tok::Ident => self.is_defined(token.sym) == (name == "ifdef"),
             other => {
                 let at = other.map_or(span, |t| t.span);
                 self.error(at, format!("`#{name}` needs the name of a macro"));
@@ -123,8 +118,7 @@ impl Preprocessor<'_> {
         if conditional.else_seen {
             let opening = conditional.span;
             let error = Diagnostic::error("preprocessor", span, format!("`#{name}` after `#else`"));
-            self.diagnostics
-                .push(error.label(opening, "of this conditional"));
+            self.diagnostics.push(error.label(opening, "of this conditional"));
             return;
         }
         if name == "else" {
@@ -201,11 +195,7 @@ impl Preprocessor<'_> {
             match token.tok {
                 Tok::Newline | Tok::Eof => break,
                 Tok::UnterminatedComment => {
-                    let error = Diagnostic::error(
-                        "lexical",
-                        token.span,
-                        "this comment has no closing `*/`",
-                    );
+                    let error = Diagnostic::error("lexical", token.span, "this comment has no closing `*/`");
                     self.diagnostics.push(error);
                 }
                 _ => line.push(token),
@@ -232,10 +222,7 @@ impl Preprocessor<'_> {
         let number = number.and_then(|t| t.text(&self.interner).parse::<u32>().ok());
         let file = line.get(1).filter(|t| t.tok == Tok::Str);
         let (Some(number), true) = (number, line.len() < 2 || file.is_some()) else {
-            self.error(
-                span,
-                "`#line` needs a line number and perhaps a file name in quotes",
-            );
+            self.error(span, "`#line` needs a line number and perhaps a file name in quotes");
             return;
         };
         let file = file.map(|t| self.file_name(t.text(&self.interner)));

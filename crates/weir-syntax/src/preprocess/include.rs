@@ -29,13 +29,9 @@ impl FileLoader for DiskLoader {
         use io::Read;
         let mut bytes = Vec::new();
         let file = std::fs::File::open(path)?;
-        file.take(MAX_SOURCE_BYTES as u64 + 1)
-            .read_to_end(&mut bytes)?;
+        file.take(MAX_SOURCE_BYTES as u64 + 1).read_to_end(&mut bytes)?;
         if bytes.len() > MAX_SOURCE_BYTES {
-            return Err(io::Error::new(
-                io::ErrorKind::FileTooLarge,
-                "the file is too large",
-            ));
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, "the file is too large"));
         }
         Ok(bytes)
     }
@@ -58,10 +54,7 @@ impl<P: Into<PathBuf>, T: Into<Vec<u8>>> FromIterator<(P, T)> for MemoryLoader {
 
 impl FileLoader for MemoryLoader {
     fn load(&self, path: &Path) -> io::Result<Vec<u8>> {
-        self.0
-            .get(path)
-            .cloned()
-            .ok_or_else(|| io::ErrorKind::NotFound.into())
+        self.0.get(path).cloned().ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 }
 
@@ -74,10 +67,7 @@ impl SystemFiles {
     /// The text of a file.
     #[must_use]
     pub fn get(self, name: &str) -> Option<&'static str> {
-        self.0
-            .iter()
-            .find(|(n, _)| *n == name)
-            .map(|&(_, text)| text)
+        self.0.iter().find(|(n, _)| *n == name).map(|&(_, text)| text)
     }
 }
 
@@ -118,20 +108,12 @@ fn beside(current: &str, name: &str) -> String {
 
 impl Preprocessor<'_> {
     /// Adds a file to the source map. `None` (and an error) if the source is too large.
-    pub(super) fn add_file(
-        &mut self,
-        name: &str,
-        bytes: Vec<u8>,
-        is_system: bool,
-    ) -> Option<Cursor> {
+    pub(super) fn add_file(&mut self, name: &str, bytes: Vec<u8>, is_system: bool) -> Option<Cursor> {
         let (text, bad) = match String::from_utf8(bytes) {
             Ok(text) => (text, None),
             Err(error) => {
                 let at = error.utf8_error().valid_up_to();
-                (
-                    String::from_utf8_lossy(error.as_bytes()).into_owned(),
-                    Some(at as u32),
-                )
+                (String::from_utf8_lossy(error.as_bytes()).into_owned(), Some(at as u32))
             }
         };
         self.bytes += text.len();
@@ -171,11 +153,7 @@ impl Preprocessor<'_> {
         let depth = self.files.len();
         if depth >= MAX_INCLUDE_DEPTH {
             let message = format!("files are included more than {MAX_INCLUDE_DEPTH} deep");
-            let last = self
-                .files
-                .last()
-                .map(|f| f.name.clone())
-                .unwrap_or_default();
+            let last = self.files.last().map(|f| f.name.clone()).unwrap_or_default();
             let cyclic = self.files.iter().filter(|f| f.name == last).count() > 1;
             self.abort(
                 span,
@@ -260,10 +238,7 @@ impl Preprocessor<'_> {
                 Some((text, true, span))
             }
             _ => {
-                self.error(
-                    span,
-                    "`#include` needs a file name: `<core.p4>` or `\"file.p4\"`",
-                );
+                self.error(span, "`#include` needs a file name: `<core.p4>` or `\"file.p4\"`");
                 None
             }
         }

@@ -86,13 +86,7 @@ impl Preprocessor<'_> {
     }
 
     /// Reads the arguments of a use. Reports and returns `None` if they do not fit.
-    fn arguments(
-        &mut self,
-        definition: &Macro,
-        count: usize,
-        name: Token,
-        level: Level,
-    ) -> Option<Vec<Vec<Token>>> {
+    fn arguments(&mut self, definition: &Macro, count: usize, name: Token, level: Level) -> Option<Vec<Vec<Token>>> {
         let files = self.files.len();
         let mut arguments = vec![Vec::new()];
         let mut depth = 0_usize;
@@ -129,12 +123,7 @@ impl Preprocessor<'_> {
                     arguments.push(Vec::new());
                     continue;
                 }
-                Tok::Ident
-                    if self
-                        .macros
-                        .get(&token.sym)
-                        .is_some_and(|m| m.disabled.get()) =>
-                {
+                Tok::Ident if self.macros.get(&token.sym).is_some_and(|m| m.disabled.get()) => {
                     token.flags |= NO_EXPAND;
                 }
                 _ => {}
@@ -158,8 +147,7 @@ impl Preprocessor<'_> {
             name.span,
             format!("macro `{text}` takes {count} arguments, but {given} are given"),
         );
-        self.diagnostics
-            .push(error.label(definition.span, "defined here"));
+        self.diagnostics.push(error.label(definition.span, "defined here"));
         None
     }
 
@@ -169,8 +157,7 @@ impl Preprocessor<'_> {
             return tokens.to_vec();
         }
         if self.argument_nesting >= MAX_ARGUMENT_NESTING {
-            let message =
-                format!("macro arguments are nested more than {MAX_ARGUMENT_NESTING} deep");
+            let message = format!("macro arguments are nested more than {MAX_ARGUMENT_NESTING} deep");
             self.abort(tokens[0].span, message);
             return Vec::new();
         }
@@ -185,10 +172,7 @@ impl Preprocessor<'_> {
             source: None,
         });
         let mut expanded = Vec::new();
-        while let Some(token) = self.expanded(Level {
-            base,
-            isolated: true,
-        }) {
+        while let Some(token) = self.expanded(Level { base, isolated: true }) {
             expanded.push(token);
         }
         while self.contexts.len() > base {
@@ -203,12 +187,7 @@ impl Preprocessor<'_> {
     }
 
     /// The body of a macro with its parameters replaced.
-    fn substitute(
-        &mut self,
-        definition: &Macro,
-        name: Token,
-        arguments: &[Vec<Token>],
-    ) -> Vec<Token> {
+    fn substitute(&mut self, definition: &Macro, name: Token, arguments: &[Vec<Token>]) -> Vec<Token> {
         let body = &definition.body;
         let is_paste = |i: usize| body.get(i).is_some_and(|t| t.tok == Tok::HashHash);
         let mut expansions: Vec<Option<Vec<Token>>> = vec![None; arguments.len()];
@@ -274,11 +253,7 @@ impl Preprocessor<'_> {
     }
 
     fn paste(&mut self, left: Token, right: Token, span: Span, result: &mut Vec<Token>) {
-        let text = format!(
-            "{}{}",
-            left.text(&self.interner),
-            right.text(&self.interner)
-        );
+        let text = format!("{}{}", left.text(&self.interner), right.text(&self.interner));
         let mut lexer = Lexer {
             text: &text,
             pos: 0,
@@ -293,8 +268,7 @@ impl Preprocessor<'_> {
             return;
         }
         let (left_text, right_text) = (left.text(&self.interner), right.text(&self.interner));
-        let message =
-            format!("`{left_text}` and `{right_text}` pasted with `##` are not one token");
+        let message = format!("`{left_text}` and `{right_text}` pasted with `##` are not one token");
         self.error(span, message);
         result.extend([left, right]);
     }
@@ -337,10 +311,7 @@ impl Preprocessor<'_> {
         let mut body = &line[1..];
         let mut parameters: Option<Vec<Sym>> = None;
         let mut variadic = false;
-        if body
-            .first()
-            .is_some_and(|t| t.tok == Tok::LParen && !t.has_space())
-        {
+        if body.first().is_some_and(|t| t.tok == Tok::LParen && !t.has_space()) {
             let Some((names, is_variadic, len)) = self.parameters(&body[1..], name) else {
                 return;
             };

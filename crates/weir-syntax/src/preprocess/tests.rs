@@ -26,9 +26,7 @@ fn run_with(options: &Options, files: &[(&str, &str)]) -> (String, Vec<String>) 
         })
         .collect();
     let list = preprocessor.diagnostics.list().iter();
-    let diagnostics = list
-        .map(|d| render::short(d, &preprocessor.sources))
-        .collect();
+    let diagnostics = list.map(|d| render::short(d, &preprocessor.sources)).collect();
     (texts.join(" "), diagnostics)
 }
 
@@ -51,10 +49,7 @@ fn bad(text: &str) -> Vec<String> {
 
 #[test]
 fn object_macros_are_replaced_and_forgotten() {
-    assert_eq!(
-        good("#define A 1 + B\n#define B 2\nA;\n#undef B\nA"),
-        "1 + 2 ; 1 + B"
-    );
+    assert_eq!(good("#define A 1 + B\n#define B 2\nA;\n#undef B\nA"), "1 + 2 ; 1 + B");
 }
 
 #[test]
@@ -77,14 +72,8 @@ fn arguments_nest_and_extend_over_lines() {
 #[test]
 fn macros_do_not_expand_themselves() {
     assert_eq!(good("#define A A B\n#define B A\nA"), "A A");
-    assert_eq!(
-        good("#define f(a) a*g\n#define g(a) f(a)\nf(2)(9)"),
-        "2 * 9 * g"
-    );
-    assert_eq!(
-        good("#define f(x) f(x + 1)\nf(f(1))"),
-        "f ( f ( 1 + 1 ) + 1 )"
-    );
+    assert_eq!(good("#define f(a) a*g\n#define g(a) f(a)\nf(2)(9)"), "2 * 9 * g");
+    assert_eq!(good("#define f(x) f(x + 1)\nf(f(1))"), "f ( f ( 1 + 1 ) + 1 )");
 }
 
 #[test]
@@ -119,10 +108,7 @@ str(hello) str(a \"b\\n\")";
 
 #[test]
 fn pasting_makes_one_token() {
-    assert_eq!(
-        good("#define W(n, v) n##w##v\nW(8, 0xFF) W(8,) W(,3)"),
-        "8w0xFF 8w w3"
-    );
+    assert_eq!(good("#define W(n, v) n##w##v\nW(8, 0xFF) W(8,) W(,3)"), "8w0xFF 8w w3");
     assert_eq!(good("#define A x ## y\nA"), "xy");
     assert_eq!(bad("#define P(a, b) a##b\nP(+, x)").len(), 1);
 }
@@ -216,11 +202,8 @@ fn predefined_macros_can_be_overridden() {
 
 #[test]
 fn the_first_group_whose_condition_holds_is_taken() {
-    let text = |a: u32| {
-        format!(
-            "#define A {a}\n#if A == 1\none\n#elif A == 2\ntwo\n#elif 1/0\n#else\nother\n#endif\nend"
-        )
-    };
+    let text =
+        |a: u32| format!("#define A {a}\n#if A == 1\none\n#elif A == 2\ntwo\n#elif 1/0\n#else\nother\n#endif\nend");
     assert_eq!(good(&text(1)), "one end");
     assert_eq!(good(&text(2)), "two end");
     assert_eq!(
@@ -306,14 +289,8 @@ fn unbalanced_conditionals_are_reported_where_they_begin() {
 
 #[test]
 fn messages_of_the_program_are_passed_on() {
-    assert_eq!(
-        bad("#error it's  over"),
-        ["a.p4:1:1: error[preprocessor]: it's  over"]
-    );
-    assert_eq!(
-        bad("#warning careful"),
-        ["a.p4:1:1: warning[preprocessor]: careful"]
-    );
+    assert_eq!(bad("#error it's  over"), ["a.p4:1:1: error[preprocessor]: it's  over"]);
+    assert_eq!(bad("#warning careful"), ["a.p4:1:1: warning[preprocessor]: careful"]);
 }
 
 #[test]
@@ -370,12 +347,7 @@ fn a_missing_file_is_reported_with_the_places_searched() {
 
 #[test]
 fn malformed_includes_are_reported() {
-    for text in [
-        "#include",
-        "#include core",
-        "#include <core.p4",
-        "#include \"core.p4\n",
-    ] {
+    for text in ["#include", "#include core", "#include <core.p4", "#include \"core.p4\n"] {
         assert_eq!(bad(text).len(), 1, "{text}");
     }
 }
@@ -388,9 +360,7 @@ fn an_inclusion_cycle_ends_with_one_error() {
     );
     assert_eq!(
         diagnostics,
-        [
-            "a.p4:1:10: error[overlimit]: files are included more than 64 deep: `a.p4` includes itself"
-        ]
+        ["a.p4:1:10: error[overlimit]: files are included more than 64 deep: `a.p4` includes itself"]
     );
 }
 
@@ -415,25 +385,14 @@ fn a_macro_bomb_ends_with_one_error() {
     }
     let (_, diagnostics) = run(&(text + "A63"));
     assert_eq!(diagnostics.len(), 1);
-    assert!(
-        diagnostics[0].contains("error[overlimit]"),
-        "{diagnostics:?}"
-    );
+    assert!(diagnostics[0].contains("error[overlimit]"), "{diagnostics:?}");
 }
 
 #[test]
 fn a_bomb_of_function_macros_ends_with_one_error() {
-    let nested = format!(
-        "#define F(x) x x x x\n{}1{}",
-        "F(".repeat(60),
-        ")".repeat(60)
-    );
+    let nested = format!("#define F(x) x x x x\n{}1{}", "F(".repeat(60), ")".repeat(60));
     assert!(bad(&nested)[0].contains("error[overlimit]"));
-    let deep = format!(
-        "#define F(x) x\n{}1{}",
-        "F(".repeat(100_000),
-        ")".repeat(100_000)
-    );
+    let deep = format!("#define F(x) x\n{}1{}", "F(".repeat(100_000), ")".repeat(100_000));
     assert!(bad(&deep)[0].contains("error[overlimit]"));
 }
 
@@ -444,7 +403,5 @@ fn files_that_are_not_utf8_are_reported_with_the_place() {
     let mut preprocessor = Preprocessor::new(&options, &loader, SystemFiles::default());
     preprocessor.run("a.p4", b"ok\nab\xff".to_vec());
     let diagnostic = &preprocessor.diagnostics.list()[0];
-    assert!(
-        render::short(diagnostic, &preprocessor.sources).starts_with("a.p4:2:3: error[lexical]")
-    );
+    assert!(render::short(diagnostic, &preprocessor.sources).starts_with("a.p4:2:3: error[lexical]"));
 }

@@ -18,13 +18,7 @@ fn human_form_shows_the_line_the_label_and_the_help() {
     assert!(text.contains("bit<8> x"), "{text}");
     assert!(text.contains("`;` is missing here"), "{text}");
     let help = human(
-        &parsed
-            .diagnostics
-            .list()
-            .last()
-            .unwrap()
-            .clone()
-            .help("do it"),
+        &parsed.diagnostics.list().last().unwrap().clone().help("do it"),
         &parsed.sources,
         false,
     );
@@ -47,10 +41,7 @@ fn json_form_is_one_line_with_all_fields() {
     let value: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(value["severity"], "error");
     assert_eq!(value["code"], "lexical");
-    assert_eq!(
-        (value["line"].as_u64(), value["column"].as_u64()),
-        (Some(1), Some(19))
-    );
+    assert_eq!((value["line"].as_u64(), value["column"].as_u64()), (Some(1), Some(19)));
     assert_eq!(
         (value["end_line"].as_u64(), value["end_column"].as_u64()),
         (Some(1), Some(20))

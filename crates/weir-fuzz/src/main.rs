@@ -1,0 +1,107 @@
+//! Runs the fuzz targets for a given time and keeps every input that broke something.
+
+use anyhow::{Context, Result, bail};
+use clap::Parser;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+use weir_fuzz::{Mutator, TARGETS, seeds};
+
+/// An answer that takes longer counts as a hang.
+const SLOW: Duration = Duration::from_secs(10);
+/// A process that has grown beyond this has been made to eat memory.
+const MEMORY_LIMIT_KIB: u64 = 4 << 20;
+
+/// Feed weir hostile input
+#[derive(Parser)]
+#[command(after_help = "Example:\n  cargo run --release -p weir-fuzz -- --seconds 3600 --seeds path/to/p4/programs")]
+struct Arguments {
+    /// How long, over all targets
+    #[arg(long, default_value_t = 60)]
+    seconds: u64,
+    /// Only this target
+    #[arg(long)]
+    target: Option<String>,
+    /// More good input to start from
+    #[arg(long)]
+    seeds: Option<PathBuf>,
+    /// First number of the sequence of inputs
+    #[arg(long, default_value_t = 1)]
+    number: u64,
+    /// Where to keep what broke something
+    #[arg(long, default_value = "fuzz-findings")]
+    findings: PathBuf,
+}
+
+fn main() -> ExitCode {
+    match run(&Arguments::parse()) {
+        Ok(0) => ExitCode::SUCCESS,
+        Ok(findings) => {
+            println!("{findings} findings");
+            ExitCode::from(1)
+        }
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(arguments: &Arguments) -> Result<u64> {
+    let chosen: Vec<_> = TARGETS
+        .iter()
+        .filter(|t| arguments.target.as_ref().is_none_or(|n| n == t.name))
+        .collect();
+    if chosen.is_empty() {
+        let names: Vec<&str> = TARGETS.iter().map(|t| t.name).collect();
+        bail!("there is no such target; there are {}", names.join(", "));
+    }
+    let share = Duration::from_secs(arguments.seconds) / chosen.len() as u32;
+    let mut findings = 0;
+    for target in chosen {
+        let mut mutator = Mutator::new(arguments.number, seeds(target.name, arguments.seeds.as_deref()));
+        let started = Instant::now();
+        let mut count = 0u64;
+        let mut slowest = Duration::ZERO;
+        while started.elapsed() < share {
+            let input = mutator.next_input();
+            let begun = Instant::now();
+            let outcome = std::panic::catch_unwind(|| (target.run)(&input));
+            let took = begun.elapsed();
+            slowest = slowest.max(took);
+            count += 1;
+            let grown = peak_memory_kib().is_some_and(|k| k > MEMORY_LIMIT_KIB);
+            if outcome.is_err() || took > SLOW || grown {
+                findings += 1;
+                let why = if outcome.is_err() {
+                    "panic"
+                } else if grown {
+                    "memory"
+                } else {
+                    "slow"
+                };
+                std::fs::create_dir_all(&arguments.findings).context("cannot keep findings")?;
+                let path = arguments.findings.join(format!("{}-{why}-{findings}", target.name));
+                std::fs::write(&path, &input).context("cannot keep findings")?;
+                println!("{}: {why}, kept in {}", target.name, path.display());
+                if grown {
+                    bail!("the process has grown beyond {MEMORY_LIMIT_KIB} KiB");
+                }
+            }
+        }
+        println!(
+            "{}: {count} inputs in {:.0} s, slowest {:.2} s",
+            target.name,
+            started.elapsed().as_secs_f64(),
+            slowest.as_secs_f64()
+        );
+    }
+    Ok(findings)
+}
+
+/// Largest memory of this process so far, where the system tells.
+fn peak_memory_kib() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find(|l| l.starts_with("VmHWM:"))?;
+    line.split_whitespace().nth(1)?.parse().ok()
+}

@@ -1,0 +1,208 @@
+//! What is fed.
+
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+use weir_compiler::{Options, compile_bytes, compile_source};
+use weir_ir::Program;
+use weir_switch::Switch;
+use weir_syntax::preprocess::{FileLoader, MemoryLoader};
+
+/// A function that must survive any bytes.
+pub struct Target {
+    /// Its name.
+    pub name: &'static str,
+    /// Feeds the bytes. Panics where something is wrong.
+    pub run: fn(&[u8]),
+}
+
+/// All targets.
+pub const TARGETS: &[Target] = &[
+    Target {
+        name: "source",
+        run: source,
+    },
+    Target {
+        name: "packets",
+        run: packets,
+    },
+    Target {
+        name: "captures",
+        run: captures,
+    },
+    Target {
+        name: "tests",
+        run: tests,
+    },
+    Target {
+        name: "programs",
+        run: programs,
+    },
+];
+
+const ROUTER: &str = include_str!("../../../p4/programs/ipv4_router/ipv4_router.p4");
+const ENTRIES: &str = include_str!("../../../p4/programs/ipv4_router/demo.entries");
+const CAPTURE: &[u8] = include_bytes!("../../../p4/programs/ipv4_router/demo-port2.pcap");
+
+/// Good input of a target: what is bundled, and the files of `folder` that are of its kind.
+#[must_use]
+pub fn seeds(target: &str, folder: Option<&Path>) -> Vec<Vec<u8>> {
+    let mut seeds: Vec<Vec<u8>> = match target {
+        "source" => weir_compiler::SYSTEM_FILES
+            .0
+            .iter()
+            .map(|(_, t)| t.as_bytes().to_vec())
+            .chain([ROUTER.as_bytes().to_vec()])
+            .collect(),
+        "packets" => frames(CAPTURE),
+        "captures" => vec![CAPTURE[..4096].to_vec()],
+        "tests" => vec![
+            ENTRIES.as_bytes().to_vec(),
+            b"packet 1 020000000101 020000000110 0800\nexpect 2 0200 $\nwait\n".to_vec(),
+        ],
+        _ => vec![weir_ir::print::print(router()).into_bytes()],
+    };
+    let extension = match target {
+        "source" => "p4",
+        "tests" => "stf",
+        _ => return seeds,
+    };
+    let Some(entries) = folder.and_then(|f| std::fs::read_dir(f).ok()) else {
+        return seeds;
+    };
+    let mut paths: Vec<_> = entries
+        .flatten()
+        .map(|e| e.path())
+        .filter(|p| p.extension().is_some_and(|e| e == extension))
+        .collect();
+    paths.sort();
+    seeds.extend(paths.iter().filter_map(|p| std::fs::read(p).ok()));
+    seeds
+}
+
+fn frames(capture: &[u8]) -> Vec<Vec<u8>> {
+    let mut frames = Vec::new();
+    if let Ok(mut reader) = weir_io::pcap::PcapReader::new(capture) {
+        while let Ok(Some(packet)) = reader.next_packet() {
+            frames.push(packet.data.to_vec());
+        }
+    }
+    frames
+}
+
+fn router() -> &'static Arc<Program> {
+    static PROGRAM: OnceLock<Arc<Program>> = OnceLock::new();
+    PROGRAM.get_or_init(|| {
+        let compilation = compile_source("ipv4_router.p4", ROUTER, &Options::default(), weir_arch::targets());
+        Arc::new(compilation.program.expect("the bundled router compiles"))
+    })
+}
+
+fn optimized(program: &Program) -> Arc<Program> {
+    let mut program = program.clone();
+    weir_ir::passes::optimize(&mut program, &weir_arch::observes);
+    Arc::new(program)
+}
+
+/// Source text: an answer or diagnostics, both of which can be shown; what compiles keeps the invariants,
+/// survives its passes and its printed form, and takes packets.
+fn source(data: &[u8]) {
+    let nothing = MemoryLoader::from_iter(Vec::<(String, String)>::new());
+    let loader: &(dyn FileLoader + Sync) = &nothing;
+    let compilation = compile_bytes(
+        "fuzz.p4",
+        data.to_vec(),
+        &Options::default(),
+        loader,
+        weir_arch::targets(),
+    );
+    for diagnostic in compilation.diagnostics.list().iter().take(50) {
+        weir_syntax::render::human(diagnostic, &compilation.sources, false);
+        weir_syntax::render::short(diagnostic, &compilation.sources);
+        weir_syntax::render::json(diagnostic, &compilation.sources);
+    }
+    let Some(program) = compilation.program else { return };
+    if let Err(errors) = weir_ir::verify::verify(&program) {
+        panic!("the lowered program breaks an invariant: {}", errors[0]);
+    }
+    let printed = weir_ir::print::print(&program);
+    let read = weir_ir::parse::parse(&printed).unwrap_or_else(|e| panic!("the printed form is not read back: {e}"));
+    assert!(read == program, "the printed form is read back as another program");
+    // Large programs take their time; one packet each is enough.
+    if printed.len() > 2_000_000 || program.target != "v1model" {
+        return;
+    }
+    let _ = weir_compiler::p4info::p4info(&program);
+    let frame: Vec<u8> = data.iter().copied().take(128).collect();
+    same_packets(&Arc::new(program), &[frame]);
+}
+
+/// The program and its optimised form do the same to packets.
+fn same_packets(program: &Arc<Program>, packets: &[Vec<u8>]) {
+    let optimized = optimized(program);
+    if let Err(errors) = weir_ir::verify::verify(&optimized) {
+        panic!("the optimised program breaks an invariant: {}", errors[0]);
+    }
+    let (Ok(mut plain), Ok(mut fast)) = (Switch::new(program.clone()), Switch::new(optimized)) else {
+        return;
+    };
+    for packet in packets {
+        let (a, b) = (plain.inject(1, packet, 1000), fast.inject(1, packet, 1000));
+        assert_eq!(a, b, "the passes changed what happens to a packet");
+    }
+}
+
+fn switches() -> (Switch, Switch) {
+    static SWITCHES: OnceLock<(Switch, Switch)> = OnceLock::new();
+    let (a, b) = SWITCHES.get_or_init(|| {
+        let with_entries = |program: Arc<Program>| {
+            let (switch, failures) = weir_stf::configure(Switch::new(program).expect("the router loads"), ENTRIES)
+                .expect("the entries parse");
+            assert!(failures.is_empty(), "{failures:?}");
+            switch
+        };
+        (with_entries(router().clone()), with_entries(optimized(router())))
+    });
+    (a.clone(), b.clone())
+}
+
+/// Packets: forwarded or dropped, and the same by both forms of the program.
+fn packets(data: &[u8]) {
+    let (mut plain, mut fast) = switches();
+    let port = 1 + u32::from(data.first().is_some_and(|b| b & 1 == 1));
+    let (a, b) = (plain.inject(port, data, 0), fast.inject(port, data, 0));
+    assert_eq!(a, b, "the passes changed what happens to a packet");
+    let (_, tree) = plain.inject_traced(port, data, 1);
+    tree.render(weir_interp::RenderOptions::default(), |_| None);
+}
+
+/// Captures: packets until an error or the end.
+fn captures(data: &[u8]) {
+    let Ok(mut reader) = weir_io::pcap::PcapReader::new(data) else {
+        return;
+    };
+    let mut count = 0;
+    while let Ok(Some(packet)) = reader.next_packet() {
+        assert!(packet.data.len() <= data.len(), "more bytes than the file has");
+        count += 1;
+        assert!(count <= data.len(), "more packets than the file can hold");
+    }
+}
+
+/// Packet tests and control-plane directives.
+fn tests(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    let (switch, _) = switches();
+    let _ = weir_stf::run_on(switch, &text, &weir_stf::RunOptions::default());
+}
+
+/// Printed programs: read back only if they keep the invariants, and then they can be run.
+fn programs(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    let Ok(program) = weir_ir::parse::parse(&text) else {
+        return;
+    };
+    let program = Arc::new(program);
+    if let Ok(mut switch) = Switch::new(program) {
+        switch.inject(1, &CAPTURE[40..100], 0);
+    }
+}

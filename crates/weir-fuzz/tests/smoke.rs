@@ -1,0 +1,36 @@
+//! Every target survives a few hundred hostile inputs.
+
+use weir_fuzz::{Mutator, TARGETS, seeds};
+
+fn feed(name: &str, count: usize) {
+    let target = TARGETS.iter().find(|t| t.name == name).unwrap();
+    let mut mutator = Mutator::new(42, seeds(name, None));
+    for _ in 0..count {
+        (target.run)(&mutator.next_input());
+    }
+}
+
+#[test]
+fn hostile_source_text_gets_an_answer() {
+    feed("source", 400);
+}
+
+#[test]
+fn hostile_packets_are_forwarded_or_dropped() {
+    feed("packets", 400);
+}
+
+#[test]
+fn hostile_captures_are_read_or_refused() {
+    feed("captures", 2000);
+}
+
+#[test]
+fn hostile_packet_tests_are_run_or_refused() {
+    feed("tests", 1000);
+}
+
+#[test]
+fn hostile_saved_programs_are_run_or_refused() {
+    feed("programs", 300);
+}
