@@ -126,14 +126,16 @@ fn finish(parsed: Parsed, targets: &[Target]) -> Compilation {
     };
     let architecture = targets.iter().find(included).map(|t| t.name);
     let (mut checked, found) = check::check(&program);
-    diagnostics.extend(found);
+    // What did not parse declares nothing: a name that is missing then is no second mistake.
+    let unreadable = diagnostics.has_errors();
+    diagnostics.extend_if(found, |d| !unreadable || d.code != "not-found");
     let mut lowered = None;
-    if !diagnostics.has_errors() {
-        if let Some(target) = targets.iter().find(|t| checked.main_fits(t)) {
-            let (program, found) = lower::lower(&mut checked, &sources, target);
-            diagnostics.extend(found);
-            lowered = program;
-        }
+    if !diagnostics.has_errors()
+        && let Some(target) = targets.iter().find(|t| checked.main_fits(t))
+    {
+        let (program, found) = lower::lower(&mut checked, &sources, target);
+        diagnostics.extend(found);
+        lowered = program;
     }
     Compilation {
         sources,

@@ -116,9 +116,9 @@ fn source(data: &[u8]) {
         weir_arch::targets(),
     );
     for diagnostic in compilation.diagnostics.list().iter().take(50) {
-        weir_syntax::render::human(diagnostic, &compilation.sources, false);
-        weir_syntax::render::short(diagnostic, &compilation.sources);
-        weir_syntax::render::json(diagnostic, &compilation.sources);
+        let _ = weir_syntax::render::human(diagnostic, &compilation.sources, false);
+        let _ = weir_syntax::render::short(diagnostic, &compilation.sources);
+        let _ = weir_syntax::render::json(diagnostic, &compilation.sources);
     }
     let Some(program) = compilation.program else { return };
     if let Err(errors) = weir_ir::verify::verify(&program) {
@@ -172,7 +172,7 @@ fn packets(data: &[u8]) {
     let (a, b) = (plain.inject(port, data, 0), fast.inject(port, data, 0));
     assert_eq!(a, b, "the passes changed what happens to a packet");
     let (_, tree) = plain.inject_traced(port, data, 1);
-    tree.render(weir_interp::RenderOptions::default(), |_| None);
+    let _ = tree.render(weir_interp::RenderOptions::default(), |_| None);
 }
 
 /// Captures: packets until an error or the end.

@@ -53,10 +53,10 @@ pub fn optimize(program: &mut Program, observes: &dyn Fn(&str, &SharedLeaf) -> b
 
 /// A pass must leave what it was given: a program.
 fn check(program: &Program, pass: &str) {
-    if cfg!(debug_assertions) {
-        if let Err(errors) = crate::verify::verify(program) {
-            panic!("after the pass {pass}: {}", errors[0]);
-        }
+    if cfg!(debug_assertions)
+        && let Err(errors) = crate::verify::verify(program)
+    {
+        panic!("after the pass {pass}: {}", errors[0]);
     }
 }
 
@@ -147,10 +147,7 @@ fn join_blocks(body: &mut Body) {
         }
     }
     for id in reachable(body) {
-        loop {
-            let Terminator::Goto(next) = body.blocks[id].terminator else {
-                break;
-            };
+        while let Terminator::Goto(next) = body.blocks[id].terminator {
             if next == id || predecessors[next.index()] != 1 || body.blocks[next].state.is_some() {
                 break;
             }

@@ -117,8 +117,13 @@ impl Diagnostics {
 
     /// Adds everything another list holds.
     pub fn extend(&mut self, other: Diagnostics) {
+        self.extend_if(other, |_| true);
+    }
+
+    /// Adds what of another list is wanted.
+    pub fn extend_if(&mut self, other: Diagnostics, wanted: impl Fn(&Diagnostic) -> bool) {
         self.dropped += other.dropped;
-        for diagnostic in other.list {
+        for diagnostic in other.list.into_iter().filter(wanted) {
             self.push(diagnostic);
         }
     }

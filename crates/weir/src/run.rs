@@ -100,7 +100,7 @@ fn port_rate(text: &str) -> Result<(u32, u64)> {
         };
         let rate: f64 = digits.parse().ok()?;
         let bits = rate * factor;
-        (bits >= 1.0 && bits < 1e15).then_some((port.parse().ok()?, bits as u64))
+        (1.0..1e15).contains(&bits).then_some((port.parse().ok()?, bits as u64))
     });
     parsed.with_context(|| {
         format!("`{text}` is no rate of a port; write for example 2=10M for ten million bits per second at port 2")
@@ -161,7 +161,10 @@ impl Runner<'_> {
         for frame in batch.iter() {
             self.received += 1;
             let now = self.now();
-            let sampled = self.arguments.trace.is_some_and(|n| n > 0 && self.received % n == 0)
+            let sampled = self
+                .arguments
+                .trace
+                .is_some_and(|n| n > 0 && self.received.is_multiple_of(n))
                 || self.arguments.trace.is_none() && self.arguments.trace_port.is_some();
             if sampled && self.arguments.trace_port.is_none_or(|p| p == port) {
                 let (out, tree) = self.switch.inject_traced(port, frame.data, now);

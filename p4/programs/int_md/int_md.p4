@@ -174,7 +174,7 @@ header report_main_t {
 // INT in a packet: the shim, the header, what this node adds, what was there.
 struct telemetry_t {
     int_shim_t shim;
-    int_header_t header;
+    int_header_t md;
     int_node_id_t node_id;
     int_level1_ports_t level1_ports;
     int_hop_latency_t hop_latency;
@@ -327,9 +327,9 @@ parser IntParser(packet_in packet, out headers_t hdr, inout metadata_t meta, ino
     }
 
     state parse_int_header {
-        packet.extract(hdr.telemetry.header);
+        packet.extract(hdr.telemetry.md);
         verify(hdr.telemetry.shim.length >= INT_HEADER_WORDS, error.IntLengthWrong);
-        transition select(hdr.telemetry.header.version) {
+        transition select(hdr.telemetry.md.version) {
             INT_VERSION: parse_int_stack;
             default: accept;
         }
@@ -441,7 +441,7 @@ control IntHop(inout headers_t hdr, inout metadata_t meta, inout standard_metada
     // A word per instruction, one more for each of those that take two. Instructions of a domain are
     // not known here; where they make a hop longer, the sum differs.
     action count_words() {
-        wanted = hdr.telemetry.header.instructions;
+        wanted = hdr.telemetry.md.instructions;
         meta.hop_words = (bit<8>) wanted[15:15] + (bit<8>) wanted[14:14] + (bit<8>) wanted[13:13]
             + (bit<8>) wanted[12:12] + ((bit<8>) wanted[11:11] << 1) + ((bit<8>) wanted[10:10] << 1)
             + ((bit<8>) wanted[9:9] << 1) + (bit<8>) wanted[8:8] + (bit<8>) wanted[7:7]
@@ -452,16 +452,16 @@ control IntHop(inout headers_t hdr, inout metadata_t meta, inout standard_metada
     apply {
         count_words();
         bit<17> length = (bit<17>) hdr.ipv4.total_length + ((bit<17>) meta.hop_words << 2);
-        if (hdr.telemetry.header.remaining_hop_count == 0) {
-            hdr.telemetry.header.hop_count_exceeded = 1;
+        if (hdr.telemetry.md.remaining_hop_count == 0) {
+            hdr.telemetry.md.hop_count_exceeded = 1;
             nothing_added.count(0);
-        } else if (meta.hop_words != (bit<8>) hdr.telemetry.header.hop_words) {
+        } else if (meta.hop_words != (bit<8>) hdr.telemetry.md.hop_words) {
             nothing_added.count(2);
         } else if ((length > (bit<17>) meta.mtu && !meta.sink) || hdr.telemetry.shim.length > 255 - meta.hop_words) {
-            hdr.telemetry.header.mtu_exceeded = 1;
+            hdr.telemetry.md.mtu_exceeded = 1;
             nothing_added.count(1);
         } else {
-            hdr.telemetry.header.remaining_hop_count = hdr.telemetry.header.remaining_hop_count - 1;
+            hdr.telemetry.md.remaining_hop_count = hdr.telemetry.md.remaining_hop_count - 1;
             hdr.telemetry.shim.length = hdr.telemetry.shim.length + meta.hop_words;
             hdr.ipv4.total_length = length[15:0];
             // The architecture's clock counts microseconds; those of INT are nanoseconds.
@@ -602,7 +602,7 @@ control IntReport(inout headers_t hdr, inout metadata_t meta, inout standard_met
         // All metadata, this node's too, is in the stack.
         hdr.report_main.setValid();
         hdr.report_main.metadata_bits = 0;
-        hdr.report_main.domain_id = hdr.telemetry.header.domain_id;
+        hdr.report_main.domain_id = hdr.telemetry.md.domain_id;
         hdr.report_main.domain_metadata_bits = 0;
         hdr.report_main.domain_metadata_status = 0;
         truncate(62 + ((bit<32>) inner_words << 2));
@@ -666,18 +666,18 @@ control IntEgress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         hdr.telemetry.shim.reserved_byte = 0;
         hdr.telemetry.shim.original_dscp = hdr.ipv4.dscp;
         hdr.telemetry.shim.reserved_end = 0;
-        hdr.telemetry.header.setValid();
-        hdr.telemetry.header.version = INT_VERSION;
-        hdr.telemetry.header.discard = 0;
-        hdr.telemetry.header.hop_count_exceeded = 0;
-        hdr.telemetry.header.mtu_exceeded = 0;
-        hdr.telemetry.header.reserved = 0;
-        hdr.telemetry.header.hop_words = meta.start_hop_words;
-        hdr.telemetry.header.remaining_hop_count = meta.start_hop_count;
-        hdr.telemetry.header.instructions = meta.start_instructions;
-        hdr.telemetry.header.domain_id = meta.start_domain_id;
-        hdr.telemetry.header.domain_instructions = 0;
-        hdr.telemetry.header.domain_flags = 0;
+        hdr.telemetry.md.setValid();
+        hdr.telemetry.md.version = INT_VERSION;
+        hdr.telemetry.md.discard = 0;
+        hdr.telemetry.md.hop_count_exceeded = 0;
+        hdr.telemetry.md.mtu_exceeded = 0;
+        hdr.telemetry.md.reserved = 0;
+        hdr.telemetry.md.hop_words = meta.start_hop_words;
+        hdr.telemetry.md.remaining_hop_count = meta.start_hop_count;
+        hdr.telemetry.md.instructions = meta.start_instructions;
+        hdr.telemetry.md.domain_id = meta.start_domain_id;
+        hdr.telemetry.md.domain_instructions = 0;
+        hdr.telemetry.md.domain_flags = 0;
         hdr.telemetry.stack.setValid();
         hdr.ipv4.dscp = INT_DSCP;
         hdr.ipv4.total_length = hdr.ipv4.total_length + INT_FIXED_BYTES;
@@ -743,7 +743,7 @@ control IntEgress(inout headers_t hdr, inout metadata_t meta, inout standard_met
             bit<17> length_with_int = (bit<17>) hdr.ipv4.total_length + (bit<17>) INT_FIXED_BYTES;
             if (hdr.telemetry.stack.isValid()) {
                 hash(meta.removed_header, HashAlgorithm.csum16, 16w0,
-                    { hdr.telemetry.shim, hdr.telemetry.header }, 32w65536);
+                    { hdr.telemetry.shim, hdr.telemetry.md }, 32w65536);
                 if (meta.sink) {
                     hash(meta.removed_stack, HashAlgorithm.csum16, 16w0, { hdr.telemetry.stack }, 32w65536);
                 }
@@ -753,11 +753,11 @@ control IntEgress(inout headers_t hdr, inout metadata_t meta, inout standard_met
             if (hdr.telemetry.stack.isValid()) {
                 hop.apply(hdr, meta, standard_metadata);
                 if (meta.sink) {
-                    discard = hdr.telemetry.header.discard == 1;
+                    discard = hdr.telemetry.md.discard == 1;
                     remove_telemetry();
                 } else {
                     hash(meta.added, HashAlgorithm.csum16, 16w0,
-                        { hdr.telemetry.shim, hdr.telemetry.header, hdr.telemetry.node_id,
+                        { hdr.telemetry.shim, hdr.telemetry.md, hdr.telemetry.node_id,
                           hdr.telemetry.level1_ports, hdr.telemetry.hop_latency, hdr.telemetry.queue,
                           hdr.telemetry.ingress_timestamp, hdr.telemetry.egress_timestamp,
                           hdr.telemetry.level2_ports, hdr.telemetry.tx_utilization, hdr.telemetry.buffer,

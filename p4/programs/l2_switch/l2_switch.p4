@@ -40,6 +40,7 @@ control SwitchVerifyChecksum(inout headers_t hdr, inout metadata_t meta) {
 }
 
 control SwitchIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+    // 0: too short, 1: group address as source, 2: link-local destination, 3: back where it came from.
     counter(4, CounterType.packets_and_bytes) refused;
 
     action drop() {

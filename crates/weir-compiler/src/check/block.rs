@@ -180,26 +180,26 @@ impl<'a> Checker<'a> {
         if let ast::ExprKind::Default | ast::ExprKind::DontCare = keyset.kind {
             return;
         }
-        if let ast::ExprKind::List(elements) = &keyset.kind {
-            if types.len() != 1 || elements.len() == types.len() {
-                if elements.len() != types.len() {
-                    self.error(
-                        "type-error",
-                        keyset.span,
-                        format!(
-                            "{} expression(s) are compared, but the keyset has {}",
-                            types.len(),
-                            elements.len()
-                        ),
-                    );
-                    return;
-                }
-                for (element, &ty) in elements.iter().zip(types) {
-                    self.keyset_element(element, ty);
-                }
-                self.info.expr_types[keyset.id.0 as usize] = Types::UNKNOWN;
+        if let ast::ExprKind::List(elements) = &keyset.kind
+            && (types.len() != 1 || elements.len() == types.len())
+        {
+            if elements.len() != types.len() {
+                self.error(
+                    "type-error",
+                    keyset.span,
+                    format!(
+                        "{} expression(s) are compared, but the keyset has {}",
+                        types.len(),
+                        elements.len()
+                    ),
+                );
                 return;
             }
+            for (element, &ty) in elements.iter().zip(types) {
+                self.keyset_element(element, ty);
+            }
+            self.info.expr_types[keyset.id.0 as usize] = Types::UNKNOWN;
+            return;
         }
         if types.len() == 1 {
             self.keyset_element(keyset, types[0]);

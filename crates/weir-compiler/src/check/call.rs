@@ -894,13 +894,12 @@ impl<'a> Checker<'a> {
         let is_constructor = matches!(signature.kind, FunctionKind::Constructor);
         let order = self.arguments(signature, &map, arguments, is_constructor);
         let result = self.info.types.substitute(signature.result, &map);
-        if let Some(expected) = expected {
-            if self.info.types.has_infer(result)
-                && !self.info.types.has_infer(expected)
-                && !matches!(self.kind(expected), TyKind::Set(_))
-            {
-                self.unify(result, expected);
-            }
+        if let Some(expected) = expected
+            && self.info.types.has_infer(result)
+            && !self.info.types.has_infer(expected)
+            && !matches!(self.kind(expected), TyKind::Set(_))
+        {
+            self.unify(result, expected);
         }
         if self.diagnostics.list().len() == before {
             self.check_inferred(expr, signature, &type_arguments);
@@ -1045,11 +1044,10 @@ impl<'a> Checker<'a> {
                 continue;
             }
             self.check_argument(argument, parameter, given, ty, is_constructor);
-            if self.needs_constant(signature, parameter, ty)
-                && !self.is_constant(&argument.value)
-                && !(is_constructor && self.is_extern_call(&argument.value))
-                && !self.is_unknown(given)
-            {
+            let known = self.is_unknown(given)
+                || self.is_constant(&argument.value)
+                || is_constructor && self.is_extern_call(&argument.value);
+            if self.needs_constant(signature, parameter, ty) && !known {
                 self.error(
                     "type-error",
                     argument.span,
@@ -1177,10 +1175,10 @@ impl<'a> Checker<'a> {
                             parameter.name.name
                         ),
                     );
-                } else if self.kind(given) == TyKind::Integer {
-                    if let Some(value) = self.eval(&argument.value) {
-                        self.warn_overflow(&value, given, ty, argument.value.span);
-                    }
+                } else if self.kind(given) == TyKind::Integer
+                    && let Some(value) = self.eval(&argument.value)
+                {
+                    self.warn_overflow(&value, given, ty, argument.value.span);
                 }
             }
         }
@@ -1221,10 +1219,10 @@ fn mismatch(params: &[Param<'_>], arguments: &[Argument]) -> Option<(String, Opt
     let named = arguments.first().is_some_and(|a| a.name.is_some());
     if named {
         for argument in arguments {
-            if let Some(name) = &argument.name {
-                if !params.iter().any(|p| p.name.name == name.name) {
-                    return Some((format!("there is no parameter `{}`", name.name), Some(argument.span)));
-                }
+            if let Some(name) = &argument.name
+                && !params.iter().any(|p| p.name.name == name.name)
+            {
+                return Some((format!("there is no parameter `{}`", name.name), Some(argument.span)));
             }
         }
         for param in params {

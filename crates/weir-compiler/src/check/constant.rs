@@ -79,8 +79,7 @@ impl<'a> Checker<'a> {
             },
             ExprKind::Cast(_, operand) => {
                 let value = self.eval(operand)?;
-                let from = self.info.ty(operand);
-                self.cast(value, from, ty)
+                self.cast(value, ty)
             }
             ExprKind::Slice(base, hi, lo) => {
                 let (Const::Int(v), Const::Int(hi), Const::Int(lo)) =
@@ -311,7 +310,7 @@ impl<'a> Checker<'a> {
     }
 
     /// A value of an explicit cast.
-    pub(super) fn cast(&mut self, value: Const, from: Ty, to: Ty) -> Option<Const> {
+    pub(super) fn cast(&mut self, value: Const, to: Ty) -> Option<Const> {
         let kind = self.kind(to);
         match (&value, &kind) {
             (Const::Int(v), TyKind::Bool) => Some(Const::Bool(v.is_one())),
@@ -319,7 +318,7 @@ impl<'a> Checker<'a> {
             (Const::Int(v), TyKind::Bit(_) | TyKind::Int(_)) => Some(Const::Int(wrap(v, &kind))),
             (_, TyKind::New(_)) => {
                 let underlying = self.info.underlying(to);
-                self.cast(value, from, underlying)
+                self.cast(value, underlying)
             }
             _ => self.convert(value, to),
         }

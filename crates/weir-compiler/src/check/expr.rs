@@ -593,13 +593,12 @@ impl<'a> Checker<'a> {
                 TyKind::Listed(_) | TyKind::Fields(..) | TyKind::InvalidHeader | TyKind::Dots
             )
         };
-        if let Some(expected) = expected.filter(|&e| !matches!(self.kind(e), TyKind::Infer(_))) {
-            if (from_context(&self.kind(ta)) || from_context(&self.kind(tb)))
-                && self.coerces(ta, expected)
-                && self.coerces(tb, expected)
-            {
-                return expected;
-            }
+        if let Some(expected) = expected.filter(|&e| !matches!(self.kind(e), TyKind::Infer(_)))
+            && (from_context(&self.kind(ta)) || from_context(&self.kind(tb)))
+            && self.coerces(ta, expected)
+            && self.coerces(tb, expected)
+        {
+            return expected;
         }
         // A number without a width takes the width of the other.
         if self.kind(tb) == TyKind::Integer && self.coerces(tb, ta) {
@@ -721,15 +720,22 @@ impl<'a> Checker<'a> {
     }
 
     fn check_cast(&mut self, expr: &Expr, operand: &'a Expr, from: Ty, to: Ty) {
-        if let (TyKind::Integer, TyKind::Bool, Some(value)) = (self.kind(from), self.kind(to), self.eval_int(operand)) {
-            if value.bits() > 1 || value.is_negative() {
-                self.error(
-                    "invalid",
-                    expr.span,
-                    format!("only 0 and 1 can be cast to bool, not {value}"),
-                );
-                return;
-            }
+        if let (TyKind::Integer, TyKind::Bool, Some(value)) = (self.kind(from), self.kind(to), self.eval_int(operand))
+            && (value.bits() > 1 || value.is_negative())
+        {
+            self.error(
+                "invalid",
+                expr.span,
+                format!("only 0 and 1 can be cast to bool, not {value}"),
+            );
+            return;
+        }
+        if self.kind(to) == TyKind::Integer && !self.is_unknown(from) && !self.is_constant(operand) {
+            self.report(
+                Diagnostic::error("type-error", expr.span, "only a constant can be cast to int, which has no values at run time")
+                    .help("cast it to a type with a width"),
+            );
+            return;
         }
         if self.is_unknown(from) || self.is_unknown(to) || self.cast_allowed(from, to) {
             return;

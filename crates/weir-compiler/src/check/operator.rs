@@ -237,14 +237,14 @@ impl<'a> Checker<'a> {
                         format!("the right operand of `{s}` must be unsigned (bit<W>) or a constant"),
                     );
                 }
-                if let (Some(d), TyKind::Bit(w) | TyKind::Int(w)) = (&distance, self.kind(x)) {
-                    if *d >= num_bigint::BigInt::from(w) {
-                        self.report(Diagnostic::warning(
-                            "overflow",
-                            span,
-                            format!("shifting {w} bits by {d} leaves nothing"),
-                        ));
-                    }
+                if let (Some(d), TyKind::Bit(w) | TyKind::Int(w)) = (&distance, self.kind(x))
+                    && *d >= num_bigint::BigInt::from(w)
+                {
+                    self.report(Diagnostic::warning(
+                        "overflow",
+                        span,
+                        format!("shifting {w} bits by {d} leaves nothing"),
+                    ));
                 }
             }
             _ => {
@@ -312,8 +312,6 @@ impl<'a> Checker<'a> {
                 return Types::UNKNOWN;
             }
         }
-        let without_type = |k: &TyKind| matches!(k, TyKind::Listed(_) | TyKind::Fields(..));
-        let both_listed = without_type(&ka) && without_type(&kb);
         if matches!(
             (&ka, &kb),
             (
@@ -333,8 +331,6 @@ impl<'a> Checker<'a> {
         let agree = if enum_or_number(&ka) && enum_or_number(&kb) {
             let (x, y) = (self.operand(ta), self.operand(tb));
             ka == kb || self.coerces(x, y) || self.coerces(y, x)
-        } else if both_listed {
-            self.coerces(ta, tb) || self.coerces(tb, ta)
         } else {
             self.coerces(ta, tb) || self.coerces(tb, ta)
         };

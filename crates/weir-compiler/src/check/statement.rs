@@ -271,14 +271,14 @@ impl<'a> Checker<'a> {
                 Diagnostic::error("invalid", second, "a switch has at most one default").label(first, "the first one"),
             );
         }
-        if let Some(position) = cases.iter().position(|c| matches!(c.label.kind, ExprKind::Default)) {
-            if let Some(after) = cases.get(position + 1) {
-                self.error(
-                    "invalid",
-                    after.label.span,
-                    "nothing may follow the default of a switch",
-                );
-            }
+        if let Some(position) = cases.iter().position(|c| matches!(c.label.kind, ExprKind::Default))
+            && let Some(after) = cases.get(position + 1)
+        {
+            self.error(
+                "invalid",
+                after.label.span,
+                "nothing may follow the default of a switch",
+            );
         }
         for case in cases {
             if let Some(body) = &case.body {
@@ -334,18 +334,18 @@ impl<'a> Checker<'a> {
     }
 
     fn switch_on_value(&mut self, expression: &'a Expr, ty: Ty, cases: &'a [ast::SwitchCase]) {
-        let good = match self.kind(ty) {
+        let good = matches!(
+            self.kind(ty),
             TyKind::Bit(_)
-            | TyKind::Int(_)
-            | TyKind::Enum(_)
-            | TyKind::Error
-            | TyKind::Unknown
-            | TyKind::Bool
-            | TyKind::Integer
-            | TyKind::New(_)
-            | TyKind::Parameter(..) => true,
-            _ => false,
-        };
+                | TyKind::Int(_)
+                | TyKind::Enum(_)
+                | TyKind::Error
+                | TyKind::Unknown
+                | TyKind::Bool
+                | TyKind::Integer
+                | TyKind::New(_)
+                | TyKind::Parameter(..)
+        );
         if !good {
             let shown = self.show(ty);
             self.error(

@@ -259,16 +259,15 @@ impl<'a> Checker<'a> {
     }
 
     fn check_no_table_apply(&mut self, expr: &'a ast::Expr) {
-        if let ExprKind::Call { .. } = &expr.kind {
-            if let Some(info) = self.info.calls.get(&expr.id) {
-                if matches!(info.callee, super::Callee::TableApply(_)) {
-                    self.error(
-                        "unsupported",
-                        expr.span,
-                        "a table cannot be applied in an argument of an action",
-                    );
-                }
-            }
+        if let ExprKind::Call { .. } = &expr.kind
+            && let Some(info) = self.info.calls.get(&expr.id)
+            && matches!(info.callee, super::Callee::TableApply(_))
+        {
+            self.error(
+                "unsupported",
+                expr.span,
+                "a table cannot be applied in an argument of an action",
+            );
         }
     }
 
@@ -474,13 +473,13 @@ impl<'a> Checker<'a> {
             return;
         }
         let is_action = |a: &TableActionDef<'_>| a.action == no_action;
-        if let DefKind::Table { actions, .. } = &mut self.def_mut(id).kind {
-            if !actions.iter().any(is_action) {
-                actions.push(TableActionDef {
-                    action: no_action,
-                    reference: None,
-                });
-            }
+        if let DefKind::Table { actions, .. } = &mut self.def_mut(id).kind
+            && !actions.iter().any(is_action)
+        {
+            actions.push(TableActionDef {
+                action: no_action,
+                reference: None,
+            });
         }
     }
 

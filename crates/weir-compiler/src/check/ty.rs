@@ -366,22 +366,20 @@ impl<'a> Checker<'a> {
         | TyKind::Extern(_, parts)
         | TyKind::Parser(_, parts)
         | TyKind::Control(_, parts) = self.kind(ty)
-        {
-            if parts
+            && parts
                 .iter()
                 .any(|&p| matches!(self.kind(p), TyKind::Infer(_)) && self.implied.contains(&p))
-            {
-                let shown = self.show(ty);
-                self.report(
-                    Diagnostic::error(
-                        "type-error",
-                        span,
-                        format!("the generic type {shown} needs type arguments"),
-                    )
-                    .help("write them between `<` and `>` after the name"),
-                );
-                return false;
-            }
+        {
+            let shown = self.show(ty);
+            self.report(
+                Diagnostic::error(
+                    "type-error",
+                    span,
+                    format!("the generic type {shown} needs type arguments"),
+                )
+                .help("write them between `<` and `>` after the name"),
+            );
+            return false;
         }
         true
     }

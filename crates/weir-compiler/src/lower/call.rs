@@ -524,7 +524,7 @@ impl<'a> Lowerer<'a, '_> {
             }
             ("advance", 1) => {
                 let bits = self.number(&arguments[0].value);
-                let bits = self.to_width(bits, 32);
+                let bits = self.with_width(bits, 32);
                 self.emit(InstKind::Advance { bits });
                 Val::Void
             }
@@ -545,7 +545,7 @@ impl<'a> Lowerer<'a, '_> {
         }
     }
 
-    pub(super) fn to_width(&mut self, operand: Operand, width: u32) -> Operand {
+    pub(super) fn with_width(&mut self, operand: Operand, width: u32) -> Operand {
         if self.width_of(&operand) == width {
             operand
         } else {
@@ -566,23 +566,24 @@ impl<'a> Lowerer<'a, '_> {
             }
         }
         // `stack.next.member` of a stack of unions likewise.
-        if let ExprKind::Member(inner, member) = &target.kind {
-            if let ExprKind::Member(base, cursor) = &inner.kind {
-                let base_type = self.ty(base);
-                if &*cursor.name == "next" && matches!(self.kind(base_type), TyKind::Stack(..)) {
-                    if let Place::Stack { elements, next } = self.place(base) {
-                        let members = elements.iter().filter_map(|e| e.member(&member.name)).collect();
-                        self.extract_next(
-                            target,
-                            &Place::Stack {
-                                elements: Rc::new(members),
-                                next,
-                            },
-                            arguments,
-                        );
-                        return;
-                    }
-                }
+        if let ExprKind::Member(inner, member) = &target.kind
+            && let ExprKind::Member(base, cursor) = &inner.kind
+        {
+            let base_type = self.ty(base);
+            if &*cursor.name == "next"
+                && matches!(self.kind(base_type), TyKind::Stack(..))
+                && let Place::Stack { elements, next } = self.place(base)
+            {
+                let members = elements.iter().filter_map(|e| e.member(&member.name)).collect();
+                self.extract_next(
+                    target,
+                    &Place::Stack {
+                        elements: Rc::new(members),
+                        next,
+                    },
+                    arguments,
+                );
+                return;
             }
         }
         let place = if matches!(target.kind, ExprKind::DontCare) {
@@ -593,7 +594,7 @@ impl<'a> Lowerer<'a, '_> {
         let length = arguments
             .get(1)
             .map(|a| self.number(&a.value))
-            .map(|l| self.to_width(l, 32));
+            .map(|l| self.with_width(l, 32));
         self.extract_to(&place, ty, length);
     }
 
@@ -624,7 +625,7 @@ impl<'a> Lowerer<'a, '_> {
         let length = arguments
             .get(1)
             .map(|a| self.number(&a.value))
-            .map(|l| self.to_width(l, 32));
+            .map(|l| self.with_width(l, 32));
         let Place::Stack {
             elements,
             next: Some(next),

@@ -501,6 +501,10 @@ impl<'a> Lowerer<'a, '_> {
             },
             _ => Rc::new(Vec::new()),
         };
+        if elements.is_empty() {
+            let zero = self.zero(ty);
+            return Place::Nowhere(Box::new(zero));
+        }
         let known = match &index {
             Val::Int(v) => Some(v.to_usize().unwrap_or(usize::MAX)),
             Val::Scalar(Operand::Const(c)) => Some(c.to_u64_saturating().min(u64::from(u32::MAX)) as usize),

@@ -337,10 +337,10 @@ impl<'a> Lowerer<'a, '_> {
                 DeclarationKind::Table(t) => &t.name,
                 _ => continue,
             };
-            if let Some(def) = self.declared(name) {
-                if let Some(entity) = self.bindings.get(&def) {
-                    known.insert(def, entity.clone());
-                }
+            if let Some(def) = self.declared(name)
+                && let Some(entity) = self.bindings.get(&def)
+            {
+                known.insert(def, entity.clone());
             }
         }
         *instance.locals.borrow_mut() = Some(known);

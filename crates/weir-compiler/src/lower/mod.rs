@@ -218,10 +218,10 @@ impl<'a> Lowerer<'a, '_> {
     }
 
     fn assign(&mut self, dst: VarId, value: Rvalue) {
-        if let Rvalue::Use(Operand::Var(source)) = value {
-            if source == dst {
-                return;
-            }
+        if let Rvalue::Use(Operand::Var(source)) = value
+            && source == dst
+        {
+            return;
         }
         self.emit(InstKind::Assign { dst, value });
     }

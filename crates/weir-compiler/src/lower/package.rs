@@ -166,10 +166,10 @@ impl Lowerer<'_, '_> {
         let mut found = Vec::new();
         for (i, def) in self.checked.defs.iter().enumerate() {
             let marked = def.annotations.iter().any(|a| &*a.name.name == "controller_header");
-            if let (true, DefKind::Struct { parameters, .. }) = (marked, &def.kind) {
-                if parameters.is_empty() {
-                    found.push(crate::types::DefId(i as u32));
-                }
+            if let (true, DefKind::Struct { parameters, .. }) = (marked, &def.kind)
+                && parameters.is_empty()
+            {
+                found.push(crate::types::DefId(i as u32));
             }
         }
         for def in found {

@@ -895,16 +895,15 @@ impl<'a> Lowerer<'a, '_> {
             .iter()
             .find(|f| &*f.name.name == name)
             .map_or(&[][..], |f| f.annotations);
-        if let Some(annotation) = list.iter().find(|a| &*a.name.name == "match") {
-            if let ast::AnnotationBody::Unstructured(tokens) = &annotation.body {
-                if let Some(token) = tokens.first() {
-                    let ident = ast::Ident {
-                        name: token.text.clone(),
-                        span: token.span,
-                    };
-                    key.match_kind = self.match_kind(&ident);
-                }
-            }
+        if let Some(annotation) = list.iter().find(|a| &*a.name.name == "match")
+            && let ast::AnnotationBody::Unstructured(tokens) = &annotation.body
+            && let Some(token) = tokens.first()
+        {
+            let ident = ast::Ident {
+                name: token.text.clone(),
+                span: token.span,
+            };
+            key.match_kind = self.match_kind(&ident);
         }
         key.annotations = self.annotations(list);
         key

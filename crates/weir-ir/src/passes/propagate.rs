@@ -75,10 +75,12 @@ fn basic_block(block: &mut BasicBlock, vars: &crate::Arena<Var>, headers: &crate
                 Operand::Var(v) => matches!(vars[*v].ty, Type::Bits(_)),
                 Operand::Const(_) => true,
             };
-            if let Rvalue::Use(source) = value {
-                if *source != Operand::Var(dst) && plain(source) && matches!(vars[dst].ty, Type::Bits(_)) {
-                    known.learn(dst, source.clone());
-                }
+            if let Rvalue::Use(source) = value
+                && *source != Operand::Var(dst)
+                && plain(source)
+                && matches!(vars[dst].ty, Type::Bits(_))
+            {
+                known.learn(dst, source.clone());
             }
         } else {
             written(&inst.kind, headers, &mut |v| known.forget(v));

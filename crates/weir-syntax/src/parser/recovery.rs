@@ -61,7 +61,7 @@ impl Parser<'_> {
     }
 
     fn recover(&mut self, start: usize, stops: impl Fn(Tok) -> bool) {
-        if !begins_top_level(self.tok()) {
+        if !self.is_declaration() {
             self.leave_brackets(start);
         }
         loop {
@@ -72,7 +72,7 @@ impl Parser<'_> {
                     self.bump();
                     break;
                 }
-                _ if self.pos > start && stops(tok) => break,
+                _ if self.pos > start && stops(tok) && (!begins_top_level(tok) || self.is_declaration()) => break,
                 Tok::LBrace => {
                     self.skip_brackets();
                     if self.tok().is_name() && self.nth(1) == Tok::Semi {
@@ -88,6 +88,17 @@ impl Parser<'_> {
             }
         }
         self.quiet_until = Some(self.pos);
+    }
+
+    /// Whether a declaration begins here: its keyword may also be a name in the wrong place, which is
+    /// followed by other things (`bit<8> header;`).
+    fn is_declaration(&self) -> bool {
+        let follows = self.nth(1);
+        let is_name = matches!(
+            follows,
+            Tok::Semi | Tok::Comma | Tok::RBrace | Tok::RParen | Tok::Assign | Tok::Dot | Tok::Colon | Tok::RBracket
+        );
+        begins_top_level(self.tok()) && !is_name
     }
 
     /// Moves behind all brackets that were opened since token `start` and are open at the cursor.

@@ -1,0 +1,155 @@
+//! The command line as scripts use it: exit codes, output for machines, errors for people.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn weir(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_weir")).args(arguments).output().unwrap()
+}
+
+fn programs() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../p4/programs")
+}
+
+fn router() -> String {
+    programs().join("ipv4_router/ipv4_router.p4").display().to_string()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn scratch(name: &str, content: &str) -> (tempfile::TempDir, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(name);
+    std::fs::write(&path, content).unwrap();
+    let path = path.display().to_string();
+    (folder, path)
+}
+
+#[test]
+fn check_says_yes_with_exit_code_0() {
+    assert_eq!(weir(&["check", &router()]).status.code(), Some(0));
+}
+
+#[test]
+fn check_says_no_with_exit_code_1_and_names_the_place() {
+    let (_folder, path) = scratch("bad.p4", "const bit<8> a = 16w1;\nconst bit<4> b = c;\n");
+    let out = weir(&["check", &path, "--message-format", "short"]);
+    assert_eq!(out.status.code(), Some(1));
+    let err = text(&out.stderr);
+    assert!(err.contains("bad.p4:1:18: error[type-error]: "), "{err}");
+    assert!(err.contains("bad.p4:2:18: error[not-found]: "), "{err}");
+    assert_eq!(err.lines().count(), 2, "one line per mistake: {err}");
+}
+
+#[test]
+fn diagnostics_for_machines_are_one_json_object_per_line() {
+    let (_folder, path) = scratch("bad.p4", "const bit<8> a = 16w1;\n");
+    let out = weir(&["check", &path, "--message-format", "json"]);
+    let value: serde_json::Value = serde_json::from_str(text(&out.stderr).lines().next().unwrap()).unwrap();
+    assert_eq!((&value["line"], &value["severity"]), (&1.into(), &"error".into()));
+}
+
+#[test]
+fn what_cannot_be_asked_has_exit_code_2() {
+    for arguments in [
+        vec!["check", "/no/such/file.p4"],
+        vec!["check"],
+        vec!["fly"],
+        vec!["check", "--arch", "tofino9", &router()],
+        vec!["test", &router(), "/no/such/test.stf"],
+        vec!["trace", &router(), "--port", "1", "--packet", "zz"],
+        vec!["run", &router(), "-i", "eth0"],
+        vec!["run", &router(), "-i", "1@no_such_interface"],
+    ] {
+        let out = weir(&arguments);
+        assert_eq!(out.status.code(), Some(2), "{arguments:?}: {}", text(&out.stderr));
+        assert!(!out.stderr.is_empty(), "{arguments:?} says nothing");
+    }
+}
+
+#[test]
+fn a_failed_packet_test_shows_what_was_expected_and_what_came() {
+    let (_folder, path) = scratch("wrong.stf", "packet 1 020000000101\nexpect 2 0200\n");
+    let out = weir(&["test", &router(), &path]);
+    assert_eq!(out.status.code(), Some(1));
+    let shown = text(&out.stdout);
+    assert!(shown.contains("wrong.stf:line 2") && shown.contains("expected"), "{shown}");
+}
+
+#[test]
+fn a_packet_test_of_a_program_that_does_not_compile_has_exit_code_2() {
+    let (_folder, program) = scratch("bad.p4", "header h { string s; }");
+    let (_other, test) = scratch("t.stf", "wait\n");
+    assert_eq!(weir(&["test", &program, &test]).status.code(), Some(2));
+}
+
+#[test]
+fn build_writes_p4info_a_loadable_program_and_a_picture() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().display().to_string();
+    assert_eq!(weir(&["build", &router(), "-o", &out]).status.code(), Some(0));
+    let info = std::fs::read_to_string(folder.path().join("p4info.txtpb")).unwrap();
+    assert!(info.contains("name: \"RouterIngress.ipv4_lpm\""));
+    let svg = std::fs::read_to_string(folder.path().join("ipv4_router.svg")).unwrap();
+    assert!(svg.starts_with("<svg") && svg.contains("neighbours"));
+    // What was built can be run.
+    let program = folder.path().join("ipv4_router.weir").display().to_string();
+    let entries = programs().join("ipv4_router/demo.entries").display().to_string();
+    let out = weir(&["trace", &program, "--entries", &entries, "--port", "1", "--packet", "020000000101 020000000110 0806"]);
+    assert!(text(&out.stdout).contains("=> port 64"), "{}", text(&out.stdout));
+}
+
+#[test]
+fn the_demo_forwards_real_packets_and_draws_a_picture() {
+    let folder = tempfile::tempdir().unwrap();
+    let svg = folder.path().join("demo.svg").display().to_string();
+    let out = weir(&["demo", "--json", "--svg", &svg]);
+    assert_eq!(out.status.code(), Some(0));
+    let value: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
+    assert_eq!(value["checksums_right"], true);
+    assert!(value["packets_out"].as_u64().unwrap() > 500);
+    assert!(value["drops"].as_array().unwrap().iter().any(|d| d["reason"] == "ingress-drop"));
+    assert!(std::fs::read_to_string(svg).unwrap().contains("ipv4_lpm"));
+}
+
+#[test]
+fn run_plays_a_capture_into_another() {
+    let folder = tempfile::tempdir().unwrap();
+    let out_pcap = folder.path().join("out.pcap").display().to_string();
+    let in_pcap = programs().join("ipv4_router/demo-port1.pcap").display().to_string();
+    let entries = programs().join("ipv4_router/demo.entries").display().to_string();
+    let source = format!("1@pcap:{in_pcap}");
+    // Port 2 plays nothing worth routing and records what is sent to it.
+    let sink = format!("2@pcap:{},{out_pcap}", programs().join("ipv4_router/demo-port2.pcap").display());
+    let out = weir(&["run", &router(), "--entries", &entries, "-i", &source, "-i", &sink, "--json"]);
+    assert_eq!(out.status.code(), Some(0), "{}", text(&out.stderr));
+    let value: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
+    let sent = value["ports"].as_array().unwrap().iter().find(|p| p["port"] == 2).unwrap()["tx_packets"].as_u64().unwrap();
+    let mut reader = weir_io::pcap::PcapReader::new(std::fs::File::open(out_pcap).unwrap()).unwrap();
+    let mut recorded = 0;
+    while let Some(packet) = reader.next_packet().unwrap() {
+        assert_eq!(&packet.data[..6], [2, 0, 0, 0, 2, 16], "addressed to the host behind port 2");
+        recorded += 1;
+    }
+    assert_eq!(recorded, sent);
+    assert!(sent > 300);
+}
+
+#[test]
+fn bench_reports_a_rate() {
+    let out = weir(&["bench", &router(), "--seconds", "0.05", "--runs", "3", "--flows", "16", "--json"]);
+    let value: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
+    assert_eq!(value["runs"].as_array().unwrap().len(), 3);
+    assert!(value["packets_per_second"].as_f64().unwrap() > 0.0);
+}
+
+#[test]
+fn every_command_explains_itself() {
+    for command in ["demo", "check", "test", "trace", "build", "run", "bench"] {
+        let out = weir(&[command, "--help"]);
+        assert_eq!(out.status.code(), Some(0));
+        assert!(text(&out.stdout).contains("Example"), "{command}");
+    }
+}

@@ -1,0 +1,171 @@
+//! `weir run` between network namespaces: real kernels talk through it.
+//!
+//! These tests need root, iproute2, ping and iperf3. In CI they must run; elsewhere a test that cannot run
+//! says so and passes.
+
+use std::io::Read;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Why the tests cannot run here, if they cannot.
+fn obstacle() -> Option<String> {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let root = status.lines().any(|l| l.starts_with("Uid:") && l.split_whitespace().nth(2) == Some("0"));
+    if !root {
+        return Some("not root".into());
+    }
+    for tool in ["ip", "ping", "iperf3", "ethtool"] {
+        let found = Command::new("sh").args(["-c", &format!("PATH=$PATH:/usr/sbin:/sbin command -v {tool}")]).output();
+        if !found.is_ok_and(|o| o.status.success()) {
+            return Some(format!("{tool} is missing: cargo xtask test installs it"));
+        }
+    }
+    let probe = Command::new("ip").args(["netns", "add", "weir-probe"]).output();
+    match probe {
+        Ok(o) if o.status.success() => {
+            let _ = Command::new("ip").args(["netns", "del", "weir-probe"]).output();
+            None
+        }
+        Ok(o) => Some(format!("no network namespaces: {}", String::from_utf8_lossy(&o.stderr).trim())),
+        Err(e) => Some(format!("no network namespaces: {e}")),
+    }
+}
+
+fn can_run() -> bool {
+    match obstacle() {
+        None => true,
+        Some(why) => {
+            assert!(std::env::var_os("CI").is_none(), "this test must run in CI, but: {why}");
+            eprintln!("left out: {why}");
+            false
+        }
+    }
+}
+
+fn sh(command: &str) {
+    let out = Command::new("sh").args(["-c", command]).output().unwrap();
+    assert!(out.status.success(), "{command}: {}", String::from_utf8_lossy(&out.stderr));
+}
+
+/// Two hosts, each on a veth pair whose other end is a port of the switch.
+struct Network {
+    name: &'static str,
+    switch: Option<Child>,
+}
+
+impl Network {
+    fn new(name: &'static str) -> Self {
+        let network = Network { name, switch: None };
+        network.remove();
+        for (host, side) in [("a", 1), ("b", 2)] {
+            let namespace = format!("{name}-{host}");
+            let (inner, outer) = (format!("{name}{host}0"), format!("{name}{host}1"));
+            sh(&format!("ip netns add {namespace}"));
+            sh(&format!("ip link add {outer} type veth peer name {inner} netns {namespace}"));
+            sh(&format!("ip -n {namespace} link set {inner} address 02:00:00:00:0{side}:10"));
+            sh(&format!("ip -n {namespace} addr add 10.0.{side}.10/24 dev {inner}"));
+            sh(&format!("ip -n {namespace} link set lo up"));
+            sh(&format!("ip -n {namespace} link set {inner} up"));
+            sh(&format!("ip link set {outer} up"));
+            sh(&format!("ip -n {namespace} neigh add 10.0.{side}.1 lladdr 02:00:00:00:0{side}:01 dev {inner}"));
+            sh(&format!("ip -n {namespace} route add default via 10.0.{side}.1"));
+        }
+        network
+    }
+
+    fn remove(&self) {
+        for host in ["a", "b"] {
+            let _ = Command::new("ip").args(["netns", "del", &format!("{}-{host}", self.name)]).output();
+            let _ = Command::new("ip").args(["link", "del", &format!("{}{host}1", self.name)]).output();
+        }
+    }
+
+    fn start(&mut self, program: &str, entries: &str) {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../p4/programs");
+        let mut child = Command::new(env!("CARGO_BIN_EXE_weir"))
+            .arg("run")
+            .arg(folder.join(program))
+            .arg("--entries")
+            .arg(folder.join(entries))
+            .args(["-i", &format!("1@{}a1", self.name), "-i", &format!("2@{}b1", self.name), "--time", "60s", "--json"])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // It says when it runs.
+        let mut stderr = child.stderr.take().unwrap();
+        let mut said = String::new();
+        let mut byte = [0u8; 1];
+        let started = Instant::now();
+        while !said.contains("running") {
+            let read = stderr.read(&mut byte).unwrap();
+            assert!(read > 0 && started.elapsed() < Duration::from_secs(30), "weir run did not start: {said}");
+            said.push(char::from(byte[0]));
+        }
+        std::thread::spawn(move || std::io::copy(&mut stderr, &mut std::io::sink()));
+        self.switch = Some(child);
+    }
+
+    fn on(&self, host: &str, command: &str) -> String {
+        let line = format!("ip netns exec {}-{host} {command}", self.name);
+        let out = Command::new("sh").args(["-c", &line]).output().unwrap();
+        let text = format!("{}{}", String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr));
+        assert!(out.status.success(), "{command} on {host}: {text}");
+        text
+    }
+
+    /// Stops the switch and gives its statistics.
+    fn stop(&mut self) -> serde_json::Value {
+        let child = self.switch.take().unwrap();
+        sh(&format!("kill -INT {}", child.id()));
+        let out = child.wait_with_output().unwrap();
+        assert_eq!(out.status.code(), Some(0));
+        serde_json::from_slice(&out.stdout).unwrap()
+    }
+
+    fn tcp(&self) -> f64 {
+        let mut server = Command::new("ip")
+            .args(["netns", "exec", &format!("{}-b", self.name), "iperf3", "-s", "-1"])
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        std::thread::sleep(Duration::from_millis(500));
+        let text = self.on("a", "iperf3 -c 10.0.2.10 -t 2 -J");
+        let _ = server.wait();
+        let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+        value["end"]["sum_received"]["bytes"].as_f64().unwrap()
+    }
+}
+
+impl Drop for Network {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.switch.take() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+        self.remove();
+    }
+}
+
+fn ping_and_tcp_pass(name: &'static str, program: &str, entries: &str) {
+    if !can_run() {
+        return;
+    }
+    let mut network = Network::new(name);
+    network.start(program, entries);
+    let pings = network.on("a", "ping -c 5 -i 0.2 -W 2 10.0.2.10");
+    assert!(pings.contains("5 received") && pings.contains("ttl=63"), "{pings}");
+    let bytes = network.tcp();
+    assert!(bytes > 100_000.0, "TCP brought {bytes} bytes in two seconds");
+    let stats = network.stop();
+    let drops = stats["drops"].to_string();
+    eprintln!("{name}: {:.1} Mbit/s of TCP, drops {drops}", bytes * 8.0 / 2e6);
+    let port = |n: u64| stats["ports"].as_array().unwrap().iter().find(|p| p["port"] == n).unwrap().clone();
+    assert!(port(1)["tx_packets"].as_u64().unwrap() > 5 && port(2)["tx_packets"].as_u64().unwrap() > 5);
+}
+
+#[test]
+fn ping_and_tcp_cross_the_ipv4_router() {
+    ping_and_tcp_pass("wrt", "ipv4_router/ipv4_router.p4", "ipv4_router/demo.entries");
+}

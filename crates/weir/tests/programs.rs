@@ -1,0 +1,73 @@
+//! Every bundled program compiles without a word and passes its packet tests, as written and optimised.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use weir_stf::RunOptions;
+
+fn files(folder: &Path, extension: &str, to: &mut Vec<PathBuf>) {
+    let mut entries: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();
+    entries.sort();
+    for path in entries {
+        if path.is_dir() {
+            files(&path, extension, to);
+        } else if path.extension().is_some_and(|e| e == extension) {
+            to.push(path);
+        }
+    }
+}
+
+fn programs() -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../p4/programs"), "p4", &mut found);
+    found
+}
+
+fn compile(path: &Path) -> Arc<weir_ir::Program> {
+    let compilation = weir_compiler::compile_file(path, &weir_compiler::Options::default(), weir_arch::targets());
+    for d in compilation.diagnostics.list() {
+        panic!("{}", weir_syntax::render::human(d, &compilation.sources, false));
+    }
+    Arc::new(compilation.program.unwrap())
+}
+
+#[test]
+fn bundled_programs_pass_their_packet_tests() {
+    let mut failures = Vec::new();
+    for path in programs() {
+        let program = compile(&path);
+        let mut optimized = weir_ir::Program::clone(&program);
+        weir_ir::passes::optimize(&mut optimized, &weir_arch::observes);
+        let optimized = Arc::new(optimized);
+        let mut tests = Vec::new();
+        files(path.parent().unwrap(), "stf", &mut tests);
+        assert!(!tests.is_empty(), "{} has no packet tests", path.display());
+        for test in tests {
+            let text = std::fs::read_to_string(&test).unwrap();
+            for (form, program) in [("as written", &program), ("optimised", &optimized)] {
+                match weir_stf::run(program.clone(), &text, &RunOptions::default()) {
+                    Ok(report) => {
+                        assert!(report.packets > 0 && report.checks > 0, "{} tests nothing", test.display());
+                        failures.extend(report.failures.iter().map(|f| format!("{} ({form}): {f}", test.display())));
+                    }
+                    Err(error) => failures.push(format!("{} ({form}): {error}", test.display())),
+                }
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+#[test]
+fn bundled_programs_have_documentation_entries_and_p4info() {
+    for path in programs() {
+        let folder = path.parent().unwrap();
+        assert!(folder.join("README.md").is_file(), "{} has no README.md", folder.display());
+        let entries = path.with_extension("entries");
+        let program = compile(&path);
+        let text = std::fs::read_to_string(&entries).unwrap_or_else(|e| panic!("{}: {e}", entries.display()));
+        let switch = weir_switch::Switch::new(program.clone()).unwrap();
+        let (_, failures) = weir_stf::configure(switch, &text).unwrap();
+        assert!(failures.is_empty(), "{}: {failures:?}", entries.display());
+        weir_compiler::p4info::p4info(&program).unwrap();
+    }
+}
