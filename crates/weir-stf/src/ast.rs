@@ -262,6 +262,10 @@ pub enum Directive {
         unit: RateUnit,
         rate: u64,
     },
+    Port {
+        port: u32,
+        up: bool,
+    },
     QueueCapacity {
         port: u32,
         packets: u64,

@@ -46,6 +46,7 @@
 //! member PROFILE ID ACTION(ARG:VALUE, …)        group PROFILE ID MEMBER[:WEIGHT]…
 //! value_set NAME VALUE…                    adds a member, one value per field
 //! now +1ms                                 the clock goes on: ns, us, ms, s
+//! port PORT up|down                        the link
 //! port_rate PORT pps|bps N                 queue_capacity PORT N
 //! receive PORT HEX…                        as `packet`, but the queues are not emptied
 //! drain                                    empties them

@@ -85,6 +85,7 @@ fn directive(s: &mut Scanner) -> Parsed<Directive> {
             Ok(Directive::ValueSet { name, values })
         }
         "now" => now(s),
+        "port" => port_state(s),
         "port_rate" => port_rate(s),
         "queue_capacity" => {
             let port = port(s)?;
@@ -497,6 +498,16 @@ fn now(s: &mut Scanner) -> Parsed<Directive> {
         .and_then(|(a, f)| a.checked_mul(f))
         .map(|by_ns| Directive::Now { by_ns })
         .ok_or_else(|| s.error_at(start, "a time like `+1ms` (ns, us, ms, s)"))
+}
+
+fn port_state(s: &mut Scanner) -> Parsed<Directive> {
+    let port = port(s)?;
+    let start = s.mark();
+    match s.word().map(|w| w.to_ascii_lowercase()).as_deref() {
+        Some("up") => Ok(Directive::Port { port, up: true }),
+        Some("down") => Ok(Directive::Port { port, up: false }),
+        _ => Err(s.error_at(start, "`up` or `down`")),
+    }
 }
 
 fn port_rate(s: &mut Scanner) -> Parsed<Directive> {

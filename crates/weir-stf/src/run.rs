@@ -153,6 +153,7 @@ impl Runner {
                 let out = self.control.switch.advance(time);
                 self.report.outputs.extend(out);
             }
+            Directive::Port { port, up } => self.control.switch.set_port(*port, *up),
             Directive::PortRate { port, unit, rate } => {
                 let rate = match unit {
                     RateUnit::Packets => PortRate {

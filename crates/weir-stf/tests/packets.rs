@@ -7,7 +7,7 @@ use weir_compiler::{Options, compile_file};
 use weir_stf::{RunOptions, run};
 use weir_syntax::render;
 
-/// Runs `NAME.stf` on `NAME.p4`.
+/// Runs `NAME.stf` on `NAME.p4`, as it is and with all passes.
 fn check(name: &str) {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/language");
     let path = directory.join(format!("{name}.p4"));
@@ -24,10 +24,14 @@ fn check(name: &str) {
     assert!(found.is_empty(), "{name} compiles with warnings:\n{}", found.join("\n"));
     weir_ir::verify::verify(&program).unwrap_or_else(|e| panic!("{name}: {e:?}"));
     let text = std::fs::read_to_string(path.with_extension("stf")).expect("a test beside the program");
-    let report = run(Arc::new(program), &text, &RunOptions::default()).unwrap_or_else(|e| panic!("{name}: {e}"));
-    let failures: Vec<String> = report.failures.iter().map(ToString::to_string).collect();
-    assert!(report.passed(), "{name}:\n{}", failures.join("\n"));
-    assert!(report.checks > 0, "{name} checks nothing");
+    let mut optimized = program.clone();
+    weir_ir::passes::optimize(&mut optimized, &weir_arch::observes);
+    for (what, program) in [("as compiled", program), ("optimized", optimized)] {
+        let report = run(Arc::new(program), &text, &RunOptions::default()).unwrap_or_else(|e| panic!("{name}: {e}"));
+        let failures: Vec<String> = report.failures.iter().map(ToString::to_string).collect();
+        assert!(report.passed(), "{name} {what}:\n{}", failures.join("\n"));
+        assert!(report.checks > 0, "{name} checks nothing");
+    }
 }
 
 macro_rules! programs {
@@ -48,4 +52,7 @@ macro_rules! programs {
     };
 }
 
-programs!(aggregates, arithmetic, calls, exits, loops, slices, stacks, switches, unions, varbits, wide);
+programs!(
+    aggregates, arithmetic, blocks, calls, entries, enums, exits, generics, loops, parsing, slices, stacks, switches,
+    tables, unions, varbits, wide
+);

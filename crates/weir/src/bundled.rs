@@ -1,10 +1,30 @@
 //! Programs that come with weir, so that an installed binary needs no path.
 
 /// Name and text of each bundled program.
-pub const PROGRAMS: &[(&str, &str)] = &[(
-    "ipv4_router.p4",
-    include_str!("../../../p4/programs/ipv4_router/ipv4_router.p4"),
-)];
+pub const PROGRAMS: &[(&str, &str)] = &[
+    (
+        "acl_firewall.p4",
+        include_str!("../../../p4/programs/acl_firewall/acl_firewall.p4"),
+    ),
+    (
+        "acl_firewall_ternary.p4",
+        include_str!("../../../p4/programs/acl_firewall_ternary/acl_firewall_ternary.p4"),
+    ),
+    ("int_lab.p4", include_str!("../../../p4/programs/int_lab/int_lab.p4")),
+    ("int_md.p4", include_str!("../../../p4/programs/int_md/int_md.p4")),
+    (
+        "ipv4_router.p4",
+        include_str!("../../../p4/programs/ipv4_router/ipv4_router.p4"),
+    ),
+    (
+        "l2_switch.p4",
+        include_str!("../../../p4/programs/l2_switch/l2_switch.p4"),
+    ),
+    (
+        "rina_router.p4",
+        include_str!("../../../p4/programs/rina_router/rina_router.p4"),
+    ),
+];
 
 /// Control-plane state of the demo.
 pub const DEMO_ENTRIES: &str = include_str!("../../../p4/programs/ipv4_router/demo.entries");

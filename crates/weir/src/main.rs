@@ -14,6 +14,7 @@ mod run;
 mod stats;
 mod test;
 mod trace;
+mod why;
 
 use std::process::ExitCode;
 

@@ -69,7 +69,8 @@ fn show(out: &mut impl Write, name: &str, report: &Report, arguments: &Test) -> 
         writeln!(out, "{name}:{line}: trace")?;
         write!(out, "{}", crate::trace::render(tree, false))?;
     }
-    for (line, note) in &report.notes {
+    // What reads found and which handles were given helps to understand a failure, not a success.
+    for (line, note) in report.notes.iter().filter(|_| !report.passed()) {
         writeln!(out, "{name}:{line}: {note}")?;
     }
     for failure in &report.failures {

@@ -26,7 +26,12 @@ pub fn render(tree: &TraceTree, colors: bool) -> String {
         });
         lines.as_ref()?.get((loc.line as usize).checked_sub(1)?).cloned()
     };
-    tree.render(RenderOptions { colors, source: true }, line)
+    let mut text = tree.render(RenderOptions { colors, source: true }, line);
+    text.push_str("why:\n");
+    for fact in crate::why::why(tree, &line) {
+        text.push_str(&format!("  {fact}\n"));
+    }
+    text
 }
 
 /// Shows what one packet meets.

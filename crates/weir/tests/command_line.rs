@@ -4,7 +4,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 fn weir(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_weir")).args(arguments).output().unwrap()
+    Command::new(env!("CARGO_BIN_EXE_weir"))
+        .args(arguments)
+        .output()
+        .unwrap()
 }
 
 fn programs() -> PathBuf {
@@ -75,7 +78,10 @@ fn a_failed_packet_test_shows_what_was_expected_and_what_came() {
     let out = weir(&["test", &router(), &path]);
     assert_eq!(out.status.code(), Some(1));
     let shown = text(&out.stdout);
-    assert!(shown.contains("wrong.stf:line 2") && shown.contains("expected"), "{shown}");
+    assert!(
+        shown.contains("wrong.stf:line 2") && shown.contains("expected"),
+        "{shown}"
+    );
 }
 
 #[test]
@@ -97,7 +103,16 @@ fn build_writes_p4info_a_loadable_program_and_a_picture() {
     // What was built can be run.
     let program = folder.path().join("ipv4_router.weir").display().to_string();
     let entries = programs().join("ipv4_router/demo.entries").display().to_string();
-    let out = weir(&["trace", &program, "--entries", &entries, "--port", "1", "--packet", "020000000101 020000000110 0806"]);
+    let out = weir(&[
+        "trace",
+        &program,
+        "--entries",
+        &entries,
+        "--port",
+        "1",
+        "--packet",
+        "020000000101 020000000110 0806",
+    ]);
     assert!(text(&out.stdout).contains("=> port 64"), "{}", text(&out.stdout));
 }
 
@@ -110,7 +125,13 @@ fn the_demo_forwards_real_packets_and_draws_a_picture() {
     let value: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
     assert_eq!(value["checksums_right"], true);
     assert!(value["packets_out"].as_u64().unwrap() > 500);
-    assert!(value["drops"].as_array().unwrap().iter().any(|d| d["reason"] == "ingress-drop"));
+    assert!(
+        value["drops"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(|d| d["reason"] == "ingress-drop")
+    );
     assert!(std::fs::read_to_string(svg).unwrap().contains("ipv4_lpm"));
 }
 
@@ -122,15 +143,39 @@ fn run_plays_a_capture_into_another() {
     let entries = programs().join("ipv4_router/demo.entries").display().to_string();
     let source = format!("1@pcap:{in_pcap}");
     // Port 2 plays nothing worth routing and records what is sent to it.
-    let sink = format!("2@pcap:{},{out_pcap}", programs().join("ipv4_router/demo-port2.pcap").display());
-    let out = weir(&["run", &router(), "--entries", &entries, "-i", &source, "-i", &sink, "--json"]);
+    let sink = format!(
+        "2@pcap:{},{out_pcap}",
+        programs().join("ipv4_router/demo-port2.pcap").display()
+    );
+    let out = weir(&[
+        "run",
+        &router(),
+        "--entries",
+        &entries,
+        "-i",
+        &source,
+        "-i",
+        &sink,
+        "--json",
+    ]);
     assert_eq!(out.status.code(), Some(0), "{}", text(&out.stderr));
     let value: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
-    let sent = value["ports"].as_array().unwrap().iter().find(|p| p["port"] == 2).unwrap()["tx_packets"].as_u64().unwrap();
+    let sent = value["ports"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|p| p["port"] == 2)
+        .unwrap()["tx_packets"]
+        .as_u64()
+        .unwrap();
     let mut reader = weir_io::pcap::PcapReader::new(std::fs::File::open(out_pcap).unwrap()).unwrap();
     let mut recorded = 0;
     while let Some(packet) = reader.next_packet().unwrap() {
-        assert_eq!(&packet.data[..6], [2, 0, 0, 0, 2, 16], "addressed to the host behind port 2");
+        assert_eq!(
+            &packet.data[..6],
+            [2, 0, 0, 0, 2, 16],
+            "addressed to the host behind port 2"
+        );
         recorded += 1;
     }
     assert_eq!(recorded, sent);
@@ -139,7 +184,17 @@ fn run_plays_a_capture_into_another() {
 
 #[test]
 fn bench_reports_a_rate() {
-    let out = weir(&["bench", &router(), "--seconds", "0.05", "--runs", "3", "--flows", "16", "--json"]);
+    let out = weir(&[
+        "bench",
+        &router(),
+        "--seconds",
+        "0.05",
+        "--runs",
+        "3",
+        "--flows",
+        "16",
+        "--json",
+    ]);
     let value: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
     assert_eq!(value["runs"].as_array().unwrap().len(), 3);
     assert!(value["packets_per_second"].as_f64().unwrap() > 0.0);

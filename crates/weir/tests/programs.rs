@@ -18,7 +18,11 @@ fn files(folder: &Path, extension: &str, to: &mut Vec<PathBuf>) {
 
 fn programs() -> Vec<PathBuf> {
     let mut found = Vec::new();
-    files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../p4/programs"), "p4", &mut found);
+    files(
+        &Path::new(env!("CARGO_MANIFEST_DIR")).join("../../p4/programs"),
+        "p4",
+        &mut found,
+    );
     found
 }
 
@@ -46,8 +50,17 @@ fn bundled_programs_pass_their_packet_tests() {
             for (form, program) in [("as written", &program), ("optimised", &optimized)] {
                 match weir_stf::run(program.clone(), &text, &RunOptions::default()) {
                     Ok(report) => {
-                        assert!(report.packets > 0 && report.checks > 0, "{} tests nothing", test.display());
-                        failures.extend(report.failures.iter().map(|f| format!("{} ({form}): {f}", test.display())));
+                        assert!(
+                            report.packets > 0 && report.checks > 0,
+                            "{} tests nothing",
+                            test.display()
+                        );
+                        failures.extend(
+                            report
+                                .failures
+                                .iter()
+                                .map(|f| format!("{} ({form}): {f}", test.display())),
+                        );
                     }
                     Err(error) => failures.push(format!("{} ({form}): {error}", test.display())),
                 }
@@ -61,7 +74,11 @@ fn bundled_programs_pass_their_packet_tests() {
 fn bundled_programs_have_documentation_entries_and_p4info() {
     for path in programs() {
         let folder = path.parent().unwrap();
-        assert!(folder.join("README.md").is_file(), "{} has no README.md", folder.display());
+        assert!(
+            folder.join("README.md").is_file(),
+            "{} has no README.md",
+            folder.display()
+        );
         let entries = path.with_extension("entries");
         let program = compile(&path);
         let text = std::fs::read_to_string(&entries).unwrap_or_else(|e| panic!("{}: {e}", entries.display()));

@@ -7,6 +7,8 @@
 //! which parameter. It never stops at a mistake: what cannot be typed gets [`TyKind::Unknown`], which
 //! agrees with everything, so that one mistake is reported once.
 
+mod access;
+mod argument;
 mod block;
 mod call;
 mod constant;

@@ -7,15 +7,17 @@ use crate::types::{DefId, Ty, TyKind, Types};
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
 use weir_ir::{
-    Argument, ArgumentValue, BinaryOp as Op, Call, HeaderId, InLeaf, InstKind, Mark, Operand, Rvalue, Terminator,
-    VarId, VarKind,
+    Argument, ArgumentValue, BinaryOp as Op, Call, HeaderId, InLeaf, InstKind, Mark, Operand, Terminator, VarId,
+    VarKind,
 };
-use weir_syntax::ast::{self, Block, Direction, Expr, ExprKind, StructKind};
+use weir_syntax::ast::{self, Block, Direction, Expr, ExprKind};
 
 /// What an argument has become before the call.
 pub(super) enum Passed {
     In(Val),
     Out(Place),
+    /// `inout`, where a later argument may change it: the value it had when its turn came.
+    Saved(Place, Val),
     Omitted,
 }
 
@@ -214,33 +216,40 @@ impl<'a> Lowerer<'a, '_> {
         arguments: &'a [ast::Argument],
         info: &CallInfo,
     ) -> Vec<Passed> {
-        let mut passed: Vec<Passed> = Vec::with_capacity(params.len());
-        for (i, (param, index)) in params.iter().zip(&info.arguments).enumerate() {
+        // Arguments are evaluated as they are written, which with names need not be in order of the parameters.
+        let mut order: Vec<usize> = (0..params.len()).collect();
+        order.sort_by_key(|&i| info.arguments.get(i).copied().flatten());
+        let mut passed: Vec<Passed> = params.iter().map(|_| Passed::Omitted).collect();
+        for i in order {
+            let param = &params[i];
             let ty = self.concrete(param.ty);
-            let Some(argument) = index.and_then(|j| arguments.get(j)) else {
-                passed.push(match param.default {
-                    Some(default) if !matches!(default.kind, ExprKind::Dots) => Passed::In(self.expr_as(default, ty)),
-                    _ => Passed::Omitted,
-                });
+            let index = info.arguments.get(i).copied().flatten();
+            let Some((j, argument)) = index.and_then(|j| Some((j, arguments.get(j)?))) else {
+                if let Some(default) = param.default.filter(|d| !matches!(d.kind, ExprKind::Dots)) {
+                    passed[i] = Passed::In(self.expr_as(default, ty));
+                }
                 continue;
             };
-            let later_effects = info.arguments[i + 1..]
-                .iter()
-                .flatten()
-                .any(|&j| arguments.get(j).is_some_and(|a| self.has_effects(&a.value)));
-            passed.push(match param.direction {
-                Direction::Out | Direction::InOut => {
-                    if matches!(argument.value.kind, ExprKind::DontCare) {
-                        Passed::Out(self.allocate("_", ty, VarKind::Temporary))
+            let later_effects = arguments[j + 1..].iter().any(|a| self.has_effects(&a.value));
+            passed[i] = match param.direction {
+                Direction::Out | Direction::InOut if matches!(argument.value.kind, ExprKind::DontCare) => {
+                    Passed::Out(self.allocate("_", ty, VarKind::Temporary))
+                }
+                Direction::Out => Passed::Out(self.place(&argument.value)),
+                Direction::InOut => {
+                    let place = self.place(&argument.value);
+                    if later_effects {
+                        let value = self.read(&place);
+                        Passed::Saved(place, self.snapshot(&value))
                     } else {
-                        Passed::Out(self.place(&argument.value))
+                        Passed::Out(place)
                     }
                 }
                 Direction::In | Direction::None => {
                     let value = self.expr_as(&argument.value, ty);
                     Passed::In(if later_effects { self.snapshot(&value) } else { value })
                 }
-            });
+            };
         }
         passed
     }
@@ -289,7 +298,11 @@ impl<'a> Lowerer<'a, '_> {
         let touched: Vec<Vec<VarId>> = passed
             .iter()
             .map(|p| match p {
-                Passed::Out(place) => self.place_vars(place).unwrap_or_default(),
+                Passed::Out(place) | Passed::Saved(place, _) => {
+                    let mut vars = Vec::new();
+                    place.touches(&mut vars, &self.header_valid());
+                    vars
+                }
                 Passed::In(value) => {
                     let mut leaves = Vec::new();
                     value.leaves(&mut leaves);
@@ -301,7 +314,10 @@ impl<'a> Lowerer<'a, '_> {
                 Passed::Omitted => Vec::new(),
             })
             .collect();
-        let written: Vec<bool> = passed.iter().map(|p| matches!(p, Passed::Out(_))).collect();
+        let written: Vec<bool> = passed
+            .iter()
+            .map(|p| matches!(p, Passed::Out(_) | Passed::Saved(..)))
+            .collect();
         let mut seen: FxHashMap<VarId, (usize, bool)> = FxHashMap::default();
         let mut overlapping = vec![false; passed.len()];
         for (i, vars) in touched.iter().enumerate() {
@@ -342,6 +358,12 @@ impl<'a> Lowerer<'a, '_> {
                         self.write(&place, &value);
                         Entity::Place(place)
                     }
+                }
+                Passed::Saved(argument, initial) => {
+                    let place = self.allocate(&param.name.name, ty, VarKind::Local);
+                    self.write(&place, &initial);
+                    back.push((argument, place.clone()));
+                    Entity::Place(place)
                 }
                 Passed::Out(argument) => {
                     let simple = self.place_vars(&argument).is_some();
@@ -435,8 +457,7 @@ impl<'a> Lowerer<'a, '_> {
                 "verify" if self.reject.is_some() && signature.params.len() == 2 => {
                     let passed = self.pass(&signature.params, arguments, info);
                     if let [Passed::In(Val::Scalar(condition)), Passed::In(Val::Scalar(error))] = &passed[..] {
-                        let bad = self.not(condition.clone());
-                        self.fail_unless_ok(bad, error.clone());
+                        self.require(condition.clone(), error.clone());
                     }
                     Val::Void
                 }
@@ -496,261 +517,6 @@ impl<'a> Lowerer<'a, '_> {
         }
     }
 
-    fn packet_method(
-        &mut self,
-        expr: &'a Expr,
-        signature: &Signature<'a>,
-        arguments: &'a [ast::Argument],
-        info: &CallInfo,
-    ) -> Val {
-        match (&*signature.name.name, arguments.len()) {
-            ("extract", 1 | 2) => {
-                self.extract(arguments);
-                Val::Void
-            }
-            ("lookahead", _) => {
-                let ty = info
-                    .type_arguments
-                    .first()
-                    .map_or(Types::UNKNOWN, |&t| self.concrete(t));
-                if self.kind(ty) == TyKind::Unknown || matches!(self.kind(ty), TyKind::Infer(_)) {
-                    return self.unsupported(
-                        expr.span,
-                        "the type that lookahead reads is not known; write `lookahead<T>()`",
-                    );
-                }
-                let mut offset = 0;
-                self.lookahead(ty, &mut offset)
-            }
-            ("advance", 1) => {
-                let bits = self.number(&arguments[0].value);
-                let bits = self.with_width(bits, 32);
-                self.emit(InstKind::Advance { bits });
-                Val::Void
-            }
-            ("length", 0) => {
-                let dst = self.temporary(32);
-                self.emit(InstKind::PacketLength { dst });
-                Val::Scalar(Operand::Var(dst))
-            }
-            ("emit", 1) => {
-                let value = self.expr(&arguments[0].value);
-                self.emit_value(&value, expr);
-                Val::Void
-            }
-            (name, _) => {
-                let message = format!("the packet has no method `{name}` that weir knows");
-                self.unsupported(expr.span, message)
-            }
-        }
-    }
-
-    pub(super) fn with_width(&mut self, operand: Operand, width: u32) -> Operand {
-        if self.width_of(&operand) == width {
-            operand
-        } else {
-            self.compute(Rvalue::ZeroExtend(operand), width)
-        }
-    }
-
-    fn extract(&mut self, arguments: &'a [ast::Argument]) {
-        let target = &arguments[0].value;
-        let ty = self.ty(target);
-        // `stack.next`: which element is known only now, and it is used up.
-        if let ExprKind::Member(base, member) = &target.kind {
-            let base_type = self.ty(base);
-            if &*member.name == "next" && matches!(self.kind(base_type), TyKind::Stack(..)) {
-                let stack = self.place(base);
-                self.extract_next(target, &stack, arguments);
-                return;
-            }
-        }
-        // `stack.next.member` of a stack of unions likewise.
-        if let ExprKind::Member(inner, member) = &target.kind
-            && let ExprKind::Member(base, cursor) = &inner.kind
-        {
-            let base_type = self.ty(base);
-            if &*cursor.name == "next"
-                && matches!(self.kind(base_type), TyKind::Stack(..))
-                && let Place::Stack { elements, next } = self.place(base)
-            {
-                let members = elements.iter().filter_map(|e| e.member(&member.name)).collect();
-                self.extract_next(
-                    target,
-                    &Place::Stack {
-                        elements: Rc::new(members),
-                        next,
-                    },
-                    arguments,
-                );
-                return;
-            }
-        }
-        let place = if matches!(target.kind, ExprKind::DontCare) {
-            self.allocate("_", ty, VarKind::Temporary)
-        } else {
-            self.place(target)
-        };
-        let length = arguments
-            .get(1)
-            .map(|a| self.number(&a.value))
-            .map(|l| self.with_width(l, 32));
-        self.extract_to(&place, ty, length);
-    }
-
-    fn extract_to(&mut self, place: &Place, ty: Ty, length: Option<Operand>) {
-        match place {
-            Place::Header { id, .. } => {
-                self.emit(InstKind::Extract {
-                    header: *id,
-                    varbit_bits: length,
-                });
-                self.invalidate_others(*id, &boolean(true));
-            }
-            other => {
-                let scratch = self.allocate("extracted", ty, VarKind::Temporary);
-                if let Place::Header { id, .. } = &scratch {
-                    self.emit(InstKind::Extract {
-                        header: *id,
-                        varbit_bits: length,
-                    });
-                    let value = self.read(&scratch);
-                    self.write(other, &value);
-                }
-            }
-        }
-    }
-
-    fn extract_next(&mut self, target: &'a Expr, stack: &Place, arguments: &'a [ast::Argument]) {
-        let length = arguments
-            .get(1)
-            .map(|a| self.number(&a.value))
-            .map(|l| self.with_width(l, 32));
-        let Place::Stack {
-            elements,
-            next: Some(next),
-        } = stack
-        else {
-            self.error(
-                "unsupported",
-                target.span,
-                "`next` of a stack that is chosen by a run-time index",
-            );
-            return;
-        };
-        let ty = self.ty(target);
-        let done = self.new_block();
-        let full = self.new_block();
-        let blocks: Vec<_> = elements.iter().map(|_| self.new_block()).collect();
-        let cases = blocks
-            .iter()
-            .enumerate()
-            .map(|(i, &b)| (weir_ir::Bits::new(32, i as u128), b))
-            .collect();
-        self.terminate_to(
-            Terminator::Switch {
-                value: Operand::Var(*next),
-                cases,
-                default: full,
-            },
-            full,
-        );
-        if let (Some(reject), Some(error)) = (self.reject, self.body.error) {
-            let code = self.program.error_code("StackOutOfBounds").unwrap_or(0);
-            self.set(error, constant(32, code.into()));
-            self.terminate_to(Terminator::Goto(reject), done);
-        }
-        for (i, (element, block)) in elements.iter().zip(blocks).enumerate() {
-            self.current = block;
-            self.extract_to(element, ty, length.clone());
-            self.set(*next, constant(32, i as u128 + 1));
-            self.terminate_to(Terminator::Goto(done), done);
-        }
-        self.current = done;
-    }
-
-    fn lookahead(&mut self, ty: Ty, offset: &mut u32) -> Val {
-        match self.kind(ty) {
-            TyKind::Struct(def, arguments) => {
-                let fields = self.checked.fields_of(def, &arguments);
-                let fields: Vec<_> = fields
-                    .into_iter()
-                    .map(|(n, t)| {
-                        let value = self.lookahead(t, offset);
-                        (n, value)
-                    })
-                    .collect();
-                let fields = Rc::new(fields);
-                if self.checked.struct_kind(ty) == Some(StructKind::Header) {
-                    Val::Header {
-                        valid: boolean(true),
-                        fields,
-                        source: None,
-                    }
-                } else {
-                    Val::Struct(fields)
-                }
-            }
-            TyKind::Tuple(parts) => Val::tuple(parts.iter().map(|&t| self.lookahead(t, offset)).collect()),
-            TyKind::Stack(element, n) => {
-                let elements: Vec<Val> = (0..n).map(|_| self.lookahead(element, offset)).collect();
-                let next = self.is_header_like(element).then(|| constant(32, u128::from(n)));
-                Val::Stack {
-                    elements: Rc::new(elements),
-                    next,
-                }
-            }
-            _ => {
-                let width = self.scalar_width(ty).unwrap_or(0);
-                let dst = self.temporary(width);
-                self.emit(InstKind::Lookahead { dst, offset: *offset });
-                *offset += width;
-                Val::Scalar(Operand::Var(dst))
-            }
-        }
-    }
-
-    fn emit_value(&mut self, value: &Val, expr: &'a Expr) {
-        match value {
-            Val::Header { source: Some(id), .. } => self.emit(InstKind::Emit { header: *id }),
-            Val::Header { source: None, .. } => {
-                let ExprKind::Call { arguments, .. } = &expr.kind else {
-                    return;
-                };
-                let ty = arguments.first().map_or(Types::UNKNOWN, |a| self.ty(&a.value));
-                let ty = match self.kind(ty) {
-                    TyKind::Struct(..) if self.checked.struct_kind(ty) == Some(StructKind::Header) => ty,
-                    TyKind::Stack(element, _) => element,
-                    _ => {
-                        self.error("unsupported", expr.span, "a header that is computed in place cannot be emitted as part of a struct; assign it to a variable first");
-                        return;
-                    }
-                };
-                let scratch = self.allocate("emitted", ty, VarKind::Temporary);
-                self.write(&scratch, value);
-                if let Place::Header { id, .. } = scratch {
-                    self.emit(InstKind::Emit { header: id });
-                }
-            }
-            Val::Struct(parts) | Val::Union(parts) => {
-                for (_, part) in parts.iter() {
-                    self.emit_value(part, expr);
-                }
-            }
-            Val::Stack { elements, .. } => {
-                for element in elements.iter() {
-                    self.emit_value(element, expr);
-                }
-            }
-            Val::Scalar(_) => self.error(
-                "unsupported",
-                expr.span,
-                "only headers can be emitted; this struct holds other fields too",
-            ),
-            _ => {}
-        }
-    }
-
     fn call_extern(
         &mut self,
         expr: &'a Expr,
@@ -777,6 +543,13 @@ impl<'a> Lowerer<'a, '_> {
             let value = match passed {
                 Passed::Omitted => continue,
                 Passed::In(value) => self.in_argument(value, ty),
+                Passed::Saved(place, initial) => {
+                    let scratch = self.allocate(&param.name.name, ty, VarKind::Temporary);
+                    self.write(&scratch, &initial);
+                    let vars = self.place_vars(&scratch).unwrap_or_default();
+                    back.push((place, scratch));
+                    ArgumentValue::InOut(vars)
+                }
                 Passed::Out(place) => {
                     let vars = match self.place_vars(&place) {
                         Some(vars) => vars,

@@ -5,10 +5,13 @@ use super::{Lowerer, boolean, constant};
 use crate::check::{Builtin, Callee, Const, DefKind};
 use crate::types::{DefId, Ty, TyKind, Types};
 use num_bigint::BigInt;
-use num_traits::{Signed, ToPrimitive, Zero};
+use num_traits::{ToPrimitive, Zero};
 use std::rc::Rc;
-use weir_ir::{BinaryOp as Op, Bits, Operand, Rvalue, Terminator, UnaryOp as IrUnary, VarKind};
-use weir_syntax::ast::{BinaryOp, Expr, ExprKind, StructKind, UnaryOp};
+use weir_ir::{BinaryOp as Op, Bits, Operand, Rvalue, Terminator};
+use weir_syntax::ast::{Expr, ExprKind, StructKind};
+
+/// Bits of an `int` that is computed at run time.
+pub(super) const RUN_TIME_INT: u32 = 256;
 
 impl<'a> Lowerer<'a, '_> {
     /// The value of an expression, of the type the checker gave it.
@@ -90,7 +93,7 @@ impl<'a> Lowerer<'a, '_> {
     }
 
     /// Values of several expressions from left to right, none changed by the evaluation of a later one.
-    fn in_order(&mut self, expressions: impl Iterator<Item = &'a Expr>) -> Vec<Val> {
+    pub(super) fn in_order(&mut self, expressions: impl Iterator<Item = &'a Expr>) -> Vec<Val> {
         let expressions: Vec<&'a Expr> = expressions.collect();
         let mut values = Vec::with_capacity(expressions.len());
         for (i, e) in expressions.iter().enumerate() {
@@ -579,15 +582,16 @@ impl<'a> Lowerer<'a, '_> {
             return Place::Nowhere(Box::new(Val::Void));
         };
         let cursor = self.copy_always(Operand::Var(*next));
-        let (index, bad) = if member == "next" {
-            let bad = self.binary(Op::Le, constant(32, elements.len() as u128), cursor.clone(), 1);
-            (cursor, bad)
+        let (index, good) = if member == "next" {
+            let good = self.binary(Op::Lt, cursor.clone(), constant(32, elements.len() as u128), 1);
+            (cursor, good)
         } else {
-            let bad = self.binary(Op::Eq, cursor.clone(), constant(32, 0), 1);
+            let good = self.binary(Op::Ne, cursor.clone(), constant(32, 0), 1);
             let last = self.binary(Op::Sub, cursor, constant(32, 1), 32);
-            (last, bad)
+            (last, good)
         };
-        self.at(expr.span, |s| s.fail_if(bad, "StackOutOfBounds"));
+        let code = self.program.error_code("StackOutOfBounds").unwrap_or(0);
+        self.at(expr.span, |s| s.require(good, constant(32, u128::from(code))));
         Place::Dynamic {
             elements: elements.clone(),
             index,
@@ -598,14 +602,8 @@ impl<'a> Lowerer<'a, '_> {
         self.copy(operand)
     }
 
-    /// In a parser: rejects with an error where the condition holds.
-    pub(super) fn fail_if(&mut self, bad: Operand, error: &str) {
-        let code = self.program.error_code(error).unwrap_or(0);
-        self.fail_unless_ok(bad, constant(32, u128::from(code)));
-    }
-
-    /// In a parser: rejects with this error where the condition holds.
-    pub(super) fn fail_unless_ok(&mut self, bad: Operand, code: Operand) {
+    /// In a parser: rejects with this error unless the condition holds.
+    pub(super) fn require(&mut self, condition: Operand, code: Operand) {
         let (Some(reject), Some(error)) = (self.reject, self.body.error) else {
             return;
         };
@@ -613,299 +611,13 @@ impl<'a> Lowerer<'a, '_> {
         let good = self.new_block();
         self.terminate_to(
             Terminator::Branch {
-                condition: bad,
-                then: failed,
-                otherwise: good,
+                condition,
+                then: good,
+                otherwise: failed,
             },
             failed,
         );
         self.set(error, code);
         self.terminate_to(Terminator::Goto(reject), good);
-    }
-
-    // ------------------------------------------------------------------------------ operators
-
-    fn unary(&mut self, expr: &'a Expr, op: UnaryOp, operand: &'a Expr) -> Val {
-        match (op, self.expr(operand)) {
-            (UnaryOp::Plus, value) => value,
-            (UnaryOp::Negate, Val::Int(v)) => Val::Int(-v),
-            (UnaryOp::Complement, Val::Int(v)) => Val::Int(-v - 1),
-            (UnaryOp::Not | UnaryOp::Complement, Val::Scalar(value)) => {
-                let width = self.width_of(&value);
-                Val::Scalar(self.compute(Rvalue::Unary(IrUnary::Not, value), width))
-            }
-            (UnaryOp::Negate, Val::Scalar(value)) => {
-                let width = self.width_of(&value);
-                Val::Scalar(self.compute(Rvalue::Unary(IrUnary::Neg, value), width))
-            }
-            (_, other) => {
-                let _ = expr;
-                other
-            }
-        }
-    }
-
-    fn binary_expr(&mut self, expr: &'a Expr, op: BinaryOp, a: &'a Expr, b: &'a Expr) -> Val {
-        if matches!(op, BinaryOp::And | BinaryOp::Or) {
-            return Val::Scalar(self.short_circuit(op, a, b));
-        }
-        let values = self.in_order([a, b].into_iter());
-        let [x, y] = &values[..] else { return Val::Void };
-        let (ta, tb) = (self.ty(a), self.ty(b));
-        let result = self.ty(expr);
-        self.at(expr.span, |s| s.operate(op, x.clone(), ta, y.clone(), tb, result, expr))
-    }
-
-    fn short_circuit(&mut self, op: BinaryOp, a: &'a Expr, b: &'a Expr) -> Operand {
-        let x = self.condition(a);
-        if let Operand::Const(c) = &x {
-            if c.is_zero() == (op == BinaryOp::And) {
-                return x;
-            }
-            return self.condition(b);
-        }
-        if !self.has_effects(b) && !self.may_fail(b) {
-            let y = self.condition(b);
-            let op = if op == BinaryOp::And { Op::And } else { Op::Or };
-            return self.binary(op, x, y, 1);
-        }
-        let result = self.temporary(1);
-        self.program.vars[result].kind = VarKind::Local;
-        self.program.vars[result].name = "condition".into();
-        self.set(result, x.clone());
-        let more = self.new_block();
-        let done = self.new_block();
-        let (then, otherwise) = if op == BinaryOp::And {
-            (more, done)
-        } else {
-            (done, more)
-        };
-        self.terminate_to(
-            Terminator::Branch {
-                condition: x,
-                then,
-                otherwise,
-            },
-            more,
-        );
-        let y = self.condition(b);
-        self.set(result, y);
-        self.goto(done);
-        Operand::Var(result)
-    }
-
-    /// In a parser `stack.last` can fail, so it must not be evaluated for nothing.
-    fn may_fail(&self, expr: &Expr) -> bool {
-        self.reject.is_some()
-            && match &expr.kind {
-                ExprKind::Member(base, member) => matches!(&*member.name, "next" | "last") || self.may_fail(base),
-                ExprKind::Binary(_, a, b) | ExprKind::Index(a, b) => self.may_fail(a) || self.may_fail(b),
-                ExprKind::Unary(_, e) | ExprKind::Cast(_, e) => self.may_fail(e),
-                ExprKind::Slice(e, ..) | ExprKind::PlusSlice(e, ..) => self.may_fail(e),
-                ExprKind::Conditional(a, b, c) => self.may_fail(a) || self.may_fail(b) || self.may_fail(c),
-                _ => false,
-            }
-    }
-
-    #[allow(clippy::too_many_arguments)]
-    pub(super) fn operate(&mut self, op: BinaryOp, x: Val, ta: Ty, y: Val, tb: Ty, result: Ty, expr: &Expr) -> Val {
-        if matches!(op, BinaryOp::Eq | BinaryOp::Ne) {
-            return self.equality(op, x, ta, y, tb);
-        }
-        match (&x, &y) {
-            (Val::String(a), Val::String(b)) => return Val::String(format!("{a}{b}").into()),
-            (Val::Int(a), Val::Int(b)) => return self.operate_int(op, a, b, expr),
-            _ => {}
-        }
-        if matches!(op, BinaryOp::Shl | BinaryOp::Shr) {
-            return self.shift(op, x, ta, y);
-        }
-        // An `int` takes the type of the other side.
-        let shared = if matches!(self.kind(ta), TyKind::Integer) {
-            tb
-        } else {
-            ta
-        };
-        let (Val::Scalar(x), Val::Scalar(y)) = (
-            self.convert(x, ta, shared),
-            self.convert(y, tb, if op == BinaryOp::Concat { tb } else { shared }),
-        ) else {
-            return Val::Void;
-        };
-        let signed = self.is_signed(shared);
-        let width = self.scalar_width(result).unwrap_or(0);
-        let (op, x, y) = match op {
-            BinaryOp::Add => (Op::Add, x, y),
-            BinaryOp::Sub => (Op::Sub, x, y),
-            BinaryOp::Mul => (Op::Mul, x, y),
-            BinaryOp::Div => (Op::Div, x, y),
-            BinaryOp::Mod => (Op::Mod, x, y),
-            BinaryOp::AddSat => (if signed { Op::AddSatSigned } else { Op::AddSat }, x, y),
-            BinaryOp::SubSat => (if signed { Op::SubSatSigned } else { Op::SubSat }, x, y),
-            BinaryOp::BitAnd => (Op::And, x, y),
-            BinaryOp::BitOr => (Op::Or, x, y),
-            BinaryOp::BitXor => (Op::Xor, x, y),
-            BinaryOp::Lt => (if signed { Op::LtSigned } else { Op::Lt }, x, y),
-            BinaryOp::Le => (if signed { Op::LeSigned } else { Op::Le }, x, y),
-            BinaryOp::Gt => (if signed { Op::LtSigned } else { Op::Lt }, y, x),
-            BinaryOp::Ge => (if signed { Op::LeSigned } else { Op::Le }, y, x),
-            _ => (Op::Concat, x, y),
-        };
-        Val::Scalar(self.binary(op, x, y, width))
-    }
-
-    fn shift(&mut self, op: BinaryOp, x: Val, ta: Ty, y: Val) -> Val {
-        let signed = self.is_signed(ta);
-        let distance = match y {
-            Val::Int(v) => Operand::Const(Bits::new(64, v.to_u64().unwrap_or(u64::MAX).into())),
-            Val::Scalar(operand) => operand,
-            _ => return Val::Void,
-        };
-        match x {
-            Val::Scalar(x) => {
-                let width = self.width_of(&x);
-                let op = match op {
-                    BinaryOp::Shl => Op::Shl,
-                    _ if signed => Op::ShrSigned,
-                    _ => Op::Shr,
-                };
-                Val::Scalar(self.binary(op, x, distance, width))
-            }
-            Val::Int(v) => match distance {
-                Operand::Const(d) => {
-                    let d = d.to_u64_saturating().min(1 << 16);
-                    Val::Int(if op == BinaryOp::Shl { v << d } else { v >> d })
-                }
-                Operand::Var(_) => Val::Void,
-            },
-            _ => Val::Void,
-        }
-    }
-
-    fn operate_int(&mut self, op: BinaryOp, a: &BigInt, b: &BigInt, expr: &Expr) -> Val {
-        Val::Int(match op {
-            BinaryOp::Add => a + b,
-            BinaryOp::Sub => a - b,
-            BinaryOp::Mul => a * b,
-            BinaryOp::Div | BinaryOp::Mod if b.is_zero() || b.is_negative() || a.is_negative() => {
-                self.error(
-                    "expr",
-                    expr.span,
-                    "division needs a positive divisor and a dividend that is not negative",
-                );
-                BigInt::zero()
-            }
-            BinaryOp::Div => a / b,
-            BinaryOp::Mod => a % b,
-            BinaryOp::Shl => a << b.to_u64().unwrap_or(0).min(1 << 16),
-            BinaryOp::Shr => a >> b.to_u64().unwrap_or(u64::MAX).min(1 << 16),
-            BinaryOp::BitAnd => a & b,
-            BinaryOp::BitOr => a | b,
-            BinaryOp::BitXor => a ^ b,
-            BinaryOp::Lt => return Val::Scalar(boolean(a < b)),
-            BinaryOp::Le => return Val::Scalar(boolean(a <= b)),
-            BinaryOp::Gt => return Val::Scalar(boolean(a > b)),
-            BinaryOp::Ge => return Val::Scalar(boolean(a >= b)),
-            _ => return Val::Void,
-        })
-    }
-
-    fn equality(&mut self, op: BinaryOp, x: Val, ta: Ty, y: Val, tb: Ty) -> Val {
-        // The side whose type comes from its context is converted to the other's.
-        let loose = |k: &TyKind| {
-            matches!(
-                k,
-                TyKind::Integer
-                    | TyKind::Tuple(_)
-                    | TyKind::Listed(_)
-                    | TyKind::Fields(..)
-                    | TyKind::InvalidHeader
-                    | TyKind::Dots
-            )
-        };
-        let (ka, kb) = (self.kind(ta), self.kind(tb));
-        let (x, y) = if loose(&ka) && !matches!(kb, TyKind::Integer) {
-            (self.convert(x, ta, tb), y)
-        } else if loose(&kb) {
-            let y = self.convert(y, tb, ta);
-            (x, y)
-        } else {
-            (x, y)
-        };
-        let equal = self.equal(&x, &y);
-        Val::Scalar(if op == BinaryOp::Eq { equal } else { self.not(equal) })
-    }
-
-    fn conditional(&mut self, expr: &'a Expr, c: &'a Expr, a: &'a Expr, b: &'a Expr) -> Val {
-        let condition = self.condition(c);
-        let ty = self.ty(expr);
-        if let Operand::Const(c) = &condition {
-            return if c.is_zero() {
-                self.expr_as(b, ty)
-            } else {
-                self.expr_as(a, ty)
-            };
-        }
-        if !self.has_effects(a) && !self.has_effects(b) && !self.may_fail(a) && !self.may_fail(b) {
-            let condition = self.copy(condition);
-            let x = self.expr_as(a, ty);
-            let y = self.expr_as(b, ty);
-            return self.choose(&condition, &x, &y);
-        }
-        let result = self.allocate("choice", ty, VarKind::Temporary);
-        let (then, otherwise, done) = (self.new_block(), self.new_block(), self.new_block());
-        self.terminate_to(
-            Terminator::Branch {
-                condition,
-                then,
-                otherwise,
-            },
-            then,
-        );
-        let x = self.expr_as(a, ty);
-        self.write(&result, &x);
-        self.terminate_to(Terminator::Goto(done), otherwise);
-        let y = self.expr_as(b, ty);
-        self.write(&result, &y);
-        self.goto(done);
-        self.read(&result)
-    }
-
-    /// An explicit cast.
-    pub(super) fn cast(&mut self, value: Val, from: Ty, to: Ty) -> Val {
-        let signed = self.is_signed(from);
-        match (value, self.kind(self.checked.representation(to))) {
-            (Val::Int(v), TyKind::Bool) => Val::Scalar(boolean(!v.is_zero())),
-            (Val::Int(v), TyKind::Integer) => Val::Int(v),
-            (Val::Scalar(Operand::Const(c)), TyKind::Integer) => Val::Int(if signed {
-                c.to_signed_bigint()
-            } else {
-                c.to_biguint().into()
-            }),
-            (Val::Scalar(x), TyKind::Bit(w) | TyKind::Int(w)) => {
-                let width = self.width_of(&x);
-                Val::Scalar(if width == w {
-                    x
-                } else if w < width {
-                    if w == 0 {
-                        constant(0, 0)
-                    } else {
-                        self.compute(
-                            Rvalue::Slice {
-                                value: x,
-                                hi: w - 1,
-                                lo: 0,
-                            },
-                            w,
-                        )
-                    }
-                } else if signed {
-                    self.compute(Rvalue::SignExtend(x), w)
-                } else {
-                    self.compute(Rvalue::ZeroExtend(x), w)
-                })
-            }
-            (value, _) => self.convert(value, from, to),
-        }
     }
 }

@@ -8,9 +8,12 @@
 mod annotation;
 mod block;
 mod call;
+mod entry;
 mod expr;
 mod instance;
+mod operator;
 mod package;
+mod packet;
 mod parser;
 mod place;
 mod statement;

@@ -619,6 +619,10 @@ impl Lowerer<'_, '_> {
                 Some(w) => Val::Scalar(Operand::Const(Bits::from_bigint(w, &v))),
                 None => Val::Int(v),
             },
+            // An `int` of run time is cut to the width.
+            (Val::Scalar(x), TyKind::Bit(_) | TyKind::Int(_)) if self.kind(from) == TyKind::Integer => {
+                self.cast(Val::Scalar(x), from, to)
+            }
             (Val::Dots, _) => self.zero(to),
             (Val::InvalidHeader, _) => {
                 if self.is_header_like(to) {

@@ -206,6 +206,25 @@ impl Place {
         }
     }
 
+    /// Every variable that a write to the place may change.
+    pub fn touches(&self, to: &mut Vec<VarId>, header: &dyn Fn(HeaderId) -> VarId) {
+        match self {
+            Place::Var(v) => to.push(*v),
+            Place::Struct(fields) | Place::Union(fields) => fields.iter().for_each(|(_, p)| p.touches(to, header)),
+            Place::Header { id, fields } => {
+                to.push(header(*id));
+                fields.iter().for_each(|(_, p)| p.touches(to, header));
+            }
+            Place::Stack { elements, next } => {
+                elements.iter().for_each(|p| p.touches(to, header));
+                to.extend(*next);
+            }
+            Place::Slice { base, .. } | Place::MovingSlice { base, .. } => base.touches(to, header),
+            Place::Dynamic { elements, .. } => elements.iter().for_each(|p| p.touches(to, header)),
+            Place::Nowhere(_) => {}
+        }
+    }
+
     /// The part of a struct, header or union; of each element where the place is dynamic.
     pub fn member(&self, name: &str) -> Option<Place> {
         match self {

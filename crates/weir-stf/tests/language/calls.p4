@@ -9,6 +9,10 @@ bool yes(inout bit<8> x) { x = x + 1; return true; }
 bool no(inout bit<8> x) { x = x + 1; return false; }
 void nibbles(inout bit<4> x, inout bit<4> y) { x = 1; y = 2; }
 void swap(inout bit<8> x, inout bit<8> y) { bit<8> t = x; x = y; y = t; }
+void low_and_all(inout bit<4> low, inout bit<8> all) { low = 1; all = 0xff; }
+void all_and_low(inout bit<8> all, inout bit<4> low) { all = 0xff; low = 1; }
+bit<8> seen_by(inout bit<4> low, in bit<8> all) { low = 1; return all; }
+void add_to(inout bit<8> x, in bit<8> y) { x = x + y; }
 bit<8> dflt(in bit<8> x, in bit<8> y = 5) { return x - y; }
 void fresh(out bit<8> x, in bool write) { if (write) { x = 3; } }
 void head(out h_t h, in bit<8> a) { if (a == 1) { h.setValid(); h.a = 0xaa; h.op = 22; } }
@@ -50,6 +54,14 @@ control I(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) 
             tuple<bit<8>, bit<8>> p = { next(hdr.h.a), next(hdr.h.a) };
             hdr.h.r = (bit<32>)(p[0] ++ p[1]);
         }
+        else if (hdr.h.op == 23) { low_and_all(hdr.h.a[3:0], hdr.h.a); }
+        else if (hdr.h.op == 24) { all_and_low(hdr.h.a, hdr.h.a[3:0]); }
+        // `inout` takes the value the variable had when its turn came.
+        else if (hdr.h.op == 27) { add_to(hdr.h.a, next(hdr.h.a)); }
+        else if (hdr.h.op == 28) { add_to(y = next(hdr.h.a), x = hdr.h.a); }
+        else if (hdr.h.op == 29) { hdr.h.b = hdr.h.a; add_to(hdr.h.b, hdr.h.b); hdr.h.a = next(hdr.h.a) + next(hdr.h.b) + hdr.h.a; }
+        else if (hdr.h.op == 25) { hdr.h.b = seen_by(hdr.h.a[3:0], hdr.h.a); }
+        else if (hdr.h.op == 26) { hdr.h.b = seen_by(all = hdr.h.a, low = hdr.h.a[3:0]); }
     }
 }
 #include "../v1model/skeleton.p4i"

@@ -17,6 +17,7 @@ parser P(packet_in b, out headers_t hdr, inout meta_t meta, inout standard_metad
         transition accept;
     }
 }
+void low_then_high(inout bit<8> x, inout bit<8> y) { x = x + 1; y = y + 2; }
 control I(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) {
     apply {
         bit<32> i = (bit<32>)hdr.h.a;
@@ -53,6 +54,9 @@ control I(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) 
             hdr.h.r = hdr.t[i].x ++ hdr.t[i].y ++ hdr.t[1 - i].x ++ hdr.t[1 - i].y;
             hdr.t[0].setInvalid(); hdr.t[1].setInvalid();
         }
+        else if (hdr.h.op == 20) { low_then_high(hdr.s[i].x, hdr.s[0].x); }
+        else if (hdr.h.op == 21) { low_then_high(hdr.s[0].x, hdr.s[i].x); }
+        else if (hdr.h.op == 22) { low_then_high(hdr.s[i].x, hdr.h.a); }
         else if (hdr.h.op == 19) {
             // In a control the stack's cursor is not to be had, but pushes after parsing work.
             hdr.s.push_front(1);

@@ -655,5 +655,8 @@ fn an_unterminated_string_is_one_error() {
 #[test]
 fn a_keyword_for_a_field_is_one_mistake() {
     let mistakes = bad("struct s { bit<8> a; bit<8> header; bit<8> b; } struct t { s x; }");
-    assert_eq!(mistakes, ["1:29: error[syntax]: expected the name of a field, found `header`"]);
+    assert_eq!(
+        mistakes,
+        ["1:29: error[syntax]: expected the name of a field, found `header`"]
+    );
 }
