@@ -1,5 +1,7 @@
 //! Runs the fuzz targets for a given time and keeps every input that broke something.
 
+#![allow(clippy::print_stdout, reason = "its output is for whoever runs it")]
+
 use anyhow::{Context, Result, bail};
 use clap::Parser;
 use std::path::PathBuf;

@@ -18,7 +18,9 @@ pub fn build(arguments: &Build) -> Result<u8> {
             Ok(info) => Some(info),
             Err(errors) => {
                 for error in errors {
-                    eprintln!("error: {error}");
+                    let place = crate::stats::place(&program, Some(error.loc()));
+                    let separator = if place.is_empty() { "" } else { ": " };
+                    eprintln!("error: {place}{separator}{error}");
                 }
                 return Ok(NO);
             }
