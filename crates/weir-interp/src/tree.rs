@@ -152,7 +152,7 @@ struct Slot {
 }
 
 /// Events that a [`TraceTree`] records; further ones are left out.
-pub const MAX_NODES: usize = 1 << 18;
+pub const MAX_NODES: usize = 20_000;
 
 /// A [`Tracer`] that records everything, up to [`MAX_NODES`] events.
 #[derive(Debug, Clone)]
@@ -224,10 +224,12 @@ impl TraceTree {
     }
 
     fn add(&mut self, event: NodeKind, loc: Loc) -> usize {
-        if self.slots.len() > MAX_NODES {
+        // What became of a packet is told however long its way was.
+        let is_end = matches!(event, NodeKind::Fate { .. } | NodeKind::Stopped { .. });
+        if self.slots.len() > MAX_NODES && !(is_end && self.slots.len() < 2 * MAX_NODES) {
             return self.current.unwrap_or(0);
         }
-        if self.slots.len() == MAX_NODES {
+        if self.slots.len() == MAX_NODES && !is_end {
             let text = format!("the trace ends here, after {MAX_NODES} events");
             return self.push(NodeKind::Note { text }, loc);
         }

@@ -532,7 +532,8 @@ pub enum BinaryOp {
     Concat,
 }
 
-/// A call of an extern.
+/// A call of an extern. One that is not pure may, besides its arguments, read and write scalars of
+/// [`Shared`] groups that are no part of a header: the architecture keeps its intrinsic metadata there.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Call {
     /// The instance, or `None` for a function.

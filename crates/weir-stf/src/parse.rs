@@ -323,6 +323,9 @@ fn expect(s: &mut Scanner) -> Parsed<Directive> {
             s.reset(start);
             let port = port(s)?;
             let (digits, exact) = digits(s, true)?;
+            if digits.is_empty() && !exact && !alternatives.is_empty() {
+                return Err(s.error_at(start, "`PORT HEX…` or `drop` after `|`"));
+            }
             let pattern = (!digits.is_empty() || exact).then_some(Pattern { digits, exact });
             alternatives.push(Alternative::Packet(port, pattern));
         }

@@ -119,8 +119,23 @@ impl Runner {
             .sort_by_key(|f| if f.line == 0 { u32::MAX } else { f.line });
     }
 
+    /// A port that the program's metadata cannot hold would be taken for another one.
+    fn check_port(&self, line: u32, port: u32) -> Result<(), Failure> {
+        let program = self.control.switch.program();
+        let var = program.shared_var("standard_metadata", "ingress_port");
+        let width = var.map_or(32, |v| program.vars[v].ty.width());
+        if width < 32 && port >> width != 0 {
+            let most = (1u32 << width) - 1;
+            return Err(Failure::new(line, format!("a port from 0 to {most}"), port.to_string()));
+        }
+        Ok(())
+    }
+
     fn line(&mut self, line: &Line) -> Result<(), Failure> {
         let refused = |refusal: Refusal| Failure::new(line.number, refusal.expected, refusal.got);
+        if let Directive::Packet { port, .. } | Directive::Receive { port, .. } = &line.directive {
+            self.check_port(line.number, *port)?;
+        }
         match &line.directive {
             Directive::Packet { port, bytes } => self.packet(line.number, *port, bytes, true),
             Directive::Receive { port, bytes } => self.packet(line.number, *port, bytes, false),

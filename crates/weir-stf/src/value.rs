@@ -217,6 +217,9 @@ impl Value {
             }
             _ => return Err(self.wrong("a prefix", "VALUE/LENGTH, or digits that end in `*`")),
         };
+        if matches!(self, Value::Prefix(..)) && length > width {
+            return Err(self.wrong("a prefix", "a length that is no more than the key's bits"));
+        }
         let prefix_length = length.min(width);
         let value = self.fit(&value, width)?.and(&Bits::prefix_mask(width, prefix_length));
         Ok(KeyMatch::Lpm { value, prefix_length })
@@ -226,6 +229,9 @@ impl Value {
         let (value, mask) = match self {
             Value::Any => (BigUint::zero(), Bits::zero(width)),
             Value::Masked(value, mask) => (value.clone(), self.fit(mask, width)?),
+            Value::Prefix(_, length) if *length > width => {
+                return Err(self.wrong("ternary", "a prefix that is no longer than the key"));
+            }
             Value::Prefix(value, length) => (value.clone(), Bits::prefix_mask(width, *length)),
             Value::Digits { digit_bits: 0, .. } => (self.pattern().0, Bits::ones(width)),
             Value::Digits { .. } => {

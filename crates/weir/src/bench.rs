@@ -18,6 +18,7 @@ pub fn bench(arguments: &Bench) -> Result<u8> {
         Ok(program) => program,
         Err(code) => return Ok(code),
     };
+    load::check_port(&program, arguments.port)?;
     let mut switch = load::switch(
         load::optimized(&program),
         SwitchConfig::default(),

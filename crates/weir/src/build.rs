@@ -1,13 +1,16 @@
 //! `weir build`
 
 use crate::cli::{Build, Emit, NO};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use std::io::Write;
 use std::path::Path;
 use weir_compiler::p4info;
 
 /// Writes what was asked for.
 pub fn build(arguments: &Build) -> Result<u8> {
+    if arguments.output.is_none() && arguments.p4info.is_none() && arguments.emit.is_none() {
+        bail!("nothing to build: say -o DIR, --p4info FILE or --emit ir, dot or svg");
+    }
     let program = match crate::compile::program_or_declarations(&arguments.source)? {
         Ok(program) => program,
         Err(_) => return Ok(NO),

@@ -213,14 +213,14 @@ pub struct Run {
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub time: Option<std::time::Duration>,
     /// Show the trace of every Nth packet on stderr
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub trace: Option<u64>,
     /// Trace only packets that come in at this port
     #[arg(long, value_name = "PORT")]
     pub trace_port: Option<u32>,
     /// Packets per queue
-    #[arg(long, default_value_t = 64)]
-    pub queue_capacity: usize,
+    #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
+    pub queue_capacity: u32,
     /// Rate of a port in bits per second: PORT=RATE, e.g. 2=10M
     #[arg(long, value_name = "PORT=RATE")]
     pub port_rate: Vec<String>,
@@ -301,10 +301,23 @@ pub fn main() -> ExitCode {
         Ok(code) => ExitCode::from(code),
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("error: {error:#}");
+            eprintln!("error: {}", causes(&error));
             ExitCode::from(CANNOT_ASK)
         }
     }
+}
+
+/// An error and its causes, those left out that are part of what has been said.
+fn causes(error: &anyhow::Error) -> String {
+    let mut text = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if text.is_empty() {
+            text = cause;
+        } else if !text.contains(&cause) {
+            text = format!("{text}: {cause}");
+        }
+    }
+    text
 }
 
 /// Whoever read our output has read enough.

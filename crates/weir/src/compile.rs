@@ -52,7 +52,10 @@ fn targets(wanted: Option<&str>) -> Result<Vec<weir_ir::target::Target>> {
 }
 
 fn must_exist(path: &Path) -> Result<()> {
-    std::fs::metadata(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let found = std::fs::metadata(path).with_context(|| format!("cannot read {}", path.display()))?;
+    if found.is_dir() {
+        bail!("{} is a directory, not a program", path.display());
+    }
     Ok(())
 }
 

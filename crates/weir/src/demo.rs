@@ -44,13 +44,12 @@ pub fn demo(arguments: &Demo) -> Result<u8> {
     let mut example = None;
     for (time, port, bytes) in &arrivals {
         let now = time - first;
+        // Traced, so that every drop is known by its place in the source.
+        let (out, tree) = switch.inject_traced(*port, bytes, now);
         if example.is_none() && is_icmp(bytes) {
-            let (out, tree) = switch.inject_traced(*port, bytes, now);
             example = Some(tree);
-            sent.extend(out);
-        } else {
-            sent.extend(switch.inject(*port, bytes, now));
         }
+        sent.extend(out);
     }
     let ran = started.elapsed();
     let checked = sent

@@ -43,6 +43,21 @@ pub fn configure(switch: Switch, text: &str, name: &str) -> Result<Switch> {
     bail!("{}", list.join("\n"))
 }
 
+/// A port number that the program's metadata cannot hold would be taken for another one.
+pub fn check_port(program: &Program, port: u32) -> Result<()> {
+    let Some(var) = program.shared_var("standard_metadata", "ingress_port") else {
+        return Ok(());
+    };
+    let width = program.vars[var].ty.width();
+    if width < 32 && port >> width != 0 {
+        bail!(
+            "there is no port {port}: the architecture has {width} bits for a port, so 0 to {}",
+            (1u32 << width) - 1
+        );
+    }
+    Ok(())
+}
+
 /// An engine that this version does not have is refused.
 pub fn require(engine: Engine) -> Result<()> {
     if engine == Engine::Jit {

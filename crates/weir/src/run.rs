@@ -1,14 +1,15 @@
 //! `weir run`: the program as a switch between devices.
 
-use crate::cli::Run;
+use crate::cli::{NO, Run};
 use crate::{load, stats};
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeMap;
 use std::io::Write;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use weir_io::{Batch, Device, Frame, PortSpec};
+use weir_io::{Batch, Device, DeviceSpec, Frame, PortSpec};
 use weir_switch::{Output, PortRate, Switch, SwitchConfig};
 
 /// Frames taken from one device before the others have their turn.
@@ -21,19 +22,25 @@ struct Port {
     device: Box<dyn Device>,
     /// Frames that the device would not take and no other attempt will be made for.
     refused: u64,
+    /// Why nothing more will be received.
+    failure: Option<weir_io::IoError>,
 }
 
 /// Runs until the time is over, a signal comes, or every input has ended.
 pub fn run(arguments: &Run) -> Result<u8> {
     load::require(arguments.engine)?;
     let specs = port_specs(&arguments.interfaces)?;
+    distinct_files(&specs)?;
     let program = match crate::compile::program(&arguments.source)? {
         Ok(program) => program,
         Err(code) => return Ok(code),
     };
+    for spec in &specs {
+        load::check_port(&program, spec.port)?;
+    }
     let config = SwitchConfig {
         explicit_ports: false,
-        queue_capacity: arguments.queue_capacity,
+        queue_capacity: arguments.queue_capacity as usize,
         ..SwitchConfig::default()
     };
     // Whoever wants to see every step gets every step.
@@ -58,6 +65,7 @@ pub fn run(arguments: &Run) -> Result<u8> {
             number: spec.port,
             device,
             refused: 0,
+            failure: None,
         });
     }
     let stop = Arc::new(AtomicBool::new(false));
@@ -70,11 +78,13 @@ pub fn run(arguments: &Run) -> Result<u8> {
         ports,
         started: Instant::now(),
         received: 0,
+        digests: 0,
         unconnected: BTreeMap::new(),
     };
     runner.until(&stop)?;
     runner.finish()?;
-    Ok(0)
+    let failed = runner.ports.iter().any(|p| p.failure.is_some());
+    Ok(if failed { NO } else { 0 })
 }
 
 fn port_specs(texts: &[String]) -> Result<Vec<PortSpec>> {
@@ -87,6 +97,35 @@ fn port_specs(texts: &[String]) -> Result<Vec<PortSpec>> {
         specs.push(spec);
     }
     Ok(specs)
+}
+
+/// A capture that is written must be no capture that is read or written otherwise: opening it for writing
+/// empties it.
+fn distinct_files(specs: &[PortSpec]) -> Result<()> {
+    let real = |path: &Path| {
+        path.canonicalize()
+            .unwrap_or_else(|_| match (path.parent().map(Path::canonicalize), path.file_name()) {
+                (Some(Ok(folder)), Some(name)) => folder.join(name),
+                _ => path.to_path_buf(),
+            })
+    };
+    let mut read = Vec::new();
+    let mut written = Vec::new();
+    for spec in specs {
+        if let DeviceSpec::Pcap { input, output } = &spec.device {
+            read.push(real(input));
+            written.extend(output.as_deref().map(real));
+        }
+    }
+    for (i, path) in written.iter().enumerate() {
+        if read.contains(path) || written[..i].contains(path) {
+            bail!(
+                "{} would be written over while it is in use; write to another file",
+                path.display()
+            );
+        }
+    }
+    Ok(())
 }
 
 /// `2=10M`: port and bits per second.
@@ -113,6 +152,8 @@ struct Runner<'a> {
     ports: Vec<Port>,
     started: Instant,
     received: u64,
+    /// Digest messages that nobody was there to take.
+    digests: u64,
     /// Packets for ports that no device is connected to.
     unconnected: BTreeMap<u32, u64>,
 }
@@ -135,21 +176,40 @@ impl Runner<'_> {
             let mut busy = false;
             for index in 0..self.ports.len() {
                 batch.clear();
-                if self.ports[index].device.receive(&mut batch)? > 0 {
+                if self.ports[index].failure.is_some() {
+                    continue;
+                }
+                // What came before a failure counts; the other ports go on.
+                let received = self.ports[index].device.receive(&mut batch);
+                if !batch.is_empty() {
                     busy = true;
                     self.take(index, &batch)?;
                 }
+                if let Err(error) = received {
+                    eprintln!("port {}: {error}", self.ports[index].number);
+                    self.ports[index].failure = Some(error);
+                }
+            }
+            while self.switch.next_digest().is_some() {
+                self.digests += 1;
             }
             let out = self.switch.advance(self.now());
             busy |= !out.is_empty();
             self.send(&out)?;
             let queued = self.switch.next_departure();
-            if !busy && queued.is_none() && self.ports.iter().all(|p| p.device.is_exhausted()) {
+            if !busy
+                && queued.is_none()
+                && self
+                    .ports
+                    .iter()
+                    .all(|p| p.failure.is_some() || p.device.is_exhausted())
+            {
                 break;
             }
             if !busy {
                 let departure = queued.map_or(PATIENCE, |t| Duration::from_nanos(t.saturating_sub(self.now())));
-                let devices: Vec<&dyn Device> = self.ports.iter().map(|p| p.device.as_ref()).collect();
+                let working = self.ports.iter().filter(|p| p.failure.is_none());
+                let devices: Vec<&dyn Device> = working.map(|p| p.device.as_ref()).collect();
                 weir_io::wait(&devices, left.min(departure).min(PATIENCE))?;
             }
         }
@@ -216,6 +276,7 @@ impl Runner<'_> {
         if self.arguments.json {
             let mut value = stats::json(&self.switch);
             value["seconds"] = seconds.into();
+            value["digests"] = self.digests.into();
             value["unconnected"] = self
                 .unconnected
                 .iter()
@@ -235,6 +296,9 @@ impl Runner<'_> {
             self.received,
             stats::text(&self.switch)
         )?;
+        if self.digests > 0 {
+            writeln!(out, "{} digest messages had no control plane to go to", self.digests)?;
+        }
         for (port, count) in &self.unconnected {
             writeln!(out, "{count} packets went to port {port}, which has no device")?;
         }

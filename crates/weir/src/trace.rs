@@ -41,6 +41,7 @@ pub fn trace(arguments: &Trace) -> Result<u8> {
         Ok(program) => program,
         Err(code) => return Ok(code),
     };
+    load::check_port(&program, arguments.port)?;
     let mut switch = load::switch(program, SwitchConfig::default(), arguments.entries.as_deref())?;
     let colors = match arguments.color {
         Color::Auto => std::io::stdout().is_terminal(),

@@ -208,3 +208,82 @@ fn every_command_explains_itself() {
         assert!(text(&out.stdout).contains("Example"), "{command}");
     }
 }
+
+#[test]
+fn run_does_not_write_over_what_it_reads() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("p.pcap");
+    std::fs::copy(programs().join("ipv4_router/demo-port1.pcap"), &path).unwrap();
+    let before = std::fs::metadata(&path).unwrap().len();
+    let port = format!("1@pcap:{0},{0}", path.display());
+    let out = weir(&["run", &router(), "-i", &port]);
+    assert_eq!(out.status.code(), Some(2));
+    assert!(text(&out.stderr).contains("written over"), "{}", text(&out.stderr));
+    assert_eq!(std::fs::metadata(&path).unwrap().len(), before);
+}
+
+#[test]
+fn what_a_truncated_capture_holds_is_forwarded_before_the_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let capture = std::fs::read(programs().join("ipv4_router/demo-port1.pcap")).unwrap();
+    let cut = folder.path().join("cut.pcap");
+    std::fs::write(&cut, &capture[..5000]).unwrap();
+    let entries = programs().join("ipv4_router/demo.entries").display().to_string();
+    let port = format!("1@pcap:{}", cut.display());
+    let out = weir(&[
+        "run",
+        &router(),
+        "--entries",
+        &entries,
+        "-i",
+        &port,
+        "-i",
+        "2@null",
+        "--json",
+    ]);
+    assert_eq!(out.status.code(), Some(1));
+    assert!(text(&out.stderr).contains("byte 5000"), "{}", text(&out.stderr));
+    let value: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
+    assert!(value["ports"][0]["rx_packets"].as_u64().unwrap() > 10);
+}
+
+#[test]
+fn ports_that_the_architecture_cannot_hold_are_refused() {
+    assert_eq!(
+        weir(&["trace", &router(), "--port", "600", "--packet", "00"])
+            .status
+            .code(),
+        Some(2)
+    );
+    assert_eq!(weir(&["run", &router(), "-i", "600@null"]).status.code(), Some(2));
+    let (_folder, path) = scratch("port.stf", "packet 600 00\n");
+    assert_eq!(weir(&["test", &router(), &path]).status.code(), Some(1));
+}
+
+#[test]
+fn directives_that_would_mean_something_else_are_refused() {
+    for directive in [
+        "add ipv4_lpm hdr.ipv4.dst_addr:10.0.0.0/40 route(next_hop:0, port:2)\n",
+        "packet 1 00\nexpect 2 01 | 02\n",
+    ] {
+        let (_folder, path) = scratch("t.stf", directive);
+        assert_ne!(weir(&["test", &router(), &path]).status.code(), Some(0), "{directive}");
+    }
+}
+
+#[test]
+fn the_fate_of_a_packet_in_an_endless_loop_is_told() {
+    let program = "#include <core.p4>\n#include <v1model.p4>\n\
+        struct h_t {} struct m_t { bit<8> x; }\n\
+        parser P(packet_in p, out h_t h, inout m_t m, inout standard_metadata_t s) { state start { transition accept; } }\n\
+        control V(inout h_t h, inout m_t m) { apply {} }\n\
+        control I(inout h_t h, inout m_t m, inout standard_metadata_t s) {\n\
+            apply { for (bit<8> i = 0; i <= 255; i = i + 1) { m.x = m.x + 1; } s.egress_spec = 1; } }\n\
+        control E(inout h_t h, inout m_t m, inout standard_metadata_t s) { apply {} }\n\
+        control D(packet_out p, in h_t h) { apply {} }\n\
+        V1Switch(P(), V(), I(), E(), V(), D()) main;\n";
+    let (_folder, path) = scratch("loop.p4", program);
+    let out = weir(&["trace", &path, "--port", "1", "--packet", "00"]);
+    assert_eq!(out.status.code(), Some(0), "{}", text(&out.stderr));
+    assert!(text(&out.stdout).contains("so it was dropped: instruction-budget"));
+}

@@ -159,16 +159,17 @@ fn live_at_exit(program: &Program, observed: &VarSet) -> VarSet {
     live
 }
 
-/// What is live at the start of each basic block of a body, given what is live where it ends.
+/// What is live at the start of each basic block of a body, given what is live where it ends and what the
+/// architecture observes.
 #[must_use]
-pub fn liveness(program: &Program, body: &Body, at_exit: &VarSet) -> Vec<VarSet> {
+pub fn liveness(program: &Program, body: &Body, at_exit: &VarSet, observed: &VarSet) -> Vec<VarSet> {
     let mut live_in = vec![VarSet::new(program.vars.len()); body.blocks.len()];
     loop {
         let mut changed = false;
         for id in super::reachable(body).into_iter().rev() {
             let mut live = live_out(program, body, id, &live_in, at_exit);
             for inst in body.blocks[id].insts.iter().rev() {
-                step_back(program, body, &inst.kind, &live_in, &mut live);
+                step_back(program, body, &inst.kind, &live_in, observed, &mut live);
             }
             changed |= live_in[id.index()].union(&live);
         }
@@ -204,12 +205,23 @@ fn can_fail(kind: &InstKind) -> bool {
     )
 }
 
-fn step_back(program: &Program, body: &Body, kind: &InstKind, live_in: &[VarSet], live: &mut VarSet) {
+fn step_back(
+    program: &Program,
+    body: &Body,
+    kind: &InstKind,
+    live_in: &[VarSet],
+    observed: &VarSet,
+    live: &mut VarSet,
+) {
     let conditional = matches!(kind, InstKind::Call(_)) || can_fail(kind);
     if !conditional {
         written(kind, &program.headers, &mut |v| live.remove(v));
     }
     read(kind, &program.headers, &mut |v| live.insert(v));
+    // An extern with effects may read what the architecture observes.
+    if matches!(kind, InstKind::Call(call) if !call.is_pure) {
+        live.union(observed);
+    }
     if let (true, Some(on_error)) = (can_fail(kind), body.on_error) {
         live.union(&live_in[on_error.index()]);
     }
@@ -222,7 +234,7 @@ pub fn eliminate_dead(program: &mut Program, observed: &VarSet) -> bool {
     let mut changed = false;
     for index in 0..program.blocks.len() {
         let body = program.blocks[index].body.clone();
-        let live_in = liveness(program, &body, &at_exit);
+        let live_in = liveness(program, &body, &at_exit, observed);
         let mut new = body.clone();
         for id in super::reachable(&body) {
             let mut live = live_out(program, &body, id, &live_in, &at_exit);
@@ -240,7 +252,7 @@ pub fn eliminate_dead(program: &mut Program, observed: &VarSet) -> bool {
                     changed = true;
                     continue;
                 }
-                step_back(program, &body, &inst.kind, &live_in, &mut live);
+                step_back(program, &body, &inst.kind, &live_in, observed, &mut live);
                 kept.push(inst.clone());
             }
             kept.reverse();

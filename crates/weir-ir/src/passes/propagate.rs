@@ -23,6 +23,13 @@ impl Known {
         }
     }
 
+    /// An extern may have changed any scalar that the architecture shares.
+    fn forget_shared(&mut self, vars: &crate::Arena<Var>) {
+        let is_shared = |v: VarId| vars[v].kind == VarKind::Shared;
+        self.values
+            .retain(|&v, value| !is_shared(v) && !matches!(value, Operand::Var(source) if is_shared(*source)));
+    }
+
     fn learn(&mut self, var: VarId, value: Operand) {
         if let Operand::Var(source) = value {
             self.copies.entry(source).or_default().push(var);
@@ -84,6 +91,9 @@ fn basic_block(block: &mut BasicBlock, vars: &crate::Arena<Var>, headers: &crate
             }
         } else {
             written(&inst.kind, headers, &mut |v| known.forget(v));
+            if matches!(&inst.kind, InstKind::Call(call) if !call.is_pure) {
+                known.forget_shared(vars);
+            }
         }
     }
     changed |= terminator_operands(&mut block.terminator, &known);
