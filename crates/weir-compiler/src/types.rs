@@ -85,6 +85,8 @@ pub enum TyKind {
 #[derive(Debug)]
 pub struct Types {
     kinds: Vec<TyKind>,
+    /// By type: whether something in it is inferred or declared as a parameter.
+    open: Vec<bool>,
     index: FxHashMap<TyKind, Ty>,
     solutions: Vec<Option<Ty>>,
     parameters: u32,
@@ -125,6 +127,7 @@ impl Default for Types {
     fn default() -> Self {
         let mut types = Types {
             kinds: Vec::new(),
+            open: Vec::new(),
             index: FxHashMap::default(),
             solutions: Vec::new(),
             parameters: 0,
@@ -143,9 +146,27 @@ impl Types {
             return ty;
         }
         let ty = Ty(self.kinds.len() as u32);
+        self.open.push(match &kind {
+            TyKind::Infer(_) | TyKind::Parameter(..) => true,
+            TyKind::Tuple(p)
+            | TyKind::Listed(p)
+            | TyKind::Struct(_, p)
+            | TyKind::Extern(_, p)
+            | TyKind::Parser(_, p)
+            | TyKind::Control(_, p)
+            | TyKind::Package(_, p) => p.iter().any(|&t| self.is_open(t)),
+            TyKind::List(t) | TyKind::Set(t) | TyKind::Stack(t, _) | TyKind::TypeName(t) => self.is_open(*t),
+            TyKind::Fields(fields, _) => fields.iter().any(|(_, t)| self.is_open(*t)),
+            _ => false,
+        });
         self.kinds.push(kind.clone());
         self.index.insert(kind, ty);
         ty
+    }
+
+    /// Whether resolving or substituting may change the type.
+    fn is_open(&self, ty: Ty) -> bool {
+        self.open[ty.0 as usize]
     }
 
     /// The structure of a type.
@@ -255,13 +276,16 @@ impl Types {
 
     /// The type with every solved inference variable replaced.
     pub fn resolve(&mut self, ty: Ty) -> Ty {
+        if !self.is_open(ty) {
+            return ty;
+        }
         let ty = self.shallow(ty);
         self.map_parts(ty, &mut |types, part| types.resolve(part))
     }
 
     /// The type with declared parameters replaced.
     pub fn substitute(&mut self, ty: Ty, map: &FxHashMap<Ty, Ty>) -> Ty {
-        if map.is_empty() {
+        if map.is_empty() || !self.is_open(ty) {
             return ty;
         }
         let ty = self.shallow(ty);
@@ -316,6 +340,6 @@ impl Types {
     /// Whether the type still has something to be inferred.
     #[must_use]
     pub fn has_infer(&self, ty: Ty) -> bool {
-        self.any(ty, &|k| matches!(k, TyKind::Infer(_)))
+        self.is_open(ty) && self.any(ty, &|k| matches!(k, TyKind::Infer(_)))
     }
 }

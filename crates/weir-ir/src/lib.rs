@@ -23,6 +23,38 @@
 //! the actions, which are ordinary blocks. So a suspension never happens inside a basic block, and what
 //! is live across it is what is live at the start of the next block.
 //!
+//! # Example
+//!
+//! A program has a text form that can be read and written ([`parse`], [`print`]):
+//!
+//! ```
+//! use weir_ir::{passes, parse, print, verify};
+//!
+//! let text = r#"weir 1 target "none"
+//! var %0 "x" : bits<8> unsigned shared
+//! var %1 "y" : bits<8> unsigned local
+//! shared "metadata" "meta" : struct "meta_t" ("x" bit 8) headers () {
+//!   %0:x "x"
+//! }
+//! main
+//! block "ingress" control "I" {
+//!   b0:
+//!     %1:y = 8w0x2
+//!     %0:x = add %1:y, 8w0x3
+//!     return
+//! }
+//! "#;
+//! let mut program = parse::parse(text)?;
+//! assert_eq!(print::print(&program), text);
+//!
+//! // The architecture reads `x`, so that is what must remain.
+//! passes::optimize(&mut program, &|role, leaf| role == "metadata" && leaf.path == "x");
+//! verify::verify(&program).expect("passes keep the invariants");
+//! let body = print::print_body(&program, &program.blocks[0].body);
+//! assert_eq!(body, "  b0:\n    %0:x = 8w0x5\n    return\n");
+//! # Ok::<(), weir_ir::parse::ParseError>(())
+//! ```
+//!
 //! Nothing here knows the name of an architecture: what an extern means, which blocks exist and which
 //! variables they share is data in [`target`].
 #![forbid(unsafe_code)]

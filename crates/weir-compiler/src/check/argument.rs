@@ -126,6 +126,7 @@ impl<'a> Checker<'a> {
         let is_constructor = matches!(signature.kind, FunctionKind::Constructor);
         let order = self.arguments(signature, &map, arguments, is_constructor);
         let result = self.info.types.substitute(signature.result, &map);
+        let result = self.bounded(result, expr.span);
         if let Some(expected) = expected
             && self.info.types.has_infer(result)
             && !self.info.types.has_infer(expected)
@@ -133,7 +134,8 @@ impl<'a> Checker<'a> {
         {
             self.unify(result, expected);
         }
-        if self.diagnostics.list().len() == before {
+        let known = arguments.iter().all(|a| !self.is_unknown(self.info.ty(&a.value)));
+        if known && self.diagnostics.list().len() == before {
             self.check_inferred(expr, signature, &type_arguments);
         }
         self.info.calls.insert(
@@ -279,12 +281,17 @@ impl<'a> Checker<'a> {
             let known = self.is_unknown(given)
                 || self.is_constant(&argument.value)
                 || is_constructor && self.is_extern_call(&argument.value);
-            if self.needs_constant(signature, parameter, ty) && !known {
-                self.error(
+            if !is_constructor && self.needs_constant(signature, parameter, ty) && !known {
+                let mut diagnostic = Diagnostic::error(
                     "type-error",
                     argument.span,
                     format!("the argument `{}` must be known to the compiler", parameter.name.name),
-                );
+                )
+                .label(parameter.name.span, "this parameter has no direction");
+                if matches!(signature.kind, FunctionKind::Body(_)) {
+                    diagnostic = diagnostic.help("declare it `in` to pass values that only packets have");
+                }
+                self.report(diagnostic);
             }
         }
         for (argument, given, ty) in postponed {

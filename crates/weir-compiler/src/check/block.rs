@@ -553,6 +553,7 @@ impl<'a> Checker<'a> {
                 i.name.span,
                 "an instance of an extern without abstract methods cannot have a body",
             );
+            return;
         }
         self.scopes.push(super::Scope::default());
         let this = self.this_type.replace(ty);

@@ -203,13 +203,8 @@ impl<'a> Checker<'a> {
                 };
                 self.error("expected", expr.span, message);
             }
-            _ if self.is_unknown(self.info.ty(&condition.value)) => {}
-            _ if self.is_constant(&condition.value) => {}
-            _ => self.error(
-                "expected",
-                condition.span,
-                "the condition of static_assert must be known to the compiler",
-            ),
+            // One that is not constant has been reported with the arguments.
+            _ => {}
         }
     }
 
@@ -272,6 +267,19 @@ impl<'a> Checker<'a> {
                 self.apply_block(expr, named, def, &parts, arguments)
             }
             TyKind::Unknown => self.give_up(arguments),
+            TyKind::TypeName(named) if matches!(self.kind(named), TyKind::Extern(..)) => {
+                self.give_up(arguments);
+                let shown = self.show(named);
+                self.report(
+                    Diagnostic::error(
+                        "type-error",
+                        base.span,
+                        format!("`{name}` is called on an instance, but this is {shown} itself"),
+                    )
+                    .help("declare an instance and call the method on it"),
+                );
+                Types::UNKNOWN
+            }
             TyKind::Struct(..) | TyKind::Stack(..) if is_method_name(name) && self.has_method(base_type, name) => {
                 // A field of the same name is not meant: it cannot be called.
                 self.info.expr_types[callee.id.0 as usize] = Types::METHOD;

@@ -49,6 +49,9 @@ pub(crate) fn wrap(value: &BigInt, kind: &TyKind) -> BigInt {
 /// Larger shifts of `int` would only serve to exhaust memory.
 pub(crate) const MAX_SHIFT: u64 = 1 << 16;
 
+/// Longest string that concatenation makes.
+const MAX_STRING: usize = 1 << 16;
+
 impl<'a> Checker<'a> {
     /// The value of a constant expression that has been checked; `None` where it is not constant or depends
     /// on a constructor parameter.
@@ -186,6 +189,11 @@ impl<'a> Checker<'a> {
                 let (ta, tb) = (self.info.ty(a), self.info.ty(b));
                 let (x, y) = (self.convert(x, tb)?, self.convert(y, ta)?);
                 Some(Const::Bool((x == y) == (op == BinaryOp::Eq)))
+            }
+            (BinaryOp::Concat, Const::String(x), Const::String(y)) if x.len() + y.len() > MAX_STRING => {
+                let message = format!("the string has more than {MAX_STRING} bytes");
+                self.report(Diagnostic::error("overlimit", expr.span, message));
+                None
             }
             (BinaryOp::Concat, Const::String(x), Const::String(y)) => Some(Const::String(format!("{x}{y}").into())),
             (_, Const::Int(x), Const::Int(y)) => self.eval_arithmetic(expr, op, a, b, x, y, &result),

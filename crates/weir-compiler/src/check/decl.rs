@@ -6,8 +6,10 @@ use super::{BlockKind, Checker, Const, DefKind, FieldDef, FunctionKind, Place};
 use crate::types::{DefId, Ty, TyKind, Types};
 use num_bigint::BigInt;
 use num_traits::{One, Zero};
+use rustc_hash::FxHashMap;
 use weir_syntax::ast::{self, Declaration, DeclarationKind, Ident, StructKind, TypedefTarget};
 use weir_syntax::diagnostic::Diagnostic;
+use weir_syntax::source::Span;
 
 impl<'a> Checker<'a> {
     pub(super) fn top_level(&mut self, declaration: &'a Declaration) {
@@ -117,7 +119,7 @@ impl<'a> Checker<'a> {
     }
 
     /// A literal that does not fit is cut off silently by the language; say so.
-    pub(super) fn warn_overflow(&mut self, value: &Const, from: Ty, to: Ty, span: weir_syntax::source::Span) {
+    pub(super) fn warn_overflow(&mut self, value: &Const, from: Ty, to: Ty, span: Span) {
         if let (Const::Int(v), TyKind::Integer) = (value, self.kind(from)) {
             let kind = self.kind(to);
             if matches!(kind, TyKind::Bit(_) | TyKind::Int(_)) {
@@ -353,6 +355,7 @@ impl<'a> Checker<'a> {
         self.scopes.push(super::Scope::default());
         let parameters = self.type_parameters(&s.type_parameters);
         let mut fields: Vec<FieldDef<'a>> = Vec::new();
+        let mut seen: FxHashMap<&str, Span> = FxHashMap::default();
         let mut varbit: Option<&'a Ident> = None;
         for field in &s.fields {
             self.annotations(&field.annotations);
@@ -370,8 +373,7 @@ impl<'a> Checker<'a> {
                 }
                 varbit = Some(&field.name);
             }
-            if let Some(previous) = fields.iter().find(|f| f.name.name == field.name.name) {
-                let before = previous.name.span;
+            if let Some(before) = seen.insert(&field.name.name, field.name.span) {
                 self.report(
                     Diagnostic::error(
                         "duplicate",
@@ -463,11 +465,11 @@ impl<'a> Checker<'a> {
             }
         });
         let mut members: Vec<(Ident, Option<Const>)> = Vec::new();
+        let mut seen: FxHashMap<&str, Span> = FxHashMap::default();
         // A value may be computed from the members before it.
         self.scopes.push(super::Scope::default());
         for member in &e.members {
-            if let Some((previous, _)) = members.iter().find(|(n, _)| n.name == member.name.name) {
-                let before = previous.span;
+            if let Some(before) = seen.insert(&member.name.name, member.name.span) {
                 self.report(
                     Diagnostic::error(
                         "duplicate",
@@ -521,8 +523,8 @@ impl<'a> Checker<'a> {
     }
 
     fn enum_value(&mut self, value: &'a ast::Expr, ty: Ty) -> Option<Const> {
-        let given = self.expr_as(value, ty, "the value of the member");
-        if self.is_unknown(given) {
+        let given = self.expr_of_type(value, ty, "the value of the member");
+        if self.is_unknown(given) || self.is_unknown(ty) {
             return None;
         }
         let Some(Const::Int(number)) = self.eval(value) else {

@@ -20,6 +20,17 @@ impl<'a> Checker<'a> {
     /// Types an expression that stands where a value of type `to` is expected; reports where it cannot be
     /// converted. Returns the type it has, or unknown.
     pub(super) fn expr_as(&mut self, expr: &'a Expr, to: Ty, what: &str) -> Ty {
+        let given = self.expr_of_type(expr, to, what);
+        if given == Types::INTEGER
+            && let Some(value) = self.eval(expr)
+        {
+            self.warn_overflow(&value, given, to, expr.span);
+        }
+        given
+    }
+
+    /// As [`Self::expr_as`], but a number that does not fit is for the caller to report.
+    pub(super) fn expr_of_type(&mut self, expr: &'a Expr, to: Ty, what: &str) -> Ty {
         let given = self.expr(expr, Some(to));
         if let TyKind::Def(_)
         | TyKind::TypeName(_)
@@ -39,12 +50,6 @@ impl<'a> Checker<'a> {
             return self.type_error(expr.span, format!("{what} is {shown}, a set and not a value"));
         }
         if self.coerces(given, to) {
-            if let Some(value) = matches!(self.kind(given), TyKind::Integer)
-                .then(|| self.eval(expr))
-                .flatten()
-            {
-                self.warn_overflow(&value, given, to, expr.span);
-            }
             return given;
         }
         self.mismatch(expr, given, to, what);
@@ -80,16 +85,41 @@ impl<'a> Checker<'a> {
                         missing.join(", ")
                     ))
                 } else {
-                    None
+                    let pairs = wanted.iter().filter_map(|(n, t)| {
+                        let (_, given) = fields.iter().find(|(m, _)| m == n)?;
+                        Some((n.to_string(), *given, *t))
+                    });
+                    self.first_that_differs(pairs.collect())
                 }
             }
-            (_, TyKind::New(_)) | (TyKind::New(_), _) => Some("a `type` needs a cast".to_string()),
+            (TyKind::Listed(values), TyKind::Struct(def, arguments)) => {
+                let wanted = self.fields_of(def, &arguments);
+                if wanted.len() == values.len() {
+                    let pairs = wanted.iter().zip(values.iter());
+                    self.first_that_differs(pairs.map(|((n, t), v)| (n.to_string(), *v, *t)).collect())
+                } else {
+                    let names: Vec<&str> = wanted.iter().map(|(n, _)| &**n).collect();
+                    Some(format!("{} fields need a value: {}", names.len(), names.join(", ")))
+                }
+            }
+            (_, TyKind::New(_)) | (TyKind::New(_), _) => {
+                Some(format!("a `type` does not convert by itself; cast it: `({t}) …`"))
+            }
             _ => None,
         };
         if let Some(help) = help {
             diagnostic = diagnostic.help(help);
         }
         self.report(diagnostic);
+    }
+
+    /// Says which part of a struct has a value of the wrong type.
+    fn first_that_differs(&mut self, parts: Vec<(String, Ty, Ty)>) -> Option<String> {
+        let (name, given, wanted) = parts
+            .into_iter()
+            .find(|&(_, given, wanted)| !self.coerces(given, wanted))?;
+        let (given, wanted) = (self.show(given), self.show(wanted));
+        Some(format!("the field `{name}` is {wanted}, but its value is {given}"))
     }
 
     fn expr_kind(&mut self, expr: &'a Expr, expected: Option<Ty>) -> Ty {
@@ -436,6 +466,9 @@ impl<'a> Checker<'a> {
             (TyKind::Bit(_) | TyKind::Integer, TyKind::Bool) => {
                 diagnostic.code = "invalid";
                 diagnostic = diagnostic.help("only bit<1>, 0 and 1 can be cast; compare with `!= 0`");
+            }
+            (TyKind::Bool, TyKind::Bit(w)) => {
+                diagnostic = diagnostic.help(format!("a bool is one bit: `(bit<{w}>)(bit<1>) …`"));
             }
             _ => {}
         }

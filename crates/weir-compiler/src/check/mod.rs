@@ -330,6 +330,13 @@ impl<'a> Checked<'a> {
     }
 }
 
+/// After so many findings no more names are suggested: each suggestion looks at every name.
+const MAX_SUGGESTIONS: usize = 100;
+
+/// How many parts of a type are shown, and how deep.
+const SHOWN_PARTS: usize = 16;
+const SHOWN_DEPTH: usize = 5;
+
 #[derive(Default)]
 struct Scope {
     names: FxHashMap<Name, Vec<DefId>>,
@@ -376,6 +383,8 @@ pub(crate) struct Checker<'a> {
     declaring: Option<DefId>,
     /// Structs whose fields have been checked with their type arguments put in.
     specialised: FxHashSet<Ty>,
+    /// Sizes of types that have been asked for.
+    extents: FxHashMap<Ty, ty::Extent>,
     /// Inference variables that stand for type arguments nobody wrote.
     implied: FxHashSet<Ty>,
 }
@@ -410,6 +419,7 @@ pub fn check(program: &ast::Program) -> (Checked<'_>, Diagnostics) {
         current_table: None,
         switch_expression: None,
         this_type: None,
+        extents: FxHashMap::default(),
         implied: FxHashSet::default(),
         declaring: None,
         specialised: FxHashSet::default(),
@@ -571,6 +581,9 @@ impl<'a> Checker<'a> {
 
     /// The name most like `name` that is in scope.
     fn similar_name(&self, name: &str) -> Option<Name> {
+        if self.diagnostics.list().len() > MAX_SUGGESTIONS {
+            return None;
+        }
         let names = self.scopes.iter().flat_map(|s| s.names.keys());
         closest(name, names.map(|n| n.as_ref())).map(Into::into)
     }
@@ -624,7 +637,22 @@ impl Checked<'_> {
     /// A type as a user would write it.
     #[must_use]
     pub fn show(&self, ty: Ty) -> String {
-        let list = |parts: &[Ty]| parts.iter().map(|&p| self.show(p)).collect::<Vec<_>>().join(", ");
+        self.show_part(ty, 0)
+    }
+
+    /// The parts of large types are left out: nobody reads them.
+    fn show_part(&self, ty: Ty, depth: usize) -> String {
+        if depth > SHOWN_DEPTH {
+            return "…".into();
+        }
+        let show = |ty: Ty| self.show_part(ty, depth + 1);
+        let list = |parts: &[Ty]| {
+            let mut shown: Vec<String> = parts.iter().take(SHOWN_PARTS).map(|&p| show(p)).collect();
+            if parts.len() > SHOWN_PARTS {
+                shown.push("…".into());
+            }
+            shown.join(", ")
+        };
         let named = |def: DefId, parts: &[Ty]| {
             let name = &self.def(def).name;
             if parts.is_empty() {
@@ -645,10 +673,11 @@ impl Checked<'_> {
             TyKind::Int(w) => format!("int<{w}>"),
             TyKind::Varbit(w) => format!("varbit<{w}>"),
             TyKind::Tuple(p) => format!("tuple<{}>", list(p)),
+            TyKind::Listed(p) if p.is_empty() => "{}".into(),
             TyKind::Listed(p) => format!("{{ {} }}", list(p)),
-            TyKind::List(t) => format!("list<{}>", self.show(*t)),
-            TyKind::Set(t) => format!("set<{}>", self.show(*t)),
-            TyKind::Stack(t, n) => format!("{}[{n}]", self.show(*t)),
+            TyKind::List(t) => format!("list<{}>", show(*t)),
+            TyKind::Set(t) => format!("set<{}>", show(*t)),
+            TyKind::Stack(t, n) => format!("{}[{n}]", show(*t)),
             TyKind::Struct(d, p) => {
                 let what = match &self.def(*d).kind {
                     DefKind::Struct {
@@ -672,15 +701,19 @@ impl Checked<'_> {
             TyKind::Parameter(_, n) => n.to_string(),
             TyKind::Infer(_) => "_".into(),
             TyKind::Fields(fields, dots) => {
-                let mut parts: Vec<String> = fields.iter().map(|(n, t)| format!("{n} = {}", self.show(*t))).collect();
-                if *dots {
+                let mut parts: Vec<String> = fields
+                    .iter()
+                    .take(SHOWN_PARTS)
+                    .map(|(n, t)| format!("{n} = {}", show(*t)))
+                    .collect();
+                if *dots || fields.len() > SHOWN_PARTS {
                     parts.push("...".into());
                 }
                 format!("{{ {} }}", parts.join(", "))
             }
             TyKind::InvalidHeader => "{#}".into(),
             TyKind::Dots => "...".into(),
-            TyKind::TypeName(t) => format!("the type {}", self.show(*t)),
+            TyKind::TypeName(t) => format!("the type {}", show(*t)),
             TyKind::Def(d) => {
                 let what = match &self.def(*d).kind {
                     DefKind::Table { .. } => "table",

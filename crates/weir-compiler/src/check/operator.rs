@@ -270,6 +270,14 @@ impl<'a> Checker<'a> {
         let (x, y) = (self.operand(ta), self.operand(tb));
         match (self.kind(x), self.kind(y)) {
             (TyKind::String, TyKind::String) => Types::STRING,
+            (TyKind::Bit(v) | TyKind::Int(v), TyKind::Bit(w) | TyKind::Int(w)) if v + w > super::ty::MAX_WIDTH => {
+                self.error(
+                    "overlimit",
+                    span,
+                    format!("{} bits are too many: the limit is {}", v + w, super::ty::MAX_WIDTH),
+                );
+                Types::UNKNOWN
+            }
             (TyKind::Bit(v), TyKind::Bit(w) | TyKind::Int(w)) => self.info.types.bit(v + w),
             (TyKind::Int(v), TyKind::Bit(w) | TyKind::Int(w)) => self.info.types.int(v + w),
             (TyKind::Integer, _) | (_, TyKind::Integer) => {

@@ -27,7 +27,13 @@ impl<'a> Checker<'a> {
             } => self.assignment(statement.span, target, *operator, value),
             StatementKind::Call(call) => {
                 if let ExprKind::Call { .. } = &call.kind {
-                    self.expr(call, None);
+                    let ty = self.expr(call, None);
+                    if self.info.types.has_infer(ty) {
+                        self.report(
+                            Diagnostic::error("type-error", call.span, "the type of the result cannot be inferred")
+                                .help("write the type arguments between `<` and `>`"),
+                        );
+                    }
                 } else {
                     self.expr(call, None);
                     self.error("type-error", call.span, "only a call can be a statement");

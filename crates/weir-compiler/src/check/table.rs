@@ -448,6 +448,12 @@ impl<'a> Checker<'a> {
     /// A table without a default action runs NoAction, which core.p4 declares.
     fn implied_default_action(&mut self, id: DefId, table: &'a ast::Table) {
         let Some(&no_action) = self.lookup("NoAction", true).first() else {
+            let listed = table.properties.iter().any(|p| {
+                matches!(&p.value, TablePropertyValue::Actions(list) if list.iter().any(|r| &*r.name.name == "NoAction"))
+            });
+            if listed {
+                return;
+            }
             self.report(
                 Diagnostic::error(
                     "not-found",
@@ -599,8 +605,9 @@ impl<'a> Checker<'a> {
                     );
                 }
             }
+            let before = self.diagnostics.list().len();
             self.entry_keyset(entry, &types, &kinds);
-            if all_exact {
+            if all_exact && self.diagnostics.list().len() == before {
                 self.check_distinct(entry, &types, &mut seen);
             }
             if let Some(action) = self.find_action(&entry.action) {

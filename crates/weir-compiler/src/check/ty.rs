@@ -12,10 +12,75 @@ pub(crate) const MAX_WIDTH: u32 = 1 << 16;
 /// Most elements of a stack.
 pub(crate) const MAX_STACK: u32 = 4096;
 
+/// Most scalars, headers and structs that a type may consist of.
+const MAX_PARTS: u64 = 1 << 18;
+/// How deep types may nest.
+const MAX_NESTING: u32 = 200;
+
+/// How large a type is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Extent {
+    parts: u64,
+    depth: u32,
+}
+
 impl<'a> Checker<'a> {
+    /// Refuses a type that is too large to be taken apart.
+    pub(super) fn bounded(&mut self, ty: Ty, span: Span) -> Ty {
+        let Extent { parts, depth } = self.extent(ty);
+        if parts > MAX_PARTS {
+            self.error(
+                "overlimit",
+                span,
+                format!("the type consists of {parts} parts: the limit is {MAX_PARTS}"),
+            );
+            return Types::UNKNOWN;
+        }
+        if depth > MAX_NESTING {
+            self.error(
+                "overlimit",
+                span,
+                format!("the type is nested {depth} deep: the limit is {MAX_NESTING}"),
+            );
+            return Types::UNKNOWN;
+        }
+        ty
+    }
+
+    fn extent(&mut self, ty: Ty) -> Extent {
+        let ty = self.info.types.shallow(ty);
+        if let Some(&extent) = self.extents.get(&ty) {
+            return extent;
+        }
+        let parts: Vec<Ty> = match self.kind(ty) {
+            TyKind::Tuple(parts) | TyKind::Listed(parts) => parts.to_vec(),
+            TyKind::Fields(fields, _) => fields.iter().map(|(_, t)| *t).collect(),
+            TyKind::Struct(def, arguments) => self.fields_of(def, &arguments).into_iter().map(|(_, t)| t).collect(),
+            TyKind::Stack(element, _) | TyKind::List(element) => vec![element],
+            _ => Vec::new(),
+        };
+        let mut extent = Extent { parts: 1, depth: 1 };
+        for part in parts {
+            let inner = self.extent(part);
+            extent.parts = extent.parts.saturating_add(inner.parts);
+            extent.depth = extent.depth.max(inner.depth.saturating_add(1));
+        }
+        if let TyKind::Stack(_, count) = self.kind(ty) {
+            extent.parts = extent.parts.saturating_mul(count.into());
+        }
+        if !self.info.types.has_infer(ty) {
+            self.extents.insert(ty, extent);
+        }
+        extent
+    }
+
     /// The type that is written, with every rule checked that holds wherever it stands.
     pub(super) fn resolve_type(&mut self, ty: &'a ast::Type) -> Ty {
         let resolved = self.resolve_type_kind(ty);
+        let resolved = match &ty.kind {
+            TypeKind::Named { .. } | TypeKind::Tuple(_) | TypeKind::Stack(..) => self.bounded(resolved, ty.span),
+            _ => resolved,
+        };
         self.info.written_types.insert(std::ptr::from_ref(ty), resolved);
         resolved
     }
@@ -57,7 +122,7 @@ impl<'a> Checker<'a> {
                             part
                         } else {
                             let shown = self.show(part);
-                            self.type_error(p.span, format!("a tuple cannot hold a {shown}"))
+                            self.type_error(p.span, format!("a tuple cannot hold {shown}"))
                         }
                     })
                     .collect();
@@ -70,7 +135,7 @@ impl<'a> Checker<'a> {
                     TyKind::Void | TyKind::Parser(..) | TyKind::Control(..) | TyKind::Package(..) | TyKind::Extern(..)
                 ) {
                     let shown = self.show(element_type);
-                    return self.type_error(element.span, format!("a list cannot hold a {shown}"));
+                    return self.type_error(element.span, format!("a list cannot hold {shown}"));
                 }
                 self.info.types.intern(TyKind::List(element_type))
             }

@@ -177,14 +177,11 @@ impl Lowerer<'_, '_> {
     }
 
     /// Annotations of a field of a struct.
-    pub(super) fn field_annotations(&mut self, def: DefId, name: &str) -> Vec<Annotation> {
+    pub(super) fn field_annotations(&mut self, def: DefId, index: usize) -> Vec<Annotation> {
         let DefKind::Struct { fields, .. } = self.def_kind(def) else {
             return Vec::new();
         };
-        let list = fields
-            .iter()
-            .find(|f| &*f.name.name == name)
-            .map_or(&[][..], |f| f.annotations);
+        let list = fields.get(index).map_or(&[][..], |f| f.annotations);
         self.annotations(list)
     }
 

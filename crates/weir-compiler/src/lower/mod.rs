@@ -34,9 +34,9 @@ use weir_syntax::diagnostic::{Diagnostic, Diagnostics};
 use weir_syntax::source::{SourceMap, Span};
 
 /// More instructions than this after inlining: the program would not fit anywhere.
-const MAX_INSTRUCTIONS: usize = 4_000_000;
+const MAX_INSTRUCTIONS: usize = 700_000;
 /// More scalars than this.
-const MAX_VARIABLES: usize = 2_000_000;
+const MAX_VARIABLES: usize = 500_000;
 
 /// Sub-parsers and sub-controls applied within each other.
 const MAX_DEPTH: u32 = 64;
@@ -179,6 +179,7 @@ impl<'a> Lowerer<'a, '_> {
     // --------------------------------------------------------------------------------- builder
 
     fn new_block(&mut self) -> BlockId {
+        self.instructions += 1;
         // An end that is overwritten when the block is finished.
         self.body.blocks.push(BasicBlock {
             state: None,

@@ -61,7 +61,7 @@ impl Lowerer<'_, '_> {
             self.error(
                 "overlimit",
                 ast.name.span,
-                "the program is too large once everything is inlined: more than 4 million instructions or 2 million variables",
+                "the program is too large once everything is inlined: more than 700,000 instructions or 500,000 variables",
             );
         }
         self.controller_headers();

@@ -3,6 +3,7 @@
 use super::value::{Place, Val};
 use super::{Lowerer, boolean, constant};
 use crate::types::{Ty, TyKind};
+use rustc_hash::FxHashSet;
 use std::rc::Rc;
 use weir_ir::{
     BinaryOp, Bits, HeaderField, HeaderId, HeaderTypeId, Operand, Rvalue, SharedLeaf, Type, Var, VarId, VarKind,
@@ -39,13 +40,13 @@ impl Lowerer<'_, '_> {
     fn header_fields(&mut self, prefix: &str, ty: Ty, inherited: &[weir_ir::Annotation], to: &mut Vec<HeaderField>) {
         match self.kind(ty) {
             TyKind::Struct(def, arguments) => {
-                for (name, field) in self.checked.fields_of(def, &arguments) {
+                for (index, (name, field)) in self.checked.fields_of(def, &arguments).into_iter().enumerate() {
                     let path = if prefix.is_empty() {
                         name.to_string()
                     } else {
                         format!("{prefix}.{name}")
                     };
-                    let annotations = self.field_annotations(def, &name);
+                    let annotations = self.field_annotations(def, index);
                     self.header_fields(&path, field, &annotations, to);
                 }
             }
@@ -308,9 +309,9 @@ impl Lowerer<'_, '_> {
                 TyKind::Struct(def, arguments),
             ) => {
                 let types = self.checked.fields_of(def, &arguments);
-                for ((name, part), (_, ty)) in parts.iter().zip(types) {
+                for (index, ((name, part), (_, ty))) in parts.iter().zip(types).enumerate() {
                     let mut annotations = inherited.to_vec();
-                    annotations.extend(self.field_annotations(def, name));
+                    annotations.extend(self.field_annotations(def, index));
                     self.collect_leaves(&join(name), part, ty, &annotations, leaves, headers);
                 }
             }
@@ -595,12 +596,13 @@ impl Lowerer<'_, '_> {
         let mut targets = Vec::new();
         let headers = &self.program.headers;
         let simple = place.leaves(&mut targets, &|h| headers[h].valid);
+        let written: FxHashSet<VarId> = targets.iter().copied().collect();
         let overlaps = sources.len() > 1
             && (!simple
                 || sources.iter().zip(&targets).any(|(s, t)| *s != Operand::Var(*t))
                     && sources
                         .iter()
-                        .any(|s| matches!(s, Operand::Var(v) if targets.contains(v))));
+                        .any(|s| matches!(s, Operand::Var(v) if written.contains(v))));
         if overlaps {
             let value = self.snapshot(value);
             self.write(place, &value);
