@@ -142,7 +142,11 @@ impl<'a> Lowerer<'a, '_> {
         });
         let width = self.scalar_width(ty).unwrap_or_else(|| {
             let shown = self.checked.show(ty);
-            self.error("unsupported", element.expression.span, format!("a key of type {shown}"));
+            self.error(
+                "unsupported",
+                element.expression.span,
+                format!("weir has no table keys of type {shown}"),
+            );
             0
         });
         Key {

@@ -1,0 +1,445 @@
+//! Each invariant of the verifier, broken.
+
+mod common;
+
+use common::{CONTROL, PARSER, block, program};
+use weir_ir::verify::verify;
+use weir_ir::*;
+
+/// What the verifier says of the program after `break_it` was at it.
+fn says(break_it: impl FnOnce(&mut Program), message: &str) {
+    let mut program = program(PARSER, CONTROL);
+    assert_eq!(verify(&program), Ok(()));
+    break_it(&mut program);
+    let errors = verify(&program).expect_err(message);
+    assert!(errors.iter().any(|e| e.to_string().contains(message)), "{errors:#?}");
+}
+
+/// Puts an instruction first into a block of the program.
+fn first(role: &'static str, kind: InstKind) -> impl FnOnce(&mut Program) {
+    move |p| {
+        let loc = Loc::default();
+        block(p, role).body.blocks[BlockId::new(0)]
+            .insts
+            .insert(0, Inst { kind, loc });
+    }
+}
+
+/// Ends the first block of the control otherwise.
+fn ends(role: &'static str, terminator: Terminator) -> impl FnOnce(&mut Program) {
+    move |p| block(p, role).body.blocks[BlockId::new(0)].terminator = terminator
+}
+
+fn var(index: usize) -> VarId {
+    VarId::new(index)
+}
+
+fn read(index: usize) -> Operand {
+    Operand::Var(var(index))
+}
+
+fn bits(width: u32, value: u128) -> Operand {
+    Operand::Const(Bits::new(width, value))
+}
+
+fn assign(dst: usize, value: Rvalue) -> impl FnOnce(&mut Program) {
+    first("ingress", InstKind::Assign { dst: var(dst), value })
+}
+
+#[test]
+fn every_id_names_something() {
+    let goto = |b| Terminator::Goto(BlockId::new(b));
+    says(ends("ingress", goto(77)), "there is no block b77");
+    says(assign(99, Rvalue::Use(read(2))), "there is no variable %99");
+    says(assign(10, Rvalue::Use(read(99))), "there is no variable %99");
+    says(
+        first(
+            "ingress",
+            InstKind::Emit {
+                header: HeaderId::new(9),
+            },
+        ),
+        "there is no header h9",
+    );
+    says(
+        first("ingress", InstKind::Mark(Mark::EnterAction(ActionId::new(9)))),
+        "there is no action",
+    );
+    says(
+        |p| p.headers[HeaderId::new(0)].ty = HeaderTypeId::new(9),
+        "its type does not exist",
+    );
+    says(
+        |p| p.headers[HeaderId::new(0)].fields[0] = var(99),
+        "there is no variable",
+    );
+    says(|p| p.shared[0].leaves[0].var = var(99), "there is no variable %99");
+    says(|p| p.shared[0].headers.push(HeaderId::new(9)), "there is no header");
+    says(
+        |p| p.tables[TableId::new(0)].actions[0].action = ActionId::new(9),
+        "there is no action",
+    );
+    says(
+        |p| p.tables[TableId::new(0)].default_action.action = 9,
+        "there is no action 9",
+    );
+    says(
+        |p| p.tables[TableId::new(0)].direct.push(ExternId::new(9)),
+        "there is no extern instance",
+    );
+    says(
+        |p| p.tables[TableId::new(0)].implementation = Some(ExternId::new(9)),
+        "there is no extern instance",
+    );
+    says(
+        |p| block(p, "parser").body.on_error = Some(BlockId::new(9)),
+        "there is no block b9",
+    );
+    says(
+        |p| block(p, "ingress").body.blocks = Arena::default(),
+        "at least one block",
+    );
+    let select = |pattern| Terminator::Select {
+        keys: vec![read(2)],
+        cases: vec![SelectCase {
+            patterns: vec![pattern],
+            target: BlockId::new(1),
+            loc: Loc::default(),
+        }],
+        default: BlockId::new(1),
+    };
+    says(
+        ends("parser", select(Pattern::ValueSet(ValueSetId::new(9)))),
+        "there is no value set v9",
+    );
+    let call = |instance, value| {
+        InstKind::Call(Call {
+            instance,
+            function: "f".into(),
+            type_arguments: Vec::new(),
+            arguments: vec![Argument {
+                name: "x".into(),
+                value,
+            }],
+            results: Vec::new(),
+            entry: None,
+            is_pure: false,
+        })
+    };
+    says(
+        first("ingress", call(Some(ExternId::new(9)), ArgumentValue::Packet)),
+        "there is no extern instance",
+    );
+    says(
+        first("ingress", call(None, ArgumentValue::Extern(ExternId::new(9)))),
+        "there is no extern instance",
+    );
+    says(
+        first("ingress", call(None, ArgumentValue::Out(vec![var(99)]))),
+        "there is no variable %99",
+    );
+    says(
+        first(
+            "ingress",
+            call(None, ArgumentValue::In(vec![InLeaf::Header(HeaderId::new(9))])),
+        ),
+        "there is no header h9",
+    );
+}
+
+#[test]
+fn widths_agree() {
+    // %2 has 8 bits, %14 32, %13 1, %17 is a varbit.
+    says(assign(10, Rvalue::Use(read(14))), "%10 of Bits(8)");
+    says(assign(10, Rvalue::Use(bits(9, 0))), "%10 of Bits(8)");
+    says(assign(17, Rvalue::Use(read(14))), "%17 of Varbit(32)");
+    says(assign(10, Rvalue::Unary(UnaryOp::Not, read(14))), "%10 of Bits(8)");
+    says(
+        assign(10, Rvalue::Binary(BinaryOp::Add, read(2), read(14))),
+        "%10 of Bits(8)",
+    );
+    says(
+        assign(10, Rvalue::Binary(BinaryOp::Eq, read(2), read(3))),
+        "%10 of Bits(8)",
+    );
+    says(
+        assign(13, Rvalue::Binary(BinaryOp::LtSigned, read(2), read(14))),
+        "%13 of Bits(1)",
+    );
+    says(
+        assign(10, Rvalue::Binary(BinaryOp::Shl, read(14), read(2))),
+        "%10 of Bits(8)",
+    );
+    says(
+        assign(10, Rvalue::Binary(BinaryOp::Concat, read(2), read(3))),
+        "%10 of Bits(8)",
+    );
+    says(
+        assign(
+            10,
+            Rvalue::Mux {
+                condition: read(2),
+                then: read(2),
+                otherwise: read(3),
+            },
+        ),
+        "%10 of Bits(8)",
+    );
+    says(
+        assign(
+            10,
+            Rvalue::Mux {
+                condition: read(13),
+                then: read(2),
+                otherwise: read(14),
+            },
+        ),
+        "%10 of Bits(8)",
+    );
+    says(assign(10, Rvalue::VarbitEq(read(17), read(17))), "%10 of Bits(8)");
+    says(
+        first("parser", InstKind::Advance { bits: read(2) }),
+        "must have 32 bits",
+    );
+    says(
+        first("parser", InstKind::PacketLength { dst: var(2) }),
+        "must be bits<32>",
+    );
+    says(
+        first(
+            "parser",
+            InstKind::Extract {
+                header: HeaderId::new(1),
+                varbit_bits: Some(read(2)),
+            },
+        ),
+        "must have 32 bits",
+    );
+    says(
+        first(
+            "parser",
+            InstKind::Extract {
+                header: HeaderId::new(0),
+                varbit_bits: Some(read(14)),
+            },
+        ),
+        "a header without varbit",
+    );
+    let lookup = |key, keys: usize| {
+        Terminator::Lookup(Lookup {
+            table: TableId::new(0),
+            keys: vec![key; keys],
+            hit: var(6),
+            action: var(7),
+            entry: var(8),
+            next: BlockId::new(1),
+        })
+    };
+    says(ends("ingress", lookup(read(14), 1)), "must have 8 bits");
+    says(ends("ingress", lookup(read(2), 2)), "2 keys, but the table has 1");
+    let select = |patterns| Terminator::Select {
+        keys: vec![read(2)],
+        cases: vec![SelectCase {
+            patterns,
+            target: BlockId::new(1),
+            loc: Loc::default(),
+        }],
+        default: BlockId::new(1),
+    };
+    says(
+        ends("parser", select(vec![Pattern::Exact(bits(9, 1))])),
+        "must have 8 bits",
+    );
+    says(
+        ends("parser", select(vec![Pattern::Range(bits(8, 1), bits(9, 1), false)])),
+        "must have 8 bits",
+    );
+    says(
+        ends("parser", select(vec![Pattern::Any, Pattern::Any])),
+        "patterns for 2 of 1 keys",
+    );
+    let entry = |change: fn(&mut Entry)| move |p: &mut Program| change(&mut p.tables[TableId::new(0)].entries[0]);
+    says(entry(|e| e.matches.clear()), "0 matches for 1 keys");
+    says(
+        entry(|e| e.matches[0] = KeyMatch::Exact(Bits::new(9, 0))),
+        "does not have its 8 bits",
+    );
+    says(
+        entry(|e| {
+            e.matches[0] = KeyMatch::Lpm {
+                value: Bits::new(8, 0),
+                prefix_length: 9,
+            }
+        }),
+        "does not have its 8 bits",
+    );
+    says(
+        entry(|e| e.action.arguments.clear()),
+        "arguments of [] bits for parameters of [8]",
+    );
+    says(
+        entry(|e| e.action.arguments[0] = Bits::new(9, 0)),
+        "arguments of [9] bits",
+    );
+    says(
+        |p| p.tables[TableId::new(0)].actions[0].parameters.clear(),
+        "has other parameters",
+    );
+    says(
+        |p| p.tables[TableId::new(0)].actions[0].parameters[0] = var(14),
+        "must be bits<8>",
+    );
+}
+
+#[test]
+fn conditions_have_one_bit() {
+    let (then, otherwise) = (BlockId::new(1), BlockId::new(1));
+    says(
+        ends(
+            "ingress",
+            Terminator::Branch {
+                condition: read(2),
+                then,
+                otherwise,
+            },
+        ),
+        "must have 1 bits",
+    );
+    says(|p| p.headers[HeaderId::new(0)].valid = var(2), "must be bits<1>");
+    for (change, width) in [
+        ((|l| l.hit = var(2)) as fn(&mut Lookup), 1),
+        (|l| l.action = var(2), 32),
+        (|l| l.entry = var(2), 32),
+    ] {
+        let broken = |p: &mut Program| {
+            if let Terminator::Lookup(l) = &mut block(p, "ingress").body.blocks[BlockId::new(0)].terminator {
+                change(l);
+            }
+        };
+        says(broken, &format!("must be bits<{width}>"));
+    }
+}
+
+#[test]
+fn headers_are_as_their_types_say() {
+    says(
+        |p| p.headers[HeaderId::new(0)].fields.truncate(1),
+        "1 fields, but its type has 2",
+    );
+    says(|p| p.vars[var(2)].ty = Type::Bits(9), "but its type says");
+    says(|p| p.vars[var(2)].kind = VarKind::Local, "does not know it");
+    says(|p| p.headers[HeaderId::new(0)].fields.swap(0, 1), "does not know it");
+    says(
+        |p| p.enums[EnumId::new(0)].values = Some(Vec::new()),
+        "as many values as members",
+    );
+}
+
+#[test]
+fn packet_operations_stand_where_they_may() {
+    let header = HeaderId::new(0);
+    says(
+        first(
+            "ingress",
+            InstKind::Extract {
+                header,
+                varbit_bits: None,
+            },
+        ),
+        "extract outside a parser",
+    );
+    says(
+        first("ingress", InstKind::Lookahead { dst: var(2), offset: 0 }),
+        "lookahead outside a parser",
+    );
+    says(
+        first("ingress", InstKind::Advance { bits: bits(32, 1) }),
+        "advance outside a parser",
+    );
+    says(
+        first("ingress", InstKind::PacketLength { dst: var(14) }),
+        "packet_length outside a parser",
+    );
+    says(first("parser", InstKind::Emit { header }), "emit in a parser");
+}
+
+#[test]
+fn parsers_and_controls_end_differently() {
+    says(
+        |p| block(p, "parser").body.error = None,
+        "only a parser, has an error variable",
+    );
+    says(
+        |p| block(p, "parser").body.on_error = None,
+        "only a parser, has an error variable",
+    );
+    says(
+        |p| block(p, "ingress").body.error = Some(var(0)),
+        "only a parser, has an error variable",
+    );
+    says(|p| block(p, "parser").body.error = Some(var(2)), "must be bits<32>");
+    says(ends("parser", Terminator::Return), "a parser cannot return");
+    says(ends("ingress", Terminator::Accept), "a control cannot accept or reject");
+    says(ends("ingress", Terminator::Reject), "a control cannot accept or reject");
+    let select = Terminator::Select {
+        keys: Vec::new(),
+        cases: Vec::new(),
+        default: BlockId::new(1),
+    };
+    says(ends("ingress", select), "select outside a parser");
+}
+
+#[test]
+fn slices_lie_within_their_values() {
+    for (hi, lo) in [(8, 1), (0, 1), (7, 1), (31, 24)] {
+        says(assign(10, Rvalue::Slice { value: read(2), hi, lo }), "%10 of Bits(8)");
+    }
+    let insert = |hi, lo, value| Rvalue::Insert {
+        base: read(2),
+        hi,
+        lo,
+        value,
+    };
+    says(assign(10, insert(8, 5, bits(4, 0))), "%10 of Bits(8)");
+    says(assign(10, insert(3, 0, bits(5, 0))), "%10 of Bits(8)");
+    says(assign(14, insert(3, 0, bits(4, 0))), "%14 of Bits(32)");
+}
+
+#[test]
+fn cases_are_distinct() {
+    let next = BlockId::new(1);
+    let switch = |cases: Vec<(Bits, BlockId)>| Terminator::Switch {
+        value: read(2),
+        cases,
+        default: next,
+    };
+    let case = |width| (Bits::new(width, 1), next);
+    says(ends("ingress", switch(vec![case(8), case(8)])), "stands twice");
+    says(ends("ingress", switch(vec![case(9)])), "has not the width of the value");
+}
+
+#[test]
+fn actions_are_where_they_may_be() {
+    says(
+        |p| p.tables[TableId::new(0)].actions[1].table_only = true,
+        "the default action is for entries only",
+    );
+    says(
+        |p| p.tables[TableId::new(0)].actions[0].default_only = true,
+        "for the default only",
+    );
+}
+
+#[test]
+fn only_the_first_hundred_errors_are_kept() {
+    let mut program = program(PARSER, CONTROL);
+    let kind = InstKind::Emit {
+        header: HeaderId::new(9),
+    };
+    let inst = Inst {
+        kind,
+        loc: Loc::default(),
+    };
+    block(&mut program, "ingress").body.blocks[BlockId::new(0)].insts = vec![inst; 1000];
+    assert_eq!(verify(&program).expect_err("broken").len(), 100);
+}
