@@ -1,8 +1,8 @@
 //! P4_16 source in, checked program and pipeline IR out.
 //!
-//! [`compile`] parses (by weir-syntax), checks names and types, and lowers the package that `main`
-//! instantiates to a [`weir_ir::Program`]; [`check`] stops before lowering where no target description
-//! fits the program. What an architecture is comes in as data, a list of [`weir_ir::target::Target`]: this
+//! [`compile_file`] parses (by weir-syntax), checks names and types, and lowers the package that `main`
+//! instantiates to a [`weir_ir::Program`]; it stops after checking where no target description fits the
+//! program. What an architecture is comes in as data, a list of [`weir_ir::target::Target`]: this
 //! crate knows no architecture, no engine and no control API except P4Info, which is a
 //! description of the program ([`p4info`]).
 //!

@@ -25,7 +25,7 @@
 //!
 //! # Example
 //!
-//! A program has a text form that can be read and written ([`parse`], [`print`]):
+//! A program has a text form that can be read and written ([`mod@parse`], [`mod@print`]):
 //!
 //! ```
 //! use weir_ir::{passes, parse, print, verify};

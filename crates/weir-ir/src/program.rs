@@ -546,7 +546,7 @@ pub struct Call {
     pub arguments: Vec<Argument>,
     /// Where the result goes: one variable per scalar of the result type.
     pub results: Vec<VarId>,
-    /// Handle of the entry that a direct resource belongs to: the [`Terminator::Lookup::entry`] of the
+    /// Handle of the entry that a direct resource belongs to: the [`Lookup::entry`] of the
     /// table whose action this is.
     pub entry: Option<VarId>,
     /// It has no effect but its results (`@pure`, `@noSideEffects`): may go where nobody reads them.
