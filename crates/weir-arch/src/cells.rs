@@ -2,7 +2,11 @@
 
 use rustc_hash::FxHashMap;
 
-const PAGE: u64 = 64;
+/// Cells of a page.
+const PAGE: u64 = 1024;
+/// Pages that are found by position; those of higher cells are found by hashing, so that a lone cell at the end of
+/// a huge array costs no more than a page.
+const NEAR: u64 = 1 << 14;
 
 /// An array of `size` cells that all start as `T::default()`.
 #[derive(Debug, Clone, Default)]
@@ -10,7 +14,9 @@ pub struct Cells<T> {
     size: u64,
     /// What a cell never written holds.
     initial: T,
-    pages: FxHashMap<u64, Vec<T>>,
+    /// By number; as many as were needed so far, some of them perhaps empty.
+    pages: Vec<Vec<T>>,
+    far: FxHashMap<u64, Vec<T>>,
 }
 
 impl<T: Clone + Default> Cells<T> {
@@ -20,7 +26,8 @@ impl<T: Clone + Default> Cells<T> {
         Cells {
             size,
             initial: T::default(),
-            pages: FxHashMap::default(),
+            pages: Vec::new(),
+            far: FxHashMap::default(),
         }
     }
 
@@ -36,7 +43,11 @@ impl<T: Clone + Default> Cells<T> {
         if index >= self.size {
             return None;
         }
-        let page = self.pages.get(&(index / PAGE));
+        let number = index / PAGE;
+        let page = match number < NEAR {
+            true => self.pages.get(number as usize),
+            false => self.far.get(&number),
+        };
         let cell = page.and_then(|p| p.get((index % PAGE) as usize));
         Some(cell.unwrap_or(&self.initial).clone())
     }
@@ -46,9 +57,21 @@ impl<T: Clone + Default> Cells<T> {
         if index >= self.size {
             return None;
         }
-        let initial = &self.initial;
-        let page = self.pages.entry(index / PAGE);
-        let page = page.or_insert_with(|| vec![initial.clone(); PAGE as usize]);
+        let number = index / PAGE;
+        let fresh = || vec![self.initial.clone(); PAGE.min(self.size - number * PAGE) as usize];
+        let page = if number < NEAR {
+            let number = number as usize;
+            if self.pages.get(number).is_none_or(Vec::is_empty) {
+                let page = fresh();
+                if self.pages.len() <= number {
+                    self.pages.resize_with(number + 1, Vec::new);
+                }
+                self.pages[number] = page;
+            }
+            &mut self.pages[number]
+        } else {
+            self.far.entry(number).or_insert_with(fresh)
+        };
         page.get_mut((index % PAGE) as usize)
     }
 
@@ -56,6 +79,7 @@ impl<T: Clone + Default> Cells<T> {
     pub fn fill(&mut self, value: T) {
         self.initial = value;
         self.pages.clear();
+        self.far.clear();
     }
 }
 

@@ -5,11 +5,12 @@
 //! switch's.
 
 use crate::choices::Choices;
+use crate::fused::{Fused, FusedArguments, FusedPacket};
 use crate::state::State;
 use std::fmt;
 use std::sync::Arc;
 use weir_interp::{PacketState, PacketTag, Tracer};
-use weir_ir::{Bits, Loc, Program, VarId};
+use weir_ir::{Bits, Loc, Program, TableId, VarId};
 
 /// Times that a packet may be resubmitted, recirculated or cloned in egress before it is dropped.
 pub const MAX_PASSES: u32 = 64;
@@ -258,6 +259,50 @@ pub trait Architecture: Send + Sync {
 
     /// Tells a packet that it is put in a queue that holds `depth` packets.
     fn enqueued(&self, packet: &mut EgressPacket, now_ns: u64, depth: u64);
+
+    /// The way of the plain packet as one pipeline, for an engine that compiles; `None` where there is no such
+    /// way.
+    fn fused(&self) -> Option<Fused> {
+        None
+    }
+
+    /// An extern call number `call` of a pipeline. `false` ends the packet's way.
+    fn fused_call(
+        &self,
+        _env: &mut Env<'_>,
+        _fused: &Fused,
+        _call: usize,
+        _packet: &mut FusedPacket,
+        _arguments: FusedArguments<'_>,
+    ) -> bool {
+        true
+    }
+
+    /// An entry was hit that runs something or names no action: its action's index and data.
+    fn fused_hit(
+        &self,
+        _env: &mut Env<'_>,
+        _packet: &mut FusedPacket,
+        _table: TableId,
+        _handle: u32,
+        _keys: &[Bits],
+    ) -> Option<(usize, Arc<[Bits]>)> {
+        None
+    }
+
+    /// A packet has left a pipeline for the driver: what is to be done with it. `values` are the variables that
+    /// the exit keeps; all others are as parsing the packet leaves them.
+    fn fused_exit(
+        &self,
+        _env: &mut Env<'_>,
+        _exit: u32,
+        _packet: &mut FusedPacket,
+        _port: u32,
+        _bytes: &[u8],
+        _values: &[(VarId, Bits)],
+    ) -> Vec<Action> {
+        Vec::new()
+    }
 
     /// A copy of the packet for one node of a multicast group.
     fn replica(&self, packet: &EgressPacket, rid: u32) -> EgressPacket;

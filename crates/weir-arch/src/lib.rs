@@ -24,6 +24,7 @@ mod cells;
 mod choices;
 mod driver;
 mod error;
+mod fused;
 pub mod hash;
 mod load;
 mod meter;
@@ -42,6 +43,7 @@ pub use driver::{
     Action, Architecture, Drop, DropReason, EgressPacket, Env, IngressPacket, MAX_PASSES, Origin, QueueInfo,
 };
 pub use error::{LoadError, place};
+pub use fused::{Fused, FusedArguments, FusedExit, FusedPacket, Input};
 pub use meter::{Color, Meter, MeterConfig, Rate};
 pub use state::{
     Count, Digest, LogMessage, MESSAGE_CAPACITY, Messages, RegisterArray, Resource, State, TableState, Unit, scalars,

@@ -151,6 +151,11 @@ pub(crate) fn annotation_numbers(program: &Program, annotation: &Annotation) -> 
     }
 }
 
+/// Whether an instance is a direct meter.
+pub(crate) fn is_meter(instance: &ExternInstance) -> bool {
+    instance.type_name == "direct_meter"
+}
+
 /// The state of a program whose instances have these resources.
 pub(crate) fn state(program: &Program, resources: Vec<Resource>, selectors: &[&str]) -> State {
     let tables = program

@@ -261,6 +261,38 @@ impl State {
         self.value_sets.get_mut(id.index())
     }
 
+    /// Adds a packet to a counter; nothing beyond its end.
+    pub fn count(&mut self, id: ExternId, index: u64, bytes: u64) {
+        if let Some(Resource::Counter(_, cells)) = self.resources.get_mut(id.index())
+            && let Some(count) = cells.get_mut(index)
+        {
+            count.add(bytes);
+        }
+    }
+
+    /// Notes lookups of a table.
+    pub fn looked_up(&mut self, table: TableId, hits: u32, misses: u32) {
+        if let Some(state) = self.tables.get_mut(table.index()) {
+            state.hits += u64::from(hits);
+            state.misses += u64::from(misses);
+        }
+    }
+
+    /// Adds packets to the direct counters of the entries they hit: handles and bytes.
+    pub fn count_hits(&mut self, table: TableId, hits: impl Iterator<Item = (u32, u64)> + Clone) {
+        let State { tables, resources, .. } = self;
+        let Some(state) = tables.get(table.index()) else { return };
+        for id in &state.direct {
+            if let Some(Resource::DirectCounter(_, cells)) = resources.get_mut(id.index()) {
+                for (handle, bytes) in hits.clone() {
+                    if let Some(count) = cells.get_mut(handle.into()) {
+                        count.add(bytes);
+                    }
+                }
+            }
+        }
+    }
+
     /// Forgets the direct counters and meters of an entry that was deleted.
     pub fn forget_entry(&mut self, table: TableId, handle: u32) {
         let Some(state) = self.tables.get(table.index()) else {

@@ -517,6 +517,8 @@ impl<'a, T: Tracer + ?Sized> Run<'a, T> {
                 Err(Outcome::Reject(error))
             }
             Terminator::Return => Err(Outcome::Return),
+            // Only pipelines have exits, and this engine runs blocks.
+            Terminator::Exit(_) => Err(Outcome::Abort(Abort::NoSuchBody)),
         }
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use weir_ir::{BasicBlock, BlockId, Body, Call, ExternId, InstKind, Loc, Program};
 
 /// Number of an extern call in the program's text, from 0.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct SiteId(u32);
 
 impl SiteId {

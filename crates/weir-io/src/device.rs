@@ -7,6 +7,9 @@ use crate::pcap::PcapDevice;
 use crate::spec::DeviceSpec;
 use std::time::Duration;
 
+#[cfg(target_os = "linux")]
+use crate::sys::pool::{FrameBatch, Pool};
+
 /// What a device has done so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counters {
@@ -84,8 +87,40 @@ pub trait Device: Send {
         None
     }
 
+    /// The same device by its interface without copying, where it has one.
+    #[cfg(target_os = "linux")]
+    fn zero_copy(&mut self) -> Option<&mut dyn ZeroCopy> {
+        None
+    }
+
     /// What it has done so far.
     fn counters(&self) -> Counters;
+}
+
+/// A device that hands over the frames themselves instead of copies.
+///
+/// Frames that came from one device go to another without copying where both have the same [`Pool`];
+/// else they are copied on the way. Both interfaces of a device can be used in turns.
+#[cfg(target_os = "linux")]
+pub trait ZeroCopy: Device {
+    /// Where its frames come from and go to.
+    fn pool(&self) -> Pool;
+
+    /// Adds frames that have arrived to the batch, as [`Device::receive`]. Each has at least
+    /// [`Pool::HEADROOM`] bytes free in front and [`Pool::TAILROOM`] behind.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Device::receive`].
+    fn receive_frames(&mut self, batch: &mut FrameBatch) -> Result<usize, IoError>;
+
+    /// Sends frames from the front of the batch and takes them out. Returns how many were dealt with,
+    /// as [`Device::transmit`]; the others stay and can be tried again. Holes go without being counted.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Device::transmit`].
+    fn transmit_frames(&mut self, batch: &mut FrameBatch) -> Result<usize, IoError>;
 }
 
 /// Takes everything, gives nothing.
@@ -140,11 +175,15 @@ pub fn open(spec: &DeviceSpec) -> Result<Box<dyn Device>, IoError> {
         DeviceSpec::Generator(spec) => Box::new(Generator::new(spec.clone())),
         DeviceSpec::Pcap { input, output } => Box::new(PcapDevice::open(input, output.as_deref())?),
         #[cfg(target_os = "linux")]
-        DeviceSpec::Interface(name) => Box::new(crate::sys::raw::RawSocket::open(name)?),
+        DeviceSpec::Interface(name) => crate::sys::select::open(name)?,
+        #[cfg(target_os = "linux")]
+        DeviceSpec::Xdp(name) => Box::new(crate::sys::xdp::XdpSocket::open(name, &Default::default())?),
+        #[cfg(target_os = "linux")]
+        DeviceSpec::Packet(name) => Box::new(crate::sys::raw::RawSocket::open(name)?),
         #[cfg(target_os = "linux")]
         DeviceSpec::Tap(name) => Box::new(crate::sys::tap::Tap::open(name)?),
         #[cfg(not(target_os = "linux"))]
-        DeviceSpec::Interface(_) => {
+        DeviceSpec::Interface(_) | DeviceSpec::Xdp(_) | DeviceSpec::Packet(_) => {
             return Err(IoError::NotHere { kind: "an interface" });
         }
         #[cfg(not(target_os = "linux"))]

@@ -39,6 +39,14 @@ pub enum IoError {
         /// Its name.
         name: String,
     },
+    /// The interface cannot be used with AF_XDP.
+    #[error("AF_XDP does not work on `{name}`: {why}; packet:{name} is slower and works on every interface")]
+    NoXdp {
+        /// The name of the interface.
+        name: String,
+        /// Why not.
+        why: String,
+    },
     /// Another process has the device.
     #[error("{name} is in use by another process")]
     Busy {

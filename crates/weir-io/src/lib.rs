@@ -1,7 +1,7 @@
 //! Where packets come from and where they go.
 //!
 //! A [`Device`] is one end of a port: it fills a [`Batch`] with what has arrived and takes frames to
-//! send. There are Linux interfaces (raw sockets), TAPs, capture files, a generator and nothing at
+//! send. There are Linux interfaces (AF_XDP and raw sockets), TAPs, capture files, a generator and nothing at
 //! all; [`PortSpec`] is their notation on the command line, [`open`] makes the device.
 //!
 //! A frame is Ethernet from the destination address on, without its checksum, as it was on the wire:
@@ -30,6 +30,7 @@ mod checksum;
 mod device;
 mod error;
 mod generator;
+mod idle;
 pub mod offload;
 pub mod pcap;
 mod spec;
@@ -37,12 +38,21 @@ mod spec;
 mod sys;
 
 pub use batch::{Batch, Frame, MAX_FRAME};
+#[cfg(target_os = "linux")]
+pub use device::ZeroCopy;
 pub use device::{Counters, Device, Null, open, wait};
 pub use error::IoError;
 pub use generator::{Generator, GeneratorSpec, Protocol};
+pub use idle::BusyPoll;
 pub use spec::{DeviceSpec, PortSpec, SpecError};
 #[cfg(target_os = "linux")]
-pub use sys::{interfaces, raw::RawSocket, tap::Tap};
+pub use sys::{
+    interfaces,
+    pool::{FrameBatch, FrameLayout, FrameMut, Pool},
+    raw::RawSocket,
+    tap::Tap,
+    xdp::{XdpBusyPoll, XdpMode, XdpOptions, XdpSocket},
+};
 
 /// Nanoseconds since 1970 by the system's clock, in which frames are stamped.
 #[must_use]

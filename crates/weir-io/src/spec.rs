@@ -26,8 +26,15 @@ pub struct PortSpec {
 /// What a port is connected to.
 #[derive(Debug, Clone, PartialEq)]
 pub enum DeviceSpec {
-    /// `NAME`: a Linux interface.
+    /// `NAME`: a Linux interface, with AF_XDP where that works and does no harm, else with AF_PACKET.
+    /// The description of the device says which, and why. AF_XDP would do harm on virtual interfaces,
+    /// where senders leave checksums unfinished and it is not told, and where this machine has an
+    /// address on the interface, at which it would not answer any more.
     Interface(String),
+    /// `xdp:NAME`: a Linux interface with AF_XDP.
+    Xdp(String),
+    /// `packet:NAME`: a Linux interface with AF_PACKET.
+    Packet(String),
     /// `tap:NAME`
     Tap(String),
     /// `pcap:IN[,OUT]`
@@ -54,12 +61,12 @@ pub enum SpecError {
     BadPort(String),
     /// Nothing after the `@`.
     #[error(
-        "port {0} has no device: write an interface's name, tap:NAME, pcap:IN.pcap[,OUT.pcap], gen:KEY=VALUE,… or null"
+        "port {0} has no device: write an interface's name, xdp:NAME, packet:NAME, tap:NAME, pcap:IN.pcap[,OUT.pcap], gen:KEY=VALUE,… or null"
     )]
     NoDevice(u32),
     /// No name of an interface, and no kind of device either.
     #[error(
-        "`{0}:` is no kind of device: there are tap:NAME, pcap:IN.pcap[,OUT.pcap], gen:KEY=VALUE,… and null; anything else is an interface's name"
+        "`{0}:` is no kind of device: there are xdp:NAME, packet:NAME, tap:NAME, pcap:IN.pcap[,OUT.pcap], gen:KEY=VALUE,… and null; anything else is an interface's name"
     )]
     UnknownKind(String),
     /// Not a name that an interface can have.
@@ -123,6 +130,8 @@ impl FromStr for DeviceSpec {
             None if text == "null" => Ok(DeviceSpec::Null),
             None if text == "gen" => Ok(DeviceSpec::Generator(GeneratorSpec::default())),
             None => Ok(DeviceSpec::Interface(name(text)?)),
+            Some(("xdp", rest)) => Ok(DeviceSpec::Xdp(name(rest)?)),
+            Some(("packet", rest)) => Ok(DeviceSpec::Packet(name(rest)?)),
             Some(("tap", rest)) => Ok(DeviceSpec::Tap(name(rest)?)),
             Some(("pcap", rest)) => {
                 let (input, output) = match rest.split_once(',') {
@@ -153,6 +162,8 @@ impl fmt::Display for DeviceSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             DeviceSpec::Interface(name) => f.write_str(name),
+            DeviceSpec::Xdp(name) => write!(f, "xdp:{name}"),
+            DeviceSpec::Packet(name) => write!(f, "packet:{name}"),
             DeviceSpec::Tap(name) => write!(f, "tap:{name}"),
             DeviceSpec::Pcap { input, output } => {
                 write!(f, "pcap:{}", input.display())?;
@@ -173,6 +184,8 @@ mod tests {
     fn every_kind_is_understood_and_written_back() {
         for text in [
             "0@eth0",
+            "7@xdp:eth0",
+            "8@packet:eth0.5",
             "511@tap:weir0",
             "1@pcap:a.pcap",
             "1@pcap:a.pcap,b.pcap",
@@ -190,7 +203,9 @@ mod tests {
         let error = |text: &str| text.parse::<PortSpec>().unwrap_err().to_string();
         assert!(error("x@eth0").contains("`x` is no port number"));
         assert!(error("1@").contains("tap:NAME"));
-        assert!(error("1@xdp:eth0").contains("`xdp:` is no kind of device"));
+        assert!(error("1@raw:eth0").contains("`raw:` is no kind of device: there are xdp:NAME, packet:NAME"));
+        assert!(error("1@xdp:").contains("1 to 15 characters"));
+        assert!(error("1@packet:a:b").contains("no colon"));
         assert!(error("1@tap:").contains("1 to 15 characters"));
         assert!(error("1@a name").contains("1 to 15 characters"));
         assert!(error("1@pcap:").contains("pcap:IN.pcap"));

@@ -2,102 +2,13 @@
 //! iproute2; without root the tests say so and pass, except in CI.
 #![cfg(target_os = "linux")]
 
+mod common;
+
+use common::{Namespace, checksum_is_right, collect, in_namespace, ip};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
-use std::os::fd::AsRawFd;
-use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use weir_io::{Batch, Device, Frame, Generator, IoError, RawSocket, Tap, wait};
-
-/// Runs a test on a thread with a network of its own.
-fn in_namespace(test: impl FnOnce() + Send + 'static) {
-    // SAFETY: takes nothing and cannot fail.
-    if unsafe { libc::geteuid() } != 0 {
-        assert!(std::env::var_os("CI").is_none(), "these tests need root");
-        eprintln!("skipped: network namespaces need root");
-        return;
-    }
-    let thread = std::thread::spawn(|| {
-        // SAFETY: takes no pointer; only this thread gets another network.
-        let moved = unsafe { libc::unshare(libc::CLONE_NEWNET) };
-        assert_eq!(moved, 0);
-        ip("link set lo up");
-        test();
-    });
-    if let Err(panic) = thread.join() {
-        std::panic::resume_unwind(panic);
-    }
-}
-
-fn ip(arguments: &str) {
-    let status = Command::new("ip").args(arguments.split(' ')).status();
-    assert!(status.expect("iproute2 is installed").success(), "ip {arguments}");
-}
-
-/// A namespace by name, for the far end of a link.
-struct Namespace(String);
-
-impl Namespace {
-    fn new(name: &str) -> Self {
-        let name = format!("weir-{name}-{}", std::process::id());
-        ip(&format!("netns add {name}"));
-        Namespace(name)
-    }
-
-    fn ip(&self, arguments: &str) {
-        ip(&format!("-n {} {arguments}", self.0));
-    }
-
-    /// Runs something on a thread that is in the namespace.
-    fn spawn<R: Send + 'static>(&self, f: impl FnOnce() -> R + Send + 'static) -> std::thread::JoinHandle<R> {
-        let file = std::fs::File::open(format!("/run/netns/{}", self.0)).unwrap();
-        std::thread::spawn(move || {
-            // SAFETY: takes no pointer; only this thread gets another network.
-            let moved = unsafe { libc::setns(file.as_raw_fd(), libc::CLONE_NEWNET) };
-            assert_eq!(moved, 0);
-            f()
-        })
-    }
-}
-
-impl Drop for Namespace {
-    fn drop(&mut self) {
-        let _ = Command::new("ip").args(["netns", "del", &self.0]).status();
-    }
-}
-
-/// Receives until there are as many frames that `wanted` likes, or ten seconds are over.
-fn collect(device: &mut dyn Device, count: usize, wanted: impl Fn(&[u8]) -> bool) -> Vec<Vec<u8>> {
-    let (mut batch, mut frames) = (Batch::new(16), Vec::new());
-    let end = Instant::now() + Duration::from_secs(10);
-    while frames.len() < count && Instant::now() < end {
-        wait(&[&*device], Duration::from_millis(100)).unwrap();
-        batch.clear();
-        device.receive(&mut batch).unwrap();
-        let now = weir_io::now_ns();
-        for frame in batch.iter().filter(|f| wanted(f.data)) {
-            assert!(now.abs_diff(frame.time_ns) < 60_000_000_000, "a time of today");
-            frames.push(frame.data.to_vec());
-        }
-    }
-    frames
-}
-
-/// Whether the checksum of an IPv4 UDP or TCP packet in a frame is right.
-fn checksum_is_right(frame: &[u8]) -> bool {
-    let length = usize::from(u16::from_be_bytes([frame[16], frame[17]]));
-    let l4 = &frame[34..14 + length];
-    let mut sum = u32::from(frame[23]) + l4.len() as u32;
-    for bytes in [&frame[26..34], l4] {
-        for pair in bytes.chunks(2) {
-            sum += u32::from(pair[0]) << 8 | u32::from(*pair.get(1).unwrap_or(&0));
-        }
-    }
-    while sum > 0xffff {
-        sum = (sum & 0xffff) + (sum >> 16);
-    }
-    sum == 0xffff
-}
 
 #[test]
 fn frames_cross_a_pair_of_interfaces_unchanged_with_their_vlan_tags() {
@@ -287,5 +198,51 @@ fn a_missing_right_is_named_with_what_gives_it() {
             error.contains("needs CAP_NET_ADMIN") || error.contains("/dev/net/tun"),
             "{error}"
         );
+    });
+}
+
+#[test]
+fn a_packet_is_handed_over_at_once_and_a_full_ring_is_counted() {
+    in_namespace(|| {
+        ip("link add wa type veth peer name wb");
+        ip("link set wa up");
+        ip("link set wb up");
+        let (mut a, mut b) = (RawSocket::open("wa").unwrap(), RawSocket::open("wb").unwrap());
+        let mut data = vec![0; 60];
+        data[6..8].copy_from_slice(&[0x02, 0x77]);
+        let frame = Frame {
+            data: &data,
+            time_ns: 0,
+        };
+        let mut times: Vec<_> = (0..21)
+            .map(|_| {
+                let started = std::time::Instant::now();
+                assert_eq!(a.transmit(&[frame]).unwrap(), 1);
+                assert_eq!(collect(&mut b, 1, |f| f[6..8] == [0x02, 0x77]).len(), 1);
+                started.elapsed()
+            })
+            .collect();
+        times.sort();
+        // A ring of blocks would take a millisecond. A quarter, for a machine that is busy.
+        assert!(times[5] < Duration::from_micros(900), "{times:?}");
+        // More than the ring holds, three times round.
+        let (burst, mut batch) = (vec![frame; 1000], Batch::new(12_000));
+        for _ in 0..3 {
+            for _ in 0..10 {
+                let mut done = 0;
+                while done < burst.len() {
+                    done += a.transmit(&burst[done..]).unwrap();
+                }
+            }
+            let before = b.counters();
+            batch.clear();
+            b.receive(&mut batch).unwrap();
+            let ours = batch.iter().filter(|f| f.data[6..8] == [0x02, 0x77]).count() as u64;
+            assert!(ours > 3000, "{ours}");
+            let dropped = b.counters().receive_dropped;
+            assert!(dropped >= before.receive_dropped && ours < 10_000, "{dropped}");
+        }
+        let counters = b.counters();
+        assert!(counters.received + counters.receive_dropped >= 30_021, "{counters:?}");
     });
 }

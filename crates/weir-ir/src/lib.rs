@@ -64,6 +64,7 @@ pub mod bits;
 pub mod eval;
 pub mod parse;
 pub mod passes;
+pub mod pipeline;
 pub mod print;
 pub mod program;
 pub mod target;

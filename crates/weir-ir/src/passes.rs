@@ -3,10 +3,12 @@
 //! by the compiler already.)
 
 mod dead;
+mod global;
 mod propagate;
 
-pub use dead::{VarSet, eliminate_dead, liveness, read_by, unread_fields};
-pub use propagate::propagate;
+pub use dead::{VarSet, eliminate_dead, liveness, read_by, read_by_inst, read_by_terminator, unread_fields};
+pub use global::{Scope, fold_paths};
+pub use propagate::{propagate, written};
 
 use crate::arena::Arena;
 use crate::program::{BasicBlock, BlockId, Body, Program, SharedLeaf, Terminator};
@@ -69,7 +71,7 @@ impl Terminator {
             Terminator::Switch { cases, default, .. } => cases.iter().map(|(_, b)| *b).chain([*default]).collect(),
             Terminator::Select { cases, default, .. } => cases.iter().map(|c| c.target).chain([*default]).collect(),
             Terminator::Lookup(l) => vec![l.next],
-            Terminator::Accept | Terminator::Reject | Terminator::Return => Vec::new(),
+            Terminator::Accept | Terminator::Reject | Terminator::Return | Terminator::Exit(_) => Vec::new(),
         }
     }
 
@@ -94,7 +96,7 @@ impl Terminator {
                 *default = f(*default);
             }
             Terminator::Lookup(l) => l.next = f(l.next),
-            Terminator::Accept | Terminator::Reject | Terminator::Return => {}
+            Terminator::Accept | Terminator::Reject | Terminator::Return | Terminator::Exit(_) => {}
         }
     }
 }

@@ -610,6 +610,7 @@ impl Printer<'_> {
             Terminator::Accept => "accept".into(),
             Terminator::Reject => "reject".into(),
             Terminator::Return => "return".into(),
+            Terminator::Exit(exit) => format!("exit {exit}"),
         }
     }
 

@@ -628,6 +628,8 @@ pub enum Terminator {
     Reject,
     /// The control is done.
     Return,
+    /// A [`Pipeline`](crate::pipeline::Pipeline) leaves by this exit. In no block of a program.
+    Exit(u32),
 }
 
 /// A table lookup.

@@ -421,6 +421,7 @@ impl<'a> Verifier<'a> {
                 self.require(is_parser, || "a control cannot accept or reject".into())
             }
             Terminator::Return => self.require(!is_parser, || "a parser cannot return".into()),
+            Terminator::Exit(_) => self.error("only a pipeline has exits"),
         }
     }
 

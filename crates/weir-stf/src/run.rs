@@ -8,7 +8,7 @@ use crate::report::{Failure, Report};
 use crate::scan::ParseError;
 use std::sync::Arc;
 use thiserror::Error;
-use weir_interp::{NoTrace, TraceTree, Tracer};
+use weir_interp::TraceTree;
 use weir_ir::Program;
 use weir_switch::{Defaults, DropReason, LoadError, Output, PortRate, Switch};
 
@@ -209,16 +209,17 @@ impl Runner {
         let switch = &mut self.control.switch;
         let now_ns = switch.now_ns();
         let mut tree = self.options.trace.then(|| TraceTree::new(Arc::clone(switch.program())));
-        let mut none = NoTrace;
-        let tracer: &mut dyn Tracer = match &mut tree {
-            Some(tree) => tree,
-            None => &mut none,
-        };
-        let out: Vec<Output> = if drain {
-            switch.inject_with(port, bytes, now_ns, &mut Defaults, tracer)
-        } else {
-            switch.receive_with(port, bytes, now_ns, &mut Defaults, tracer);
-            Vec::new()
+        let out: Vec<Output> = match (&mut tree, drain) {
+            (Some(tree), true) => switch.inject_with(port, bytes, now_ns, &mut Defaults, tree),
+            (Some(tree), false) => {
+                switch.receive_with(port, bytes, now_ns, &mut Defaults, tree);
+                Vec::new()
+            }
+            (None, true) => switch.inject(port, bytes, now_ns),
+            (None, false) => {
+                switch.receive(port, bytes, now_ns);
+                Vec::new()
+            }
         };
         self.report.outputs.extend(out);
         self.report.traces.extend(tree.map(|t| (line, t)));

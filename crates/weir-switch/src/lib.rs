@@ -22,6 +22,7 @@
 #![forbid(unsafe_code)]
 
 mod control;
+mod fast;
 mod names;
 mod queues;
 mod read;
@@ -31,6 +32,7 @@ mod switch;
 pub mod testing;
 
 pub use control::{Cell, ControlError, Write, WriteError, WriteResult};
+pub use fast::{FastError, Fate};
 pub use names::{NameError, resolve};
 pub use queues::{DEFAULT_CAPACITY, PRIORITIES, PortRate};
 pub use read::ResourceKind;
@@ -41,4 +43,5 @@ pub use weir_arch::{
     Choice, ChoiceKind, Choices, Color, Count, Defaults, Digest, DropReason, Enumeration, Externs, LoadError,
     LogMessage, MeterConfig, Rate, Script, State,
 };
+pub use weir_jit::{Compiled, Frame, StageCount, TAILROOM, VECTOR};
 pub use weir_table::{BatchMode, ErrorKind};

@@ -116,6 +116,11 @@ impl TrafficManager {
     }
 
     /// Packets in the queues of a port.
+    /// Whether every packet can leave when it comes: no port has a rate.
+    pub(crate) fn is_unlimited(&self) -> bool {
+        self.ports.values().all(|p| p.rate == PortRate::default())
+    }
+
     pub(crate) fn depth(&self, port: u32) -> u64 {
         self.ports.get(&port).map_or(0, |p| p.depth() as u64)
     }

@@ -163,7 +163,12 @@ impl Switch {
             .ids()
             .filter_map(|id| Some((id, self.state.table(id)?)));
         tables
-            .flat_map(|(id, t)| t.table.idle(now_ns).map(move |e| (id, e.handle)))
+            .flat_map(|(id, t)| t.table.idle(now_ns).map(move |e| (id, e)))
+            .filter(|(id, e)| {
+                let last = self.fast.as_ref().and_then(|f| f.last_hit_ns(*id, e.handle.get()));
+                last.is_none_or(|last| now_ns.saturating_sub(last) >= e.idle_timeout_ns)
+            })
+            .map(|(id, e)| (id, e.handle))
             .collect()
     }
 }

@@ -39,6 +39,37 @@ impl Stats {
         self.ports.entry(port).or_default().rx.add(bytes as u64);
     }
 
+    /// Packets that came in together.
+    pub(crate) fn received_all(&mut self, ports: &[u32], lengths: impl Iterator<Item = usize>) {
+        // Neighbours mostly came in at the same port: one search for all of them.
+        let mut sum: Option<(u32, Count)> = None;
+        for (port, bytes) in ports.iter().zip(lengths) {
+            match &mut sum {
+                Some((p, count)) if p == port => count.add(bytes as u64),
+                _ => {
+                    self.add_received(sum.take());
+                    let mut count = Count::default();
+                    count.add(bytes as u64);
+                    sum = Some((*port, count));
+                }
+            }
+        }
+        self.add_received(sum);
+    }
+
+    fn add_received(&mut self, sum: Option<(u32, Count)>) {
+        if let Some((port, count)) = sum {
+            let rx = &mut self.ports.entry(port).or_default().rx;
+            rx.packets = rx.packets.wrapping_add(count.packets);
+            rx.bytes = rx.bytes.wrapping_add(count.bytes);
+        }
+    }
+
+    /// Packets dropped for the same reason, at no place that is known.
+    pub(crate) fn dropped_many(&mut self, reason: DropReason, packets: u64) {
+        *self.drops.entry((reason, None)).or_default() += packets;
+    }
+
     pub(crate) fn sent(&mut self, port: u32, bytes: usize) {
         self.ports.entry(port).or_default().tx.add(bytes as u64);
     }

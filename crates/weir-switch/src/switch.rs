@@ -1,5 +1,6 @@
 //! The switch.
 
+use crate::fast::FastPath;
 use crate::queues::{DEFAULT_CAPACITY, PRIORITIES, PortRate, Refused, TrafficManager};
 use crate::replication::Replication;
 use crate::stats::{DropCount, PortStats, Stats};
@@ -53,9 +54,9 @@ pub struct Output {
 }
 
 /// What is decided and heard while packets run.
-struct Context<'a> {
-    choices: &'a mut dyn Choices,
-    tracer: &'a mut dyn Tracer,
+pub(crate) struct Context<'a> {
+    pub choices: &'a mut dyn Choices,
+    pub tracer: &'a mut dyn Tracer,
 }
 
 /// A program on ports. It can be cloned: the clone goes on from the same state on its own.
@@ -64,16 +65,20 @@ pub struct Switch {
     pub(crate) arch: Arc<dyn Architecture>,
     pub(crate) state: State,
     pub(crate) replication: Replication,
-    config: SwitchConfig,
-    queues: TrafficManager,
+    pub(crate) config: SwitchConfig,
+    pub(crate) queues: TrafficManager,
     /// Packets that begin at ingress before anything else happens.
     waiting: VecDeque<IngressPacket>,
     /// Whether ports are up; only listed ports exist where ports are explicit.
-    ports: BTreeMap<u32, bool>,
+    pub(crate) ports: BTreeMap<u32, bool>,
     pub(crate) stats: Stats,
-    now_ns: u64,
+    pub(crate) now_ns: u64,
     /// Egress runs left for what was received.
-    work: u64,
+    pub(crate) work: u64,
+    /// The compiled way of plain packets.
+    pub(crate) fast: Option<Box<FastPath>>,
+    /// What compiled code has sent and nobody has taken yet.
+    pub(crate) ready: Vec<Output>,
 }
 
 impl Switch {
@@ -102,6 +107,8 @@ impl Switch {
             stats: Stats::default(),
             now_ns: 0,
             work: 0,
+            fast: None,
+            ready: Vec::new(),
         })
     }
 
@@ -249,7 +256,7 @@ impl Switch {
 
     /// As [`Switch::advance`], with choices made and events heard by others.
     pub fn advance_with(&mut self, now_ns: u64, choices: &mut dyn Choices, tracer: &mut dyn Tracer) -> Vec<Output> {
-        let mut out = Vec::new();
+        let mut out = std::mem::take(&mut self.ready);
         let mut context = Context { choices, tracer };
         while self.queues.next_departure().is_some_and(|t| t <= now_ns) {
             self.step(&mut out, &mut context);
@@ -274,7 +281,10 @@ impl Switch {
 
     /// Takes a packet at a port and gives everything that comes of it, at once.
     pub fn inject(&mut self, port: u32, bytes: &[u8], now_ns: u64) -> Vec<Output> {
-        self.inject_with(port, bytes, now_ns, &mut Defaults, &mut NoTrace)
+        if !self.receive_fast(port, bytes, now_ns) {
+            self.receive(port, bytes, now_ns);
+        }
+        self.drain()
     }
 
     /// As [`Switch::inject`], with choices made and events heard by others.
@@ -327,8 +337,12 @@ impl Switch {
 
     // ---------------------------------------------------------------------------------- inside
 
+    pub(crate) fn waiting_is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
     fn advance_all(&mut self, context: &mut Context<'_>) -> Vec<Output> {
-        let mut out = Vec::new();
+        let mut out = std::mem::take(&mut self.ready);
         while self.queues.next_departure().is_some() {
             self.step(&mut out, context);
         }
@@ -381,7 +395,7 @@ impl Switch {
         }
     }
 
-    fn run_ingress(&mut self, context: &mut Context<'_>) {
+    pub(crate) fn run_ingress(&mut self, context: &mut Context<'_>) {
         while let Some(packet) = self.waiting.pop_front() {
             let arch = Arc::clone(&self.arch);
             let actions = arch.ingress(&mut self.env(context), packet);
@@ -391,7 +405,7 @@ impl Switch {
         }
     }
 
-    fn act(&mut self, action: Action, context: &mut Context<'_>) -> Option<Output> {
+    pub(crate) fn act(&mut self, action: Action, context: &mut Context<'_>) -> Option<Output> {
         match action {
             Action::Enqueue { port, packet } => self.enqueue(port, None, packet, context),
             Action::Multicast { group, packet } => self.multicast(group, None, &packet, context),
@@ -405,7 +419,7 @@ impl Switch {
         None
     }
 
-    fn port_usable(&self, port: u32) -> Result<(), DropReason> {
+    pub(crate) fn port_usable(&self, port: u32) -> Result<(), DropReason> {
         match self.ports.get(&port) {
             Some(true) => Ok(()),
             Some(false) => Err(DropReason::PortDown),
@@ -511,7 +525,7 @@ impl Switch {
         })
     }
 
-    fn drop(&mut self, drop: Drop, context: &mut Context<'_>) {
+    pub(crate) fn drop(&mut self, drop: Drop, context: &mut Context<'_>) {
         self.stats.dropped(drop.reason, drop.loc);
         if context.tracer.enabled() {
             context.tracer.resume_packet(drop.tag);

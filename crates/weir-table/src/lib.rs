@@ -28,12 +28,13 @@
 //! assert!(table.lookup(&[Bits::new(32, 0x0b00_0000)]).is_none());
 //! # Ok::<(), weir_table::TableError>(())
 //! ```
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod batch;
 mod check;
 mod entry;
 mod error;
+pub mod fast;
 mod index;
 mod profile;
 mod spec;
@@ -44,4 +45,4 @@ pub use entry::{Entry, EntryAction, EntryHandle, EntryRef, NewEntry, OneShotMemb
 pub use error::{ErrorKind, TableError};
 pub use profile::{ActionProfile, Group, GroupMember, Member, ProfileOp, ProfileSpec, ProfileUndo};
 pub use spec::{ActionSpec, Implementation, KeySpec, TableSpec};
-pub use table::Table;
+pub use table::{Change, Table};

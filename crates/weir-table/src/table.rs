@@ -27,7 +27,25 @@ pub struct Table {
     default: ActionCall,
     next_handle: u32,
     next_sequence: u64,
+    /// What changed since somebody asked; `None`: nobody has asked.
+    changes: Option<Vec<Change>>,
 }
+
+/// What changed about a table, for whoever keeps a copy of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Change {
+    /// There is no telling: take all entries and the default action anew.
+    Everything,
+    /// An entry was inserted, or its action changed.
+    Put(EntryHandle),
+    /// An entry was taken out.
+    Taken(Box<Entry>),
+    /// What a miss does.
+    Default,
+}
+
+/// Changes that are remembered one by one.
+const MAX_CHANGES: usize = 4096;
 
 impl Table {
     /// The table with the program's entries and default action. Program entries that contradict the
@@ -44,6 +62,7 @@ impl Table {
             default: spec.default_action.clone(),
             next_handle: 1,
             next_sequence: 0,
+            changes: None,
             spec: Arc::clone(&spec),
         };
         for entry in &spec.initial {
@@ -149,6 +168,7 @@ impl Table {
             entry.metadata = metadata;
             entry.idle_timeout_ns = idle_timeout_ns;
         }
+        self.note(Change::Put(handle));
         Ok(handle)
     }
 
@@ -181,11 +201,13 @@ impl Table {
     /// The default action is const, or the action does not fit the table.
     pub fn set_default(&mut self, action: ActionCall) -> Result<ActionCall, TableError> {
         check::default_action(&self.spec, &action)?;
+        self.note(Change::Default);
         Ok(std::mem::replace(&mut self.default, action))
     }
 
     /// Makes a miss do again what the program says; returns what it did.
     pub fn reset_default(&mut self) -> ActionCall {
+        self.note(Change::Default);
         std::mem::replace(&mut self.default, self.spec.default_action.clone())
     }
 
@@ -220,7 +242,39 @@ impl Table {
         })
     }
 
+    /// What changed since the last call, in order; the first call says [`Change::Everything`].
+    pub fn take_changes(&mut self) -> Vec<Change> {
+        match &mut self.changes {
+            Some(changes) => std::mem::take(changes),
+            None => {
+                self.changes = Some(Vec::new());
+                vec![Change::Everything]
+            }
+        }
+    }
+
+    /// Whether [`Table::take_changes`] has something to tell.
+    #[must_use]
+    pub fn has_changed(&self) -> bool {
+        self.changes.as_ref().is_none_or(|c| !c.is_empty())
+    }
+
+    /// The next [`Table::take_changes`] says [`Change::Everything`].
+    pub fn forget_changes(&mut self) {
+        self.changes = None;
+    }
+
     // ---------------------------------------------------------------------------------- inside
+
+    fn note(&mut self, change: Change) {
+        if let Some(changes) = &mut self.changes {
+            if changes.len() >= MAX_CHANGES {
+                *changes = vec![Change::Everything];
+            } else if changes.first() != Some(&Change::Everything) {
+                changes.push(change);
+            }
+        }
+    }
 
     fn check_not_const(&self) -> Result<(), TableError> {
         if self.spec.const_entries {
@@ -290,6 +344,7 @@ impl Table {
         self.by_key
             .insert((entry.matches.clone(), entry.priority), entry.handle);
         self.order.insert(entry.sequence, entry.handle);
+        self.note(Change::Put(entry.handle));
         self.entries.insert(entry.handle.get(), entry);
     }
 
@@ -299,6 +354,9 @@ impl Table {
         self.index.remove(&entry);
         self.by_key.remove(&(entry.matches.clone(), entry.priority));
         self.order.remove(&entry.sequence);
+        if self.changes.is_some() {
+            self.note(Change::Taken(Box::new(entry.clone())));
+        }
         Some(entry)
     }
 
@@ -349,7 +407,10 @@ impl Table {
                     self.put(entry);
                 }
             }
-            Undo::Default(action) => self.default = action,
+            Undo::Default(action) => {
+                self.default = action;
+                self.note(Change::Default);
+            }
         }
     }
 }

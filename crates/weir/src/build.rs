@@ -4,6 +4,7 @@ use crate::cli::{Build, Emit, NO};
 use anyhow::{Context, Result, bail};
 use std::io::Write;
 use std::path::Path;
+use std::sync::Arc;
 use weir_compiler::p4info;
 
 /// Writes what was asked for.
@@ -60,7 +61,21 @@ pub fn build(arguments: &Build) -> Result<u8> {
     }
     let mut out = std::io::stdout().lock();
     match arguments.emit {
-        Some(Emit::Ir) => write!(out, "{}", weir_ir::print::print(&program))?,
+        Some(Emit::Ir) => {
+            write!(out, "{}", weir_ir::print::print(&program))?;
+            for line in pipeline(&program)?.lines() {
+                writeln!(out, "// {line}")?;
+            }
+        }
+        Some(Emit::Asm) => {
+            let mut switch = weir_switch::Switch::new(crate::load::optimized(&program))?;
+            switch.compile_with(true)?;
+            let text = switch
+                .compiled()
+                .and_then(weir_switch::Compiled::assembly)
+                .unwrap_or("");
+            write!(out, "{text}")?;
+        }
         Some(Emit::Dot) => write!(out, "{}", crate::graph::dot(&program))?,
         Some(Emit::Svg) => {
             let title = arguments.source.program.display().to_string();
@@ -73,6 +88,23 @@ pub fn build(arguments: &Build) -> Result<u8> {
         None => {}
     }
     Ok(0)
+}
+
+/// The pipeline that is compiled, for people.
+fn pipeline(program: &Arc<weir_ir::Program>) -> Result<String> {
+    let mut switch = match weir_switch::Switch::new(crate::load::optimized(program)) {
+        Ok(switch) => switch,
+        Err(error) => return Ok(format!("no pipeline: {error}")),
+    };
+    if let Err(error) = switch.compile() {
+        return Ok(format!("no pipeline: {error}"));
+    }
+    let Some(compiled) = switch.compiled() else {
+        return Ok(String::new());
+    };
+    let pipeline = compiled.pipeline();
+    let body = weir_ir::print::print_body(&pipeline.program, &pipeline.body);
+    Ok(format!("pipeline\n{body}{}", compiled.describe()))
 }
 
 fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {

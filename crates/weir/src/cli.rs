@@ -75,10 +75,21 @@ pub enum MessageFormat {
 pub enum Engine {
     /// The interpreter
     Interp,
-    /// Machine code (not in this version)
+    /// Machine code; what cannot be compiled is interpreted, and a message says why
     Jit,
     /// Every engine there is, compared with each other
     Both,
+}
+
+impl Engine {
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Engine::Interp => "interp",
+            Engine::Jit => "jit",
+            Engine::Both => "both",
+        }
+    }
 }
 
 #[derive(Args)]
@@ -185,8 +196,10 @@ pub struct Build {
 /// What `weir build --emit` prints.
 #[derive(Clone, Copy, ValueEnum, PartialEq, Eq)]
 pub enum Emit {
-    /// The IR
+    /// The IR, and after it as comments the pipeline that is compiled: its code, segments and contexts
     Ir,
+    /// The machine code
+    Asm,
     /// The pipeline as DOT
     Dot,
     /// The pipeline as SVG

@@ -58,10 +58,12 @@ pub fn check_port(program: &Program, port: u32) -> Result<()> {
     Ok(())
 }
 
-/// An engine that this version does not have is refused.
-pub fn require(engine: Engine) -> Result<()> {
-    if engine == Engine::Jit {
-        bail!("this version of weir has no engine `jit`; use `--engine interp`");
+/// Lets the switch run machine code where that was asked for. What cannot be compiled is interpreted; then
+/// a message says why.
+pub fn compile(switch: &mut Switch, engine: Engine) {
+    if engine != Engine::Interp
+        && let Err(error) = switch.compile()
+    {
+        eprintln!("interpreted: {error}");
     }
-    Ok(())
 }

@@ -28,7 +28,6 @@ struct Port {
 
 /// Runs until the time is over, a signal comes, or every input has ended.
 pub fn run(arguments: &Run) -> Result<u8> {
-    load::require(arguments.engine)?;
     let specs = port_specs(&arguments.interfaces)?;
     distinct_files(&specs)?;
     let program = match crate::compile::program(&arguments.source)? {
@@ -47,6 +46,9 @@ pub fn run(arguments: &Run) -> Result<u8> {
     let traced = arguments.trace.is_some() || arguments.trace_port.is_some();
     let program = if traced { program } else { load::optimized(&program) };
     let mut switch = load::switch(program, config, arguments.entries.as_deref())?;
+    if !traced {
+        load::compile(&mut switch, arguments.engine);
+    }
     for rate in &arguments.port_rate {
         let (port, bits) = port_rate(rate)?;
         switch.set_port_rate(

@@ -1,14 +1,16 @@
 //! `weir test`
 
-use crate::cli::{CANNOT_ASK, NO, Test};
+use crate::cli::{CANNOT_ASK, Engine, NO, Test};
 use crate::load;
 use anyhow::{Context, Result};
 use std::io::Write;
+use std::sync::Arc;
+use weir_ir::Program;
 use weir_stf::{Report, RunError, RunOptions};
+use weir_switch::Switch;
 
 /// Runs packet tests.
 pub fn test(arguments: &Test) -> Result<u8> {
-    load::require(arguments.engine)?;
     let texts: Vec<(String, String)> = arguments
         .tests
         .iter()
@@ -26,29 +28,65 @@ pub fn test(arguments: &Test) -> Result<u8> {
     } else {
         load::optimized(&program)
     };
+    let engines: &[Engine] = match arguments.engine {
+        // What is traced is interpreted.
+        _ if arguments.trace => &[Engine::Interp],
+        Engine::Both => &[Engine::Interp, Engine::Jit],
+        Engine::Interp => &[Engine::Interp],
+        Engine::Jit => &[Engine::Jit],
+    };
     let mut out = std::io::stdout().lock();
     let mut code = 0;
     for (name, text) in texts {
-        match weir_stf::run(program.clone(), &text, &RunOptions { trace: arguments.trace }) {
-            Ok(report) => {
-                show(&mut out, &name, &report, arguments)?;
-                if !report.passed() {
-                    code = code.max(NO);
+        let mut reports = Vec::new();
+        for &engine in engines {
+            match one(&program, &text, engine, arguments.trace) {
+                Ok(report) => reports.push((engine, report)),
+                Err(RunError::Parse(errors)) => {
+                    for error in errors {
+                        writeln!(out, "{name}:{error}")?;
+                    }
+                    code = CANNOT_ASK;
+                    break;
+                }
+                Err(error @ RunError::Load(_)) => {
+                    writeln!(out, "{name}: {error}")?;
+                    code = CANNOT_ASK;
+                    break;
                 }
             }
-            Err(RunError::Parse(errors)) => {
-                for error in errors {
-                    writeln!(out, "{name}:{error}")?;
-                }
-                code = CANNOT_ASK;
+        }
+        let failed = reports.iter().find(|(_, r)| !r.passed());
+        let Some((engine, report)) = failed.or(reports.first()) else {
+            continue;
+        };
+        show(&mut out, &name, report, arguments)?;
+        if failed.is_some() {
+            code = code.max(NO);
+            let others_pass = reports.iter().any(|(_, r)| r.passed());
+            if others_pass && !arguments.json {
+                writeln!(out, "{name}: only engine {} fails", engine.name())?;
             }
-            Err(error @ RunError::Load(_)) => {
-                writeln!(out, "{name}: {error}")?;
-                code = CANNOT_ASK;
-            }
+        }
+        if let [(_, a), (_, b)] = reports.as_slice()
+            && a.outputs != b.outputs
+        {
+            code = code.max(NO);
+            writeln!(out, "{name}: the engines send different packets; please report this")?;
         }
     }
     Ok(code)
+}
+
+/// Runs a test by one engine. What cannot be compiled is interpreted, and stderr says why.
+fn one(program: &Arc<Program>, text: &str, engine: Engine, trace: bool) -> Result<Report, RunError> {
+    let mut switch = Switch::new(program.clone())?;
+    if engine == Engine::Jit
+        && let Err(error) = switch.compile()
+    {
+        eprintln!("interpreted: {error}");
+    }
+    weir_stf::run_on(switch, text, &RunOptions { trace })
 }
 
 fn show(out: &mut impl Write, name: &str, report: &Report, arguments: &Test) -> Result<()> {

@@ -2,18 +2,20 @@
 
 use super::externs::{self, Op, TARGET};
 use super::fields::{Groups, StandardMetadata, get, set};
-use super::runtime::{DROP_PORT, Marks, V1Runtime, is_drop};
+use super::fuse;
+use super::runtime::{self, DROP_PORT, Marks, V1Runtime, is_drop};
 use crate::driver::{
     Action, Architecture, Drop, DropReason, EgressPacket, Env, IngressPacket, MAX_PASSES, Origin, QueueInfo,
 };
 use crate::error::LoadError;
+use crate::fused::{Fused, FusedArguments, FusedCall, FusedPacket};
 use crate::hash::Algorithm;
 use crate::load;
 use crate::state::State;
 use crate::user::Externs;
 use std::sync::Arc;
-use weir_interp::{Abort, Event, Executable, Interpreter, Outcome, PacketState, PacketTag, SiteId};
-use weir_ir::{Loc, Program, VarId};
+use weir_interp::{Abort, ArgValue, Event, Executable, Interpreter, Outcome, PacketState, PacketTag, SiteId};
+use weir_ir::{Bits, Loc, Program, TableId, VarId};
 
 /// `instance_type` of simple_switch.
 mod instance {
@@ -27,13 +29,13 @@ mod instance {
 
 /// Positions of the blocks in [`Program::blocks`].
 #[derive(Debug, Clone, Copy)]
-struct Blocks {
-    parser: usize,
-    verify_checksum: usize,
-    ingress: usize,
-    egress: usize,
-    compute_checksum: usize,
-    deparser: usize,
+pub(crate) struct Blocks {
+    pub parser: usize,
+    pub verify_checksum: usize,
+    pub ingress: usize,
+    pub egress: usize,
+    pub compute_checksum: usize,
+    pub deparser: usize,
 }
 
 impl Blocks {
@@ -60,7 +62,7 @@ impl Blocks {
 /// that a session sends to a single port has `egress_rid` 0; `HashAlgorithm.random` works; a failed
 /// `assert` drops the packet instead of ending the switch.
 pub struct V1Model {
-    program: Arc<Program>,
+    pub(crate) program: Arc<Program>,
     engine: Arc<dyn Executable>,
     /// Runs packets that are traced.
     interpreter: Interpreter,
@@ -69,6 +71,7 @@ pub struct V1Model {
     pub(crate) algorithms: Vec<Option<Algorithm>>,
     pub(crate) fields: StandardMetadata,
     pub(crate) groups: Groups,
+    pub(crate) externs: Externs,
 }
 
 impl V1Model {
@@ -87,6 +90,7 @@ impl V1Model {
             algorithms: externs::algorithms(&program),
             fields: StandardMetadata::new(&program),
             groups: Groups::new(&program),
+            externs: externs.clone(),
             engine,
             interpreter,
             program,
@@ -410,22 +414,117 @@ impl Architecture for V1Model {
         if let Outcome::Abort(reason) = outcome {
             return vec![self.stopped(reason, tag)];
         }
-        let mut actions = Vec::new();
-        if let Some(mark) = marks.clone.take() {
-            let clone = self.egress_clone(&packet, &mark.keep, env);
-            actions.push(Action::Clone {
-                session: mark.session,
-                packet: clone,
-            });
-            env.tracer.resume_packet(tag);
+        self.end_of_egress(packet, marks, queue.port, env)
+    }
+
+    fn fused(&self) -> Option<Fused> {
+        fuse::fuse(self, self.blocks)
+    }
+
+    fn fused_call(
+        &self,
+        env: &mut Env<'_>,
+        fused: &Fused,
+        call: usize,
+        packet: &mut FusedPacket,
+        arguments: FusedArguments<'_>,
+    ) -> bool {
+        packet.is_fresh = false;
+        let Some(what) = fused.calls.get(call) else { return true };
+        match what {
+            FusedCall::ParserError => {
+                let error = arguments
+                    .arguments
+                    .first()
+                    .and_then(ArgValue::first)
+                    .map_or(0, Bits::to_u64_saturating);
+                *env.state.parser_errors.entry(error as u32).or_default() += 1;
+                true
+            }
+            FusedCall::ChecksumError => {
+                if let Some(result) = arguments.results.first_mut() {
+                    *result = Bits::bool(packet.marks.checksum_error);
+                }
+                true
+            }
+            FusedCall::Checksum => {
+                let sum = runtime::internet_checksum(arguments.arguments.first());
+                if let Some(result) = arguments.results.first_mut() {
+                    *result = Bits::new(result.width(), sum.into());
+                }
+                true
+            }
+            FusedCall::Op(op, loc) => self.runtime(env, packet).operate(op, *loc, arguments),
         }
-        if is_drop(self, &packet.state.frame) {
-            marks.digests.drain(..).for_each(|d| env.state.digests.push(d));
-            actions.push(self.dropped(DropReason::EgressDrop, tag, env));
+    }
+
+    fn fused_hit(
+        &self,
+        env: &mut Env<'_>,
+        packet: &mut FusedPacket,
+        table: TableId,
+        handle: u32,
+        keys: &[Bits],
+    ) -> Option<(usize, Arc<[Bits]>)> {
+        packet.is_fresh = false;
+        self.runtime(env, packet).fused_hit(table, handle, keys)
+    }
+
+    fn fused_exit(
+        &self,
+        env: &mut Env<'_>,
+        exit: u32,
+        packet: &mut FusedPacket,
+        port: u32,
+        bytes: &[u8],
+        values: &[(VarId, Bits)],
+    ) -> Vec<Action> {
+        packet.is_fresh = false;
+        let received_bytes = packet.received_bytes;
+        let mut marks = std::mem::take(&mut packet.marks);
+        let mut arrived = IngressPacket::received(port, bytes.to_vec(), PacketTag::NONE);
+        if exit == fuse::exit::RESTART {
+            return self.ingress(env, arrived);
+        }
+        let mut state = self.arrival(&mut arrived, env.now_ns);
+        // It was parsed before, with this outcome and its effects.
+        let outcome = self.run(
+            self.blocks.parser,
+            &mut state,
+            &mut Marks::default(),
+            received_bytes,
+            env,
+        );
+        if let Outcome::Abort(reason) = outcome {
+            return vec![self.stopped(reason, PacketTag::NONE)];
+        }
+        let length_bits = self.groups.header_bits(&self.program, &state.frame);
+        let known = self.program.vars.len();
+        let mut sent_to = 0;
+        for (var, value) in values {
+            // Variables of the pipeline alone come after the program's; the port is the only one here.
+            if var.index() < known {
+                state.frame.set(*var, value.clone());
+            } else {
+                sent_to = value.to_u64_saturating() as u32;
+            }
+        }
+        let packet = EgressPacket {
+            length: received_bytes as i64,
+            length_bits,
+            state,
+            ingress_port: port,
+            received_bytes,
+            truncate: marks.truncate,
+            recirculate: marks.recirculate.take_if(|_| exit == fuse::exit::END_OF_INGRESS),
+            passes: 0,
+            tag: PacketTag::NONE,
+        };
+        if exit == fuse::exit::END_OF_INGRESS {
+            self.end_of_ingress(packet, marks, env)
         } else {
-            actions.push(self.deparse(packet, marks, queue.port, env));
+            self.end_of_egress(packet, marks, sent_to, env)
         }
-        actions
     }
 
     fn priority(&self, packet: &EgressPacket) -> u64 {
@@ -445,10 +544,43 @@ impl Architecture for V1Model {
     }
 }
 
+impl V1Model {
+    fn runtime<'a>(&'a self, env: &'a mut Env<'_>, packet: &'a mut FusedPacket) -> V1Runtime<'a> {
+        V1Runtime {
+            arch: self,
+            state: &mut *env.state,
+            now_ns: env.now_ns,
+            choices: &mut *env.choices,
+            marks: &mut packet.marks,
+            received_bytes: packet.received_bytes,
+        }
+    }
+
+    /// What follows the egress control.
+    fn end_of_egress(&self, packet: EgressPacket, mut marks: Marks, port: u32, env: &mut Env<'_>) -> Vec<Action> {
+        let tag = packet.tag;
+        let mut actions = Vec::new();
+        if let Some(mark) = marks.clone.take() {
+            let clone = self.egress_clone(&packet, &mark.keep, env);
+            actions.push(Action::Clone {
+                session: mark.session,
+                packet: clone,
+            });
+            env.tracer.resume_packet(tag);
+        }
+        if is_drop(self, &packet.state.frame) {
+            marks.digests.drain(..).for_each(|d| env.state.digests.push(d));
+            actions.push(self.dropped(DropReason::EgressDrop, tag, env));
+        } else {
+            actions.push(self.deparse(packet, marks, port, env));
+        }
+        actions
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weir_ir::Bits;
 
     #[test]
     fn egress_spec_at_the_start_of_egress_is_not_the_drop_port() {

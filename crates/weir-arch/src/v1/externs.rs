@@ -95,7 +95,8 @@ pub(crate) fn resolve(program: &Program, sites: &CallSites, user: &Externs) -> R
     if errors.is_empty() { Ok(ops) } else { Err(errors) }
 }
 
-fn call_op(program: &Program, call: &Call, loc: Loc, user: &Externs) -> Result<Op, LoadError> {
+/// What a call of the program does.
+pub(crate) fn call_op(program: &Program, call: &Call, loc: Loc, user: &Externs) -> Result<Op, LoadError> {
     let type_name = call.instance.map(|i| program.externs[i].type_name.as_str());
     let op = match call.instance {
         Some(instance) => method(program, instance, &call.function),

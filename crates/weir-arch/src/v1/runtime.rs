@@ -4,12 +4,16 @@ use super::driver::V1Model;
 use super::externs::{Keep, Op};
 use super::fields::{get, set};
 use crate::choices::{ChoiceKind, Choices};
+use crate::fused::FusedArguments;
 use crate::hash::{self, Algorithm};
 use crate::meter::{Color, Meter};
 use crate::state::{Digest, LogMessage, Resource, State, Unit};
 use std::sync::Arc;
-use weir_interp::{ArgValue, BitBuffer, CallContext, CallEffect, Frame, InValue, LookupDetail, LookupOutcome, Runtime};
-use weir_ir::{Bits, ExternId, KeyMatch, Loc, MatchKind, TableId, ValueSetId, VarId};
+use weir_interp::{
+    Abort, ArgValue, BitBuffer, CallContext, CallEffect, Frame, InValue, LookupDetail, LookupOutcome, MethodEngine,
+    Outcome, PacketState, Runtime, SiteId,
+};
+use weir_ir::{Bits, Call, ExternId, KeyMatch, Loc, MatchKind, TableId, ValueSetId, VarId};
 use weir_table::{Entry, EntryAction, EntryHandle, TableSpec};
 
 /// A clone that was asked for.
@@ -110,10 +114,17 @@ impl Runtime for V1Runtime<'_> {
     }
 
     fn call(&mut self, mut context: CallContext<'_>) -> CallEffect {
+        match self.arch.op(context.site) {
+            Some(op) => self.perform(op, &mut context),
+            None => CallEffect::Continue,
+        }
+    }
+}
+
+impl V1Runtime<'_> {
+    /// Does what a call asks for.
+    fn perform(&mut self, op: &Op, context: &mut CallContext<'_>) -> CallEffect {
         let arch = self.arch;
-        let Some(op) = arch.op(context.site) else {
-            return CallEffect::Continue;
-        };
         match op {
             Op::CounterCount(id) => self.count(*id, context.number(0)),
             Op::DirectCounterCount => {}
@@ -128,18 +139,18 @@ impl Runtime for V1Runtime<'_> {
                     context.set(0, &Bits::new(32, *color as u128));
                 }
             }
-            Op::RegisterRead(id) => self.register_read(*id, &mut context),
-            Op::RegisterWrite(id) => self.register_write(*id, &context),
-            Op::Random => self.random(&mut context),
-            Op::Digest { name, fields } => self.digest(name, fields, &context),
-            Op::Hash => self.hash(&mut context),
+            Op::RegisterRead(id) => self.register_read(*id, context),
+            Op::RegisterWrite(id) => self.register_write(*id, context),
+            Op::Random => self.random(context),
+            Op::Digest { name, fields } => self.digest(name, fields, context),
+            Op::Hash => self.hash(context),
             Op::MarkToDrop => {
                 let fields = &arch.fields;
                 set(&mut context.packet.frame, fields.egress_spec, 511);
                 set(&mut context.packet.frame, fields.mcast_grp, 0);
             }
-            Op::VerifyChecksum { payload, header } => self.verify_checksum(*payload, *header, &context),
-            Op::UpdateChecksum { payload, header } => self.update_checksum(*payload, *header, &mut context),
+            Op::VerifyChecksum { payload, header } => self.verify_checksum(*payload, *header, context),
+            Op::UpdateChecksum { payload, header } => self.update_checksum(*payload, *header, context),
             Op::Checksum16Get => {
                 let data = hash_input(context.args.first(), None);
                 if let Some(result) = context.results.first_mut() {
@@ -150,11 +161,11 @@ impl Runtime for V1Runtime<'_> {
                 let session = (context.number(1) & 0x7fff) as u32;
                 self.marks.clone = Some(CloneMark {
                     session,
-                    keep: self.keep(keep, &context),
+                    keep: self.keep(keep, context),
                 });
             }
-            Op::Resubmit(keep) => self.marks.resubmit = Some(self.keep(keep, &context)),
-            Op::Recirculate(keep) => self.marks.recirculate = Some(self.keep(keep, &context)),
+            Op::Resubmit(keep) => self.marks.resubmit = Some(self.keep(keep, context)),
+            Op::Recirculate(keep) => self.marks.recirculate = Some(self.keep(keep, context)),
             Op::Truncate => self.marks.truncate = Some(u32::try_from(context.number(0)).unwrap_or(u32::MAX)),
             Op::Assert(what) => {
                 if context.number(0) == 0 {
@@ -162,14 +173,59 @@ impl Runtime for V1Runtime<'_> {
                     return CallEffect::Abort;
                 }
             }
-            Op::User(function) => return function(&mut context),
+            Op::User(function) => return function(context),
             Op::Log(text) => self.log(fill_in(text, context.args.get(1)), context.loc),
         }
         CallEffect::Continue
     }
-}
 
-impl V1Runtime<'_> {
+    /// A call of a packet in a pipeline: there is no frame, only what the pipeline handed over.
+    pub(crate) fn operate(&mut self, op: &Op, loc: Loc, call: FusedArguments<'_>) -> bool {
+        let mut packet = PacketState {
+            cursor: call.cursor,
+            ..PacketState::default()
+        };
+        // Checksums look at the payload and at the validity of a header.
+        if let Op::VerifyChecksum { payload, .. } | Op::UpdateChecksum { payload, .. } = op {
+            packet.frame = Frame::new(&self.arch.program);
+            for (var, value) in call.reads {
+                packet.frame.set(*var, value.clone());
+            }
+            if *payload {
+                packet.bytes = call.packet.to_vec();
+            }
+        }
+        let effect = self.perform(
+            op,
+            &mut CallContext {
+                site: SiteId::default(),
+                call: &NO_CALL,
+                loc,
+                args: call.arguments,
+                results: call.results,
+                entry: call.entry,
+                packet: &mut packet,
+                engine: &mut NoMethods,
+            },
+        );
+        effect == CallEffect::Continue
+    }
+
+    /// Runs the direct resources of an entry and finds its action.
+    pub(crate) fn fused_hit(&mut self, table: TableId, handle: u32, keys: &[Bits]) -> Option<(usize, Arc<[Bits]>)> {
+        let handle = EntryHandle::new(handle)?;
+        self.direct(table, handle);
+        let action = self
+            .state
+            .tables
+            .get(table.index())?
+            .table
+            .entry(handle)?
+            .action
+            .clone();
+        Some(self.resolve_action(table, &action, keys))
+    }
+
     // --------------------------------------------------------------------------------- tables
 
     /// Direct counters count and direct meters run on every hit, whatever the action does.
@@ -464,6 +520,31 @@ fn fill_in(text: &str, argument: Option<&ArgValue>) -> String {
         out.push_str(part);
     }
     out
+}
+
+/// The internet checksum of an argument's scalars.
+pub(crate) fn internet_checksum(argument: Option<&ArgValue>) -> u64 {
+    hash::csum16(&hash_input(argument, None)).into()
+}
+
+/// The call of an operation that looks at no call.
+static NO_CALL: Call = Call {
+    instance: None,
+    function: String::new(),
+    type_arguments: Vec::new(),
+    arguments: Vec::new(),
+    results: Vec::new(),
+    entry: None,
+    is_pure: false,
+};
+
+/// Pipelines hold no externs with methods of the program's.
+struct NoMethods;
+
+impl MethodEngine for NoMethods {
+    fn run_method(&mut self, _: ExternId, _: usize, _: &mut PacketState, _: &mut dyn Runtime) -> Outcome {
+        Outcome::Abort(Abort::NoSuchBody)
+    }
 }
 
 /// The entry that differs from the keys in the fewest places, and those keys' names.

@@ -9,6 +9,9 @@ const GET_FLAGS: u32 = 0x25;
 const SET_FLAGS: u32 = 0x26;
 const GET_GRO: u32 = 0x2b;
 const SET_GRO: u32 = 0x2c;
+const GET_DRIVER: u32 = 0x03;
+const GET_CHANNELS: u32 = 0x3c;
+const FLAG_RXVLAN: u32 = 1 << 8;
 const FLAG_LRO: u32 = 1 << 15;
 
 /// `struct ethtool_value`
@@ -91,4 +94,101 @@ impl Merging {
             flags.and_then(|flags| value(control, name, SET_FLAGS, flags | FLAG_LRO));
         }
     }
+}
+
+/// Whether the driver took VLAN tags off received frames before it was told not to.
+#[derive(Debug)]
+pub(super) struct TagStripping {
+    stopped: bool,
+    /// It does so still, and cannot be told.
+    pub(super) goes_on: bool,
+}
+
+impl TagStripping {
+    /// Has tags left in the frames, where the driver lets itself be told.
+    pub(super) fn stop(control: &OwnedFd, name: &str) -> Self {
+        let flags = value(control, name, GET_FLAGS, 0).unwrap_or(0);
+        if flags & FLAG_RXVLAN == 0 {
+            return TagStripping {
+                stopped: false,
+                goes_on: false,
+            };
+        }
+        let stopped = value(control, name, SET_FLAGS, flags & !FLAG_RXVLAN).is_some();
+        let now = value(control, name, GET_FLAGS, 0).unwrap_or(0);
+        TagStripping {
+            stopped,
+            goes_on: now & FLAG_RXVLAN != 0,
+        }
+    }
+
+    /// Puts it back.
+    pub(super) fn restore(&self, control: &OwnedFd, name: &str) {
+        if self.stopped {
+            let flags = value(control, name, GET_FLAGS, 0);
+            flags.and_then(|flags| value(control, name, SET_FLAGS, flags | FLAG_RXVLAN));
+        }
+    }
+}
+
+/// `struct ethtool_drvinfo`
+#[repr(C)]
+struct DriverInfo {
+    command: u32,
+    driver: [u8; 32],
+    version: [u8; 32],
+    firmware: [u8; 32],
+    bus: [u8; 32],
+    rest: [u8; 64],
+}
+
+const _: () = assert!(size_of::<DriverInfo>() == 196);
+
+/// The names of the driver and of the place on a bus; the latter is empty for what is no device.
+pub(super) fn driver(control: &OwnedFd, name: &str) -> Option<(String, String)> {
+    let mut info = DriverInfo {
+        command: GET_DRIVER,
+        driver: [0; 32],
+        version: [0; 32],
+        firmware: [0; 32],
+        bus: [0; 32],
+        rest: [0; 64],
+    };
+    let mut about = request(name).ok()?;
+    about.ifr_ifru.ifru_data = std::ptr::from_mut(&mut info).cast();
+    // SAFETY: the request points to the structure that this command expects, which outlives the call.
+    unsafe { ioctl(control, SIOCETHTOOL, &mut about) }.ok()?;
+    let text = |bytes: &[u8]| {
+        let end = bytes.iter().position(|&b| b == 0).unwrap_or(bytes.len());
+        String::from_utf8_lossy(&bytes[..end]).into_owned()
+    };
+    Some((text(&info.driver), text(&info.bus)))
+}
+
+/// `struct ethtool_channels`
+#[repr(C)]
+#[derive(Default)]
+struct Channels {
+    command: u32,
+    most: [u32; 4],
+    receive: u32,
+    send: u32,
+    other: u32,
+    combined: u32,
+}
+
+/// Number of queues that the interface receives with; one where it does not say.
+pub(super) fn receive_queues(control: &OwnedFd, name: &str) -> u32 {
+    let mut channels = Channels {
+        command: GET_CHANNELS,
+        ..Channels::default()
+    };
+    let Ok(mut about) = request(name) else {
+        return 1;
+    };
+    about.ifr_ifru.ifru_data = std::ptr::from_mut(&mut channels).cast();
+    // SAFETY: the request points to the structure that this command expects, which outlives the call.
+    let asked = unsafe { ioctl(control, SIOCETHTOOL, &mut about) };
+    let queues = channels.receive.saturating_add(channels.combined);
+    if asked.is_ok() { queues.clamp(1, 4096) } else { 1 }
 }

@@ -2,8 +2,12 @@
 #![allow(unsafe_code)]
 
 pub(crate) mod ethtool;
+mod packet_ring;
+pub(crate) mod pool;
 pub(crate) mod raw;
+pub(crate) mod select;
 pub(crate) mod tap;
+pub(crate) mod xdp;
 
 use crate::error::IoError;
 use crate::spec::is_interface_name;
@@ -46,10 +50,6 @@ unsafe impl Plain for libc::c_int {}
 unsafe impl Plain for libc::packet_mreq {}
 // SAFETY: a C struct of plain numbers.
 unsafe impl Plain for libc::tpacket_stats {}
-// SAFETY: a C struct of plain numbers.
-unsafe impl Plain for libc::tpacket_auxdata {}
-// SAFETY: a C struct of plain numbers.
-unsafe impl Plain for libc::timespec {}
 // SAFETY: a C struct of plain numbers.
 unsafe impl Plain for libc::sockaddr_ll {}
 // SAFETY: a C struct of plain numbers and a union of them; the pointer in the union may be null.
@@ -131,6 +131,65 @@ fn interface_flags(control: &OwnedFd, name: &str) -> Result<libc::c_short, IoErr
     Ok(unsafe { about.ifr_ifru.ifru_flags })
 }
 
+/// Longest payload of a frame of an interface.
+fn mtu(control: &OwnedFd, name: &str) -> Result<usize, IoError> {
+    let mut about = request(name)?;
+    // SAFETY: SIOCGIFMTU takes an `ifreq` and follows no pointer of it.
+    let asked = unsafe { ioctl(control, libc::SIOCGIFMTU as libc::Ioctl, &mut about) };
+    asked.map_err(|e| interface_error(name, &format!("reading the MTU of `{name}`"), "CAP_NET_ADMIN", e))?;
+    // SAFETY: the call has filled in this member of the union.
+    let mtu = unsafe { about.ifr_ifru.ifru_mtu };
+    Ok(usize::try_from(mtu).unwrap_or(0))
+}
+
+/// Has an interface receive everything, not only what is for it, as long as the socket exists.
+fn receive_everything(socket: &OwnedFd, index: libc::c_int) -> io::Result<()> {
+    let mut membership = libc::packet_mreq::zeroed();
+    membership.mr_ifindex = index;
+    membership.mr_type = libc::PACKET_MR_PROMISC as libc::c_ushort;
+    set_option(socket, libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &membership)
+}
+
+/// An address by which other machines reach this one through an interface, where it has one.
+fn own_address(name: &str) -> Option<std::net::IpAddr> {
+    let mut list: *mut libc::ifaddrs = std::ptr::null_mut();
+    // SAFETY: the pointer is to where the list is to be put; it is freed below.
+    check(unsafe { libc::getifaddrs(&mut list) }).ok()?;
+    let (mut entry, mut found) = (list, None);
+    while !entry.is_null() {
+        // SAFETY: the list ends with a null pointer, and the loop ends there.
+        let current = unsafe { &*entry };
+        // SAFETY: the name of an entry ends with a zero and lives as long as the list.
+        let here = unsafe { CStr::from_ptr(current.ifa_name) }.to_bytes() == name.as_bytes();
+        if here && !current.ifa_addr.is_null() {
+            // SAFETY: the address is there, and its kind says how long it is.
+            let address = unsafe {
+                match libc::c_int::from((*current.ifa_addr).sa_family) {
+                    libc::AF_INET => {
+                        let v4 = &*current.ifa_addr.cast::<libc::sockaddr_in>();
+                        Some(std::net::IpAddr::from(v4.sin_addr.s_addr.to_ne_bytes()))
+                    }
+                    libc::AF_INET6 => {
+                        let v6 = &*current.ifa_addr.cast::<libc::sockaddr_in6>();
+                        Some(std::net::IpAddr::from(v6.sin6_addr.s6_addr))
+                    }
+                    _ => None,
+                }
+            };
+            // Every interface that is up has a link-local address.
+            let reachable = |a: &std::net::IpAddr| match a {
+                std::net::IpAddr::V4(_) => true,
+                std::net::IpAddr::V6(v6) => !v6.is_unicast_link_local(),
+            };
+            found = found.or(address.filter(reachable));
+        }
+        entry = current.ifa_next;
+    }
+    // SAFETY: the list came from `getifaddrs` and is not used any more.
+    unsafe { libc::freeifaddrs(list) };
+    found
+}
+
 /// Sets an interface up.
 fn set_up(control: &OwnedFd, name: &str) -> Result<(), IoError> {
     let flags = interface_flags(control, name)?;
@@ -186,7 +245,22 @@ pub(crate) fn poll(files: &[BorrowedFd<'_>], timeout: Duration) -> Result<bool, 
         events: libc::POLLIN,
         revents: 0,
     };
-    let mut entries: Vec<libc::pollfd> = files.iter().map(entry).collect();
+    // Few ports need no memory for this.
+    let (mut few, mut many);
+    let entries = if files.len() <= 16 {
+        few = [libc::pollfd {
+            fd: -1,
+            events: 0,
+            revents: 0,
+        }; 16];
+        for (to, file) in few.iter_mut().zip(files) {
+            *to = entry(file);
+        }
+        &mut few[..files.len()]
+    } else {
+        many = files.iter().map(entry).collect::<Vec<_>>();
+        &mut many[..]
+    };
     let time = libc::timespec {
         tv_sec: libc::time_t::try_from(timeout.as_secs()).unwrap_or(libc::time_t::MAX),
         tv_nsec: timeout.subsec_nanos().into(),

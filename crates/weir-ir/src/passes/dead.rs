@@ -56,7 +56,7 @@ impl VarSet {
 }
 
 /// Calls `f` with every variable an instruction reads.
-fn read(kind: &InstKind, headers: &Arena<Header>, f: &mut dyn FnMut(VarId)) {
+pub fn read_by_inst(kind: &InstKind, headers: &Arena<Header>, f: &mut dyn FnMut(VarId)) {
     let mut operand = |o: &Operand| {
         if let Operand::Var(v) = o {
             f(*v);
@@ -99,7 +99,8 @@ fn read(kind: &InstKind, headers: &Arena<Header>, f: &mut dyn FnMut(VarId)) {
     }
 }
 
-fn terminator_reads(terminator: &Terminator, f: &mut dyn FnMut(VarId)) {
+/// Calls `f` with every variable a terminator reads.
+pub fn read_by_terminator(terminator: &Terminator, f: &mut dyn FnMut(VarId)) {
     let mut operand = |o: &Operand| {
         if let Operand::Var(v) = o {
             f(*v);
@@ -121,7 +122,7 @@ fn terminator_reads(terminator: &Terminator, f: &mut dyn FnMut(VarId)) {
             }
         }
         Terminator::Lookup(l) => l.keys.iter().for_each(operand),
-        Terminator::Goto(_) | Terminator::Accept | Terminator::Reject | Terminator::Return => {}
+        Terminator::Goto(_) | Terminator::Accept | Terminator::Reject | Terminator::Return | Terminator::Exit(_) => {}
     }
 }
 
@@ -129,9 +130,9 @@ fn terminator_reads(terminator: &Terminator, f: &mut dyn FnMut(VarId)) {
 pub fn read_by(program: &Program, body: &Body, f: &mut dyn FnMut(VarId)) {
     for (_, block) in body.blocks.iter() {
         for inst in &block.insts {
-            read(&inst.kind, &program.headers, f);
+            read_by_inst(&inst.kind, &program.headers, f);
         }
-        terminator_reads(&block.terminator, f);
+        read_by_terminator(&block.terminator, f);
     }
 }
 
@@ -194,7 +195,7 @@ fn live_out(program: &Program, body: &Body, id: BlockId, live_in: &[VarSet], at_
             live.remove(var);
         }
     }
-    terminator_reads(terminator, &mut |v| live.insert(v));
+    read_by_terminator(terminator, &mut |v| live.insert(v));
     live
 }
 
@@ -217,7 +218,7 @@ fn step_back(
     if !conditional {
         written(kind, &program.headers, &mut |v| live.remove(v));
     }
-    read(kind, &program.headers, &mut |v| live.insert(v));
+    read_by_inst(kind, &program.headers, &mut |v| live.insert(v));
     // An extern with effects may read what the architecture observes.
     if matches!(kind, InstKind::Call(call) if !call.is_pure) {
         live.union(observed);

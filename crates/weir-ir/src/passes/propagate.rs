@@ -64,7 +64,8 @@ pub fn propagate(program: &mut Program) -> bool {
     changed
 }
 
-fn basic_block(block: &mut BasicBlock, vars: &crate::Arena<Var>, headers: &crate::Arena<Header>) -> bool {
+/// As [`propagate`], within one block.
+pub(super) fn basic_block(block: &mut BasicBlock, vars: &crate::Arena<Var>, headers: &crate::Arena<Header>) -> bool {
     let mut known = Known::default();
     let mut changed = false;
     for inst in &mut block.insts {
@@ -162,7 +163,7 @@ fn terminator_operands(terminator: &mut Terminator, known: &Known) -> bool {
 }
 
 /// Calls `f` with every variable an instruction writes.
-pub(super) fn written(kind: &InstKind, headers: &crate::Arena<Header>, f: &mut dyn FnMut(VarId)) {
+pub fn written(kind: &InstKind, headers: &crate::Arena<Header>, f: &mut dyn FnMut(VarId)) {
     match kind {
         InstKind::Assign { dst, .. } | InstKind::Lookahead { dst, .. } | InstKind::PacketLength { dst } => f(*dst),
         InstKind::Extract { header, .. } => {

@@ -1,0 +1,673 @@
+//! v1model's blocks and what the driver does between them, as one pipeline for a compiling engine.
+//!
+//! The pipeline is the way of the plain packet: received at a port, sent to one port whose queue is empty, or
+//! dropped. What is rarer leaves it where ingress or egress ends, and [`super::driver`] goes on from there.
+
+use super::driver::{Blocks, V1Model};
+use super::externs::{self, Keep, Op};
+use super::runtime::DROP_PORT;
+use crate::driver::DropReason;
+use crate::fused::{Fused, FusedCall, FusedExit, Input};
+use crate::hash::Algorithm;
+use crate::load;
+use std::collections::HashMap;
+use std::sync::Arc;
+use weir_ir::passes::{Scope, VarSet, fold_paths, read_by};
+use weir_ir::pipeline::{CallKind, Exit, Pipeline};
+use weir_ir::{
+    Arena, Argument, ArgumentValue, BasicBlock, BinaryOp, Bits, BlockId, Body, Call, Display, InLeaf, Inst, InstKind,
+    Loc, Operand, Program, Rvalue, Terminator, Type, Var, VarId, VarKind,
+};
+
+/// State of the generator of random numbers, for the order of calls.
+const RANDOM: u32 = u32::MAX;
+/// State of the log.
+const LOG: u32 = u32::MAX - 1;
+
+/// Exits of the pipeline.
+pub(crate) mod exit {
+    pub const TRANSMIT: u32 = 0;
+    pub const INGRESS_DROP: u32 = 1;
+    pub const EGRESS_DROP: u32 = 2;
+    pub const END_OF_INGRESS: u32 = 3;
+    pub const END_OF_EGRESS: u32 = 4;
+    pub const ASSERT: u32 = 5;
+    pub const OVERRUN: u32 = 6;
+    pub const RESTART: u32 = 7;
+}
+
+fn constant(width: u32, value: u64) -> Operand {
+    Operand::Const(Bits::new(width, value.into()))
+}
+
+/// Makes the pipeline's body block by block.
+struct Builder<'a> {
+    arch: &'a V1Model,
+    program: Program,
+    blocks: Arena<BasicBlock>,
+    /// Where instructions go now.
+    at: BlockId,
+    special: VarId,
+    checksum_error: VarId,
+    now_us: VarId,
+    /// The port a packet goes to, whatever egress makes of the metadata.
+    port: VarId,
+}
+
+/// The pipeline of a program; `None` where something in it needs the driver at every step.
+pub(crate) fn fuse(arch: &V1Model, blocks: Blocks) -> Option<Fused> {
+    let mut program = Program::clone(&arch.program);
+    let mut new = |name: &str, width| {
+        program.vars.push(Var {
+            name: name.to_owned(),
+            ty: Type::Bits(width),
+            display: Display::Unsigned,
+            kind: VarKind::Temporary,
+        })
+    };
+    let (special, checksum_error) = (new("$special", 1), new("$checksum_error", 1));
+    let (now_us, port) = (new("$now_us", 64), new("$port", 32));
+    let mut arena = Arena::default();
+    let at = arena.push(empty());
+    let mut builder = Builder {
+        arch,
+        program,
+        blocks: arena,
+        at,
+        special,
+        checksum_error,
+        now_us,
+        port,
+    };
+    let (on_error, error) = builder.whole(blocks)?;
+    builder.finish(on_error, error)
+}
+
+fn empty() -> BasicBlock {
+    BasicBlock {
+        state: None,
+        insts: Vec::new(),
+        terminator: Terminator::Return,
+        loc: Loc::default(),
+    }
+}
+
+impl Builder<'_> {
+    fn block(&mut self) -> BlockId {
+        self.blocks.push(empty())
+    }
+
+    fn push(&mut self, kind: InstKind, loc: Loc) {
+        self.blocks[self.at].insts.push(Inst { kind, loc });
+    }
+
+    fn assign(&mut self, dst: VarId, value: Rvalue) {
+        self.push(InstKind::Assign { dst, value }, Loc::default());
+    }
+
+    fn end(&mut self, terminator: Terminator) {
+        self.blocks[self.at].terminator = terminator;
+    }
+
+    fn temporary(&mut self, width: u32) -> VarId {
+        self.program.vars.push(Var {
+            name: "$t".to_owned(),
+            ty: Type::Bits(width),
+            display: Display::Unsigned,
+            kind: VarKind::Temporary,
+        })
+    }
+
+    fn width(&self, var: VarId) -> u32 {
+        self.program.vars[var].ty.width()
+    }
+
+    /// Sets a field the program has, to a constant modulo its width.
+    fn set(&mut self, var: Option<VarId>, value: u64) {
+        if let Some(var) = var {
+            let width = self.width(var);
+            self.assign(var, Rvalue::Use(constant(width, value)));
+        }
+    }
+
+    /// Sets a field the program has, truncated or extended to its width.
+    fn copy(&mut self, to: Option<VarId>, from: VarId) {
+        if let Some(to) = to {
+            let value = match self.width(to) == self.width(from) {
+                true => Rvalue::Use(Operand::Var(from)),
+                false => Rvalue::ZeroExtend(Operand::Var(from)),
+            };
+            self.assign(to, value);
+        }
+    }
+
+    /// Leaves by an exit where the condition holds; goes on in a new block otherwise.
+    fn leave_if(&mut self, condition: VarId, exit: u32) {
+        let (out, on) = (self.block(), self.block());
+        self.blocks[out].terminator = Terminator::Exit(exit);
+        self.end(Terminator::Branch {
+            condition: Operand::Var(condition),
+            then: out,
+            otherwise: on,
+        });
+        self.at = on;
+    }
+
+    fn test(&mut self, op: BinaryOp, var: VarId, value: u64) -> VarId {
+        let (result, width) = (self.temporary(1), self.width(var));
+        self.assign(result, Rvalue::Binary(op, Operand::Var(var), constant(width, value)));
+        result
+    }
+
+    /// Appends a block of the program; gives where its ways end: (accept or return, reject).
+    fn append(&mut self, index: usize) -> (BlockId, BlockId, Option<BlockId>) {
+        let program = Arc::clone(&self.arch.program);
+        let body = &program.blocks[index].body;
+        let first: Vec<BlockId> = body.blocks.ids().map(|_| self.block()).collect();
+        let (done, rejected) = (self.block(), self.block());
+        let start = first.first().copied().unwrap_or(done);
+        self.end(Terminator::Goto(start));
+        for (id, block) in body.blocks.iter() {
+            self.at = first[id.index()];
+            self.blocks[self.at].loc = block.loc;
+            for inst in &block.insts {
+                self.instruction(&inst.kind, inst.loc);
+            }
+            let mut terminator = match &block.terminator {
+                Terminator::Accept | Terminator::Return => Terminator::Goto(done),
+                Terminator::Reject => Terminator::Goto(rejected),
+                other => {
+                    let mut other = other.clone();
+                    other.map_targets(|b| first[b.index()]);
+                    other
+                }
+            };
+            std::mem::swap(&mut self.blocks[self.at].terminator, &mut terminator);
+            self.blocks[self.at].loc = block.loc;
+        }
+        self.at = done;
+        (done, rejected, body.on_error.map(|b| first[b.index()]))
+    }
+
+    fn instruction(&mut self, kind: &InstKind, loc: Loc) {
+        let InstKind::Call(call) = kind else {
+            if !matches!(kind, InstKind::Mark(_)) {
+                self.push(kind.clone(), loc);
+            }
+            return;
+        };
+        let op = externs::call_op(&self.arch.program, call, loc, &self.arch.externs);
+        match op {
+            Ok(Op::MarkToDrop) => {
+                let fields = &self.arch.fields;
+                self.set(fields.egress_spec, DROP_PORT);
+                self.set(fields.mcast_grp, 0);
+            }
+            Ok(Op::DirectCounterCount) => {}
+            Ok(Op::VerifyChecksum { payload: false, header }) if self.is_internet_checksum(call) => {
+                self.checksum(call, header, false, loc);
+            }
+            Ok(Op::UpdateChecksum { payload: false, header }) if self.is_internet_checksum(call) => {
+                self.checksum(call, header, true, loc);
+            }
+            Ok(Op::VerifyChecksum { .. }) => {
+                self.push(kind.clone(), loc);
+                let failed = self.temporary(1);
+                self.push(pseudo("$checksum_error", None, Some(failed)), loc);
+                let error = self.checksum_error;
+                self.assign(
+                    error,
+                    Rvalue::Binary(BinaryOp::Or, Operand::Var(error), Operand::Var(failed)),
+                );
+            }
+            Ok(Op::Clone(_) | Op::Resubmit(_) | Op::Recirculate(_) | Op::Truncate | Op::Digest { .. }) => {
+                self.push(kind.clone(), loc);
+                let special = self.special;
+                self.assign(special, Rvalue::Use(constant(1, 1)));
+            }
+            _ => self.push(kind.clone(), loc),
+        }
+        // None of them touches shared metadata behind its arguments, and whoever compiles the pipeline
+        // goes by `CallKind`: what is known of metadata stays known.
+        for inst in &mut self.blocks[self.at].insts {
+            if let InstKind::Call(call) = &mut inst.kind {
+                call.is_pure = true;
+            }
+        }
+    }
+
+    fn is_internet_checksum(&self, call: &Call) -> bool {
+        let algorithm = call.arguments.get(3).and_then(|a| match &a.value {
+            ArgumentValue::In(leaves) => match leaves.as_slice() {
+                [InLeaf::Value(Operand::Const(c))] => c.to_u64(),
+                _ => None,
+            },
+            _ => None,
+        });
+        let algorithm = algorithm.and_then(|i| *self.arch.algorithms.get(usize::try_from(i).ok()?)?);
+        algorithm == Some(Algorithm::Csum16)
+    }
+
+    /// `(condition, data, checksum, algorithm)`: where the condition holds and the header is valid, compares
+    /// or replaces.
+    fn checksum(&mut self, call: &Call, header: Option<VarId>, update: bool, loc: Loc) {
+        let condition = match call.arguments.first().map(|a| &a.value) {
+            Some(ArgumentValue::In(leaves)) => match leaves.first() {
+                Some(InLeaf::Value(o)) => o.clone(),
+                _ => constant(1, 0),
+            },
+            _ => constant(1, 0),
+        };
+        let condition = match header {
+            Some(valid) if condition != Operand::Var(valid) => {
+                let both = self.temporary(1);
+                self.assign(both, Rvalue::Binary(BinaryOp::And, condition, Operand::Var(valid)));
+                Operand::Var(both)
+            }
+            _ => condition,
+        };
+        let (compute, join) = (self.block(), self.block());
+        self.end(Terminator::Branch {
+            condition,
+            then: compute,
+            otherwise: join,
+        });
+        self.at = compute;
+        let sum = self.temporary(16);
+        let data = call
+            .arguments
+            .get(1)
+            .map_or(ArgumentValue::In(Vec::new()), |a| a.value.clone());
+        self.push(pseudo("$internet_checksum", Some(data), Some(sum)), loc);
+        match call.arguments.get(2).map(|a| &a.value) {
+            Some(ArgumentValue::Out(vars) | ArgumentValue::InOut(vars)) if update => {
+                self.copy(vars.first().copied(), sum);
+            }
+            Some(ArgumentValue::In(leaves)) if !update => {
+                if let Some(InLeaf::Value(found)) = leaves.first() {
+                    let width = match found {
+                        Operand::Var(v) => self.width(*v),
+                        Operand::Const(c) => c.width(),
+                    };
+                    let (same_width, differs) = (self.temporary(width), self.temporary(1));
+                    self.copy(Some(same_width), sum);
+                    self.assign(
+                        differs,
+                        Rvalue::Binary(BinaryOp::Ne, Operand::Var(same_width), found.clone()),
+                    );
+                    let error = self.checksum_error;
+                    self.assign(
+                        error,
+                        Rvalue::Binary(BinaryOp::Or, Operand::Var(error), Operand::Var(differs)),
+                    );
+                }
+            }
+            _ => {}
+        }
+        self.end(Terminator::Goto(join));
+        self.at = join;
+    }
+
+    /// Bytes of all valid headers, for headers of whole bytes.
+    fn header_bytes(&mut self) -> VarId {
+        let sum = self.temporary(32);
+        self.set(Some(sum), 0);
+        for header in self.arch.groups.headers.clone() {
+            let (valid, bytes) = {
+                let h = &self.program.headers[header];
+                (h.valid, self.program.header_types[h.ty].fixed_width() / 8)
+            };
+            let (part, zero) = (self.temporary(32), constant(32, 0));
+            self.assign(
+                part,
+                Rvalue::Mux {
+                    condition: Operand::Var(valid),
+                    then: constant(32, bytes.into()),
+                    otherwise: zero,
+                },
+            );
+            self.assign(
+                sum,
+                Rvalue::Binary(BinaryOp::Add, Operand::Var(sum), Operand::Var(part)),
+            );
+        }
+        sum
+    }
+
+    /// Whether code of egress and after reads the packet's length, which must then be kept.
+    fn length_is_read(&self, blocks: Blocks) -> bool {
+        let program = &self.arch.program;
+        let mut found = false;
+        for block in [blocks.egress, blocks.compute_checksum, blocks.deparser] {
+            read_by(program, &program.blocks[block].body, &mut |v| {
+                found |= Some(v) == self.arch.fields.packet_length;
+            });
+        }
+        found
+    }
+
+    /// Everything; gives the body's `on_error` and `error`.
+    fn whole(&mut self, blocks: Blocks) -> Option<(BlockId, VarId)> {
+        let arch = self.arch;
+        let fields = arch.fields;
+        let whole_bytes = |p: &Program, h: &weir_ir::HeaderId| {
+            let ty = &p.header_types[p.headers[*h].ty];
+            ty.varbit_field().is_none() && ty.fixed_width().is_multiple_of(8)
+        };
+        let length_is_read = self.length_is_read(blocks);
+        if length_is_read && !arch.groups.headers.iter().all(|h| whole_bytes(&self.program, h)) {
+            return None;
+        }
+        let parser = &arch.program.blocks[blocks.parser].body;
+        let error = parser.error?;
+        // The driver parses again where a packet leaves by the way: that must have no effects.
+        let mut insts = parser.blocks.iter().flat_map(|(_, b)| &b.insts);
+        if insts.any(|i| matches!(i.kind, InstKind::Call(_))) {
+            return None;
+        }
+        let (accepted, rejected, on_error) = self.append(blocks.parser);
+        let on_error = on_error.unwrap_or(rejected);
+        let parsed = self.block();
+        self.at = accepted;
+        self.set(fields.parser_error, 0);
+        self.end(Terminator::Goto(parsed));
+        self.at = rejected;
+        self.copy(fields.parser_error, error);
+        let has_error = self.test(BinaryOp::Ne, error, 0);
+        let note = self.block();
+        self.end(Terminator::Branch {
+            condition: Operand::Var(has_error),
+            then: note,
+            otherwise: parsed,
+        });
+        self.at = note;
+        let what = ArgumentValue::In(vec![InLeaf::Value(Operand::Var(error))]);
+        self.push(pseudo("$parser_error", Some(what), None), Loc::default());
+        self.end(Terminator::Goto(parsed));
+        self.at = parsed;
+        let before = length_is_read.then(|| self.header_bytes());
+        self.append(blocks.verify_checksum);
+        self.copy(fields.checksum_error, self.checksum_error);
+        self.append(blocks.ingress);
+        self.end_of_ingress();
+        if let (Some(before), Some(length)) = (before, fields.packet_length) {
+            let after = self.header_bytes();
+            let width = self.width(length);
+            for (op, by) in [(BinaryOp::Add, after), (BinaryOp::Sub, before)] {
+                let part = self.temporary(width);
+                self.copy(Some(part), by);
+                self.assign(length, Rvalue::Binary(op, Operand::Var(length), Operand::Var(part)));
+            }
+        }
+        self.append(blocks.egress);
+        self.leave_if(self.special, exit::END_OF_EGRESS);
+        if let Some(spec) = fields.egress_spec {
+            let dropped = self.test(BinaryOp::Eq, spec, DROP_PORT);
+            self.leave_if(dropped, exit::EGRESS_DROP);
+        }
+        let late = [blocks.compute_checksum, blocks.deparser];
+        if late.iter().any(|&b| self.asks_for_more(b)) {
+            self.end(Terminator::Exit(exit::END_OF_EGRESS));
+        } else {
+            late.iter().for_each(|&b| {
+                self.append(b);
+            });
+            self.end(Terminator::Exit(exit::TRANSMIT));
+        }
+        Some((on_error, error))
+    }
+
+    /// What the driver and the queue do between ingress and egress to a packet for one port.
+    fn end_of_ingress(&mut self) {
+        let fields = self.arch.fields;
+        self.leave_if(self.special, exit::END_OF_INGRESS);
+        if let Some(group) = fields.mcast_grp {
+            let replicated = self.test(BinaryOp::Ne, group, 0);
+            self.leave_if(replicated, exit::END_OF_INGRESS);
+        }
+        if let Some(priority) = fields.priority {
+            let other_queue = self.test(BinaryOp::Ne, priority, 0);
+            self.leave_if(other_queue, exit::END_OF_INGRESS);
+        }
+        let port = self.port;
+        if let Some(spec) = fields.egress_spec {
+            let dropped = self.test(BinaryOp::Eq, spec, DROP_PORT);
+            self.leave_if(dropped, exit::INGRESS_DROP);
+            self.copy(Some(port), spec);
+        }
+        let now = self.now_us;
+        self.set(fields.instance_type, 0);
+        self.copy(fields.enq_timestamp, now);
+        self.set(fields.enq_qdepth, 0);
+        self.copy(fields.egress_global_timestamp, now);
+        self.set(fields.deq_timedelta, 0);
+        self.set(fields.deq_qdepth, 0);
+        self.copy(fields.egress_port, port);
+        self.set(fields.egress_spec, DROP_PORT + 1);
+    }
+
+    /// Whether a block after egress calls for a clone, a digest or the like.
+    fn asks_for_more(&self, index: usize) -> bool {
+        let program = &self.arch.program;
+        let body = &program.blocks[index].body;
+        let mut insts = body.blocks.iter().flat_map(|(_, b)| &b.insts);
+        insts.any(|i| match &i.kind {
+            InstKind::Call(call) => matches!(
+                externs::call_op(program, call, i.loc, &self.arch.externs),
+                Ok(Op::Clone(_) | Op::Resubmit(_) | Op::Recirculate(_) | Op::Truncate | Op::Digest { .. })
+            ),
+            _ => false,
+        })
+    }
+
+    fn finish(self, on_error: BlockId, error: VarId) -> Option<Fused> {
+        let (arch, fields) = (self.arch, self.arch.fields);
+        let mut body = Body {
+            blocks: self.blocks,
+            on_error: Some(on_error),
+            error: Some(error),
+        };
+        let mut inputs = vec![(self.now_us, Input::NowUs)];
+        inputs.extend(fields.ingress_port.map(|v| (v, Input::Port)));
+        inputs.extend(fields.ingress_global_timestamp.map(|v| (v, Input::NowUs)));
+        inputs.extend(fields.packet_length.map(|v| (v, Input::Length)));
+        let program = Arc::new(self.program);
+        let mut set = VarSet::new(program.vars.len());
+        inputs.iter().for_each(|(v, _)| set.insert(*v));
+        let scope = Scope {
+            vars: &program.vars,
+            headers: &program.headers,
+            inputs: &set,
+        };
+        fold_paths(scope, &mut body, 6);
+        let (mut calls, mut kinds) = (Vec::new(), Vec::new());
+        for (_, block) in body.blocks.iter() {
+            for inst in &block.insts {
+                if let InstKind::Call(call) = &inst.kind {
+                    let (fused, kind) = call_kind(arch, call, inst.loc)?;
+                    calls.push(fused);
+                    kinds.push(kind);
+                }
+            }
+        }
+        let pipeline = Pipeline {
+            ordered_tables: ordered_tables(arch),
+            overrun: exit::OVERRUN,
+            restart: exit::RESTART,
+            exits: exits(arch, &program, &calls, self.port),
+            body,
+            inputs: inputs.iter().map(|(v, _)| *v).collect(),
+            calls: kinds,
+            program,
+        };
+        debug_assert!(pipeline.is_closed());
+        let exits = vec![
+            FusedExit::Transmit(self.port),
+            FusedExit::Drop(DropReason::IngressDrop),
+            FusedExit::Drop(DropReason::EgressDrop),
+            FusedExit::Driver,
+            FusedExit::Driver,
+            FusedExit::Drop(DropReason::Assert),
+            FusedExit::Drop(DropReason::InstructionBudget),
+            FusedExit::Driver,
+        ];
+        Some(Fused {
+            pipeline: Arc::new(pipeline),
+            exits,
+            inputs: inputs.into_iter().map(|(_, i)| i).collect(),
+            calls: calls.into(),
+        })
+    }
+}
+
+/// A call of something that is no extern of the program.
+fn pseudo(name: &str, argument: Option<ArgumentValue>, result: Option<VarId>) -> InstKind {
+    let arguments = argument.map(|value| Argument {
+        name: "data".to_owned(),
+        value,
+    });
+    InstKind::Call(Call {
+        instance: None,
+        function: name.to_owned(),
+        type_arguments: Vec::new(),
+        arguments: arguments.into_iter().collect(),
+        results: result.into_iter().collect(),
+        entry: None,
+        // Whoever compiles the pipeline is told by `CallKind` what it does.
+        is_pure: true,
+    })
+}
+
+/// What a call is; `None`: nothing that can be called from a pipeline.
+fn call_kind(arch: &V1Model, call: &Call, loc: Loc) -> Option<(FusedCall, CallKind)> {
+    let host = |state| CallKind::Host {
+        reads: Vec::new(),
+        writes: Vec::new(),
+        state,
+        abort: None,
+    };
+    match call.function.as_str() {
+        "$internet_checksum" => return Some((FusedCall::Checksum, CallKind::InternetChecksum)),
+        "$parser_error" => return Some((FusedCall::ParserError, host(None))),
+        "$checksum_error" => return Some((FusedCall::ChecksumError, host(None))),
+        _ => {}
+    }
+    let op = externs::call_op(&arch.program, call, loc, &arch.externs).ok()?;
+    let kind = match &op {
+        Op::CounterCount(id) => CallKind::Count(id.index()),
+        Op::DirectCounterCount => CallKind::Nothing,
+        Op::MeterExecute(id) | Op::RegisterRead(id) | Op::RegisterWrite(id) => host(Some(id.index() as u32)),
+        Op::Random => host(Some(RANDOM)),
+        Op::Hash => {
+            let algorithm = call.arguments.get(1).and_then(|a| match &a.value {
+                ArgumentValue::In(leaves) => match leaves.first() {
+                    Some(InLeaf::Value(Operand::Const(c))) => c.to_u64(),
+                    _ => None,
+                },
+                _ => None,
+            });
+            let algorithm = algorithm.and_then(|i| arch.algorithms.get(i as usize).copied().flatten());
+            host((algorithm.is_none() || algorithm == Some(Algorithm::Random)).then_some(RANDOM))
+        }
+        Op::Checksum16Get => CallKind::InternetChecksum,
+        Op::Assert(_) => CallKind::Host {
+            reads: Vec::new(),
+            writes: Vec::new(),
+            state: Some(LOG),
+            abort: Some(exit::ASSERT),
+        },
+        Op::Log(_) => host(Some(LOG)),
+        Op::VerifyChecksum { header, .. } | Op::UpdateChecksum { header, .. } => CallKind::Host {
+            reads: header.iter().copied().collect(),
+            writes: Vec::new(),
+            state: None,
+            abort: None,
+        },
+        Op::DirectMeterRead(_)
+        | Op::Digest { .. }
+        | Op::Clone(_)
+        | Op::Resubmit(_)
+        | Op::Recirculate(_)
+        | Op::Truncate => host(None),
+        Op::MarkToDrop => CallKind::Host {
+            reads: Vec::new(),
+            writes: [arch.fields.egress_spec, arch.fields.mcast_grp]
+                .into_iter()
+                .flatten()
+                .collect(),
+            state: None,
+            abort: None,
+        },
+        Op::User(_) => return None,
+    };
+    Some((FusedCall::Op(op, loc), kind))
+}
+
+fn ordered_tables(arch: &V1Model) -> Vec<bool> {
+    let program = &arch.program;
+    let is_meter = |x: &weir_ir::ExternId| load::is_meter(&program.externs[*x]);
+    program
+        .tables
+        .iter()
+        .map(|(_, t)| t.direct.iter().any(is_meter))
+        .collect()
+}
+
+/// The exits, with what the driver reads of a packet that leaves by them.
+fn exits(arch: &V1Model, program: &Program, calls: &[FusedCall], port: VarId) -> Vec<Exit> {
+    let mut read = VarSet::new(program.vars.len());
+    for block in &arch.program.blocks {
+        if !matches!(block.role.as_str(), "parser" | "verify_checksum") {
+            read_by(&arch.program, &block.body, &mut |v| read.insert(v));
+        }
+    }
+    for group in &program.shared {
+        for leaf in &group.leaves {
+            if crate::observes(&group.role, leaf) {
+                read.insert(leaf.var);
+            }
+        }
+    }
+    for &header in &arch.groups.headers {
+        read.insert(program.headers[header].valid);
+        for &field in &program.headers[header].fields {
+            if matches!(program.vars[field].ty, Type::Varbit(_)) {
+                read.insert(field);
+            }
+        }
+    }
+    for call in calls {
+        if let FusedCall::Op(Op::Clone(keep) | Op::Resubmit(keep) | Op::Recirculate(keep), _) = call
+            && let Keep::Vars(vars) = keep
+        {
+            vars.iter().for_each(|&v| read.insert(v));
+        }
+    }
+    for list in arch.groups.field_lists.values() {
+        list.iter().for_each(|&v| read.insert(v));
+    }
+    let shared: HashMap<VarId, ()> = program
+        .shared
+        .iter()
+        .flat_map(|g| g.leaves.iter().map(|l| (l.var, ())))
+        .collect();
+    let mut after_egress: Vec<VarId> = read.iter().filter(|v| shared.contains_key(v)).collect();
+    let after_ingress = after_egress.clone();
+    after_egress.push(port);
+    let exit = |name, live, deparsed, continues| Exit {
+        name,
+        live,
+        deparsed,
+        continues,
+    };
+    vec![
+        exit("transmit", vec![port], true, false),
+        exit("ingress-drop", Vec::new(), false, false),
+        exit("egress-drop", Vec::new(), false, false),
+        exit("end-of-ingress", after_ingress, false, true),
+        exit("end-of-egress", after_egress, false, true),
+        exit("assert", Vec::new(), false, false),
+        exit("instruction-budget", Vec::new(), false, false),
+        exit("restart", Vec::new(), false, true),
+    ]
+}

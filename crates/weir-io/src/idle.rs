@@ -1,0 +1,96 @@
+//! What to do where there is nothing to do.
+
+use crate::device::{Device, wait};
+use crate::error::IoError;
+use std::time::Duration;
+
+/// Waiting that adapts: who was busy a moment ago looks again at once, who has been idle for many
+/// rounds sleeps until something arrives and costs no core.
+///
+/// ```
+/// use std::time::Duration;
+/// use weir_io::{Batch, BusyPoll, Device, GeneratorSpec, Generator};
+///
+/// let mut device = Generator::new("count=5,rate=100000".parse::<GeneratorSpec>()?);
+/// let (mut batch, mut idle) = (Batch::new(32), BusyPoll::default());
+/// while !device.is_exhausted() {
+///     batch.clear();
+///     match device.receive(&mut batch)? {
+///         0 => {
+///             idle.idle(&[&device], Duration::from_millis(100))?;
+///         }
+///         _ => idle.worked(),
+///     }
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct BusyPoll {
+    spins: u32,
+    empty: u32,
+}
+
+impl BusyPoll {
+    /// Empty rounds of [`BusyPoll::default`]: meant to last about as long as sleeping and waking. A guess,
+    /// which was not measured.
+    pub const SPINS: u32 = 200;
+
+    /// Spins for this many empty rounds, then sleeps. With 0 it always sleeps, with [`u32::MAX`]
+    /// (practically) never.
+    #[must_use]
+    pub fn new(spins: u32) -> Self {
+        BusyPoll { spins, empty: 0 }
+    }
+
+    /// There was something in this round.
+    pub fn worked(&mut self) {
+        self.empty = 0;
+    }
+
+    /// There was nothing in this round: returns at once, or waits as [`wait`] does once there have been
+    /// too many such rounds. False where the time of `wait` is over.
+    ///
+    /// # Errors
+    ///
+    /// As for [`wait`].
+    pub fn idle(&mut self, devices: &[&dyn Device], timeout: Duration) -> Result<bool, IoError> {
+        if self.spin() {
+            return Ok(true);
+        }
+        wait(devices, timeout)
+    }
+
+    /// For callers who wait by other means: there was nothing in this round; whether to look again at
+    /// once.
+    pub fn spin(&mut self) -> bool {
+        if self.empty < self.spins {
+            self.empty += 1;
+            std::hint::spin_loop();
+            return true;
+        }
+        false
+    }
+}
+
+impl Default for BusyPoll {
+    fn default() -> Self {
+        BusyPoll::new(Self::SPINS)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::Null;
+
+    #[test]
+    fn it_spins_first_and_sleeps_then_until_there_is_work() {
+        let mut idle = BusyPoll::new(3);
+        let null = Null::default();
+        let round = |idle: &mut BusyPoll| idle.idle(&[&null], Duration::from_millis(1)).unwrap();
+        let answers = [(); 5].map(|()| round(&mut idle));
+        assert_eq!(answers, [true, true, true, false, false]);
+        idle.worked();
+        assert!(round(&mut idle) && !BusyPoll::new(0).spin());
+    }
+}

@@ -1,0 +1,78 @@
+//! Which kind of socket a plain interface name gets.
+
+use super::raw::RawSocket;
+use super::xdp::{XdpMode, XdpOptions, XdpSocket};
+use super::{control_socket, ethtool, interface_index, own_address};
+use crate::device::Device;
+use crate::error::IoError;
+
+/// Drivers of virtual machines: their hosts hand over packets with unfinished checksums like a veth's
+/// peer does, unless the program is attached within the driver, which then declines such packets.
+const PARAVIRTUAL: [&str; 5] = ["virtio_net", "hv_netvsc", "vmxnet3", "xen_netfront", "vif"];
+
+/// Opens an interface with AF_XDP where that is as good and faster, else with AF_PACKET, whose
+/// description then says why.
+pub(crate) fn open(name: &str) -> Result<Box<dyn Device>, IoError> {
+    let control = control_socket()?;
+    interface_index(&control, name)?;
+    let (driver, bus) = ethtool::driver(&control, name).unwrap_or_default();
+    let why = match against_xdp(name, &driver, &bus) {
+        Some(why) => why,
+        None => match open_xdp(name, &driver) {
+            Ok(device) => return Ok(Box::new(device)),
+            Err(error) => error.to_string(),
+        },
+    };
+    let mut device = RawSocket::open(name)?;
+    device.set_note(format!("AF_PACKET; {why}"));
+    Ok(Box::new(device))
+}
+
+/// Why AF_XDP would do harm, where it would.
+fn against_xdp(name: &str, driver: &str, bus: &str) -> Option<String> {
+    // TAPs say `tap` for their bus.
+    if bus.is_empty() || matches!(driver, "tun" | "veth") {
+        return Some(format!(
+            "local senders leave checksums and segments to a virtual interface and AF_XDP is not told; xdp:{name} forces it"
+        ));
+    }
+    own_address(name)
+        .map(|address| format!("AF_XDP would cut this machine off at its address {address}; xdp:{name} forces it"))
+}
+
+fn open_xdp(name: &str, driver: &str) -> Result<XdpSocket, IoError> {
+    let with = |mode| {
+        let options = XdpOptions {
+            mode,
+            ..XdpOptions::default()
+        };
+        XdpSocket::open(name, &options)
+    };
+    if PARAVIRTUAL.contains(&driver) {
+        return with(XdpMode::ZeroCopy).or_else(|_| with(XdpMode::Native));
+    }
+    with(XdpMode::Auto)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn virtual_interfaces_and_those_with_an_address_keep_af_packet() {
+        let why = |driver, bus| against_xdp("wx0", driver, bus);
+        for (driver, bus) in [("veth", ""), ("bridge", ""), ("tun", "tap"), ("", "")] {
+            assert!(
+                why(driver, bus).is_some_and(|w| w.contains("xdp:wx0 forces it")),
+                "{driver}"
+            );
+        }
+        assert_eq!(why("ixgbe", "0000:01:00.0"), None);
+        assert_eq!(why("virtio_net", "0000:00:03.0"), None);
+        let with_address = against_xdp("lo", "ixgbe", "0000:01:00.0");
+        match own_address("lo") {
+            Some(address) => assert!(with_address.is_some_and(|w| w.contains(&address.to_string()))),
+            None => assert_eq!(with_address, None),
+        }
+    }
+}

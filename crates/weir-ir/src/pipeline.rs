@@ -1,0 +1,94 @@
+//! Several blocks of a program in a row as one body: what a compiling engine takes as a whole.
+//!
+//! An interpreter asks the architecture after each block what comes next. Compiled code wants to know
+//! beforehand: an architecture that can say it makes one body of its blocks and of what it does between them
+//! itself, and says by which [`Exit`]s packets leave it. Constants then travel from parser to deparser, and a
+//! packet's variables stay in registers across blocks.
+//!
+//! The body may hold parser and deparser instructions alike. Its ways end in
+//! [`Terminator::Exit`](crate::Terminator::Exit), never in `accept`, `reject` or `return`.
+
+use crate::passes::VarSet;
+use crate::program::{Body, Program, Terminator, VarId};
+use std::sync::Arc;
+
+/// A body to compile.
+#[derive(Debug, Clone)]
+pub struct Pipeline {
+    /// The program whose variables, headers, tables and externs the body names. Its own blocks are not
+    /// looked at.
+    pub program: Arc<Program>,
+    /// The code.
+    pub body: Body,
+    /// Variables that whoever runs the pipeline sets before it starts; all others start as zero.
+    pub inputs: Vec<VarId>,
+    /// Ways out; [`Terminator::Exit`] indexes them.
+    pub exits: Vec<Exit>,
+    /// What each extern call of the body is, in the order of the body's blocks and instructions.
+    pub calls: Vec<CallKind>,
+    /// The exit of a packet that compiled code cannot follow (it is at no whole byte). Only taken before any call:
+    /// whoever gets the packet begins anew with it.
+    pub restart: u32,
+    /// The exit of a packet that runs more instructions than a packet may.
+    pub overrun: u32,
+    /// Tables whose lookup runs something that must keep the order of packets (direct meters), by index.
+    pub ordered_tables: Vec<bool>,
+}
+
+/// A way out of a pipeline.
+#[derive(Debug, Clone)]
+pub struct Exit {
+    /// Its name, for people.
+    pub name: &'static str,
+    /// Variables that whoever gets the packet reads.
+    pub live: Vec<VarId>,
+    /// The packet is what the deparser made: emitted headers and what the parser left. Otherwise its bytes
+    /// are as they were received.
+    pub deparsed: bool,
+    /// The packet goes on outside the pipeline and may touch state there.
+    pub continues: bool,
+}
+
+/// What an engine needs to know of an extern call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CallKind {
+    /// The internet checksum (RFC 1071) over the first argument's scalars, one after the other; the
+    /// scalars of invalid headers are left out. Into the first result.
+    InternetChecksum,
+    /// Adds the packet (1, and its length as received) to counter number `0` of the host, at the index in
+    /// the first argument. Order does not matter.
+    Count(usize),
+    /// Has no effect.
+    Nothing,
+    /// The host does it, with arguments and results as the call says.
+    Host {
+        /// Shared variables it reads besides its arguments.
+        reads: Vec<VarId>,
+        /// Shared variables it writes besides its arguments.
+        writes: Vec<VarId>,
+        /// The state it reads or writes, if packets must come to it in order: equal numbers, same state.
+        state: Option<u32>,
+        /// It may end the packet's way; the number of the exit.
+        abort: Option<u32>,
+    },
+}
+
+impl Pipeline {
+    /// The inputs as a set.
+    #[must_use]
+    pub fn input_set(&self) -> VarSet {
+        let mut set = VarSet::new(self.program.vars.len());
+        self.inputs.iter().for_each(|&v| set.insert(v));
+        set
+    }
+
+    /// Whether every way ends in an exit that exists.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.body.blocks.iter().all(|(_, block)| match block.terminator {
+            Terminator::Exit(exit) => (exit as usize) < self.exits.len(),
+            Terminator::Accept | Terminator::Reject | Terminator::Return => false,
+            _ => true,
+        })
+    }
+}

@@ -1,0 +1,144 @@
+//! How the deparser's work can be done.
+
+use super::{Analysis, Deparse, can_fail};
+use crate::error::Unsupported;
+use std::collections::BTreeSet;
+use weir_ir::passes::written;
+use weir_ir::{BlockId, HeaderId, InstKind, Operand, Rvalue, Terminator, VarId, VarKind};
+
+impl Analysis<'_> {
+    pub(super) fn plan(&self) -> Result<Deparse, Unsupported> {
+        let program = self.program();
+        let mut most = 0;
+        let mut emits: Vec<HeaderId> = Vec::new();
+        for &id in &self.order {
+            for inst in &self.pipeline.body.blocks[id].insts {
+                if let InstKind::Emit { header } = inst.kind {
+                    emits.push(header);
+                    let ty = &program.header_types[program.headers[header].ty];
+                    most += ty.fields.iter().map(|f| f.ty.width()).sum::<u32>().div_ceil(8) as usize;
+                    if self.loops.iter().any(|(b, takes)| !takes && self.in_loop(*b, id)) {
+                        return Err(Unsupported::new("a deparser that emits in a loop"));
+                    }
+                }
+            }
+        }
+        Ok(match self.stays_in_place(&emits) {
+            true => Deparse::InPlace,
+            false => Deparse::Rebuild(most),
+        })
+    }
+
+    fn in_loop(&self, head: BlockId, block: BlockId) -> bool {
+        let position = |b: BlockId| self.order.iter().position(|x| *x == b).unwrap_or(usize::MAX);
+        let (from, at) = (position(head), position(block));
+        let last = self
+            .order
+            .iter()
+            .rposition(|b| self.pipeline.body.blocks[*b].terminator.targets().contains(&head));
+        from <= at && last.is_some_and(|l| at <= l)
+    }
+
+    /// Whether what is emitted is what was extracted, in the same order with nothing left out, on every way.
+    fn stays_in_place(&self, emits: &[HeaderId]) -> bool {
+        let program = self.program();
+        let mut rank = vec![None; program.headers.len()];
+        for (i, header) in emits.iter().enumerate() {
+            if rank[header.index()].replace(i).is_some() {
+                return false;
+            }
+        }
+        let body = &self.pipeline.body;
+        // Every way to a deparsed exit passes all emits, in order.
+        let mut passed: Vec<Option<Option<usize>>> = vec![None; body.blocks.len()];
+        let mut last: Vec<Option<BTreeSet<usize>>> = vec![None; body.blocks.len()];
+        passed[0] = Some(Some(0));
+        last[0] = Some(BTreeSet::new());
+        let mut changed = true;
+        let mut good = true;
+        while changed && good {
+            changed = false;
+            for &id in &self.order {
+                let (Some(mut done), Some(mut before)) = (passed[id.index()], last[id.index()].clone()) else {
+                    continue;
+                };
+                let block = &body.blocks[id];
+                let states = self.states(id);
+                if states.is_empty() {
+                    continue;
+                }
+                let mut arrive = |target: BlockId, done: Option<usize>, before: &BTreeSet<usize>| {
+                    match &mut passed[target.index()] {
+                        Some(known) if *known != done => {
+                            // Ways with different numbers of emits meet.
+                            changed |= known.is_some();
+                            *known = None;
+                        }
+                        Some(_) => {}
+                        none => {
+                            *none = Some(done);
+                            changed = true;
+                        }
+                    }
+                    match &mut last[target.index()] {
+                        Some(known) => {
+                            let n = known.len();
+                            known.extend(before);
+                            changed |= known.len() != n;
+                        }
+                        none => {
+                            *none = Some(before.clone());
+                            changed = true;
+                        }
+                    }
+                };
+                for (inst, state) in block.insts.iter().zip(&states) {
+                    if let (true, Some(on_error)) = (can_fail(&inst.kind), body.on_error) {
+                        arrive(on_error, done, &before);
+                    }
+                    match &inst.kind {
+                        InstKind::Extract { header, .. } => match rank[header.index()] {
+                            Some(r) if before.iter().all(|b| *b < r) => {
+                                before = [r].into();
+                            }
+                            _ => good = false,
+                        },
+                        InstKind::Advance { bits } if !matches!(bits, Operand::Const(c) if c.is_zero()) => good = false,
+                        InstKind::Emit { header } => {
+                            good &= done == rank[header.index()];
+                            done = done.map(|d| d + 1);
+                        }
+                        InstKind::Assign { dst, value } => {
+                            if let Some(VarKind::Valid { header }) = program.vars.get(*dst).map(|v| v.kind) {
+                                let zero = matches!(value, Rvalue::Use(Operand::Const(c)) if c.is_zero());
+                                good &= zero && state.headers[header.index()].pristine;
+                            }
+                        }
+                        InstKind::Call(call) => {
+                            written(&InstKind::Call(call.clone()), &program.headers, &mut |v| {
+                                good &= !self.is_validity(v);
+                            });
+                        }
+                        _ => {}
+                    }
+                }
+                match block.terminator {
+                    Terminator::Exit(e) => {
+                        if self.pipeline.exits[e as usize].deparsed {
+                            good &= done == Some(emits.len());
+                        }
+                    }
+                    ref other => other.targets().into_iter().for_each(|t| arrive(t, done, &before)),
+                }
+            }
+        }
+        good
+    }
+
+    fn is_validity(&self, var: VarId) -> bool {
+        matches!(
+            self.program().vars.get(var).map(|v| v.kind),
+            Some(VarKind::Valid { .. })
+        )
+    }
+}

@@ -1,0 +1,107 @@
+//! What is live where.
+
+use super::{Analysis, can_fail};
+use weir_ir::passes::VarSet;
+use weir_ir::{BlockId, InstKind, Terminator, VarId};
+
+impl Analysis<'_> {
+    /// What is live after each instruction of a block.
+    pub fn live_after(&self, id: BlockId) -> Vec<VarSet> {
+        let body = &self.pipeline.body;
+        let block = &body.blocks[id];
+        let states = self.states(id);
+        let mut live = VarSet::new(self.vars.len());
+        for target in block.terminator.targets() {
+            live.union(&self.live[target.index()]);
+        }
+        if let Some(last) = states.last() {
+            self.terminator_reads(last, &block.terminator, &mut |v| live.insert(v));
+        }
+        let mut all = Vec::with_capacity(block.insts.len());
+        for (i, inst) in block.insts.iter().enumerate().rev() {
+            all.push(live.clone());
+            let kind = matches!(inst.kind, InstKind::Call(_)).then(|| self.kind_of_call(id, i));
+            self.writes(inst, kind, &mut |v| live.remove(v));
+            if let (true, Some(on_error)) = (can_fail(&inst.kind), body.on_error) {
+                live.union(&self.live[on_error.index()]);
+            }
+            if let Some(state) = states.get(i) {
+                self.reads(state, &inst.kind, kind, &mut |v| live.insert(v));
+            }
+        }
+        all.reverse();
+        all
+    }
+
+    pub(super) fn liveness(&self) -> Vec<VarSet> {
+        let body = &self.pipeline.body;
+        let mut live_in = vec![VarSet::new(self.vars.len()); body.blocks.len()];
+        // What each block does does not change from round to round.
+        struct Step {
+            reads: Vec<VarId>,
+            writes: Vec<VarId>,
+            fails: bool,
+        }
+        let mut steps: Vec<Vec<Step>> = (0..body.blocks.len()).map(|_| Vec::new()).collect();
+        for &id in &self.order {
+            let block = &body.blocks[id];
+            let states = self.states(id);
+            if states.is_empty() {
+                continue;
+            }
+            for (i, inst) in block.insts.iter().enumerate() {
+                let kind = matches!(inst.kind, InstKind::Call(_)).then(|| self.kind_of_call(id, i));
+                let mut step = Step {
+                    reads: Vec::new(),
+                    writes: Vec::new(),
+                    fails: can_fail(&inst.kind),
+                };
+                self.reads(&states[i], &inst.kind, kind, &mut |v| step.reads.push(v));
+                self.writes(inst, kind, &mut |v| step.writes.push(v));
+                steps[id.index()].push(step);
+            }
+            let mut step = Step {
+                reads: Vec::new(),
+                writes: Vec::new(),
+                fails: false,
+            };
+            let last = &states[states.len() - 1];
+            self.terminator_reads(last, &block.terminator, &mut |v| step.reads.push(v));
+            if let Terminator::Lookup(l) = &block.terminator {
+                step.writes.extend([l.hit, l.action, l.entry]);
+                let table = &self.program().tables[l.table];
+                step.writes
+                    .extend(table.actions.iter().flat_map(|a| a.parameters.iter().copied()));
+            }
+            steps[id.index()].push(step);
+        }
+        let on_error = body.on_error.map(|b| b.index());
+        loop {
+            let mut changed = false;
+            for &id in self.order.iter().rev() {
+                let mut live = VarSet::new(self.vars.len());
+                for target in body.blocks[id].terminator.targets() {
+                    live.union(&live_in[target.index()]);
+                }
+                for step in steps[id.index()].iter().rev() {
+                    step.writes.iter().for_each(|&v| live.remove(v));
+                    if let (true, Some(on_error)) = (step.fails, on_error) {
+                        live.union(&live_in[on_error]);
+                        // A failing operation has written nothing but the error.
+                        if let Some(error) = body.error {
+                            live.remove(error);
+                        }
+                    }
+                    step.reads.iter().for_each(|&v| live.insert(v));
+                }
+                for v in self.constant_inputs.iter() {
+                    live.remove(v);
+                }
+                changed |= live_in[id.index()].union(&live);
+            }
+            if !changed {
+                return live_in;
+            }
+        }
+    }
+}

@@ -1,0 +1,747 @@
+//! Machine code for the segments of a pipeline.
+//!
+//! A segment is a function `(context, mask, env)`: for each packet of the mask, lowest slot first, it runs the code from
+//! its suspension point to the next ones, and sets the packet's bit in the masks of those. The loop over packets is
+//! part of the function, so that the compiler sees all of it.
+
+mod calls;
+mod checksum;
+mod expression;
+mod packet;
+
+use crate::analysis::{Analysis, State};
+use crate::layout::{Layout, PITCH, Point, PointKind, ROW_PACKET};
+use crate::sites::{Sites, WideOp};
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{Block, FuncRef, InstBuilder, MemFlagsData, Type, Value, types};
+use cranelift_codegen::isa::TargetFrontendConfig;
+use cranelift_frontend::{FunctionBuilder, Variable};
+use std::collections::{BTreeMap, HashMap};
+use weir_ir::passes::VarSet;
+use weir_ir::{BlockId, InstKind, Lookup, MatchKind, Operand, Pattern, SelectCase, Terminator, VarId};
+use weir_table::fast::{KeyLayout, ResultLayout};
+
+/// Offsets in the environment of a segment; see [`crate::run::Env`].
+pub(crate) mod env {
+    pub const PENDING: i32 = 0;
+    pub const SCRATCH: i32 = 8;
+    pub const ARGUMENTS: i32 = 16;
+}
+
+/// Functions of the runtime that code calls.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Helpers {
+    /// `(env, site, slot) -> abort`
+    pub call: FuncRef,
+    /// `(env, counter, index, slot)`
+    pub count: FuncRef,
+    /// `(env, set, keys) -> contains`
+    pub value_set: FuncRef,
+    /// `(env, op, column) -> narrow result`
+    pub wide: FuncRef,
+    /// `(home, source, bits)`
+    pub varbit_load: FuncRef,
+    /// `(home, destination)`
+    pub varbit_store: FuncRef,
+    /// `(home, bits summed before) -> sum`
+    pub varbit_sum: FuncRef,
+    /// `(column, scratch, emitted bytes, cursor bytes)`
+    pub finish: FuncRef,
+}
+
+/// What code generation needs of everything around it.
+pub(crate) struct Context<'a> {
+    pub analysis: &'a Analysis<'a>,
+    pub layout: &'a Layout,
+    pub tables: &'a [(KeyLayout, ResultLayout)],
+    /// Bytes of the scratch area of a slot.
+    pub scratch: usize,
+}
+
+/// Makes one segment.
+pub(crate) struct Segment<'a, 'b> {
+    pub cx: &'a Context<'a>,
+    pub b: FunctionBuilder<'b>,
+    pub helpers: Helpers,
+    pub sites: &'a mut Sites,
+    vars: HashMap<VarId, Variable>,
+    blocks: HashMap<BlockId, Block>,
+    /// Masks of the points that packets go on to.
+    masks: BTreeMap<usize, Variable>,
+    /// Packets that are left.
+    todo: Variable,
+    head: Block,
+    context: Value,
+    pub env: Value,
+    /// Of the present packet.
+    column: Variable,
+    bit: Variable,
+    slot: Variable,
+    packet: Variable,
+    /// Variables whose value in the context, if there is one, is out of date somewhere in the segment.
+    written: VarSet,
+    /// Variables that the context held when the segment began.
+    loaded: VarSet,
+    /// The parser's position where it is the same on every way.
+    pub state: State,
+}
+
+fn flags() -> MemFlagsData {
+    MemFlagsData::new().with_notrap()
+}
+
+/// Emits the function's body.
+pub(crate) fn segment<'a>(
+    cx: &'a Context<'a>,
+    index: usize,
+    b: FunctionBuilder<'_>,
+    helpers: Helpers,
+    sites: &'a mut Sites,
+    config: TargetFrontendConfig,
+) {
+    let mut b = b;
+    let entry = b.create_block();
+    b.append_block_params_for_function_params(entry);
+    b.switch_to_block(entry);
+    let params: Vec<Value> = b.block_params(entry).to_vec();
+    let [column, bit, slot, packet, todo] = [(); 5].map(|()| b.declare_var(types::I64));
+    let head = b.create_block();
+    let mut segment = Segment {
+        cx,
+        helpers,
+        sites,
+        vars: HashMap::new(),
+        blocks: HashMap::new(),
+        masks: BTreeMap::new(),
+        todo,
+        head,
+        context: params[0],
+        env: params[2],
+        column,
+        bit,
+        slot,
+        packet,
+        written: VarSet::new(cx.analysis.vars.len()),
+        loaded: VarSet::new(cx.analysis.vars.len()),
+        state: cx.analysis.at[0]
+            .clone()
+            .unwrap_or_else(|| unreachable!("control begins at block 0")),
+        b,
+    };
+    segment.b.def_var(todo, params[1]);
+    segment.function(index);
+    let Segment { mut b, .. } = segment;
+    b.seal_all_blocks();
+    b.finalize(config);
+}
+
+impl<'a> Segment<'a, '_> {
+    fn function(&mut self, index: usize) {
+        let cx = self.cx;
+        let point = &cx.layout.points[index];
+        let region = &cx.layout.regions[index];
+        let Some(resume) = point.resume else { return };
+        // Destinations, and what the region writes.
+        let body = &cx.analysis.pipeline.body;
+        for &id in region {
+            let block = &body.blocks[id];
+            for (i, inst) in block.insts.iter().enumerate() {
+                let kind = matches!(inst.kind, InstKind::Call(_)).then(|| cx.analysis.kind_of_call(id, i));
+                let mut seen = Vec::new();
+                cx.analysis.writes(inst, kind, &mut |v| seen.push(v));
+                seen.into_iter().for_each(|v| self.written.insert(v));
+                if crate::analysis::can_fail(&inst.kind)
+                    && let Some(error) = body.error
+                {
+                    self.written.insert(error);
+                }
+                if matches!(inst.kind, InstKind::Advance { bits: Operand::Var(_) }) {
+                    self.destination(cx.layout.of_exit[cx.analysis.pipeline.restart as usize]);
+                }
+                if let Some(weir_ir::pipeline::CallKind::Host { abort: Some(e), .. }) = kind {
+                    self.destination(cx.layout.of_exit[*e as usize]);
+                }
+            }
+            match &block.terminator {
+                Terminator::Lookup(_) => self.destination(cx.layout.of_block[&id]),
+                Terminator::Exit(e) => self.destination(cx.layout.of_exit[*e as usize]),
+                _ => {}
+            }
+            let clif = self.b.create_block();
+            self.blocks.insert(id, clif);
+        }
+        if region.iter().any(|b| cx.analysis.loops.get(b) == Some(&false)) {
+            self.destination(cx.layout.of_exit[cx.analysis.pipeline.overrun as usize]);
+        }
+        let zero = self.imm(0);
+        for var in self.masks.values().copied().collect::<Vec<_>>() {
+            self.b.def_var(var, zero);
+        }
+        let (head, start, done) = (self.head, self.b.create_block(), self.b.create_block());
+        self.b.ins().jump(head, &[]);
+        self.b.switch_to_block(head);
+        let todo = self.b.use_var(self.todo);
+        self.b.ins().brif(todo, start, &[], done, &[]);
+        self.b.switch_to_block(start);
+        self.take_next(todo);
+        self.load_context(index, resume);
+        let first = self.blocks[&resume];
+        self.b.ins().jump(first, &[]);
+        for &id in region {
+            self.block(id);
+        }
+        self.b.switch_to_block(done);
+        let pending = self.b.ins().load(types::I64, flags(), self.env, env::PENDING);
+        for (&point, &var) in &self.masks.clone() {
+            let offset = (point * 8) as i32;
+            let old = self.b.ins().load(types::I64, flags(), pending, offset);
+            let mask = self.b.use_var(var);
+            let new = self.b.ins().bor(old, mask);
+            self.b.ins().store(flags(), new, pending, offset);
+        }
+        self.b.ins().return_(&[]);
+    }
+
+    fn destination(&mut self, point: usize) {
+        if !self.masks.contains_key(&point) {
+            let var = self.b.declare_var(types::I64);
+            self.masks.insert(point, var);
+        }
+    }
+
+    /// Takes the lowest packet from the mask.
+    fn take_next(&mut self, todo: Value) {
+        let slot = self.b.ins().ctz(todo);
+        let minus = self.b.ins().ineg(todo);
+        let bit = self.b.ins().band(todo, minus);
+        let rest = self.b.ins().bxor(todo, bit);
+        self.b.def_var(self.todo, rest);
+        self.b.def_var(self.bit, bit);
+        self.b.def_var(self.slot, slot);
+        let offset = self.shl_imm(slot, 3);
+        let column = self.b.ins().iadd(self.context, offset);
+        self.b.def_var(self.column, column);
+        let packet = self.load_row(ROW_PACKET);
+        self.b.def_var(self.packet, packet);
+    }
+
+    /// Makes what the packet left behind variables again.
+    fn load_context(&mut self, index: usize, resume: BlockId) {
+        let cx = self.cx;
+        let point = &cx.layout.points[index];
+        let live = &cx.analysis.live[resume.index()];
+        if !cx.analysis.loops.is_empty() {
+            let zero = self.imm(0);
+            self.set(cx.analysis.turns, zero);
+        }
+        if point.kind == PointKind::Start {
+            for var in live.iter() {
+                let is_input = cx.analysis.pipeline.inputs.contains(&var);
+                match (cx.analysis.vars[var.index()].is_narrow(), cx.layout.rows[var.index()]) {
+                    (true, Some(row)) if is_input => {
+                        self.loaded.insert(var);
+                        let value = self.load_row(row);
+                        self.set(var, value);
+                    }
+                    (true, _) => {
+                        let zero = self.imm(0);
+                        self.set(var, zero);
+                    }
+                    (false, _) => self.clear_home(var),
+                }
+            }
+            return;
+        }
+        for &var in &point.kept {
+            if let Some(row) = cx.layout.rows[var.index()] {
+                let value = self.load_row(row);
+                self.set(var, value);
+                self.loaded.insert(var);
+            }
+        }
+        let PointKind::Lookup { block, .. } = &point.kind else {
+            return;
+        };
+        if let Terminator::Lookup(lookup) = &cx.analysis.pipeline.body.blocks[*block].terminator {
+            self.load_result(point, lookup, live);
+        }
+    }
+
+    fn load_result(&mut self, point: &Point, lookup: &Lookup, live: &VarSet) {
+        let cx = self.cx;
+        let head = self.load_row(point.result_row);
+        let part = |s: &mut Self, var: VarId, shift: u64, width: u32| {
+            s.written.insert(var);
+            if live.contains(var) {
+                let shifted = s.shr_imm(head, shift);
+                let value = s.mask(shifted, width);
+                s.set(var, value);
+            }
+        };
+        part(self, lookup.hit, 48, 1);
+        part(self, lookup.action, 32, 16);
+        part(self, lookup.entry, 0, 32);
+        let layout = &cx.tables[lookup.table.index()].1;
+        let table = &cx.analysis.program().tables[lookup.table];
+        for (action, slots) in table.actions.iter().zip(&layout.actions) {
+            for (&var, slot) in action.parameters.iter().zip(slots) {
+                self.written.insert(var);
+                if !live.contains(var) {
+                    continue;
+                }
+                let row = point.result_row + usize::from(slot.word);
+                if cx.analysis.vars[var.index()].is_narrow() {
+                    let word = self.load_row(row);
+                    let shifted = self.shr_imm(word, slot.shift.into());
+                    let value = self.mask(shifted, slot.width);
+                    self.set(var, value);
+                } else if let Some(home) = cx.layout.rows[var.index()] {
+                    for i in 0..slot.words() {
+                        let word = self.load_row(row + i);
+                        self.store_row(home + i, word);
+                    }
+                }
+            }
+        }
+    }
+
+    // ------------------------------------------------------------------------- the context
+
+    pub fn column(&mut self) -> Value {
+        self.b.use_var(self.column)
+    }
+
+    pub fn slot(&mut self) -> Value {
+        self.b.use_var(self.slot)
+    }
+
+    pub fn packet(&mut self) -> Value {
+        self.b.use_var(self.packet)
+    }
+
+    fn offset(row: usize) -> i32 {
+        (row * PITCH * 8) as i32
+    }
+
+    pub fn load_row(&mut self, row: usize) -> Value {
+        let column = self.column();
+        self.b.ins().load(types::I64, flags(), column, Self::offset(row))
+    }
+
+    pub fn store_row(&mut self, row: usize, value: Value) {
+        let column = self.column();
+        self.b.ins().store(flags(), value, column, Self::offset(row));
+    }
+
+    /// The address of a row in the packet's column.
+    pub fn row_address(&mut self, row: usize) -> Value {
+        let column = self.column();
+        self.add_imm(column, Self::offset(row) as u64)
+    }
+
+    fn clear_home(&mut self, var: VarId) {
+        let Some(home) = self.cx.layout.rows[var.index()] else {
+            return;
+        };
+        let zero = self.imm(0);
+        // A varbit's words are zero beyond its length.
+        for i in 0..self.cx.analysis.vars[var.index()].home_words() {
+            self.store_row(home + i, zero);
+        }
+    }
+
+    // ------------------------------------------------------------------------- variables
+
+    pub fn set(&mut self, var: VarId, value: Value) {
+        let variable = match self.vars.get(&var) {
+            Some(v) => *v,
+            None => {
+                let v = self.b.declare_var(types::I64);
+                self.vars.insert(var, v);
+                v
+            }
+        };
+        self.b.def_var(variable, value);
+    }
+
+    /// The value of a narrow variable.
+    pub fn get(&mut self, var: VarId) -> Value {
+        if self.cx.analysis.constant_inputs.contains(var)
+            && let Some(row) = self.cx.layout.rows[var.index()]
+        {
+            return self.load_row(row);
+        }
+        match self.vars.get(&var).copied() {
+            Some(v) => self.b.use_var(v),
+            None => {
+                // Read and never written on any way: zero.
+                self.imm(0)
+            }
+        }
+    }
+
+    pub fn is_narrow(&self, operand: &Operand) -> bool {
+        match operand {
+            Operand::Var(v) => self.cx.analysis.vars[v.index()].is_narrow(),
+            Operand::Const(c) => c.width() <= 64,
+        }
+    }
+
+    pub fn width(&self, operand: &Operand) -> u32 {
+        match operand {
+            Operand::Var(v) => self.cx.analysis.vars[v.index()].width,
+            Operand::Const(c) => c.width(),
+        }
+    }
+
+    /// The value of a narrow operand.
+    pub fn value(&mut self, operand: &Operand) -> Value {
+        match operand {
+            Operand::Var(v) => self.get(*v),
+            Operand::Const(c) => self.imm(c.to_u64().unwrap_or(0)),
+        }
+    }
+
+    /// Word `index` of an operand of any width, its lowest first.
+    pub fn word(&mut self, operand: &Operand, index: usize) -> Value {
+        match operand {
+            Operand::Var(v) if self.cx.analysis.vars[v.index()].is_narrow() => {
+                if index == 0 {
+                    self.get(*v)
+                } else {
+                    self.imm(0)
+                }
+            }
+            Operand::Var(v) => match self.cx.layout.rows[v.index()] {
+                Some(home) => self.load_row(home + index),
+                None => self.imm(0),
+            },
+            Operand::Const(c) => {
+                let shifted = c.shr(64 * index as u64).zero_extend(64);
+                self.imm(shifted.to_u64().unwrap_or(0))
+            }
+        }
+    }
+
+    // ------------------------------------------------------------------------- arithmetic
+
+    pub fn imm(&mut self, value: u64) -> Value {
+        self.b.ins().iconst(types::I64, value as i64)
+    }
+
+    pub fn add_imm(&mut self, value: Value, by: u64) -> Value {
+        if by == 0 {
+            return value;
+        }
+        let by = self.imm(by);
+        self.b.ins().iadd(value, by)
+    }
+
+    pub fn shl_imm(&mut self, value: Value, by: u64) -> Value {
+        if by == 0 {
+            return value;
+        }
+        let by = self.imm(by);
+        self.b.ins().ishl(value, by)
+    }
+
+    pub fn shr_imm(&mut self, value: Value, by: u64) -> Value {
+        if by == 0 {
+            return value;
+        }
+        let by = self.imm(by);
+        self.b.ins().ushr(value, by)
+    }
+
+    /// The lowest bits.
+    pub fn mask(&mut self, value: Value, width: u32) -> Value {
+        if width >= 64 {
+            return value;
+        }
+        let ones = self.imm((1u64 << width) - 1);
+        self.b.ins().band(value, ones)
+    }
+
+    /// A comparison as 0 or 1.
+    pub fn compare(&mut self, cc: IntCC, a: Value, b: Value) -> Value {
+        let flag = self.b.ins().icmp(cc, a, b);
+        self.b.ins().uextend(types::I64, flag)
+    }
+
+    pub fn load(&mut self, ty: Type, address: Value, offset: i32) -> Value {
+        self.b.ins().load(ty, flags(), address, offset)
+    }
+
+    pub fn store(&mut self, value: Value, address: Value, offset: i32) {
+        self.b.ins().store(flags(), value, address, offset);
+    }
+
+    // ------------------------------------------------------------------------- control
+
+    fn block(&mut self, id: BlockId) {
+        let cx = self.cx;
+        let clif = self.blocks[&id];
+        self.b.switch_to_block(clif);
+        let block = &cx.analysis.pipeline.body.blocks[id];
+        let states = cx.analysis.states(id);
+        if states.is_empty() {
+            self.b.ins().jump(self.head, &[]);
+            return;
+        }
+        if let Some(&takes) = cx.analysis.loops.get(&id) {
+            self.count_turn(takes);
+        }
+        let mut calls = cx.analysis.first_call[id.index()];
+        let live = cx.analysis.live_after(id);
+        for (i, inst) in block.insts.iter().enumerate() {
+            self.state = states[i].clone();
+            match &inst.kind {
+                InstKind::Assign { dst, value } if live[i].contains(*dst) => self.assign(*dst, value),
+                InstKind::Assign { .. } => {}
+                InstKind::Extract { header, varbit_bits } => self.extract(*header, varbit_bits.as_ref(), &live[i]),
+                InstKind::Lookahead { dst, offset } => self.lookahead(*dst, *offset),
+                InstKind::Advance { bits } => self.advance(bits),
+                InstKind::PacketLength { dst } => {
+                    let length = self.load_row(crate::layout::ROW_LENGTH);
+                    let value = self.mask(length, 32);
+                    self.set(*dst, value);
+                }
+                InstKind::Emit { header } => self.emit(*header),
+                InstKind::Call(call) => {
+                    self.call(call, calls);
+                    calls += 1;
+                }
+                InstKind::Mark(_) => {}
+            }
+        }
+        self.state = states[block.insts.len()].clone();
+        self.terminator(id, &block.terminator);
+    }
+
+    /// A packet may take only so many turns.
+    fn count_turn(&mut self, takes: bool) {
+        let turns = self.cx.analysis.turns;
+        let so_far = self.get(turns);
+        let next = self.add_imm(so_far, 1);
+        self.set(turns, next);
+        let limit = if takes {
+            weir_interp::PARSER_BUDGET
+        } else {
+            weir_interp::INSTRUCTION_BUDGET
+        };
+        let limit = self.imm(limit.into());
+        let over = self.b.ins().icmp(IntCC::UnsignedGreaterThan, next, limit);
+        let (out, on) = (self.b.create_block(), self.b.create_block());
+        self.b.set_cold_block(out);
+        self.b.ins().brif(over, out, &[], on, &[]);
+        self.b.switch_to_block(out);
+        match self.cx.analysis.pipeline.body.on_error {
+            Some(_) if takes => {
+                let code = self.cx.analysis.program().error_code("ParserTimeout").unwrap_or(5);
+                let code = self.imm(code.into());
+                self.fail(code);
+            }
+            _ => {
+                let point = self.cx.layout.of_exit[self.cx.analysis.pipeline.overrun as usize];
+                self.push(point);
+            }
+        }
+        self.b.switch_to_block(on);
+    }
+
+    /// Goes to the body's `on_error` with this error.
+    pub fn fail(&mut self, code: Value) {
+        let body = &self.cx.analysis.pipeline.body;
+        if let Some(error) = body.error {
+            self.set(error, code);
+        }
+        match body.on_error.and_then(|b| self.blocks.get(&b).copied()) {
+            Some(block) => self.b.ins().jump(block, &[]),
+            None => self.b.ins().jump(self.head, &[]),
+        };
+    }
+
+    /// Adds the packet to a point's mask and takes the next one.
+    pub fn push(&mut self, point: usize) {
+        self.keep(point);
+        let var = self.masks[&point];
+        let (old, bit) = (self.b.use_var(var), self.b.use_var(self.bit));
+        let new = self.b.ins().bor(old, bit);
+        self.b.def_var(var, new);
+        self.b.ins().jump(self.head, &[]);
+    }
+
+    /// Leaves behind what the point keeps.
+    fn keep(&mut self, point: usize) {
+        let cx = self.cx;
+        for &var in &cx.layout.points[point].kept {
+            let Some(row) = cx.layout.rows[var.index()] else {
+                continue;
+            };
+            // What the segment did not write is still where it was.
+            let from_here = self.written.contains(var) || !self.loaded.contains(var);
+            if from_here {
+                let value = self.get(var);
+                self.store_row(row, value);
+            }
+        }
+    }
+
+    fn terminator(&mut self, id: BlockId, terminator: &Terminator) {
+        match terminator {
+            Terminator::Goto(b) => {
+                let target = self.blocks[b];
+                self.b.ins().jump(target, &[]);
+            }
+            Terminator::Branch {
+                condition,
+                then,
+                otherwise,
+            } => {
+                let c = self.value(condition);
+                let (then, otherwise) = (self.blocks[then], self.blocks[otherwise]);
+                self.b.ins().brif(c, then, &[], otherwise, &[]);
+            }
+            Terminator::Switch { value, cases, default } => self.switch(value, cases, *default),
+            Terminator::Select { keys, cases, default } => self.select(keys, cases, *default),
+            Terminator::Lookup(lookup) => self.lookup(id, lookup),
+            Terminator::Exit(exit) => {
+                if self.cx.analysis.pipeline.exits[*exit as usize].deparsed {
+                    self.finish_packet();
+                }
+                let point = self.cx.layout.of_exit[*exit as usize];
+                self.push(point);
+            }
+            Terminator::Accept | Terminator::Reject | Terminator::Return => {
+                self.b.ins().jump(self.head, &[]);
+            }
+        }
+    }
+
+    fn switch(&mut self, value: &Operand, cases: &[(weir_ir::Bits, BlockId)], default: BlockId) {
+        for (case, target) in cases {
+            let equal = self.equal(value, &Operand::Const(case.clone()));
+            let (target, next) = (self.blocks[target], self.b.create_block());
+            self.b.ins().brif(equal, target, &[], next, &[]);
+            self.b.switch_to_block(next);
+        }
+        let target = self.blocks[&default];
+        self.b.ins().jump(target, &[]);
+    }
+
+    fn select(&mut self, keys: &[Operand], cases: &[SelectCase], default: BlockId) {
+        for case in cases {
+            let mut all: Option<Value> = None;
+            let mut at = 0;
+            for pattern in &case.patterns {
+                let taken = match pattern {
+                    Pattern::ValueSet(set) => self.cx.analysis.program().value_sets[*set].fields.len(),
+                    _ => 1,
+                };
+                let matched = self.pattern(&keys[at.min(keys.len())..(at + taken).min(keys.len())], pattern);
+                at += taken;
+                all = match (all, matched) {
+                    (None, m) => m,
+                    (Some(a), None) => Some(a),
+                    (Some(a), Some(m)) => Some(self.b.ins().band(a, m)),
+                };
+            }
+            let target = self.blocks[&case.target];
+            match all {
+                None => {
+                    self.b.ins().jump(target, &[]);
+                    return;
+                }
+                Some(c) => {
+                    let next = self.b.create_block();
+                    self.b.ins().brif(c, target, &[], next, &[]);
+                    self.b.switch_to_block(next);
+                }
+            }
+        }
+        let target = self.blocks[&default];
+        self.b.ins().jump(target, &[]);
+    }
+
+    /// Whether keys match a pattern; `None`: always.
+    fn pattern(&mut self, keys: &[Operand], pattern: &Pattern) -> Option<Value> {
+        match pattern {
+            Pattern::Any => None,
+            Pattern::Exact(v) => Some(self.equal(&keys[0], v)),
+            Pattern::Mask(v, m) => Some(self.equal_masked(&keys[0], v, m)),
+            Pattern::Range(low, high, signed) => {
+                let at_least = self.less_or_equal(low, &keys[0], *signed);
+                let at_most = self.less_or_equal(&keys[0], high, *signed);
+                Some(self.b.ins().band(at_least, at_most))
+            }
+            Pattern::ValueSet(set) => Some(self.value_set(*set, keys)),
+        }
+    }
+
+    fn lookup(&mut self, id: BlockId, lookup: &Lookup) {
+        let cx = self.cx;
+        let point_index = cx.layout.of_block[&id];
+        let point = &cx.layout.points[point_index];
+        let layout = &cx.tables[lookup.table.index()].0;
+        let table = &cx.analysis.program().tables[lookup.table];
+        let mut words: Vec<Option<Value>> = vec![None; layout.words];
+        let mut selector = point.selector_row;
+        for ((key, slot), spec) in lookup.keys.iter().zip(&layout.fields).zip(&table.keys) {
+            match slot {
+                Some(slot) if slot.width == 0 => {}
+                Some(slot) if slot.width <= 64 => {
+                    let value = self.value(key);
+                    let shifted = self.shl_imm(value, slot.shift.into());
+                    let word = &mut words[usize::from(slot.word)];
+                    *word = Some(match *word {
+                        None => shifted,
+                        Some(w) => self.b.ins().bor(w, shifted),
+                    });
+                }
+                Some(slot) => {
+                    for i in 0..slot.words() {
+                        words[usize::from(slot.word) + i] = Some(self.word(key, i));
+                    }
+                }
+                None => {
+                    debug_assert_eq!(spec.match_kind, MatchKind::Selector);
+                    for i in 0..spec.width.div_ceil(64).max(1) as usize {
+                        let word = self.word(key, i);
+                        self.store_row(selector, word);
+                        selector += 1;
+                    }
+                }
+            }
+        }
+        for (i, word) in words.into_iter().enumerate() {
+            let word = match word {
+                Some(w) => w,
+                None => self.imm(0),
+            };
+            self.store_row(point.key_row + i, word);
+        }
+        self.push(point_index);
+    }
+
+    /// Registers an operation that the runtime does, and calls it: narrow operands in the argument area.
+    pub fn wide_call(&mut self, op: WideOp, operands: &[Operand]) -> Value {
+        let arguments = self.arguments();
+        for (i, operand) in operands.iter().enumerate() {
+            if let Operand::Var(v) = operand
+                && self.cx.analysis.vars[v.index()].is_narrow()
+            {
+                let value = self.get(*v);
+                self.store(value, arguments, (i * 8) as i32);
+            }
+        }
+        let index = self.sites.add_wide(op);
+        let (index, column) = (self.imm(index as u64), self.column());
+        let call = self.b.ins().call(self.helpers.wide, &[self.env, index, column]);
+        self.b.inst_results(call)[0]
+    }
+
+    /// The address of the argument area.
+    pub fn arguments(&mut self) -> Value {
+        self.b.ins().load(types::I64, flags(), self.env, env::ARGUMENTS)
+    }
+}

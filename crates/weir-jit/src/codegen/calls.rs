@@ -1,0 +1,160 @@
+//! Extern calls.
+
+use super::Segment;
+use cranelift_codegen::ir::{InstBuilder, Value};
+use weir_ir::pipeline::CallKind;
+use weir_ir::{ArgumentValue, Call, InLeaf, Operand, ValueSetId, VarId};
+
+impl Segment<'_, '_> {
+    pub(super) fn call(&mut self, call: &Call, index: usize) {
+        match &self.cx.analysis.pipeline.calls[index] {
+            CallKind::Nothing => {}
+            CallKind::InternetChecksum => self.checksum_call(call, index),
+            CallKind::Count(counter) => {
+                let operand = match call.arguments.first().map(|a| &a.value) {
+                    Some(ArgumentValue::In(leaves)) => match leaves.first() {
+                        Some(InLeaf::Value(o)) => o.clone(),
+                        _ => return,
+                    },
+                    _ => return,
+                };
+                let at = if self.is_narrow(&operand) {
+                    self.value(&operand)
+                } else {
+                    self.word(&operand, 0)
+                };
+                let (counter, slot) = (self.imm(*counter as u64), self.slot());
+                self.b.ins().call(self.helpers.count, &[self.env, counter, at, slot]);
+            }
+            CallKind::Host { writes, abort, .. } => self.host(call, index, writes, *abort),
+        }
+    }
+
+    /// Inline where the length of what is summed up is known, else by the host.
+    fn checksum_call(&mut self, call: &Call, index: usize) {
+        if !self.cx.analysis.is_summed_inline(&self.state, call) {
+            self.host(call, index, &[], None);
+        } else {
+            self.internet_checksum(call);
+        }
+    }
+
+    /// Writes the words of a variable to the argument area; gives how many.
+    fn pass(&mut self, area: Value, at: usize, operand: &Operand) -> usize {
+        let words = match operand {
+            Operand::Var(v) if !self.cx.analysis.vars[v.index()].is_narrow() => {
+                self.cx.analysis.vars[v.index()].home_words()
+            }
+            other => self.width(other).div_ceil(64).max(1) as usize,
+        };
+        for i in 0..words {
+            let word = self.word(operand, i);
+            self.store(word, area, ((at + i) * 8) as i32);
+        }
+        words
+    }
+
+    fn take(&mut self, area: Value, at: usize, var: VarId) -> usize {
+        let info = self.cx.analysis.vars[var.index()];
+        if info.is_narrow() {
+            let value = self.load(cranelift_codegen::ir::types::I64, area, (at * 8) as i32);
+            self.set(var, value);
+            return 1;
+        }
+        for i in 0..info.home_words() {
+            let word = self.load(cranelift_codegen::ir::types::I64, area, ((at + i) * 8) as i32);
+            if let Some(home) = self.cx.layout.rows[var.index()] {
+                self.store_row(home + i, word);
+            }
+        }
+        info.home_words()
+    }
+
+    /// A call that the host serves. The argument area holds, in this order: the cursor; the handle of the entry; the
+    /// scalars of the arguments (a header's validity before its fields); the results; what the host reads and
+    /// what it writes besides.
+    fn host(&mut self, call: &Call, index: usize, writes: &[VarId], abort: Option<u32>) {
+        let cx = self.cx;
+        let reads = match &cx.analysis.pipeline.calls[index] {
+            CallKind::Host { reads, .. } => reads.as_slice(),
+            _ => &[],
+        };
+        let area = self.arguments();
+        let cursor = match self.state.cursor {
+            Some(bit) => self.imm(bit.into()),
+            None => self.get(cx.analysis.cursor),
+        };
+        self.store(cursor, area, 0);
+        let entry = match call.entry {
+            Some(v) => self.get(v),
+            None => self.imm(0),
+        };
+        self.store(entry, area, 8);
+        let mut at = 2;
+        let mut back = Vec::new();
+        for argument in &call.arguments {
+            match &argument.value {
+                ArgumentValue::In(leaves) => {
+                    for leaf in leaves {
+                        match leaf {
+                            InLeaf::Value(o) => at += self.pass(area, at, o),
+                            InLeaf::Header(h) => {
+                                let header = &cx.analysis.program().headers[*h];
+                                at += self.pass(area, at, &Operand::Var(header.valid));
+                                for &f in &header.fields {
+                                    at += self.pass(area, at, &Operand::Var(f));
+                                }
+                            }
+                        }
+                    }
+                }
+                ArgumentValue::Out(vars) | ArgumentValue::InOut(vars) => {
+                    for &v in vars {
+                        back.push((at, v));
+                        at += self.pass(area, at, &Operand::Var(v));
+                    }
+                }
+                ArgumentValue::String(_) | ArgumentValue::Extern(_) | ArgumentValue::Packet => {}
+            }
+        }
+        for &v in &call.results {
+            back.push((at, v));
+            let info = cx.analysis.vars[v.index()];
+            at += if info.is_narrow() { 1 } else { info.home_words() };
+        }
+        for &v in reads {
+            at += self.pass(area, at, &Operand::Var(v));
+        }
+        for &v in writes {
+            back.push((at, v));
+            at += self.pass(area, at, &Operand::Var(v));
+        }
+        self.sites.reserve(at);
+        let (site, slot) = (self.imm(index as u64), self.slot());
+        let inst = self.b.ins().call(self.helpers.call, &[self.env, site, slot]);
+        let stop = self.b.inst_results(inst)[0];
+        if let Some(exit) = abort {
+            let (out, on) = (self.b.create_block(), self.b.create_block());
+            self.b.ins().brif(stop, out, &[], on, &[]);
+            self.b.switch_to_block(out);
+            self.push(cx.layout.of_exit[exit as usize]);
+            self.b.switch_to_block(on);
+        }
+        for (at, var) in back {
+            self.take(area, at, var);
+        }
+    }
+
+    /// Whether keys are a member of a value set.
+    pub(super) fn value_set(&mut self, set: ValueSetId, keys: &[Operand]) -> Value {
+        let area = self.arguments();
+        let mut at = 0;
+        for key in keys {
+            at += self.pass(area, at, key);
+        }
+        self.sites.reserve(at);
+        let set = self.imm(set.index() as u64);
+        let call = self.b.ins().call(self.helpers.value_set, &[self.env, set, area]);
+        self.b.inst_results(call)[0]
+    }
+}

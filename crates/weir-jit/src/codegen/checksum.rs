@@ -1,0 +1,244 @@
+//! The internet checksum (RFC 1071) over fields.
+//!
+//! The sum is one of numbers modulo 65535, so a field of any width may be added as a whole once it is shifted to
+//! where its last bit lies within a 16-bit word. What still is in the packet as it was received is summed up
+//! there, word by word and in the machine's byte order; swapping the bytes of that sum swaps those of all its
+//! terms.
+
+use super::Segment;
+use crate::analysis::field_offsets;
+use cranelift_codegen::ir::{InstBuilder, Value, types};
+use weir_ir::{ArgumentValue, Call, HeaderId, InLeaf, Operand};
+
+/// A part of what is summed up.
+enum Part {
+    /// Whole bytes of a header in the packet: header, first byte, number.
+    Packet(HeaderId, u32, u32),
+    /// A value of this many bits.
+    Value(Operand),
+}
+
+/// The two halves of the sum.
+struct Sum {
+    /// Of values.
+    values: Option<Value>,
+    /// Of bytes in the machine's order.
+    raw: Option<Value>,
+}
+
+impl Segment<'_, '_> {
+    pub(super) fn internet_checksum(&mut self, call: &Call) {
+        let Some(&result) = call.results.first() else { return };
+        let leaves = match call.arguments.first().map(|a| &a.value) {
+            Some(ArgumentValue::In(leaves)) => leaves.as_slice(),
+            _ => &[],
+        };
+        let mut sum = Sum {
+            values: None,
+            raw: None,
+        };
+        // Bits so far; `None` after something whose length only the packet knows.
+        let mut at = 0u32;
+        for (part, width) in self.parts(leaves) {
+            match part {
+                Part::Packet(header, first, count) if at.is_multiple_of(8) => {
+                    self.sum_packet(&mut sum, header, first, count, at / 8);
+                }
+                Part::Packet(header, first, count) => {
+                    let (address, bit) = self.at_header(header);
+                    for i in 0..count {
+                        let byte = self.load_bits(address, bit + (first + i) * 8, 8);
+                        self.sum_value(&mut sum, byte, 8, at + i * 8);
+                    }
+                }
+                Part::Value(operand) => self.sum_operand(&mut sum, &operand, at),
+            }
+            at += width;
+        }
+        let raw = sum.raw.map(|r| {
+            let folded = self.fold(r);
+            let narrow = self.b.ins().ireduce(types::I16, folded);
+            let swapped = self.b.ins().bswap(narrow);
+            self.b.ins().uextend(types::I64, swapped)
+        });
+        let total = match (sum.values, raw) {
+            (None, None) => self.imm(0),
+            (Some(v), None) | (None, Some(v)) => v,
+            (Some(a), Some(b)) => self.b.ins().iadd(a, b),
+        };
+        let folded = self.fold(total);
+        let inverted = self.b.ins().bnot(folded);
+        let width = self.cx.analysis.vars[result.index()].width;
+        let value = self.mask(inverted, 16.min(width));
+        self.set(result, value);
+    }
+
+    /// Parts with their widths, neighbours in the packet joined. Of varbits only the last may have a length that is
+    /// not known; it counts as 0.
+    fn parts(&mut self, leaves: &[InLeaf]) -> Vec<(Part, u32)> {
+        let cx = self.cx;
+        let program = cx.analysis.program();
+        let mut parts: Vec<(Part, u32)> = Vec::new();
+        for leaf in leaves {
+            let InLeaf::Value(operand) = leaf else { continue };
+            let width = self.width(operand);
+            if cx.analysis.is_pristine(&self.state, operand) && !self.is_narrow(operand) && self.is_varbit(operand) {
+                continue;
+            }
+            let Some((header, field)) = cx.analysis.in_packet(&self.state, operand) else {
+                parts.push((
+                    Part::Value(operand.clone()),
+                    if self.is_varbit(operand) { 0 } else { width },
+                ));
+                continue;
+            };
+            let begin = field_offsets(program, header)[field];
+            // In bits for now; made whole bytes below.
+            match parts.last_mut() {
+                Some((Part::Packet(h, first, bits), w)) if *h == header && *first + *bits == begin => {
+                    *bits += width;
+                    *w += width;
+                }
+                _ => parts.push((Part::Packet(header, begin, width), width)),
+            }
+        }
+        // What does not begin and end at bytes is summed up as a value.
+        parts
+            .into_iter()
+            .flat_map(|(part, width)| match part {
+                Part::Packet(h, first, bits) if first.is_multiple_of(8) && bits.is_multiple_of(8) => {
+                    vec![(Part::Packet(h, first / 8, bits / 8), width)]
+                }
+                Part::Packet(h, first, bits) => {
+                    let offsets = field_offsets(program, h);
+                    let vars = &program.headers[h].fields;
+                    let inside = |o: u32| o >= first && o < first + bits;
+                    let fields = vars.iter().zip(offsets).filter(|(_, o)| inside(*o));
+                    fields
+                        .map(|(&v, _)| (Part::Value(Operand::Var(v)), cx.analysis.vars[v.index()].width))
+                        .collect()
+                }
+                other => vec![(other, width)],
+            })
+            .collect()
+    }
+
+    fn is_varbit(&self, operand: &Operand) -> bool {
+        matches!(operand, Operand::Var(v) if self.cx.analysis.vars[v.index()].varbit)
+    }
+
+    fn sum_operand(&mut self, sum: &mut Sum, operand: &Operand, at: u32) {
+        if self.is_varbit(operand) {
+            let Operand::Var(v) = operand else { return };
+            let Some(home) = self.cx.layout.rows[v.index()] else {
+                return;
+            };
+            let zero = self.imm(0);
+            let value = self.add_varbit(home, at, zero);
+            sum.values = Some(match sum.values {
+                None => value,
+                Some(s) => self.b.ins().iadd(s, value),
+            });
+            return;
+        }
+        // A field that is in the packet but not at whole bytes.
+        if let Some((header, field)) = self.cx.analysis.in_packet(&self.state, operand) {
+            let offset = field_offsets(self.cx.analysis.program(), header)[field];
+            let (address, bit) = self.at_header(header);
+            let width = self.width(operand);
+            let mut done = 0;
+            while done < width {
+                let part = (width - done).min(32);
+                let value = self.load_bits(address, bit + offset + done, part);
+                self.sum_value(sum, value, part, at + done);
+                done += part;
+            }
+            return;
+        }
+        let width = self.width(operand);
+        let words = width.div_ceil(64) as usize;
+        for i in 0..words {
+            let below = 64 * i as u32;
+            let bits = (width - below).min(64);
+            let word = self.word(operand, i);
+            self.sum_value(sum, word, bits, at + width - below - bits);
+        }
+    }
+
+    /// The sum of a varbit that may be empty.
+    fn add_varbit(&mut self, home: usize, at: u32, zero: Value) -> Value {
+        let bits = self.load_row(home);
+        let (some, join) = (self.b.create_block(), self.b.create_block());
+        self.b.append_block_param(join, types::I64);
+        self.b.ins().brif(bits, some, &[], join, &[zero.into()]);
+        self.b.switch_to_block(some);
+        let (from, at) = (self.row_address(home), self.imm(at.into()));
+        let call = self.b.ins().call(self.helpers.varbit_sum, &[from, at]);
+        let value = self.b.inst_results(call)[0];
+        self.b.ins().jump(join, &[value.into()]);
+        self.b.switch_to_block(join);
+        self.b.block_params(join)[0]
+    }
+
+    /// Adds a value whose first bit is bit `at` of what is summed up.
+    fn sum_value(&mut self, sum: &mut Sum, value: Value, width: u32, at: u32) {
+        let shift = (16 - (at + width) % 16) % 16;
+        let mut add = |s: &mut Self, v: Value| {
+            sum.values = Some(match sum.values {
+                None => v,
+                Some(before) => s.b.ins().iadd(before, v),
+            });
+        };
+        if width + shift <= 48 {
+            let shifted = self.shl_imm(value, shift.into());
+            add(self, shifted);
+        } else {
+            let low = self.mask(value, 32);
+            let low = self.shl_imm(low, shift.into());
+            add(self, low);
+            let high = self.shr_imm(value, 32);
+            let high = self.shl_imm(high, shift.into());
+            add(self, high);
+        }
+    }
+
+    /// Adds bytes of a header where it lies in the packet; byte `at` of what is summed up comes first.
+    fn sum_packet(&mut self, sum: &mut Sum, header: HeaderId, first: u32, count: u32, at: u32) {
+        let (address, bit) = self.at_header(header);
+        let mut offset = (bit / 8 + first) as i32;
+        let mut left = count;
+        let mut odd = at % 2 == 1;
+        while left > 0 {
+            let (ty, size) = match left {
+                _ if odd => (types::I8, 1),
+                4.. => (types::I32, 4),
+                2 | 3 => (types::I16, 2),
+                _ => (types::I8, 1),
+            };
+            let value = self.load(ty, address, offset);
+            let mut value = self.b.ins().uextend(types::I64, value);
+            if cfg!(target_endian = "little") == odd && size == 1 {
+                value = self.shl_imm(value, 8);
+            }
+            sum.raw = Some(match sum.raw {
+                None => value,
+                Some(before) => self.b.ins().iadd(before, value),
+            });
+            odd = false;
+            left -= size;
+            offset += size as i32;
+        }
+    }
+
+    /// A sum of less than 2^57 as the number below 2^16 that is equal to it modulo 65535; 0 only for 0.
+    fn fold(&mut self, value: Value) -> Value {
+        let mut value = value;
+        for (width, times) in [(32, 1), (16, 3)] {
+            for _ in 0..times {
+                let (low, high) = (self.mask(value, width), self.shr_imm(value, width.into()));
+                value = self.b.ins().iadd(low, high);
+            }
+        }
+        value
+    }
+}

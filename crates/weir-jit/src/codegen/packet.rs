@@ -1,0 +1,466 @@
+//! Taking headers from packets and putting them back.
+
+use super::{Segment, env};
+use crate::analysis::{Deparse, Place, field_offsets};
+use crate::layout::ROW_LENGTH;
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{InstBuilder, Value, types};
+use weir_ir::passes::VarSet;
+use weir_ir::{HeaderId, Operand, Type, VarId};
+
+impl Segment<'_, '_> {
+    /// The parser's position in bits.
+    fn cursor(&mut self) -> Value {
+        match self.state.cursor {
+            Some(bit) => self.imm(bit.into()),
+            None => self.get(self.cx.analysis.cursor),
+        }
+    }
+
+    fn error_code(&mut self, name: &str, standard: u32) -> Value {
+        let code = self.cx.analysis.program().error_code(name).unwrap_or(standard);
+        self.imm(code.into())
+    }
+
+    /// Fails with this error where the condition holds.
+    fn fail_if(&mut self, condition: Value, name: &str, standard: u32) {
+        let (bad, good) = (self.b.create_block(), self.b.create_block());
+        self.b.ins().brif(condition, bad, &[], good, &[]);
+        self.b.switch_to_block(bad);
+        let code = self.error_code(name, standard);
+        self.fail(code);
+        self.b.switch_to_block(good);
+    }
+
+    /// Fails where the packet has fewer than `bits` bits after the cursor.
+    fn need(&mut self, bits: Value) {
+        let length = self.load_row(ROW_LENGTH);
+        let available = self.shl_imm(length, 3);
+        let cursor = self.cursor();
+        let end = self.b.ins().iadd(cursor, bits);
+        let short = self.b.ins().icmp(IntCC::UnsignedGreaterThan, end, available);
+        self.fail_if(short, "PacketTooShort", 1);
+    }
+
+    fn need_constant(&mut self, bits: u32) {
+        if bits == 0 {
+            return;
+        }
+        if let Some(cursor) = self.state.cursor {
+            // Lengths are whole bytes.
+            let length = self.load_row(ROW_LENGTH);
+            let least = self.imm(u64::from(cursor + bits).div_ceil(8));
+            let short = self.b.ins().icmp(IntCC::UnsignedLessThan, length, least);
+            self.fail_if(short, "PacketTooShort", 1);
+        } else {
+            let bits = self.imm(bits.into());
+            self.need(bits);
+        }
+    }
+
+    /// An address in the packet and the bits after it where the cursor is.
+    fn at_cursor(&mut self) -> (Value, u32) {
+        let packet = self.packet();
+        match self.state.cursor {
+            Some(bit) => (packet, bit),
+            None => {
+                let cursor = self.cursor();
+                let bytes = self.shr_imm(cursor, 3);
+                (self.b.ins().iadd(packet, bytes), 0)
+            }
+        }
+    }
+
+    /// An address in the packet and the bits after it where a header lies.
+    pub(super) fn at_header(&mut self, header: HeaderId) -> (Value, u32) {
+        let packet = self.packet();
+        match self.cx.analysis.places[header.index()] {
+            Some(Place::Fixed(bit)) => (packet, bit),
+            Some(Place::Variable(v)) => {
+                let at = self.get(v);
+                let bytes = self.shr_imm(at, 3);
+                (self.b.ins().iadd(packet, bytes), 0)
+            }
+            None => (packet, 0),
+        }
+    }
+
+    fn move_cursor(&mut self, by: Value) {
+        let cursor = self.cursor();
+        let next = self.b.ins().iadd(cursor, by);
+        self.set(self.cx.analysis.cursor, next);
+    }
+
+    pub(super) fn advance(&mut self, bits: &Operand) {
+        let by = self.value(bits);
+        match bits {
+            Operand::Const(c) => self.need_constant(c.to_u64_saturating().min(1 << 24) as u32),
+            Operand::Var(_) => {
+                self.need(by);
+                // Code knows only whole bytes.
+                let seven = self.imm(7);
+                let odd = self.b.ins().band(by, seven);
+                let (out, on) = (self.b.create_block(), self.b.create_block());
+                self.b.set_cold_block(out);
+                self.b.ins().brif(odd, out, &[], on, &[]);
+                self.b.switch_to_block(out);
+                self.push(self.cx.layout.of_exit[self.cx.analysis.pipeline.restart as usize]);
+                self.b.switch_to_block(on);
+            }
+        }
+        self.move_cursor(by);
+    }
+
+    pub(super) fn lookahead(&mut self, dst: VarId, offset: u32) {
+        let width = self.cx.analysis.vars[dst.index()].width;
+        self.need_constant(offset.saturating_add(width));
+        let (address, bit) = self.at_cursor();
+        self.read(dst, address, bit + offset);
+    }
+
+    /// Reads a variable's bits from memory.
+    fn read(&mut self, var: VarId, address: Value, bit: u32) {
+        let info = self.cx.analysis.vars[var.index()];
+        if info.is_narrow() {
+            let value = self.load_bits(address, bit, info.width);
+            self.set(var, value);
+            return;
+        }
+        let Some(home) = self.cx.layout.rows[var.index()] else {
+            return;
+        };
+        let words = info.home_words();
+        for i in 0..words {
+            let below = 64 * i as u32;
+            let width = (info.width - below).min(64);
+            let value = self.load_bits(address, bit + info.width - below - width, width);
+            self.store_row(home + i, value);
+        }
+    }
+
+    pub(super) fn extract(&mut self, header: HeaderId, varbit: Option<&Operand>, live: &VarSet) {
+        let cx = self.cx;
+        let program = cx.analysis.program();
+        let instance = &program.headers[header];
+        let ty = &program.header_types[instance.ty];
+        let fixed = ty.fixed_width();
+        let varbit_bits = varbit.map(|o| self.value(o));
+        match varbit_bits {
+            None => self.need_constant(fixed),
+            Some(bits) => {
+                let total = self.add_imm(bits, fixed.into());
+                let seven = self.imm(7);
+                let odd = self.b.ins().band(total, seven);
+                self.fail_if(odd, "ParserInvalidArgument", 6);
+                self.need(total);
+                let limit = ty.varbit_field().map_or(0, |i| ty.fields[i].ty.width());
+                let limit = self.imm(limit.into());
+                let long = self.b.ins().icmp(IntCC::UnsignedGreaterThan, bits, limit);
+                self.fail_if(long, "HeaderTooShort", 4);
+            }
+        }
+        if let Some(Place::Variable(v)) = cx.analysis.places[header.index()] {
+            let here = self.cursor();
+            self.set(v, here);
+        }
+        let (address, bit) = self.at_cursor();
+        // Only what somebody reads is taken out of the packet.
+        for (i, (&field, offset)) in instance.fields.iter().zip(field_offsets(program, header)).enumerate() {
+            if !live.contains(field) {
+                continue;
+            }
+            if let Type::Bits(_) = ty.fields[i].ty {
+                self.read(field, address, bit + offset);
+            } else if let (Some(home), Some(bits)) = (cx.layout.rows[field.index()], varbit_bits) {
+                let to = self.row_address(home);
+                let from = self.add_imm(address, u64::from((bit + offset) / 8));
+                self.b.ins().call(self.helpers.varbit_load, &[to, from, bits]);
+            } else if let Some(home) = cx.layout.rows[field.index()] {
+                let zero = self.imm(0);
+                self.store_row(home, zero);
+            }
+        }
+        let one = self.imm(1);
+        self.set(instance.valid, one);
+        let by = match varbit_bits {
+            Some(bits) => self.add_imm(bits, fixed.into()),
+            None => self.imm(fixed.into()),
+        };
+        self.move_cursor(by);
+    }
+
+    // ------------------------------------------------------------------------- memory
+
+    /// `width` bits, at most 64, that begin `bit` bits after an address; most significant first. Reads up
+    /// to 7 bytes beyond them.
+    pub(super) fn load_bits(&mut self, address: Value, bit: u32, width: u32) -> Value {
+        if width == 0 {
+            return self.imm(0);
+        }
+        let (byte, lead) = ((bit / 8) as i32, bit % 8);
+        let bytes = (lead + width).div_ceil(8);
+        let (value, size) = match bytes {
+            1 => {
+                let v = self.load(types::I8, address, byte);
+                (self.b.ins().uextend(types::I64, v), 8)
+            }
+            2 => {
+                let v = self.load(types::I16, address, byte);
+                let v = self.b.ins().bswap(v);
+                (self.b.ins().uextend(types::I64, v), 16)
+            }
+            3 | 4 => {
+                let v = self.load(types::I32, address, byte);
+                let v = self.b.ins().bswap(v);
+                (self.b.ins().uextend(types::I64, v), 32)
+            }
+            _ => {
+                let v = self.load(types::I64, address, byte);
+                (self.b.ins().bswap(v), 64)
+            }
+        };
+        if bytes == 9 {
+            // The lead of the first eight bytes is shifted out, the ninth fills up.
+            let rest = lead + width - 64;
+            let last = self.load(types::I8, address, byte + 8);
+            let last = self.b.ins().uextend(types::I64, last);
+            let last = self.shr_imm(last, u64::from(8 - rest));
+            let high = self.shl_imm(value, rest.into());
+            let both = self.b.ins().bor(high, last);
+            return self.mask(both, width);
+        }
+        let shifted = self.shr_imm(value, u64::from(size - lead - width));
+        if lead == 0 { shifted } else { self.mask(shifted, width) }
+    }
+
+    /// Writes bits; the bits around them in their first and last byte stay.
+    pub(super) fn store_bits(&mut self, address: Value, bit: u32, width: u32, value: Value) {
+        if width == 0 {
+            return;
+        }
+        let (byte, lead) = ((bit / 8) as i32, bit % 8);
+        if lead == 0 && width.is_multiple_of(8) {
+            self.store_bytes(address, byte, width / 8, value);
+            return;
+        }
+        let bytes = (lead + width).div_ceil(8);
+        if bytes > 8 || !matches!(bytes, 1 | 2 | 4 | 8) {
+            // To the next byte, then the rest.
+            let first = (8 - lead).min(width);
+            let rest = width - first;
+            let high = self.shr_imm(value, rest.into());
+            let high = self.mask(high, first);
+            self.store_bits(address, bit, first, high);
+            let low = self.mask(value, rest);
+            self.store_bits(address, bit + first, rest, low);
+            return;
+        }
+        let ty = match bytes {
+            1 => types::I8,
+            2 => types::I16,
+            4 => types::I32,
+            _ => types::I64,
+        };
+        let shift = bytes * 8 - lead - width;
+        let hole = (if width >= 64 { u64::MAX } else { (1u64 << width) - 1 }) << shift;
+        let shifted = self.shl_imm(value, shift.into());
+        let old = self.load(ty, address, byte);
+        let old = if ty == types::I8 { old } else { self.b.ins().bswap(old) };
+        let old = if ty == types::I64 {
+            old
+        } else {
+            self.b.ins().uextend(types::I64, old)
+        };
+        let keep = self.imm(!hole);
+        let kept = self.b.ins().band(old, keep);
+        let new = self.b.ins().bor(kept, shifted);
+        self.store_bytes(address, byte, bytes, new);
+    }
+
+    /// Writes the lowest bytes of a value, most significant first.
+    fn store_bytes(&mut self, address: Value, byte: i32, count: u32, value: Value) {
+        let mut left = count;
+        let mut at = byte;
+        while left > 0 {
+            let (ty, size) = match left {
+                8.. => (types::I64, 8),
+                4..=7 => (types::I32, 4),
+                2 | 3 => (types::I16, 2),
+                _ => (types::I8, 1),
+            };
+            let part = self.shr_imm(value, u64::from(left - size) * 8);
+            let part = if ty == types::I64 {
+                part
+            } else {
+                self.b.ins().ireduce(ty, part)
+            };
+            let part = if ty == types::I8 {
+                part
+            } else {
+                self.b.ins().bswap(part)
+            };
+            self.store(part, address, at);
+            left -= size;
+            at += size as i32;
+        }
+    }
+
+    /// Writes a variable's bits to memory.
+    fn write(&mut self, var: VarId, address: Value, bit: u32) {
+        let info = self.cx.analysis.vars[var.index()];
+        if info.is_narrow() {
+            let value = self.get(var);
+            self.store_bits(address, bit, info.width, value);
+            return;
+        }
+        for i in 0..info.home_words() {
+            let below = 64 * i as u32;
+            let width = (info.width - below).min(64);
+            let word = self.word(&Operand::Var(var), i);
+            self.store_bits(address, bit + info.width - below - width, width, word);
+        }
+    }
+
+    // ------------------------------------------------------------------------- the deparser
+
+    pub(super) fn emit(&mut self, header: HeaderId) {
+        let cx = self.cx;
+        let program = cx.analysis.program();
+        let instance = &program.headers[header];
+        let fields = cx.analysis.fields_to_write(&self.state, header);
+        let in_place = cx.analysis.deparse == Deparse::InPlace;
+        let h = &self.state.headers[header.index()];
+        if h.pristine || in_place && fields.is_empty() {
+            return;
+        }
+        let certain = h.extracted;
+        let join = self.b.create_block();
+        if !certain {
+            let valid = self.get(instance.valid);
+            let body = self.b.create_block();
+            self.b.ins().brif(valid, body, &[], join, &[]);
+            self.b.switch_to_block(body);
+        }
+        let offsets = field_offsets(program, header);
+        if in_place {
+            let (address, bit) = self.at_header(header);
+            for i in fields {
+                self.write(instance.fields[i], address, bit + offsets[i]);
+            }
+        } else {
+            self.emit_elsewhere(header, &fields, &offsets);
+        }
+        self.b.ins().jump(join, &[]);
+        self.b.switch_to_block(join);
+    }
+
+    /// Appends a header to the scratch area.
+    fn emit_elsewhere(&mut self, header: HeaderId, fields: &[usize], offsets: &[u32]) {
+        let cx = self.cx;
+        let program = cx.analysis.program();
+        let instance = &program.headers[header];
+        let ty = &program.header_types[instance.ty];
+        let bytes = ty.fixed_width() / 8;
+        let (scratch, emitted) = (self.scratch(), self.get(cx.analysis.emitted));
+        let to = self.b.ins().iadd(scratch, emitted);
+        let fixed: Vec<usize> = fields
+            .iter()
+            .copied()
+            .filter(|&i| matches!(ty.fields[i].ty, Type::Bits(_)))
+            .collect();
+        let all = fixed.len() == ty.fields.len() - usize::from(ty.varbit_field().is_some());
+        if !all {
+            let (from, bit) = self.at_header(header);
+            let mut at = 0;
+            while at < bytes {
+                // Up to 7 bytes too many: what is emitted next overwrites them, or nobody looks.
+                let word = self.load(types::I64, from, (bit / 8 + at) as i32);
+                self.store(word, to, at as i32);
+                at += 8;
+            }
+        }
+        self.write_merged(header, &fixed, offsets, to);
+        let mut length = self.imm(bytes.into());
+        if let Some(i) = ty.varbit_field()
+            && let Some(home) = cx.layout.rows[instance.fields[i].index()]
+        {
+            let bits = self.load_row(home);
+            let from = self.row_address(home);
+            let behind = self.add_imm(to, u64::from(offsets[i] / 8));
+            self.b.ins().call(self.helpers.varbit_store, &[from, behind]);
+            let more = self.shr_imm(bits, 3);
+            length = self.b.ins().iadd(length, more);
+        }
+        let next = self.b.ins().iadd(emitted, length);
+        self.set(cx.analysis.emitted, next);
+    }
+
+    /// Writes fields, neighbours that make up whole bytes together at once.
+    fn write_merged(&mut self, header: HeaderId, fields: &[usize], offsets: &[u32], to: Value) {
+        let cx = self.cx;
+        let vars = &cx.analysis.program().headers[header].fields;
+        let width = |i: usize| cx.analysis.vars[vars[i].index()].width;
+        let mut at = 0;
+        while at < fields.len() {
+            let first = fields[at];
+            if width(first) > 64 || !offsets[first].is_multiple_of(8) {
+                self.write(vars[first], to, offsets[first]);
+                at += 1;
+                continue;
+            }
+            // The longest run of neighbours that ends at a byte.
+            let (mut total, mut best) = (0, None);
+            let mut end = at;
+            while end < fields.len()
+                && width(fields[end]) <= 64
+                && total + width(fields[end]) <= 64
+                && offsets[fields[end]] == offsets[first] + total
+            {
+                total += width(fields[end]);
+                end += 1;
+                if total.is_multiple_of(8) {
+                    best = Some((end, total));
+                }
+            }
+            let Some((end, total)) = best else {
+                self.write(vars[first], to, offsets[first]);
+                at += 1;
+                continue;
+            };
+            let mut value = self.get(vars[first]);
+            for &i in &fields[at + 1..end] {
+                let next = self.get(vars[i]);
+                let shifted = self.shl_imm(value, width(i).into());
+                value = if width(i) >= 64 {
+                    next
+                } else {
+                    self.b.ins().bor(shifted, next)
+                };
+            }
+            self.store_bits(to, offsets[first], total, value);
+            at = end;
+        }
+    }
+
+    /// The slot's scratch area.
+    fn scratch(&mut self) -> Value {
+        let all = self.load(types::I64, self.env, env::SCRATCH);
+        let (slot, size) = (self.slot(), self.imm(self.cx.scratch as u64));
+        let offset = self.b.ins().imul(slot, size);
+        self.b.ins().iadd(all, offset)
+    }
+
+    /// Puts what was emitted before what the parser left.
+    pub(super) fn finish_packet(&mut self) {
+        if self.cx.analysis.deparse == Deparse::InPlace {
+            return;
+        }
+        let (column, scratch) = (self.column(), self.scratch());
+        let emitted = self.get(self.cx.analysis.emitted);
+        let cursor = self.cursor();
+        let parsed = self.shr_imm(cursor, 3);
+        self.b
+            .ins()
+            .call(self.helpers.finish, &[column, scratch, emitted, parsed]);
+    }
+}

@@ -1,0 +1,326 @@
+//! From a pipeline to machine code.
+
+use crate::analysis::{Analysis, Deparse, VarInfo};
+use crate::codegen::{Context, Helpers, segment};
+use crate::error::CompileError;
+use crate::layout::{Layout, PointKind};
+use crate::run::{self, SegmentFunction};
+use crate::sites::Sites;
+use cranelift_codegen::ir::{AbiParam, FuncRef, Signature, types};
+use cranelift_codegen::settings::{self, Configurable};
+use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
+use cranelift_jit::{JITBuilder, JITModule};
+use cranelift_module::{FuncId, Linkage, Module};
+use std::fmt::Write;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use weir_ir::Terminator;
+use weir_ir::pipeline::Pipeline;
+use weir_table::TableSpec;
+use weir_table::fast::{KeyLayout, ResultLayout};
+
+/// A pipeline as machine code.
+pub struct Compiled {
+    pub(crate) pipeline: Arc<Pipeline>,
+    pub(crate) layout: Layout,
+    pub(crate) vars: Vec<VarInfo>,
+    pub(crate) sites: Sites,
+    pub(crate) functions: Vec<Option<SegmentFunction>>,
+    pub(crate) input_rows: Vec<usize>,
+    pub(crate) scratch: usize,
+    pub(crate) serial: Option<String>,
+    pub(crate) table_count: usize,
+    pub(crate) has_back_edges: bool,
+    /// Per point: what an exit keeps, wide variables and inputs that nothing writes included.
+    pub(crate) exit_vars: Vec<Vec<weir_ir::VarId>>,
+    pub(crate) in_place: bool,
+    compile_time: Duration,
+    /// Text of the code, where it was asked for.
+    assembly: Option<String>,
+    /// Owns the code's memory.
+    module: Option<JITModule>,
+}
+
+// SAFETY: the module is not used after compilation but to free the code; code is never changed, and reading
+// everything else is harmless from any thread.
+unsafe impl Send for Compiled {}
+// SAFETY: as above.
+unsafe impl Sync for Compiled {}
+
+impl Drop for Compiled {
+    fn drop(&mut self) {
+        if let Some(module) = self.module.take() {
+            // SAFETY: whoever runs the code holds the `Arc` of this.
+            unsafe { module.free_memory() };
+        }
+    }
+}
+
+/// What to compile for.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Options {
+    /// Keep the code as text.
+    pub assembly: bool,
+}
+
+fn codegen(error: impl std::fmt::Display) -> CompileError {
+    CompileError::Codegen(error.to_string())
+}
+
+/// The functions of the runtime by name, with their numbers of parameters and whether they return something.
+const HELPERS: [(&str, usize, bool); 8] = [
+    ("weir_call", 3, true),
+    ("weir_count", 4, false),
+    ("weir_value_set", 3, true),
+    ("weir_wide", 3, true),
+    ("weir_varbit_load", 3, false),
+    ("weir_varbit_store", 2, false),
+    ("weir_varbit_sum", 2, true),
+    ("weir_finish", 4, false),
+];
+
+fn module() -> Result<JITModule, CompileError> {
+    let mut flags = settings::builder();
+    for (name, value) in [
+        ("use_colocated_libcalls", "false"),
+        ("is_pic", "false"),
+        ("opt_level", "speed"),
+        ("enable_verifier", if cfg!(debug_assertions) { "true" } else { "false" }),
+    ] {
+        flags.set(name, value).map_err(codegen)?;
+    }
+    let isa = cranelift_native::builder().map_err(codegen)?;
+    let isa = isa.finish(settings::Flags::new(flags)).map_err(codegen)?;
+    let mut builder = JITBuilder::with_isa(isa, cranelift_module::default_libcall_names());
+    let addresses: [*const u8; 8] = [
+        run::call as *const u8,
+        run::count as *const u8,
+        run::value_set as *const u8,
+        run::wide as *const u8,
+        run::varbit_load as *const u8,
+        run::varbit_store as *const u8,
+        run::varbit_sum as *const u8,
+        run::finish as *const u8,
+    ];
+    for ((name, ..), address) in HELPERS.iter().zip(addresses) {
+        builder.symbol(*name, address);
+    }
+    Ok(JITModule::new(builder))
+}
+
+fn signature(module: &JITModule, params: usize, returns: bool) -> Signature {
+    let mut signature = module.make_signature();
+    signature.params.extend((0..params).map(|_| AbiParam::new(types::I64)));
+    if returns {
+        signature.returns.push(AbiParam::new(types::I64));
+    }
+    signature
+}
+
+impl Compiled {
+    /// Compiles a pipeline.
+    ///
+    /// # Errors
+    /// It does something that compiled code cannot do.
+    pub fn new(pipeline: Arc<Pipeline>, options: Options) -> Result<Self, CompileError> {
+        let started = Instant::now();
+        let program = Arc::clone(&pipeline.program);
+        let tables: Vec<(KeyLayout, ResultLayout)> = program
+            .tables
+            .iter()
+            .map(|(id, _)| {
+                let spec = TableSpec::from_program(&program, id, &[]);
+                (KeyLayout::new(&spec), ResultLayout::new(&spec))
+            })
+            .collect();
+        let held = Arc::clone(&pipeline);
+        let analysis = Analysis::new(&held)?;
+        let layout = Layout::new(&analysis, &tables);
+        let serial = crate::order::why_serial(&analysis, &layout);
+        let mut sites = Sites::new(&analysis);
+        let scratch = match analysis.deparse {
+            Deparse::InPlace => 0,
+            Deparse::Rebuild(most) => (most + 16).next_multiple_of(64) + 64,
+        };
+        let mut module = module()?;
+        let helpers: Vec<FuncId> = HELPERS
+            .iter()
+            .map(|(name, params, returns)| {
+                let signature = signature(&module, *params, *returns);
+                module
+                    .declare_function(name, Linkage::Import, &signature)
+                    .map_err(codegen)
+            })
+            .collect::<Result<_, _>>()?;
+        let cx = Context {
+            analysis: &analysis,
+            layout: &layout,
+            tables: &tables,
+            scratch,
+        };
+        let mut assembly = options.assembly.then(String::new);
+        let mut ids = Vec::new();
+        let mut frontend = FunctionBuilderContext::new();
+        let config = module.target_config();
+        for (index, point) in layout.points.iter().enumerate() {
+            if point.resume.is_none() {
+                ids.push(None);
+                continue;
+            }
+            let mut context = module.make_context();
+            context.func.signature = signature(&module, 3, false);
+            context.set_disasm(options.assembly);
+            let refs: Vec<FuncRef> = helpers
+                .iter()
+                .map(|id| module.declare_func_in_func(*id, &mut context.func))
+                .collect();
+            let refs = Helpers {
+                call: refs[0],
+                count: refs[1],
+                value_set: refs[2],
+                wide: refs[3],
+                varbit_load: refs[4],
+                varbit_store: refs[5],
+                varbit_sum: refs[6],
+                finish: refs[7],
+            };
+            let builder = FunctionBuilder::new(&mut context.func, &mut frontend);
+            segment(&cx, index, builder, refs, &mut sites, config);
+            let id = module
+                .declare_anonymous_function(&context.func.signature)
+                .map_err(codegen)?;
+            module
+                .define_function(id, &mut context)
+                .map_err(|e| CompileError::Codegen(format!("{e:?}")))?;
+            if let Some(text) = &mut assembly
+                && let Some(code) = context.compiled_code()
+            {
+                let _ = writeln!(text, "; segment {index}");
+                text.push_str(code.vcode.as_deref().unwrap_or(""));
+            }
+            ids.push(Some(id));
+        }
+        module.finalize_definitions().map_err(codegen)?;
+        let functions = ids
+            .into_iter()
+            .map(|id| {
+                id.map(|id| {
+                    let address = module.get_finalized_function(id);
+                    // SAFETY: the function was compiled with this signature.
+                    unsafe { std::mem::transmute::<*const u8, SegmentFunction>(address) }
+                })
+            })
+            .collect();
+        let position = |p: usize| p;
+        let has_back_edges = layout.points.iter().enumerate().any(|(i, _)| {
+            layout.regions[i].iter().any(|b| {
+                matches!(pipeline.body.blocks[*b].terminator, Terminator::Lookup(_))
+                    && layout.of_block.get(b).is_some_and(|&to| position(to) <= i)
+            })
+        });
+        Ok(Compiled {
+            vars: analysis.vars.clone(),
+            input_rows: pipeline
+                .inputs
+                .iter()
+                .map(|v| layout.rows[v.index()].unwrap_or(0))
+                .collect(),
+            exit_vars: layout.points.iter().map(|p| p.handed_over.clone()).collect(),
+            in_place: analysis.deparse == Deparse::InPlace,
+            table_count: program.tables.len(),
+            scratch,
+            sites,
+            functions,
+            serial,
+            has_back_edges,
+            layout,
+            compile_time: started.elapsed(),
+            assembly,
+            module: Some(module),
+            pipeline,
+        })
+    }
+
+    /// The pipeline it was made from.
+    #[must_use]
+    pub fn pipeline(&self) -> &Arc<Pipeline> {
+        &self.pipeline
+    }
+
+    /// How long compilation took.
+    #[must_use]
+    pub fn compile_time(&self) -> Duration {
+        self.compile_time
+    }
+
+    /// Why packets run one by one rather than a vector at a time; `None`: they do not.
+    #[must_use]
+    pub fn serial(&self) -> Option<&str> {
+        self.serial.as_deref()
+    }
+
+    /// Bytes of memory that must lie before a packet.
+    #[must_use]
+    pub fn headroom(&self) -> usize {
+        self.scratch
+    }
+
+    /// The machine code as text, where [`Options::assembly`] asked for it.
+    #[must_use]
+    pub fn assembly(&self) -> Option<&str> {
+        self.assembly.as_deref()
+    }
+
+    /// What packets wait for at a suspension point.
+    pub(crate) fn point_name(&self, index: usize) -> String {
+        match &self.layout.points[index].kind {
+            PointKind::Start => "start".to_owned(),
+            PointKind::Lookup { table, .. } => self.pipeline.program.tables[*table].name.clone(),
+            PointKind::Exit(e) => self.pipeline.exits[*e as usize].name.to_owned(),
+        }
+    }
+
+    /// Segments and contexts, for people.
+    #[must_use]
+    pub fn describe(&self) -> String {
+        let mut out = String::new();
+        let deparse = if self.in_place { "in place" } else { "rebuilt" };
+        let _ = writeln!(
+            out,
+            "headers {deparse}, {} context rows of 8 bytes",
+            self.layout.row_count
+        );
+        if let Some(why) = &self.serial {
+            let _ = writeln!(out, "packets one by one: {why}");
+        }
+        for (i, point) in self.layout.points.iter().enumerate() {
+            let _ = write!(out, "point {i} {}", self.point_name(i));
+            if let PointKind::Lookup { block, .. } = &point.kind {
+                let _ = write!(
+                    out,
+                    " (b{}): keys in row {}, results in row {}",
+                    block.index(),
+                    point.key_row,
+                    point.result_row
+                );
+            }
+            let _ = writeln!(out);
+            for &v in &point.kept {
+                let name = match self.pipeline.program.vars.get(v) {
+                    Some(var) => format!("%{} {}", v.index(), var.name),
+                    None => format!("%{}", v.index()),
+                };
+                let row = self.layout.rows[v.index()].unwrap_or(0);
+                let _ = writeln!(out, "  row {row}: {name} ({} bits)", self.vars[v.index()].width);
+            }
+            if let Some(b) = point.resume {
+                let blocks: Vec<String> = self.layout.regions[i]
+                    .iter()
+                    .map(|b| format!("b{}", b.index()))
+                    .collect();
+                let _ = writeln!(out, "  segment from b{}: {}", b.index(), blocks.join(" "));
+            }
+        }
+        out
+    }
+}

@@ -1,0 +1,28 @@
+//! Why a pipeline cannot be compiled.
+
+use thiserror::Error;
+
+/// Something in a program that compiled code cannot do; the interpreter can.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("compiled code cannot do this yet: {what}")]
+pub struct Unsupported {
+    what: String,
+}
+
+impl Unsupported {
+    /// What it is.
+    pub(crate) fn new(what: impl Into<String>) -> Self {
+        Unsupported { what: what.into() }
+    }
+}
+
+/// Why there is no machine code.
+#[derive(Debug, Error)]
+pub enum CompileError {
+    /// The program does something compiled code cannot do.
+    #[error(transparent)]
+    Unsupported(#[from] Unsupported),
+    /// The code generator refused; a bug in weir.
+    #[error("no machine code could be made: {0}")]
+    Codegen(String),
+}

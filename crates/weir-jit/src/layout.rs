@@ -1,0 +1,276 @@
+//! Segments, and the context that a packet leaves behind where one ends.
+//!
+//! A context is a column of a matrix of 64-bit words: row `r` of slot `i` is word `r * PITCH + i`. So the keys of all
+//! packets that wait for a lookup lie side by side, and a segment reaches any variable of its packet at a
+//! constant distance from one address.
+
+use crate::analysis::Analysis;
+use std::collections::BTreeMap;
+use weir_ir::passes::VarSet;
+use weir_ir::{BlockId, InstKind, MatchKind, TableId, Terminator, VarId};
+use weir_table::fast::{KeyLayout, ResultLayout};
+
+/// Packets of a vector.
+pub const VECTOR: usize = 64;
+/// Words from one row of the context to the next: no power of two, so that rows do not meet in one cache set.
+pub const PITCH: usize = 72;
+
+/// Row of the address of the packet's first byte.
+pub(crate) const ROW_PACKET: usize = 0;
+/// Row of the packet's length in bytes.
+pub(crate) const ROW_LENGTH: usize = 1;
+const FIRST_ROW: usize = 2;
+
+/// Why packets wait.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum PointKind {
+    /// The start.
+    Start,
+    /// A lookup; the block that ends in it.
+    Lookup { table: TableId, block: BlockId },
+    /// They are done.
+    Exit(u32),
+}
+
+/// A suspension point.
+#[derive(Debug, Clone)]
+pub(crate) struct Point {
+    pub kind: PointKind,
+    /// Where control goes on; none at exits.
+    pub resume: Option<BlockId>,
+    /// Narrow variables that are kept in the context.
+    pub kept: Vec<VarId>,
+    /// At exits: everything that whoever gets the packet finds in the context.
+    pub handed_over: Vec<VarId>,
+    /// First row of the keys, of selector keys after them, and of the results.
+    pub key_row: usize,
+    pub selector_row: usize,
+    pub result_row: usize,
+    pub result_words: usize,
+}
+
+/// The segments of a pipeline and their contexts.
+#[derive(Debug)]
+pub(crate) struct Layout {
+    pub points: Vec<Point>,
+    /// The point of the lookup that ends a block.
+    pub of_block: BTreeMap<BlockId, usize>,
+    /// The point of an exit.
+    pub of_exit: Vec<usize>,
+    /// Row of a variable: narrow ones that are kept somewhere, inputs, and the homes of wide ones.
+    pub rows: Vec<Option<usize>>,
+    /// Rows of a context.
+    pub row_count: usize,
+    /// Blocks of the segment that begins at each point.
+    pub regions: Vec<Vec<BlockId>>,
+}
+
+/// Blocks from `start` to the next suspension points, in order.
+fn region(analysis: &Analysis<'_>, start: BlockId) -> Vec<BlockId> {
+    let body = &analysis.pipeline.body;
+    let mut seen = vec![false; body.blocks.len()];
+    let mut work = vec![start];
+    while let Some(id) = work.pop() {
+        if std::mem::replace(&mut seen[id.index()], true) {
+            continue;
+        }
+        let block = &body.blocks[id];
+        if !matches!(block.terminator, Terminator::Lookup(_)) {
+            work.extend(block.terminator.targets());
+        }
+        if block.insts.iter().any(|i| crate::analysis::can_fail(&i.kind)) {
+            work.extend(body.on_error);
+        }
+    }
+    let mut blocks: Vec<BlockId> = analysis.order.iter().copied().filter(|b| seen[b.index()]).collect();
+    blocks.retain(|b| *b != start);
+    blocks.insert(0, start);
+    blocks
+}
+
+impl Layout {
+    pub fn new(analysis: &Analysis<'_>, tables: &[(KeyLayout, ResultLayout)]) -> Self {
+        let body = &analysis.pipeline.body;
+        let point = |kind, resume| Point {
+            kind,
+            resume,
+            kept: Vec::new(),
+            handed_over: Vec::new(),
+            key_row: 0,
+            selector_row: 0,
+            result_row: 0,
+            result_words: 0,
+        };
+        let mut points = vec![point(PointKind::Start, Some(BlockId::new(0)))];
+        let mut of_block = BTreeMap::new();
+        for &id in &analysis.order {
+            if let Terminator::Lookup(l) = &body.blocks[id].terminator {
+                of_block.insert(id, points.len());
+                let kind = PointKind::Lookup {
+                    table: l.table,
+                    block: id,
+                };
+                points.push(point(kind, Some(l.next)));
+            }
+        }
+        let of_exit = (0..analysis.pipeline.exits.len())
+            .map(|e| {
+                points.push(point(PointKind::Exit(e as u32), None));
+                points.len() - 1
+            })
+            .collect();
+        let mut layout = Layout {
+            points,
+            of_block,
+            of_exit,
+            rows: vec![None; analysis.vars.len()],
+            row_count: FIRST_ROW,
+            regions: Vec::new(),
+        };
+        layout.keep(analysis);
+        layout.give_rows(analysis, tables);
+        layout.regions = layout
+            .points
+            .iter()
+            .map(|p| p.resume.map_or(Vec::new(), |b| region(analysis, b)))
+            .collect();
+        layout
+    }
+
+    /// What is live across each point.
+    fn keep(&mut self, analysis: &Analysis<'_>) {
+        let body = &analysis.pipeline.body;
+        let narrow = |v: &VarId| analysis.vars[v.index()].is_narrow() && !analysis.constant_inputs.contains(*v);
+        for point in &mut self.points {
+            match &point.kind {
+                PointKind::Start => {}
+                PointKind::Lookup { block, .. } => {
+                    let Terminator::Lookup(l) = &body.blocks[*block].terminator else {
+                        continue;
+                    };
+                    let mut live = analysis.live[l.next.index()].clone();
+                    for v in [l.hit, l.action, l.entry] {
+                        live.remove(v);
+                    }
+                    let table = &analysis.program().tables[l.table];
+                    for a in &table.actions {
+                        a.parameters.iter().for_each(|&v| live.remove(v));
+                    }
+                    point.kept = live.iter().filter(narrow).collect();
+                }
+                PointKind::Exit(exit) => {
+                    let mut all = VarSet::new(analysis.vars.len());
+                    for &id in &analysis.order {
+                        if body.blocks[id].terminator == Terminator::Exit(*exit)
+                            && let Some(state) = analysis.states(id).last()
+                        {
+                            analysis
+                                .exit_values(state, *exit)
+                                .into_iter()
+                                .for_each(|v| all.insert(v));
+                        }
+                    }
+                    point.kept = all.iter().filter(narrow).collect();
+                    point.handed_over = all.iter().collect();
+                }
+            }
+        }
+    }
+
+    fn give_rows(&mut self, analysis: &Analysis<'_>, tables: &[(KeyLayout, ResultLayout)]) {
+        let mut next = FIRST_ROW;
+        for &input in &analysis.pipeline.inputs {
+            self.rows[input.index()] = Some(next);
+            next += 1;
+        }
+        let named = named(analysis);
+        for (index, var) in analysis.vars.iter().enumerate() {
+            if !var.is_narrow() && named.contains(VarId::new(index)) {
+                self.rows[index] = Some(next);
+                next += var.home_words();
+            }
+        }
+        // Narrow variables share rows where no point keeps both.
+        let words = self.points.len().div_ceil(64);
+        let mut at: BTreeMap<VarId, Vec<u64>> = BTreeMap::new();
+        for (i, point) in self.points.iter().enumerate() {
+            for &v in &point.kept {
+                at.entry(v).or_insert_with(|| vec![0; words])[i / 64] |= 1 << (i % 64);
+            }
+        }
+        let mut taken: Vec<Vec<u64>> = Vec::new();
+        for (v, points) in at {
+            if self.rows[v.index()].is_some() {
+                continue;
+            }
+            let free = taken
+                .iter()
+                .position(|t| t.iter().zip(&points).all(|(a, b)| a & b == 0));
+            let row = free.unwrap_or_else(|| {
+                taken.push(vec![0; words]);
+                taken.len() - 1
+            });
+            taken[row].iter_mut().zip(&points).for_each(|(a, b)| *a |= b);
+            self.rows[v.index()] = Some(next + row);
+        }
+        next += taken.len();
+        self.row_count = next;
+        for point in &mut self.points {
+            let PointKind::Lookup { table, .. } = point.kind else {
+                continue;
+            };
+            let (keys, results) = &tables[table.index()];
+            let top = point
+                .kept
+                .iter()
+                .filter_map(|v| self.rows[v.index()])
+                .max()
+                .unwrap_or(0);
+            // After what this point keeps, but never among inputs and homes.
+            let fixed = next - taken.len();
+            point.key_row = fixed.max(top + 1);
+            point.selector_row = point.key_row + keys.words;
+            let selector: usize = analysis.program().tables[table]
+                .keys
+                .iter()
+                .filter(|k| k.match_kind == MatchKind::Selector)
+                .map(|k| k.width.div_ceil(64).max(1) as usize)
+                .sum();
+            point.result_row = point.selector_row + selector;
+            point.result_words = results.words;
+            self.row_count = self.row_count.max(point.result_row + results.words);
+        }
+    }
+}
+
+/// Variables that the body names.
+fn named(analysis: &Analysis<'_>) -> VarSet {
+    let mut used = VarSet::new(analysis.vars.len());
+    let headers = &analysis.program().headers;
+    for &id in &analysis.order {
+        let block = &analysis.pipeline.body.blocks[id];
+        for inst in &block.insts {
+            weir_ir::passes::read_by_inst(&inst.kind, headers, &mut |v| used.insert(v));
+            weir_ir::passes::written(&inst.kind, headers, &mut |v| used.insert(v));
+            if let InstKind::Emit { header } = inst.kind {
+                headers[header].fields.iter().for_each(|&v| used.insert(v));
+            }
+        }
+        weir_ir::passes::read_by_terminator(&block.terminator, &mut |v| used.insert(v));
+        if let Terminator::Lookup(l) = &block.terminator {
+            let table = &analysis.program().tables[l.table];
+            table
+                .actions
+                .iter()
+                .flat_map(|a| &a.parameters)
+                .for_each(|&v| used.insert(v));
+        }
+        if let Terminator::Exit(e) = block.terminator {
+            analysis.pipeline.exits[e as usize]
+                .live
+                .iter()
+                .for_each(|&v| used.insert(v));
+        }
+    }
+    used
+}

@@ -1,0 +1,482 @@
+//! Running compiled pipelines.
+
+use crate::compile::Compiled;
+use crate::layout::{PITCH, PointKind, ROW_LENGTH, ROW_PACKET, VECTOR};
+use crate::sites::{CallArguments, Scalar, from_words};
+use std::sync::Arc;
+use weir_ir::{Bits, Operand, TableId, ValueSetId, VarId};
+use weir_table::fast::FastTable;
+
+/// Bytes that must lie behind a packet in its memory: code reads a little beyond the end.
+pub const TAILROOM: usize = 64;
+
+/// Whoever runs a pipeline does what is not the pipeline's own business.
+pub trait Host {
+    /// An extern call. `false` ends the packet's way, where the call may do that.
+    fn call(&mut self, call: usize, slot: usize, packet: &[u8], arguments: &mut CallArguments) -> bool;
+
+    /// Counts the packet of a slot at an index of a counter ([`weir_ir::pipeline::CallKind::Count`]).
+    fn count(&mut self, counter: usize, index: u64, slot: usize);
+
+    /// Whether the values are a member of the set.
+    fn value_set_contains(&mut self, set: ValueSetId, keys: &[Bits]) -> bool;
+
+    /// A table was looked up for some packets. The host counts, runs direct resources, and resolves entries
+    /// that name no action.
+    fn looked_up(&mut self, lookup: &mut LookedUp<'_>);
+}
+
+/// The outcome of a lookup for a vector of packets.
+pub struct LookedUp<'a> {
+    /// The table.
+    pub table: TableId,
+    /// Slots that were looked up.
+    pub active: u64,
+    /// Slots that hit.
+    pub hits: u64,
+    /// From the first key row on; word `w` of slot `i` is at `w * PITCH + i`. Selector keys follow the
+    /// table's own, each in whole words.
+    pub keys: &'a [u64],
+    /// Result rows, as [`weir_table::fast::ResultLayout`] says.
+    pub results: &'a mut [u64],
+}
+
+/// A packet in memory of its own, with room before and behind it.
+#[derive(Debug)]
+pub struct Frame<'a> {
+    memory: &'a mut [u8],
+    start: usize,
+    length: usize,
+}
+
+impl<'a> Frame<'a> {
+    /// The packet at `start` of the memory. `None` where the memory does not hold it and [`TAILROOM`] behind
+    /// it.
+    #[must_use]
+    pub fn new(memory: &'a mut [u8], start: usize, length: usize) -> Option<Self> {
+        let end = start.checked_add(length)?.checked_add(TAILROOM)?;
+        (end <= memory.len()).then_some(Frame { memory, start, length })
+    }
+
+    /// Its bytes.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        &self.memory[self.start..self.start + self.length]
+    }
+
+    /// Where it begins in its memory, and how long it is.
+    #[must_use]
+    pub fn place(&self) -> (usize, usize) {
+        (self.start, self.length)
+    }
+}
+
+/// What segments are given besides contexts. The order of the first fields is known to code generation.
+#[repr(C)]
+pub(crate) struct Env {
+    pending: *mut u64,
+    scratch: *mut u8,
+    arguments: *mut u64,
+    context: *const u64,
+    compiled: *const Compiled,
+    host: *mut HostPointer,
+}
+
+/// A fat pointer behind a thin one.
+struct HostPointer(*mut (dyn Host + 'static));
+
+/// Packets and cycles of a stage.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct StageCount {
+    /// Packets.
+    pub packets: u64,
+    /// Vectors.
+    pub runs: u64,
+    /// Cycles of the time-stamp counter, or nanoseconds where there is none.
+    pub cycles: u64,
+}
+
+/// Reads the time-stamp counter; nanoseconds where there is none.
+#[must_use]
+pub fn cycles() -> u64 {
+    #[cfg(target_arch = "x86_64")]
+    {
+        // SAFETY: every x86-64 has the instruction.
+        unsafe { std::arch::x86_64::_rdtsc() }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        use std::time::Instant;
+        thread_local!(static START: Instant = Instant::now());
+        START.with(|s| s.elapsed().as_nanos() as u64)
+    }
+}
+
+/// Memory to run a pipeline in. One per worker; everything is taken when it is made.
+pub struct Machine {
+    compiled: Arc<Compiled>,
+    context: Vec<u64>,
+    scratch: Vec<u8>,
+    arguments: Vec<u64>,
+    pending: Vec<u64>,
+    /// Per point: the segment that begins there, and the lookup before it. `None`: nobody asked.
+    profile: Option<Vec<[StageCount; 2]>>,
+}
+
+impl Machine {
+    /// A machine for a pipeline.
+    #[must_use]
+    pub fn new(compiled: Arc<Compiled>) -> Self {
+        let layout = &compiled.layout;
+        Machine {
+            context: vec![0; (layout.row_count + 1) * PITCH],
+            scratch: vec![0; compiled.scratch * VECTOR + 16],
+            arguments: vec![0; compiled.sites.argument_words + 8],
+            pending: vec![0; layout.points.len()],
+            profile: None,
+            compiled,
+        }
+    }
+
+    /// The pipeline.
+    #[must_use]
+    pub fn compiled(&self) -> &Arc<Compiled> {
+        &self.compiled
+    }
+
+    /// Measures stages from now on, or stops doing so.
+    pub fn set_profiling(&mut self, on: bool) {
+        self.profile = on.then(|| vec![[StageCount::default(); 2]; self.pending.len()]);
+    }
+
+    /// What stages took since profiling was switched on: per suspension point its name, its segment and its
+    /// lookup.
+    pub fn stages(&self) -> impl Iterator<Item = (String, StageCount, StageCount)> + '_ {
+        let counts = self.profile.as_deref().unwrap_or(&[]);
+        counts
+            .iter()
+            .enumerate()
+            .filter(|(i, _)| !matches!(self.compiled.layout.points[*i].kind, PointKind::Exit(_)))
+            .map(|(i, [segment, lookup])| (self.compiled.point_name(i), *segment, *lookup))
+    }
+
+    /// Sets an input of the pipeline for a slot. Positions are those of [`weir_ir::pipeline::Pipeline::inputs`].
+    ///
+    /// # Panics
+    /// There is no such input or slot.
+    pub fn set_input(&mut self, input: usize, slot: usize, value: u64) {
+        assert!(slot < VECTOR, "a vector has {VECTOR} slots");
+        let row = self.compiled.input_rows[input];
+        self.context[row * PITCH + slot] = value;
+    }
+
+    /// Sets an input to the same value for all slots.
+    pub fn set_input_all(&mut self, input: usize, value: u64) {
+        let row = self.compiled.input_rows[input];
+        self.context[row * PITCH..row * PITCH + VECTOR].fill(value);
+    }
+
+    /// Runs packets, at most [`VECTOR`]; slot `i` is frame `i`. Afterwards [`Machine::left`] says which left by which
+    /// exit, and the frames hold what was made of them.
+    ///
+    /// # Panics
+    /// More frames than slots, fewer tables than the program has, or a frame without the room before it that
+    /// [`Compiled::headroom`] asks for.
+    pub fn run(&mut self, frames: &mut [Frame<'_>], tables: &[Arc<FastTable>], host: &mut dyn Host, now_ns: u64) {
+        let count = frames.len();
+        assert!(count <= VECTOR, "a vector has {VECTOR} slots");
+        assert!(tables.len() >= self.compiled.table_count, "every table must be there");
+        let headroom = self.compiled.headroom();
+        for (i, frame) in frames.iter_mut().enumerate() {
+            assert!(frame.start >= headroom, "a frame needs {headroom} bytes before it");
+            self.context[ROW_PACKET * PITCH + i] = frame.memory[frame.start..].as_mut_ptr() as u64;
+            self.context[ROW_LENGTH * PITCH + i] = frame.length as u64;
+        }
+        self.pending.fill(0);
+        if self.compiled.serial.is_some() {
+            for i in 0..count {
+                self.go(1 << i, tables, host, now_ns);
+            }
+        } else if count > 0 {
+            self.go(u64::MAX >> (64 - count), tables, host, now_ns);
+        }
+        if !self.compiled.in_place {
+            for (i, frame) in frames.iter_mut().enumerate() {
+                let before = frame.memory.as_ptr() as u64;
+                frame.start = (self.context[ROW_PACKET * PITCH + i] - before) as usize;
+                frame.length = self.context[ROW_LENGTH * PITCH + i] as usize;
+            }
+        }
+    }
+
+    fn go(&mut self, mask: u64, tables: &[Arc<FastTable>], host: &mut dyn Host, now_ns: u64) {
+        self.pending[0] = mask;
+        let compiled = Arc::clone(&self.compiled);
+        let exits = compiled.layout.points.len() - compiled.layout.of_exit.len();
+        // Points are in the order of control, so the lowest that has packets is waited for by no other.
+        let mut at = 0;
+        while at < exits {
+            let packets = std::mem::take(&mut self.pending[at]);
+            if packets == 0 {
+                at += 1;
+                continue;
+            }
+            let point = &compiled.layout.points[at];
+            let started = if self.profile.is_some() { cycles() } else { 0 };
+            if let PointKind::Lookup { table, .. } = point.kind {
+                let (before, rest) = self.context.split_at_mut(point.result_row * PITCH);
+                let keys = &before[point.key_row * PITCH..];
+                let results = &mut rest[..point.result_words * PITCH];
+                let hits = tables[table.index()].lookup(packets, keys, results, PITCH, now_ns);
+                host.looked_up(&mut LookedUp {
+                    table,
+                    active: packets,
+                    hits,
+                    keys,
+                    results,
+                });
+            }
+            let middle = if self.profile.is_some() { cycles() } else { 0 };
+            self.segment(&compiled, at, packets, host);
+            if let Some(profile) = &mut self.profile {
+                let end = cycles();
+                for (count, took) in profile[at].iter_mut().zip([end - middle, middle - started]) {
+                    count.packets += u64::from(packets.count_ones());
+                    count.runs += 1;
+                    count.cycles += took;
+                }
+            }
+            // A loop may have sent packets back.
+            at = if compiled.has_back_edges { 0 } else { at + 1 };
+        }
+    }
+
+    fn segment(&mut self, compiled: &Compiled, point: usize, packets: u64, host: &mut dyn Host) {
+        let host: *mut (dyn Host + '_) = host;
+        // SAFETY: only the lifetime changes; the pointer is not used after this call, which borrows the host.
+        let host: *mut (dyn Host + 'static) = unsafe { std::mem::transmute(host) };
+        let mut host = HostPointer(host);
+        let mut env = Env {
+            pending: self.pending.as_mut_ptr(),
+            scratch: self.scratch.as_mut_ptr(),
+            arguments: self.arguments.as_mut_ptr(),
+            context: self.context.as_ptr(),
+            compiled,
+            host: &raw mut host,
+        };
+        let Some(function) = compiled.functions[point] else {
+            return;
+        };
+        // SAFETY: the code was made for this layout. It writes the context (rows and slots inside it), the
+        // pending masks (one per point), the scratch and argument areas (sized by the compiler) and, inside the
+        // bounds that it checks against the packet's length, the packets, whose memory the frames own and
+        // whose room before and behind was checked by `run` and `Frame::new`.
+        unsafe { function(self.context.as_mut_ptr(), packets, &raw mut env) }
+    }
+
+    /// Slots that left by an exit.
+    #[must_use]
+    pub fn left(&self, exit: u32) -> u64 {
+        self.compiled
+            .layout
+            .of_exit
+            .get(exit as usize)
+            .map_or(0, |&p| self.pending[p])
+    }
+
+    /// Variables that an exit keeps.
+    pub fn exit_values(&self, exit: u32) -> impl Iterator<Item = VarId> + '_ {
+        let point = self.compiled.layout.of_exit.get(exit as usize);
+        point
+            .into_iter()
+            .flat_map(|&p| self.compiled.exit_vars[p].iter().copied())
+    }
+
+    /// A narrow variable (at most 64 bits) that an exit keeps, of a slot that left by it.
+    #[must_use]
+    pub fn narrow(&self, slot: usize, var: VarId) -> u64 {
+        match self.compiled.layout.rows.get(var.index()) {
+            Some(Some(row)) => self.context[row * PITCH + slot],
+            _ => 0,
+        }
+    }
+
+    /// A variable of any width that an exit keeps, of a slot that left by it.
+    #[must_use]
+    pub fn value(&self, slot: usize, var: VarId) -> Bits {
+        let scalar = Scalar::from(self.compiled.vars[var.index()]);
+        let Some(&Some(row)) = self.compiled.layout.rows.get(var.index()) else {
+            return Bits::zero(if scalar.varbit { 0 } else { scalar.width });
+        };
+        let words: Vec<u64> = (0..scalar.words())
+            .map(|i| self.context[(row + i) * PITCH + slot])
+            .collect();
+        scalar.read(&words)
+    }
+}
+
+// ----------------------------------------------------------------------- called by segments
+
+/// The type of a segment.
+pub(crate) type SegmentFunction = unsafe extern "C" fn(*mut u64, u64, *mut Env);
+
+/// Words of a column of the context.
+///
+/// # Safety
+/// `first` is a row's word of a slot, and `count` rows follow it.
+unsafe fn column(first: *const u64, count: usize) -> Vec<u64> {
+    // SAFETY: as the caller says.
+    (0..count).map(|i| unsafe { *first.add(i * PITCH) }).collect()
+}
+
+pub(crate) unsafe extern "C" fn call(env: *mut Env, site: u64, slot: u64) -> u64 {
+    // SAFETY: segments pass on the environment they were given, whose pointers live as long as the segment
+    // runs; the argument area has `argument_words`, which all sites fit in.
+    unsafe {
+        let env = &mut *env;
+        let compiled = &*env.compiled;
+        let site_index = site as usize;
+        let site = &compiled.sites.calls[site_index];
+        let area = std::slice::from_raw_parts_mut(env.arguments, compiled.sites.argument_words + 8);
+        let mut arguments = site.read(area);
+        let packet = *env.context.add(ROW_PACKET * PITCH + slot as usize) as *const u8;
+        let length = *env.context.add(ROW_LENGTH * PITCH + slot as usize) as usize;
+        let packet = std::slice::from_raw_parts(packet, length);
+        let on = (*(*env.host).0).call(site_index, slot as usize, packet, &mut arguments);
+        site.write(&arguments, area);
+        u64::from(!on)
+    }
+}
+
+pub(crate) unsafe extern "C" fn count(env: *mut Env, counter: u64, index: u64, slot: u64) {
+    // SAFETY: as for `call`.
+    unsafe { (*(*(*env).host).0).count(counter as usize, index, slot as usize) }
+}
+
+pub(crate) unsafe extern "C" fn value_set(env: *mut Env, set: u64, keys: *const u64) -> u64 {
+    // SAFETY: as for `call`; the keys lie in the argument area.
+    unsafe {
+        let env = &*env;
+        let compiled = &*env.compiled;
+        let program = &compiled.pipeline.program;
+        let id = ValueSetId::new(set as usize);
+        let mut at = 0;
+        let values: Vec<Bits> = program.value_sets[id]
+            .fields
+            .iter()
+            .map(|f| {
+                let scalar = Scalar {
+                    width: f.width,
+                    varbit: false,
+                };
+                let words = std::slice::from_raw_parts(keys.add(at), scalar.words());
+                at += scalar.words();
+                scalar.read(words)
+            })
+            .collect();
+        (*(*env.host).0).value_set_contains(id, &values).into()
+    }
+}
+
+pub(crate) unsafe extern "C" fn wide(env: *mut Env, op: u64, first: *mut u64) -> u64 {
+    // SAFETY: as for `call`; `first` is the packet's column, and homes lie within the context.
+    unsafe {
+        let env = &*env;
+        let compiled = &*env.compiled;
+        let op = &compiled.sites.wide[op as usize];
+        let mut at = 0;
+        let operands: Vec<Bits> = op
+            .value
+            .operands()
+            .map(|o| {
+                let index = at;
+                at += 1;
+                match o {
+                    Operand::Const(c) => c.clone(),
+                    Operand::Var(v) => {
+                        let scalar = Scalar::from(compiled.vars[v.index()]);
+                        match compiled.layout.rows[v.index()] {
+                            Some(row) if !compiled.vars[v.index()].is_narrow() => {
+                                scalar.read(&column(first.add(row * PITCH), scalar.words()))
+                            }
+                            _ => from_words(scalar.width, &[*env.arguments.add(index)]),
+                        }
+                    }
+                }
+            })
+            .collect();
+        let mut next = operands.into_iter();
+        let result = weir_ir::eval::rvalue(&op.value, op.width, |_| next.next().unwrap_or(Bits::zero(0)));
+        match op.dst {
+            None => result.to_u64_saturating(),
+            Some(v) => {
+                let scalar = Scalar::from(compiled.vars[v.index()]);
+                let mut words = vec![0; scalar.words()];
+                scalar.write(&mut words, &result);
+                if let Some(row) = compiled.layout.rows[v.index()] {
+                    for (i, word) in words.into_iter().enumerate() {
+                        *first.add((row + i) * PITCH) = word;
+                    }
+                }
+                0
+            }
+        }
+    }
+}
+
+pub(crate) unsafe extern "C" fn varbit_load(home: *mut u64, from: *const u8, bits: u64) {
+    // SAFETY: code checked that the packet has these bits and that the variable holds as many.
+    unsafe {
+        *home = bits;
+        let bytes = std::slice::from_raw_parts(from, (bits / 8) as usize);
+        for (i, chunk) in bytes.rchunks(8).enumerate() {
+            let mut word = [0; 8];
+            word[8 - chunk.len()..].copy_from_slice(chunk);
+            *home.add((1 + i) * PITCH) = u64::from_be_bytes(word);
+        }
+    }
+}
+
+/// Bytes of a varbit in its home, first byte first.
+///
+/// # Safety
+/// `home` is the first row of a varbit's home.
+unsafe fn varbit_bytes(home: *const u64) -> Vec<u8> {
+    // SAFETY: as the caller says.
+    unsafe {
+        let bytes = (*home / 8) as usize;
+        let words = column(home.add(PITCH), bytes.div_ceil(8));
+        let all: Vec<u8> = words.iter().rev().flat_map(|w| w.to_be_bytes()).collect();
+        all[all.len() - bytes..].to_vec()
+    }
+}
+
+pub(crate) unsafe extern "C" fn varbit_store(home: *const u64, to: *mut u8) {
+    // SAFETY: the scratch area has room for every header at its longest.
+    unsafe {
+        let bytes = varbit_bytes(home);
+        std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len());
+    }
+}
+
+pub(crate) unsafe extern "C" fn varbit_sum(home: *const u64, at: u64) -> u64 {
+    // SAFETY: as for `varbit_bytes`.
+    let bytes = unsafe { varbit_bytes(home) };
+    // The first bit is bit `at` of the sum: so many bits are missing to a whole word before it.
+    let lead = at % 16;
+    let mut bits = crate::bits::Accumulator::new(lead as u32);
+    bytes.iter().for_each(|&b| bits.push(b));
+    bits.sum()
+}
+
+pub(crate) unsafe extern "C" fn finish(column: *mut u64, scratch: *const u8, emitted: u64, parsed: u64) {
+    // SAFETY: `column` is the packet's; the frame has as much room before it as the deparser can emit.
+    unsafe {
+        let packet = *column.add(ROW_PACKET * PITCH) as *mut u8;
+        let length = *column.add(ROW_LENGTH * PITCH);
+        let start = packet.offset(parsed as isize - emitted as isize);
+        std::ptr::copy_nonoverlapping(scratch, start, emitted as usize);
+        *column.add(ROW_PACKET * PITCH) = start as u64;
+        *column.add(ROW_LENGTH * PITCH) = length - parsed + emitted;
+    }
+}

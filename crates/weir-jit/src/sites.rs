@@ -1,0 +1,285 @@
+//! What code leaves to the runtime: extern calls and operations on values wider than a register.
+
+use crate::analysis::{Analysis, VarInfo};
+use weir_interp::{ArgValue, InValue};
+use weir_ir::{ArgumentValue, Bits, InLeaf, InstKind, Operand, Rvalue, VarId};
+
+/// An operation that the runtime evaluates.
+#[derive(Debug, Clone)]
+pub(crate) struct WideOp {
+    /// Where the result goes; `None`: it is narrow and returned.
+    pub dst: Option<VarId>,
+    pub value: Rvalue,
+    /// Bits of the result.
+    pub width: u32,
+}
+
+/// A scalar in the argument area.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Scalar {
+    pub width: u32,
+    pub varbit: bool,
+}
+
+impl Scalar {
+    pub fn words(self) -> usize {
+        self.width.div_ceil(64).max(1) as usize + usize::from(self.varbit)
+    }
+
+    /// The value in these words.
+    pub fn read(self, words: &[u64]) -> Bits {
+        if !self.varbit {
+            return from_words(self.width, words);
+        }
+        from_words(u32::try_from(words[0]).unwrap_or(0).min(self.width), &words[1..])
+    }
+
+    /// Puts a value into words.
+    pub fn write(self, words: &mut [u64], value: &Bits) {
+        if self.varbit {
+            words[0] = value.width().into();
+            to_words(value, &mut words[1..self.words()]);
+        } else {
+            to_words(value, &mut words[..self.words()]);
+        }
+    }
+}
+
+impl From<VarInfo> for Scalar {
+    fn from(info: VarInfo) -> Self {
+        Scalar {
+            width: info.width,
+            varbit: info.varbit,
+        }
+    }
+}
+
+/// A value from words, its lowest first.
+pub(crate) fn from_words(width: u32, words: &[u64]) -> Bits {
+    match width {
+        0..=64 => Bits::new(width, words[0].into()),
+        65..=128 => Bits::new(width, u128::from(words[0]) | u128::from(words[1]) << 64),
+        _ => {
+            let count = width.div_ceil(64) as usize;
+            let bytes: Vec<u8> = words[..count].iter().rev().flat_map(|w| w.to_be_bytes()).collect();
+            Bits::from_bytes(count as u32 * 64, &bytes).zero_extend(width)
+        }
+    }
+}
+
+/// A value to words, its lowest first; words beyond it become 0.
+pub(crate) fn to_words(value: &Bits, words: &mut [u64]) {
+    words.fill(0);
+    if let Some(small) = value.to_u128() {
+        for (i, word) in words.iter_mut().take(2).enumerate() {
+            *word = (small >> (64 * i)) as u64;
+        }
+        return;
+    }
+    for (word, chunk) in words.iter_mut().zip(value.to_bytes().rchunks(8)) {
+        let mut bytes = [0; 8];
+        bytes[8 - chunk.len()..].copy_from_slice(chunk);
+        *word = u64::from_be_bytes(bytes);
+    }
+}
+
+/// An argument of a call.
+#[derive(Debug, Clone)]
+enum Argument {
+    In(Vec<Leaf>),
+    Out(Vec<Scalar>),
+    Static,
+}
+
+#[derive(Debug, Clone)]
+enum Leaf {
+    Scalar(Scalar),
+    Header(Vec<Scalar>),
+}
+
+/// How the argument area of a call is to be read.
+#[derive(Debug, Clone)]
+pub(crate) struct CallSite {
+    arguments: Vec<Argument>,
+    results: Vec<Scalar>,
+    reads: Vec<(VarId, Scalar)>,
+    writes: Vec<(VarId, Scalar)>,
+}
+
+/// An extern call, as the host sees it.
+#[derive(Debug, Clone, Default)]
+pub struct CallArguments {
+    /// One per argument of the call. What the host leaves in [`ArgValue::Out`] is written back; widths must stay.
+    pub arguments: Vec<ArgValue>,
+    /// One per scalar of the result, zero on entry.
+    pub results: Vec<Bits>,
+    /// Handle of the table entry that the call belongs to; 0 if none.
+    pub entry: u32,
+    /// Bits of the packet that the parser has taken so far.
+    pub cursor: usize,
+    /// Variables that the call reads besides.
+    pub reads: Vec<(VarId, Bits)>,
+    /// Variables that the call writes besides, with their values before.
+    pub writes: Vec<(VarId, Bits)>,
+}
+
+impl CallSite {
+    /// Takes the arguments out of the area.
+    pub fn read(&self, area: &[u64]) -> CallArguments {
+        let mut at = 2;
+        let mut next = |scalar: Scalar| {
+            let value = scalar.read(&area[at..]);
+            at += scalar.words();
+            value
+        };
+        let one_bit = Scalar {
+            width: 1,
+            varbit: false,
+        };
+        let arguments = self
+            .arguments
+            .iter()
+            .map(|a| match a {
+                Argument::In(leaves) => ArgValue::In(
+                    leaves
+                        .iter()
+                        .map(|leaf| match leaf {
+                            Leaf::Scalar(s) => InValue::Scalar(next(*s)),
+                            Leaf::Header(fields) => InValue::Header {
+                                valid: !next(one_bit).is_zero(),
+                                fields: fields.iter().map(|f| next(*f)).collect(),
+                            },
+                        })
+                        .collect(),
+                ),
+                Argument::Out(scalars) => ArgValue::Out(scalars.iter().map(|s| next(*s)).collect()),
+                Argument::Static => ArgValue::Static,
+            })
+            .collect();
+        for s in &self.results {
+            next(*s);
+        }
+        let results = self
+            .results
+            .iter()
+            .map(|s| Bits::zero(if s.varbit { 0 } else { s.width }))
+            .collect();
+        CallArguments {
+            arguments,
+            results,
+            entry: area[1] as u32,
+            cursor: area[0] as usize,
+            reads: self.reads.iter().map(|(v, s)| (*v, next(*s))).collect(),
+            writes: self.writes.iter().map(|(v, s)| (*v, next(*s))).collect(),
+        }
+    }
+
+    /// Puts what the host changed into the area.
+    pub fn write(&self, call: &CallArguments, area: &mut [u64]) {
+        let mut at = 2;
+        for (argument, value) in self.arguments.iter().zip(&call.arguments) {
+            match (argument, value) {
+                (Argument::In(leaves), _) => {
+                    for leaf in leaves {
+                        at += match leaf {
+                            Leaf::Scalar(s) => s.words(),
+                            Leaf::Header(fields) => 1 + fields.iter().map(|f| f.words()).sum::<usize>(),
+                        };
+                    }
+                }
+                (Argument::Out(scalars), ArgValue::Out(values)) => {
+                    for (scalar, value) in scalars.iter().zip(values) {
+                        scalar.write(&mut area[at..], value);
+                        at += scalar.words();
+                    }
+                }
+                (Argument::Out(scalars), _) => at += scalars.iter().map(|s| s.words()).sum::<usize>(),
+                (Argument::Static, _) => {}
+            }
+        }
+        for (scalar, value) in self.results.iter().zip(&call.results) {
+            scalar.write(&mut area[at..], value);
+            at += scalar.words();
+        }
+        at += self.reads.iter().map(|(_, s)| s.words()).sum::<usize>();
+        for ((_, scalar), (_, value)) in self.writes.iter().zip(&call.writes) {
+            scalar.write(&mut area[at..], value);
+            at += scalar.words();
+        }
+    }
+}
+
+/// Everything that code leaves to the runtime.
+#[derive(Debug, Default)]
+pub(crate) struct Sites {
+    pub wide: Vec<WideOp>,
+    pub calls: Vec<CallSite>,
+    /// Words of the argument area.
+    pub argument_words: usize,
+}
+
+impl Sites {
+    pub fn new(analysis: &Analysis<'_>) -> Self {
+        let info = |v: VarId| Scalar::from(analysis.vars[v.index()]);
+        let operand = |o: &Operand| match o {
+            Operand::Var(v) => info(*v),
+            Operand::Const(c) => Scalar {
+                width: c.width(),
+                varbit: false,
+            },
+        };
+        let mut calls = Vec::new();
+        for (_, block) in analysis.pipeline.body.blocks.iter() {
+            for inst in &block.insts {
+                let InstKind::Call(call) = &inst.kind else { continue };
+                let arguments = call
+                    .arguments
+                    .iter()
+                    .map(|a| match &a.value {
+                        ArgumentValue::In(leaves) => Argument::In(
+                            leaves
+                                .iter()
+                                .map(|l| match l {
+                                    InLeaf::Value(o) => Leaf::Scalar(operand(o)),
+                                    InLeaf::Header(h) => {
+                                        let fields = &analysis.program().headers[*h].fields;
+                                        Leaf::Header(fields.iter().map(|&f| info(f)).collect())
+                                    }
+                                })
+                                .collect(),
+                        ),
+                        ArgumentValue::Out(vars) | ArgumentValue::InOut(vars) => {
+                            Argument::Out(vars.iter().map(|&v| info(v)).collect())
+                        }
+                        _ => Argument::Static,
+                    })
+                    .collect();
+                let (reads, writes) = match &analysis.pipeline.calls[calls.len()] {
+                    weir_ir::pipeline::CallKind::Host { reads, writes, .. } => (reads.as_slice(), writes.as_slice()),
+                    _ => (&[][..], &[][..]),
+                };
+                calls.push(CallSite {
+                    arguments,
+                    results: call.results.iter().map(|&v| info(v)).collect(),
+                    reads: reads.iter().map(|&v| (v, info(v))).collect(),
+                    writes: writes.iter().map(|&v| (v, info(v))).collect(),
+                });
+            }
+        }
+        Sites {
+            wide: Vec::new(),
+            calls,
+            argument_words: 8,
+        }
+    }
+
+    pub fn add_wide(&mut self, op: WideOp) -> usize {
+        self.reserve(op.value.operands().count());
+        self.wide.push(op);
+        self.wide.len() - 1
+    }
+
+    pub fn reserve(&mut self, words: usize) {
+        self.argument_words = self.argument_words.max(words);
+    }
+}

@@ -1,0 +1,548 @@
+//! The compiled way through the switch: plain packets, a vector at a time.
+//!
+//! A packet takes it where nobody traces it, no choice is to be made by others, queues are empty and no port has
+//! a rate. Then what the queue of its port would do to it is known beforehand: nothing. What it asks for
+//! beyond being sent to one port (copies, resubmission, digests) the driver does, as for any other packet.
+
+use crate::switch::{Context, Output, Switch};
+use std::sync::Arc;
+use std::time::Duration;
+use thiserror::Error;
+use weir_arch::{Architecture, Defaults, DropReason, Env, Fused, FusedArguments, FusedExit, FusedPacket, Input, State};
+use weir_interp::NoTrace;
+use weir_ir::{Bits, MatchKind, Program, TableId, ValueSetId, VarId};
+use weir_jit::{
+    CallArguments, CompileError, Compiled, Frame, Host, LookedUp, Machine, Options, PITCH, StageCount, TAILROOM, VECTOR,
+};
+use weir_table::fast::{FastTable, head};
+use weir_table::{Change, Implementation};
+
+/// Why a program has no compiled way.
+#[derive(Debug, Error)]
+pub enum FastError {
+    /// Its architecture has none for it.
+    #[error("the program uses externs or metadata in a way that only the interpreter can follow")]
+    NotFused,
+    /// It could not be compiled.
+    #[error(transparent)]
+    Compile(#[from] CompileError),
+}
+
+/// What became of a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    /// It is to be sent to this port, as its frame holds it now.
+    Transmit(u32),
+    /// It was dropped and counted, or copies of it were made: [`Switch::advance`] gives them.
+    Gone,
+}
+
+/// What a hit of a table does besides naming an action.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum OnHit {
+    Nothing,
+    /// Direct counters count.
+    Count,
+    /// Direct meters run, or the action must be resolved.
+    Ask,
+}
+
+/// A compiled pipeline with its tables.
+pub(crate) struct FastPath {
+    fused: Arc<Fused>,
+    machine: Machine,
+    tables: Vec<Arc<FastTable>>,
+    on_hit: Arc<[OnHit]>,
+    packets: Vec<FusedPacket>,
+    /// Room for a packet that comes without.
+    buffer: Vec<u8>,
+    fates: Vec<Fate>,
+}
+
+impl Clone for FastPath {
+    /// The same code; tables of its own, which take everything anew.
+    fn clone(&self) -> Self {
+        let program = &self.fused.pipeline.program;
+        FastPath {
+            fused: Arc::clone(&self.fused),
+            machine: Machine::new(Arc::clone(self.machine.compiled())),
+            tables: fast_tables(program),
+            on_hit: Arc::clone(&self.on_hit),
+            packets: vec![FusedPacket::default(); VECTOR],
+            buffer: Vec::new(),
+            fates: Vec::new(),
+        }
+    }
+}
+
+fn fast_tables(program: &Program) -> Vec<Arc<FastTable>> {
+    program
+        .tables
+        .iter()
+        .map(|(id, _)| {
+            Arc::new(FastTable::new(&weir_table::TableSpec::from_program(
+                program,
+                id,
+                &["action_selector"],
+            )))
+        })
+        .collect()
+}
+
+impl FastPath {
+    fn new(arch: &dyn Architecture, state: &State, options: Options) -> Result<Self, FastError> {
+        let fused = Arc::new(arch.fused().ok_or(FastError::NotFused)?);
+        let compiled = Arc::new(Compiled::new(Arc::clone(&fused.pipeline), options)?);
+        let program = &fused.pipeline.program;
+        let on_hit = program
+            .tables
+            .iter()
+            .map(|(id, table)| {
+                let direct = state
+                    .table(id)
+                    .is_none_or(|t| t.table.spec().implementation == Implementation::Direct);
+                let meters = fused.pipeline.ordered_tables.get(id.index()) == Some(&true);
+                match (direct && !meters, table.direct.is_empty()) {
+                    (false, _) => OnHit::Ask,
+                    (true, false) => OnHit::Count,
+                    (true, true) => OnHit::Nothing,
+                }
+            })
+            .collect();
+        Ok(FastPath {
+            machine: Machine::new(compiled),
+            tables: fast_tables(program),
+            on_hit,
+            packets: vec![FusedPacket::default(); VECTOR],
+            buffer: Vec::new(),
+            fates: Vec::new(),
+            fused,
+        })
+    }
+
+    /// Takes over what changed about the tables.
+    fn sync(&self, state: &mut State) {
+        for (index, fast) in self.tables.iter().enumerate() {
+            let Some(table) = state.table_mut(TableId::new(index)).map(|t| &mut t.table) else {
+                continue;
+            };
+            if !table.has_changed() {
+                continue;
+            }
+            for change in table.take_changes() {
+                match change {
+                    Change::Everything => {
+                        fast.set_default(table.default_action());
+                        fast.bulk_load(&mut table.entries());
+                    }
+                    Change::Put(handle) => {
+                        if let Some(entry) = table.entry(handle) {
+                            fast.insert(entry);
+                        }
+                    }
+                    Change::Taken(entry) => fast.remove(&entry),
+                    Change::Default => fast.set_default(table.default_action()),
+                }
+            }
+        }
+    }
+
+    /// When an entry was hit last, as far as compiled code knows.
+    pub(crate) fn last_hit_ns(&self, table: TableId, handle: u32) -> Option<u64> {
+        self.tables.get(table.index())?.last_hit_ns(handle)
+    }
+}
+
+/// Serves the pipeline.
+struct SwitchHost<'a> {
+    arch: &'a dyn Architecture,
+    state: &'a mut State,
+    fused: &'a Fused,
+    packets: &'a mut [FusedPacket],
+    on_hit: &'a [OnHit],
+    tables: &'a [Arc<FastTable>],
+    now_ns: u64,
+}
+
+impl SwitchHost<'_> {
+    /// The values of the selector keys of a slot; zeros for the others, which nobody asks for.
+    fn selector_keys(&self, lookup: &LookedUp<'_>, slot: usize) -> Vec<Bits> {
+        let table = &self.fused.pipeline.program.tables[lookup.table];
+        let mut row = self.tables[lookup.table.index()].key_layout().words;
+        table
+            .keys
+            .iter()
+            .map(|key| {
+                if key.match_kind != MatchKind::Selector {
+                    return Bits::zero(key.width);
+                }
+                let words = key.width.div_ceil(64).max(1) as usize;
+                let bytes: Vec<u8> = (0..words)
+                    .rev()
+                    .flat_map(|w| lookup.keys[(row + w) * PITCH + slot].to_be_bytes())
+                    .collect();
+                row += words;
+                Bits::from_bytes(words as u32 * 64, &bytes).zero_extend(key.width)
+            })
+            .collect()
+    }
+
+    fn ask(&mut self, lookup: &mut LookedUp<'_>) {
+        let mut hits = lookup.hits;
+        while hits != 0 {
+            let slot = hits.trailing_zeros() as usize;
+            hits &= hits - 1;
+            let word = lookup.results[slot];
+            let keys = self.selector_keys(lookup, slot);
+            let mut env = Env {
+                state: &mut *self.state,
+                now_ns: self.now_ns,
+                choices: &mut Defaults,
+                tracer: &mut NoTrace,
+            };
+            let handle = head::handle(word);
+            let resolved = self
+                .arch
+                .fused_hit(&mut env, &mut self.packets[slot], lookup.table, handle, &keys);
+            let Some((action, data)) = resolved else { continue };
+            let layout = self.tables[lookup.table.index()].result_layout();
+            let mut words = vec![0; layout.words];
+            words[0] = head::HIT | u64::from(handle) | (action as u64) << head::ACTION_SHIFT;
+            for (slot, value) in layout.actions.get(action).into_iter().flatten().zip(data.iter()) {
+                slot.write(&mut words, value);
+            }
+            for (i, word) in words.into_iter().enumerate() {
+                lookup.results[i * PITCH + slot] = word;
+            }
+        }
+    }
+}
+
+impl Host for SwitchHost<'_> {
+    fn call(&mut self, call: usize, slot: usize, packet: &[u8], arguments: &mut CallArguments) -> bool {
+        let mut env = Env {
+            state: &mut *self.state,
+            now_ns: self.now_ns,
+            choices: &mut Defaults,
+            tracer: &mut NoTrace,
+        };
+        let passed = FusedArguments {
+            packet,
+            cursor: arguments.cursor,
+            arguments: &mut arguments.arguments,
+            results: &mut arguments.results,
+            entry: arguments.entry,
+            reads: &arguments.reads,
+        };
+        self.arch
+            .fused_call(&mut env, self.fused, call, &mut self.packets[slot], passed)
+    }
+
+    fn count(&mut self, counter: usize, index: u64, slot: usize) {
+        let bytes = self.packets[slot].received_bytes();
+        self.state.count(weir_ir::ExternId::new(counter), index, bytes);
+    }
+
+    fn value_set_contains(&mut self, set: ValueSetId, keys: &[Bits]) -> bool {
+        self.state.value_set(set).is_some_and(|s| s.lookup(keys).is_some())
+    }
+
+    fn looked_up(&mut self, lookup: &mut LookedUp<'_>) {
+        let misses = lookup.active & !lookup.hits;
+        self.state
+            .looked_up(lookup.table, lookup.hits.count_ones(), misses.count_ones());
+        match self.on_hit[lookup.table.index()] {
+            OnHit::Nothing => {}
+            OnHit::Count => {
+                let (packets, results) = (&*self.packets, &*lookup.results);
+                let hits = Slots(lookup.hits).map(|slot| (head::handle(results[slot]), packets[slot].received_bytes()));
+                self.state.count_hits(lookup.table, hits);
+            }
+            OnHit::Ask => self.ask(lookup),
+        }
+    }
+}
+
+/// The slots of a mask, lowest first.
+#[derive(Clone, Copy)]
+struct Slots(u64);
+
+impl Iterator for Slots {
+    type Item = usize;
+
+    fn next(&mut self) -> Option<usize> {
+        if self.0 == 0 {
+            return None;
+        }
+        let slot = self.0.trailing_zeros() as usize;
+        self.0 &= self.0 - 1;
+        Some(slot)
+    }
+}
+
+impl Switch {
+    /// Compiles the program, so that plain packets run as machine code from now on. Everything else is as before.
+    ///
+    /// # Errors
+    /// The program cannot be compiled; the switch goes on interpreting it.
+    pub fn compile(&mut self) -> Result<(), FastError> {
+        self.compile_with(false)
+    }
+
+    /// As [`Switch::compile`]; with `assembly` the code is also kept as text.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn compile_with(&mut self, assembly: bool) -> Result<(), FastError> {
+        let fast = FastPath::new(&*self.arch, &self.state, Options { assembly })?;
+        for id in self.program().tables.ids().collect::<Vec<_>>() {
+            if let Some(table) = self.state.table_mut(id) {
+                table.table.forget_changes();
+            }
+        }
+        self.fast = Some(Box::new(fast));
+        Ok(())
+    }
+
+    /// The compiled program, if it is compiled.
+    #[must_use]
+    pub fn compiled(&self) -> Option<&Compiled> {
+        self.fast.as_ref().map(|f| &**f.machine.compiled())
+    }
+
+    /// How long compilation took.
+    #[must_use]
+    pub fn compile_time(&self) -> Option<Duration> {
+        self.compiled().map(Compiled::compile_time)
+    }
+
+    /// Bytes that must lie before a packet for [`Switch::forward`].
+    #[must_use]
+    pub fn headroom(&self) -> usize {
+        self.compiled().map_or(0, Compiled::headroom)
+    }
+
+    /// Measures the stages of compiled code from now on, or stops doing so.
+    pub fn set_profiling(&mut self, on: bool) {
+        if let Some(fast) = &mut self.fast {
+            fast.machine.set_profiling(on);
+        }
+    }
+
+    /// What stages took: name of the suspension point, its segment, its lookup.
+    #[must_use]
+    pub fn stages(&self) -> Vec<(String, StageCount, StageCount)> {
+        self.fast.as_ref().map_or(Vec::new(), |f| f.machine.stages().collect())
+    }
+
+    /// Whether plain packets may take the compiled way now.
+    fn is_fast(&self) -> bool {
+        self.fast.is_some() && self.queues.total() == 0 && self.waiting_is_empty() && self.queues.is_unlimited()
+    }
+
+    /// Runs up to [`VECTOR`] packets that lie in memory with room around them ([`Switch::headroom`] before,
+    /// [`TAILROOM`] behind): packet `i` came in at `ports[i]`. The answer says for each what became of it; copies and
+    /// the like come out of [`Switch::advance`].
+    ///
+    /// # Panics
+    /// More frames than [`VECTOR`], or fewer ports than frames.
+    pub fn forward(&mut self, ports: &[u32], frames: &mut [Frame<'_>], now_ns: u64) -> &[Fate] {
+        assert!(ports.len() >= frames.len(), "every frame came in at a port");
+        if !self.is_fast() {
+            return self.forward_slowly(ports, frames, now_ns);
+        }
+        let Some(mut fast) = self.fast.take() else {
+            return &[];
+        };
+        self.now_ns = self.now_ns.max(now_ns);
+        fast.fates.clear();
+        fast.fates.resize(frames.len(), Fate::Gone);
+        let usable = self.all_usable(ports, frames);
+        if usable {
+            self.run_vector(&mut fast, ports, frames);
+            self.fast = Some(fast);
+        } else {
+            // One of them is too long, or its port is down: one after the other.
+            self.fast = Some(fast);
+            let mut fates = Vec::with_capacity(frames.len());
+            for (port, frame) in ports.iter().zip(frames.iter_mut()) {
+                fates.push(self.forward_one(*port, frame, now_ns));
+            }
+            if let Some(fast) = &mut self.fast {
+                fast.fates = fates;
+            }
+        }
+        self.fast.as_ref().map_or(&[], |f| &f.fates)
+    }
+
+    fn forward_slowly(&mut self, ports: &[u32], frames: &mut [Frame<'_>], now_ns: u64) -> &[Fate] {
+        for (port, frame) in ports.iter().zip(frames.iter()) {
+            self.receive_with(*port, frame.bytes(), now_ns, &mut Defaults, &mut NoTrace);
+        }
+        match &mut self.fast {
+            Some(fast) => {
+                fast.fates.clear();
+                fast.fates.resize(frames.len(), Fate::Gone);
+                &fast.fates
+            }
+            None => &[Fate::Gone; VECTOR][..frames.len()],
+        }
+    }
+
+    fn all_usable(&self, ports: &[u32], frames: &[Frame<'_>]) -> bool {
+        let longest = self.config.max_packet_bytes;
+        let plain = self.ports.is_empty() && !self.config.explicit_ports;
+        frames.iter().all(|f| f.place().1 <= longest) && (plain || ports.iter().all(|p| self.port_usable(*p).is_ok()))
+    }
+
+    fn forward_one(&mut self, port: u32, frame: &mut Frame<'_>, now_ns: u64) -> Fate {
+        self.now_ns = self.now_ns.max(now_ns);
+        let reason = if frame.place().1 > self.config.max_packet_bytes {
+            Err(DropReason::TooLong)
+        } else {
+            self.port_usable(port)
+        };
+        if let Err(reason) = reason {
+            self.stats.received(port, frame.place().1);
+            self.stats.dropped(reason, None);
+            return Fate::Gone;
+        }
+        let Some(mut fast) = self.fast.take() else {
+            return Fate::Gone;
+        };
+        fast.fates.clear();
+        fast.fates.push(Fate::Gone);
+        self.run_vector(&mut fast, &[port], std::slice::from_mut(frame));
+        let fate = fast.fates[0];
+        self.fast = Some(fast);
+        fate
+    }
+
+    fn run_vector(&mut self, fast: &mut FastPath, ports: &[u32], frames: &mut [Frame<'_>]) {
+        fast.sync(&mut self.state);
+        let now_us = self.now_ns / 1000;
+        for (i, input) in fast.fused.inputs.iter().enumerate() {
+            match input {
+                Input::NowUs => fast.machine.set_input_all(i, mask(&fast.fused, i, now_us)),
+                Input::Port => {
+                    for (slot, port) in ports.iter().take(frames.len()).enumerate() {
+                        fast.machine.set_input(i, slot, mask(&fast.fused, i, u64::from(*port)));
+                    }
+                }
+                Input::Length => {
+                    for (slot, frame) in frames.iter().enumerate() {
+                        fast.machine
+                            .set_input(i, slot, mask(&fast.fused, i, frame.place().1 as u64));
+                    }
+                }
+            }
+        }
+        self.stats.received_all(ports, frames.iter().map(|f| f.place().1));
+        for (packet, frame) in fast.packets.iter_mut().zip(frames.iter()) {
+            packet.begin(frame.place().1);
+        }
+        let mut host = SwitchHost {
+            arch: &*self.arch,
+            state: &mut self.state,
+            fused: &fast.fused,
+            packets: &mut fast.packets,
+            on_hit: &fast.on_hit,
+            tables: &fast.tables,
+            now_ns: self.now_ns,
+        };
+        fast.machine.run(frames, &fast.tables, &mut host, self.now_ns);
+        let plain = self.ports.is_empty() && !self.config.explicit_ports;
+        let mut continuing = 0;
+        for (number, exit) in fast.fused.exits.iter().enumerate() {
+            let left = fast.machine.left(number as u32);
+            match exit {
+                _ if left == 0 => {}
+                FusedExit::Transmit(var) => {
+                    for slot in Slots(left) {
+                        let port = fast.machine.narrow(slot, *var) as u32;
+                        if plain || self.port_usable(port).is_ok() {
+                            fast.fates[slot] = Fate::Transmit(port);
+                            self.stats.sent(port, frames[slot].place().1);
+                        } else if let Err(reason) = self.port_usable(port) {
+                            self.stats.dropped(reason, None);
+                        }
+                    }
+                }
+                FusedExit::Drop(reason) => self.stats.dropped_many(*reason, left.count_ones().into()),
+                FusedExit::Driver => continuing |= left,
+            }
+        }
+        for slot in Slots(continuing) {
+            self.go_on(fast, slot, ports[slot], frames[slot].bytes());
+        }
+    }
+
+    /// The driver takes over a packet.
+    fn go_on(&mut self, fast: &mut FastPath, slot: usize, port: u32, bytes: &[u8]) {
+        let exits = (0..fast.fused.exits.len() as u32).filter(|e| fast.fused.exits[*e as usize] == FusedExit::Driver);
+        let exits: Vec<u32> = exits.filter(|e| fast.machine.left(*e) >> slot & 1 == 1).collect();
+        for exit in exits {
+            let values: Vec<(VarId, Bits)> = fast
+                .machine
+                .exit_values(exit)
+                .map(|v| (v, fast.machine.value(slot, v)))
+                .collect();
+            self.work = self.work.saturating_add(self.config.work_limit.into());
+            let arch = Arc::clone(&self.arch);
+            let mut env = Env {
+                state: &mut self.state,
+                now_ns: self.now_ns,
+                choices: &mut Defaults,
+                tracer: &mut NoTrace,
+            };
+            let actions = arch.fused_exit(&mut env, exit, &mut fast.packets[slot], port, bytes, &values);
+            let mut context = Context {
+                choices: &mut Defaults,
+                tracer: &mut NoTrace,
+            };
+            for action in actions {
+                if let Some(output) = self.act(action, &mut context) {
+                    self.ready.push(output);
+                }
+            }
+            self.run_ingress(&mut context);
+        }
+    }
+
+    /// Takes one packet the compiled way, if it may go there. Whether it did.
+    pub(crate) fn receive_fast(&mut self, port: u32, bytes: &[u8], now_ns: u64) -> bool {
+        if !self.is_fast() {
+            return false;
+        }
+        let headroom = self.headroom();
+        let Some(fast) = &mut self.fast else { return false };
+        let mut buffer = std::mem::take(&mut fast.buffer);
+        buffer.clear();
+        buffer.resize(headroom, 0);
+        buffer.extend_from_slice(bytes);
+        buffer.resize(headroom + bytes.len() + TAILROOM, 0);
+        if let Some(mut frame) = Frame::new(&mut buffer, headroom, bytes.len()) {
+            let fate = match self.forward(&[port], std::slice::from_mut(&mut frame), now_ns) {
+                [fate] => *fate,
+                _ => Fate::Gone,
+            };
+            if let Fate::Transmit(port) = fate {
+                self.ready.push(Output {
+                    port,
+                    bytes: frame.bytes().to_vec(),
+                    time_ns: self.now_ns,
+                });
+            }
+        }
+        if let Some(fast) = &mut self.fast {
+            fast.buffer = buffer;
+        }
+        true
+    }
+}
+
+/// A value modulo the width of an input.
+fn mask(fused: &Fused, input: usize, value: u64) -> u64 {
+    let width = fused.pipeline.program.vars[fused.pipeline.inputs[input]].ty.width();
+    if width >= 64 { value } else { value & ((1 << width) - 1) }
+}

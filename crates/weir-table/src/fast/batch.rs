@@ -1,0 +1,190 @@
+//! The keys and results of one vector, with bounds checked once.
+#![allow(unsafe_code)]
+
+use std::marker::PhantomData;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Slots of a vector.
+pub(super) const SLOTS: usize = 64;
+
+/// One vector lookup. Copy it to a local before a loop: its fields are then in registers, while
+/// behind a reference they are read again after every acquiring load.
+#[derive(Clone, Copy)]
+pub(super) struct Batch<'a> {
+    keys: *const u64,
+    results: *mut u64,
+    pitch: usize,
+    /// Slots with keys.
+    pub(super) active: u64,
+    key_words: usize,
+    result_words: usize,
+    /// What a miss gives: as many words as a result has.
+    pub(super) default: NonNull<AtomicU64>,
+    /// Where hits leave their time, if they do.
+    pub(super) stamp: Option<usize>,
+    pub(super) now: u64,
+    borrow: PhantomData<(&'a [u64], *mut u64, &'a [AtomicU64])>,
+}
+
+/// What does not change from one lookup of a table to the next.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Dimensions {
+    pub(super) key_words: usize,
+    pub(super) result_words: usize,
+    /// Words of a record, and so of the default.
+    pub(super) record_words: usize,
+    pub(super) stamp: Option<usize>,
+}
+
+impl<'a> Batch<'a> {
+    /// # Panics
+    /// The arrays are too short for the active slots.
+    #[inline]
+    pub(super) fn new(
+        dimensions: Dimensions,
+        active: u64,
+        keys: &'a [u64],
+        results: &'a mut [u64],
+        pitch: usize,
+        default: &'a [AtomicU64],
+        now: u64,
+    ) -> Self {
+        let slots = SLOTS - active.leading_zeros() as usize;
+        let Dimensions {
+            key_words,
+            result_words,
+            record_words,
+            stamp,
+        } = dimensions;
+        assert!(slots <= pitch || (key_words <= 1 && result_words <= 1));
+        assert!(slots == 0 || keys.len() >= (key_words - 1) * pitch + slots);
+        assert!(slots == 0 || results.len() >= (result_words - 1) * pitch + slots);
+        assert!(default.len() >= record_words.max(result_words));
+        Batch {
+            keys: keys.as_ptr(),
+            results: results.as_mut_ptr(),
+            pitch,
+            active,
+            key_words,
+            result_words,
+            default: NonNull::from(default).cast(),
+            stamp,
+            now,
+            borrow: PhantomData,
+        }
+    }
+
+    /// Words of a key.
+    #[inline(always)]
+    pub(super) fn key_words(self) -> usize {
+        self.key_words
+    }
+
+    /// Words of a result.
+    #[inline(always)]
+    pub(super) fn result_words(self) -> usize {
+        self.result_words
+    }
+
+    /// A key word.
+    ///
+    /// # Safety
+    /// The slot is active, and keys have that many words.
+    #[inline(always)]
+    pub(super) unsafe fn key(self, word: usize, slot: usize) -> u64 {
+        debug_assert!(word < self.key_words && self.active >> slot & 1 == 1);
+        // SAFETY: `new` checked the length for active slots and these words.
+        unsafe { *self.keys.add(word * self.pitch + slot) }
+    }
+
+    /// Sets a result word.
+    ///
+    /// # Safety
+    /// The slot is active, and results have that many words.
+    #[inline(always)]
+    pub(super) unsafe fn put(self, word: usize, slot: usize, value: u64) {
+        debug_assert!(word < self.result_words && self.active >> slot & 1 == 1);
+        // SAFETY: `new` checked the length for active slots and these words.
+        unsafe { *self.results.add(word * self.pitch + slot) = value };
+    }
+
+    /// Copies a result.
+    ///
+    /// # Safety
+    /// The slot is active, and the record has the words of a result.
+    #[inline(always)]
+    pub(super) unsafe fn give(self, slot: usize, record: NonNull<AtomicU64>) {
+        for word in 0..self.result_words {
+            // SAFETY: the caller's promise.
+            unsafe { self.put(word, slot, record.add(word).as_ref().load(Ordering::Relaxed)) };
+        }
+    }
+
+    /// Copies a hit's result and leaves the time.
+    ///
+    /// # Safety
+    /// The slot is active, and the record has the table's shape.
+    #[inline(always)]
+    pub(super) unsafe fn hit(self, slot: usize, record: NonNull<AtomicU64>) {
+        // SAFETY: the caller's promise.
+        unsafe { self.give(slot, record) };
+        if let Some(at) = self.stamp {
+            // SAFETY: the record has the table's shape, so it has this word.
+            unsafe { record.add(at).as_ref() }.store(self.now, Ordering::Relaxed);
+        }
+    }
+
+    /// Makes all active slots misses.
+    pub(super) fn miss_all(self) {
+        let (active, default) = (self.active, self.default);
+        // SAFETY: only active slots, and the default's length was checked in `new`.
+        each(active, |slot, _| unsafe { self.give(slot, default) });
+    }
+}
+
+/// Calls `f` with the number and the value of each bit that is set.
+#[inline(always)]
+pub(super) fn each(active: u64, mut f: impl FnMut(usize, u64)) {
+    let mut rest = active;
+    while rest != 0 {
+        f(rest.trailing_zeros() as usize, rest & rest.wrapping_neg());
+        rest &= rest - 1;
+    }
+}
+
+/// Like [`each`]; if `DENSE`, the bits are the lowest ones, and they are counted instead of searched.
+/// There is one call of `f`, so that it is compiled into the loop.
+#[inline(always)]
+pub(super) fn each_of<const DENSE: bool>(active: u64, mut f: impl FnMut(usize, u64)) {
+    let (mut rest, mut slot, mut bit) = (active, 0, 1_u64);
+    let end = SLOTS - active.leading_zeros() as usize;
+    loop {
+        if DENSE {
+            if slot == end {
+                return;
+            }
+            f(slot, bit);
+            slot += 1;
+            bit <<= 1;
+        } else {
+            if rest == 0 {
+                return;
+            }
+            f(rest.trailing_zeros() as usize, rest & rest.wrapping_neg());
+            rest &= rest - 1;
+        }
+    }
+}
+
+/// Whether the bits are the lowest ones.
+#[inline(always)]
+pub(super) fn is_dense(active: u64) -> bool {
+    active & active.wrapping_add(1) == 0
+}
+
+/// All ones if it is true.
+#[inline(always)]
+pub(super) fn ones(condition: bool) -> u64 {
+    u64::from(condition).wrapping_neg()
+}

@@ -1,0 +1,329 @@
+//! A hash table of pointers to records: lines of seven tags and seven pointers.
+//!
+//! A record is in its first bucket, or in its second if the first is full; then the first counts it,
+//! so that most misses end there. At most 60 % of the places are used: 15 to 30 bytes per record.
+#![allow(unsafe_code)]
+
+use crate::fast::hash::{first, second};
+use crate::fast::mem::{Zeroable, Zeroed, prefetch};
+use std::ptr::{NonNull, null_mut};
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering, fence};
+
+const PLACES: usize = 7;
+/// The upper bit of each tag.
+const TOPS: u64 = 0x0080_8080_8080_8080;
+const ONES: u64 = 0x0001_0101_0101_0101;
+/// The uppermost byte counts records that are in their second bucket; once full it stays.
+const OVERFLOW: u32 = 56;
+/// How many places the search for a free one looks at.
+const SEARCH: usize = 256;
+
+#[derive(Debug)]
+#[repr(C, align(64))]
+struct Bucket {
+    /// A byte per place, 0 if it is free.
+    tags: AtomicU64,
+    records: [AtomicPtr<AtomicU64>; PLACES],
+}
+
+// SAFETY: only atomics; the null pointer is all zeros.
+unsafe impl Zeroable for Bucket {}
+
+/// The table. It does not own the records.
+#[derive(Debug)]
+pub(super) struct Buckets {
+    buckets: Zeroed<Bucket>,
+    mask: usize,
+    /// Counts records that left a bucket for the other.
+    moves: AtomicU64,
+}
+
+/// The table is too full.
+#[derive(Debug)]
+pub(super) struct Full;
+
+fn tag(hash: u64) -> u64 {
+    hash >> 57 | 0x80
+}
+
+/// The upper bits of the bytes that equal the tag.
+#[inline(always)]
+fn matches(tags: u64, tag: u64) -> u64 {
+    let differ = (tags & (ONES * 0xff)) ^ (ONES * tag);
+    !(((differ & !TOPS) + (ONES * 0x7f)) | differ) & TOPS
+}
+
+/// What the first bucket says.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Guess {
+    /// The record to compare, or null.
+    pub(super) record: *mut AtomicU64,
+    /// There is no such record.
+    pub(super) absent: bool,
+}
+
+/// Tells of many hashes whether they are absent.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Tester<'a> {
+    buckets: &'a [Bucket],
+    mask: usize,
+}
+
+impl Tester<'_> {
+    /// Whether the first bucket alone says that there is no such record.
+    #[inline(always)]
+    pub(super) fn absent(self, hash: u64) -> bool {
+        // SAFETY: there are `mask + 1` buckets.
+        let bucket = unsafe { self.buckets.get_unchecked(first(hash, self.mask)) };
+        let tags = bucket.tags.load(Ordering::Acquire);
+        (matches(tags, tag(hash)) | tags >> OVERFLOW) == 0
+    }
+
+    /// The first record of the first bucket with the hash's tag.
+    #[inline(always)]
+    pub(super) fn guess(self, hash: u64) -> Guess {
+        // SAFETY: there are `mask + 1` buckets.
+        let bucket = unsafe { self.buckets.get_unchecked(first(hash, self.mask)) };
+        let tags = bucket.tags.load(Ordering::Acquire);
+        let found = matches(tags, tag(hash));
+        let place = (found | 1 << 55).trailing_zeros() as usize / 8;
+        let record = bucket.records[place.min(PLACES - 1)].load(Ordering::Acquire);
+        Guess {
+            record: std::hint::select_unpredictable(found == 0, null_mut(), record),
+            absent: (found | tags >> OVERFLOW) == 0,
+        }
+    }
+}
+
+impl Buckets {
+    pub(super) fn new(records: usize) -> Self {
+        let buckets = (records * 5 / (3 * PLACES) + 1).next_power_of_two().max(2);
+        Buckets {
+            buckets: Zeroed::new(buckets),
+            mask: buckets - 1,
+            moves: AtomicU64::new(0),
+        }
+    }
+
+    /// How many records it should hold.
+    pub(super) fn capacity(&self) -> usize {
+        (self.mask + 1) * PLACES * 3 / 5
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.buckets.bytes()
+    }
+
+    #[inline(always)]
+    fn bucket(&self, number: usize) -> &Bucket {
+        // SAFETY: there are `mask + 1` buckets.
+        unsafe { self.buckets.get_unchecked(number & self.mask) }
+    }
+
+    #[inline(always)]
+    pub(super) fn prefetch(&self, hash: u64) {
+        prefetch(self.bucket(first(hash, self.mask)));
+    }
+
+    /// What [`Tester::absent`] needs, to be kept in registers.
+    #[inline(always)]
+    pub(super) fn tester(&self) -> Tester<'_> {
+        Tester {
+            buckets: self.buckets.as_slice(),
+            mask: self.mask,
+        }
+    }
+
+    /// The record with this hash that `equal` says is the one.
+    #[inline(always)]
+    pub(super) fn find(&self, hash: u64, equal: impl Fn(NonNull<AtomicU64>) -> bool) -> Option<NonNull<AtomicU64>> {
+        loop {
+            let moves = self.moves.load(Ordering::Acquire);
+            let (a, b) = (first(hash, self.mask), second(hash, self.mask));
+            let (found, overflow) = self.find_in(a, hash, &equal);
+            if found.is_some() || overflow == 0 {
+                return found;
+            }
+            if let (Some(found), _) = self.find_in(b, hash, &equal) {
+                return Some(found);
+            }
+            fence(Ordering::Acquire);
+            if self.moves.load(Ordering::Relaxed) == moves {
+                return None;
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn find_in(
+        &self,
+        number: usize,
+        hash: u64,
+        equal: &impl Fn(NonNull<AtomicU64>) -> bool,
+    ) -> (Option<NonNull<AtomicU64>>, u64) {
+        let bucket = self.bucket(number);
+        let tags = bucket.tags.load(Ordering::Acquire);
+        let mut found = matches(tags, tag(hash));
+        while found != 0 {
+            let place = found.trailing_zeros() as usize / 8;
+            let record = NonNull::new(bucket.records[place].load(Ordering::Acquire));
+            if let Some(record) = record.filter(|r| equal(*r)) {
+                return (Some(record), 1);
+            }
+            found &= found - 1;
+        }
+        (None, tags >> OVERFLOW)
+    }
+
+    // ------------------------------------------------------------------------------------- writer
+
+    fn occupant(&self, (bucket, place): (usize, usize)) -> Option<NonNull<AtomicU64>> {
+        let bucket = self.bucket(bucket);
+        let used = bucket.tags.load(Ordering::Relaxed) >> (8 * place) & 0xff != 0;
+        NonNull::new(bucket.records[place].load(Ordering::Relaxed)).filter(|_| used)
+    }
+
+    fn fill(&self, (bucket, place): (usize, usize), hash: u64, record: NonNull<AtomicU64>) {
+        if bucket != first(hash, self.mask) {
+            self.count(first(hash, self.mask), true);
+        }
+        let bucket = self.bucket(bucket);
+        bucket.records[place].store(record.as_ptr(), Ordering::Release);
+        let tags = bucket.tags.load(Ordering::Relaxed) & !(0xff << (8 * place));
+        bucket.tags.store(tags | tag(hash) << (8 * place), Ordering::Release);
+    }
+
+    fn clear(&self, (bucket, place): (usize, usize), hash: u64) {
+        let tags = &self.bucket(bucket).tags;
+        tags.store(tags.load(Ordering::Relaxed) & !(0xff << (8 * place)), Ordering::Release);
+        if bucket != first(hash, self.mask) {
+            self.count(first(hash, self.mask), false);
+        }
+    }
+
+    /// Counts a record of this bucket that is in its second one.
+    fn count(&self, bucket: usize, more: bool) {
+        let tags = &self.bucket(bucket).tags;
+        let before = tags.load(Ordering::Relaxed);
+        let after = match (before >> OVERFLOW, more) {
+            (0xff, _) | (0, false) => before,
+            (_, true) => before + (1 << OVERFLOW),
+            (_, false) => before - (1 << OVERFLOW),
+        };
+        tags.store(after, Ordering::Release);
+    }
+
+    fn places(&self, hash: u64) -> impl Iterator<Item = (usize, usize)> {
+        let numbers = [first(hash, self.mask), second(hash, self.mask)];
+        numbers.into_iter().flat_map(|n| (0..PLACES).map(move |p| (n, p)))
+    }
+
+    /// Adds a record that is not there. `hash_of` gives the hash of records that are.
+    pub(super) fn add(
+        &self,
+        hash: u64,
+        record: NonNull<AtomicU64>,
+        hash_of: impl Fn(NonNull<AtomicU64>) -> u64,
+    ) -> Result<(), Full> {
+        if let Some(place) = self.places(hash).find(|p| self.occupant(*p).is_none()) {
+            self.fill(place, hash, record);
+            return Ok(());
+        }
+        // Breadth first: which moves lead to a free place. Each node is a place and the node before.
+        let mut nodes: Vec<_> = self.places(hash).map(|p| (p, usize::MAX)).collect();
+        let mut at = 0;
+        while at < nodes.len() && nodes.len() < SEARCH {
+            let (place, _) = nodes[at];
+            let moved = self.occupant(place).map(&hash_of).ok_or(Full)?;
+            for other in self.places(moved).filter(|p| p.0 != place.0) {
+                if self.occupant(other).is_none() {
+                    return self.shift(&nodes, at, other, (hash, record), hash_of);
+                }
+                if !nodes.iter().any(|(p, _)| *p == other) {
+                    nodes.push((other, at));
+                }
+            }
+            at += 1;
+        }
+        Err(Full)
+    }
+
+    /// Moves the chain of occupants that ends at node `at` by one towards the free place.
+    fn shift(
+        &self,
+        nodes: &[((usize, usize), usize)],
+        mut at: usize,
+        mut free: (usize, usize),
+        new: (u64, NonNull<AtomicU64>),
+        hash_of: impl Fn(NonNull<AtomicU64>) -> u64,
+    ) -> Result<(), Full> {
+        loop {
+            let (place, before) = nodes[at];
+            let occupant = self.occupant(place).ok_or(Full)?;
+            let hash = hash_of(occupant);
+            self.fill(free, hash, occupant);
+            self.moves.fetch_add(1, Ordering::Release);
+            self.clear(place, hash);
+            if before == usize::MAX {
+                self.fill(place, new.0, new.1);
+                return Ok(());
+            }
+            (at, free) = (before, place);
+        }
+    }
+
+    fn place_of(&self, hash: u64, record: NonNull<AtomicU64>) -> Option<(usize, usize)> {
+        self.places(hash).find(|p| self.occupant(*p) == Some(record))
+    }
+
+    /// Puts one record in the place of another with the same hash.
+    pub(super) fn replace(&self, hash: u64, old: NonNull<AtomicU64>, new: NonNull<AtomicU64>) {
+        if let Some((bucket, place)) = self.place_of(hash, old) {
+            self.bucket(bucket).records[place].store(new.as_ptr(), Ordering::Release);
+        }
+    }
+
+    pub(super) fn remove(&self, hash: u64, record: NonNull<AtomicU64>) {
+        if let Some(place) = self.place_of(hash, record) {
+            self.clear(place, hash);
+        }
+    }
+
+    /// All records.
+    pub(super) fn records(&self) -> impl Iterator<Item = NonNull<AtomicU64>> {
+        let places = (0..=self.mask).flat_map(|b| (0..PLACES).map(move |p| (b, p)));
+        places.filter_map(|p| self.occupant(p))
+    }
+
+    /// A table of at least twice the size with the same records.
+    pub(super) fn grown(&self, hash_of: impl Fn(NonNull<AtomicU64>) -> u64) -> Self {
+        let mut records = self.capacity() * 2;
+        'larger: loop {
+            let larger = Buckets::new(records);
+            for record in self.records() {
+                if larger.add(hash_of(record), record, &hash_of).is_err() {
+                    records *= 2;
+                    continue 'larger;
+                }
+            }
+            return larger;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tags_match_exactly() {
+        for tags in [0, 0x0080_8182_80ff_8081, 0xff80_8080_8080_8080, 0x0181_0000_0000_0080] {
+            for wanted in 0x80..=0xff_u64 {
+                let expected = (0..7)
+                    .filter(|i| tags >> (8 * i) & 0xff == wanted)
+                    .fold(0, |m, i| m | 0x80 << (8 * i));
+                assert_eq!(matches(tags, wanted), expected, "{tags:x} {wanted:x}");
+            }
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! When memory that readers may still look at can be freed.
+//!
+//! Quiescent states: a thread that reads tables registers a [`Reader`] and says between two vectors
+//! that it holds nothing. Memory taken out of a table gets the number of the current epoch; it is
+//! freed once every reader has said so in a later one. Threads without a [`Reader`] may look tables up
+//! too: each of their lookups counts itself in and out (two atomic additions), and nothing is freed
+//! while one is under way.
+
+use std::any::Any;
+use std::cell::Cell;
+use std::collections::VecDeque;
+use std::marker::PhantomData;
+use std::ptr;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Value of a reader that looks at nothing.
+const OFFLINE: u64 = u64::MAX;
+
+thread_local! {
+    /// The epochs that this thread has a live, online reader of; the last one it used.
+    static CURRENT: Cell<*const Epochs> = const { Cell::new(ptr::null()) };
+}
+
+/// The epoch a reader has seen, in a cache line of its own.
+#[derive(Debug)]
+#[repr(align(64))]
+struct Seen(AtomicU64);
+
+/// Guests in the middle of a lookup.
+#[derive(Debug)]
+#[repr(align(64))]
+struct Guests(AtomicUsize);
+
+#[derive(Debug, Default)]
+struct Inner {
+    readers: Vec<Arc<Seen>>,
+    limbo: VecDeque<(u64, Box<dyn Any + Send>)>,
+}
+
+/// The reclamation domain that the tables of a switch share.
+#[derive(Debug)]
+pub struct Epochs {
+    global: AtomicU64,
+    guests: Guests,
+    inner: Mutex<Inner>,
+}
+
+impl Default for Epochs {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Epochs {
+    /// Without readers.
+    #[must_use]
+    pub fn new() -> Self {
+        Epochs {
+            global: AtomicU64::new(1),
+            guests: Guests(AtomicUsize::new(0)),
+            inner: Mutex::default(),
+        }
+    }
+
+    /// Registers the calling thread. While the reader exists and is online it must call
+    /// [`Reader::quiescent`] now and then, else nothing is freed.
+    #[must_use]
+    pub fn reader(self: &Arc<Self>) -> Reader {
+        let mut inner = self.lock();
+        let seen = Arc::new(Seen(AtomicU64::new(self.global.load(Ordering::SeqCst))));
+        inner.readers.push(Arc::clone(&seen));
+        drop(inner);
+        CURRENT.set(Arc::as_ptr(self));
+        Reader {
+            epochs: Arc::clone(self),
+            seen,
+            not_send: PhantomData,
+        }
+    }
+
+    /// Pieces of memory that wait to be freed.
+    #[must_use]
+    pub fn waiting(&self) -> usize {
+        self.lock().limbo.len()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Marks the begin of a lookup.
+    #[inline]
+    pub(crate) fn enter(&self) -> Guard<'_> {
+        if ptr::eq(CURRENT.get(), self) {
+            return Guard { guest_of: None };
+        }
+        self.guests.0.fetch_add(1, Ordering::SeqCst);
+        fence(Ordering::SeqCst);
+        Guard { guest_of: Some(self) }
+    }
+
+    /// Begins a new epoch after something was taken out; returns its number. What was taken out can
+    /// be freed when [`Epochs::passed`] gives this or more.
+    pub(crate) fn advance(&self) -> u64 {
+        self.global.fetch_add(1, Ordering::SeqCst) + 1
+    }
+
+    /// The epoch up to which everything can be freed.
+    pub(crate) fn passed(&self) -> u64 {
+        self.passed_locked(&self.lock())
+    }
+
+    fn passed_locked(&self, inner: &Inner) -> u64 {
+        let now = self.global.load(Ordering::SeqCst);
+        fence(Ordering::SeqCst);
+        if self.guests.0.load(Ordering::SeqCst) != 0 {
+            return 0;
+        }
+        let seen = inner.readers.iter().map(|r| r.0.load(Ordering::Acquire)).min();
+        seen.unwrap_or(now).min(now)
+    }
+
+    /// Takes over something that readers may still look at, and frees what no one looks at any more.
+    pub(crate) fn retire(&self, garbage: Box<dyn Any + Send>) {
+        let epoch = self.advance();
+        let mut inner = self.lock();
+        inner.limbo.push_back((epoch, garbage));
+        let free = self.take_free(&mut inner);
+        drop(inner);
+        drop(free);
+    }
+
+    /// Frees what no one looks at any more. Tables do so when they are changed.
+    pub fn collect(&self) {
+        let mut inner = self.lock();
+        let free = self.take_free(&mut inner);
+        drop(inner);
+        drop(free);
+    }
+
+    fn take_free(&self, inner: &mut Inner) -> Vec<Box<dyn Any + Send>> {
+        if inner.limbo.is_empty() {
+            return Vec::new();
+        }
+        let passed = self.passed_locked(inner);
+        let mut free = Vec::new();
+        while inner.limbo.front().is_some_and(|(epoch, _)| *epoch <= passed) {
+            free.extend(inner.limbo.pop_front().map(|(_, garbage)| garbage));
+        }
+        free
+    }
+}
+
+/// A lookup under way.
+pub(crate) struct Guard<'a> {
+    guest_of: Option<&'a Epochs>,
+}
+
+impl Drop for Guard<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(epochs) = self.guest_of {
+            epochs.guests.0.fetch_sub(1, Ordering::SeqCst);
+        }
+    }
+}
+
+/// A registered thread: make it in the thread that reads; it cannot be sent to another.
+#[derive(Debug)]
+pub struct Reader {
+    epochs: Arc<Epochs>,
+    seen: Arc<Seen>,
+    not_send: PhantomData<*const ()>,
+}
+
+impl Reader {
+    /// Says that this thread is between lookups. Cheap: call it once per vector or so.
+    #[inline]
+    pub fn quiescent(&self) {
+        let now = self.epochs.global.load(Ordering::Acquire);
+        let before = self.seen.0.load(Ordering::Relaxed);
+        if before != now {
+            self.seen.0.store(now, Ordering::Release);
+            if before == OFFLINE {
+                fence(Ordering::SeqCst);
+            }
+        }
+        CURRENT.set(Arc::as_ptr(&self.epochs));
+    }
+
+    /// Says that this thread will not look anything up for a while, before it blocks. Ended by
+    /// [`Reader::quiescent`]; lookups before that are legal, but slower.
+    pub fn offline(&self) {
+        self.clear_current();
+        self.seen.0.store(OFFLINE, Ordering::Release);
+    }
+
+    fn clear_current(&self) {
+        if ptr::eq(CURRENT.get(), Arc::as_ptr(&self.epochs)) {
+            CURRENT.set(ptr::null());
+        }
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        self.clear_current();
+        let mut inner = self.epochs.lock();
+        inner.readers.retain(|r| !Arc::ptr_eq(r, &self.seen));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Noisy(Arc<AtomicUsize>);
+
+    impl Drop for Noisy {
+        fn drop(&mut self) {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    #[test]
+    fn freed_when_all_readers_have_passed() {
+        let epochs = Arc::new(Epochs::new());
+        let dropped = Arc::new(AtomicUsize::new(0));
+        let noisy = || Box::new(Noisy(Arc::clone(&dropped)));
+        let count = || dropped.load(Ordering::SeqCst);
+        epochs.retire(noisy());
+        assert_eq!(count(), 1, "no reader, freed at once");
+        let reader = epochs.reader();
+        epochs.retire(noisy());
+        epochs.collect();
+        assert_eq!((count(), epochs.waiting()), (1, 1));
+        reader.quiescent();
+        epochs.collect();
+        assert_eq!(count(), 2);
+        reader.offline();
+        epochs.retire(noisy());
+        assert_eq!(count(), 3, "nobody is looking");
+        reader.quiescent();
+        epochs.retire(noisy());
+        assert_eq!(count(), 3);
+        drop(reader);
+        epochs.collect();
+        assert_eq!(count(), 4);
+        let guest = epochs.enter();
+        epochs.retire(noisy());
+        assert_eq!(count(), 4, "a guest is looking");
+        drop(guest);
+        epochs.collect();
+        assert_eq!(count(), 5);
+    }
+}

@@ -1,0 +1,218 @@
+//! Exact keys of any width with any results: a hash table of records that hold result and key.
+//! An entry takes its record, in lines or parts of a line, and 15 to 30 bytes of the hash table.
+#![allow(unsafe_code)]
+
+use crate::fast::batch::{Batch, SLOTS, each, ones};
+use crate::fast::buckets::Buckets;
+use crate::fast::hash::Seed;
+use crate::fast::mem::{Arena, Directory, prefetch};
+use crate::fast::rule::Rule;
+use rustc_hash::FxHashMap;
+use std::hint::select_unpredictable;
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Tables of more bytes than this are read with a stage of prefetches more.
+const STAGED: usize = 128 << 10;
+
+/// What readers see.
+#[derive(Debug)]
+pub(super) struct ExactShape {
+    buckets: Arc<Buckets>,
+    seed: Seed,
+    /// Where the key begins in a record.
+    key_at: usize,
+    /// Keeps the records alive.
+    _directory: Arc<Directory>,
+}
+
+/// A word of a record.
+///
+/// # Safety
+/// The record is alive and has that word.
+#[inline(always)]
+pub(super) unsafe fn word(record: NonNull<AtomicU64>, at: usize) -> u64 {
+    // SAFETY: the caller's promise.
+    unsafe { record.add(at).as_ref() }.load(Ordering::Relaxed)
+}
+
+impl ExactShape {
+    #[inline(always)]
+    pub(super) fn lookup(&self, batch: &mut Batch<'_>) -> u64 {
+        match batch.key_words() {
+            1 => self.lookup_words::<1>(batch),
+            2 => self.lookup_words::<2>(batch),
+            _ => self.lookup_words::<0>(batch),
+        }
+    }
+
+    /// `WORDS`: words of the key, or 0 for any number.
+    #[inline(always)]
+    fn lookup_words<const WORDS: usize>(&self, batch: &mut Batch<'_>) -> u64 {
+        let n = if WORDS == 0 { batch.key_words() } else { WORDS };
+        let batch = *batch;
+        let seed = self.seed;
+        let active = batch.active;
+        // For all below: slots are active and keys have `n` words. Records in the
+        // buckets have the table's shape, with `n` key words from `key_at`; so has the default.
+        // SAFETY: see above.
+        let hash = |slot| seed.many(n, |w| unsafe { batch.key(w, slot) });
+        if self.buckets.bytes() > STAGED {
+            each(active, |slot, _| self.buckets.prefetch(hash(slot)));
+        }
+        let mut records = [batch.default; SLOTS];
+        let tester = self.buckets.tester();
+        let (mut guessed, mut pending) = (0, 0);
+        each(active, |slot, bit| {
+            let guess = tester.guess(hash(slot));
+            let some = !guess.record.is_null();
+            let record = select_unpredictable(some, guess.record, batch.default.as_ptr());
+            // SAFETY: one of them, whichever is not null.
+            let record = unsafe { NonNull::new_unchecked(record) };
+            prefetch(record.as_ptr());
+            guessed |= bit & ones(some);
+            pending |= bit & ones(!guess.absent);
+            records[slot & (SLOTS - 1)] = record;
+        });
+        let mut hits = 0;
+        each(active, |slot, bit| {
+            let record = records[slot & (SLOTS - 1)];
+            let differ = (0..n).fold(0, |d, w| {
+                // SAFETY: see above.
+                d | unsafe { batch.key(w, slot) ^ word(record, self.key_at + w) }
+            });
+            let hit = (differ == 0) & (guessed & bit != 0);
+            let record = select_unpredictable(hit, record, batch.default);
+            records[slot & (SLOTS - 1)] = record;
+            hits |= bit & ones(hit);
+            // SAFETY: see above.
+            unsafe { batch.give(slot, record) };
+        });
+        each(pending & !hits, |slot, bit| {
+            let found = self.buckets.find(hash(slot), |record| {
+                // SAFETY: see above.
+                (0..n).all(|w| unsafe { batch.key(w, slot) == word(record, self.key_at + w) })
+            });
+            if let Some(record) = found {
+                hits |= bit;
+                records[slot & (SLOTS - 1)] = record;
+                // SAFETY: see above.
+                unsafe { batch.give(slot, record) };
+            }
+        });
+        if let Some(at) = batch.stamp {
+            each(hits, |slot, _| {
+                // SAFETY: see above.
+                unsafe { records[slot & (SLOTS - 1)].add(at).as_ref() }.store(batch.now, Ordering::Relaxed);
+            });
+        }
+        hits
+    }
+}
+
+/// The writer's side.
+#[derive(Debug)]
+pub(super) struct Exact {
+    buckets: Arc<Buckets>,
+    seed: Seed,
+    entries: usize,
+    /// Records by handle, if last hits are wanted.
+    handles: Option<FxHashMap<u32, u32>>,
+}
+
+impl Exact {
+    pub(super) fn new(stamps: bool, expected: usize) -> Self {
+        Exact {
+            buckets: Arc::new(Buckets::new(expected)),
+            seed: Seed::random(),
+            entries: 0,
+            handles: stamps.then(FxHashMap::default),
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.entries
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.buckets.bytes() + self.handles.as_ref().map_or(0, |h| h.capacity() * 9)
+    }
+
+    pub(super) fn stamp(&self, arena: &Arena, handle: u32) -> Option<u64> {
+        let number = *self.handles.as_ref()?.get(&handle)?;
+        Some(arena.stamp(arena.at(number)))
+    }
+
+    pub(super) fn shape(&self, arena: &Arena) -> ExactShape {
+        ExactShape {
+            buckets: Arc::clone(&self.buckets),
+            seed: self.seed,
+            key_at: arena.shape().key,
+            _directory: Arc::clone(arena.directory()),
+        }
+    }
+
+    fn find(&self, arena: &Arena, key: &[u64]) -> (u64, Option<NonNull<AtomicU64>>) {
+        let hash = self.seed.many(key.len(), |w| key[w]);
+        let at = arena.shape().key;
+        let found = self.buckets.find(hash, |record| {
+            // SAFETY: records in the buckets are of this arena and have its shape.
+            (0..key.len()).all(|w| unsafe { word(record, at + w) } == key[w])
+        });
+        (hash, found)
+    }
+
+    /// Puts an entry in. True: readers need a new shape.
+    pub(super) fn put(&mut self, arena: &mut Arena, rule: &Rule, result: &[u64], stamp: u64) -> bool {
+        let shape = arena.shape();
+        let n = rule.value.len();
+        let (hash, old) = self.find(arena, &rule.value);
+        // SAFETY: records in the buckets are of this arena and have its shape.
+        let old_stamp = old.zip(shape.stamp).map_or(0, |(r, at)| unsafe { word(r, at) });
+        let Some(rec) = arena.record(result, &rule.value, stamp.max(old_stamp)) else {
+            return false;
+        };
+        arena.set(rec, shape.extra, u64::from(rec.index));
+        if let Some(handles) = &mut self.handles {
+            handles.insert(rule.handle, rec.index);
+        }
+        if let Some(old) = old {
+            self.buckets.replace(hash, old, rec.words);
+            // SAFETY: as above.
+            arena.retire(arena.at(unsafe { word(old, shape.extra) } as u32));
+            return false;
+        }
+        self.entries += 1;
+        let seed = self.seed;
+        // SAFETY: as above.
+        let hash_of = |r: NonNull<AtomicU64>| seed.many(n, |w| unsafe { word(r, shape.key + w) });
+        if self.entries <= self.buckets.capacity() && self.buckets.add(hash, rec.words, hash_of).is_ok() {
+            return false;
+        }
+        loop {
+            self.buckets = Arc::new(self.buckets.grown(hash_of));
+            if self.buckets.add(hash, rec.words, hash_of).is_ok() {
+                return true;
+            }
+        }
+    }
+
+    /// Takes an entry out. Readers see that at once.
+    pub(super) fn take(&mut self, arena: &mut Arena, rule: &Rule) {
+        let (hash, Some(old)) = self.find(arena, &rule.value) else {
+            return;
+        };
+        // SAFETY: records in the buckets are of this arena and have its shape.
+        let (head, number) = unsafe { (word(old, 0), word(old, arena.shape().extra) as u32) };
+        if head as u32 != rule.handle {
+            return;
+        }
+        self.buckets.remove(hash, old);
+        if let Some(handles) = &mut self.handles {
+            handles.remove(&rule.handle);
+        }
+        self.entries -= 1;
+        arena.retire(arena.at(number));
+    }
+}

@@ -1,0 +1,64 @@
+//! The hash: a folded 64 by 64 multiply per word, seeded per table.
+
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher, Hasher};
+
+/// What makes the hashes of a table its own, so that nobody can choose keys that collide.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Seed {
+    start: u64,
+    factor: u64,
+}
+
+impl Seed {
+    pub(super) fn random() -> Self {
+        let state = RandomState::new();
+        let word = |n: u64| {
+            let mut hasher = state.build_hasher();
+            hasher.write_u64(n);
+            hasher.finish()
+        };
+        Seed {
+            start: word(0),
+            factor: word(1) | 1,
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn one(self, word: u64) -> u64 {
+        fold(word ^ self.start, self.factor)
+    }
+
+    /// The hash of `words` words.
+    #[inline(always)]
+    pub(super) fn many(self, words: usize, word: impl Fn(usize) -> u64) -> u64 {
+        let mut hash = self.one(word(0));
+        for i in 1..words {
+            hash = fold(hash.wrapping_add(self.start) ^ word(i), self.factor);
+        }
+        hash
+    }
+}
+
+#[inline(always)]
+fn fold(a: u64, b: u64) -> u64 {
+    let product = u128::from(a) * u128::from(b);
+    product as u64 ^ (product >> 64) as u64
+}
+
+/// The other bucket a hash may be in.
+#[inline(always)]
+pub(super) fn second(hash: u64, mask: usize) -> usize {
+    let other = (hash >> 32) as usize & mask;
+    if other == hash as usize & mask {
+        other ^ 1
+    } else {
+        other
+    }
+}
+
+/// The bucket a hash should be in.
+#[inline(always)]
+pub(super) fn first(hash: u64, mask: usize) -> usize {
+    hash as usize & mask
+}

@@ -1,0 +1,262 @@
+//! How keys and action data lie in words.
+//!
+//! Fields in order, packed from bit 0 of word 0 upwards. A field of at most 64 bits never straddles
+//! words: where it does not fit it starts the next word. A wider field starts a new word and takes
+//! whole words, least significant first; the field after it starts a new word. Width 0 takes nothing.
+
+use crate::entry::EntryAction;
+use crate::fast::head;
+use crate::spec::TableSpec;
+use weir_ir::{ActionCall, Bits, MatchKind};
+
+/// Where a field lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FieldSlot {
+    /// Its first word.
+    pub word: u16,
+    /// Its lowest bit in that word; 0 for fields wider than 64 bits.
+    pub shift: u8,
+    /// Its width in bits.
+    pub width: u32,
+}
+
+impl FieldSlot {
+    /// Words it takes, whole or in part.
+    #[must_use]
+    pub fn words(&self) -> usize {
+        self.width.div_ceil(64) as usize
+    }
+
+    /// Puts a value of this width into words that are 0 at its place.
+    pub fn write(&self, words: &mut [u64], value: &Bits) {
+        let first = usize::from(self.word);
+        match self.words() {
+            0 => {}
+            1 => words[first] |= value.to_u64_saturating() << self.shift,
+            n => to_words(value, &mut words[first..first + n]),
+        }
+    }
+
+    /// Puts ones into the upper `length` bits of its place.
+    pub(crate) fn write_prefix_mask(&self, words: &mut [u64], length: u32) {
+        if self.width == 0 || length == 0 {
+            return;
+        }
+        if self.width <= 64 {
+            words[usize::from(self.word)] |= prefix_mask(self.width, length) << self.shift;
+        } else {
+            self.write(words, &Bits::prefix_mask(self.width, length));
+        }
+    }
+}
+
+/// A mask of a field of up to 64 bits: ones in the upper `length` of `width` bits, 1 <= both.
+pub(crate) fn prefix_mask(width: u32, length: u32) -> u64 {
+    let length = length.min(width);
+    let ones = u64::MAX >> (64 - width);
+    if length == 0 {
+        0
+    } else {
+        ones & (ones << (width - length))
+    }
+}
+
+/// The value in words, least significant first. Words beyond the value become 0.
+pub(crate) fn to_words(value: &Bits, words: &mut [u64]) {
+    if let Some(small) = value.to_u128() {
+        words.fill(0);
+        words[0] = small as u64;
+        if let Some(second) = words.get_mut(1) {
+            *second = (small >> 64) as u64;
+        }
+        return;
+    }
+    let bytes = value.to_bytes();
+    for (word, chunk) in words.iter_mut().zip(bytes.rchunks(8)) {
+        *word = chunk.iter().fold(0, |w, b| w << 8 | u64::from(*b));
+    }
+}
+
+/// Packs fields from a word on.
+struct Packer {
+    word: usize,
+    bit: u32,
+}
+
+impl Packer {
+    fn place(&mut self, width: u32) -> FieldSlot {
+        if width > 0 && self.bit + width > 64 && self.bit > 0 {
+            self.word += 1;
+            self.bit = 0;
+        }
+        let slot = FieldSlot {
+            word: u16::try_from(self.word).unwrap_or(u16::MAX),
+            shift: self.bit as u8 & 63,
+            width,
+        };
+        if width > 64 {
+            self.word += width.div_ceil(64) as usize;
+        } else {
+            self.bit += width;
+        }
+        if self.bit == 64 {
+            self.word += 1;
+            self.bit = 0;
+        }
+        slot
+    }
+
+    fn words(&self) -> usize {
+        self.word + usize::from(self.bit > 0)
+    }
+}
+
+/// Where each key of a table goes in the key words. Bits of no field must be 0 in lookups.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyLayout {
+    /// Words of a key, at least 1.
+    pub words: usize,
+    /// One per key of the table in order; `None` for selector keys, which are not matched.
+    pub fields: Vec<Option<FieldSlot>>,
+}
+
+impl KeyLayout {
+    /// The layout for the keys of this table.
+    #[must_use]
+    pub fn new(spec: &TableSpec) -> Self {
+        let mut packer = Packer { word: 0, bit: 0 };
+        let fields = spec
+            .keys
+            .iter()
+            .map(|k| (k.kind != MatchKind::Selector).then(|| packer.place(k.width)))
+            .collect();
+        KeyLayout {
+            words: packer.words().max(1),
+            fields,
+        }
+    }
+
+    /// Packs one value per key of the table, selector keys included, into key words.
+    #[must_use]
+    pub fn pack(&self, values: &[Bits]) -> Vec<u64> {
+        let mut words = vec![0; self.words];
+        for (field, value) in self.fields.iter().zip(values) {
+            if let Some(field) = field {
+                field.write(&mut words, value);
+            }
+        }
+        words
+    }
+}
+
+/// What a lookup writes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ResultLayout {
+    /// Words of the longest result, the head word included.
+    pub words: usize,
+    /// Per action of the table, per parameter. Word 0 is the head, data begins at word 1.
+    pub actions: Vec<Vec<FieldSlot>>,
+}
+
+impl ResultLayout {
+    /// The layout for the actions of this table.
+    #[must_use]
+    pub fn new(spec: &TableSpec) -> Self {
+        let mut words = 1;
+        let actions = spec
+            .actions
+            .iter()
+            .map(|a| {
+                let mut packer = Packer { word: 1, bit: 0 };
+                let slots = a.parameters.iter().map(|(_, width)| packer.place(*width)).collect();
+                words = words.max(packer.words());
+                slots
+            })
+            .collect();
+        ResultLayout { words, actions }
+    }
+
+    /// Writes the data of a call into `result`, which is cleared, and returns the action's part of
+    /// the head word.
+    pub(crate) fn pack_call(&self, call: &ActionCall, result: &mut [u64]) -> u64 {
+        result.fill(0);
+        if let Some(slots) = self.actions.get(call.action) {
+            for (slot, value) in slots.iter().zip(&call.arguments) {
+                slot.write(result, value);
+            }
+        }
+        (call.action as u64 & 0xffff) << head::ACTION_SHIFT
+    }
+
+    /// The whole result of an entry.
+    pub(crate) fn pack_entry(&self, handle: u32, action: &EntryAction, result: &mut [u64]) {
+        let upper = match action {
+            EntryAction::Call(call) => self.pack_call(call, result),
+            _ => {
+                result.fill(0);
+                head::INDIRECT
+            }
+        };
+        result[0] = u64::from(handle) | head::HIT | upper;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spec::{ActionSpec, KeySpec};
+
+    fn place(widths: &[u32]) -> (Vec<(u16, u8)>, usize) {
+        let spec = widths.iter().fold(TableSpec::new("t"), |s, w| {
+            s.key(KeySpec::new("k", *w, MatchKind::Exact))
+        });
+        let layout = KeyLayout::new(&spec);
+        (
+            layout.fields.iter().flatten().map(|f| (f.word, f.shift)).collect(),
+            layout.words,
+        )
+    }
+
+    #[test]
+    fn fields_are_packed_without_straddling() {
+        assert_eq!(place(&[]), (vec![], 1));
+        assert_eq!(place(&[0]), (vec![(0, 0)], 1));
+        assert_eq!(place(&[48, 16, 1]), (vec![(0, 0), (0, 48), (1, 0)], 2));
+        assert_eq!(place(&[48, 17]), (vec![(0, 0), (1, 0)], 2));
+        assert_eq!(place(&[1, 65, 1]), (vec![(0, 0), (1, 0), (3, 0)], 4));
+        assert_eq!(place(&[32, 32, 16, 16, 8]).1, 2);
+        assert_eq!(place(&[400]), (vec![(0, 0)], 7));
+    }
+
+    #[test]
+    fn wide_values_are_split_into_words() {
+        let value = Bits::from_bytes(136, &[9, 1, 2, 3, 4, 5, 6, 7, 8, 0, 0, 0, 0, 0, 0, 0, 1]);
+        let mut words = [7; 3];
+        to_words(&value, &mut words);
+        assert_eq!(words, [1, 0x0102_0304_0506_0708, 9]);
+        assert_eq!(prefix_mask(32, 8), 0xff00_0000);
+        assert_eq!(prefix_mask(64, 64), u64::MAX);
+        assert_eq!(prefix_mask(64, 0), 0);
+    }
+
+    #[test]
+    fn action_data_begins_after_the_head() {
+        let spec = TableSpec::new("t")
+            .action(ActionSpec::new("a").parameter("p", 9).parameter("q", 48))
+            .action(ActionSpec::new("b"));
+        let layout = ResultLayout::new(&spec);
+        assert_eq!(layout.words, 2);
+        assert_eq!(
+            layout.actions[0][1],
+            FieldSlot {
+                word: 1,
+                shift: 9,
+                width: 48
+            }
+        );
+        let mut result = [1, 1];
+        let action = EntryAction::call(0, vec![Bits::new(9, 3), Bits::new(48, 5)]);
+        layout.pack_entry(7, &action, &mut result);
+        assert_eq!(result, [7 | head::HIT, 3 | 5 << 9]);
+    }
+}

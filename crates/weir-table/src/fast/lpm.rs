@@ -1,0 +1,475 @@
+//! One LPM key of up to 32 bits.
+//!
+//! Up to 64 prefixes: the intervals they cut the addresses into, searched by bisection. More:
+//! DIR-24-8, a table of the first 24 bits (fewer if the key is narrower) with the number of the
+//! record, or of a group of 256 numbers for the last 8 bits. It takes 64 MB (256 bytes for 6 bits)
+//! plus 1 KB per /24 that has longer prefixes; an entry takes its record (16 to 64 bytes mostly) and
+//! about 20 bytes of the writer's.
+#![allow(unsafe_code)]
+
+use crate::fast::batch::{Batch, SLOTS, each, each_of, is_dense, ones};
+use crate::fast::mem::{Arena, Directory, Recycler, Zeroed, prefetch};
+use crate::fast::rule::Rule;
+use rustc_hash::FxHashMap;
+use std::hint::select_unpredictable;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+/// Most prefixes of the small structure.
+const SMALL: usize = 64;
+/// The number is that of a group, not of a record.
+const GROUP: u32 = 1 << 31;
+/// log2 of the groups in the first chunk.
+const FIRST: u32 = 3;
+
+// ---------------------------------------------------------------------------------------- readers
+
+/// The small structure as readers see it; it is replaced as a whole.
+#[derive(Debug)]
+pub(super) struct Intervals {
+    shift: u32,
+    /// Where intervals begin, ascending from 0; padded to a power of two.
+    starts: Vec<u32>,
+    records: Vec<Option<NonNull<AtomicU64>>>,
+    /// Keeps the records alive.
+    _directory: Arc<Directory>,
+}
+
+// SAFETY: the pointers go to atomics that `_directory` keeps alive.
+unsafe impl Send for Intervals {}
+// SAFETY: as above.
+unsafe impl Sync for Intervals {}
+
+impl Intervals {
+    #[inline(always)]
+    pub(super) fn lookup(&self, batch: &mut Batch<'_>) -> u64 {
+        let mut hits = 0;
+        let batch = *batch;
+        each(batch.active, |slot, bit| {
+            // SAFETY: the slot is active, and keys have a word.
+            let address = (unsafe { batch.key(0, slot) } as u32) << self.shift;
+            let mut at = 0;
+            let mut step = self.starts.len() / 2;
+            while step > 0 {
+                // SAFETY: the length is a power of two, and `at + step` stays below it.
+                let start = unsafe { *self.starts.get_unchecked(at + step) };
+                at += select_unpredictable(start <= address, step, 0);
+                step /= 2;
+            }
+            let found = self.records[at];
+            hits |= bit & ones(found.is_some());
+            // SAFETY: the slot is active; records have the table's shape, the default the result's.
+            unsafe {
+                match found {
+                    Some(record) if batch.stamp.is_some() => batch.hit(slot, record),
+                    _ => batch.give(slot, found.unwrap_or(batch.default)),
+                }
+            }
+        });
+        hits
+    }
+}
+
+/// DIR-24-8 as readers and the writer see it.
+#[derive(Debug)]
+pub(super) struct Dir {
+    /// Places of the address before the index into `slots`, and bits of that index.
+    shift: u32,
+    bits: u32,
+    slots: Zeroed<AtomicU32>,
+    /// Chunk `k` holds the groups from `8 << k` to `16 << k`.
+    groups: [OnceLock<Zeroed<AtomicU32>>; (31 - FIRST) as usize],
+    /// The record of the prefix of length 0, or 0.
+    root: AtomicU32,
+    directory: Arc<Directory>,
+}
+
+impl Dir {
+    fn new(width: u32, directory: Arc<Directory>) -> Self {
+        let bits = width.min(24);
+        Dir {
+            shift: 32 - width,
+            bits,
+            slots: Zeroed::new(1 << bits),
+            groups: [const { OnceLock::new() }; (31 - FIRST) as usize],
+            root: AtomicU32::new(0),
+            directory,
+        }
+    }
+
+    /// The slot of a left-aligned address.
+    #[inline(always)]
+    fn slot(&self, address: u32) -> &AtomicU32 {
+        // SAFETY: there are `1 << bits` slots.
+        unsafe { self.slots.get_unchecked((address >> (32 - self.bits)) as usize) }
+    }
+
+    /// A group that was made.
+    #[inline]
+    fn group(&self, group: u32) -> &[AtomicU32] {
+        let chunk = group.ilog2() - FIRST;
+        let start = (group - (1 << FIRST << chunk)) as usize * 256;
+        match self.groups[chunk as usize].get() {
+            Some(chunk) => &chunk[start..start + 256],
+            None => &[],
+        }
+    }
+
+    /// The number of the record for an address whose slot says `number`; 0 if there is none.
+    #[inline(always)]
+    fn resolve(&self, number: u32, address: u32) -> u32 {
+        if number & GROUP == 0 {
+            return number;
+        }
+        let group = self.group(number & !GROUP);
+        group
+            .get((address & 0xff) as usize)
+            .map_or(0, |n| n.load(Ordering::Acquire))
+    }
+
+    #[inline(always)]
+    pub(super) fn lookup(&self, batch: &mut Batch<'_>) -> u64 {
+        if is_dense(batch.active) {
+            self.lookup_slots::<true>(batch)
+        } else {
+            self.lookup_slots::<false>(batch)
+        }
+    }
+
+    #[inline(always)]
+    fn lookup_slots<const DENSE: bool>(&self, batch: &mut Batch<'_>) -> u64 {
+        let batch = *batch;
+        let (shift, skip) = (self.shift, 32 - self.bits);
+        let slots = self.slots.as_slice().as_ptr();
+        let directory = &*self.directory;
+        let active = batch.active;
+        let mut records = [batch.default; SLOTS];
+        each_of::<DENSE>(active, |slot, _| {
+            // SAFETY: the slot is active, and keys have a word.
+            let key = unsafe { batch.key(0, slot) };
+            prefetch(slots.wrapping_add(((key as u32) << shift >> skip) as usize));
+        });
+        let root = self.root.load(Ordering::Acquire);
+        let mut hits = 0;
+        each_of::<DENSE>(active, |slot, bit| {
+            // SAFETY: as above.
+            let address = (unsafe { batch.key(0, slot) } as u32) << shift;
+            // SAFETY: there are `1 << bits` slots.
+            let number = unsafe { &*slots.add((address >> skip) as usize) }.load(Ordering::Acquire);
+            let number = self.resolve(number, address);
+            let number = select_unpredictable(number == 0, root, number);
+            let hit = number != 0;
+            // SAFETY: numbers in the slots were given out, and record 16 always exists, see `Lpm`.
+            let record = unsafe { directory.record(number.max(16)) };
+            let record = select_unpredictable(hit, record, batch.default);
+            prefetch(record.as_ptr());
+            hits |= bit & ones(hit);
+            records[slot & (SLOTS - 1)] = record;
+        });
+        each_of::<DENSE>(active, |slot, _| {
+            // SAFETY: the slot is active; records have the table's shape, the default the result's.
+            unsafe { batch.give(slot, records[slot & (SLOTS - 1)]) };
+        });
+        if let Some(at) = batch.stamp {
+            each(hits, |slot, _| {
+                // SAFETY: records that were hit have the table's shape, so they have this word.
+                unsafe { records[slot & (SLOTS - 1)].add(at).as_ref() }.store(batch.now, Ordering::Relaxed);
+            });
+        }
+        hits
+    }
+}
+
+// ----------------------------------------------------------------------------------------- writer
+
+/// The writer's side: prefixes per length, and the structure made of them.
+#[derive(Debug)]
+pub(super) struct Lpm {
+    width: u32,
+    /// Left-aligned prefixes of each length, with the numbers of their records.
+    rules: Vec<FxHashMap<u32, u32>>,
+    entries: usize,
+    dir: Option<Arc<Dir>>,
+    /// `dir` does not know all rules yet.
+    deferred: bool,
+    next_group: u32,
+    free_groups: Recycler,
+    /// Rules longer than 24 bits per group.
+    group_rules: FxHashMap<u32, u32>,
+    /// Numbers of records by handle, if last hits are wanted.
+    handles: Option<FxHashMap<u32, u32>>,
+}
+
+/// What readers are to see.
+pub(super) enum LpmShape {
+    Intervals(Intervals),
+    Dir(Arc<Dir>),
+}
+
+fn mask(length: u32) -> u32 {
+    if length == 0 { 0 } else { u32::MAX << (32 - length) }
+}
+
+impl Lpm {
+    /// For a key of 1 to 32 bits.
+    pub(super) fn new(width: u32, stamps: bool, arena: &mut Arena) -> Self {
+        // Readers look at record 16 where they have none; it is never used.
+        arena.take();
+        Lpm {
+            width,
+            rules: vec![FxHashMap::default(); width as usize + 1],
+            entries: 0,
+            dir: None,
+            deferred: false,
+            next_group: 1 << FIRST,
+            free_groups: Recycler::new(Arc::clone(arena.epochs())),
+            group_rules: FxHashMap::default(),
+            handles: stamps.then(FxHashMap::default),
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.entries
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        let maps: usize = self.rules.iter().map(|m| m.capacity() * 9).sum();
+        let dir = self.dir.as_ref().map_or(0, |d| {
+            let groups = d.groups.iter().filter_map(|g| g.get());
+            d.slots.bytes() + groups.map(Zeroed::bytes).sum::<usize>()
+        });
+        maps + dir + self.group_rules.capacity() * 9
+    }
+
+    /// Do not change what readers see until [`Lpm::shape`].
+    pub(super) fn defer(&mut self) {
+        self.deferred = true;
+    }
+
+    pub(super) fn stamp(&self, arena: &Arena, handle: u32) -> Option<u64> {
+        let number = *self.handles.as_ref()?.get(&handle)?;
+        Some(arena.stamp(arena.at(number)))
+    }
+
+    fn prefix(&self, rule: &Rule) -> (u32, u32) {
+        let address = (rule.value[0] as u32) << (32 - self.width);
+        (address & mask(rule.prefix), rule.prefix)
+    }
+
+    /// Puts a rule in. True: readers need a new shape.
+    pub(super) fn put(&mut self, arena: &mut Arena, rule: &Rule, result: &[u64], stamp: u64) -> bool {
+        let (address, length) = self.prefix(rule);
+        let old = self.rules[length as usize].get(&address).copied();
+        let stamp = old.map_or(stamp, |n| arena.stamp(arena.at(n)).max(stamp));
+        let Some(rec) = arena.record(result, &[], stamp) else {
+            return false;
+        };
+        self.rules[length as usize].insert(address, rec.index);
+        if let Some(handles) = &mut self.handles {
+            handles.insert(rule.handle, rec.index);
+        }
+        self.entries += usize::from(old.is_none());
+        if let Some(old) = old {
+            arena.retire(arena.at(old));
+        }
+        if self.deferred || (self.dir.is_none() && self.entries <= SMALL) {
+            return true;
+        }
+        let Some(dir) = self.dir.clone() else {
+            return true;
+        };
+        let from = old.unwrap_or_else(|| self.parent(address, length));
+        self.replace(&dir, address, length, from, rec.index);
+        if old.is_none() && length > 24 {
+            *self.group_rules.entry(address >> 8).or_default() += 1;
+        }
+        self.free_groups.flush();
+        false
+    }
+
+    /// Takes a rule out. True: readers need a new shape.
+    pub(super) fn take(&mut self, arena: &mut Arena, rule: &Rule) -> bool {
+        let (address, length) = self.prefix(rule);
+        let Some(&old) = self.rules[length as usize].get(&address) else {
+            return false;
+        };
+        let rec = arena.at(old);
+        if arena.word(rec, 0).load(Ordering::Relaxed) as u32 != rule.handle {
+            return false;
+        }
+        self.rules[length as usize].remove(&address);
+        if let Some(handles) = &mut self.handles {
+            handles.remove(&rule.handle);
+        }
+        self.entries -= 1;
+        arena.retire(rec);
+        let Some(dir) = self.dir.clone().filter(|_| !self.deferred) else {
+            return true;
+        };
+        let to = self.parent(address, length);
+        self.replace(&dir, address, length, old, to);
+        if length > 24 {
+            self.release(&dir, address);
+        }
+        self.free_groups.flush();
+        false
+    }
+
+    /// The record of the longest shorter prefix of at least 1 bit, or 0.
+    fn parent(&self, address: u32, length: u32) -> u32 {
+        (1..length)
+            .rev()
+            .find_map(|l| self.rules[l as usize].get(&(address & mask(l))).copied())
+            .unwrap_or(0)
+    }
+
+    /// Within a prefix, gives what belongs to one record to another. What belongs to longer prefixes
+    /// stays.
+    fn replace(&mut self, dir: &Dir, address: u32, length: u32, from: u32, to: u32) {
+        let swap = |n: &AtomicU32| {
+            if n.load(Ordering::Relaxed) == from {
+                n.store(to, Ordering::Release);
+            }
+        };
+        if length == 0 {
+            dir.root.store(to, Ordering::Release);
+        } else if length <= dir.bits {
+            let first = (address >> (32 - dir.bits)) as usize;
+            for slot in &dir.slots[first..first + (1 << (dir.bits - length))] {
+                let number = slot.load(Ordering::Relaxed);
+                if number & GROUP == 0 {
+                    swap(slot);
+                } else {
+                    dir.group(number & !GROUP).iter().for_each(swap);
+                }
+            }
+        } else {
+            let first = (address & 0xff) as usize;
+            let group = self.make_group(dir, address);
+            dir.group(group)[first..first + (1 << (32 - length))]
+                .iter()
+                .for_each(swap);
+        }
+    }
+
+    /// The group of an address, made if there is none.
+    fn make_group(&mut self, dir: &Dir, address: u32) -> u32 {
+        let slot = dir.slot(address);
+        let number = slot.load(Ordering::Relaxed);
+        if number & GROUP != 0 {
+            return number & !GROUP;
+        }
+        let group = self.free_groups.pop().unwrap_or_else(|| {
+            self.next_group += 1;
+            self.next_group - 1
+        });
+        let chunk = group.ilog2() - FIRST;
+        dir.groups[chunk as usize].get_or_init(|| Zeroed::new(256 << FIRST << chunk));
+        for n in dir.group(group) {
+            n.store(number, Ordering::Relaxed);
+        }
+        slot.store(group | GROUP, Ordering::Release);
+        group
+    }
+
+    /// A rule of a group has gone: without rules the group goes too.
+    fn release(&mut self, dir: &Dir, address: u32) {
+        let Some(rules) = self.group_rules.get_mut(&(address >> 8)) else {
+            return;
+        };
+        *rules -= 1;
+        if *rules > 0 {
+            return;
+        }
+        self.group_rules.remove(&(address >> 8));
+        let slot = dir.slot(address);
+        let number = slot.load(Ordering::Relaxed);
+        if number & GROUP != 0 {
+            let group = number & !GROUP;
+            slot.store(dir.group(group)[0].load(Ordering::Relaxed), Ordering::Release);
+            self.free_groups.retire(group);
+        }
+    }
+
+    /// What readers are to see from now on.
+    pub(super) fn shape(&mut self, arena: &Arena) -> LpmShape {
+        if self.dir.is_none() && self.entries <= SMALL {
+            self.deferred = false;
+            return LpmShape::Intervals(self.intervals(arena));
+        }
+        match &self.dir {
+            Some(dir) if !self.deferred => LpmShape::Dir(Arc::clone(dir)),
+            _ => LpmShape::Dir(self.build(arena)),
+        }
+    }
+
+    /// All rules, the shortest first.
+    fn sorted(&self) -> impl Iterator<Item = (u32, u32, u32)> {
+        let lengths = (0..).zip(&self.rules);
+        lengths.flat_map(|(length, rules)| rules.iter().map(move |(a, n)| (*a, length, *n)))
+    }
+
+    fn intervals(&self, arena: &Arena) -> Intervals {
+        let mut starts = vec![0];
+        for (address, length, _) in self.sorted() {
+            starts.push(address);
+            starts.extend((address | !mask(length)).checked_add(1));
+        }
+        starts.sort_unstable();
+        starts.dedup();
+        let mut records: Vec<_> = starts
+            .iter()
+            .map(|&s| {
+                let covering = self.sorted().filter(|&(a, length, _)| s & mask(length) == a);
+                covering.last().map(|(.., n)| arena.at(n).words)
+            })
+            .collect();
+        let padded = starts.len().next_power_of_two();
+        starts.resize(padded, u32::MAX);
+        let last = records.last().copied().flatten();
+        records.resize(padded, last);
+        Intervals {
+            shift: 32 - self.width,
+            starts,
+            records,
+            _directory: Arc::clone(arena.directory()),
+        }
+    }
+
+    fn build(&mut self, arena: &Arena) -> Arc<Dir> {
+        self.deferred = false;
+        self.next_group = 1 << FIRST;
+        self.free_groups = Recycler::new(Arc::clone(arena.epochs()));
+        self.group_rules.clear();
+        let dir = Arc::new(Dir::new(self.width, Arc::clone(arena.directory())));
+        let rules = std::mem::take(&mut self.rules);
+        for (length, rules) in (0..).zip(&rules) {
+            for (&address, &number) in rules {
+                self.fill(&dir, address, length, number);
+            }
+        }
+        self.rules = rules;
+        self.dir = Some(Arc::clone(&dir));
+        dir
+    }
+
+    /// Adds a rule to a structure that holds no longer ones.
+    fn fill(&mut self, dir: &Dir, address: u32, length: u32, number: u32) {
+        if length == 0 {
+            dir.root.store(number, Ordering::Relaxed);
+        } else if length <= dir.bits {
+            let first = (address >> (32 - dir.bits)) as usize;
+            for slot in &dir.slots[first..first + (1 << (dir.bits - length))] {
+                slot.store(number, Ordering::Relaxed);
+            }
+        } else {
+            *self.group_rules.entry(address >> 8).or_default() += 1;
+            let group = self.make_group(dir, address);
+            let first = (address & 0xff) as usize;
+            for n in &dir.group(group)[first..first + (1 << (32 - length))] {
+                n.store(number, Ordering::Relaxed);
+            }
+        }
+    }
+}

@@ -1,0 +1,443 @@
+//! Memory that readers and one writer share: arrays of atomics that begin as zeros, and records.
+#![allow(unsafe_code)]
+
+use crate::fast::epochs::Epochs;
+use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::collections::VecDeque;
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+const LINE: usize = 64;
+#[cfg(all(target_os = "linux", not(miri)))]
+const HUGE: usize = 2 << 20;
+
+/// Types of which all-zero bytes are a value and which need no drop.
+///
+/// # Safety
+/// Both must hold, and the type must be `Sync`.
+pub(super) unsafe trait Zeroable: Sync {}
+
+// SAFETY: an integer in a cell.
+unsafe impl Zeroable for AtomicU64 {}
+// SAFETY: an integer in a cell.
+unsafe impl Zeroable for AtomicU32 {}
+
+/// A fixed array of zeros, aligned to cache lines; large ones are in huge pages where there are any.
+#[derive(Debug)]
+pub(super) struct Zeroed<T: Zeroable> {
+    start: NonNull<T>,
+    length: usize,
+    /// The mapping it lies in, if it does not come from the allocator: address and bytes.
+    mapping: Option<(usize, usize)>,
+}
+
+// SAFETY: it owns its memory, and `T` is shared soundly as it is `Sync` and without drop.
+unsafe impl<T: Zeroable> Send for Zeroed<T> {}
+// SAFETY: as above.
+unsafe impl<T: Zeroable> Sync for Zeroed<T> {}
+
+impl<T: Zeroable> Zeroed<T> {
+    pub(super) fn new(length: usize) -> Self {
+        let layout = Self::layout(length);
+        if let Some(mapped) = map_huge(layout.size()) {
+            return Zeroed {
+                start: mapped.0.cast(),
+                length,
+                mapping: Some((mapped.1, mapped.2)),
+            };
+        }
+        // SAFETY: the layout's size is not 0, see `layout`.
+        let raw = unsafe { alloc_zeroed(layout) };
+        let Some(start) = NonNull::new(raw.cast::<T>()) else {
+            handle_alloc_error(layout)
+        };
+        Zeroed {
+            start,
+            length,
+            mapping: None,
+        }
+    }
+
+    /// Room for the elements, at least one line.
+    fn layout(length: usize) -> Layout {
+        let bytes = length.checked_mul(size_of::<T>()).unwrap_or(usize::MAX / 2).max(LINE);
+        match Layout::from_size_align(bytes, LINE.max(align_of::<T>())) {
+            Ok(layout) => layout,
+            Err(_) => handle_alloc_error(Layout::new::<u8>()),
+        }
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.length * size_of::<T>()
+    }
+
+    /// The elements.
+    #[inline]
+    pub(super) fn as_slice(&self) -> &[T] {
+        // SAFETY: `length` elements were allocated, zeros are valid, and writes go through cells.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.length) }
+    }
+}
+
+impl<T: Zeroable> std::ops::Deref for Zeroed<T> {
+    type Target = [T];
+
+    #[inline]
+    fn deref(&self) -> &[T] {
+        self.as_slice()
+    }
+}
+
+impl<T: Zeroable> Drop for Zeroed<T> {
+    fn drop(&mut self) {
+        match self.mapping {
+            #[cfg(all(target_os = "linux", not(miri)))]
+            Some((address, bytes)) => {
+                // SAFETY: this is the mapping made in `new`, and nothing borrows it any more.
+                unsafe { libc::munmap(address as *mut libc::c_void, bytes) };
+            }
+            #[cfg(not(all(target_os = "linux", not(miri))))]
+            Some(_) => {}
+            // SAFETY: allocated in `new` with the same layout.
+            None => unsafe { dealloc(self.start.as_ptr().cast(), Self::layout(self.length)) },
+        }
+    }
+}
+
+/// Fresh zero pages, huge if the system has them: where they begin, and the mapping around them.
+/// `None` for small sizes and where this does not work.
+#[cfg(all(target_os = "linux", not(miri)))]
+fn map_huge(bytes: usize) -> Option<(NonNull<u8>, usize, usize)> {
+    if bytes < HUGE {
+        return None;
+    }
+    let total = bytes.checked_add(HUGE)?;
+    // SAFETY: an anonymous private mapping at an address of the kernel's choice touches nothing.
+    let raw = unsafe {
+        libc::mmap(
+            std::ptr::null_mut(),
+            total,
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
+            -1,
+            0,
+        )
+    };
+    if raw == libc::MAP_FAILED {
+        return None;
+    }
+    let start = raw.cast::<u8>().wrapping_add(raw.cast::<u8>().align_offset(HUGE));
+    // SAFETY: the range lies in the mapping. The advice may fail, which is harmless.
+    unsafe { libc::madvise(start.cast(), bytes, libc::MADV_HUGEPAGE) };
+    Some((NonNull::new(start)?, raw as usize, total))
+}
+
+#[cfg(not(all(target_os = "linux", not(miri))))]
+fn map_huge(_bytes: usize) -> Option<(NonNull<u8>, usize, usize)> {
+    None
+}
+
+/// Asks for a line to be brought to the cache. Any address is allowed.
+#[inline(always)]
+pub(super) fn prefetch<T>(address: *const T) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: a prefetch has no effect on the program, whatever the address; SSE is baseline.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast()) };
+    }
+    #[cfg(all(target_arch = "aarch64", not(miri)))]
+    {
+        // SAFETY: a prefetch has no effect on the program, whatever the address.
+        unsafe {
+            std::arch::asm!("prfm pldl1keep, [{0}]", in(reg) address, options(nostack, preserves_flags, readonly))
+        };
+    }
+    #[cfg(not(any(target_arch = "x86_64", all(target_arch = "aarch64", not(miri)))))]
+    let _ = address;
+}
+
+/// A record: the words that belong to one version of one entry. Words are written before the record
+/// is published and never after, except the stamp.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Rec {
+    pub(super) words: NonNull<AtomicU64>,
+    /// Its number in the arena, never 0.
+    pub(super) index: u32,
+}
+
+// SAFETY: a pointer to atomics; who may follow it is the arena's contract.
+unsafe impl Send for Rec {}
+
+/// What lies where in a record.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Shape {
+    /// Words of the result, which come first.
+    pub(super) result: usize,
+    /// The time of the last hit, if there is one.
+    pub(super) stamp: Option<usize>,
+    /// Key words, if any.
+    pub(super) key: usize,
+    /// What a structure adds.
+    pub(super) extra: usize,
+    /// All words.
+    pub(super) words: usize,
+}
+
+impl Shape {
+    pub(super) fn new(result: usize, stamp: bool, key: usize, extra: usize) -> Self {
+        let after = result + usize::from(stamp);
+        Shape {
+            result,
+            stamp: stamp.then_some(result),
+            key: after,
+            extra: after + key,
+            words: after + key + extra,
+        }
+    }
+
+    /// Words from one record to the next: records of up to a line do not straddle lines.
+    fn stride(self) -> usize {
+        if self.words <= 8 {
+            self.words.next_power_of_two()
+        } else {
+            self.words.next_multiple_of(8)
+        }
+    }
+}
+
+/// log2 of the number of records in the first chunk.
+const FIRST: u32 = 4;
+const CHUNKS: usize = (32 - FIRST) as usize;
+
+/// Where the chunks are, for readers that have record numbers: chunk `k` holds the numbers from
+/// `16 << k` to `32 << k`.
+#[derive(Debug)]
+pub(super) struct Directory {
+    stride: usize,
+    chunks: [std::sync::OnceLock<Zeroed<AtomicU64>>; CHUNKS],
+}
+
+impl Directory {
+    /// The first word of a record.
+    ///
+    /// # Safety
+    /// The arena has given out this number.
+    #[inline(always)]
+    pub(super) unsafe fn record(&self, index: u32) -> NonNull<AtomicU64> {
+        let chunk = index.ilog2() - FIRST;
+        let offset = (index - (1 << FIRST << chunk)) as usize * self.stride;
+        // SAFETY: the number was given out, so its chunk is there and holds it.
+        unsafe {
+            let chunk = self.chunks.get_unchecked(chunk as usize).get().unwrap_unchecked();
+            chunk.start.add(offset)
+        }
+    }
+}
+
+/// Numbers of things that can be used again once readers have passed.
+#[derive(Debug)]
+pub(super) struct Recycler {
+    free: Vec<u32>,
+    /// Taken out, but perhaps not yet published so.
+    pending: Vec<u32>,
+    limbo: VecDeque<(u64, Vec<u32>)>,
+    epochs: Arc<Epochs>,
+}
+
+impl Recycler {
+    pub(super) fn new(epochs: Arc<Epochs>) -> Self {
+        Recycler {
+            free: Vec::new(),
+            pending: Vec::new(),
+            limbo: VecDeque::new(),
+            epochs,
+        }
+    }
+
+    pub(super) fn epochs(&self) -> &Arc<Epochs> {
+        &self.epochs
+    }
+
+    pub(super) fn pop(&mut self) -> Option<u32> {
+        self.free.pop()
+    }
+
+    /// It was taken out; it is free when readers have passed the next [`Recycler::flush`].
+    pub(super) fn retire(&mut self, number: u32) {
+        self.pending.push(number);
+    }
+
+    /// Call after readers can no longer find what was retired.
+    pub(super) fn flush(&mut self) {
+        if !self.pending.is_empty() {
+            self.limbo
+                .push_back((self.epochs.advance(), std::mem::take(&mut self.pending)));
+        }
+        if self.limbo.is_empty() {
+            return;
+        }
+        let passed = self.epochs.passed();
+        while self.limbo.front().is_some_and(|(epoch, _)| *epoch <= passed) {
+            if let Some((_, numbers)) = self.limbo.pop_front() {
+                self.free.extend(numbers);
+            }
+        }
+    }
+}
+
+/// Records of equal size. They never move.
+#[derive(Debug)]
+pub(super) struct Arena {
+    shape: Shape,
+    directory: Arc<Directory>,
+    next: u32,
+    recycler: Recycler,
+}
+
+impl Arena {
+    pub(super) fn new(shape: Shape, epochs: Arc<Epochs>) -> Self {
+        let directory = Directory {
+            stride: shape.stride(),
+            chunks: [const { std::sync::OnceLock::new() }; CHUNKS],
+        };
+        Arena {
+            shape,
+            directory: Arc::new(directory),
+            next: 1 << FIRST,
+            recycler: Recycler::new(epochs),
+        }
+    }
+
+    pub(super) fn epochs(&self) -> &Arc<Epochs> {
+        self.recycler.epochs()
+    }
+
+    pub(super) fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    pub(super) fn directory(&self) -> &Arc<Directory> {
+        &self.directory
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        let chunks = self.directory.chunks.iter().filter_map(|c| c.get());
+        chunks.map(Zeroed::bytes).sum::<usize>()
+    }
+
+    /// A record that no reader knows, with stale words in it. `None`: 2^31 are in use.
+    pub(super) fn take(&mut self) -> Option<Rec> {
+        let index = match self.recycler.pop() {
+            Some(index) => index,
+            None => {
+                let index = self.next;
+                if index >> 31 != 0 {
+                    return None;
+                }
+                self.next += 1;
+                let chunk = index.ilog2() - FIRST;
+                self.directory.chunks[chunk as usize]
+                    .get_or_init(|| Zeroed::new((1 << FIRST << chunk) * self.directory.stride));
+                index
+            }
+        };
+        // SAFETY: this number is given out now.
+        let words = unsafe { self.directory.record(index) };
+        Some(Rec { words, index })
+    }
+
+    /// A record with a result and a key; the stamp is `stamp`.
+    pub(super) fn record(&mut self, result: &[u64], key: &[u64], stamp: u64) -> Option<Rec> {
+        let rec = self.take()?;
+        let shape = self.shape;
+        for (i, word) in result.iter().take(shape.result).enumerate() {
+            self.set(rec, i, *word);
+        }
+        if let Some(at) = shape.stamp {
+            self.set(rec, at, stamp);
+        }
+        for (i, word) in key.iter().take(shape.extra - shape.key).enumerate() {
+            self.set(rec, shape.key + i, *word);
+        }
+        Some(rec)
+    }
+
+    /// Writes a word of a record that is not published.
+    pub(super) fn set(&self, rec: Rec, at: usize, value: u64) {
+        self.word(rec, at).store(value, Ordering::Relaxed);
+    }
+
+    /// A word of a record of this arena.
+    pub(super) fn word(&self, rec: Rec, at: usize) -> &AtomicU64 {
+        assert!(at < self.shape.words);
+        // SAFETY: records of this arena live as long as it does and have so many words.
+        unsafe { rec.words.add(at).as_ref() }
+    }
+
+    /// The time of the last hit of a record, 0 without stamps.
+    pub(super) fn stamp(&self, rec: Rec) -> u64 {
+        self.shape
+            .stamp
+            .map_or(0, |at| self.word(rec, at).load(Ordering::Relaxed))
+    }
+
+    /// The record was taken out of the structure; it can be used again when readers have passed the
+    /// next [`Arena::flush`].
+    pub(super) fn retire(&mut self, rec: Rec) {
+        self.recycler.retire(rec.index);
+    }
+
+    /// The record with this number, which was given out.
+    pub(super) fn at(&self, index: u32) -> Rec {
+        assert!((1 << FIRST..self.next).contains(&index));
+        // SAFETY: it was given out.
+        let words = unsafe { self.directory.record(index) };
+        Rec { words, index }
+    }
+
+    /// Call after readers can no longer find the retired records.
+    pub(super) fn flush(&mut self) {
+        self.recycler.flush();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arrays_begin_as_zeros() {
+        for length in [0, 1, 7, 1000, 300_000] {
+            let words = Zeroed::<AtomicU64>::new(length);
+            assert_eq!(words.len(), length);
+            assert!(words.iter().all(|w| w.load(Ordering::Relaxed) == 0));
+            if let Some(last) = words.last() {
+                last.store(1, Ordering::Relaxed);
+            }
+            assert_eq!(words.as_ptr() as usize % LINE, 0);
+        }
+    }
+
+    #[test]
+    fn records_keep_their_place_and_are_used_again_after_readers_passed() {
+        let epochs = Arc::new(Epochs::new());
+        let mut arena = Arena::new(Shape::new(2, true, 1, 0), Arc::clone(&epochs));
+        let recs: Vec<_> = (0..100).filter_map(|i| arena.record(&[i, i], &[i], 9)).collect();
+        for (i, rec) in recs.iter().enumerate() {
+            assert_eq!(arena.word(*rec, 0).load(Ordering::Relaxed), i as u64);
+            assert_eq!(arena.word(*rec, 3).load(Ordering::Relaxed), i as u64);
+            assert_eq!(arena.stamp(*rec), 9);
+            // SAFETY: given out above.
+            assert_eq!(unsafe { arena.directory().record(rec.index) }, rec.words);
+        }
+        let reader = epochs.reader();
+        arena.retire(recs[5]);
+        arena.flush();
+        assert_ne!(arena.take().map(|r| r.index), Some(recs[5].index));
+        reader.quiescent();
+        arena.flush();
+        assert_eq!(arena.take().map(|r| r.index), Some(recs[5].index));
+    }
+}

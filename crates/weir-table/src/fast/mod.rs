@@ -1,0 +1,71 @@
+//! The data-plane side of a table: read by compiled code in vectors of up to 64 packets, in several
+//! threads, while one writer at a time changes it.
+//!
+//! A [`FastTable`] mirrors a [`Table`](crate::Table): what changes there is told here by
+//! [`FastTable::insert`], [`FastTable::remove`] and [`FastTable::set_default`]. Readers never lock.
+//! All words of a result belong to one version of one entry. Memory that was taken out is freed when
+//! no reader can look at it any more; see [`Epochs`].
+//!
+//! What a table is made of, by its keys, and bytes per entry:
+//!
+//! | keys | structure | bytes |
+//! |---|---|---|
+//! | none | nothing | 0 |
+//! | exact, one word; at most one word of data | cache lines of two slots with key and result | 53–107 |
+//! | exact, other | hash table of records | 15–30 + record |
+//! | one LPM key, 1–32 bits, up to 64 entries | intervals, searched by bisection | 32 + record |
+//! | the same, more | DIR-24-8: 64 MB (32 bits) + 1 KB per /24 with longer prefixes | 20 + record |
+//! | other, up to 16 entries | masked compares one after the other | 150–500 |
+//! | other, more | a hash table per mask, the highest rank first | 40–60 + record |
+//!
+//! A record is the result, 8 bytes with `idle_timeout`, and with a hash table the key (3 words and 2
+//! per range key more where there are masks): rounded up to a power of two up to 64 bytes, then to
+//! lines. Prefixes wider than 32 bits or beside exact keys are masks. Entries with time-outs take
+//! about 20 bytes more, of the writer's.
+//!
+//! Not here: which member of a group is chosen ([`head::INDIRECT`]), counters, and the clock.
+#![deny(unsafe_code)]
+
+mod batch;
+mod buckets;
+mod epochs;
+mod exact;
+mod hash;
+mod inline;
+mod layout;
+mod lpm;
+mod mem;
+mod rule;
+mod scan;
+mod structure;
+mod table;
+mod tuple;
+
+pub use epochs::{Epochs, Reader};
+pub use layout::{FieldSlot, KeyLayout, ResultLayout};
+pub use table::FastTable;
+
+/// The first word of a result: bits 0..32 entry handle (0 is a miss), 32..48 index of the action in
+/// the table, then flags.
+pub mod head {
+    /// An entry was hit.
+    pub const HIT: u64 = 1 << 48;
+    /// The entry's action is a member, a group or a one-shot set: to be resolved by the handle.
+    pub const INDIRECT: u64 = 1 << 49;
+    /// Where the action's index begins.
+    pub const ACTION_SHIFT: u32 = 32;
+
+    /// The entry handle, 0 for a miss.
+    #[must_use]
+    #[inline]
+    pub fn handle(word: u64) -> u32 {
+        word as u32
+    }
+
+    /// The action's index in the table. Of no meaning with [`INDIRECT`].
+    #[must_use]
+    #[inline]
+    pub fn action(word: u64) -> usize {
+        (word >> ACTION_SHIFT & 0xffff) as usize
+    }
+}

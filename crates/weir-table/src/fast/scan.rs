@@ -1,0 +1,136 @@
+//! Few rules with any masks and ranges: compared one after the other, the highest rank first.
+#![allow(unsafe_code)]
+
+use crate::fast::batch::{Batch, each};
+use crate::fast::layout::FieldSlot;
+use crate::fast::mem::{Arena, Directory, Rec};
+use crate::fast::rule::{Keys, RankWords, Rule, in_bounds};
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+/// What readers see; it is replaced as a whole.
+#[derive(Debug)]
+pub(super) struct ScanShape {
+    key_words: usize,
+    bound_words: usize,
+    /// Per rule the mask, then the value.
+    words: Vec<u64>,
+    bounds: Vec<u64>,
+    records: Vec<NonNull<AtomicU64>>,
+    ranges: Arc<[FieldSlot]>,
+    /// Keeps the records alive.
+    _directory: Arc<Directory>,
+}
+
+// SAFETY: the pointers go to atomics that `_directory` keeps alive.
+unsafe impl Send for ScanShape {}
+// SAFETY: as above.
+unsafe impl Sync for ScanShape {}
+
+impl ScanShape {
+    #[inline(always)]
+    pub(super) fn lookup(&self, batch: &mut Batch<'_>) -> u64 {
+        let mut hits = 0;
+        each(batch.active, |slot, bit| {
+            // SAFETY: the slot is active; records have the table's shape.
+            match self.winner(|word| unsafe { batch.key(word, slot) }) {
+                Some(record) => {
+                    hits |= bit;
+                    // SAFETY: as above.
+                    unsafe { batch.hit(slot, record) };
+                }
+                // SAFETY: as above.
+                None => unsafe { batch.give(slot, batch.default) },
+            }
+        });
+        hits
+    }
+
+    #[inline(always)]
+    fn winner(&self, key: impl Fn(usize) -> u64) -> Option<NonNull<AtomicU64>> {
+        let n = self.key_words;
+        for (i, rule) in self.words.chunks_exact(2 * n).enumerate() {
+            let (mask, value) = rule.split_at(n);
+            let differ = (0..n).fold(0, |d, w| d | ((key(w) & mask[w]) ^ value[w]));
+            if differ == 0 && in_bounds(&self.ranges, &key, |w| self.bounds[i * self.bound_words + w]) {
+                return Some(self.records[i]);
+            }
+        }
+        None
+    }
+}
+
+/// The writer's side: rules by rank, highest first.
+#[derive(Debug)]
+pub(super) struct Scan {
+    keys: Keys,
+    rules: Vec<(RankWords, Rule, Rec)>,
+}
+
+impl Scan {
+    pub(super) fn new(keys: Keys) -> Self {
+        Scan {
+            keys,
+            rules: Vec::new(),
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.rules.len()
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        let per_rule = self.keys.words * 4 + self.keys.bound_words() * 2;
+        self.rules.len() * (per_rule * 8 + size_of::<(RankWords, Rule, Rec)>())
+    }
+
+    /// Gives all rules away.
+    pub(super) fn drain(&mut self) -> Vec<(RankWords, Rule, Rec)> {
+        std::mem::take(&mut self.rules)
+    }
+
+    fn position(&self, handle: u32) -> Option<usize> {
+        self.rules.iter().position(|(_, r, _)| r.handle == handle)
+    }
+
+    pub(super) fn put(&mut self, arena: &mut Arena, rule: &Rule, rec: Rec) {
+        if let Some(at) = self.position(rule.handle) {
+            arena.retire(self.rules.remove(at).2);
+        }
+        let at = self.rules.partition_point(|(rank, ..)| *rank > rule.rank);
+        self.rules.insert(at, (rule.rank, rule.clone(), rec));
+    }
+
+    pub(super) fn take(&mut self, arena: &mut Arena, rule: &Rule) -> bool {
+        let Some(at) = self.position(rule.handle) else {
+            return false;
+        };
+        arena.retire(self.rules.remove(at).2);
+        true
+    }
+
+    /// The record of an entry.
+    pub(super) fn find(&self, handle: u32) -> Option<Rec> {
+        self.position(handle).map(|at| self.rules[at].2)
+    }
+
+    pub(super) fn shape(&self, arena: &Arena) -> ScanShape {
+        let mut shape = ScanShape {
+            key_words: self.keys.words,
+            bound_words: self.keys.bound_words(),
+            words: Vec::with_capacity(self.rules.len() * self.keys.words * 2),
+            bounds: Vec::new(),
+            records: Vec::with_capacity(self.rules.len()),
+            ranges: Arc::clone(&self.keys.ranges),
+            _directory: Arc::clone(arena.directory()),
+        };
+        for (_, rule, rec) in &self.rules {
+            shape.words.extend(&rule.mask);
+            shape.words.extend(&rule.value);
+            shape.bounds.extend(&rule.bounds);
+            shape.records.push(rec.words);
+        }
+        shape
+    }
+}

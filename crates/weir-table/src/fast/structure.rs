@@ -1,0 +1,238 @@
+//! Which structure a table has, and the one interface to all of them.
+#![allow(unsafe_code)]
+
+use crate::fast::batch::Batch;
+use crate::fast::exact::{Exact, ExactShape};
+use crate::fast::inline::{Inline, InlineShape};
+use crate::fast::lpm::{Dir, Intervals, Lpm, LpmShape};
+use crate::fast::mem::{Arena, Shape as RecordShape};
+use crate::fast::rule::{Keys, Rule};
+use crate::fast::scan::{Scan, ScanShape};
+use crate::fast::tuple::{self, Tuple, TupleShape};
+use crate::spec::TableSpec;
+use std::sync::Arc;
+use weir_ir::MatchKind;
+
+/// Most rules that are compared one after the other.
+const SCAN: usize = 16;
+
+/// Which structures a table can have; given by its keys and results.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Plan {
+    /// No keys: always a miss.
+    Nothing,
+    Inline,
+    Exact,
+    /// One LPM key of that many bits, up to 32.
+    Lpm(u32),
+    General,
+}
+
+impl Plan {
+    pub(super) fn new(spec: &TableSpec, key_words: usize, result_words: usize) -> Self {
+        let keys: Vec<_> = spec.match_keys().collect();
+        if spec.keys.is_empty() {
+            Plan::Nothing
+        } else if keys.iter().all(|k| k.kind == MatchKind::Exact) {
+            if key_words == 1 && result_words <= 2 {
+                Plan::Inline
+            } else {
+                Plan::Exact
+            }
+        } else {
+            match keys.as_slice() {
+                [key] if key.kind == MatchKind::Lpm && (1..=32).contains(&key.width) => Plan::Lpm(key.width),
+                _ => Plan::General,
+            }
+        }
+    }
+
+    /// What records hold.
+    pub(super) fn record(self, keys: &Keys, result_words: usize, stamp: bool) -> RecordShape {
+        match self {
+            Plan::Nothing | Plan::Inline | Plan::Lpm(_) => RecordShape::new(result_words, stamp, 0, 0),
+            Plan::Exact => RecordShape::new(result_words, stamp, keys.words, 1),
+            Plan::General => RecordShape::new(result_words, stamp, keys.words, tuple::EXTRA + keys.bound_words()),
+        }
+    }
+
+    /// An empty structure for about so many entries.
+    pub(super) fn structure(self, keys: &Keys, arena: &mut Arena, expected: usize) -> Structure {
+        let stamps = arena.shape().stamp.is_some();
+        match self {
+            Plan::Nothing => Structure::Nothing,
+            Plan::Inline => Structure::Inline(Inline::new(stamps, expected)),
+            Plan::Exact => Structure::Exact(Exact::new(stamps, expected)),
+            Plan::Lpm(width) => Structure::Lpm(Lpm::new(width, stamps, arena)),
+            Plan::General => Structure::Scan(Scan::new(keys.clone())),
+        }
+    }
+}
+
+/// What readers see of a structure.
+#[derive(Debug)]
+pub(super) enum Shape {
+    Nothing,
+    Inline(InlineShape),
+    Exact(ExactShape),
+    Intervals(Intervals),
+    Dir(Arc<Dir>),
+    Scan(ScanShape),
+    Tuple(TupleShape),
+}
+
+impl Shape {
+    /// Looks the vector up; the mask of hits.
+    #[inline]
+    pub(super) fn lookup(&self, batch: &mut Batch<'_>) -> u64 {
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        if std::arch::is_x86_feature_detected!("bmi2")
+            && std::arch::is_x86_feature_detected!("bmi1")
+            && std::arch::is_x86_feature_detected!("lzcnt")
+        {
+            // SAFETY: the processor has these features.
+            return unsafe { self.lookup_bmi(batch) };
+        }
+        self.lookup_here(batch)
+    }
+
+    /// The same with the bit-manipulation instructions.
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    #[target_feature(enable = "bmi1,bmi2,lzcnt")]
+    fn lookup_bmi(&self, batch: &mut Batch<'_>) -> u64 {
+        self.lookup_here(batch)
+    }
+
+    #[inline(always)]
+    fn lookup_here(&self, batch: &mut Batch<'_>) -> u64 {
+        match self {
+            Shape::Nothing => {
+                batch.miss_all();
+                0
+            }
+            Shape::Inline(shape) => shape.lookup(batch),
+            Shape::Exact(shape) => shape.lookup(batch),
+            Shape::Intervals(shape) => shape.lookup(batch),
+            Shape::Dir(shape) => shape.lookup(batch),
+            Shape::Scan(shape) => shape.lookup(batch),
+            Shape::Tuple(shape) => shape.lookup(batch),
+        }
+    }
+}
+
+/// The writer's side of a structure.
+#[derive(Debug)]
+pub(super) enum Structure {
+    Nothing,
+    Inline(Inline),
+    Exact(Exact),
+    Lpm(Lpm),
+    Scan(Scan),
+    Tuple(Tuple),
+}
+
+impl Structure {
+    /// Readers see nothing of what follows until [`Structure::shape`].
+    pub(super) fn defer(&mut self) {
+        if let Structure::Lpm(lpm) = self {
+            lpm.defer();
+        }
+    }
+
+    /// Puts a rule in, or its action in place of that of the same entry. True: readers need a new
+    /// shape.
+    pub(super) fn put(&mut self, arena: &mut Arena, keys: &Keys, rule: &Rule, result: &[u64], stamp: u64) -> bool {
+        match self {
+            Structure::Nothing => false,
+            Structure::Inline(inline) => inline.put(rule, result, stamp),
+            Structure::Exact(exact) => exact.put(arena, rule, result, stamp),
+            Structure::Lpm(lpm) => lpm.put(arena, rule, result, stamp),
+            Structure::Scan(scan) => {
+                let stamp = scan.find(rule.handle).map_or(stamp, |r| arena.stamp(r).max(stamp));
+                let Some(rec) = tuple::record(arena, rule, result, stamp) else {
+                    return false;
+                };
+                scan.put(arena, rule, rec);
+                if scan.len() > SCAN {
+                    let mut tuple = Tuple::new(keys.clone(), arena.shape().stamp.is_some());
+                    for (_, rule, rec) in scan.drain() {
+                        tuple.put(arena, &rule, rec);
+                    }
+                    *self = Structure::Tuple(tuple);
+                }
+                true
+            }
+            Structure::Tuple(tuple) => {
+                let stamp = match tuple.find(arena, rule) {
+                    Some(rec) => arena.stamp(rec).max(stamp),
+                    None => stamp,
+                };
+                tuple::record(arena, rule, result, stamp).is_some_and(|rec| tuple.put(arena, rule, rec))
+            }
+        }
+    }
+
+    /// Takes a rule out. True: readers need a new shape.
+    pub(super) fn take(&mut self, arena: &mut Arena, rule: &Rule) -> bool {
+        match self {
+            Structure::Nothing => false,
+            Structure::Inline(inline) => inline.take(rule),
+            Structure::Exact(exact) => {
+                exact.take(arena, rule);
+                false
+            }
+            Structure::Lpm(lpm) => lpm.take(arena, rule),
+            Structure::Scan(scan) => scan.take(arena, rule),
+            Structure::Tuple(tuple) => tuple.take(arena, rule),
+        }
+    }
+
+    /// What readers are to see from now on.
+    pub(super) fn shape(&mut self, arena: &Arena) -> Shape {
+        match self {
+            Structure::Nothing => Shape::Nothing,
+            Structure::Inline(inline) => Shape::Inline(inline.shape()),
+            Structure::Exact(exact) => Shape::Exact(exact.shape(arena)),
+            Structure::Lpm(lpm) => match lpm.shape(arena) {
+                LpmShape::Intervals(shape) => Shape::Intervals(shape),
+                LpmShape::Dir(shape) => Shape::Dir(shape),
+            },
+            Structure::Scan(scan) => Shape::Scan(scan.shape(arena)),
+            Structure::Tuple(tuple) => Shape::Tuple(tuple.shape(arena)),
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Structure::Nothing => 0,
+            Structure::Inline(inline) => inline.len(),
+            Structure::Exact(exact) => exact.len(),
+            Structure::Lpm(lpm) => lpm.len(),
+            Structure::Scan(scan) => scan.len(),
+            Structure::Tuple(tuple) => tuple.len(),
+        }
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        match self {
+            Structure::Nothing => 0,
+            Structure::Inline(inline) => inline.bytes(),
+            Structure::Exact(exact) => exact.bytes(),
+            Structure::Lpm(lpm) => lpm.bytes(),
+            Structure::Scan(scan) => scan.bytes(),
+            Structure::Tuple(tuple) => tuple.bytes(),
+        }
+    }
+
+    /// When an entry was hit last.
+    pub(super) fn stamp(&self, arena: &Arena, handle: u32) -> Option<u64> {
+        match self {
+            Structure::Nothing => None,
+            Structure::Inline(inline) => inline.stamp(handle),
+            Structure::Exact(exact) => exact.stamp(arena, handle),
+            Structure::Lpm(lpm) => lpm.stamp(arena, handle),
+            Structure::Scan(scan) => scan.find(handle).map(|r| arena.stamp(r)),
+            Structure::Tuple(tuple) => tuple.stamp(arena, handle),
+        }
+    }
+}

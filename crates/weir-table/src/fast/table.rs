@@ -1,0 +1,279 @@
+//! [`FastTable`]: which structure, publication, and the writer's lock.
+#![allow(unsafe_code)]
+
+use crate::entry::Entry;
+use crate::fast::batch::{Batch, Dimensions};
+use crate::fast::epochs::Epochs;
+use crate::fast::layout::{KeyLayout, ResultLayout};
+use crate::fast::mem::{Arena, Shape as RecordShape};
+use crate::fast::rule::{Keys, Rule};
+use crate::fast::structure::{Plan, Shape, Structure};
+use crate::spec::TableSpec;
+use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use weir_ir::ActionCall;
+
+#[derive(Debug)]
+struct Writer {
+    arena: Arena,
+    structure: Structure,
+    keys: Keys,
+    plan: Plan,
+    record: RecordShape,
+    /// Kept for their memory.
+    rule: Rule,
+    result: Vec<u64>,
+}
+
+/// A table as the data plane reads it. See the [module](crate::fast).
+#[derive(Debug)]
+pub struct FastTable {
+    key_layout: KeyLayout,
+    result_layout: ResultLayout,
+    dimensions: Dimensions,
+    shape: AtomicPtr<Shape>,
+    default: AtomicPtr<Vec<AtomicU64>>,
+    entries: AtomicUsize,
+    epochs: Arc<Epochs>,
+    writer: Mutex<Writer>,
+}
+
+impl FastTable {
+    /// An empty table with [`Epochs`] of its own. Its default action is that of the spec.
+    #[must_use]
+    pub fn new(spec: &TableSpec) -> Self {
+        Self::with_epochs(spec, Arc::new(Epochs::new()))
+    }
+
+    /// An empty table with shared [`Epochs`].
+    #[must_use]
+    pub fn with_epochs(spec: &TableSpec, epochs: Arc<Epochs>) -> Self {
+        let key_layout = KeyLayout::new(spec);
+        let result_layout = ResultLayout::new(spec);
+        let keys = Keys::new(spec, &key_layout);
+        let plan = Plan::new(spec, key_layout.words, result_layout.words);
+        let record = plan.record(&keys, result_layout.words, spec.idle_timeout);
+        let mut arena = Arena::new(record, Arc::clone(&epochs));
+        let writer = Writer {
+            structure: plan.structure(&keys, &mut arena, 0),
+            arena,
+            keys,
+            plan,
+            record,
+            rule: Rule::default(),
+            result: vec![0; result_layout.words],
+        };
+        let table = FastTable {
+            dimensions: Dimensions {
+                key_words: key_layout.words,
+                result_words: result_layout.words,
+                record_words: record.words,
+                stamp: record.stamp,
+            },
+            shape: AtomicPtr::new(Box::into_raw(Box::new(Shape::Nothing))),
+            default: AtomicPtr::new(Box::into_raw(Box::new(default_words(
+                &result_layout,
+                record.words,
+                &spec.default_action,
+            )))),
+            key_layout,
+            result_layout,
+            entries: AtomicUsize::new(0),
+            epochs,
+            writer: Mutex::new(writer),
+        };
+        table.publish(&mut table.lock());
+        table
+    }
+
+    /// Where the keys go.
+    #[must_use]
+    pub fn key_layout(&self) -> &KeyLayout {
+        &self.key_layout
+    }
+
+    /// Where action data comes from.
+    #[must_use]
+    pub fn result_layout(&self) -> &ResultLayout {
+        &self.result_layout
+    }
+
+    /// The epochs that readers register with.
+    #[must_use]
+    pub fn epochs(&self) -> &Arc<Epochs> {
+        &self.epochs
+    }
+
+    /// Number of entries.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.entries.load(Ordering::Relaxed)
+    }
+
+    /// Whether there are no entries.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Bytes of the structures, without what waits to be freed.
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        let writer = self.lock();
+        size_of::<Self>() + writer.arena.bytes() + writer.structure.bytes()
+    }
+
+    // ------------------------------------------------------------------------------------ writers
+
+    /// Sets what a miss gives: the action and its data, without handle and without [`head::HIT`].
+    ///
+    /// [`head::HIT`]: crate::fast::head::HIT
+    pub fn set_default(&self, action: &ActionCall) {
+        let _writer = self.lock();
+        let words = Box::new(default_words(&self.result_layout, self.dimensions.record_words, action));
+        let old = self.default.swap(Box::into_raw(words), Ordering::AcqRel);
+        // SAFETY: `old` came from `Box::into_raw` and was just taken out; it is dropped once.
+        self.epochs.retire(unsafe { Box::from_raw(old) });
+    }
+
+    /// Adds an entry, or replaces the action of the entry with the same handle. Entries that do not
+    /// fit the spec are left out: they could not match.
+    pub fn insert(&self, entry: &Entry) {
+        let mut guard = self.lock();
+        let writer = &mut *guard;
+        if !writer.compile(&self.result_layout, entry) {
+            return;
+        }
+        let rebuild = writer.put(entry.last_hit_ns);
+        self.finish(writer, rebuild);
+    }
+
+    /// Removes the entry with this handle and match, if it is there.
+    pub fn remove(&self, entry: &Entry) {
+        let mut guard = self.lock();
+        let writer = &mut *guard;
+        if !writer.keys.compile(entry, &mut writer.rule) {
+            return;
+        }
+        let rebuild = writer.take();
+        self.finish(writer, rebuild);
+    }
+
+    /// Replaces all entries by these. Readers see the old ones, then the new ones.
+    pub fn bulk_load(&self, entries: &mut dyn Iterator<Item = &Entry>) {
+        let mut guard = self.lock();
+        let writer = &mut *guard;
+        writer.begin_bulk(&self.epochs, entries.size_hint().0);
+        for entry in entries {
+            if writer.compile(&self.result_layout, entry) {
+                writer.put(entry.last_hit_ns);
+            }
+        }
+        self.finish(writer, true);
+    }
+
+    fn finish(&self, writer: &mut Writer, rebuild: bool) {
+        if rebuild {
+            self.publish(writer);
+        }
+        writer.arena.flush();
+        self.entries.store(writer.structure.len(), Ordering::Relaxed);
+    }
+
+    fn publish(&self, writer: &mut Writer) {
+        let shape = Box::into_raw(Box::new(writer.structure.shape(&writer.arena)));
+        let old = self.shape.swap(shape, Ordering::AcqRel);
+        // SAFETY: `old` came from `Box::into_raw` and was just taken out; it is dropped once.
+        self.epochs.retire(unsafe { Box::from_raw(old) });
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Writer> {
+        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    // ------------------------------------------------------------------------------------ readers
+
+    /// Looks up to 64 keys up. Bit `i` of `active`: slot `i` has a key. Word `w` of the key of slot
+    /// `i` is `keys[w * pitch + i]`; word `r` of its result is written to `results[r * pitch + i]`.
+    /// Every active slot gets all words of its result that the chosen action has; other words of it
+    /// are unspecified. Returns the mask of hits. With the spec's `idle_timeout`, entries that are
+    /// hit get `now_ns` as the time of their last hit.
+    ///
+    /// # Panics
+    /// `pitch` or an array is too small for the active slots.
+    pub fn lookup(&self, active: u64, keys: &[u64], results: &mut [u64], pitch: usize, now_ns: u64) -> u64 {
+        let _guard = self.epochs.enter();
+        // SAFETY: pointers in `shape` and `default` come from boxes that are retired after they were
+        // taken out, and the guard keeps retired ones alive.
+        let (shape, default) = unsafe {
+            (
+                &*self.shape.load(Ordering::Acquire),
+                &*self.default.load(Ordering::Acquire),
+            )
+        };
+        let mut batch = Batch::new(self.dimensions, active, keys, results, pitch, default, now_ns);
+        shape.lookup(&mut batch)
+    }
+
+    /// Looks one key up: the words of the key, the words of the result.
+    ///
+    /// # Panics
+    /// An array is too short.
+    pub fn lookup_one(&self, key: &[u64], result: &mut [u64], now_ns: u64) -> bool {
+        self.lookup(1, key, result, 1, now_ns) != 0
+    }
+
+    /// When the entry was hit last or inserted. `None`: no such entry, or the spec has no
+    /// `idle_timeout`.
+    #[must_use]
+    pub fn last_hit_ns(&self, handle: u32) -> Option<u64> {
+        let writer = self.lock();
+        writer.record.stamp?;
+        writer.structure.stamp(&writer.arena, handle)
+    }
+}
+
+impl Drop for FastTable {
+    fn drop(&mut self) {
+        // SAFETY: both came from `Box::into_raw`, and no reader can exist any more.
+        unsafe {
+            drop(Box::from_raw(*self.shape.get_mut()));
+            drop(Box::from_raw(*self.default.get_mut()));
+        }
+    }
+}
+
+/// The result of a miss, as long as a record: some structures compare before they choose.
+fn default_words(layout: &ResultLayout, length: usize, action: &ActionCall) -> Vec<AtomicU64> {
+    let mut words = vec![0; length];
+    words[0] = layout.pack_call(action, &mut words[..layout.words]);
+    words.into_iter().map(AtomicU64::new).collect()
+}
+
+impl Writer {
+    /// Fills `rule` and `result`.
+    fn compile(&mut self, layout: &ResultLayout, entry: &Entry) -> bool {
+        if !self.keys.compile(entry, &mut self.rule) {
+            return false;
+        }
+        layout.pack_entry(entry.handle.get(), &entry.action, &mut self.result);
+        true
+    }
+
+    fn begin_bulk(&mut self, epochs: &Arc<Epochs>, expected: usize) {
+        self.arena = Arena::new(self.record, Arc::clone(epochs));
+        self.structure = self.plan.structure(&self.keys, &mut self.arena, expected);
+        self.structure.defer();
+    }
+
+    /// Puts the rule in; true if readers need a new shape.
+    fn put(&mut self, stamp: u64) -> bool {
+        self.structure
+            .put(&mut self.arena, &self.keys, &self.rule, &self.result, stamp)
+    }
+
+    /// Takes the rule out; true if readers need a new shape.
+    fn take(&mut self) -> bool {
+        self.structure.take(&mut self.arena, &self.rule)
+    }
+}

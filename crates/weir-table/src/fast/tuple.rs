@@ -1,0 +1,443 @@
+//! Many rules: a hash table per mask, visited from the one that holds the highest rank down.
+//!
+//! Rules with the same mask and the same value are a chain of records, the highest rank first; ranges
+//! are compared along it. A group is only asked for packets that have found nothing better than its
+//! best rule yet. A rule takes its record (result, key, three words, two per range key) and 15 to 30
+//! bytes of its group's hash table. LPM keys wider than 32 bits, and those beside exact keys, are
+//! rules whose mask is the prefix: the first hit ends the search.
+#![allow(unsafe_code)]
+
+use crate::fast::batch::{Batch, SLOTS, each, each_of, is_dense, ones};
+use crate::fast::buckets::Buckets;
+use crate::fast::exact::word;
+use crate::fast::hash::Seed;
+use crate::fast::layout::FieldSlot;
+use crate::fast::mem::{Arena, Directory, Rec};
+use crate::fast::rule::{Keys, RankWords, Rule, in_bounds};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeSet;
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Groups of more bytes than this are read in two stages.
+const STAGED: usize = 64 << 10;
+
+/// Words of a record after the key: its rank, the number of the next record of the chain with its
+/// own number above, then the bounds.
+pub(super) const EXTRA: usize = 3;
+
+/// A group as readers see it.
+#[derive(Debug)]
+struct View {
+    best: RankWords,
+    buckets: Arc<Buckets>,
+}
+
+/// What readers see. Replaced when a group comes or goes, grows, or gets a better best rule.
+#[derive(Debug)]
+pub(super) struct TupleShape {
+    groups: Vec<View>,
+    /// Masks of the groups one after the other.
+    masks: Vec<u64>,
+    seed: Seed,
+    key_at: usize,
+    rank_at: usize,
+    ranges: Arc<[FieldSlot]>,
+    directory: Arc<Directory>,
+}
+
+/// The best of a vector so far.
+struct Best {
+    records: [NonNull<AtomicU64>; SLOTS],
+    ranks: [RankWords; SLOTS],
+    found: u64,
+}
+
+impl TupleShape {
+    #[inline(always)]
+    pub(super) fn lookup(&self, batch: &mut Batch<'_>) -> u64 {
+        match batch.key_words() {
+            1 => self.lookup_words::<1>(batch),
+            2 => self.lookup_words::<2>(batch),
+            _ => self.lookup_words::<0>(batch),
+        }
+    }
+
+    /// `WORDS`: words of the key, or 0 for any number.
+    #[inline(always)]
+    fn lookup_words<const WORDS: usize>(&self, batch: &mut Batch<'_>) -> u64 {
+        let n = if WORDS == 0 { batch.key_words() } else { WORDS };
+        let (batch, seed) = (*batch, self.seed);
+        let mut best = Best {
+            records: [batch.default; SLOTS],
+            ranks: [(0, 0); SLOTS],
+            found: 0,
+        };
+        let mut open = batch.active;
+        for (view, mask) in self.groups.iter().zip(self.masks.chunks_exact(n)) {
+            each(open & best.found, |slot, bit| {
+                open &= !(bit & ones(best.ranks[slot & (SLOTS - 1)] >= view.best));
+            });
+            if open == 0 {
+                break;
+            }
+            // Copies in registers; see `Batch`.
+            let (mask0, mask1) = (mask[0], mask[n - 1]);
+            let masked = |w: usize| match w {
+                0 => mask0,
+                1 if WORDS == 2 => mask1,
+                w => mask[w],
+            };
+            // SAFETY: open slots are active, and keys have `n` words.
+            let hash = |slot| seed.many(n, |w| unsafe { batch.key(w, slot) } & masked(w));
+            let tester = view.buckets.tester();
+            if view.buckets.bytes() > STAGED {
+                each(open, |slot, _| view.buckets.prefetch(hash(slot)));
+            }
+            let mut maybe = 0;
+            if is_dense(open) {
+                each_of::<true>(open, |slot, bit| {
+                    maybe |= bit & ones(!tester.absent(hash(slot)));
+                });
+            } else {
+                each(open, |slot, bit| {
+                    maybe |= bit & ones(!tester.absent(hash(slot)));
+                });
+            }
+            each(maybe, |slot, _| {
+                // SAFETY: as above.
+                self.ask(
+                    view,
+                    hash(slot),
+                    |w| unsafe { batch.key(w, slot) },
+                    mask,
+                    slot,
+                    &mut best,
+                );
+            });
+        }
+        each(batch.active, |slot, _| {
+            // SAFETY: the slot is active; records have the table's shape, the default the result's.
+            unsafe { batch.give(slot, best.records[slot & (SLOTS - 1)]) };
+        });
+        if let Some(at) = batch.stamp {
+            each(best.found, |slot, _| {
+                // SAFETY: records that were found have the table's shape.
+                unsafe { best.records[slot & (SLOTS - 1)].add(at).as_ref() }.store(batch.now, Ordering::Relaxed);
+            });
+        }
+        best.found
+    }
+
+    /// Asks one group for one packet.
+    #[inline(always)]
+    fn ask(&self, view: &View, hash: u64, key: impl Fn(usize) -> u64, mask: &[u64], slot: usize, best: &mut Best) {
+        // SAFETY: records in the buckets and in chains have the table's shape, with the key from
+        // `key_at` and rank, next and bounds from `rank_at`.
+        let head = view.buckets.find(hash, |record| {
+            let differ = |w: usize, m: &u64| {
+                // SAFETY: see above.
+                (key(w) & m) ^ unsafe { word(record, self.key_at + w) }
+            };
+            mask.iter().enumerate().fold(0, |d, (w, m)| d | differ(w, m)) == 0
+        });
+        let mut next = head;
+        while let Some(record) = next {
+            // SAFETY: see above.
+            let rank = unsafe { (word(record, self.rank_at), word(record, self.rank_at + 1)) };
+            let found = best.found >> slot & 1 != 0;
+            if found && best.ranks[slot & (SLOTS - 1)] >= rank {
+                return;
+            }
+            // SAFETY: see above.
+            let inside = in_bounds(&self.ranges, &key, |w| unsafe {
+                word(record, self.rank_at + EXTRA + w)
+            });
+            if inside {
+                best.found |= 1 << slot;
+                best.ranks[slot & (SLOTS - 1)] = rank;
+                best.records[slot & (SLOTS - 1)] = record;
+                return;
+            }
+            // SAFETY: see above; numbers in chains were given out.
+            next = unsafe {
+                let number = record.add(self.rank_at + 2).as_ref().load(Ordering::Acquire) as u32;
+                (number != 0).then(|| self.directory.record(number))
+            };
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Group {
+    buckets: Arc<Buckets>,
+    /// Chains, not rules.
+    keys: usize,
+    ranks: BTreeSet<RankWords>,
+    /// What readers believe.
+    published: RankWords,
+}
+
+/// The writer's side.
+#[derive(Debug)]
+pub(super) struct Tuple {
+    keys: Keys,
+    seed: Seed,
+    groups: FxHashMap<Box<[u64]>, Group>,
+    entries: usize,
+    /// Numbers of records by handle, if last hits are wanted.
+    handles: Option<FxHashMap<u32, u32>>,
+}
+
+/// A record for a rule, as this structure needs it.
+pub(super) fn record(arena: &mut Arena, rule: &Rule, result: &[u64], stamp: u64) -> Option<Rec> {
+    let rec = arena.record(result, &rule.value, stamp)?;
+    let at = arena.shape().extra;
+    arena.set(rec, at, rule.rank.0);
+    arena.set(rec, at + 1, rule.rank.1);
+    arena.set(rec, at + 2, u64::from(rec.index) << 32);
+    for (i, bound) in rule.bounds.iter().enumerate() {
+        arena.set(rec, at + EXTRA + i, *bound);
+    }
+    Some(rec)
+}
+
+/// The next record of a chain.
+fn next(arena: &Arena, rec: Rec) -> Option<Rec> {
+    let number = arena.word(rec, arena.shape().extra + 2).load(Ordering::Relaxed) as u32;
+    (number != 0).then(|| arena.at(number))
+}
+
+fn set_next(arena: &Arena, rec: Rec, next: Option<Rec>) {
+    let value = u64::from(rec.index) << 32 | next.map_or(0, |n| u64::from(n.index));
+    arena.word(rec, arena.shape().extra + 2).store(value, Ordering::Release);
+}
+
+fn rank(arena: &Arena, rec: Rec) -> RankWords {
+    let at = arena.shape().extra;
+    (
+        arena.word(rec, at).load(Ordering::Relaxed),
+        arena.word(rec, at + 1).load(Ordering::Relaxed),
+    )
+}
+
+fn handle(arena: &Arena, rec: Rec) -> u32 {
+    arena.word(rec, 0).load(Ordering::Relaxed) as u32
+}
+
+impl Tuple {
+    pub(super) fn new(keys: Keys, stamps: bool) -> Self {
+        Tuple {
+            keys,
+            seed: Seed::random(),
+            groups: FxHashMap::default(),
+            entries: 0,
+            handles: stamps.then(FxHashMap::default),
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.entries
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        let groups = self.groups.values();
+        groups.map(|g| g.buckets.bytes() + g.ranks.len() * 24).sum::<usize>() + self.entries * 9
+    }
+
+    pub(super) fn stamp(&self, arena: &Arena, handle: u32) -> Option<u64> {
+        let number = *self.handles.as_ref()?.get(&handle)?;
+        Some(arena.stamp(arena.at(number)))
+    }
+
+    fn hash(&self, rule: &Rule) -> u64 {
+        self.seed.many(rule.value.len(), |w| rule.value[w])
+    }
+
+    /// The first record of the chain with the rule's value.
+    fn chain(&self, arena: &Arena, group: &Group, rule: &Rule) -> Option<Rec> {
+        let shape = arena.shape();
+        let found = group.buckets.find(self.hash(rule), |record| {
+            let mut words = rule.value.iter().enumerate();
+            // SAFETY: records in the buckets are of this arena and have its shape.
+            words.all(|(w, v)| unsafe { word(record, shape.key + w) } == *v)
+        })?;
+        // SAFETY: as above.
+        Some(arena.at((unsafe { word(found, shape.extra + 2) } >> 32) as u32))
+    }
+
+    /// The record of an entry.
+    pub(super) fn find(&self, arena: &Arena, rule: &Rule) -> Option<Rec> {
+        let group = self.groups.get(rule.mask.as_slice())?;
+        let mut at = self.chain(arena, group, rule);
+        while let Some(rec) = at {
+            if handle(arena, rec) == rule.handle {
+                return Some(rec);
+            }
+            at = next(arena, rec);
+        }
+        None
+    }
+
+    /// Puts a record in, in place of one of the same entry. True: readers need a new shape.
+    pub(super) fn put(&mut self, arena: &mut Arena, rule: &Rule, rec: Rec) -> bool {
+        if let Some(handles) = &mut self.handles {
+            handles.insert(rule.handle, rec.index);
+        }
+        let mut rebuild = false;
+        if let Some(old) = self.find(arena, rule) {
+            if rank(arena, old) == rule.rank {
+                self.swap(arena, rule, old, rec);
+                return false;
+            }
+            rebuild = self.unlink(arena, rule, old);
+        }
+        self.link(arena, rule, rec) | rebuild
+    }
+
+    /// Replaces a record of a chain by one of the same rank.
+    fn swap(&mut self, arena: &mut Arena, rule: &Rule, old: Rec, new: Rec) {
+        let Some(group) = self.groups.get(rule.mask.as_slice()) else {
+            return;
+        };
+        set_next(arena, new, next(arena, old));
+        match self.before(arena, group, rule, old) {
+            Some(before) => set_next(arena, before, Some(new)),
+            None => group.buckets.replace(self.hash(rule), old.words, new.words),
+        }
+        arena.retire(old);
+    }
+
+    /// The record before another in its chain.
+    fn before(&self, arena: &Arena, group: &Group, rule: &Rule, rec: Rec) -> Option<Rec> {
+        let mut at = self.chain(arena, group, rule).filter(|first| *first != rec);
+        while let Some(here) = at {
+            let after = next(arena, here);
+            if after == Some(rec) {
+                return Some(here);
+            }
+            at = after;
+        }
+        None
+    }
+
+    fn link(&mut self, arena: &Arena, rule: &Rule, rec: Rec) -> bool {
+        let mut rebuild = false;
+        if !self.groups.contains_key(rule.mask.as_slice()) {
+            let group = Group {
+                buckets: Arc::new(Buckets::new(0)),
+                keys: 0,
+                ranks: BTreeSet::new(),
+                published: rule.rank,
+            };
+            self.groups.insert(rule.mask.as_slice().into(), group);
+            rebuild = true;
+        }
+        self.entries += 1;
+        let (seed, hash, n) = (self.seed, self.hash(rule), rule.value.len());
+        let first = self
+            .groups
+            .get(rule.mask.as_slice())
+            .and_then(|g| self.chain(arena, g, rule));
+        let Some(group) = self.groups.get_mut(rule.mask.as_slice()) else {
+            return rebuild;
+        };
+        group.ranks.insert(rule.rank);
+        rebuild |= rule.rank > group.published;
+        if let Some(first) = first {
+            if rank(arena, first) < rule.rank {
+                set_next(arena, rec, Some(first));
+                group.buckets.replace(hash, first.words, rec.words);
+                return rebuild;
+            }
+            let mut before = first;
+            let after = loop {
+                match next(arena, before) {
+                    Some(after) if rank(arena, after) > rule.rank => before = after,
+                    after => break after,
+                }
+            };
+            set_next(arena, rec, after);
+            set_next(arena, before, Some(rec));
+            return rebuild;
+        }
+        set_next(arena, rec, None);
+        group.keys += 1;
+        let key_at = arena.shape().key;
+        // SAFETY: records in the buckets are of this arena and have its shape.
+        let hash_of = |r: NonNull<AtomicU64>| seed.many(n, |w| unsafe { word(r, key_at + w) });
+        if group.keys <= group.buckets.capacity() && group.buckets.add(hash, rec.words, hash_of).is_ok() {
+            return rebuild;
+        }
+        loop {
+            group.buckets = Arc::new(group.buckets.grown(hash_of));
+            if group.buckets.add(hash, rec.words, hash_of).is_ok() {
+                return true;
+            }
+        }
+    }
+
+    /// Takes a rule out. True: readers need a new shape.
+    pub(super) fn take(&mut self, arena: &mut Arena, rule: &Rule) -> bool {
+        let Some(rec) = self.find(arena, rule) else {
+            return false;
+        };
+        if let Some(handles) = &mut self.handles {
+            handles.remove(&rule.handle);
+        }
+        self.unlink(arena, rule, rec)
+    }
+
+    fn unlink(&mut self, arena: &mut Arena, rule: &Rule, rec: Rec) -> bool {
+        let hash = self.hash(rule);
+        let Some(group) = self.groups.get(rule.mask.as_slice()) else {
+            return false;
+        };
+        let (before, after) = (self.before(arena, group, rule, rec), next(arena, rec));
+        let mut last = false;
+        match (before, after) {
+            (Some(before), after) => set_next(arena, before, after),
+            (None, Some(after)) => group.buckets.replace(hash, rec.words, after.words),
+            (None, None) => {
+                group.buckets.remove(hash, rec.words);
+                last = true;
+            }
+        }
+        let rank = rank(arena, rec);
+        arena.retire(rec);
+        self.entries -= 1;
+        let Some(group) = self.groups.get_mut(rule.mask.as_slice()) else {
+            return false;
+        };
+        group.ranks.remove(&rank);
+        group.keys -= usize::from(last);
+        let empty = group.ranks.is_empty();
+        if empty {
+            self.groups.remove(rule.mask.as_slice());
+        }
+        empty
+    }
+
+    pub(super) fn shape(&mut self, arena: &Arena) -> TupleShape {
+        let mut order = Vec::with_capacity(self.groups.len());
+        for (mask, group) in &mut self.groups {
+            group.published = group.ranks.last().copied().unwrap_or((0, 0));
+            order.push((mask, &*group));
+        }
+        order.sort_unstable_by_key(|(_, g)| std::cmp::Reverse(g.published));
+        let views = order.iter().map(|(_, g)| View {
+            best: g.published,
+            buckets: Arc::clone(&g.buckets),
+        });
+        TupleShape {
+            groups: views.collect(),
+            masks: order.iter().flat_map(|(m, _)| m.iter().copied()).collect(),
+            seed: self.seed,
+            key_at: arena.shape().key,
+            rank_at: arena.shape().extra,
+            ranges: Arc::clone(&self.keys.ranges),
+            directory: Arc::clone(arena.directory()),
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! Readers while a writer inserts, modifies and deletes: no torn result, no lost entry.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+use weir_ir::{ActionCall, Bits, KeyMatch, MatchKind};
+use weir_table::fast::{Epochs, FastTable, head};
+use weir_table::{ActionSpec, EntryAction, EntryRef, KeySpec, NewEntry, Table, TableSpec};
+
+const KEYS: u64 = if cfg!(miri) { 40 } else { 600 };
+const PITCH: usize = 72;
+
+/// Data whose every word tells the key and the version.
+fn call(words: usize, key: u64, version: u64) -> ActionCall {
+    let word = key << 32 | version & 0xffff_ffff;
+    ActionCall {
+        action: 0,
+        arguments: vec![Bits::new(64, word.into()); words],
+    }
+}
+
+fn key_match(kind: MatchKind, width: u32, key: u64) -> KeyMatch {
+    let value = Bits::new(width, key.into());
+    match kind {
+        MatchKind::Lpm => KeyMatch::Lpm {
+            value,
+            prefix_length: width,
+        },
+        MatchKind::Ternary => KeyMatch::Ternary {
+            value,
+            mask: Bits::ones(width),
+        },
+        _ => KeyMatch::Exact(value),
+    }
+}
+
+/// Even keys are always there and are only modified; odd keys come and go.
+fn run(kind: MatchKind, width: u32, words: usize, registered: bool, idle: bool) {
+    let parameters = (0..words).fold(ActionSpec::new("a"), |a, _| a.parameter("p", 64));
+    let mut spec = TableSpec::new("t")
+        .key(KeySpec::new("k", width, kind))
+        .action(parameters);
+    spec.size = 1 << 20;
+    spec.idle_timeout = idle;
+    spec.default_action = call(words, 0xdead, 0);
+    let epochs = Arc::new(Epochs::new());
+    let fast = FastTable::with_epochs(&spec, Arc::clone(&epochs));
+    let mut table = Table::new(spec.clone());
+    let new = |key, version| {
+        NewEntry::new(
+            vec![key_match(kind, width, key)],
+            EntryAction::Call(call(words, key, version)),
+        )
+    };
+    for key in (0..KEYS).step_by(2) {
+        let h = table.insert(new(key, 0)).expect("new");
+        fast.insert(table.entry(h).expect("inserted"));
+    }
+    let stop = AtomicBool::new(false);
+    let looked = AtomicU64::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                let reader = registered.then(|| epochs.reader());
+                let n = fast.key_layout().words;
+                let mut keys = vec![0; n * PITCH];
+                let mut results = vec![0; (words + 1) * PITCH];
+                let mut at = 0;
+                while !stop.load(Ordering::Relaxed) {
+                    for (slot, key) in (0..64).zip(&mut keys) {
+                        *key = (at + slot) % KEYS;
+                    }
+                    at += 64;
+                    let hits = fast.lookup(u64::MAX, &keys, &mut results, PITCH, 1);
+                    for (slot, &key) in keys[..64].iter().enumerate() {
+                        let first = results[PITCH + slot];
+                        for r in 1..=words {
+                            assert_eq!(results[r * PITCH + slot], first, "torn");
+                        }
+                        let hit = hits >> slot & 1 == 1;
+                        assert_eq!(results[slot] & head::HIT != 0, hit);
+                        assert!(hit || key % 2 == 1, "entry {key} was lost");
+                        assert_eq!(first >> 32, if hit { key } else { 0xdead });
+                    }
+                    if let Some(reader) = &reader {
+                        reader.quiescent();
+                    }
+                    looked.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+        }
+        let end = Instant::now() + Duration::from_millis(250);
+        let mut version = 1;
+        while (Instant::now() < end && !cfg!(miri)) || version < 3 || looked.load(Ordering::Relaxed) < 10 {
+            for key in 0..KEYS {
+                let which = EntryRef::Key {
+                    matches: vec![key_match(kind, width, key)],
+                    priority: 0,
+                };
+                if key % 2 == 0 {
+                    let h = table
+                        .modify(&which, EntryAction::Call(call(words, key, version)), 0, 0)
+                        .expect("there");
+                    fast.insert(table.entry(h).expect("there"));
+                } else if let Ok(gone) = table.delete(&which) {
+                    fast.remove(&gone);
+                } else {
+                    let h = table.insert(new(key, version)).expect("new");
+                    fast.insert(table.entry(h).expect("there"));
+                }
+            }
+            fast.set_default(&call(words, 0xdead, version));
+            if version % 16 == 0 {
+                fast.bulk_load(&mut table.entries());
+            }
+            version += 1;
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+    epochs.collect();
+    assert_eq!(epochs.waiting(), 0);
+    assert_eq!(fast.len(), table.len());
+}
+
+#[test]
+fn inline_exact() {
+    run(MatchKind::Exact, 48, 1, true, false);
+    run(MatchKind::Exact, 48, 1, false, true);
+}
+
+#[test]
+fn exact_records() {
+    run(MatchKind::Exact, 48, 3, true, true);
+    run(MatchKind::Exact, 128, 2, false, false);
+}
+
+#[test]
+fn lpm() {
+    run(MatchKind::Lpm, 16, 2, true, false);
+    if !cfg!(miri) {
+        run(MatchKind::Lpm, 32, 2, false, true);
+    }
+}
+
+#[test]
+fn wide_lpm_and_ternary() {
+    run(MatchKind::Lpm, 128, 2, true, false);
+    run(MatchKind::Ternary, 40, 2, true, false);
+}

@@ -1,0 +1,393 @@
+//! Every fast structure against [`Table`]: the same changes, the same lookups.
+
+use proptest::prelude::*;
+use proptest::sample::Index;
+use weir_ir::{ActionCall, Bits, KeyMatch, MatchKind};
+use weir_table::fast::{FastTable, head};
+use weir_table::{ActionSpec, Entry, EntryAction, EntryHandle, EntryRef, KeySpec, NewEntry, Table, TableSpec};
+
+use MatchKind::{Exact, Lpm, Optional, Range, Selector, Ternary};
+
+/// A value of this width from a seed: few different ones, with bits at both ends.
+fn value(width: u32, seed: u16) -> Bits {
+    let low = Bits::new(width, u128::from(seed & 7));
+    let high = Bits::new(width, u128::from(seed >> 3 & 31)).shl(u64::from(width.saturating_sub(5)));
+    low.or(&high)
+}
+
+fn mask(width: u32, seed: u16) -> Bits {
+    match seed % 6 {
+        0 => Bits::ones(width),
+        1 => Bits::zero(width),
+        n => Bits::prefix_mask(width, width * u32::from(n) / 6).or(&Bits::new(width, u128::from(seed >> 8))),
+    }
+}
+
+fn key_match(key: &KeySpec, a: u16, b: u16) -> KeyMatch {
+    let (width, v) = (key.width, value(key.width, a));
+    match key.kind {
+        Exact | Selector => KeyMatch::Exact(v),
+        Lpm => {
+            let prefix_length = match b % 4 {
+                0 => width,
+                1 => 0,
+                _ => u32::from(b >> 2) % (width + 1),
+            };
+            KeyMatch::Lpm {
+                value: v.and(&Bits::prefix_mask(width, prefix_length)),
+                prefix_length,
+            }
+        }
+        Ternary => {
+            let mask = mask(width, b);
+            KeyMatch::Ternary {
+                value: v.and(&mask),
+                mask,
+            }
+        }
+        Range => {
+            let w = value(width, b);
+            let (low, high) = if v.cmp_unsigned(&w).is_le() { (v, w) } else { (w, v) };
+            KeyMatch::Range { low, high }
+        }
+        Optional => KeyMatch::Optional((!b.is_multiple_of(3)).then_some(v)),
+    }
+}
+
+#[derive(Debug, Clone)]
+enum Op {
+    Insert(Vec<(u16, u16)>, u32, u64),
+    Modify(Index, u64),
+    Delete(Index),
+    Default(u64),
+    Bulk,
+    Lookup(Vec<Vec<u16>>, u64),
+}
+
+fn op(domain: u16) -> impl Strategy<Value = Op> {
+    let seed = move || 0..domain;
+    prop_oneof![
+        12 => (proptest::collection::vec((seed(), seed()), 4), 0u32..4, any::<u64>()).prop_map(|(k, p, v)| Op::Insert(k, p, v)),
+        3 => (any::<Index>(), any::<u64>()).prop_map(|(i, v)| Op::Modify(i, v)),
+        5 => any::<Index>().prop_map(Op::Delete),
+        1 => any::<u64>().prop_map(Op::Default),
+        1 => Just(Op::Bulk),
+        4 => (proptest::collection::vec(proptest::collection::vec(seed(), 4), 64),
+              prop_oneof![Just(u64::MAX), any::<u64>(), Just(1), Just(0), Just(0xffff)])
+            .prop_map(|(k, a)| Op::Lookup(k, a)),
+    ]
+}
+
+/// Key kinds and widths, and the action's parameter widths.
+type Keys = (Vec<(MatchKind, u32)>, Vec<u32>);
+
+fn shapes() -> Vec<Keys> {
+    let widths = [1, 9, 31, 32, 48, 64, 65, 128, 400];
+    let mut all: Vec<Keys> = Vec::new();
+    for w in widths {
+        for kind in [Exact, Lpm, Ternary, Range, Optional] {
+            all.push((vec![(kind, w)], vec![32]));
+        }
+    }
+    all.push((vec![(Exact, 48)], vec![]));
+    all.push((vec![(Exact, 48)], vec![64, 64, 9]));
+    all.push((vec![(Exact, 48)], vec![200]));
+    all.push((vec![(Exact, 12), (Exact, 48), (Exact, 4)], vec![9]));
+    all.push((vec![(Exact, 16), (Selector, 8), (Exact, 128)], vec![9]));
+    all.push((vec![(Lpm, 24), (Selector, 16)], vec![9, 48, 48]));
+    all.push((vec![(Exact, 12), (Lpm, 32)], vec![9]));
+    all.push((vec![(Lpm, 128), (Exact, 12)], vec![9]));
+    all.push((vec![(Lpm, 16), (Lpm, 32)], vec![9]));
+    all.push((vec![(Ternary, 32), (Ternary, 32), (Range, 16), (Range, 16)], vec![9]));
+    all.push((vec![(Ternary, 32), (Optional, 9), (Range, 70), (Lpm, 128)], vec![9]));
+    all.push((vec![(Exact, 0)], vec![0]));
+    all.push((vec![(Range, 0), (Lpm, 0), (Exact, 3)], vec![0, 1]));
+    all
+}
+
+fn spec(keys: &[(MatchKind, u32)], data: &[u32], idle: bool) -> TableSpec {
+    let mut spec = TableSpec::new("t");
+    for (kind, width) in keys {
+        spec = spec.key(KeySpec::new("k", *width, *kind));
+    }
+    let action = data.iter().fold(ActionSpec::new("a"), |a, w| a.parameter("p", *w));
+    spec.idle_timeout = idle;
+    spec.size = 1 << 20;
+    spec.action(ActionSpec::new("none")).action(action)
+}
+
+fn action(data: &[u32], seed: u64) -> ActionCall {
+    if seed.is_multiple_of(5) {
+        return ActionCall {
+            action: 0,
+            arguments: vec![],
+        };
+    }
+    let arguments = data
+        .iter()
+        .map(|w| Bits::new(*w, u128::from(seed) * 0x1_0000_0001_0001))
+        .collect();
+    ActionCall { action: 1, arguments }
+}
+
+/// Checks the words of a result.
+fn check(fast: &FastTable, result: &[u64], entry: Option<&Entry>, default: &ActionCall) {
+    let call = match entry.map(|e| &e.action) {
+        Some(EntryAction::Call(call)) => call,
+        _ => default,
+    };
+    assert_eq!(head::handle(result[0]), entry.map_or(0, |e| e.handle.get()));
+    assert_eq!(result[0] & head::HIT != 0, entry.is_some());
+    assert_eq!(head::action(result[0]), call.action);
+    assert_eq!(result[0] >> 49, 0);
+    let mut expected = vec![0; fast.result_layout().words];
+    for (slot, value) in fast.result_layout().actions[call.action].iter().zip(&call.arguments) {
+        slot.write(&mut expected, value);
+    }
+    for slot in &fast.result_layout().actions[call.action] {
+        for w in 0..slot.words() {
+            let at = usize::from(slot.word) + w;
+            assert_eq!(result[at], expected[at]);
+        }
+    }
+}
+
+fn lookup(table: &Table, fast: &FastTable, packets: &[Vec<u16>], active: u64, now: u64) -> Vec<EntryHandle> {
+    const PITCH: usize = 72;
+    let n = fast.key_layout().words;
+    let mut words = vec![0; n * PITCH];
+    let mut results = vec![0x5555; fast.result_layout().words * PITCH];
+    let mut values = Vec::new();
+    for (i, seeds) in packets.iter().enumerate() {
+        let keys: Vec<_> = table
+            .spec()
+            .keys
+            .iter()
+            .zip(seeds)
+            .map(|(k, s)| value(k.width, *s))
+            .collect();
+        for (w, word) in fast.key_layout().pack(&keys).into_iter().enumerate() {
+            words[w * PITCH + i] = word;
+        }
+        values.push(keys);
+    }
+    let hits = fast.lookup(active, &words, &mut results, PITCH, now);
+    let mut touched = Vec::new();
+    for (i, keys) in values.iter().enumerate() {
+        let result: Vec<_> = (0..fast.result_layout().words)
+            .map(|r| results[r * PITCH + i])
+            .collect();
+        if active >> i & 1 == 0 {
+            assert!(result.iter().all(|r| *r == 0x5555));
+            assert_eq!(hits >> i & 1, 0);
+            continue;
+        }
+        let entry = table.lookup(keys);
+        assert_eq!(hits >> i & 1 == 1, entry.is_some());
+        check(fast, &result, entry, table.default_action());
+        touched.extend(entry.map(|e| e.handle));
+        let mut one = vec![0; fast.result_layout().words];
+        assert_eq!(
+            fast.lookup_one(&fast.key_layout().pack(keys), &mut one, now),
+            entry.is_some()
+        );
+        check(fast, &one, entry, table.default_action());
+    }
+    touched
+}
+
+fn run(keys: &[(MatchKind, u32)], data: &[u32], idle: bool, ops: Vec<Op>) {
+    let spec = spec(keys, data, idle);
+    let (mut table, fast) = (Table::new(spec.clone()), FastTable::new(&spec));
+    let reader = fast.epochs().reader();
+    let mut handles: Vec<EntryHandle> = Vec::new();
+    let entry = |table: &Table, h: EntryHandle| table.entry(h).cloned().expect("it is there");
+    for (now, op) in (1u64..).zip(ops) {
+        match op {
+            Op::Insert(seeds, priority, seed) => {
+                let matches = spec
+                    .match_keys()
+                    .zip(&seeds)
+                    .map(|(k, (a, b))| key_match(k, *a, *b))
+                    .collect();
+                let priority = if spec.has_priority() { priority } else { 0 };
+                let new = NewEntry::new(matches, EntryAction::Call(action(data, seed))).with_priority(priority);
+                if let Ok(handle) = table.insert_at(new, now) {
+                    handles.push(handle);
+                    fast.insert(&entry(&table, handle));
+                }
+            }
+            Op::Modify(index, seed) if !handles.is_empty() => {
+                let handle = handles[index.index(handles.len())];
+                let call = EntryAction::Call(action(data, seed));
+                table
+                    .modify(&EntryRef::Handle(handle), call, 0, 0)
+                    .expect("it is there");
+                fast.insert(&entry(&table, handle));
+            }
+            Op::Delete(index) if !handles.is_empty() => {
+                let handle = handles.swap_remove(index.index(handles.len()));
+                let gone = table.delete(&EntryRef::Handle(handle)).expect("it is there");
+                fast.remove(&gone);
+                fast.remove(&gone);
+                assert_eq!(fast.last_hit_ns(handle.get()), None);
+            }
+            Op::Default(seed) => {
+                table.set_default(action(data, seed)).expect("it fits");
+                fast.set_default(table.default_action());
+            }
+            Op::Bulk => fast.bulk_load(&mut table.entries()),
+            Op::Lookup(packets, active) => {
+                for handle in lookup(&table, &fast, &packets, active, now) {
+                    table.touch(handle, now);
+                }
+                reader.quiescent();
+            }
+            _ => {}
+        }
+        assert_eq!(fast.len(), table.len());
+        if idle {
+            for h in &handles {
+                assert_eq!(fast.last_hit_ns(h.get()), table.entry(*h).map(|e| e.last_hit_ns));
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 2 } else { 400 }))]
+    #[test]
+    fn agrees_with_the_table(
+        shape in proptest::sample::select(shapes()),
+        idle in any::<bool>(),
+        ops in proptest::collection::vec(op(256), 0..60),
+    ) {
+        run(&shape.0, &shape.1, idle, ops);
+    }
+
+    #[test]
+    fn agrees_when_few_keys_come_and_go(
+        shape in proptest::sample::select(shapes()),
+        idle in any::<bool>(),
+        ops in proptest::collection::vec(op(8), 0..100),
+    ) {
+        run(&shape.0, &shape.1, idle, ops);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 1 } else { 60 }))]
+    #[test]
+    fn agrees_when_large(
+        shape in proptest::sample::select(shapes()),
+        ops in proptest::collection::vec(op(u16::MAX), 300..500),
+    ) {
+        run(&shape.0, &shape.1, false, ops);
+    }
+}
+
+#[test]
+fn keyless_tables_always_miss() {
+    let spec = spec(&[], &[8], false);
+    let fast = FastTable::new(&spec);
+    fast.set_default(&action(&[8], 1));
+    let mut result = [0; 2];
+    assert!(!fast.lookup_one(&[0], &mut result, 0));
+    check(&fast, &result, None, &action(&[8], 1));
+}
+
+#[test]
+fn many_entries_one_by_one_and_at_once() {
+    let count = if cfg!(miri) { 40u64 } else { 20_000 };
+    for (kind, width, data) in [
+        (Exact, 64, 32),
+        (Exact, 128, 32),
+        (Exact, 32, 128),
+        (Lpm, 32, 9),
+        (Ternary, 32, 9),
+    ] {
+        let spec = spec(&[(kind, width)], &[data], false);
+        let (mut table, fast, bulk) = (Table::new(spec.clone()), FastTable::new(&spec), FastTable::new(&spec));
+        for i in 0..count {
+            let v = Bits::new(width, u128::from(i.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
+            let length = width - (i % 20) as u32;
+            let prefix = Bits::prefix_mask(width, length);
+            let m = match kind {
+                Lpm => KeyMatch::Lpm {
+                    value: v.and(&prefix),
+                    prefix_length: length,
+                },
+                Ternary => KeyMatch::Ternary {
+                    value: v.and(&prefix),
+                    mask: prefix,
+                },
+                _ => KeyMatch::Exact(v),
+            };
+            let new = NewEntry::new(vec![m], EntryAction::Call(action(&[data], i)));
+            if let Ok(h) = table.insert(new) {
+                fast.insert(table.entry(h).expect("it is there"));
+            }
+        }
+        bulk.bulk_load(&mut table.entries());
+        for round in 0..2u64 {
+            for i in 0..count {
+                let key = Bits::new(width, u128::from(i.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (i % 3)));
+                let entry = table.lookup(std::slice::from_ref(&key));
+                for t in [&fast, &bulk] {
+                    let mut result = vec![0; t.result_layout().words];
+                    assert_eq!(
+                        t.lookup_one(&t.key_layout().pack(std::slice::from_ref(&key)), &mut result, 0),
+                        entry.is_some()
+                    );
+                    check(t, &result, entry, table.default_action());
+                }
+            }
+            let half: Vec<_> = table
+                .entries()
+                .filter(|e| u64::from(e.handle.get()) % 2 == round)
+                .cloned()
+                .collect();
+            for entry in half {
+                table.delete(&EntryRef::Handle(entry.handle)).expect("it is there");
+                fast.remove(&entry);
+                bulk.remove(&entry);
+            }
+            assert_eq!((fast.len(), bulk.len()), (table.len(), table.len()));
+        }
+    }
+}
+
+#[test]
+fn entries_with_members_are_indirect() {
+    let mut spec = spec(&[(Exact, 8)], &[8], false);
+    spec.implementation = weir_table::Implementation::Selector(weir_ir::ExternId::new(0));
+    let (mut table, fast) = (Table::new(spec.clone()), FastTable::new(&spec));
+    let new = NewEntry::new(vec![KeyMatch::Exact(Bits::new(8, 1))], EntryAction::Group(4));
+    let handle = table.insert(new).expect("it fits");
+    fast.insert(table.entry(handle).expect("it is there"));
+    let mut result = [0; 2];
+    assert!(fast.lookup_one(&[1], &mut result, 0));
+    assert_eq!(result[0], u64::from(handle.get()) | head::HIT | head::INDIRECT);
+}
+
+#[test]
+fn one_entry_modified_very_often() {
+    let spec = spec(&[(Exact, 48)], &[32], true);
+    let (mut table, fast) = (Table::new(spec.clone()), FastTable::new(&spec));
+    let new = NewEntry::new(
+        vec![KeyMatch::Exact(Bits::new(48, 0))],
+        EntryAction::Call(action(&[32], 1)),
+    );
+    let handle = table.insert(new).expect("it fits");
+    for i in 0..if cfg!(miri) { 20 } else { 20_000 } {
+        table
+            .modify(&EntryRef::Handle(handle), EntryAction::Call(action(&[32], i)), 0, 0)
+            .expect("it is there");
+        fast.insert(table.entry(handle).expect("it is there"));
+        let mut result = [0; 2];
+        assert!(fast.lookup_one(&[0], &mut result, i));
+        check(&fast, &result, table.entry(handle), table.default_action());
+        assert_eq!(fast.last_hit_ns(handle.get()), Some(i));
+        assert!(!fast.lookup_one(&[i + 1], &mut result, i));
+    }
+}
