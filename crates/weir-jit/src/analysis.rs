@@ -4,6 +4,8 @@
 mod deparse;
 mod live;
 
+pub(crate) use live::is_idle;
+
 use crate::error::Unsupported;
 use std::collections::{BTreeMap, HashMap};
 use weir_ir::passes::{Scope, VarSet, constants, written};
@@ -28,9 +30,14 @@ impl VarInfo {
         !self.varbit && self.width <= 64
     }
 
-    /// Words of its home in the context, where it is not narrow.
+    /// Words of its home in the context, where it is not narrow. A varbit's are its length in bits and the address of
+    /// its first byte, in the packet: nothing is copied before the deparser.
     pub fn home_words(self) -> usize {
-        self.width.div_ceil(64) as usize + usize::from(self.varbit)
+        if self.varbit {
+            2
+        } else {
+            self.width.div_ceil(64) as usize
+        }
     }
 }
 
@@ -141,8 +148,23 @@ pub(crate) struct Analysis<'a> {
     pub constant_inputs: VarSet,
     /// Blocks that a jump back leads to; whether the loop takes from the packet.
     pub loops: BTreeMap<BlockId, bool>,
+    /// Blocks that a packet may pass more than once.
+    pub repeated: Vec<bool>,
     /// Counts the turns of loops.
     pub turns: VarId,
+}
+
+/// Whether a varbit that is assigned this has its bytes from another one, or none.
+fn is_varbit_copy(value: &Rvalue) -> bool {
+    let copied = |o: &Operand| match o {
+        Operand::Var(_) => true,
+        Operand::Const(c) => c.width() == 0,
+    };
+    match value {
+        Rvalue::Use(o) => copied(o),
+        Rvalue::Mux { then, otherwise, .. } => copied(then) && copied(otherwise),
+        _ => false,
+    }
 }
 
 /// The header and index that a variable is a field of.
@@ -237,6 +259,7 @@ impl<'a> Analysis<'a> {
             constants: Vec::new(),
             constant_inputs: VarSet::new(0),
             loops: BTreeMap::new(),
+            repeated: vec![false; pipeline.body.blocks.len()],
             vars: Vec::new(),
         };
         let mut calls = 0;
@@ -270,6 +293,7 @@ impl<'a> Analysis<'a> {
             });
         }
         analysis.vars = vars;
+        analysis.check_varbits()?;
         analysis.deparse = analysis.plan()?;
         analysis.constant_inputs = analysis.find_constant_inputs();
         analysis.live = analysis.liveness();
@@ -296,6 +320,9 @@ impl<'a> Analysis<'a> {
                             || matches!(block.terminator, Terminator::Select { .. })
                     });
                     *self.loops.entry(target).or_default() |= takes;
+                    for b in &self.order[start..=i] {
+                        self.repeated[b.index()] = true;
+                    }
                 }
             }
         }
@@ -470,6 +497,36 @@ impl<'a> Analysis<'a> {
         result
     }
 
+    /// Varbits must be extracted or copied: there is no place for others.
+    fn check_varbits(&self) -> Result<(), Unsupported> {
+        let varbit = |v: &VarId| self.vars[v.index()].varbit;
+        for &id in &self.order {
+            let block = &self.pipeline.body.blocks[id];
+            for (i, inst) in block.insts.iter().enumerate() {
+                let bad = match &inst.kind {
+                    InstKind::Assign { dst, value } => varbit(dst) && !is_varbit_copy(value),
+                    InstKind::Lookahead { dst, .. } => varbit(dst),
+                    InstKind::Call(call) => {
+                        let out = |a: &ArgumentValue| match a {
+                            ArgumentValue::Out(vars) | ArgumentValue::InOut(vars) => vars.iter().any(varbit),
+                            _ => false,
+                        };
+                        let behind = match self.kind_of_call(id, i) {
+                            CallKind::Host { writes, .. } => writes.iter().any(varbit),
+                            _ => false,
+                        };
+                        behind || call.results.iter().any(varbit) || call.arguments.iter().any(|a| out(&a.value))
+                    }
+                    _ => false,
+                };
+                if bad {
+                    return Err(Unsupported::new("a varbit that is neither extracted nor copied"));
+                }
+            }
+        }
+        Ok(())
+    }
+
     fn find_constants(&self) -> Vec<HashMap<VarId, u64>> {
         let program = self.program();
         let mut inputs = VarSet::new(program.vars.len());
@@ -587,8 +644,11 @@ impl<'a> Analysis<'a> {
         let program = self.program();
         match kind {
             InstKind::Emit { header } => {
-                f(program.headers[*header].valid);
                 let fields = self.fields_to_write(state, *header);
+                if self.deparse == Deparse::InPlace && fields.is_empty() {
+                    return;
+                }
+                f(program.headers[*header].valid);
                 fields.iter().for_each(|&i| f(program.headers[*header].fields[i]));
                 self.place_read(*header, f);
                 if self.deparse != Deparse::InPlace {

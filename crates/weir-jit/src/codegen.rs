@@ -9,7 +9,7 @@ mod checksum;
 mod expression;
 mod packet;
 
-use crate::analysis::{Again, Analysis, State};
+use crate::analysis::{Again, Analysis, State, is_idle};
 use crate::layout::{Layout, PITCH, Point, PointKind, ROW_PACKET};
 use crate::sites::{Sites, WideOp};
 use cranelift_codegen::ir::condcodes::IntCC;
@@ -26,6 +26,7 @@ pub(crate) mod env {
     pub const PENDING: i32 = 0;
     pub const SCRATCH: i32 = 8;
     pub const ARGUMENTS: i32 = 16;
+    pub const TALLIES: i32 = 24;
 }
 
 /// Functions of the runtime that code calls.
@@ -39,11 +40,9 @@ pub(crate) struct Helpers {
     pub value_set: FuncRef,
     /// `(env, op, column) -> narrow result`
     pub wide: FuncRef,
-    /// `(home, source, bits)`
-    pub varbit_load: FuncRef,
-    /// `(home, destination)`
+    /// `(address, bits, destination)`
     pub varbit_store: FuncRef,
-    /// `(home, bits summed before) -> sum`
+    /// `(address, bits, bits summed before) -> sum`
     pub varbit_sum: FuncRef,
     /// `(column, scratch, emitted bytes, cursor bytes)`
     pub finish: FuncRef,
@@ -290,9 +289,9 @@ impl<'a> Segment<'a, '_> {
             }
         };
         part(self, lookup.hit, 48, 1);
-        part(self, lookup.action, 32, 16);
-        part(self, lookup.entry, 0, 32);
         let layout = &cx.tables[lookup.table.index()].1;
+        part(self, lookup.action, 32, layout.action_width);
+        part(self, lookup.entry, 0, 32);
         let table = &cx.analysis.program().tables[lookup.table];
         for (action, slots) in table.actions.iter().zip(&layout.actions) {
             for (&var, slot) in action.parameters.iter().zip(slots) {
@@ -326,6 +325,11 @@ impl<'a> Segment<'a, '_> {
         self.b.use_var(self.slot)
     }
 
+    /// The bit of the packet's slot.
+    pub fn bit(&mut self) -> Value {
+        self.b.use_var(self.bit)
+    }
+
     pub fn packet(&mut self) -> Value {
         self.b.use_var(self.packet)
     }
@@ -344,19 +348,15 @@ impl<'a> Segment<'a, '_> {
         self.b.ins().store(flags(), value, column, Self::offset(row));
     }
 
-    /// The address of a row in the packet's column.
-    pub fn row_address(&mut self, row: usize) -> Value {
-        let column = self.column();
-        self.add_imm(column, Self::offset(row) as u64)
-    }
-
     fn clear_home(&mut self, var: VarId) {
         let Some(home) = self.cx.layout.rows[var.index()] else {
             return;
         };
         let zero = self.imm(0);
-        // A varbit's words are zero beyond its length.
-        for i in 0..self.cx.analysis.vars[var.index()].home_words() {
+        let info = self.cx.analysis.vars[var.index()];
+        // The address of an empty varbit is never used.
+        let words = if info.varbit { 1 } else { info.home_words() };
+        for i in 0..words {
             self.store_row(home + i, zero);
         }
     }
@@ -505,10 +505,15 @@ impl<'a> Segment<'a, '_> {
         let mut calls = cx.analysis.first_call[id.index()];
         let live = cx.analysis.live_after(id);
         for (i, inst) in block.insts.iter().enumerate() {
+            let is_call = matches!(inst.kind, InstKind::Call(_));
+            let kind = is_call.then(|| &cx.analysis.pipeline.calls[calls]);
+            if is_idle(&inst.kind, kind, &live[i]) {
+                calls += usize::from(is_call);
+                continue;
+            }
             self.state = states[i].clone();
             match &inst.kind {
-                InstKind::Assign { dst, value } if live[i].contains(*dst) => self.assign(*dst, value),
-                InstKind::Assign { .. } => {}
+                InstKind::Assign { dst, value } => self.assign(*dst, value),
                 InstKind::Extract { header, varbit_bits } => self.extract(*header, varbit_bits.as_ref(), &live[i]),
                 InstKind::Lookahead { dst, offset } => self.lookahead(*dst, *offset),
                 InstKind::Advance { bits } => self.advance(bits),

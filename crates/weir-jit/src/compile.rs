@@ -27,6 +27,8 @@ pub struct Compiled {
     pub(crate) sites: Sites,
     pub(crate) functions: Vec<Option<SegmentFunction>>,
     pub(crate) input_rows: Vec<usize>,
+    /// Per input: whether anything reads it.
+    pub(crate) inputs_read: Vec<bool>,
     pub(crate) scratch: usize,
     pub(crate) serial: Option<String>,
     pub(crate) table_count: usize,
@@ -68,14 +70,13 @@ fn codegen(error: impl std::fmt::Display) -> CompileError {
 }
 
 /// The functions of the runtime by name, with their numbers of parameters and whether they return something.
-const HELPERS: [(&str, usize, bool); 8] = [
+const HELPERS: [(&str, usize, bool); 7] = [
     ("weir_call", 3, true),
     ("weir_count", 4, false),
     ("weir_value_set", 3, true),
     ("weir_wide", 3, true),
-    ("weir_varbit_load", 3, false),
-    ("weir_varbit_store", 2, false),
-    ("weir_varbit_sum", 2, true),
+    ("weir_varbit_store", 3, false),
+    ("weir_varbit_sum", 3, true),
     ("weir_finish", 4, false),
 ];
 
@@ -92,12 +93,11 @@ fn module() -> Result<JITModule, CompileError> {
     let isa = cranelift_native::builder().map_err(codegen)?;
     let isa = isa.finish(settings::Flags::new(flags)).map_err(codegen)?;
     let mut builder = JITBuilder::with_isa(isa, cranelift_module::default_libcall_names());
-    let addresses: [*const u8; 8] = [
+    let addresses: [*const u8; 7] = [
         run::call as *const u8,
         run::count as *const u8,
         run::value_set as *const u8,
         run::wide as *const u8,
-        run::varbit_load as *const u8,
         run::varbit_store as *const u8,
         run::varbit_sum as *const u8,
         run::finish as *const u8,
@@ -136,6 +136,8 @@ impl Compiled {
         let held = Arc::clone(&pipeline);
         let analysis = Analysis::new(&held)?;
         let layout = Layout::new(&analysis, &tables);
+        let read = analysis.variables_read();
+        let inputs_read = pipeline.inputs.iter().map(|v| read.contains(*v)).collect();
         let serial = crate::order::why_serial(&analysis, &layout);
         let mut sites = Sites::new(&analysis);
         let scratch = match analysis.deparse {
@@ -179,10 +181,9 @@ impl Compiled {
                 count: refs[1],
                 value_set: refs[2],
                 wide: refs[3],
-                varbit_load: refs[4],
-                varbit_store: refs[5],
-                varbit_sum: refs[6],
-                finish: refs[7],
+                varbit_store: refs[4],
+                varbit_sum: refs[5],
+                finish: refs[6],
             };
             let builder = FunctionBuilder::new(&mut context.func, &mut frontend);
             segment(&cx, index, builder, refs, &mut sites, config);
@@ -225,6 +226,7 @@ impl Compiled {
                 .iter()
                 .map(|v| layout.rows[v.index()].unwrap_or(0))
                 .collect(),
+            inputs_read,
             exit_vars: layout.points.iter().map(|p| p.handed_over.clone()).collect(),
             in_place: analysis.deparse == Deparse::InPlace,
             table_count: program.tables.len(),

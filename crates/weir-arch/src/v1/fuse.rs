@@ -16,7 +16,7 @@ use weir_ir::passes::{Scope, VarSet, fold_paths, read_by};
 use weir_ir::pipeline::{CallKind, Exit, Pipeline};
 use weir_ir::{
     Arena, Argument, ArgumentValue, BasicBlock, BinaryOp, Bits, BlockId, Body, Call, Display, InLeaf, Inst, InstKind,
-    Loc, Operand, Program, Rvalue, Terminator, Type, Var, VarId, VarKind,
+    Loc, Operand, Program, Rvalue, Terminator, Type, UnaryOp, Var, VarId, VarKind,
 };
 
 /// State of the generator of random numbers, for the order of calls.
@@ -210,6 +210,7 @@ impl Builder<'_> {
             Ok(Op::UpdateChecksum { payload: false, header }) if self.is_internet_checksum(call) => {
                 self.checksum(call, header, true, loc);
             }
+            Ok(Op::Hash) if self.is_plain_sum(call) => self.sum(call, loc),
             Ok(Op::VerifyChecksum { .. }) => {
                 self.push(kind.clone(), loc);
                 let failed = self.temporary(1);
@@ -236,16 +237,105 @@ impl Builder<'_> {
         }
     }
 
-    fn is_internet_checksum(&self, call: &Call) -> bool {
-        let algorithm = call.arguments.get(3).and_then(|a| match &a.value {
-            ArgumentValue::In(leaves) => match leaves.as_slice() {
+    fn constant_argument(call: &Call, index: usize) -> Option<u64> {
+        match call.arguments.get(index).map(|a| &a.value) {
+            Some(ArgumentValue::In(leaves)) => match leaves.as_slice() {
                 [InLeaf::Value(Operand::Const(c))] => c.to_u64(),
                 _ => None,
             },
             _ => None,
-        });
+        }
+    }
+
+    /// Whether argument `index`, a `HashAlgorithm`, is the Internet checksum.
+    fn is_csum16(&self, call: &Call, index: usize) -> bool {
+        let algorithm = Self::constant_argument(call, index);
         let algorithm = algorithm.and_then(|i| *self.arch.algorithms.get(usize::try_from(i).ok()?)?);
         algorithm == Some(Algorithm::Csum16)
+    }
+
+    fn is_internet_checksum(&self, call: &Call) -> bool {
+        self.is_csum16(call, 3)
+    }
+
+    /// Whether a `hash(result, algorithm, base, data, max)` is the Internet checksum of its data and nothing else, and
+    /// all its headers begin at whole words of the sum.
+    fn is_plain_sum(&self, call: &Call) -> bool {
+        let plain = self.is_csum16(call, 1)
+            && Self::constant_argument(call, 2) == Some(0)
+            && Self::constant_argument(call, 4).is_some_and(|max| max > 0xffff);
+        let Some(ArgumentValue::In(leaves)) = call.arguments.get(3).map(|a| &a.value) else {
+            return false;
+        };
+        // Bits so far; `None` after something whose length only the packet knows.
+        let mut at = Some(0u32);
+        plain
+            && leaves.iter().all(|leaf| match leaf {
+                InLeaf::Value(operand) => {
+                    let (width, fixed) = match operand {
+                        Operand::Var(v) => (self.width(*v), matches!(self.program.vars[*v].ty, Type::Bits(_))),
+                        Operand::Const(c) => (c.width(), true),
+                    };
+                    let known = at.is_some();
+                    at = at.filter(|_| fixed).map(|at| at + width);
+                    known
+                }
+                InLeaf::Header(header) => {
+                    let ty = &self.program.header_types[self.program.headers[*header].ty];
+                    let whole = at.is_some_and(|at| at.is_multiple_of(16)) && ty.fixed_width().is_multiple_of(16);
+                    at = at
+                        .filter(|_| ty.varbit_field().is_none())
+                        .map(|at| at + ty.fixed_width());
+                    whole
+                }
+            })
+    }
+
+    /// As [`Self::is_plain_sum`] says. What headers add comes from sums of their own, which count where they are valid:
+    /// the complement of a checksum stands for all that it is over.
+    fn sum(&mut self, call: &Call, loc: Loc) {
+        let leaves = match call.arguments.get(3).map(|a| &a.value) {
+            Some(ArgumentValue::In(leaves)) => leaves.clone(),
+            _ => Vec::new(),
+        };
+        let mut all = Vec::new();
+        let mut parts = Vec::new();
+        for leaf in leaves {
+            let header = match leaf {
+                InLeaf::Value(_) => {
+                    all.push(leaf);
+                    continue;
+                }
+                InLeaf::Header(header) => &self.program.headers[header],
+            };
+            let valid = header.valid;
+            let fields = header.fields.iter().map(|f| InLeaf::Value(Operand::Var(*f))).collect();
+            let (checksum, sum, part) = (self.temporary(16), self.temporary(16), self.temporary(16));
+            self.push(
+                pseudo("$internet_checksum", Some(ArgumentValue::In(fields)), Some(checksum)),
+                loc,
+            );
+            self.assign(sum, Rvalue::Unary(UnaryOp::Not, Operand::Var(checksum)));
+            self.assign(
+                part,
+                Rvalue::Mux {
+                    condition: Operand::Var(valid),
+                    then: Operand::Var(sum),
+                    otherwise: constant(16, 0),
+                },
+            );
+            parts.push(InLeaf::Value(Operand::Var(part)));
+        }
+        // Before the scalars, which may end with something whose length only the packet knows.
+        parts.extend(all);
+        let result = self.temporary(16);
+        self.push(
+            pseudo("$internet_checksum", Some(ArgumentValue::In(parts)), Some(result)),
+            loc,
+        );
+        if let Some(ArgumentValue::Out(vars) | ArgumentValue::InOut(vars)) = call.arguments.first().map(|a| &a.value) {
+            self.copy(vars.first().copied(), result);
+        }
     }
 
     /// `(condition, data, checksum, algorithm)`: where the condition holds and the header is valid, compares

@@ -304,6 +304,9 @@ impl Local<'_> {
                     if let Some(unequal) = self.compared_to_zero(value) {
                         return Some(Bits::new(1, u64::from(unequal).into()));
                     }
+                    if let Some(absorbed) = self.absorbed(value, vars[*dst].ty.width()) {
+                        return Some(absorbed);
+                    }
                     if !value.operands().all(|o| self.get(o).is_some()) {
                         return None;
                     }
@@ -356,6 +359,20 @@ impl Local<'_> {
             Operand::Const(c) => !c.is_zero(),
             Operand::Var(v) => self.analysis.index.get(v).is_some_and(|&i| self.state.is_nonzero(i)),
         }
+    }
+
+    /// What comes out whatever the other operand is: anything or'ed with ones, and'ed with or multiplied by zero.
+    fn absorbed(&self, value: &Rvalue, width: u32) -> Option<Bits> {
+        let Rvalue::Binary(op, a, b) = value else { return None };
+        let absorbing = match op {
+            BinaryOp::Or => Bits::ones(width),
+            BinaryOp::And | BinaryOp::Mul => Bits::zero(width),
+            _ => return None,
+        };
+        [a, b]
+            .into_iter()
+            .any(|o| self.get(o).as_ref() == Some(&absorbing))
+            .then_some(absorbing)
     }
 
     /// The outcome of comparing something that is not zero with zero.
