@@ -1,0 +1,92 @@
+//! Stations that are known and talk to each other.
+
+use super::{ByHand, Wanted, Workload, port};
+use crate::bench::fill::{Filler, Match};
+use crate::bench::pool::Packet;
+use crate::bench::random::Random;
+use anyhow::Result;
+use std::collections::HashSet;
+use weir_switch::Switch;
+
+/// The stations and what they send.
+pub struct L2 {
+    stations: Vec<(u64, u16)>,
+    packets: Vec<Packet>,
+    drop_unknown: bool,
+}
+
+impl L2 {
+    /// As many stations as entries are wanted; each packet is from one to another at another port.
+    pub fn new(wanted: &Wanted) -> Self {
+        let mut random = Random::new(48);
+        let mut seen = HashSet::new();
+        let mut stations = Vec::with_capacity(wanted.entries);
+        while stations.len() < wanted.entries {
+            // Locally administered, not a group.
+            let mac = 0x0200_0000_0000 | random.next() >> 24;
+            if seen.insert(mac) {
+                stations.push((mac, port(stations.len() as u64) as u16));
+            }
+        }
+        let flows: Vec<_> = (0..wanted.flows)
+            .map(|_| {
+                let from = stations[random.below(stations.len())];
+                let to = loop {
+                    let to = stations[random.below(stations.len())];
+                    if to.1 != from.1 {
+                        break to;
+                    }
+                };
+                (from, to.0)
+            })
+            .collect();
+        let unknown = |i: usize| 0x0600_0000_0000 | i as u64;
+        let packets = wanted
+            .flows_of_packets(&mut random)
+            .into_iter()
+            .enumerate()
+            .map(|(i, flow)| {
+                let ((from, port), to) = flows[flow];
+                let misses = random.below(100) < wanted.misses as usize;
+                let mut bytes = Vec::with_capacity(wanted.size);
+                bytes.extend_from_slice(&(if misses { unknown(i) } else { to }).to_be_bytes()[2..]);
+                bytes.extend_from_slice(&from.to_be_bytes()[2..]);
+                bytes.extend_from_slice(&[0x88, 0xb5]);
+                bytes.resize(wanted.size, 0);
+                Packet {
+                    port: port.into(),
+                    bytes,
+                }
+            });
+        L2 {
+            packets: packets.collect(),
+            stations,
+            drop_unknown: wanted.misses > 0,
+        }
+    }
+}
+
+impl Workload for L2 {
+    fn fill(&self, switch: &mut Switch) -> Result<()> {
+        let mut sources = Filler::new(switch, "source_macs", "known")?;
+        for (mac, port) in &self.stations {
+            sources.add(&[Match::Is(*mac)], &[u64::from(*port)])?;
+        }
+        let mut destinations = Filler::new(switch, "destination_macs", "forward")?;
+        for (mac, port) in &self.stations {
+            destinations.add(&[Match::Is(*mac)], &[u64::from(*port)])?;
+        }
+        if self.drop_unknown {
+            Filler::new(switch, "destination_macs", "drop")?.by_default(&[])?;
+        }
+        Ok(())
+    }
+
+    fn packets(&self) -> &[Packet] {
+        &self.packets
+    }
+
+    fn by_hand(&self) -> Option<ByHand> {
+        Some(ByHand::L2(Box::new(weir_ceiling::L2Switch::new(&self.stations))))
+    }
+}
