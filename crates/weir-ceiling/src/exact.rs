@@ -2,10 +2,12 @@
 
 use crate::simd::{Finder, KEY, Portable, prefetch};
 
-/// The value of a miss.
+/// The value of a miss. No entry may have it.
 pub const MISS: u16 = u16::MAX;
+/// Buckets to which a lookup need not fetch its bucket first: 128 KiB of them, which are always near.
+const NEAR: usize = 2048;
 
-/// Eight slots: value above, key below.
+/// Eight slots: value above, key below. Empty ones are all ones, and behind the others.
 #[derive(Clone)]
 #[repr(align(64))]
 struct Bucket([u64; 8]);
@@ -18,27 +20,24 @@ pub struct Exact {
     shift: u32,
 }
 
-/// A slot of the table.
-#[derive(Clone, Copy)]
-pub(crate) struct Slot {
-    pub bucket: usize,
-    pub lane: usize,
-}
-
 impl Exact {
     /// A table with these entries; of two with the same key, the later.
     ///
     /// # Panics
-    /// A key has more than 48 bits.
+    /// A key has more than 48 bits or is all ones, a value is [`MISS`], or there are more than 2²⁸ entries.
     #[must_use]
     pub fn new(entries: &[(u64, u16)]) -> Self {
+        assert!(entries.len() <= 1 << 28, "places have 32 bits");
         let count = (entries.len() / 4 + 1).next_power_of_two().max(2);
         let mut table = Exact {
             buckets: crate::huge_vec(count, Bucket([u64::MAX; 8])),
             shift: 64 - count.trailing_zeros(),
         };
         for (key, value) in entries {
-            assert!(*key <= KEY, "keys have 48 bits");
+            assert!(
+                *key < KEY && *value != MISS,
+                "keys have 48 bits, and one value stands for misses"
+            );
             table.insert(*key, *value);
         }
         table
@@ -62,43 +61,90 @@ impl Exact {
         self.buckets.len()
     }
 
+    /// Whether the table is so large that fetching buckets ahead pays.
+    #[must_use]
+    pub fn is_far(&self) -> bool {
+        self.buckets.len() > NEAR
+    }
+
     /// The bucket where a key is looked for first.
     #[inline(always)]
     #[must_use]
     pub fn bucket(&self, key: u64) -> usize {
-        let mixed = key.wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        ((mixed ^ mixed >> 32).wrapping_mul(0xD6E8_FEB8_6659_FD93) >> self.shift) as usize
+        (key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> self.shift) as usize
+    }
+
+    #[inline(always)]
+    fn slots(&self, bucket: usize) -> &[u64; 8] {
+        // SAFETY: the number of buckets is a power of two, so what is below it after masking exists.
+        unsafe { &self.buckets.get_unchecked(bucket & (self.buckets.len() - 1)).0 }
     }
 
     /// Fetches a bucket.
     #[inline(always)]
     pub fn prefetch(&self, bucket: usize) {
-        prefetch(&self.buckets[bucket & (self.buckets.len() - 1)]);
+        prefetch(self.slots(bucket));
     }
 
-    /// The value of a key, and where it is.
+    /// The slot of a key, all ones where there is none: its value is above, its key below. `MIXED`: hits and misses
+    /// are about as frequent, so that no branch should depend on which it is; costs a little where they are not.
     #[inline(always)]
-    pub(crate) fn find<F: Finder>(&self, mut bucket: usize, key: u64) -> (u16, Slot) {
-        let mask = self.buckets.len() - 1;
-        loop {
-            bucket &= mask;
-            let slots = &self.buckets[bucket].0;
-            let lane = F::find(slots, key);
-            if lane < 8 {
-                return ((slots[lane] >> 48) as u16, Slot { bucket, lane });
+    pub(crate) fn find<F: Finder, const MIXED: bool>(&self, key: u64) -> u64 {
+        self.locate::<F, MIXED>(key).0
+    }
+
+    /// As [`Exact::find`]; also where the slot is, for [`Exact::set`].
+    #[inline(always)]
+    pub(crate) fn locate<F: Finder, const MIXED: bool>(&self, key: u64) -> (u64, u32) {
+        let bucket = self.bucket(key);
+        let slots = self.slots(bucket);
+        let found = F::find(slots, key);
+        let lane = found.trailing_zeros() as usize & 7;
+        let at = (bucket * 8 + lane) as u32;
+        // Only a full bucket goes on in the next one.
+        if MIXED {
+            if found | u32::from(slots[7] == u64::MAX) << 8 == 0 {
+                return self.locate_on(bucket + 1, key);
             }
-            // Only a full bucket goes on in the next one.
+            return (std::hint::select_unpredictable(found == 0, u64::MAX, slots[lane]), at);
+        }
+        if found != 0 {
+            (slots[lane], at)
+        } else if slots[7] == u64::MAX {
+            (u64::MAX, 0)
+        } else {
+            self.locate_on(bucket + 1, key)
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn locate_on(&self, mut bucket: usize, key: u64) -> (u64, u32) {
+        loop {
+            bucket &= self.buckets.len() - 1;
+            let slots = self.slots(bucket);
+            let found = Portable::find(slots, key);
+            if found != 0 {
+                let lane = found.trailing_zeros() as usize & 7;
+                return (slots[lane], (bucket * 8 + lane) as u32);
+            }
             if slots[7] == u64::MAX {
-                return (MISS, Slot { bucket, lane: 0 });
+                return (u64::MAX, 0);
             }
             bucket += 1;
         }
     }
 
-    /// The value of a key.
+    /// Writes a slot that was located.
+    #[inline(always)]
+    pub(crate) fn set(&mut self, at: u32, slot: u64) {
+        self.buckets[at as usize / 8].0[at as usize % 8] = slot;
+    }
+
+    /// The value of a key; [`MISS`] if it has none.
     #[must_use]
     pub fn get(&self, key: u64) -> u16 {
-        self.find::<Portable>(self.bucket(key), key).0
+        (self.find::<Portable, false>(key) >> 48) as u16
     }
 }
 
@@ -116,10 +162,21 @@ mod tests {
             assert_eq!(table.get(*key), *value);
             #[cfg(target_arch = "x86_64")]
             if crate::simd::has_avx512() {
-                assert_eq!(table.find::<crate::simd::Wide>(table.bucket(*key), *key).0, *value);
+                assert_eq!((table.find::<crate::simd::Wide, true>(*key) >> 48) as u16, *value);
             }
         }
         assert_eq!(table.get(0x1234_5678_9abc), MISS);
         assert_eq!(table.get(KEY), MISS);
+    }
+
+    #[test]
+    fn full_buckets_go_on_in_the_next() {
+        // Keys of the same bucket, more than it holds.
+        let table = Exact::new(&[(1, 0); 200]);
+        let same: Vec<u64> = (0..100_000).filter(|k| table.bucket(*k) == 3).take(30).collect();
+        let entries: Vec<(u64, u16)> = same.iter().map(|k| (*k, *k as u16 & 0xff)).collect();
+        let padding = (0..170).map(|i| (1 << 40 | i, 0));
+        let table = Exact::new(&entries.iter().copied().chain(padding).collect::<Vec<_>>());
+        assert!(entries.iter().all(|(k, v)| table.get(*k) == *v));
     }
 }

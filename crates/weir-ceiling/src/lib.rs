@@ -32,6 +32,7 @@
 //! assert_eq!(fates, [2]);
 //! ```
 
+mod count;
 pub mod exact;
 mod l2;
 pub mod lpm;
@@ -39,9 +40,10 @@ mod memory;
 mod router;
 mod simd;
 
-pub use l2::L2Switch;
+pub use count::{Count, Lookups, PORTS};
+pub use l2::{L2Switch, Learned};
 pub use memory::huge_vec;
-pub use router::{Neighbour, Route, Router};
+pub use router::{Hop, Neighbour, Route, Router};
 
 /// At most this many packets at a time.
 pub const VECTOR: usize = 64;
@@ -49,29 +51,3 @@ pub const VECTOR: usize = 64;
 pub const DROP: u32 = u32::MAX;
 /// Instead of a port: to all ports but the one it came from.
 pub const FLOOD: u32 = u32::MAX - 1;
-/// Ports are numbers below this.
-pub const PORTS: usize = 512;
-
-/// Packets and bytes.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Count {
-    /// Packets.
-    pub packets: u64,
-    /// Bytes.
-    pub bytes: u64,
-}
-
-impl Count {
-    #[inline(always)]
-    fn add(&mut self, bytes: usize) {
-        self.packets += 1;
-        self.bytes += bytes as u64;
-    }
-}
-
-/// Received and sent per port.
-type PortCounts = Box<[Count; PORTS]>;
-
-fn port_counts() -> PortCounts {
-    Box::new([Count::default(); PORTS])
-}

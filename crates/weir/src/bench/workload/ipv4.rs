@@ -6,7 +6,7 @@ use crate::bench::pool::Packet;
 use crate::bench::random::Random;
 use anyhow::Result;
 use std::collections::HashSet;
-use weir_ceiling::{Neighbour, Route};
+use weir_ceiling::{Hop, Neighbour, Route};
 use weir_switch::Switch;
 
 /// Of 10,000 prefixes, so many have this length: about what routers without a default route see.
@@ -127,8 +127,10 @@ impl Router {
             Route {
                 address: *address,
                 length: *length,
-                next_hop: neighbour.address,
-                port: neighbour.port,
+                hop: Hop::Via {
+                    next_hop: neighbour.address,
+                    port: neighbour.port,
+                },
             }
         });
         let routes: Vec<Route> = routes.collect();
@@ -173,10 +175,10 @@ impl Workload for Router {
         }
         let mut routes = Filler::new(switch, "ipv4_lpm", "route")?;
         for r in &self.routes {
-            routes.add(
-                &[Match::Prefix(r.address.into(), r.length)],
-                &[r.next_hop.into(), r.port.into()],
-            )?;
+            if let Hop::Via { next_hop, port } = r.hop {
+                let prefix = Match::Prefix(r.address.into(), r.length);
+                routes.add(&[prefix], &[next_hop.into(), port.into()])?;
+            }
         }
         Ok(())
     }

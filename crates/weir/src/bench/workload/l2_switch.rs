@@ -87,6 +87,12 @@ impl Workload for L2 {
     }
 
     fn by_hand(&self) -> Option<ByHand> {
-        Some(ByHand::L2(Box::new(weir_ceiling::L2Switch::new(&self.stations))))
+        let switch = weir_ceiling::L2Switch::new(&self.stations);
+        let switch = if self.drop_unknown {
+            switch.dropping_unknown()
+        } else {
+            switch
+        };
+        Some(ByHand::L2(Box::new(switch)))
     }
 }
