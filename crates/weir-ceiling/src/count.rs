@@ -86,10 +86,15 @@ impl PortCounts {
         self.room = FULL - 1;
     }
 
-    /// Counts a packet of less than 64 KiB, for which there is room.
+    /// For counting in a loop, and only what there is room for: what that needs at hand.
     #[inline(always)]
+    pub(crate) fn words(&mut self) -> PortWords<'_> {
+        PortWords(&mut self.words)
+    }
+
+    /// Counts a packet of less than 64 KiB, for which there is room.
     pub(crate) fn add(&mut self, port: u32, bytes: usize) {
-        self.words[port as usize % PORTS] += ONE | bytes as u64 & 0xffff;
+        self.words().add(port, bytes);
     }
 
     /// The packet was not to be counted.
@@ -103,6 +108,17 @@ impl PortCounts {
             packets: taken.packets + (word >> ONE.trailing_zeros()),
             bytes: taken.bytes + word % ONE,
         }
+    }
+}
+
+/// Counters of ports at hand.
+pub(crate) struct PortWords<'a>(&'a mut [u64; PORTS]);
+
+impl PortWords<'_> {
+    /// Counts a packet of less than 64 KiB.
+    #[inline(always)]
+    pub(crate) fn add(&mut self, port: u32, bytes: usize) {
+        self.0[port as usize % PORTS] += ONE | bytes as u64 & 0xffff;
     }
 }
 

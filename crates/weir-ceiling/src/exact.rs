@@ -67,35 +67,70 @@ impl Exact {
         self.buckets.len() > NEAR
     }
 
-    /// The bucket where a key is looked for first.
+    /// For lookups in a loop: what they need at hand.
     #[inline(always)]
+    pub(crate) fn view(&self) -> View<'_> {
+        View {
+            buckets: &self.buckets,
+            shift: self.shift,
+        }
+    }
+
+    /// The bucket where a key is looked for first.
     #[must_use]
     pub fn bucket(&self, key: u64) -> usize {
+        self.view().bucket(key)
+    }
+
+    /// Writes a slot that was located.
+    #[inline(always)]
+    pub(crate) fn set(&mut self, at: u32, slot: u64) {
+        self.buckets[at as usize / 8].0[at as usize % 8] = slot;
+    }
+
+    /// The value of a key; [`MISS`] if it has none.
+    #[must_use]
+    pub fn get(&self, key: u64) -> u16 {
+        (self.view().find::<Portable, false>(key) >> 48) as u16
+    }
+}
+
+/// A table that is looked up: a copy of where its buckets are.
+#[derive(Clone, Copy)]
+pub(crate) struct View<'a> {
+    buckets: &'a [Bucket],
+    shift: u32,
+}
+
+impl<'a> View<'a> {
+    /// The bucket where a key is looked for first.
+    #[inline(always)]
+    pub(crate) fn bucket(self, key: u64) -> usize {
         (key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> self.shift) as usize
     }
 
     #[inline(always)]
-    fn slots(&self, bucket: usize) -> &[u64; 8] {
+    fn slots(self, bucket: usize) -> &'a [u64; 8] {
         // SAFETY: the number of buckets is a power of two, so what is below it after masking exists.
         unsafe { &self.buckets.get_unchecked(bucket & (self.buckets.len() - 1)).0 }
     }
 
     /// Fetches a bucket.
     #[inline(always)]
-    pub fn prefetch(&self, bucket: usize) {
+    pub(crate) fn prefetch(self, bucket: usize) {
         prefetch(self.slots(bucket));
     }
 
     /// The slot of a key, all ones where there is none: its value is above, its key below. `MIXED`: hits and misses
     /// are about as frequent, so that no branch should depend on which it is; costs a little where they are not.
     #[inline(always)]
-    pub(crate) fn find<F: Finder, const MIXED: bool>(&self, key: u64) -> u64 {
+    pub(crate) fn find<F: Finder, const MIXED: bool>(self, key: u64) -> u64 {
         self.locate::<F, MIXED>(key).0
     }
 
     /// As [`Exact::find`]; also where the slot is, for [`Exact::set`].
     #[inline(always)]
-    pub(crate) fn locate<F: Finder, const MIXED: bool>(&self, key: u64) -> (u64, u32) {
+    pub(crate) fn locate<F: Finder, const MIXED: bool>(self, key: u64) -> (u64, u32) {
         let bucket = self.bucket(key);
         let slots = self.slots(bucket);
         let found = F::find(slots, key);
@@ -119,7 +154,7 @@ impl Exact {
 
     #[cold]
     #[inline(never)]
-    fn locate_on(&self, mut bucket: usize, key: u64) -> (u64, u32) {
+    fn locate_on(self, mut bucket: usize, key: u64) -> (u64, u32) {
         loop {
             bucket &= self.buckets.len() - 1;
             let slots = self.slots(bucket);
@@ -133,18 +168,6 @@ impl Exact {
             }
             bucket += 1;
         }
-    }
-
-    /// Writes a slot that was located.
-    #[inline(always)]
-    pub(crate) fn set(&mut self, at: u32, slot: u64) {
-        self.buckets[at as usize / 8].0[at as usize % 8] = slot;
-    }
-
-    /// The value of a key; [`MISS`] if it has none.
-    #[must_use]
-    pub fn get(&self, key: u64) -> u16 {
-        (self.find::<Portable, false>(key) >> 48) as u16
     }
 }
 
@@ -162,7 +185,10 @@ mod tests {
             assert_eq!(table.get(*key), *value);
             #[cfg(target_arch = "x86_64")]
             if crate::simd::has_avx512() {
-                assert_eq!((table.find::<crate::simd::Wide, true>(*key) >> 48) as u16, *value);
+                assert_eq!(
+                    (table.view().find::<crate::simd::Wide, true>(*key) >> 48) as u16,
+                    *value
+                );
             }
         }
         assert_eq!(table.get(0x1234_5678_9abc), MISS);

@@ -165,14 +165,14 @@ impl L2Switch {
         if moved != 0 {
             self.learn(ports, refused);
         }
-        let mut back = 0;
+        let (mut back, mut sent, unknown, slots) = (0, self.sent.words(), self.unknown, &self.work.out);
         for (i, ((frame, port), fate)) in frames.iter().zip(ports).zip(fates.iter_mut()).enumerate() {
-            let slot = self.work.out[i % VECTOR];
+            let slot = slots[i % VECTOR];
             // Of a miss all ones, so port 511: nothing ever leaves there.
             let out = (slot >> 48) as u32 & u32::from(PORT_MASK);
-            self.sent.add(out, frame.len());
+            sent.add(out, frame.len());
             back |= u64::from(out == *port) << i;
-            *fate = std::hint::select_unpredictable(slot == u64::MAX, self.unknown, out);
+            *fate = std::hint::select_unpredictable(slot == u64::MAX, unknown, out);
         }
         if back | refused != 0 {
             self.refuse(ports, frames, refused, back & !refused, fates);
@@ -182,36 +182,38 @@ impl L2Switch {
     #[inline(always)]
     fn headers(&mut self, ports: &[u32], frames: &[&mut [u8]]) {
         let far = self.sources.is_far();
+        let (sources, destinations) = (self.sources.view(), self.destinations.view());
+        let (mut received, work) = (self.received.words(), &mut *self.work);
         for (i, (frame, port)) in frames.iter().zip(ports).enumerate() {
-            self.received.add(*port, frame.len());
+            received.add(*port, frame.len());
             // What is too short has a group address as source here, and is told apart later.
             let (source, destination) = match frame.first_chunk::<14>() {
                 Some(header) => (word(header, 6) & KEY, word(header, 0) & KEY),
                 None => (1, 0),
             };
-            self.work.sources[i % VECTOR] = source;
-            self.work.destinations[i % VECTOR] = destination;
+            work.sources[i % VECTOR] = source;
+            work.destinations[i % VECTOR] = destination;
             if far {
-                self.sources.prefetch(self.sources.bucket(source));
-                self.destinations.prefetch(self.destinations.bucket(destination));
+                sources.prefetch(sources.bucket(source));
+                destinations.prefetch(destinations.bucket(destination));
             }
         }
     }
 
     #[inline(always)]
     fn look_up<F: Finder>(&mut self, count: usize) {
-        let work = &mut *self.work;
+        let (sources, destinations, work) = (self.sources.view(), self.destinations.view(), &mut *self.work);
         for ((key, slot), at) in work.sources.iter().zip(&mut work.known).zip(&mut work.at).take(count) {
-            (*slot, *at) = self.sources.locate::<F, false>(*key);
+            (*slot, *at) = sources.locate::<F, false>(*key);
         }
         let (keys, slots) = (work.destinations.iter(), work.out.iter_mut());
         if self.mixed {
             for (key, slot) in keys.zip(slots).take(count) {
-                *slot = self.destinations.find::<F, true>(*key);
+                *slot = destinations.find::<F, true>(*key);
             }
         } else {
             for (key, slot) in keys.zip(slots).take(count) {
-                *slot = self.destinations.find::<F, false>(*key);
+                *slot = destinations.find::<F, false>(*key);
             }
         }
         let hits = |slots: &[u64; VECTOR]| slots[..count].iter().map(|s| u64::from(*s != u64::MAX)).sum();

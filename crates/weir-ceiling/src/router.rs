@@ -71,6 +71,30 @@ struct Entry {
     port: u32,
 }
 
+/// What is written into packets for a neighbour. That the port's own MAC address belongs to it is known from
+/// the neighbour's key, so nobody need look it up for each packet.
+#[derive(Clone, Copy)]
+struct Link {
+    /// Bytes 0 to 7: the neighbour's MAC address and the beginning of the port's.
+    macs: u64,
+    /// Bytes 8 to 11: the rest of it.
+    source_rest: u32,
+    /// The port has a MAC address.
+    with_mac: bool,
+}
+
+impl Link {
+    fn new(neighbour: &Neighbour, own_macs: &[u64; PORTS]) -> Self {
+        let (mac, port) = (mac_in_memory(neighbour.mac), usize::from(neighbour.port));
+        let own = own_macs[port % PORTS];
+        Link {
+            macs: mac | own << 48,
+            source_rest: (own >> 16) as u32,
+            with_mac: own != NO_MAC && port != CPU_PORT as usize,
+        }
+    }
+}
+
 /// The route goes to the control plane, or nowhere.
 const TO_CPU: u32 = PORTS as u32;
 const TO_NOWHERE: u32 = PORTS as u32 + 1;
@@ -84,8 +108,8 @@ pub struct Router {
     /// By number; the first is the miss.
     routes: Vec<Entry>,
     neighbours: Exact,
-    /// As memory holds them.
-    neighbour_macs: Vec<u64>,
+    /// By value of `neighbours`.
+    links: Vec<Link>,
     received: PortCounts,
     sent: PortCounts,
     /// Not parsed, wrong checksum, for another MAC address, TTL at its end.
@@ -118,6 +142,8 @@ struct Work {
     numbers: [u32; VECTOR],
     ports: [u32; VECTOR],
     keys: [u64; VECTOR],
+    /// Values of the neighbours.
+    neighbours: [u16; VECTOR],
 }
 
 /// What becomes of a packet that is not plain.
@@ -158,11 +184,11 @@ impl Router {
             assert!(!via || entry.port < PORTS as u32 - 1, "ports have 9 bits, not all ones");
         }
         Router {
-            own_macs: own,
             lpm: Lpm::new(&prefixes),
             routes: entries,
             neighbours: Exact::new(&keys),
-            neighbour_macs: neighbours.iter().map(|n| mac_in_memory(n.mac)).collect(),
+            links: neighbours.iter().map(|n| Link::new(n, &own)).collect(),
+            own_macs: own,
             received: PortCounts::new(),
             sent: PortCounts::new(),
             refused: [Count::default(); 4],
@@ -179,6 +205,7 @@ impl Router {
                 numbers: [0; VECTOR],
                 ports: [0; VECTOR],
                 keys: [0; VECTOR],
+                neighbours: [0; VECTOR],
             }),
             wide: has_avx512(),
         }
@@ -244,10 +271,11 @@ impl Router {
 
     #[inline(always)]
     fn headers(&mut self, ports: &[u32], frames: &[&mut [u8]]) {
-        let work = &mut *self.work;
+        let (mut received, work) = (self.received.words(), &mut *self.work);
+        let (lpm, own_macs) = (self.lpm.view(), &*self.own_macs);
         for (i, (frame, port)) in frames.iter().zip(ports).enumerate() {
             let i = i % VECTOR;
-            self.received.add(*port, frame.len());
+            received.add(*port, frame.len());
             let Some(header) = frame.first_chunk::<34>() else {
                 (work.odd[i], work.destinations[i]) = (1, 0);
                 continue;
@@ -259,9 +287,9 @@ impl Router {
             work.sums[i] = low(first) + (first >> 32) + low(middle) + (middle >> 32) + u64::from(last);
             work.middles[i] = middle;
             let mac = word(header, 0) & KEY;
-            work.odd[i] = u64::from(kind ^ PLAIN_IPV4) | mac ^ self.own_macs[*port as usize % PORTS];
+            work.odd[i] = u64::from(kind ^ PLAIN_IPV4) | mac ^ own_macs[*port as usize % PORTS];
             work.destinations[i] = last.swap_bytes();
-            self.lpm.prefetch(last.swap_bytes());
+            lpm.prefetch(last.swap_bytes());
         }
     }
 
@@ -304,12 +332,12 @@ impl Router {
     /// Looks up routes; gives how many packets have one, which [`Work::routed`] lists.
     #[inline(always)]
     fn find_routes(&mut self, gone: u64, count: usize) -> usize {
-        let work = &mut *self.work;
+        let (lpm, routes, work) = (self.lpm.view(), self.routes.as_slice(), &mut *self.work);
         let mut routed = 0;
         for i in 0..count.min(VECTOR) {
-            let number = self.lpm.get(work.destinations[i]);
+            let number = lpm.get(work.destinations[i]);
             let number = if gone >> i & 1 == 1 { 0 } else { number };
-            if let Some(route) = self.routes.get(number as usize) {
+            if let Some(route) = routes.get(number as usize) {
                 prefetch(route);
             }
             // Whether there is a route does not decide a branch: it would be mispredicted where misses are frequent.
@@ -325,15 +353,13 @@ impl Router {
     /// Counts, and finds out where to go; gives how many packets go on to a neighbour.
     #[inline(always)]
     fn follow_routes(&mut self, routed: usize, frames: &[&mut [u8]], fates: &mut [u32]) -> usize {
-        let work = &mut *self.work;
+        let (neighbours, routes, work) = (self.neighbours.view(), self.routes.as_mut_slice(), &mut *self.work);
         let far = self.neighbours.is_far();
         let mut on = 0;
         for k in 0..routed.min(VECTOR) {
             let i = work.routed[k];
-            let (Some(entry), Some(frame)) = (
-                self.routes.get_mut(work.numbers[k] as usize),
-                frames.get(usize::from(i)),
-            ) else {
+            let (Some(entry), Some(frame)) = (routes.get_mut(work.numbers[k] as usize), frames.get(usize::from(i)))
+            else {
                 continue;
             };
             entry.count.add(frame.len());
@@ -349,7 +375,7 @@ impl Router {
             let next_hop = if next_hop == 0 { destination } else { next_hop };
             let key = u64::from(port) << 32 | u64::from(next_hop);
             if far {
-                self.neighbours.prefetch(self.neighbours.bucket(key));
+                neighbours.prefetch(neighbours.bucket(key));
             }
             work.routed[on % VECTOR] = i;
             work.ports[on % VECTOR] = port;
@@ -361,10 +387,14 @@ impl Router {
 
     #[inline(always)]
     fn rewrite<F: Finder>(&mut self, on: usize, frames: &mut [&mut [u8]], fates: &mut [u32]) {
-        let (mut known, mut to_cpu, mut with_mac) = (0, 0, 0);
-        for k in 0..on.min(VECTOR) {
-            let (i, port) = (usize::from(self.work.routed[k]), self.work.ports[k]);
-            let slot = self.neighbours.find::<F, false>(self.work.keys[k]);
+        let (neighbours, links, work) = (self.neighbours.view(), self.links.as_slice(), &mut *self.work);
+        let on = on.min(VECTOR);
+        for (key, value) in work.keys.iter().zip(&mut work.neighbours).take(on) {
+            *value = (neighbours.find::<F, false>(*key) >> 48) as u16;
+        }
+        let (mut sent, mut unknown, mut to_cpu, mut without_mac) = (self.sent.words(), 0, 0, 0);
+        for k in 0..on {
+            let (i, port) = (usize::from(work.routed[k]), work.ports[k]);
             let (Some(frame), Some(fate)) = (frames.get_mut(i), fates.get_mut(i)) else {
                 continue;
             };
@@ -372,35 +402,38 @@ impl Router {
             let Some(header) = frame.first_chunk_mut::<34>() else {
                 continue;
             };
-            // One less of the TTL, one more of the checksum's upper byte, which is the lower one here (RFC 1624).
-            // All ones is no checksum of a header: that would be 0.
-            let middle = self.work.middles[i % VECTOR] as u32;
-            let checksum = middle >> 16;
-            let checksum = checksum + 1 + (checksum + 2 >> 16);
-            let middle = middle & 0xffff | checksum << 16;
-            header[22..26].copy_from_slice(&middle.wrapping_sub(1).to_le_bytes());
-            let Some(mac) = self.neighbour_macs.get((slot >> 48) as usize) else {
-                self.sent.add(CPU_PORT, length);
+            header[22..26].copy_from_slice(&one_hop_less(work.middles[i % VECTOR] as u32).to_le_bytes());
+            let Some(link) = links.get(usize::from(work.neighbours[k])) else {
+                unknown += 1;
+                sent.add(CPU_PORT, length);
                 *fate = CPU_PORT;
                 continue;
             };
-            known += 1;
-            header[..6].copy_from_slice(&mac.to_le_bytes()[..6]);
-            self.sent.add(port, length);
+            sent.add(port, length);
             *fate = port;
-            if port == CPU_PORT {
-                to_cpu += 1;
-                continue;
-            }
-            let own = self.own_macs[port as usize % PORTS];
-            if own != NO_MAC {
-                with_mac += 1;
-                header[6..12].copy_from_slice(&own.to_le_bytes()[..6]);
+            if link.with_mac {
+                header[..8].copy_from_slice(&link.macs.to_le_bytes());
+                header[8..12].copy_from_slice(&link.source_rest.to_le_bytes());
+            } else {
+                header[..6].copy_from_slice(&link.macs.to_le_bytes()[..6]);
+                without_mac += u64::from(port != CPU_PORT);
+                to_cpu += u64::from(port == CPU_PORT);
             }
         }
-        self.neighbour_lookups.add(on as u64, known);
-        self.port_mac_lookups.add(known - to_cpu, with_mac);
+        let on = on as u64;
+        self.neighbour_lookups.add(on, on - unknown);
+        let looked_up = on - unknown - to_cpu;
+        self.port_mac_lookups.add(looked_up, looked_up - without_mac);
     }
+}
+
+/// TTL, protocol and checksum of a header, with a TTL of one less: the checksum's upper byte, which is the lower one
+/// here, gets one more (RFC 1624). All ones is no checksum of a header: that would be 0.
+#[inline(always)]
+fn one_hop_less(middle: u32) -> u32 {
+    let checksum = middle >> 16;
+    let checksum = checksum + 1 + (checksum + 2 >> 16);
+    (middle & 0xffff | checksum << 16).wrapping_sub(1)
 }
 
 /// Decides about a packet that is not plain, at a port with this MAC address.
@@ -465,4 +498,30 @@ fn half<const N: usize>(bytes: &[u8; N], at: usize) -> u32 {
     let mut word = [0; 4];
     word.copy_from_slice(&bytes[at..at + 4]);
     u32::from_le_bytes(word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The checksum of a header of which this is the sum of everything else.
+    fn checksum(sum: u32) -> u16 {
+        let sum = (sum & 0xffff) + (sum >> 16);
+        !((sum & 0xffff) + (sum >> 16)) as u16
+    }
+
+    #[test]
+    fn the_checksum_of_one_hop_less_is_the_one_that_is_computed_anew() {
+        for rest in (1..=0xffffu32).step_by(7).chain(0xff00..=0xffff) {
+            for ttl in [2u32, 3, 64, 128, 255] {
+                let [before, after] = [ttl, ttl - 1].map(|ttl| checksum(rest + (ttl << 8 | 17)));
+                let middle = |ttl: u32, sum: u16| ttl | 17 << 8 | u32::from(sum.swap_bytes()) << 16;
+                assert_eq!(
+                    one_hop_less(middle(ttl, before)),
+                    middle(ttl - 1, after),
+                    "{rest:x} {ttl}"
+                );
+            }
+        }
+    }
 }
