@@ -109,6 +109,13 @@ impl L2Switch {
         self
     }
 
+    /// The same without instructions that only some processors have.
+    #[must_use]
+    pub fn portable(mut self) -> Self {
+        self.wide = false;
+        self
+    }
+
     /// What came in at a port.
     #[must_use]
     pub fn received(&self, port: usize) -> Count {

@@ -1,25 +1,17 @@
 //! Two of the bundled programs written by hand, as fast as we can make them: what `weir bench --vs ceiling`
 //! compares compiled P4 with.
 //!
-//! [`L2Switch`] and [`Router`] do for each packet the work that `l2_switch.p4` and `ipv4_router.p4` do for
-//! packets that are forwarded or dropped, with tables made for this and nothing else: an exact hash whose
-//! buckets are one cache line ([`exact::Exact`]), DIR-24-8 for routes ([`lpm::Lpm`]). Each takes a vector of
-//! packets through stages: the first reads headers, hashes and prefetches, the last rewrites and counts.
+//! [`L2Switch`] and [`Router`] do what `l2_switch.p4` and `ipv4_router.p4` do, and `tests/interpreter.rs` holds them
+//! to it: the same packets leave at the same ports with the same bytes, the programs' counters and the hits and
+//! misses of their tables are the same, and so are packets and bytes per port. Tables are made for this and nothing
+//! else: an exact hash whose buckets are one cache line ([`exact::Exact`]), tables of tables for routes
+//! ([`lpm::Lpm`]). A vector of packets goes through stages that leave arrays for each other: read headers and fetch
+//! tables, look up, decide, rewrite.
 //!
-//! What `L2Switch` does: length; group address as source; link-local destination; source lookup with the time
-//! of the hit (in steps of 2²⁰ ns, written only when it differs) and comparison of ports; destination lookup;
-//! not back where it came from; packets and bytes received and sent per port; the refusals' counters.
-//! What it does not: stations that are unknown or have moved are counted, no digest is made of them; frames to
-//! unknown destinations are dropped, not flooded.
-//!
-//! What `Router` does: lengths, EtherType, version, header length; the header's checksum; the port's own MAC
-//! address (one per port, compared directly); TTL; route lookup with a packet and byte counter per route; next
-//! hop, neighbour lookup; TTL one less, checksum by difference, both MAC addresses; packets and bytes received
-//! and sent per port; the refusals' counters. What it does not: headers with options (they count as refused),
-//! ARP, and the counters of table hits and misses that a switch keeps for its control plane.
-//!
-//! Neither has drop reasons, ports that are down, or tables that can change while packets run; each has one
-//! action per table where programs have several. All that is what a ceiling leaves out.
+//! What a ceiling leaves out: tables do not change while packets run, ports are not down, drops have no reasons
+//! besides the programs' own counters, copies of flooded frames are not made (their fate is [`FLOOD`]), and a
+//! port has one MAC address. What is known beforehand is not looked up: which MAC address belongs to the port that a
+//! neighbour is behind. When a source was hit last is kept in its slot, in steps of 2²⁰ ns modulo 128.
 //!
 //! ```
 //! use weir_ceiling::{DROP, L2Switch};

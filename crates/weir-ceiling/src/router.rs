@@ -211,6 +211,13 @@ impl Router {
         }
     }
 
+    /// The same without instructions that only some processors have.
+    #[must_use]
+    pub fn portable(mut self) -> Self {
+        self.wide = false;
+        self
+    }
+
     /// What came in at a port.
     #[must_use]
     pub fn received(&self, port: usize) -> Count {
@@ -432,7 +439,7 @@ impl Router {
 #[inline(always)]
 fn one_hop_less(middle: u32) -> u32 {
     let checksum = middle >> 16;
-    let checksum = checksum + 1 + (checksum + 2 >> 16);
+    let checksum = checksum + 1 + ((checksum + 2) >> 16);
     (middle & 0xffff | checksum << 16).wrapping_sub(1)
 }
 
