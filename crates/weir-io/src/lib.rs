@@ -47,6 +47,7 @@ pub use idle::BusyPoll;
 pub use spec::{DeviceSpec, PortSpec, SpecError};
 #[cfg(target_os = "linux")]
 pub use sys::{
+    affinity::{pin_to, processors},
     interfaces,
     pool::{FrameBatch, FrameLayout, FrameMut, Pool},
     raw::RawSocket,

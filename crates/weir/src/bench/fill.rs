@@ -12,8 +12,6 @@ pub enum Match {
     Is(u64),
     /// A prefix of this many bits.
     Prefix(u64, u32),
-    /// Where the mask has ones.
-    Masked(u64, u64),
     /// From the first to the last.
     Between(u64, u64),
     /// Whatever it is.
@@ -95,7 +93,6 @@ impl Match {
                 let mask = Bits::prefix_mask(width, length);
                 (bits(value).and(&mask), bits(value).or(&mask.not()), mask)
             }
-            Match::Masked(value, mask) => (bits(value & mask), bits(value), bits(mask)),
             Match::Between(low, high) => (bits(low), bits(high), Bits::zero(width)),
             Match::Any => (Bits::zero(width), Bits::ones(width), Bits::zero(width)),
         };

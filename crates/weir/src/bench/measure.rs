@@ -46,22 +46,23 @@ pub fn median(numbers: &[f64]) -> f64 {
     }
 }
 
-/// Runs the sides in turns: each once, then each once more, and so on. Also gives the frequency of the counter that
-/// cycles are read from, in Hz.
-pub fn measure(rig: &mut Rig, sides: &[Side], plan: Plan) -> (Vec<Measured>, f64) {
-    let mut measured: Vec<Measured> = sides
+/// Runs sides in turns: each once, then each once more, and so on; each is a rig's number and a side of it. Also
+/// gives the frequency of the counter that cycles are read from, in Hz.
+pub fn measure(rigs: &mut [Rig], who: &[(usize, Side)], plan: Plan) -> (Vec<Measured>, f64) {
+    let mut measured: Vec<Measured> = who
         .iter()
-        .map(|side| Measured {
+        .map(|(_, side)| Measured {
             side: *side,
             runs: Vec::with_capacity(plan.runs),
         })
         .collect();
     let (began, began_cycles) = (Instant::now(), cycles());
     for _ in 0..plan.runs {
-        for of_side in &mut measured {
-            // The other side has had the caches.
-            rig.round(of_side.side);
-            of_side.runs.push(run(rig, of_side.side, plan.run));
+        for ((rig, side), measured) in who.iter().zip(&mut measured) {
+            let rig = &mut rigs[*rig];
+            // The others have had the caches.
+            rig.round(*side);
+            measured.runs.push(run(rig, *side, plan.run));
         }
     }
     let frequency = (cycles() - began_cycles) as f64 / began.elapsed().as_secs_f64();
@@ -69,7 +70,7 @@ pub fn measure(rig: &mut Rig, sides: &[Side], plan: Plan) -> (Vec<Measured>, f64
 }
 
 /// Cycles per packet of one run: of all rounds together.
-fn run(rig: &mut Rig, side: Side, duration: Duration) -> f64 {
+pub fn run(rig: &mut Rig, side: Side, duration: Duration) -> f64 {
     let (started, mut took, mut rounds) = (Instant::now(), 0, 0);
     loop {
         took += rig.round(side);

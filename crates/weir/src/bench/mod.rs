@@ -1,31 +1,109 @@
 //! `weir bench`: what a packet costs, with packets in memory and no I/O.
 
+mod case;
 mod fill;
 mod measure;
 mod pool;
 mod random;
+mod report;
 mod rig;
+mod stages;
+mod suite;
+mod svg;
+mod sweep;
+mod workers;
 mod workload;
 
-use crate::cli::{Bench, Engine, MessageFormat, Source, Versus};
+pub use sweep::Sweep;
+pub use workload::{Mix, Spread};
+
+use crate::cli::{Bench, Engine, MessageFormat, NO, Source, Versus};
 use crate::{load, packets};
-use anyhow::{Result, bail};
-use measure::{Measured, Plan};
-use pool::{Packet, Pool};
-use rig::{Rig, Side};
+use anyhow::{Context, Result, bail, ensure};
+use case::{Case, Load};
+use measure::Plan;
+use report::Report;
+use rig::Side;
+use stages::Stages;
 use std::io::Write;
+use std::sync::Arc;
 use std::time::Duration;
 use weir_io::{Batch, Device, Generator, GeneratorSpec};
-use weir_switch::{StageCount, SwitchConfig};
-use workload::{Spread, Wanted, Workload};
+
+/// Compilations of which the median is reported.
+const COMPILATIONS: usize = 5;
+
+/// How a case is measured.
+struct How {
+    engine: Side,
+    versus: Option<Side>,
+    workers: usize,
+    plan: Plan,
+    compile: Vec<f64>,
+}
 
 /// Measures.
 pub fn bench(arguments: &Bench) -> Result<u8> {
-    if !(arguments.seconds > 0.0 && arguments.seconds < 3600.0) {
-        bail!("--seconds must be between 0 and 3600");
+    ensure!(
+        arguments.seconds > 0.0 && arguments.seconds < 3600.0,
+        "--seconds must be more than 0 and less than 3600"
+    );
+    let plan = Plan {
+        run: Duration::from_secs_f64(arguments.seconds),
+        runs: arguments.runs as usize,
+    };
+    if arguments.suite {
+        let suite = suite::run(plan, arguments.vector as usize);
+        let text = if arguments.json {
+            format!("{}\n", suite.json())
+        } else {
+            suite.text()
+        };
+        std::io::stdout().write_all(text.as_bytes())?;
+        return Ok(if suite.failures() == 0 { 0 } else { NO });
     }
+    let Some(case) = case(arguments)? else {
+        return Ok(crate::cli::CANNOT_ASK);
+    };
+    let how = how(arguments, &case, plan)?;
+    match &arguments.sweep {
+        None => {
+            let report = measure(&case, &how, true)?;
+            let text = if arguments.json {
+                format!("{}\n", report.json())
+            } else {
+                report.text()
+            };
+            std::io::stdout().write_all(text.as_bytes())?;
+        }
+        Some(sweep) => swept(arguments, sweep, &case, how)?,
+    }
+    Ok(0)
+}
+
+/// What the arguments ask for; `None` where the program does not compile, which has been said.
+fn case(arguments: &Bench) -> Result<Option<Case>> {
     let Some(path) = &arguments.program else {
-        bail!("give a program");
+        bail!("give a program, or --suite");
+    };
+    let name = path
+        .file_stem()
+        .map(|n| n.to_string_lossy().into_owned())
+        .unwrap_or_default();
+    let load = match arguments.table_entries {
+        Some(entries) => {
+            let mix = arguments.mix.unwrap_or_default();
+            workload::check(&name, entries as usize, mix)?;
+            Load::Made {
+                entries: entries as usize,
+                mix,
+            }
+        }
+        None => Load::Given {
+            entries: arguments.entries.clone(),
+            packets: Arc::new(given(arguments)?),
+            port: arguments.port,
+        },
     };
     let source = Source {
         program: path.clone(),
@@ -34,142 +112,130 @@ pub fn bench(arguments: &Bench) -> Result<u8> {
         arch: arguments.arch.clone(),
         message_format: MessageFormat::Human,
     };
-    let program = match crate::compile::program(&source)? {
-        Ok(program) => program,
-        Err(code) => return Ok(code),
+    let Ok(program) = crate::compile::program(&source)? else {
+        return Ok(None);
     };
     load::check_port(&program, arguments.port)?;
-    let mut switch = load::switch(
-        load::optimized(&program),
-        SwitchConfig::default(),
-        arguments.entries.as_deref(),
-    )?;
-    let mut by_hand = None;
-    let packets = match arguments.table_entries {
-        None => pool(arguments)?,
-        Some(_) => {
-            let name = path
-                .file_stem()
-                .map(|n| n.to_string_lossy().into_owned())
-                .unwrap_or_default();
-            let workload = workload::bundled(&name, &wanted(arguments)?)?;
-            workload.fill(&mut switch)?;
-            if arguments.vs == Some(Versus::Ceiling) {
-                by_hand = workload.by_hand();
-            }
-            workload.packets().to_vec()
-        }
-    };
-    if arguments.vs == Some(Versus::Ceiling) && by_hand.is_none() {
-        bail!("--vs ceiling goes with l2_switch or ipv4_router and --table-entries");
-    }
-    load::compile(&mut switch, arguments.engine);
-    let engine = if switch.compiled().is_some() {
-        Side::Jit
-    } else {
-        Side::Interp
-    };
-    let mut sides = vec![engine];
-    match arguments.vs {
-        Some(Versus::Interp) if engine == Side::Jit => sides.push(Side::Interp),
-        Some(Versus::Ceiling) => sides.push(Side::Ceiling),
-        _ => {}
-    }
-    let pool = Pool::new(&packets, switch.headroom());
-    let compile_ms = switch.compile_time().map(|t| t.as_secs_f64() * 1e3);
-    let mut rig = Rig::new(switch, by_hand, pool, arguments.vector as usize);
-    let sent = rig.check(&sides)?;
-    let plan = Plan {
-        run: Duration::from_secs_f64(arguments.seconds),
-        runs: arguments.runs as usize,
-    };
-    let (measured, frequency) = measure::measure(&mut rig, &sides, plan);
-    let mut out = std::io::stdout().lock();
-    for m in &measured {
-        let (lowest, highest) = m.range();
-        writeln!(
-            out,
-            "{:8} {:8.1} cycles per packet ({lowest:.1} to {highest:.1}), {:.2} Mpps",
-            m.side.name(),
-            m.median(),
-            frequency / m.median() / 1e6
-        )?;
-    }
-    if let [a, b] = measured.as_slice() {
-        writeln!(out, "ratio {:.2}", a.median() / b.median())?;
-    }
-    writeln!(
-        out,
-        "{:.1} % of packets leave; compiled in {:.1} ms",
-        sent * 100.0,
-        compile_ms.unwrap_or(0.0)
-    )?;
-    if engine == Side::Jit {
-        rig.switch.set_profiling(true);
-        let rounds = 100;
-        for _ in 0..rounds {
-            rig.round(Side::Jit);
-        }
-        let packets = (rounds * rig.pool.len()) as f64;
-        for (name, segment, lookup) in rig.switch.stages() {
-            let fill = |s: &StageCount| s.packets as f64 / s.runs.max(1) as f64;
-            writeln!(
-                out,
-                "  {name:40} code {:6.2} lookup {:6.2} cycles per packet, {:5.1} packets at a time",
-                segment.cycles as f64 / packets,
-                lookup.cycles as f64 / packets,
-                fill(&segment)
-            )?;
-        }
-    }
-    Ok(0)
+    Ok(Some(Case {
+        name,
+        program: load::optimized(&program),
+        load,
+        pool: arguments.pool as usize,
+        flows: arguments.flows.map(|f| f as usize),
+        size: arguments.size as usize,
+        spread: arguments.distribution,
+        vector: arguments.vector as usize,
+    }))
 }
 
-fn wanted(arguments: &Bench) -> Result<Wanted> {
-    let spread = match arguments.distribution.split_once(':') {
-        None if arguments.distribution == "uniform" => Spread::Uniform,
-        None if arguments.distribution == "zipf" => Spread::Zipf(1.0),
-        Some(("zipf", exponent)) => Spread::Zipf(exponent.parse()?),
-        _ => bail!(
-            "--distribution is uniform or zipf[:EXPONENT], not `{}`",
-            arguments.distribution
-        ),
+fn how(arguments: &Bench, case: &Case, plan: Plan) -> Result<How> {
+    let mut compile = Vec::new();
+    let mut engine = Side::Interp;
+    if arguments.engine != Engine::Interp {
+        match case.compile_times(COMPILATIONS) {
+            Ok(times) => (compile, engine) = (times, Side::Jit),
+            Err(error) => eprintln!("interpreted: {error}"),
+        }
+    }
+    let versus = match (arguments.vs, arguments.engine) {
+        (Some(Versus::Ceiling), _) => Some(Side::Ceiling),
+        (Some(Versus::Interp), _) | (None, Engine::Both) => Some(Side::Interp).filter(|s| *s != engine),
+        (None, _) => None,
     };
-    let misses = match arguments.mix.as_deref().map(|m| m.split_once(':').unwrap_or((m, ""))) {
-        None => 0,
-        Some(("misses", percent)) => percent.parse()?,
-        Some(_) => bail!("--mix is misses:PERCENT"),
-    };
-    Ok(Wanted {
-        entries: arguments.table_entries.unwrap_or(0) as usize,
-        pool: arguments.pool as usize,
-        flows: arguments.flows.unwrap_or(arguments.pool) as usize,
-        size: arguments.size as usize,
-        spread,
-        misses,
+    let workers = arguments.workers as usize;
+    let sweeps_workers = arguments.sweep.as_ref().is_some_and(|s| s.what == sweep::What::Workers);
+    if (workers > 1 || sweeps_workers) && versus.is_some() {
+        bail!("several workers are compared with one of them; leave out --vs (and --engine both)");
+    }
+    Ok(How {
+        engine,
+        versus,
+        workers,
+        plan,
+        compile,
     })
 }
 
+/// Measures a case.
+fn measure(case: &Case, how: &How, with_stages: bool) -> Result<Report> {
+    let sides: Vec<Side> = [how.engine].into_iter().chain(how.versus).collect();
+    let mut report = Report {
+        case: case.clone(),
+        measured: Vec::new(),
+        together: None,
+        frequency: 0.0,
+        sent: 0.0,
+        compile: how.compile.clone(),
+        stages: None,
+    };
+    if how.workers > 1 {
+        let (together, sent) = workers::measure(case, how.engine, how.workers, how.plan)?;
+        (report.together, report.sent) = (Some(together), sent);
+        return Ok(report);
+    }
+    let mut rigs = [case.rig(&sides)?];
+    report.sent = rigs[0].check(&sides)?;
+    let who: Vec<(usize, Side)> = sides.iter().map(|s| (0, *s)).collect();
+    (report.measured, report.frequency) = measure::measure(&mut rigs, &who, how.plan);
+    if with_stages && how.engine == Side::Jit {
+        report.stages = Some(Stages::of(&mut rigs[0], how.plan.run));
+    }
+    Ok(report)
+}
+
+/// Measures a case for each value of what is swept over.
+fn swept(arguments: &Bench, sweep: &Sweep, case: &Case, mut how: How) -> Result<()> {
+    // All values are looked at before anything is measured.
+    let cases: Vec<Case> = sweep
+        .values
+        .iter()
+        .map(|v| sweep.apply(case, *v))
+        .collect::<Result<_>>()?;
+    let mut reports = Vec::with_capacity(cases.len());
+    for (case, value) in cases.iter().zip(&sweep.values) {
+        eprintln!("[{}/{}] {}", reports.len() + 1, cases.len(), case.about());
+        if sweep.what == sweep::What::Workers {
+            how.workers = *value;
+        }
+        reports.push(measure(case, &how, false)?);
+    }
+    if let Some(path) = &arguments.svg {
+        let svg = sweep.plot(&case.name, &reports).svg();
+        std::fs::write(path, svg).with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    let mut out = std::io::stdout().lock();
+    if arguments.json {
+        let points: Vec<_> = sweep
+            .values
+            .iter()
+            .zip(&reports)
+            .map(|(value, report)| serde_json::json!({ "value": value, "report": report.json() }))
+            .collect();
+        writeln!(
+            out,
+            "{}",
+            serde_json::json!({ "sweep": sweep.what.name(), "points": points })
+        )?;
+    } else {
+        write!(out, "{}\n{}", case.name, sweep.text(&reports))?;
+    }
+    Ok(())
+}
+
 /// Packets that are not made for the tables of a program.
-fn pool(arguments: &Bench) -> Result<Vec<Packet>> {
-    let given = match &arguments.packet {
+fn given(arguments: &Bench) -> Result<Vec<Vec<u8>>> {
+    let packets = match &arguments.packet {
         Some(packet) => packets::all(packet)?,
         None => generated(arguments)?,
     };
-    if given.is_empty() {
+    if packets.is_empty() {
         bail!("{} holds no packet", arguments.packet.as_deref().unwrap_or("the pool"));
     }
-    let packets = given.iter().cycle().take(arguments.pool as usize);
-    Ok(packets
-        .map(|bytes| Packet {
-            port: arguments.port,
-            bytes: bytes.clone(),
-        })
-        .collect())
+    Ok(packets)
 }
 
 fn generated(arguments: &Bench) -> Result<Vec<Vec<u8>>> {
-    let count = u64::from(arguments.flows.unwrap_or(arguments.pool));
+    let count = arguments.flows.unwrap_or(arguments.pool);
     let text = format!("size={},flows={count},count={count}", arguments.size);
     let spec: GeneratorSpec = text.parse()?;
     let mut generator = Generator::new(spec);

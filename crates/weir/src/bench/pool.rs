@@ -12,6 +12,13 @@ pub struct Packet {
     pub bytes: Vec<u8>,
 }
 
+impl Packet {
+    /// A packet at a port.
+    pub fn new(port: u32, bytes: Vec<u8>) -> Self {
+        Packet { port, bytes }
+    }
+}
+
 /// Bytes of a cache line.
 const LINE: usize = 64;
 /// Lines of a place at least. The number is odd, so that places do not fall on the same few sets of the cache.
@@ -67,11 +74,6 @@ impl Pool {
         self.ports.len()
     }
 
-    /// Bytes from one place to the next.
-    pub fn stride(&self) -> usize {
-        self.stride
-    }
-
     /// The original of a packet.
     pub fn original(&self, packet: usize) -> &[u8] {
         &self.originals[self.begins[packet]..self.begins[packet + 1]]
@@ -106,7 +108,7 @@ mod tests {
             })
             .collect();
         let mut pool = Pool::new(&packets, 100);
-        assert_eq!((pool.len(), pool.stride() % 128), (100, 64));
+        assert_eq!((pool.len(), pool.stride % 128), (100, 64));
         for _ in 0..2 {
             let (ports, frames) = pool.fresh(|memory, start, length| {
                 assert!(start >= 100 && start + length + TAILROOM <= memory.len());

@@ -81,15 +81,25 @@ impl Rig {
         }
     }
 
+    fn now_ns(&self) -> u64 {
+        self.started.elapsed().as_nanos() as u64
+    }
+
     /// One round through the pool, from fresh packets: the cycles of the timed part.
     pub fn round(&mut self, side: Side) -> u64 {
-        self.round_with(side, false, |_, _, _| {})
+        let now_ns = self.now_ns();
+        self.round_at(side, now_ns, false, |_, _, _| {})
     }
 
     /// One round; where it is `watched`, `seen` is told the number of each packet, the port it leaves at (`None`: it
     /// was dropped or copied), and what it is by then.
-    fn round_with(&mut self, side: Side, watched: bool, mut seen: impl FnMut(usize, Option<u32>, &[u8])) -> u64 {
-        let now_ns = self.started.elapsed().as_nanos() as u64;
+    fn round_at(
+        &mut self,
+        side: Side,
+        now_ns: u64,
+        watched: bool,
+        mut seen: impl FnMut(usize, Option<u32>, &[u8]),
+    ) -> u64 {
         match side {
             Side::Jit => self.round_jit(now_ns, watched, &mut seen),
             Side::Interp => self.round_interp(now_ns, &mut seen),
@@ -180,9 +190,9 @@ impl Rig {
     }
 
     /// What became of each packet on this side.
-    fn outcome(&mut self, side: Side) -> Vec<Option<(u32, Vec<u8>)>> {
+    fn outcome(&mut self, side: Side, now_ns: u64) -> Vec<Option<(u32, Vec<u8>)>> {
         let mut outcome = vec![None; self.pool.len()];
-        self.round_with(side, true, |i, port, bytes| {
+        self.round_at(side, now_ns, true, |i, port, bytes| {
             outcome[i] = port.map(|p| (p, bytes.to_vec()))
         });
         outcome
@@ -193,9 +203,11 @@ impl Rig {
         let Some((first, others)) = sides.split_first() else {
             return Ok(0.0);
         };
-        let expected = self.outcome(*first);
+        // Packets may carry the time.
+        let now_ns = self.now_ns();
+        let expected = self.outcome(*first, now_ns);
         for other in others {
-            let found = self.outcome(*other);
+            let found = self.outcome(*other, now_ns);
             let wrong = expected.iter().zip(&found).position(|(a, b)| a != b);
             if let Some(packet) = wrong {
                 let show = |o: &Option<(u32, Vec<u8>)>| match o {
@@ -215,9 +227,4 @@ impl Rig {
         }
         Ok(expected.iter().flatten().count() as f64 / expected.len().max(1) as f64)
     }
-}
-
-/// Whether a vector may have this many packets.
-pub fn is_vector(packets: usize) -> bool {
-    (1..=VECTOR).contains(&packets)
 }

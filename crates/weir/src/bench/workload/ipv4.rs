@@ -140,18 +140,15 @@ impl Router {
                 (port(random.next()), random.next() as u32, to, random.next() as u16)
             })
             .collect();
-        let packets = wanted.flows_of_packets(&mut random).into_iter().map(|flow| {
+        let packets = wanted.packets(&mut random, |_, flow, misses| {
             let (port, from, to, from_port) = flows[flow];
-            let misses = random.below(100) < wanted.misses as usize;
+            // No prefix begins with four ones.
             let to = if misses { to | 0xf000_0000 } else { to };
             let macs = [own_mac(port), 0x0a00_0000_0000 | u64::from(from)];
-            Packet {
-                port: port as u32,
-                bytes: udp(macs, [from, to], [from_port, 53], wanted.size),
-            }
+            Packet::new(port as u32, udp(macs, [from, to], [from_port, 53], wanted.size))
         });
         Router {
-            packets: packets.collect(),
+            packets,
             routes,
             neighbours,
         }
@@ -183,8 +180,8 @@ impl Workload for Router {
         Ok(())
     }
 
-    fn packets(&self) -> &[Packet] {
-        &self.packets
+    fn into_packets(self: Box<Self>) -> Vec<Packet> {
+        self.packets
     }
 
     fn by_hand(&self) -> Option<ByHand> {

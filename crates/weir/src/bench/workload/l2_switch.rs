@@ -40,28 +40,25 @@ impl L2 {
                 (from, to.0)
             })
             .collect();
-        let unknown = |i: usize| 0x0600_0000_0000 | i as u64;
-        let packets = wanted
-            .flows_of_packets(&mut random)
-            .into_iter()
-            .enumerate()
-            .map(|(i, flow)| {
-                let ((from, port), to) = flows[flow];
-                let misses = random.below(100) < wanted.misses as usize;
-                let mut bytes = Vec::with_capacity(wanted.size);
-                bytes.extend_from_slice(&(if misses { unknown(i) } else { to }).to_be_bytes()[2..]);
-                bytes.extend_from_slice(&from.to_be_bytes()[2..]);
-                bytes.extend_from_slice(&[0x88, 0xb5]);
-                bytes.resize(wanted.size, 0);
-                Packet {
-                    port: port.into(),
-                    bytes,
-                }
-            });
+        let packets = wanted.packets(&mut random, |random, flow, misses| {
+            let ((from, port), to) = flows[flow];
+            // No station has such an address.
+            let to = if misses {
+                0x0600_0000_0000 | random.next() >> 24
+            } else {
+                to
+            };
+            let mut bytes = Vec::with_capacity(wanted.size);
+            bytes.extend_from_slice(&to.to_be_bytes()[2..]);
+            bytes.extend_from_slice(&from.to_be_bytes()[2..]);
+            bytes.extend_from_slice(&[0x88, 0xb5]);
+            bytes.resize(wanted.size, 0);
+            Packet::new(port.into(), bytes)
+        });
         L2 {
-            packets: packets.collect(),
+            packets,
             stations,
-            drop_unknown: wanted.misses > 0,
+            drop_unknown: wanted.mix.misses > 0,
         }
     }
 }
@@ -82,8 +79,8 @@ impl Workload for L2 {
         Ok(())
     }
 
-    fn packets(&self) -> &[Packet] {
-        &self.packets
+    fn into_packets(self: Box<Self>) -> Vec<Packet> {
+        self.packets
     }
 
     fn by_hand(&self) -> Option<ByHand> {
