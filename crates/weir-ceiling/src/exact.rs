@@ -178,7 +178,7 @@ mod tests {
     #[test]
     fn what_was_put_in_is_found_and_nothing_else() {
         let entries: Vec<(u64, u16)> = (0..5000)
-            .map(|i| (i * 0x1_0001_0003 & KEY, (i % 1000) as u16))
+            .map(|i| ((i * 0x1_0001_0003) & KEY, (i % 1000) as u16))
             .collect();
         let table = Exact::new(&entries);
         for (key, value) in &entries {

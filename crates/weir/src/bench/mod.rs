@@ -37,7 +37,8 @@ const COMPILATIONS: usize = 5;
 struct How {
     engine: Side,
     versus: Option<Side>,
-    workers: usize,
+    /// Threads; where there is only one of them, nothing is said about workers unless asked for.
+    workers: Option<usize>,
     plan: Plan,
     compile: Vec<f64>,
 }
@@ -142,9 +143,9 @@ fn how(arguments: &Bench, case: &Case, plan: Plan) -> Result<How> {
         (Some(Versus::Interp), _) | (None, Engine::Both) => Some(Side::Interp).filter(|s| *s != engine),
         (None, _) => None,
     };
-    let workers = arguments.workers as usize;
+    let workers = Some(arguments.workers as usize).filter(|w| *w > 1);
     let sweeps_workers = arguments.sweep.as_ref().is_some_and(|s| s.what == sweep::What::Workers);
-    if (workers > 1 || sweeps_workers) && versus.is_some() {
+    if (workers.is_some() || sweeps_workers) && versus.is_some() {
         bail!("several workers are compared with one of them; leave out --vs (and --engine both)");
     }
     Ok(How {
@@ -168,8 +169,8 @@ fn measure(case: &Case, how: &How, with_stages: bool) -> Result<Report> {
         compile: how.compile.clone(),
         stages: None,
     };
-    if how.workers > 1 {
-        let (together, sent) = workers::measure(case, how.engine, how.workers, how.plan)?;
+    if let Some(workers) = how.workers {
+        let (together, sent) = workers::measure(case, how.engine, workers, how.plan)?;
         (report.together, report.sent) = (Some(together), sent);
         return Ok(report);
     }
@@ -195,7 +196,7 @@ fn swept(arguments: &Bench, sweep: &Sweep, case: &Case, mut how: How) -> Result<
     for (case, value) in cases.iter().zip(&sweep.values) {
         eprintln!("[{}/{}] {}", reports.len() + 1, cases.len(), case.about());
         if sweep.what == sweep::What::Workers {
-            how.workers = *value;
+            how.workers = Some(*value);
         }
         reports.push(measure(case, &how, false)?);
     }

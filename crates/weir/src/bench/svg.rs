@@ -147,7 +147,7 @@ fn step(most: f64) -> f64 {
 fn short(value: f64) -> String {
     match value {
         v if v >= 1e6 && (v / 1e5).fract() == 0.0 => format!("{}M", v / 1e6),
-        v if v >= 1e4 && (v / 1e2).fract() == 0.0 => format!("{}k", v / 1e3),
+        v if v >= 1e3 && (v / 1e2).fract() == 0.0 => format!("{}k", v / 1e3),
         v if v.fract() == 0.0 => format!("{v}"),
         v => format!("{v:.2}"),
     }
@@ -182,7 +182,7 @@ mod tests {
             "a &lt; b",
             "table entries",
             "cycles per packet",
-            ">1000<",
+            ">1k<",
             ">1M<",
             ">60<",
             "ceiling",

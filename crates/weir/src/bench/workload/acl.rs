@@ -86,8 +86,8 @@ impl Ternary {
                 Rule {
                     from: (random.next() as u32 & 0x7fff_ffff, from),
                     to: (random.next() as u32, to),
-                    udp: mask % 2 == 0,
-                    port: (mask % 3 == 0).then(|| random.next() as u16),
+                    udp: mask.is_multiple_of(2),
+                    port: mask.is_multiple_of(3).then(|| random.next() as u16),
                 }
             })
             .collect();
