@@ -5,8 +5,8 @@ mod deparse;
 mod live;
 
 use crate::error::Unsupported;
-use std::collections::BTreeMap;
-use weir_ir::passes::{VarSet, written};
+use std::collections::{BTreeMap, HashMap};
+use weir_ir::passes::{Scope, VarSet, constants, written};
 use weir_ir::pipeline::{CallKind, Pipeline};
 use weir_ir::{
     ArgumentValue, BlockId, Call, HeaderId, InLeaf, Inst, InstKind, Operand, Pattern, Program, Rvalue, Terminator,
@@ -107,6 +107,15 @@ pub(crate) enum Deparse {
     Rebuild(usize),
 }
 
+/// How a variable is had again after a suspension.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Again {
+    /// It has this value.
+    Constant(u64),
+    /// The packet holds it, from this bit on.
+    Packet(u32),
+}
+
 /// The result.
 pub(crate) struct Analysis<'a> {
     pub pipeline: &'a Pipeline,
@@ -126,6 +135,8 @@ pub(crate) struct Analysis<'a> {
     pub first_call: Vec<usize>,
     /// What is live where each block begins.
     pub live: Vec<VarSet>,
+    /// Variables that have one value on every way to the start of a block.
+    pub constants: Vec<HashMap<VarId, u64>>,
     /// Inputs that nothing writes.
     pub constant_inputs: VarSet,
     /// Blocks that a jump back leads to; whether the loop takes from the packet.
@@ -223,6 +234,7 @@ impl<'a> Analysis<'a> {
             order: post_order(pipeline),
             first_call: Vec::new(),
             live: Vec::new(),
+            constants: Vec::new(),
             constant_inputs: VarSet::new(0),
             loops: BTreeMap::new(),
             vars: Vec::new(),
@@ -237,6 +249,7 @@ impl<'a> Analysis<'a> {
                 .count();
         }
         analysis.find_loops();
+        analysis.constants = analysis.find_constants();
         analysis.at = analysis.flow();
         analysis.check_alignment()?;
         // Places: the same bit on every way, or a variable.
@@ -364,6 +377,15 @@ impl<'a> Analysis<'a> {
         }
     }
 
+    /// Headers that are certainly valid at the start of a block, and not by code, have been extracted.
+    fn refine(&self, block: BlockId, state: &mut State) {
+        let headers = self.program().headers.iter();
+        for (h, (_, header)) in state.headers.iter_mut().zip(headers) {
+            let valid = self.constants[block.index()].get(&header.valid) == Some(&1);
+            h.extracted |= valid && !h.validated;
+        }
+    }
+
     fn flow(&self) -> Vec<Option<State>> {
         let body = &self.pipeline.body;
         let mut at: Vec<Option<State>> = vec![None; body.blocks.len()];
@@ -375,7 +397,8 @@ impl<'a> Analysis<'a> {
                 let Some(mut state) = at[id.index()].clone() else {
                     continue;
                 };
-                let mut arrive = |target: BlockId, state: State| {
+                let mut arrive = |target: BlockId, mut state: State| {
+                    self.refine(target, &mut state);
                     changed |= match &mut at[target.index()] {
                         Some(known) => known.meet(&state),
                         none => {
@@ -391,23 +414,8 @@ impl<'a> Analysis<'a> {
                     }
                     self.step(&mut state, &inst.kind);
                 }
-                match &block.terminator {
-                    Terminator::Branch {
-                        condition: Operand::Var(c),
-                        then,
-                        otherwise,
-                    } => {
-                        let mut yes = state.clone();
-                        if let Some(VarKind::Valid { header }) = self.program().vars.get(*c).map(|v| v.kind) {
-                            let h = &mut yes.headers[header.index()];
-                            // Valid, and not by code: then by extraction.
-                            h.extracted |= !h.validated;
-                        }
-                        arrive(*then, yes);
-                        arrive(*otherwise, state);
-                    }
-                    other => other.targets().into_iter().for_each(|t| arrive(t, state.clone())),
-                }
+                let targets = block.terminator.targets().into_iter();
+                targets.for_each(|t| arrive(t, state.clone()));
             }
         }
         at
@@ -460,6 +468,43 @@ impl<'a> Analysis<'a> {
             }
         });
         result
+    }
+
+    fn find_constants(&self) -> Vec<HashMap<VarId, u64>> {
+        let program = self.program();
+        let mut inputs = VarSet::new(program.vars.len());
+        self.pipeline.inputs.iter().for_each(|&v| inputs.insert(v));
+        // Not only what code reads: whether headers are valid says which fields are in the packet.
+        let mut also = VarSet::new(program.vars.len());
+        program.headers.iter().for_each(|(_, h)| also.insert(h.valid));
+        for exit in &self.pipeline.exits {
+            exit.live.iter().for_each(|&v| also.insert(v));
+        }
+        let scope = Scope {
+            vars: &program.vars,
+            headers: &program.headers,
+            inputs: &inputs,
+        };
+        constants(scope, &self.pipeline.body, &also)
+    }
+
+    /// How a variable can be had again at the start of a block, without having been kept.
+    pub fn again(&self, block: BlockId, var: VarId) -> Option<Again> {
+        if let Some(&value) = self.constants[block.index()].get(&var) {
+            return Some(Again::Constant(value));
+        }
+        let state = self.at[block.index()].as_ref()?;
+        if var == self.cursor {
+            return state.cursor.map(|bit| Again::Constant(bit.into()));
+        }
+        if !self.vars[var.index()].is_narrow() {
+            return None;
+        }
+        let (header, field) = self.in_packet(state, &Operand::Var(var))?;
+        let Some(Place::Fixed(bit)) = self.places[header.index()] else {
+            return None;
+        };
+        Some(Again::Packet(bit + field_offsets(self.program(), header)[field]))
     }
 
     fn find_constant_inputs(&self) -> VarSet {
@@ -553,7 +598,7 @@ impl<'a> Analysis<'a> {
             InstKind::Call(call) => self.call_reads(state, call, call_kind, f),
             other => {
                 weir_ir::passes::read_by_inst(other, &program.headers, f);
-                if can_fail(other) {
+                if can_fail(other) && state.cursor.is_none() {
                     f(self.cursor);
                 }
             }
@@ -593,7 +638,9 @@ impl<'a> Analysis<'a> {
                 if let Some(CallKind::Host { reads, .. }) = kind {
                     reads.iter().for_each(|&v| f(v));
                 }
-                f(self.cursor);
+                if state.cursor.is_none() {
+                    f(self.cursor);
+                }
             }
         }
     }
@@ -613,7 +660,9 @@ impl<'a> Analysis<'a> {
     fn exit_reads(&self, state: &State, exit: u32, f: &mut dyn FnMut(VarId)) {
         self.exit_values(state, exit).into_iter().for_each(&mut *f);
         if self.pipeline.exits[exit as usize].deparsed && self.deparse != Deparse::InPlace {
-            f(self.cursor);
+            if state.cursor.is_none() {
+                f(self.cursor);
+            }
             f(self.emitted);
         }
     }

@@ -9,7 +9,7 @@ mod checksum;
 mod expression;
 mod packet;
 
-use crate::analysis::{Analysis, State};
+use crate::analysis::{Again, Analysis, State};
 use crate::layout::{Layout, PITCH, Point, PointKind, ROW_PACKET};
 use crate::sites::{Sites, WideOp};
 use cranelift_codegen::ir::condcodes::IntCC;
@@ -258,6 +258,17 @@ impl<'a> Segment<'a, '_> {
                 self.set(var, value);
                 self.loaded.insert(var);
             }
+        }
+        for &var in &point.again {
+            let value = match cx.analysis.again(resume, var) {
+                Some(Again::Constant(value)) => self.imm(value),
+                Some(Again::Packet(bit)) => {
+                    let packet = self.packet();
+                    self.load_bits(packet, bit, cx.analysis.vars[var.index()].width)
+                }
+                None => continue,
+            };
+            self.set(var, value);
         }
         let PointKind::Lookup { block, .. } = &point.kind else {
             return;
