@@ -73,6 +73,26 @@ impl Exact {
         View {
             buckets: &self.buckets,
             shift: self.shift,
+            table: self,
+        }
+    }
+
+    /// Where a key is that is not in its own bucket, from the next one on.
+    #[cold]
+    #[inline(never)]
+    fn locate_on(&self, mut bucket: usize, key: u64) -> (u64, u32) {
+        loop {
+            bucket &= self.buckets.len() - 1;
+            let slots = &self.buckets[bucket].0;
+            let found = Portable::find(slots, key);
+            if found != 0 {
+                let lane = found.trailing_zeros() as usize & 7;
+                return (slots[lane], (bucket * 8 + lane) as u32);
+            }
+            if slots[7] == u64::MAX {
+                return (u64::MAX, 0);
+            }
+            bucket += 1;
         }
     }
 
@@ -100,6 +120,8 @@ impl Exact {
 pub(crate) struct View<'a> {
     buckets: &'a [Bucket],
     shift: u32,
+    /// For what is seldom, so that nothing of the above need be kept in memory for it.
+    table: &'a Exact,
 }
 
 impl<'a> View<'a> {
@@ -110,15 +132,15 @@ impl<'a> View<'a> {
     }
 
     #[inline(always)]
-    fn slots(self, bucket: usize) -> &'a [u64; 8] {
-        // SAFETY: the number of buckets is a power of two, so what is below it after masking exists.
-        unsafe { &self.buckets.get_unchecked(bucket & (self.buckets.len() - 1)).0 }
+    fn slots(self, key: u64) -> &'a [u64; 8] {
+        // SAFETY: the number of a bucket has as many bits as the number of buckets, a power of two, has behind its one.
+        unsafe { &self.buckets.get_unchecked(self.bucket(key)).0 }
     }
 
-    /// Fetches a bucket.
+    /// Fetches the bucket of a key.
     #[inline(always)]
-    pub(crate) fn prefetch(self, bucket: usize) {
-        prefetch(self.slots(bucket));
+    pub(crate) fn prefetch(self, key: u64) {
+        prefetch(self.slots(key));
     }
 
     /// The slot of a key, all ones where there is none: its value is above, its key below. `MIXED`: hits and misses
@@ -132,14 +154,14 @@ impl<'a> View<'a> {
     #[inline(always)]
     pub(crate) fn locate<F: Finder, const MIXED: bool>(self, key: u64) -> (u64, u32) {
         let bucket = self.bucket(key);
-        let slots = self.slots(bucket);
+        let slots = self.slots(key);
         let found = F::find(slots, key);
         let lane = found.trailing_zeros() as usize & 7;
         let at = (bucket * 8 + lane) as u32;
         // Only a full bucket goes on in the next one.
         if MIXED {
             if found | u32::from(slots[7] == u64::MAX) << 8 == 0 {
-                return self.locate_on(bucket + 1, key);
+                return self.table.locate_on(bucket + 1, key);
             }
             return (std::hint::select_unpredictable(found == 0, u64::MAX, slots[lane]), at);
         }
@@ -148,25 +170,7 @@ impl<'a> View<'a> {
         } else if slots[7] == u64::MAX {
             (u64::MAX, 0)
         } else {
-            self.locate_on(bucket + 1, key)
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn locate_on(self, mut bucket: usize, key: u64) -> (u64, u32) {
-        loop {
-            bucket &= self.buckets.len() - 1;
-            let slots = self.slots(bucket);
-            let found = Portable::find(slots, key);
-            if found != 0 {
-                let lane = found.trailing_zeros() as usize & 7;
-                return (slots[lane], (bucket * 8 + lane) as u32);
-            }
-            if slots[7] == u64::MAX {
-                return (u64::MAX, 0);
-            }
-            bucket += 1;
+            self.table.locate_on(bucket + 1, key)
         }
     }
 }

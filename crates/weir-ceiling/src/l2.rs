@@ -201,8 +201,8 @@ impl L2Switch {
             work.sources[i % VECTOR] = source;
             work.destinations[i % VECTOR] = destination;
             if far {
-                sources.prefetch(sources.bucket(source));
-                destinations.prefetch(destinations.bucket(destination));
+                sources.prefetch(source);
+                destinations.prefetch(destination);
             }
         }
     }

@@ -382,7 +382,7 @@ impl Router {
             let next_hop = if next_hop == 0 { destination } else { next_hop };
             let key = u64::from(port) << 32 | u64::from(next_hop);
             if far {
-                neighbours.prefetch(neighbours.bucket(key));
+                neighbours.prefetch(key);
             }
             work.routed[on % VECTOR] = i;
             work.ports[on % VECTOR] = port;
