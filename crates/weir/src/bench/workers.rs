@@ -8,12 +8,12 @@ use std::sync::{Barrier, Mutex, PoisonError};
 use std::time::Instant;
 use weir_switch::cycles;
 
-/// What several workers did, and what one of them did alone.
+/// What several workers did together, and each of them alone.
 #[derive(Debug, Clone)]
 pub struct Together {
     /// How many.
     pub workers: usize,
-    /// Millions of packets per second of one alone, of each run.
+    /// Millions of packets per second of one alone, the mean over all of them, of each run.
     pub alone: Vec<f64>,
     /// Of all together.
     pub together: Vec<f64>,
@@ -26,7 +26,7 @@ impl Together {
     }
 }
 
-/// Measures so many workers: in turns one alone, and all together. Also gives the share of packets that leave.
+/// Measures so many workers: in turns each alone, and all together. Also gives the share of packets that leave.
 ///
 /// # Errors
 /// There are fewer processors, or the case cannot be run.
@@ -68,9 +68,11 @@ pub fn measure(case: &Case, side: Side, workers: usize, plan: Plan) -> Result<(T
                 }
                 let frequency = frequency();
                 for _ in 0..plan.runs {
-                    for (together, takes_part) in [(0, number == 0), (1, true)] {
+                    // Processors differ, and so do their neighbours: each is alone once.
+                    for turn in 0..=workers {
                         barrier.wait();
-                        if let (true, Some(rig)) = (takes_part, &mut rig) {
+                        let together = usize::from(turn == workers);
+                        if let (true, Some(rig)) = (turn == number || turn == workers, &mut rig) {
                             rig.round(side);
                             let rate = frequency / run(rig, side, plan.run) / 1e6;
                             let mut rates = rates.lock().unwrap_or_else(PoisonError::into_inner);
@@ -85,11 +87,11 @@ pub fn measure(case: &Case, side: Side, workers: usize, plan: Plan) -> Result<(T
         return Err(error);
     }
     let rates = rates.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let sum = |i: usize| (0..workers).map(|w| rates[2 * w + 1][i]).sum();
+    let sum = |together: usize, run: usize| -> f64 { (0..workers).map(|w| rates[2 * w + together][run]).sum() };
     let together = Together {
         workers,
-        alone: rates[0].clone(),
-        together: (0..plan.runs).map(sum).collect(),
+        alone: (0..plan.runs).map(|run| sum(0, run) / workers as f64).collect(),
+        together: (0..plan.runs).map(|run| sum(1, run)).collect(),
     };
     Ok((together, sent.into_inner().unwrap_or_else(PoisonError::into_inner)))
 }
