@@ -28,6 +28,8 @@
 mod batch;
 mod checksum;
 mod device;
+#[cfg(not(target_os = "linux"))]
+mod elsewhere;
 mod error;
 mod generator;
 mod idle;
@@ -41,12 +43,15 @@ pub use batch::{Batch, Frame, MAX_FRAME};
 #[cfg(target_os = "linux")]
 pub use device::ZeroCopy;
 pub use device::{Counters, Device, Null, open, wait};
+#[cfg(not(target_os = "linux"))]
+pub use elsewhere::{pin_to, processors};
 pub use error::IoError;
 pub use generator::{Generator, GeneratorSpec, Protocol};
 pub use idle::BusyPoll;
 pub use spec::{DeviceSpec, PortSpec, SpecError};
 #[cfg(target_os = "linux")]
 pub use sys::{
+    affinity::{pin_to, processors},
     interfaces,
     pool::{FrameBatch, FrameLayout, FrameMut, Pool},
     raw::RawSocket,
