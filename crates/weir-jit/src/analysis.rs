@@ -146,6 +146,8 @@ pub(crate) struct Analysis<'a> {
     pub constants: Vec<HashMap<VarId, u64>>,
     /// Inputs that nothing writes.
     pub constant_inputs: VarSet,
+    /// Narrow fields that are as the packet has them, at the same place, wherever somebody reads them.
+    pub packet_only: VarSet,
     /// Blocks that a jump back leads to; whether the loop takes from the packet.
     pub loops: BTreeMap<BlockId, bool>,
     /// Blocks that a packet may pass more than once.
@@ -258,6 +260,7 @@ impl<'a> Analysis<'a> {
             live: Vec::new(),
             constants: Vec::new(),
             constant_inputs: VarSet::new(0),
+            packet_only: VarSet::new(0),
             loops: BTreeMap::new(),
             repeated: vec![false; pipeline.body.blocks.len()],
             vars: Vec::new(),
@@ -297,6 +300,7 @@ impl<'a> Analysis<'a> {
         analysis.deparse = analysis.plan()?;
         analysis.constant_inputs = analysis.find_constant_inputs();
         analysis.live = analysis.liveness();
+        analysis.packet_only = analysis.find_packet_only();
         Ok(analysis)
     }
 
@@ -557,11 +561,40 @@ impl<'a> Analysis<'a> {
         if !self.vars[var.index()].is_narrow() {
             return None;
         }
+        self.packet_bit(state, var).map(Again::Packet)
+    }
+
+    /// The bit of the packet where a field lies that is known to be there unchanged.
+    pub fn packet_bit(&self, state: &State, var: VarId) -> Option<u32> {
         let (header, field) = self.in_packet(state, &Operand::Var(var))?;
-        let Some(Place::Fixed(bit)) = self.places[header.index()] else {
-            return None;
-        };
-        Some(Again::Packet(bit + field_offsets(self.program(), header)[field]))
+        match self.places[header.index()] {
+            Some(Place::Fixed(bit)) => Some(bit + field_offsets(self.program(), header)[field]),
+            _ => None,
+        }
+    }
+
+    fn find_packet_only(&self) -> VarSet {
+        let mut only = VarSet::new(self.vars.len());
+        for header in self.program().headers.iter().map(|(_, h)| h) {
+            let narrow = header.fields.iter().filter(|f| self.vars[f.index()].is_narrow());
+            narrow.for_each(|&f| only.insert(f));
+        }
+        for &id in &self.order {
+            let (block, states) = (&self.pipeline.body.blocks[id], self.states(id));
+            let mut read = |state: &State, v: VarId| {
+                if only.contains(v) && self.packet_bit(state, v).is_none() {
+                    only.remove(v);
+                }
+            };
+            for (i, (inst, state)) in block.insts.iter().zip(&states).enumerate() {
+                let kind = matches!(inst.kind, InstKind::Call(_)).then(|| self.kind_of_call(id, i));
+                self.reads(state, &inst.kind, kind, &mut |v| read(state, v));
+            }
+            if let Some(last) = states.last() {
+                self.terminator_reads(last, &block.terminator, &mut |v| read(last, v));
+            }
+        }
+        only
     }
 
     fn find_constant_inputs(&self) -> VarSet {

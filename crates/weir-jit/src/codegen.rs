@@ -36,6 +36,8 @@ pub(crate) struct Helpers {
     pub call: FuncRef,
     /// `(env, counter, index, slot)`
     pub count: FuncRef,
+    /// `(env, algorithm, bytes) -> hash`
+    pub hash: FuncRef,
     /// `(env, set, keys) -> contains`
     pub value_set: FuncRef,
     /// `(env, op, column) -> narrow result`
@@ -81,8 +83,20 @@ pub(crate) struct Segment<'a, 'b> {
     written: VarSet,
     /// Variables that the context held when the segment began.
     loaded: VarSet,
+    /// Those that the segment does not write, and what is in the packet: fetched where they are read, since a load that
+    /// nobody needs is not removed.
+    lazy: HashMap<VarId, Lazy>,
     /// The parser's position where it is the same on every way.
     pub state: State,
+}
+
+/// Where a variable is while a segment runs.
+#[derive(Debug, Clone, Copy)]
+enum Lazy {
+    /// In this row.
+    Row(usize),
+    /// In the packet, from this bit on.
+    Packet(u32),
 }
 
 fn flags() -> MemFlagsData {
@@ -122,6 +136,7 @@ pub(crate) fn segment<'a>(
         packet,
         written: VarSet::new(cx.analysis.vars.len()),
         loaded: VarSet::new(cx.analysis.vars.len()),
+        lazy: HashMap::new(),
         state: cx.analysis.at[0]
             .clone()
             .unwrap_or_else(|| unreachable!("control begins at block 0")),
@@ -253,27 +268,45 @@ impl<'a> Segment<'a, '_> {
         }
         for &var in &point.kept {
             if let Some(row) = cx.layout.rows[var.index()] {
-                let value = self.load_row(row);
-                self.set(var, value);
                 self.loaded.insert(var);
+                self.had(var, Lazy::Row(row));
             }
         }
         for &var in &point.again {
-            let value = match cx.analysis.again(resume, var) {
-                Some(Again::Constant(value)) => self.imm(value),
-                Some(Again::Packet(bit)) => {
-                    let packet = self.packet();
-                    self.load_bits(packet, bit, cx.analysis.vars[var.index()].width)
+            match cx.analysis.again(resume, var) {
+                Some(Again::Constant(value)) => {
+                    let value = self.imm(value);
+                    self.set(var, value);
                 }
-                None => continue,
-            };
-            self.set(var, value);
+                Some(Again::Packet(bit)) => self.had(var, Lazy::Packet(bit)),
+                None => {}
+            }
         }
         let PointKind::Lookup { block, .. } = &point.kind else {
             return;
         };
         if let Terminator::Lookup(lookup) = &cx.analysis.pipeline.body.blocks[*block].terminator {
             self.load_result(point, lookup, live);
+        }
+    }
+
+    /// A variable has a value when the segment begins.
+    fn had(&mut self, var: VarId, place: Lazy) {
+        if self.written.contains(var) {
+            let value = self.fetch(var, place);
+            self.set(var, value);
+        } else {
+            self.lazy.insert(var, place);
+        }
+    }
+
+    fn fetch(&mut self, var: VarId, place: Lazy) -> Value {
+        match place {
+            Lazy::Row(row) => self.load_row(row),
+            Lazy::Packet(bit) => {
+                let packet = self.packet();
+                self.load_bits(packet, bit, self.cx.analysis.vars[var.index()].width)
+            }
         }
     }
 
@@ -381,6 +414,14 @@ impl<'a> Segment<'a, '_> {
             && let Some(row) = self.cx.layout.rows[var.index()]
         {
             return self.load_row(row);
+        }
+        if self.cx.analysis.packet_only.contains(var)
+            && let Some(bit) = self.cx.analysis.packet_bit(&self.state, var)
+        {
+            return self.fetch(var, Lazy::Packet(bit));
+        }
+        if let Some(&place) = self.lazy.get(&var) {
+            return self.fetch(var, place);
         }
         match self.vars.get(&var).copied() {
             Some(v) => self.b.use_var(v),

@@ -70,9 +70,10 @@ fn codegen(error: impl std::fmt::Display) -> CompileError {
 }
 
 /// The functions of the runtime by name, with their numbers of parameters and whether they return something.
-const HELPERS: [(&str, usize, bool); 7] = [
+const HELPERS: [(&str, usize, bool); 8] = [
     ("weir_call", 3, true),
     ("weir_count", 4, false),
+    ("weir_hash", 3, true),
     ("weir_value_set", 3, true),
     ("weir_wide", 3, true),
     ("weir_varbit_store", 3, false),
@@ -93,9 +94,10 @@ fn module() -> Result<JITModule, CompileError> {
     let isa = cranelift_native::builder().map_err(codegen)?;
     let isa = isa.finish(settings::Flags::new(flags)).map_err(codegen)?;
     let mut builder = JITBuilder::with_isa(isa, cranelift_module::default_libcall_names());
-    let addresses: [*const u8; 7] = [
+    let addresses: [*const u8; 8] = [
         run::call as *const u8,
         run::count as *const u8,
+        run::hash as *const u8,
         run::value_set as *const u8,
         run::wide as *const u8,
         run::varbit_store as *const u8,
@@ -179,11 +181,12 @@ impl Compiled {
             let refs = Helpers {
                 call: refs[0],
                 count: refs[1],
-                value_set: refs[2],
-                wide: refs[3],
-                varbit_store: refs[4],
-                varbit_sum: refs[5],
-                finish: refs[6],
+                hash: refs[2],
+                value_set: refs[3],
+                wide: refs[4],
+                varbit_store: refs[5],
+                varbit_sum: refs[6],
+                finish: refs[7],
             };
             let builder = FunctionBuilder::new(&mut context.func, &mut frontend);
             segment(&cx, index, builder, refs, &mut sites, config);

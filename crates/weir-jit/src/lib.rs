@@ -25,7 +25,7 @@
 //! // A pipeline that lets every packet leave by its only exit.
 //! let mut body = Body::default();
 //! body.blocks.push(BasicBlock { state: None, insts: vec![], terminator: Terminator::Exit(0), loc: Loc::default() });
-//! let exit = Exit { name: "out", live: vec![], deparsed: false, continues: false };
+//! let exit = Exit { name: "out", live: vec![], deparsed: false, touches: None };
 //! let pipeline = Pipeline {
 //!     program: Arc::new(Program::default()), body, inputs: vec![], exits: vec![exit], calls: vec![], overrun: 0, restart: 0,
 //!     ordered_tables: vec![],

@@ -21,6 +21,9 @@ pub trait Host {
     /// Counts the packets of many slots, as [`Host::count`] does for one.
     fn count_all(&mut self, counter: usize, slots: u64, at: Indexes<'_>);
 
+    /// Hashes bytes; the number of the algorithm is that of [`weir_ir::pipeline::CallKind::Hash`].
+    fn hash(&mut self, algorithm: u32, data: &[u8]) -> u64;
+
     /// Whether values are a member of the set: one per field, each in as many words as it needs and at least one, the
     /// lowest first.
     fn value_set_contains(&mut self, set: ValueSetId, keys: &[u64]) -> bool;
@@ -224,10 +227,15 @@ impl Machine {
         assert!(count <= VECTOR, "a vector has {VECTOR} slots");
         assert!(tables.len() >= self.compiled.table_count, "every table must be there");
         let headroom = self.compiled.headroom();
-        for (i, frame) in frames.iter_mut().enumerate() {
-            assert!(frame.start >= headroom, "a frame needs {headroom} bytes before it");
-            self.context[ROW_PACKET * PITCH + i] = frame.memory[frame.start..].as_mut_ptr() as u64;
-            self.context[ROW_LENGTH * PITCH + i] = frame.length as u64;
+        let least = frames.iter().map(|f| f.start).min();
+        assert!(
+            least.is_none_or(|l| l >= headroom),
+            "a frame needs {headroom} bytes before it"
+        );
+        let (packets, rest) = self.context.split_at_mut(ROW_LENGTH * PITCH);
+        for ((frame, packet), length) in frames.iter_mut().zip(&mut packets[ROW_PACKET * PITCH..]).zip(rest) {
+            *packet = frame.memory.as_mut_ptr().wrapping_add(frame.start) as u64;
+            *length = frame.length as u64;
         }
         self.pending.fill(0);
         if self.compiled.serial.is_some() {
@@ -461,6 +469,14 @@ pub(crate) unsafe extern "C" fn call(env: *mut Env, site: u64, slot: u64) -> u64
 pub(crate) unsafe extern "C" fn count(env: *mut Env, counter: u64, index: u64, slot: u64) {
     // SAFETY: as for `call`.
     unsafe { (*(*(*env).host).0).count(counter as usize, index, slot as usize) }
+}
+
+pub(crate) unsafe extern "C" fn hash(env: *mut Env, algorithm: u64, bytes: u64) -> u64 {
+    // SAFETY: as for `call`; code put so many bytes into the argument area.
+    unsafe {
+        let data = std::slice::from_raw_parts((*env).arguments.cast::<u8>(), bytes as usize);
+        (*(*(*env).host).0).hash(algorithm as u32, data)
+    }
 }
 
 pub(crate) unsafe extern "C" fn value_set(env: *mut Env, set: u64, keys: *const u64) -> u64 {

@@ -210,6 +210,8 @@ struct SwitchHost<'a> {
     on_hit: &'a [OnHit],
     tables: &'a [Arc<FastTable>],
     sets: &'a [FastTable],
+    /// The slot of each message that was logged.
+    logged: Vec<usize>,
     now_ns: u64,
 }
 
@@ -265,6 +267,7 @@ impl SwitchHost<'_> {
 
 impl Host for SwitchHost<'_> {
     fn call(&mut self, call: usize, slot: usize, packet: &[u8], arguments: &mut CallArguments) -> bool {
+        let before = self.state.log.pushed();
         let mut env = Env {
             state: &mut *self.state,
             now_ns: self.now_ns,
@@ -279,8 +282,12 @@ impl Host for SwitchHost<'_> {
             entry: arguments.entry,
             reads: &arguments.reads,
         };
-        self.arch
-            .fused_call(&mut env, self.fused, call, self.packets.of(slot), passed)
+        let goes_on = self
+            .arch
+            .fused_call(&mut env, self.fused, call, self.packets.of(slot), passed);
+        let logged = self.state.log.pushed() - before;
+        self.logged.extend((0..logged).map(|_| slot));
+        goes_on
     }
 
     fn count(&mut self, counter: usize, index: u64, slot: usize) {
@@ -300,6 +307,10 @@ impl Host for SwitchHost<'_> {
                 self.state.count_each(id, packets);
             }
         }
+    }
+
+    fn hash(&mut self, algorithm: u32, data: &[u8]) -> u64 {
+        self.arch.fused_hash(self.state, algorithm, data)
     }
 
     fn value_set_contains(&mut self, set: ValueSetId, keys: &[u64]) -> bool {
@@ -536,10 +547,11 @@ impl Switch {
             on_hit: &fast.on_hit,
             tables: &fast.tables,
             sets: &fast.sets,
+            logged: Vec::new(),
             now_ns: self.now_ns,
         };
         fast.machine.run(frames, &fast.tables, &mut host, self.now_ns);
-        let begun = host.packets.begun;
+        let (begun, mut logged) = (host.packets.begun, host.logged);
         let plain = self.ports.is_empty() && !self.config.explicit_ports;
         let mut continuing = 0;
         for (number, exit) in fast.fused.exits.iter().enumerate() {
@@ -568,8 +580,12 @@ impl Switch {
             if begun >> slot & 1 == 0 {
                 fast.packets[slot].begin(lengths[slot] as usize);
             }
+            let before = self.state.log.pushed();
             self.go_on(fast, slot, ports[slot], frames[slot].bytes());
+            logged.extend((before..self.state.log.pushed()).map(|_| slot));
         }
+        // As if the packets had come one after the other.
+        self.state.log.sort_newest(&logged);
     }
 
     /// The driver takes over a packet.

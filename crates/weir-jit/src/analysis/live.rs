@@ -141,7 +141,12 @@ pub(crate) fn is_idle(inst: &InstKind, kind: Option<&CallKind>, live: &VarSet) -
     match inst {
         InstKind::Assign { dst, .. } | InstKind::PacketLength { dst } => !live.contains(*dst),
         InstKind::Call(call) => {
-            matches!(kind, Some(CallKind::InternetChecksum)) && !call.results.iter().any(|v| live.contains(*v))
+            let results = match kind {
+                Some(CallKind::InternetChecksum) => call.results.as_slice(),
+                Some(CallKind::Hash { result, .. }) => std::slice::from_ref(result),
+                _ => return false,
+            };
+            !results.iter().any(|v| live.contains(*v))
         }
         _ => false,
     }

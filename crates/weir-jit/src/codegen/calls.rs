@@ -28,8 +28,66 @@ impl Segment<'_, '_> {
                     }
                 }
             }
+            &CallKind::Hash {
+                result,
+                data,
+                algorithm,
+                base,
+                max,
+            } => {
+                if let Some(ArgumentValue::In(leaves)) = call.arguments.get(data).map(|a| &a.value) {
+                    let hash = self.hash(leaves, algorithm);
+                    let value = self.within(hash, base, max);
+                    let width = self.cx.analysis.vars[result.index()].width;
+                    let value = self.mask(value, width);
+                    self.set(result, value);
+                }
+            }
             CallKind::Host { writes, abort, .. } => self.host(call, index, writes, *abort),
         }
+    }
+
+    /// The host's hash of scalars, which are put one after the other into the argument area.
+    fn hash(&mut self, leaves: &[InLeaf], algorithm: u32) -> Value {
+        let operands: Vec<Operand> = leaves
+            .iter()
+            .filter_map(|leaf| match leaf {
+                InLeaf::Value(o) => Some(o.clone()),
+                InLeaf::Header(_) => None,
+            })
+            .collect();
+        let bits: u32 = operands.iter().map(|o| self.width(o)).sum();
+        self.sites.reserve(bits.div_ceil(64) as usize);
+        let area = self.arguments();
+        if !bits.is_multiple_of(8) {
+            let zero = self.imm(0);
+            let last = self.b.ins().ireduce(types::I8, zero);
+            self.store(last, area, (bits / 8) as i32);
+        }
+        let mut at = 0;
+        for operand in &operands {
+            let width = self.width(operand);
+            for i in (0..width.div_ceil(64)).rev() {
+                let part = (width - 64 * i).min(64);
+                let word = self.word(operand, i as usize);
+                self.store_bits(area, at, part, word);
+                at += part;
+            }
+        }
+        let (algorithm, bytes) = (self.imm(algorithm.into()), self.imm(bits.div_ceil(8).into()));
+        let inst = self.b.ins().call(self.helpers.hash, &[self.env, algorithm, bytes]);
+        self.b.inst_results(inst)[0]
+    }
+
+    /// `base + value % max`
+    fn within(&mut self, value: Value, base: u64, max: u64) -> Value {
+        let rest = if max.is_power_of_two() {
+            self.mask(value, max.trailing_zeros())
+        } else {
+            let max = self.imm(max);
+            self.b.ins().urem(value, max)
+        };
+        self.add_imm(rest, base)
     }
 
     /// Notes that the packet is to be counted; that is done for the whole vector when the segment has ended.

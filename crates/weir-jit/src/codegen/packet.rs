@@ -166,7 +166,7 @@ impl Segment<'_, '_> {
         let (address, bit) = self.at_cursor();
         // Only what somebody reads is taken out of the packet.
         for (i, (&field, offset)) in instance.fields.iter().zip(field_offsets(program, header)).enumerate() {
-            if !live.contains(field) {
+            if !live.contains(field) || cx.analysis.packet_only.contains(field) {
                 continue;
             }
             if let Type::Bits(_) = ty.fields[i].ty {

@@ -1,4 +1,5 @@
-//! The hash: a folded 64 by 64 multiply per word, seeded per table.
+//! The hash, seeded per table: two multiplications for keys of one word, so that several can be hashed at once, and a
+//! folded 64 by 64 multiply for each word beyond the first.
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
@@ -26,7 +27,9 @@ impl Seed {
 
     #[inline(always)]
     pub(super) fn one(self, word: u64) -> u64 {
-        fold(word ^ self.start, self.factor)
+        let mixed = (word ^ self.start).wrapping_mul(self.factor);
+        let mixed = (mixed ^ mixed >> 32).wrapping_mul(SPREAD);
+        mixed ^ mixed >> 29
     }
 
     /// The hash of `words` words.
@@ -39,6 +42,9 @@ impl Seed {
         hash
     }
 }
+
+/// Odd, with its bits well spread.
+const SPREAD: u64 = 0xd6e8_feb8_6659_fd93;
 
 #[inline(always)]
 fn fold(a: u64, b: u64) -> u64 {

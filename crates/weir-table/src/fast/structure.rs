@@ -98,10 +98,24 @@ impl Shape {
             && std::arch::is_x86_feature_detected!("lzcnt")
             && std::arch::is_x86_feature_detected!("avx2")
         {
+            if std::arch::is_x86_feature_detected!("avx512f")
+                && std::arch::is_x86_feature_detected!("avx512dq")
+                && std::arch::is_x86_feature_detected!("avx512vl")
+            {
+                // SAFETY: the processor has these features.
+                return unsafe { self.lookup_widest(batch) };
+            }
             // SAFETY: the processor has these features.
             return unsafe { self.lookup_wide(batch) };
         }
         self.lookup_here::<Portable>(batch)
+    }
+
+    /// The same with AVX-512, which multiplies words of 64 bits.
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx2,bmi1,bmi2,lzcnt")]
+    fn lookup_widest(&self, batch: &mut Batch<'_>) -> u64 {
+        self.lookup_here::<Avx2>(batch)
     }
 
     /// The same with AVX2 and the bit-manipulation instructions.

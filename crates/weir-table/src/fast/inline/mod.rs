@@ -14,14 +14,13 @@ pub(super) use bucket::Avx2;
 pub(super) use bucket::{Bucket, Compare, Four, Portable, Two};
 
 use crate::fast::LAST_HIT_STEP_NS;
-use crate::fast::batch::{Batch, each, each_of, is_dense, ones};
+use crate::fast::batch::{Batch, SLOTS, each, each_of, is_dense, ones};
 use crate::fast::hash::{Seed, first, second};
 use crate::fast::head::HIT;
 use crate::fast::mem::{Zeroed, prefetch};
 use crate::fast::rule::Rule;
 use bucket::{Look, OVERFLOW, RESULT, VERSION, WRITING};
 use rustc_hash::FxHashMap;
-use std::hint::select_unpredictable;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
@@ -152,82 +151,117 @@ impl<B: Bucket> Array<B> {
         self.disturbed::<DATA, STAMP>(*batch)
     }
 
-    /// Looks an active slot up in a bucket; whether it hit. Only right if nothing is written meanwhile.
-    #[inline(always)]
-    fn look<C: Compare, const DATA: bool, const STAMP: bool>(
-        &self,
-        batch: Batch<'_>,
-        default: [u64; 2],
-        slot: usize,
-        number: usize,
-    ) -> bool {
-        // SAFETY: the slot is active, and word 0 always exists.
-        let key = unsafe { batch.key(0, slot) };
-        let bucket = self.bucket(number);
-        let (hit, place) = bucket.find::<C>(key);
-        let head = bucket.head(place).load(Ordering::Relaxed) & RESULT;
-        // SAFETY: the slot is active, word 0 of results always exists, and word 1 does if `DATA`.
-        unsafe {
-            batch.put(0, slot, select_unpredictable(hit, head, default[0]));
-            if DATA && let Some(data) = bucket.data(place) {
-                let data = data.load(Ordering::Relaxed);
-                batch.put(1, slot, select_unpredictable(hit, data, default[1]));
-            }
-        }
-        if STAMP && hit {
-            self.stamp_hit(number, place, batch.now);
-        }
-        hit
-    }
-
     /// A lookup that is only right if nothing is written meanwhile.
     #[inline(always)]
     fn quiet<C: Compare, const DENSE: bool, const DATA: bool, const STAMP: bool>(&self, batch: Batch<'_>) -> u64 {
         let active = batch.active;
         let (seed, mask) = (self.seed, self.mask);
-        let buckets = self.buckets.as_slice();
-        // For all below: only active slots; word 0 always exists, word 1 of results
-        // and of the default does if `DATA`.
-        // SAFETY: there are `mask + 1` buckets.
-        let bucket = |number: usize| unsafe { buckets.get_unchecked(number & mask) };
-        // SAFETY: see above.
-        let hash = |slot| seed.one(unsafe { batch.key(0, slot) });
+        let buckets = self.buckets.as_slice().as_ptr();
+        // Which bucket each slot looks into first: apart from the rest, so that it can be done for several at once.
+        let mut numbers = [0u32; SLOTS];
+        if DENSE {
+            let count = SLOTS - active.leading_zeros() as usize;
+            // SAFETY: the active slots are the lowest, and word 0 always exists.
+            let keys = unsafe { std::slice::from_raw_parts(batch.key_row(0), count) };
+            for (number, key) in numbers.iter_mut().zip(keys) {
+                *number = first(seed.one(*key), mask) as u32;
+            }
+        } else {
+            each(active, |slot, _| {
+                // SAFETY: only active slots, and word 0 always exists.
+                let key = unsafe { batch.key(0, slot) };
+                numbers[slot & (SLOTS - 1)] = first(seed.one(key), mask) as u32;
+            });
+        }
         let staged = self.buckets.bytes() > STAGED;
         if staged {
+            let stamps = self.stamps.as_ref().map(|s| s.as_slice().as_ptr());
             each_of::<DENSE>(active, |slot, _| {
-                let number = first(hash(slot), mask);
-                prefetch(bucket(number));
-                if STAMP && let Some(stamps) = &self.stamps {
-                    prefetch(stamps.as_slice().as_ptr().wrapping_add(number * B::SLOTS));
+                let number = numbers[slot & (SLOTS - 1)] as usize;
+                prefetch(buckets.wrapping_add(number));
+                if STAMP && let Some(stamps) = stamps {
+                    prefetch(stamps.wrapping_add(number * B::SLOTS));
                 }
             });
         }
-        // SAFETY: see above.
-        let default = unsafe { batch.default.as_ref() }.load(Ordering::Relaxed);
-        let default_data = if DATA {
-            // SAFETY: see above.
-            unsafe { batch.default.add(1).as_ref() }.load(Ordering::Relaxed)
-        } else {
-            0
-        };
-        let default = [default, default_data];
+        let mut places = [0u8; SLOTS];
         let mut hits = 0;
         each_of::<DENSE>(active, |slot, bit| {
-            hits |= bit & ones(self.look::<C, DATA, STAMP>(batch, default, slot, first(hash(slot), mask)));
-        });
-        let mut elsewhere = 0;
-        each(active & !hits, |slot, bit| {
-            let hash = hash(slot);
-            let head = bucket(first(hash, mask)).head(0).load(Ordering::Relaxed);
-            elsewhere |= bit & ones(head & OVERFLOW != 0);
-            if staged {
-                prefetch(bucket(second(hash, mask)));
+            // SAFETY: there are `mask + 1` buckets, and the mask was applied to the numbers.
+            let bucket = unsafe { &*buckets.add(numbers[slot & (SLOTS - 1)] as usize) };
+            // SAFETY: only active slots; word 0 always exists, and word 1 of results does if `DATA`.
+            let hit = unsafe {
+                let (hit, place) = bucket.find::<C>(batch.key(0, slot));
+                batch.put(0, slot, bucket.head(place).load(Ordering::Relaxed) & RESULT);
+                if DATA && let Some(data) = bucket.data(place) {
+                    batch.put(1, slot, data.load(Ordering::Relaxed));
+                }
+                if STAMP {
+                    places[slot & (SLOTS - 1)] = place as u8;
+                }
+                hit
+            };
+            if DENSE {
+                hits = hits >> 1 | u64::from(hit) << 63;
+            } else {
+                hits |= bit & ones(hit);
             }
         });
-        each(elsewhere, |slot, bit| {
-            hits |= bit & ones(self.look::<C, DATA, STAMP>(batch, default, slot, second(hash(slot), mask)));
-        });
+        if DENSE && active != 0 {
+            hits >>= active.leading_zeros();
+        }
+        if hits != active {
+            // SAFETY: only active slots, and the default's length was checked.
+            each(active & !hits, |slot, _| unsafe { batch.give(slot, batch.default) });
+            self.in_second::<DATA>(batch, active & !hits, &mut numbers, &mut places, &mut hits);
+        }
+        if STAMP {
+            each(hits, |slot, _| {
+                let slot = slot & (SLOTS - 1);
+                self.stamp_hit(numbers[slot] as usize, places[slot].into(), batch.now);
+            });
+        }
         hits
+    }
+
+    /// Looks slots up that are not in their first bucket.
+    #[inline(always)]
+    fn in_second<const DATA: bool>(
+        &self,
+        batch: Batch<'_>,
+        missed: u64,
+        numbers: &mut [u32; SLOTS],
+        places: &mut [u8; SLOTS],
+        hits: &mut u64,
+    ) {
+        let mut elsewhere = 0;
+        each(missed, |slot, bit| {
+            let bucket = self.bucket(numbers[slot & (SLOTS - 1)] as usize);
+            elsewhere |= bit & ones(bucket.head(0).load(Ordering::Relaxed) & OVERFLOW != 0);
+        });
+        each(elsewhere, |slot, _| {
+            // SAFETY: only active slots, and word 0 always exists.
+            let hash = self.seed.one(unsafe { batch.key(0, slot) });
+            let number = second(hash, self.mask);
+            numbers[slot & (SLOTS - 1)] = number as u32;
+            prefetch(self.bucket(number));
+        });
+        each(elsewhere, |slot, bit| {
+            let bucket = self.bucket(numbers[slot & (SLOTS - 1)] as usize);
+            // SAFETY: only active slots; word 0 always exists, and word 1 of results does if `DATA`.
+            unsafe {
+                let (hit, place) = bucket.find::<Portable>(batch.key(0, slot));
+                if !hit {
+                    return;
+                }
+                batch.put(0, slot, bucket.head(place).load(Ordering::Relaxed) & RESULT);
+                if DATA && let Some(data) = bucket.data(place) {
+                    batch.put(1, slot, data.load(Ordering::Relaxed));
+                }
+                places[slot & (SLOTS - 1)] = place as u8;
+            }
+            *hits |= bit;
+        });
     }
 
     /// A lookup that notices what is written meanwhile.
