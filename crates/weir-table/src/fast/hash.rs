@@ -1,5 +1,5 @@
-//! The hash, seeded per table: two multiplications for keys of one word, so that several can be hashed at once, and a
-//! folded 64 by 64 multiply for each word beyond the first.
+//! The hashes, seeded per table: two multiplications for keys of one word, so that several can be hashed at once; else a
+//! folded 64 by 64 multiply for each word, which is sooner done.
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
@@ -35,7 +35,7 @@ impl Seed {
     /// The hash of `words` words.
     #[inline(always)]
     pub(super) fn many(self, words: usize, word: impl Fn(usize) -> u64) -> u64 {
-        let mut hash = self.one(word(0));
+        let mut hash = fold(word(0) ^ self.start, self.factor);
         for i in 1..words {
             hash = fold(hash.wrapping_add(self.start) ^ word(i), self.factor);
         }

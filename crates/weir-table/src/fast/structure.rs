@@ -98,7 +98,9 @@ impl Shape {
             && std::arch::is_x86_feature_detected!("lzcnt")
             && std::arch::is_x86_feature_detected!("avx2")
         {
-            if std::arch::is_x86_feature_detected!("avx512f")
+            let is_inline = matches!(self, Shape::Dense(_) | Shape::Inline(_));
+            if is_inline
+                && std::arch::is_x86_feature_detected!("avx512f")
                 && std::arch::is_x86_feature_detected!("avx512dq")
                 && std::arch::is_x86_feature_detected!("avx512vl")
             {
@@ -111,11 +113,15 @@ impl Shape {
         self.lookup_here::<Portable>(batch)
     }
 
-    /// The same with AVX-512, which multiplies words of 64 bits.
+    /// Those whose keys are hashed all at once, with AVX-512, which multiplies words of 64 bits.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx2,bmi1,bmi2,lzcnt")]
     fn lookup_widest(&self, batch: &mut Batch<'_>) -> u64 {
-        self.lookup_here::<Avx2>(batch)
+        match self {
+            Shape::Dense(shape) => shape.lookup::<Avx2>(batch),
+            Shape::Inline(shape) => shape.lookup::<Avx2>(batch),
+            other => other.lookup(batch),
+        }
     }
 
     /// The same with AVX2 and the bit-manipulation instructions.
