@@ -191,6 +191,33 @@ pub fn open(spec: &DeviceSpec) -> Result<Box<dyn Device>, IoError> {
     })
 }
 
+/// As [`open`], with a device for each receive queue where there are several and they can be had one by one
+/// (AF_XDP). Each is for a thread of its own; whatever is of one flow arrives at the same.
+///
+/// # Errors
+///
+/// As for [`open`].
+pub fn open_queues(spec: &DeviceSpec) -> Result<Vec<Box<dyn Device>>, IoError> {
+    #[cfg(target_os = "linux")]
+    {
+        let socket = match spec {
+            DeviceSpec::Interface(name) => crate::sys::select::choose(name)?,
+            DeviceSpec::Xdp(name) => Ok(crate::sys::xdp::XdpSocket::open(name, &Default::default())?),
+            _ => return Ok(vec![open(spec)?]),
+        };
+        match socket {
+            Ok(socket) if socket.queues() > 1 => {
+                let boxed = |queue| Box::new(queue) as Box<dyn Device>;
+                Ok(socket.into_queues()?.into_iter().map(boxed).collect())
+            }
+            Ok(socket) => Ok(vec![Box::new(socket)]),
+            Err(socket) => Ok(vec![Box::new(socket)]),
+        }
+    }
+    #[cfg(not(target_os = "linux"))]
+    Ok(vec![open(spec)?])
+}
+
 /// Waits until one of the devices may have something, at most this long. Exhausted devices are not
 /// waited for. False where the time is over.
 ///

@@ -1,7 +1,7 @@
 //! The switch.
 
 use crate::fast::FastPath;
-use crate::queues::{DEFAULT_CAPACITY, PRIORITIES, PortRate, Refused, TrafficManager};
+use crate::queues::{DEFAULT_CAPACITY, PRIORITIES, PortRate, QueueStats, Refused, TrafficManager};
 use crate::replication::Replication;
 use crate::stats::{DropCount, PortStats, Stats};
 use std::collections::{BTreeMap, VecDeque};
@@ -176,6 +176,17 @@ impl Switch {
     #[must_use]
     pub fn queued(&self) -> usize {
         self.queues.total()
+    }
+
+    /// Queues that have ever held or refused a packet. Compiled code leaves out queues that it need not use.
+    pub fn queue_stats(&self) -> impl Iterator<Item = QueueStats> {
+        self.queues.stats()
+    }
+
+    /// Whether a port has a rate.
+    #[must_use]
+    pub fn has_port_rate(&self) -> bool {
+        !self.queues.is_unlimited()
     }
 
     /// What a port received and sent.

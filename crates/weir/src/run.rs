@@ -71,8 +71,9 @@ pub fn run(arguments: &Run) -> Result<u8> {
         });
     }
     let stop = Arc::new(AtomicBool::new(false));
-    let flag = stop.clone();
-    ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed)).context("cannot listen for signals")?;
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+        signal_hook::flag::register(signal, stop.clone()).context("cannot listen for signals")?;
+    }
     eprintln!("running; stop with Ctrl-C");
     let mut runner = Runner {
         arguments,

@@ -1,6 +1,7 @@
 //! The Linux calls that the standard library has no words for. All `unsafe` of this crate is here.
 #![allow(unsafe_code)]
 
+pub(crate) mod core;
 pub(crate) mod ethtool;
 mod packet_ring;
 pub(crate) mod pool;

@@ -319,6 +319,19 @@ impl FrameBatch {
         Some(FrameMut { bytes, slot })
     }
 
+    /// All frames with their positions, to be changed at the same time.
+    pub fn frames_mut(&mut self) -> impl Iterator<Item = (usize, FrameMut<'_>)> {
+        let memory = &self.memory;
+        let slots = self.slots.iter_mut().enumerate();
+        slots.filter_map(move |(index, slot)| {
+            let slot = slot.as_mut()?;
+            // SAFETY: the slot says that this batch owns the frame; no other slot has the same one, and the
+            // batch is borrowed as long as the bytes.
+            let bytes = unsafe { memory.bytes(slot.frame) };
+            Some((index, FrameMut { bytes, slot }))
+        })
+    }
+
     /// The bytes of the packet at a position.
     #[must_use]
     pub fn get(&self, index: usize) -> Option<&[u8]> {
@@ -432,7 +445,7 @@ pub struct FrameMut<'b> {
     slot: &'b mut Slot,
 }
 
-impl FrameMut<'_> {
+impl<'b> FrameMut<'b> {
     /// The packet.
     #[must_use]
     pub fn data(&mut self) -> &mut [u8] {
@@ -462,6 +475,14 @@ impl FrameMut<'_> {
     #[must_use]
     pub fn tailroom(&self) -> usize {
         self.bytes.len() - self.headroom() - self.length()
+    }
+
+    /// All bytes of the frame as [`Self::whole`], for as long as the batch is borrowed; where the packet begins
+    /// and how long it is.
+    #[must_use]
+    pub fn into_whole(self) -> (&'b mut [u8], usize, usize) {
+        let (start, length) = (self.slot.start as usize, self.slot.length as usize);
+        (self.bytes, start, length)
     }
 
     /// All bytes of the frame: the room in front, the packet and the room behind. The packet begins at

@@ -13,19 +13,27 @@ const PARAVIRTUAL: [&str; 5] = ["virtio_net", "hv_netvsc", "vmxnet3", "xen_netfr
 /// Opens an interface with AF_XDP where that is as good and faster, else with AF_PACKET, whose
 /// description then says why.
 pub(crate) fn open(name: &str) -> Result<Box<dyn Device>, IoError> {
+    Ok(match choose(name)? {
+        Ok(socket) => Box::new(socket),
+        Err(socket) => Box::new(socket),
+    })
+}
+
+/// As [`open`]: the AF_XDP socket, or else the other one.
+pub(crate) fn choose(name: &str) -> Result<Result<XdpSocket, RawSocket>, IoError> {
     let control = control_socket()?;
     interface_index(&control, name)?;
     let (driver, bus) = ethtool::driver(&control, name).unwrap_or_default();
     let why = match against_xdp(name, &driver, &bus) {
         Some(why) => why,
         None => match open_xdp(name, &driver) {
-            Ok(device) => return Ok(Box::new(device)),
+            Ok(device) => return Ok(Ok(device)),
             Err(error) => error.to_string(),
         },
     };
     let mut device = RawSocket::open(name)?;
     device.set_note(format!("AF_PACKET; {why}"));
-    Ok(Box::new(device))
+    Ok(Err(device))
 }
 
 /// Why AF_XDP would do harm, where it would.
