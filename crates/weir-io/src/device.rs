@@ -4,11 +4,9 @@ use crate::batch::{Batch, Frame};
 use crate::error::IoError;
 use crate::generator::Generator;
 use crate::pcap::PcapDevice;
+use crate::pool::{FrameBatch, Pool};
 use crate::spec::DeviceSpec;
 use std::time::Duration;
-
-#[cfg(target_os = "linux")]
-use crate::sys::pool::{FrameBatch, Pool};
 
 /// What a device has done so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -87,8 +85,12 @@ pub trait Device: Send {
         None
     }
 
+    /// Whether what it has not handed over yet waits for as long as it takes, and is not lost when nobody comes.
+    fn is_patient(&self) -> bool {
+        false
+    }
+
     /// The same device by its interface without copying, where it has one.
-    #[cfg(target_os = "linux")]
     fn zero_copy(&mut self) -> Option<&mut dyn ZeroCopy> {
         None
     }
@@ -101,7 +103,6 @@ pub trait Device: Send {
 ///
 /// Frames that came from one device go to another without copying where both have the same [`Pool`];
 /// else they are copied on the way. Both interfaces of a device can be used in turns.
-#[cfg(target_os = "linux")]
 pub trait ZeroCopy: Device {
     /// Where its frames come from and go to.
     fn pool(&self) -> Pool;
@@ -147,6 +148,10 @@ impl Device for Null {
         true
     }
 
+    fn is_patient(&self) -> bool {
+        true
+    }
+
     fn counters(&self) -> Counters {
         self.counters
     }
@@ -189,33 +194,6 @@ pub fn open(spec: &DeviceSpec) -> Result<Box<dyn Device>, IoError> {
         #[cfg(not(target_os = "linux"))]
         DeviceSpec::Tap(_) => return Err(IoError::NotHere { kind: "a TAP" }),
     })
-}
-
-/// As [`open`], with a device for each receive queue where there are several and they can be had one by one
-/// (AF_XDP). Each is for a thread of its own; whatever is of one flow arrives at the same.
-///
-/// # Errors
-///
-/// As for [`open`].
-pub fn open_queues(spec: &DeviceSpec) -> Result<Vec<Box<dyn Device>>, IoError> {
-    #[cfg(target_os = "linux")]
-    {
-        let socket = match spec {
-            DeviceSpec::Interface(name) => crate::sys::select::choose(name)?,
-            DeviceSpec::Xdp(name) => Ok(crate::sys::xdp::XdpSocket::open(name, &Default::default())?),
-            _ => return Ok(vec![open(spec)?]),
-        };
-        match socket {
-            Ok(socket) if socket.queues() > 1 => {
-                let boxed = |queue| Box::new(queue) as Box<dyn Device>;
-                Ok(socket.into_queues()?.into_iter().map(boxed).collect())
-            }
-            Ok(socket) => Ok(vec![Box::new(socket)]),
-            Err(socket) => Ok(vec![Box::new(socket)]),
-        }
-    }
-    #[cfg(not(target_os = "linux"))]
-    Ok(vec![open(spec)?])
 }
 
 /// Waits until one of the devices may have something, at most this long. Exhausted devices are not

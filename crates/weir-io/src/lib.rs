@@ -33,22 +33,23 @@ mod generator;
 mod idle;
 pub mod offload;
 pub mod pcap;
+mod pool;
+mod ports;
 mod spec;
 #[cfg(target_os = "linux")]
 mod sys;
 
 pub use batch::{Batch, Frame, MAX_FRAME};
-#[cfg(target_os = "linux")]
-pub use device::ZeroCopy;
-pub use device::{Counters, Device, Null, open, open_queues, wait};
+pub use device::{Counters, Device, Null, ZeroCopy, open, wait};
 pub use error::IoError;
 pub use generator::{Generator, GeneratorSpec, Protocol};
 pub use idle::BusyPoll;
+pub use pool::{FrameBatch, FrameLayout, FrameMut, Pool};
+pub use ports::{Ports, PortsError, PortsOptions};
 pub use spec::{DeviceSpec, PortSpec, SpecError};
 #[cfg(target_os = "linux")]
 pub use sys::{
     interfaces,
-    pool::{FrameBatch, FrameLayout, FrameMut, Pool},
     raw::RawSocket,
     tap::Tap,
     xdp::{XdpBusyPoll, XdpMode, XdpOptions, XdpSocket},

@@ -1,6 +1,6 @@
 //! The switch.
 
-use crate::fast::FastPath;
+use crate::fast::{FastPath, Fate};
 use crate::queues::{DEFAULT_CAPACITY, PRIORITIES, PortRate, QueueStats, Refused, TrafficManager};
 use crate::replication::Replication;
 use crate::stats::{DropCount, PortStats, Stats};
@@ -79,6 +79,8 @@ pub struct Switch {
     pub(crate) fast: Option<Box<FastPath>>,
     /// What compiled code has sent and nobody has taken yet.
     pub(crate) ready: Vec<Output>,
+    /// What became of the packets that were forwarded last.
+    pub(crate) fates: Vec<Fate>,
 }
 
 impl Switch {
@@ -109,6 +111,7 @@ impl Switch {
             work: 0,
             fast: None,
             ready: Vec::new(),
+            fates: Vec::new(),
         })
     }
 

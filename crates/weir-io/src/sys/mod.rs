@@ -1,10 +1,10 @@
-//! The Linux calls that the standard library has no words for. All `unsafe` of this crate is here.
+//! The Linux calls that the standard library has no words for. All `unsafe` of this crate is here and in
+//! `pool`.
 #![allow(unsafe_code)]
 
 pub(crate) mod core;
 pub(crate) mod ethtool;
 mod packet_ring;
-pub(crate) mod pool;
 pub(crate) mod raw;
 pub(crate) mod select;
 pub(crate) mod tap;

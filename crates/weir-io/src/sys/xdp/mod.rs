@@ -5,12 +5,12 @@ mod queue;
 mod ring;
 
 use super::ethtool::{self, Merging, TagStripping};
-use super::pool::{FrameBatch, FrameLayout, Pool, Slot};
 use super::{check, control_socket, interface_error, interface_index, is_running, mtu, receive_everything, socket};
 use crate::batch::{Batch, Frame};
 use crate::device::{Counters, Device, ZeroCopy};
 use crate::error::IoError;
 use crate::now_ns;
+use crate::pool::{FrameBatch, FrameLayout, Pool, Slot};
 use program::Attach;
 use queue::{Link, Queue, Setup};
 use std::io;
@@ -178,7 +178,7 @@ impl<'n> Interface<'n> {
         })
     }
 
-    /// Longest frame, tags included.
+    /// Longest frame, tags included, in bytes.
     fn longest(&self) -> usize {
         self.mtu + HEADER + TAGS
     }
@@ -215,8 +215,11 @@ impl<'n> Interface<'n> {
 
     /// Opens all queues and attaches the program.
     fn attach(&self, mode: XdpMode, options: &XdpOptions) -> Result<(Pool, Vec<Queue>, Link), IoError> {
-        let usual = (8192 / self.queues).next_power_of_two().clamp(512, 2048);
-        let ring = options.ring.unwrap_or(usual).clamp(64, 32_768).next_power_of_two();
+        let ring = options
+            .ring
+            .unwrap_or(usual_ring(self.queues))
+            .clamp(64, 32_768)
+            .next_power_of_two();
         let pool = match &options.pool {
             Some(pool) => pool.clone(),
             None => {
@@ -249,6 +252,32 @@ impl<'n> Interface<'n> {
     }
 }
 
+/// Entries of each ring unless told otherwise.
+fn usual_ring(queues: u32) -> u32 {
+    (8192 / queues.max(1)).next_power_of_two().clamp(512, 2048)
+}
+
+/// What a pool must have for an interface to be opened with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Needs {
+    /// Frames in all.
+    pub(crate) frames: u32,
+    /// Bytes of the longest packet.
+    pub(crate) longest: usize,
+    /// There is no hardware that could write into frames.
+    pub(crate) is_veth: bool,
+}
+
+/// What the interface of this name needs.
+pub(crate) fn needs(name: &str) -> Result<Needs, IoError> {
+    let interface = Interface::new(name)?;
+    Ok(Needs {
+        frames: XdpOptions::frames_for(interface.queues, usual_ring(interface.queues)),
+        longest: interface.longest(),
+        is_veth: interface.is_veth,
+    })
+}
+
 impl XdpSocket {
     /// Opens an interface with all its receive queues.
     ///
@@ -263,6 +292,13 @@ impl XdpSocket {
             why,
         };
         let most = options.pool.as_ref().map_or(Pool::MAX_FRAME, Pool::frame_size);
+        let most = most.min(Pool::MAX_FRAME);
+        if options.pool.as_ref().is_some_and(|p| p.memory.chunk() > 4096) {
+            return Err(no(format!(
+                "its frames have {} bytes and the kernel takes 4096 (`Pool::MAX_FRAME`)",
+                most
+            )));
+        }
         if interface.longest() > most {
             let (mtu, most) = (interface.mtu, most - HEADER - TAGS);
             return Err(no(format!(

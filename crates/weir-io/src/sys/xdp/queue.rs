@@ -2,7 +2,7 @@
 
 use super::program::{self, Attach};
 use super::ring::{Consumer, Producer, set_size};
-use crate::sys::pool::{FrameLayout, Memory, SPARE, Slot};
+use crate::pool::{FrameLayout, Memory, SPARE, Slot};
 use crate::sys::{Plain, check, get_option, set_option, socket};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};

@@ -1,0 +1,142 @@
+//! The devices of all ports, opened together so that they share their frames.
+
+use crate::device::{Device, open};
+use crate::error::IoError;
+use crate::pool::{FrameLayout, Pool};
+use crate::spec::DeviceSpec;
+
+/// How [`Ports::open`] opens devices.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PortsOptions {
+    /// Frames that are in other hands than the devices' at most: in batches and rings.
+    pub frames: u32,
+    /// Longest packet in bytes, where no device has AF_XDP; else it is what their MTUs allow.
+    pub longest: usize,
+    /// Bytes that a packet may grow by in front, beyond [`Pool::HEADROOM`].
+    pub growth: usize,
+    /// A device for each receive queue where there are several and they can be had one by one (AF_XDP).
+    pub split: bool,
+}
+
+/// The devices of all ports.
+pub struct Ports {
+    /// Where their frames come from: all devices that hand over frames have this pool.
+    pub pool: Pool,
+    /// For each port its device; or a device for each receive queue, each for a thread of its own, where
+    /// whatever is of one flow arrives at the same.
+    pub devices: Vec<Vec<Box<dyn Device>>>,
+}
+
+/// A device that could not be opened.
+#[derive(Debug, thiserror::Error)]
+#[error("{source}")]
+pub struct PortsError {
+    /// Why not.
+    pub source: IoError,
+    /// Its position among the specifications; `None` where there is no memory for the frames of all.
+    pub index: Option<usize>,
+}
+
+impl Ports {
+    /// Opens the devices that the specifications describe, in their order.
+    ///
+    /// # Errors
+    ///
+    /// The first that does not exist or that the process may not use; the message says what would help.
+    pub fn open(specs: &[DeviceSpec], options: &PortsOptions) -> Result<Self, PortsError> {
+        let pool = pool(specs, options).map_err(|source| PortsError { source, index: None })?;
+        let mut devices = Vec::new();
+        for (index, spec) in specs.iter().enumerate() {
+            let opened = open_with(spec, &pool, options.split).map_err(|source| PortsError {
+                source,
+                index: Some(index),
+            });
+            devices.push(opened?);
+        }
+        Ok(Ports { pool, devices })
+    }
+}
+
+/// A pool for all of them.
+fn pool(specs: &[DeviceSpec], options: &PortsOptions) -> Result<Pool, IoError> {
+    let (mut frames, mut longest, mut is_hardware) = (options.frames, 0, false);
+    #[cfg(target_os = "linux")]
+    for spec in specs {
+        use crate::sys::{select, xdp};
+        let name = match spec {
+            DeviceSpec::Interface(name) if select::tries_xdp(name) => name,
+            DeviceSpec::Xdp(name) => name,
+            _ => continue,
+        };
+        // What is wrong with it is said when it is opened.
+        let Ok(needs) = xdp::needs(name) else { continue };
+        if needs.longest + options.growth <= Pool::MAX_FRAME {
+            frames = frames.saturating_add(needs.frames);
+            longest = longest.max(needs.longest + options.growth);
+            is_hardware |= !needs.is_veth;
+        }
+    }
+    let _ = specs;
+    if longest == 0 {
+        return Pool::new(frames, options.longest + options.growth, FrameLayout::Packed);
+    }
+    // Only so can hardware write into the frames itself.
+    let layout = if is_hardware {
+        FrameLayout::Aligned
+    } else {
+        FrameLayout::Packed
+    };
+    Pool::new(frames, longest, layout)
+}
+
+fn open_with(spec: &DeviceSpec, pool: &Pool, split: bool) -> Result<Vec<Box<dyn Device>>, IoError> {
+    #[cfg(target_os = "linux")]
+    {
+        use crate::sys::xdp::{XdpOptions, XdpSocket};
+        let options = || XdpOptions {
+            pool: Some(pool.clone()),
+            ..XdpOptions::default()
+        };
+        let socket = match spec {
+            DeviceSpec::Interface(name) => crate::sys::select::choose(name, Some(pool))?,
+            DeviceSpec::Xdp(name) => Ok(XdpSocket::open(name, &options())?),
+            _ => return Ok(vec![open(spec)?]),
+        };
+        match socket {
+            Ok(socket) if split && socket.queues() > 1 => {
+                let boxed = |queue| Box::new(queue) as Box<dyn Device>;
+                Ok(socket.into_queues()?.into_iter().map(boxed).collect())
+            }
+            Ok(socket) => Ok(vec![Box::new(socket)]),
+            Err(socket) => Ok(vec![Box::new(socket)]),
+        }
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = (pool, split);
+        Ok(vec![open(spec)?])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OPTIONS: PortsOptions = PortsOptions {
+        frames: 64,
+        longest: 9000,
+        growth: 100,
+        split: true,
+    };
+
+    #[test]
+    fn ports_share_a_pool_and_the_wrong_one_is_named() {
+        let ports = Ports::open(&[DeviceSpec::Null, "gen:count=1".parse().unwrap()], &OPTIONS).unwrap();
+        assert_eq!((ports.devices.len(), ports.devices[1].len()), (2, 1));
+        assert!(ports.pool.frames() == 64 && ports.pool.frame_size() >= 9100);
+        let wrong = Ports::open(&[DeviceSpec::Null, DeviceSpec::Xdp("weir-none".into())], &OPTIONS);
+        let Err(error) = wrong else { panic!("no such interface") };
+        assert_eq!(error.index, Some(1));
+        assert!(error.to_string().contains("no interface"), "{error}");
+    }
+}
