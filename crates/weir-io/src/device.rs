@@ -196,6 +196,63 @@ pub fn open(spec: &DeviceSpec) -> Result<Box<dyn Device>, IoError> {
     })
 }
 
+/// Frames that [`transmit_frames`] hands to a device at a time.
+const AT_A_TIME: usize = 64;
+
+/// Receives frames of a pool from any device: those of the device itself, or copies by way of `staged`, which is
+/// cleared. What the batch does not take, because it is longer than a frame or the pool has none left, is given to
+/// `odd`. Returns how many arrived.
+///
+/// # Errors
+///
+/// As for [`Device::receive`]; what came before has arrived.
+pub fn receive_frames(
+    device: &mut dyn Device,
+    batch: &mut FrameBatch,
+    staged: &mut Batch,
+    mut odd: impl FnMut(Frame<'_>),
+) -> Result<usize, IoError> {
+    if let Some(device) = device.zero_copy() {
+        return device.receive_frames(batch);
+    }
+    staged.clear();
+    let received = device.receive(staged);
+    for frame in staged.iter() {
+        if !batch.push(frame.data, frame.time_ns) {
+            odd(frame);
+        }
+    }
+    received
+}
+
+/// Sends the frames of a batch without holes by any device, and takes out those that were dealt with: sent, or
+/// counted as dropped. The others stay and can be tried again. Returns how many were dealt with.
+///
+/// # Errors
+///
+/// As for [`Device::transmit`].
+pub fn transmit_frames(device: &mut dyn Device, batch: &mut FrameBatch) -> Result<usize, IoError> {
+    if let Some(device) = device.zero_copy() {
+        return device.transmit_frames(batch);
+    }
+    let mut done = 0;
+    loop {
+        let time_ns = if batch.is_empty() { 0 } else { crate::now_ns() };
+        let mut frames = [Frame { data: &[], time_ns }; AT_A_TIME];
+        let mut count = 0;
+        while let Some((place, data)) = frames.get_mut(count).zip(batch.get(count)) {
+            place.data = data;
+            count += 1;
+        }
+        let sent = device.transmit(&frames[..count])?;
+        batch.remove_front(sent);
+        done += sent;
+        if sent < AT_A_TIME {
+            return Ok(done);
+        }
+    }
+}
+
 /// Waits until one of the devices may have something, at most this long. Exhausted devices are not
 /// waited for. False where the time is over.
 ///
@@ -247,6 +304,26 @@ mod tests {
         assert_eq!(null.transmit(&[frame, frame]).unwrap(), 2);
         assert_eq!(null.receive(&mut Batch::new(1)).unwrap(), 0);
         assert_eq!(null.counters().sent_bytes, 120);
+    }
+
+    #[test]
+    fn any_device_gives_and_takes_frames_of_a_pool() {
+        let pool = Pool::new(256, 1514, crate::FrameLayout::Packed).unwrap();
+        let (mut batch, mut staged) = (pool.batch(100), Batch::new(100));
+        let mut odd = 0;
+        for spec in ["count=60,size=64", "count=5,size=9000", "count=40,size=1514"] {
+            let mut generator = Generator::new(spec.parse().unwrap());
+            let count = |frame: Frame<'_>| odd += frame.data.len();
+            receive_frames(&mut generator, &mut batch, &mut staged, count).unwrap();
+        }
+        assert_eq!((batch.held(), odd), (100, 5 * 9000));
+        let mut null = Null::default();
+        assert_eq!(transmit_frames(&mut null, &mut batch).unwrap(), 100);
+        assert_eq!(
+            (null.counters().sent, null.counters().sent_bytes),
+            (100, 60 * 64 + 40 * 1514)
+        );
+        assert!(batch.is_empty() && transmit_frames(&mut null, &mut batch).unwrap() == 0);
     }
 
     #[test]

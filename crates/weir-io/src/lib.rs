@@ -40,7 +40,7 @@ mod spec;
 mod sys;
 
 pub use batch::{Batch, Frame, MAX_FRAME};
-pub use device::{Counters, Device, Null, ZeroCopy, open, wait};
+pub use device::{Counters, Device, Null, ZeroCopy, open, receive_frames, transmit_frames, wait};
 pub use error::IoError;
 pub use generator::{Generator, GeneratorSpec, Protocol};
 pub use idle::BusyPoll;

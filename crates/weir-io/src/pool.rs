@@ -363,6 +363,14 @@ impl FrameBatch {
         self.held = 0;
     }
 
+    /// As [`Self::clear`], and gives the frames in reserve back too: for a batch that is put away.
+    pub fn put_away(&mut self) {
+        self.clear();
+        if !self.spare.is_empty() {
+            self.memory.give(self.spare.drain(..));
+        }
+    }
+
     /// The frame at a position. `None` for a hole or past the end.
     pub fn get_mut(&mut self, index: usize) -> Option<FrameMut<'_>> {
         let slot = self.slots.get_mut(index)?.as_mut()?;
@@ -497,8 +505,7 @@ impl FrameBatch {
 
 impl Drop for FrameBatch {
     fn drop(&mut self) {
-        self.clear();
-        self.memory.give(self.spare.drain(..));
+        self.put_away();
     }
 }
 

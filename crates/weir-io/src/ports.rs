@@ -8,8 +8,6 @@ use crate::spec::DeviceSpec;
 /// How [`Ports::open`] opens devices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PortsOptions {
-    /// Frames that are in other hands than the devices' at most: in batches and rings.
-    pub frames: u32,
     /// Longest packet in bytes, where no device has AF_XDP; else it is what their MTUs allow.
     pub longest: usize,
     /// Bytes that a packet may grow by in front, beyond [`Pool::HEADROOM`].
@@ -38,13 +36,18 @@ pub struct PortsError {
 }
 
 impl Ports {
-    /// Opens the devices that the specifications describe, in their order.
+    /// Opens the devices that the specifications describe, in their order. `frames` is told of how many pieces each
+    /// is going to be, and says how many frames are in other hands than the devices' at most: in batches and rings.
     ///
     /// # Errors
     ///
     /// The first that does not exist or that the process may not use; the message says what would help.
-    pub fn open(specs: &[DeviceSpec], options: &PortsOptions) -> Result<Self, PortsError> {
-        let pool = pool(specs, options).map_err(|source| PortsError { source, index: None })?;
+    pub fn open(
+        specs: &[DeviceSpec],
+        options: &PortsOptions,
+        frames: impl FnOnce(&[usize]) -> u32,
+    ) -> Result<Self, PortsError> {
+        let pool = pool(specs, options, frames).map_err(|source| PortsError { source, index: None })?;
         let mut devices = Vec::new();
         for (index, spec) in specs.iter().enumerate() {
             let opened = open_with(spec, &pool, options.split).map_err(|source| PortsError {
@@ -58,35 +61,55 @@ impl Ports {
 }
 
 /// A pool for all of them.
-fn pool(specs: &[DeviceSpec], options: &PortsOptions) -> Result<Pool, IoError> {
-    let (mut frames, mut longest, mut is_hardware) = (options.frames, 0, false);
-    #[cfg(target_os = "linux")]
-    for spec in specs {
-        use crate::sys::{select, xdp};
-        let name = match spec {
-            DeviceSpec::Interface(name) if select::tries_xdp(name) => name,
-            DeviceSpec::Xdp(name) => name,
-            _ => continue,
-        };
-        // What is wrong with it is said when it is opened.
-        let Ok(needs) = xdp::needs(name) else { continue };
-        if needs.longest + options.growth <= Pool::MAX_FRAME {
-            frames = frames.saturating_add(needs.frames);
-            longest = longest.max(needs.longest + options.growth);
-            is_hardware |= !needs.is_veth;
-        }
-    }
-    let _ = specs;
-    if longest == 0 {
-        return Pool::new(frames, options.longest + options.growth, FrameLayout::Packed);
-    }
-    // Only so can hardware write into the frames itself.
-    let layout = if is_hardware {
-        FrameLayout::Aligned
-    } else {
-        FrameLayout::Packed
+fn pool(specs: &[DeviceSpec], options: &PortsOptions, frames: impl FnOnce(&[usize]) -> u32) -> Result<Pool, IoError> {
+    let needs: Vec<Option<Needs>> = specs.iter().map(|spec| needs(spec, options)).collect();
+    let pieces = |needs: &Option<Needs>| match needs {
+        Some(needs) if options.split => needs.queues as usize,
+        _ => 1,
     };
-    Pool::new(frames, longest, layout)
+    let others = frames(&needs.iter().map(pieces).collect::<Vec<_>>());
+    let with_xdp = || needs.iter().flatten();
+    let Some(longest) = with_xdp().map(|n| n.longest).max() else {
+        return Pool::new(others, options.longest + options.growth, FrameLayout::Packed);
+    };
+    // Only so can hardware write into the frames itself.
+    let layout = match with_xdp().all(|n| n.is_veth) {
+        true => FrameLayout::Packed,
+        false => FrameLayout::Aligned,
+    };
+    let count = with_xdp().fold(others, |sum, n| sum.saturating_add(n.frames));
+    Pool::new(count, longest + options.growth, layout)
+}
+
+/// What a device needs that is opened with AF_XDP, unless something is wrong with it: that is said when it is opened.
+#[cfg(target_os = "linux")]
+fn needs(spec: &DeviceSpec, options: &PortsOptions) -> Option<Needs> {
+    use crate::sys::{select, xdp};
+    let name = match spec {
+        DeviceSpec::Interface(name) if select::tries_xdp(name) => name,
+        DeviceSpec::Xdp(name) => name,
+        _ => return None,
+    };
+    let needs = xdp::needs(name).ok()?;
+    (needs.longest + options.growth <= Pool::MAX_FRAME).then_some(needs)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn needs(_: &DeviceSpec, _: &PortsOptions) -> Option<Needs> {
+    None
+}
+
+/// What a pool must have for an interface to be opened with AF_XDP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Needs {
+    /// Receive queues.
+    pub(crate) queues: u32,
+    /// Frames in all.
+    pub(crate) frames: u32,
+    /// Bytes of the longest packet.
+    pub(crate) longest: usize,
+    /// There is no hardware that could write into frames.
+    pub(crate) is_veth: bool,
 }
 
 fn open_with(spec: &DeviceSpec, pool: &Pool, split: bool) -> Result<Vec<Box<dyn Device>>, IoError> {
@@ -123,7 +146,6 @@ mod tests {
     use super::*;
 
     const OPTIONS: PortsOptions = PortsOptions {
-        frames: 64,
         longest: 9000,
         growth: 100,
         split: true,
@@ -131,10 +153,22 @@ mod tests {
 
     #[test]
     fn ports_share_a_pool_and_the_wrong_one_is_named() {
-        let ports = Ports::open(&[DeviceSpec::Null, "gen:count=1".parse().unwrap()], &OPTIONS).unwrap();
+        let ports = Ports::open(
+            &[DeviceSpec::Null, "gen:count=1".parse().unwrap()],
+            &OPTIONS,
+            |pieces| {
+                assert_eq!(pieces, [1, 1]);
+                64
+            },
+        );
+        let ports = ports.unwrap_or_else(|e| panic!("{e}"));
         assert_eq!((ports.devices.len(), ports.devices[1].len()), (2, 1));
         assert!(ports.pool.frames() == 64 && ports.pool.frame_size() >= 9100);
-        let wrong = Ports::open(&[DeviceSpec::Null, DeviceSpec::Xdp("weir-none".into())], &OPTIONS);
+        let wrong = Ports::open(
+            &[DeviceSpec::Null, DeviceSpec::Xdp("weir-none".into())],
+            &OPTIONS,
+            |_| 64,
+        );
         let Err(error) = wrong else { panic!("no such interface") };
         assert_eq!(error.index, Some(1));
         assert!(error.to_string().contains("no interface"), "{error}");

@@ -9,6 +9,9 @@ pub const NO: u8 = 1;
 /// Exit code where the question could not be asked: usage, a missing file, a program that does not compile.
 pub const CANNOT_ASK: u8 = 2;
 
+/// Most workers of a switch.
+const MAX_WORKERS: usize = 64;
+
 #[derive(Parser)]
 #[command(
     name = "weir",
@@ -219,9 +222,12 @@ pub struct Run {
     /// Control-plane state to start from
     #[arg(long, value_name = "FILE")]
     pub entries: Option<PathBuf>,
-    /// Which engine
-    #[arg(long, value_enum, default_value_t = Engine::Interp)]
+    /// Which engine: jit or interp
+    #[arg(long, value_enum, default_value_t = Engine::Jit)]
     pub engine: Engine,
+    /// Threads that forward, each on a core of its own; at most 64
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = workers)]
+    pub workers: usize,
     /// Stop after this long, e.g. 10s or 500ms; without it at Ctrl-C, or when all inputs have ended
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub time: Option<std::time::Duration>,
@@ -237,9 +243,18 @@ pub struct Run {
     /// Rate of a port in bits per second: PORT=RATE, e.g. 2=10M
     #[arg(long, value_name = "PORT=RATE")]
     pub port_rate: Vec<String>,
-    /// Statistics as JSON at the end
+    /// Statistics as JSON, one object per line
     #[arg(long)]
     pub json: bool,
+    /// Statistics not only at the end but also this often, e.g. 1s
+    #[arg(long, value_name = "TIME", value_parser = interval)]
+    pub stats_interval: Option<std::time::Duration>,
+    /// Measure the cycles that each stretch of machine code takes
+    #[arg(long)]
+    pub profile: bool,
+    /// Draw on the terminal what the switch does now
+    #[arg(long, conflicts_with = "json")]
+    pub watch: bool,
 }
 
 #[derive(Args)]
@@ -291,6 +306,19 @@ fn duration(text: &str) -> Result<std::time::Duration, String> {
     std::time::Duration::try_from_secs_f64(seconds).map_err(|_| wrong())
 }
 
+fn interval(text: &str) -> Result<std::time::Duration, String> {
+    let time = duration(text)?;
+    if time < std::time::Duration::from_millis(10) {
+        return Err(format!("`{text}` is too often; 10ms is the least"));
+    }
+    Ok(time)
+}
+
+fn workers(text: &str) -> Result<usize, String> {
+    let number = text.parse().ok().filter(|n| (1..=MAX_WORKERS).contains(n));
+    number.ok_or_else(|| format!("`{text}` is no number of workers: 1 to {MAX_WORKERS}, as many as there are cores"))
+}
+
 /// Parses the arguments, does what they say, and tells how it went.
 pub fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
@@ -321,7 +349,7 @@ pub fn main() -> ExitCode {
 }
 
 /// An error and its causes, those left out that are part of what has been said.
-fn causes(error: &anyhow::Error) -> String {
+pub fn causes(error: &anyhow::Error) -> String {
     let mut text = String::new();
     for cause in error.chain().map(ToString::to_string) {
         if text.is_empty() {

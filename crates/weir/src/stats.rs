@@ -95,6 +95,15 @@ impl Snapshot {
         }
     }
 
+    /// What stays true when another program goes on: ports and drops.
+    pub fn lasting(self) -> Self {
+        Snapshot {
+            ports: self.ports,
+            drops: self.drops,
+            ..Snapshot::default()
+        }
+    }
+
     /// Adds what another worker of the same program has counted.
     pub fn add(&mut self, other: &Snapshot) {
         for (port, stats) in &other.ports {
@@ -150,11 +159,6 @@ impl Snapshot {
             add_count(&mut total.tx, stats.tx);
         }
         total
-    }
-
-    /// Packets dropped for whatever reason.
-    pub fn dropped(&self) -> u64 {
-        self.drops.iter().map(|d| d.2).sum()
     }
 
     /// As JSON.

@@ -11,6 +11,7 @@ use crate::device::{Counters, Device, ZeroCopy};
 use crate::error::IoError;
 use crate::now_ns;
 use crate::pool::{FrameBatch, FrameLayout, Pool, Slot};
+use crate::ports::Needs;
 use program::Attach;
 use queue::{Link, Queue, Setup};
 use std::io;
@@ -257,21 +258,11 @@ fn usual_ring(queues: u32) -> u32 {
     (8192 / queues.max(1)).next_power_of_two().clamp(512, 2048)
 }
 
-/// What a pool must have for an interface to be opened with it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Needs {
-    /// Frames in all.
-    pub(crate) frames: u32,
-    /// Bytes of the longest packet.
-    pub(crate) longest: usize,
-    /// There is no hardware that could write into frames.
-    pub(crate) is_veth: bool,
-}
-
 /// What the interface of this name needs.
 pub(crate) fn needs(name: &str) -> Result<Needs, IoError> {
     let interface = Interface::new(name)?;
     Ok(Needs {
+        queues: interface.queues,
         frames: XdpOptions::frames_for(interface.queues, usual_ring(interface.queues)),
         longest: interface.longest(),
         is_veth: interface.is_veth,
