@@ -161,16 +161,34 @@ impl Network {
     }
 
     fn tcp(&self) -> f64 {
-        let mut server = Command::new("ip")
+        let server = Command::new("ip")
             .args(["netns", "exec", &format!("{}-b", self.name), "iperf3", "-s", "-1"])
             .stdout(Stdio::null())
             .spawn()
             .unwrap();
-        std::thread::sleep(Duration::from_millis(500));
+        let mut server = Ended(server);
+        // 5201 in hexadecimal, listening.
+        let started = Instant::now();
+        while !self.on("b", "cat /proc/net/tcp /proc/net/tcp6").contains(":1451 ") {
+            assert!(started.elapsed() < Duration::from_secs(20), "iperf3 does not listen");
+            std::thread::sleep(Duration::from_millis(20));
+        }
         let text = self.on("a", "iperf3 -c 10.0.2.10 -t 2 -J");
-        let _ = server.wait();
         let value: serde_json::Value = serde_json::from_str(&text).unwrap();
-        value["end"]["sum_received"]["bytes"].as_f64().unwrap()
+        let bytes = value["end"]["sum_received"]["bytes"].as_f64();
+        let bytes = bytes.unwrap_or_else(|| panic!("iperf3 says {text}"));
+        let _ = server.0.wait();
+        bytes
+    }
+}
+
+/// A process that ends with the test, however that ends.
+struct Ended(Child);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
     }
 }
 

@@ -343,10 +343,14 @@ impl Forwarder {
         self.ends.iter().any(|e| !e.waiting.is_empty())
     }
 
-    /// Whether a batch from a source that can wait would find room wherever it goes.
-    pub fn has_room(&mut self) -> bool {
+    /// Whether a batch would find room wherever in this worker's devices it goes.
+    pub fn devices_have_room(&self) -> bool {
         self.ends.iter().all(|e| e.waiting.room() >= VECTOR)
-            && self.outboxes.iter_mut().flatten().all(|o| o.has_room(VECTOR))
+    }
+
+    /// Whether a batch would find room on the way to whichever other worker's devices it goes.
+    pub fn others_have_room(&mut self) -> bool {
+        self.outboxes.iter_mut().flatten().all(|o| o.has_room(VECTOR))
     }
 
     /// A packet could not be handed to the worker that has to process it.

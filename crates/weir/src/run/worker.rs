@@ -52,6 +52,8 @@ pub struct Worker {
     events: Sender<Event>,
     /// Bundles that were taken and are not counted off yet.
     handled: usize,
+    /// In this round, a device was not asked because another worker is behind.
+    waits_for_others: bool,
 }
 
 impl Worker {
@@ -81,6 +83,7 @@ impl Worker {
             control,
             events,
             handled: 0,
+            waits_for_others: false,
         }
     }
 
@@ -109,13 +112,17 @@ impl Worker {
                     let _ = self.events.send(Event::Ended);
                 }
                 self.flush_rings();
-                self.sleep();
+                match self.waits_for_others {
+                    true => std::thread::yield_now(),
+                    false => self.sleep(),
+                }
             }
         }
     }
 
     /// Looks everywhere once. Whether there was anything.
     fn round(&mut self) -> bool {
+        self.waits_for_others = false;
         let mut is_busy = self.take_from_rings();
         for end in 0..self.forwarder.ends.len() {
             is_busy |= self.take_from_device(end);
@@ -159,6 +166,10 @@ impl Worker {
         }
         for inbox in &self.rings.work_in {
             for _ in 0..TURN {
+                if !self.forwarder.others_have_room() {
+                    self.waits_for_others = true;
+                    break;
+                }
                 let Some(mut bundle) = inbox.next(&self.sleeper.bell) else {
                     break;
                 };
@@ -173,10 +184,13 @@ impl Worker {
 
     /// Whether a batch of a device can be dealt with now.
     fn can_take(&mut self, end: usize) -> bool {
-        let is_patient = self.forwarder.ends[end].device.is_patient();
-        // What is not taken from a device that is not patient waits in the kernel, or is lost and counted there.
-        (!is_patient || self.forwarder.has_room())
-            && self.rings.work_out.iter_mut().flatten().all(|o| o.has_room(BUNDLE))
+        let work_out = &mut self.rings.work_out;
+        if !self.forwarder.others_have_room() || work_out.iter_mut().flatten().any(|o| !o.has_room(BUNDLE)) {
+            // What is not taken waits in the kernel, or is lost and counted there.
+            self.waits_for_others = true;
+            return false;
+        }
+        !self.forwarder.ends[end].device.is_patient() || self.forwarder.devices_have_room()
     }
 
     fn take_from_device(&mut self, end: usize) -> bool {
@@ -241,7 +255,7 @@ impl Worker {
     }
 
     fn sleep(&mut self) {
-        let has_room = self.forwarder.has_room();
+        let has_room = self.forwarder.devices_have_room();
         let now = self.forwarder.now();
         let departure = self.forwarder.switch.next_departure();
         let mut timeout = departure.map_or(PATIENCE, |t| Duration::from_nanos(t.saturating_sub(now)).min(PATIENCE));
