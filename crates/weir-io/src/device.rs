@@ -90,6 +90,16 @@ pub trait Device: Send {
         false
     }
 
+    /// As [`Device::receive`], with the one copy there is made into frames of a pool; `None` where the device cannot.
+    /// A packet that is longer than a frame takes is counted as dropped.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Device::receive`].
+    fn receive_into(&mut self, _batch: &mut FrameBatch) -> Result<Option<usize>, IoError> {
+        Ok(None)
+    }
+
     /// The same device by its interface without copying, where it has one.
     fn zero_copy(&mut self) -> Option<&mut dyn ZeroCopy> {
         None
@@ -214,6 +224,9 @@ pub fn receive_frames(
 ) -> Result<usize, IoError> {
     if let Some(device) = device.zero_copy() {
         return device.receive_frames(batch);
+    }
+    if let Some(received) = device.receive_into(batch)? {
+        return Ok(received);
     }
     staged.clear();
     let received = device.receive(staged);

@@ -404,7 +404,13 @@ impl FrameBatch {
     /// Adds a copy of a packet. False where there is no room, where the packet is longer than a frame
     /// takes, or where the pool has no frame left.
     pub fn push(&mut self, data: &[u8], time_ns: u64) -> bool {
-        if self.room() == 0 || data.len() > self.memory.longest() {
+        self.push_parts(&[data], time_ns)
+    }
+
+    /// As [`Self::push`], for a packet that comes in parts.
+    pub fn push_parts(&mut self, parts: &[&[u8]], time_ns: u64) -> bool {
+        let length: usize = parts.iter().map(|part| part.len()).sum();
+        if self.room() == 0 || length > self.memory.longest() {
             return false;
         }
         if self.spare.is_empty() {
@@ -415,11 +421,15 @@ impl FrameBatch {
         };
         // SAFETY: the frame was free, and its number is with us only.
         let bytes = unsafe { self.memory.bytes(frame) };
-        bytes[Pool::HEADROOM..Pool::HEADROOM + data.len()].copy_from_slice(data);
+        let mut end = Pool::HEADROOM;
+        for part in parts {
+            bytes[end..end + part.len()].copy_from_slice(part);
+            end += part.len();
+        }
         self.put(Slot {
             frame,
             start: Pool::HEADROOM as u32,
-            length: data.len() as u32,
+            length: length as u32,
             time_ns,
         });
         true
@@ -609,6 +619,8 @@ mod tests {
         let pool = pool(5);
         let mut batch = pool.batch(10);
         assert!(!batch.push(&[0; 4000], 0), "longer than a frame");
+        assert!(batch.push_parts(&[&[1, 2], &[], &[3]], 0) && batch.get(0) == Some(&[1, 2, 3]));
+        batch.clear();
         assert_eq!((0..10).filter(|_| batch.push(&[7; 1514], 0)).count(), 5);
         batch.remove(3);
         assert!(batch.push(&[8; 60], 0) && !batch.push(&[8; 60], 0));

@@ -8,7 +8,8 @@ use crate::spec::DeviceSpec;
 /// How [`Ports::open`] opens devices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PortsOptions {
-    /// Longest packet in bytes, where no device has AF_XDP; else it is what their MTUs allow.
+    /// Longest packet of a device that does not say how long its packets are, in bytes. Where one has AF_XDP, only
+    /// those with AF_XDP count.
     pub longest: usize,
     /// Bytes that a packet may grow by in front, beyond [`Pool::HEADROOM`].
     pub growth: usize,
@@ -70,7 +71,9 @@ fn pool(specs: &[DeviceSpec], options: &PortsOptions, frames: impl FnOnce(&[usiz
     let others = frames(&needs.iter().map(pieces).collect::<Vec<_>>());
     let with_xdp = || needs.iter().flatten();
     let Some(longest) = with_xdp().map(|n| n.longest).max() else {
-        return Pool::new(others, options.longest + options.growth, FrameLayout::Packed);
+        let each = specs.iter().map(|spec| longest_of(spec).unwrap_or(options.longest));
+        let longest = each.max().unwrap_or(0).min(options.longest);
+        return Pool::new(others, longest + options.growth, FrameLayout::Packed);
     };
     // Only so can hardware write into the frames itself.
     let layout = match with_xdp().all(|n| n.is_veth) {
@@ -79,6 +82,19 @@ fn pool(specs: &[DeviceSpec], options: &PortsOptions, frames: impl FnOnce(&[usiz
     };
     let count = with_xdp().fold(others, |sum, n| sum.saturating_add(n.frames));
     Pool::new(count, longest + options.growth, layout)
+}
+
+/// Bytes of the longest packet that a device gives, where that is known before it is opened.
+fn longest_of(spec: &DeviceSpec) -> Option<usize> {
+    match spec {
+        DeviceSpec::Null => Some(0),
+        DeviceSpec::Generator(spec) => Some(spec.size),
+        #[cfg(target_os = "linux")]
+        DeviceSpec::Interface(name) | DeviceSpec::Packet(name) | DeviceSpec::Xdp(name) => {
+            crate::sys::longest_frame(name)
+        }
+        _ => None,
+    }
 }
 
 /// What a device needs that is opened with AF_XDP, unless something is wrong with it: that is said when it is opened.
@@ -163,7 +179,14 @@ mod tests {
         );
         let ports = ports.unwrap_or_else(|e| panic!("{e}"));
         assert_eq!((ports.devices.len(), ports.devices[1].len()), (2, 1));
-        assert!(ports.pool.frames() == 64 && ports.pool.frame_size() >= 9100);
+        assert!(ports.pool.frames() == 64 && ports.pool.frame_size() < 9100);
+        let capture: DeviceSpec = "pcap:none.pcap".parse().unwrap();
+        assert!(
+            pool(&[capture, DeviceSpec::Null], &OPTIONS, |_| 1)
+                .unwrap()
+                .frame_size()
+                >= 9100
+        );
         let wrong = Ports::open(
             &[DeviceSpec::Null, DeviceSpec::Xdp("weir-none".into())],
             &OPTIONS,

@@ -17,6 +17,17 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::time::Duration;
 
+/// Bytes of an Ethernet header.
+const HEADER: usize = 14;
+/// Bytes of two VLAN tags.
+const TAGS: usize = 8;
+
+/// Bytes of the longest frame of an interface, two VLAN tags included; `None` where it does not say.
+pub(crate) fn longest_frame(name: &str) -> Option<usize> {
+    let control = control_socket().ok()?;
+    Some(mtu(&control, name).ok()? + HEADER + TAGS)
+}
+
 /// The answer of a call that says -1 where it failed.
 fn check(result: libc::c_int) -> io::Result<libc::c_int> {
     if result < 0 {

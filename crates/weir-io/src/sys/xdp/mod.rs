@@ -5,7 +5,9 @@ mod queue;
 mod ring;
 
 use super::ethtool::{self, Merging, TagStripping};
-use super::{check, control_socket, interface_error, interface_index, is_running, mtu, receive_everything, socket};
+use super::{
+    HEADER, TAGS, check, control_socket, interface_error, interface_index, is_running, mtu, receive_everything, socket,
+};
 use crate::batch::{Batch, Frame};
 use crate::device::{Counters, Device, ZeroCopy};
 use crate::error::IoError;
@@ -18,10 +20,6 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::sync::Arc;
 
-/// An Ethernet header.
-const HEADER: usize = 14;
-/// Two VLAN tags.
-const TAGS: usize = 8;
 /// Empty rounds after which a socket looks whether its interface is still there.
 const LOOK_AFTER: u32 = 256;
 const RIGHTS: &str = "CAP_NET_RAW, CAP_NET_ADMIN and CAP_BPF";
