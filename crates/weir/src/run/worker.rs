@@ -278,9 +278,13 @@ impl Worker {
     fn rest(&mut self, patience: Option<Duration>) {
         self.flush();
         self.flush_rings();
+        // Whoever still has packets is one more reason for all to wait.
+        let mut has_packets = self.has_packets();
+        self.control
+            .in_flight
+            .fetch_add(usize::from(has_packets), Ordering::SeqCst);
         self.control.begin_rest();
         let started = Instant::now();
-        let mut has_packets = false;
         let mut sending_since = None;
         while !self.control.is_quiet() {
             let is_busy = self.take_from_rings();
@@ -298,18 +302,21 @@ impl Worker {
             } else {
                 sending_since = None;
             }
-            let had_packets = has_packets;
-            has_packets = self.forwarder.is_sending() || self.forwarder.switch.queued() > 0;
-            match (had_packets, has_packets) {
+            match (has_packets, self.has_packets()) {
                 (false, true) => drop(self.control.in_flight.fetch_add(1, Ordering::SeqCst)),
                 (true, false) => drop(self.control.in_flight.fetch_sub(1, Ordering::SeqCst)),
                 _ => {}
             }
+            has_packets = self.has_packets();
             self.count_off();
             if !is_busy && !self.control.is_quiet() {
                 std::thread::sleep(SOON);
             }
         }
+    }
+
+    fn has_packets(&self) -> bool {
+        self.forwarder.is_sending() || self.forwarder.switch.queued() > 0
     }
 
     fn change(&mut self, switch: Box<Switch>, spread: Spread) {
