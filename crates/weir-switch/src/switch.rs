@@ -73,6 +73,8 @@ pub struct Switch {
     pub(crate) ports: BTreeMap<u32, bool>,
     pub(crate) stats: Stats,
     pub(crate) now_ns: u64,
+    /// When the packet left its queue that is on its way out.
+    departing_ns: u64,
     /// Egress runs left for what was received.
     pub(crate) work: u64,
     /// The compiled way of plain packets.
@@ -108,6 +110,7 @@ impl Switch {
             ports: BTreeMap::new(),
             stats: Stats::default(),
             now_ns: 0,
+            departing_ns: 0,
             work: 0,
             fast: None,
             ready: Vec::new(),
@@ -369,6 +372,7 @@ impl Switch {
             return;
         };
         self.now_ns = self.now_ns.max(departure.time_ns);
+        self.departing_ns = departure.time_ns;
         let tag = departure.packet.tag;
         let Some(work) = self.work.checked_sub(1) else {
             self.drop(
@@ -520,7 +524,8 @@ impl Switch {
             return None;
         }
         self.stats.sent(port, bytes.len());
-        self.queues.sent(port, bytes.len(), self.now_ns);
+        // Its time, not that of whoever came late to see it leave: else a port would not reach its rate.
+        self.queues.sent(port, bytes.len(), self.departing_ns);
         if context.tracer.enabled() {
             context.tracer.resume_packet(tag);
             let text = format!("port {port}, {} bytes", bytes.len());

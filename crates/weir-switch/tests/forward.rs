@@ -121,3 +121,19 @@ fn with_a_rate_packets_wait_in_queues() {
     assert_eq!((switch.queued(), switch.next_departure()), (2, Some(1010)));
     assert_eq!(switch.advance(1_000_000).len(), 2);
 }
+
+#[test]
+fn a_port_reaches_its_rate_also_where_nobody_looks_in_time() {
+    let mut switch = cloner();
+    let rate = PortRate {
+        packets_per_second: Some(1_000_000),
+        ..PortRate::default()
+    };
+    switch.set_port_rate(2, rate);
+    for i in 0..50 {
+        switch.receive(0, &[2, i], 0);
+    }
+    // Every 1.5 packets somebody looks, and the clock has gone on.
+    let sent: Vec<usize> = (1..=20).map(|i| switch.advance(i * 1500).len()).collect();
+    assert_eq!(sent.iter().sum::<usize>(), 31, "{sent:?}");
+}

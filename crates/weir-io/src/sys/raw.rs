@@ -135,7 +135,7 @@ impl RawSocket {
     }
 
     /// Receives into either kind of batch.
-    fn receive_to(&mut self, batch: &mut impl Sink) -> usize {
+    fn receive_to(&mut self, batch: &mut impl Sink) -> Result<usize, IoError> {
         let before = batch.len();
         while self.deliver(batch) && batch.room() > 0 && self.fetch() {}
         let added = batch.len() - before;
@@ -145,8 +145,13 @@ impl RawSocket {
             // That the link has gone down is no error; it may come back. Until it is taken away, nobody
             // can wait for the socket.
             let _ = get_option::<libc::c_int>(&self.socket, libc::SOL_SOCKET, libc::SO_ERROR);
+            if !is_bound(&self.socket) {
+                return Err(IoError::Gone {
+                    name: self.name.clone(),
+                });
+            }
         }
-        added
+        Ok(added)
     }
 
     /// Delivers the packet that was fetched. False where the batch has no room for it.
@@ -281,11 +286,11 @@ impl Drop for RawSocket {
 
 impl Device for RawSocket {
     fn receive(&mut self, batch: &mut Batch) -> Result<usize, IoError> {
-        Ok(self.receive_to(batch))
+        self.receive_to(batch)
     }
 
     fn receive_into(&mut self, batch: &mut FrameBatch) -> Result<Option<usize>, IoError> {
-        Ok(Some(self.receive_to(batch)))
+        self.receive_to(batch).map(Some)
     }
 
     fn transmit(&mut self, frames: &[Frame<'_>]) -> Result<usize, IoError> {
@@ -378,6 +383,16 @@ fn bind(socket: &OwnedFd, index: libc::c_int, protocol: u16) -> io::Result<()> {
     // SAFETY: the pointer is to an address of `size` bytes that lives during the call.
     check(unsafe { libc::bind(socket.as_raw_fd(), std::ptr::from_ref(&address).cast(), size) })?;
     Ok(())
+}
+
+/// Whether the interface of a socket is still there.
+fn is_bound(socket: &OwnedFd) -> bool {
+    let mut address = libc::sockaddr_ll::zeroed();
+    let mut size = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
+    let pointer = std::ptr::from_mut(&mut address).cast();
+    // SAFETY: the pointers are to an address of `size` bytes and to its size, and live during the call.
+    let asked = check(unsafe { libc::getsockname(socket.as_raw_fd(), pointer, &mut size) });
+    asked.is_err() || address.sll_ifindex > 0
 }
 
 fn empty_message() -> libc::mmsghdr {
