@@ -131,7 +131,7 @@ impl Memory {
         let needed = frame_size.min(Pool::LARGEST) + Pool::HEADROOM + Pool::TAILROOM;
         let chunk = match needed {
             ..=2048 => 2048,
-            ..=4096 => 4096,
+            2049..=4096 => 4096,
             // An odd number of lines of 64 bytes, with the room behind.
             _ => needed.next_multiple_of(128),
         };

@@ -514,7 +514,7 @@ fn what_does_not_go_together_is_said() {
     for (arguments, words) in [
         (&["--workers", "0"][..], "no number of workers"),
         (&["--workers", "2", "--trace", "1"], "traces are of one worker"),
-        (&["--engine", "both"], "a switch has one engine"),
+        (&["--engine", "both"], "no engine of a switch"),
         (&["--watch"], "draws on a terminal"),
         (&["--watch", "--json"], "cannot be used with"),
         (&["--stats-interval", "1ms"], "too often"),

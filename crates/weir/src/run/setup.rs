@@ -2,7 +2,7 @@
 
 use super::plan::Spread;
 use super::sharing;
-use crate::cli::{Engine, Run};
+use crate::cli::Run;
 use crate::load;
 use anyhow::{Context, Result, bail};
 use std::path::Path;
@@ -76,16 +76,13 @@ pub fn check(arguments: &Run) -> Result<()> {
     if is_traced && arguments.workers > 1 {
         bail!("traces are of one worker: leave out --workers, or --trace and --trace-port");
     }
-    if arguments.engine == Engine::Both {
-        bail!("a switch has one engine: --engine jit or --engine interp");
-    }
     Ok(())
 }
 
 /// A program, ready to run.
 pub struct Program {
     /// A switch for each worker, all with the same tables.
-    pub switches: Vec<Box<Switch>>,
+    pub switches: Vec<Switch>,
     /// Which workers may process packets.
     pub spread: Spread,
     /// What runs it: `jit` or `interp`.
@@ -131,8 +128,8 @@ pub fn program(arguments: &Run, specs: &[PortSpec]) -> Result<Result<Program, u8
         }
         None => Spread::All,
     };
-    let mut switches: Vec<Box<Switch>> = (1..arguments.workers).map(|_| Box::new(switch.clone())).collect();
-    switches.push(Box::new(switch));
+    let mut switches: Vec<Switch> = (1..arguments.workers).map(|_| switch.clone()).collect();
+    switches.push(switch);
     for switch in &mut switches {
         switch.set_profiling(arguments.profile);
         switch.load_tables();

@@ -33,6 +33,18 @@ pub struct Rings {
     pub send_in: Vec<Inbox>,
 }
 
+/// What ties a worker to the others.
+pub struct Ties {
+    /// Rings to and from other workers.
+    pub rings: Rings,
+    /// What it sleeps by.
+    pub sleeper: Sleeper,
+    /// Where its orders come from.
+    pub control: Arc<Control>,
+    /// Where it says what has happened.
+    pub events: Sender<Event>,
+}
+
 /// A worker.
 pub struct Worker {
     number: usize,
@@ -64,24 +76,22 @@ impl Worker {
         forwarder: Forwarder,
         is_only: Vec<bool>,
         spread: Spread,
-        rings: Rings,
+        ties: Ties,
         pool: &Pool,
-        sleeper: Sleeper,
-        (control, events): (Arc<Control>, Sender<Event>),
     ) -> Self {
         Worker {
             number,
             forwarder,
             is_only,
             spread,
-            rings,
+            rings: ties.rings,
             arrived: pool.batch(VECTOR),
             own: pool.batch(VECTOR),
             staged: Batch::new(VECTOR),
             odd: Batch::new(VECTOR),
-            sleeper,
-            control,
-            events,
+            sleeper: ties.sleeper,
+            control: ties.control,
+            events: ties.events,
             handled: 0,
             waits_for_others: false,
         }
