@@ -81,15 +81,18 @@ class Bench:
         return [*real_time, "taskset", "-c", str(core), "ip", "netns", "exec", ns, *map(str, command)]
 
     def wait_for_quiet(self):
-        """Another real-time process would be measured with us: wait until none has been there for a moment."""
+        """Whatever else runs would be measured with us: wait until both cores have been idle for a moment."""
+        started, quiet = time.monotonic(), 0
+        while quiet < 2 and time.monotonic() < started + self.a.patience:
+            quiet = 0 if self.others_real_time() or busy_share(0.4) > 0.15 else quiet + 1
+        if quiet < 2:
+            print("  (others do not stop)", flush=True)
+
+    def others_real_time(self):
         kernel = ("migration", "idle_inject", "watchdog", "irq/", "rcu", "cpuhp", "ksoftirqd")
-        quiet = 0
-        while quiet < 3:
-            lines = subprocess.run(["ps", "-eo", "cls=,pid=,comm="], capture_output=True, text=True).stdout.splitlines()
-            real_time = [line.split(None, 2) for line in lines if line.split()[0] in ("FF", "RR")]
-            others = [n for _, pid, n in real_time if int(pid) not in self.own and not any(k in n for k in kernel)]
-            quiet = 0 if others else quiet + 1
-            time.sleep(0.2)
+        lines = subprocess.run(["ps", "-eo", "cls=,pid=,comm="], capture_output=True, text=True).stdout.splitlines()
+        real_time = [line.split(None, 2) for line in lines if line.split()[0] in ("FF", "RR")]
+        return [n for _, pid, n in real_time if int(pid) not in self.own and not any(k in n for k in kernel)]
 
     def start(self, network, command, is_weir):
         """A forwarder, once it is ready."""
@@ -117,15 +120,17 @@ class Bench:
     def window(self, network, process, capture, sender, rate=None, seconds=None, burst=64):
         """Packets offered to a forwarder that runs, and packets that came through it."""
         counters = ("ra", "rx_packets"), ("fa", "rx_packets")
-        busy, before = cpu_seconds(process.pid), [network.counter(*c) for c in counters]
+        (busy, waited), before = cpu_seconds(process.pid), [network.counter(*c) for c in counters]
         sent = self.send(network, sender, seconds or self.a.seconds, capture, rate, burst)
         time.sleep(0.1)
-        busy, after = cpu_seconds(process.pid) - busy, [network.counter(*c) for c in counters]
+        times, after = cpu_seconds(process.pid), [network.counter(*c) for c in counters]
+        busy, waited = times[0] - busy, times[1] - waited
         arrived, offered = after[0] - before[0], after[1] - before[1]
         return {
             "seconds": sent["seconds"],
             "offered": offered,
             "arrived": arrived,
+            "waited_ms": waited * 1e3,
             "cpu_us": busy * 1e6 / max(arrived, 1),
             "mpps": arrived / sent["seconds"] / 1e6,
             "offered_mpps": offered / sent["seconds"] / 1e6,
@@ -157,12 +162,26 @@ class Bench:
         return self.scratch / name
 
 
+def busy_share(seconds):
+    """The part of all cores' time that somebody used."""
+
+    def read():
+        numbers = [int(n) for n in Path("/proc/stat").read_text().split("\n")[0].split()[1:9]]
+        return sum(numbers), numbers[3] + numbers[4]
+
+    before = read()
+    time.sleep(seconds)
+    after = read()
+    return 1 - (after[1] - before[1]) / max(after[0] - before[0], 1)
+
+
 def cpu_seconds(pid):
-    """What all threads of a process have run so far."""
-    total = 0
+    """What all threads of a process have run so far, and have waited for their core while others had it."""
+    ran = waited = 0
     for task in Path(f"/proc/{pid}/task").iterdir():
-        total += int((task / "schedstat").read_text().split()[0])
-    return total / 1e9
+        numbers = (task / "schedstat").read_text().split()
+        ran, waited = ran + int(numbers[0]), waited + int(numbers[1])
+    return ran / 1e9, waited / 1e9
 
 
 # ------------------------------------------------------------------------------------- packets
@@ -309,12 +328,21 @@ def lossless(b):
     rows = []
     for device in ("xdp", "packet"):
         for rate in b.a.rates:
-            with Network() as network:
-                r = b.measure(network, b.run_weir(device, program, entries), capture, rate=rate, seconds=b.a.minute)
-            lost = r["offered"] - r["arrived"]
-            rows.append([device, rate, f"{r['seconds']:.1f}", r["offered"], r["arrived"], lost, accounted(r)])
-            print(f"  {device} at {r['offered_mpps']:.3f} Mpps for {r['seconds']:.0f} s: {r['offered']} offered, {lost} lost, all counted: {accounted(r)}", flush=True)
-    save("lossless.csv", ["device", "rate", "seconds", "offered", "arrived", "lost", "every_loss_counted"], rows)
+            for attempt in range(b.a.attempts):
+                with Network() as network:
+                    r = b.measure(network, b.run_weir(device, program, entries), capture, rate=rate, seconds=b.a.minute)
+                lost = r["offered"] - r["arrived"]
+                rows.append([device, rate, f"{r['seconds']:.1f}", r["offered"], r["arrived"], lost, accounted(r), f"{r['waited_ms']:.1f}"])
+                print(
+                    f"  {device} at {r['offered_mpps']:.3f} Mpps for {r['seconds']:.0f} s: {r['offered']} offered, {lost} lost, "
+                    f"all counted: {accounted(r)}; others had its core for {r['waited_ms']:.1f} ms",
+                    flush=True,
+                )
+                # Another try where somebody else needed the core for longer than the rings can bridge.
+                if lost == 0 or r["waited_ms"] < 2:
+                    break
+    header = ["device", "rate", "seconds", "offered", "arrived", "lost", "every_loss_counted", "core_taken_ms"]
+    save("lossless.csv", header, rows)
 
 
 def save(name, header, rows):
@@ -397,9 +425,11 @@ def main():
     parser.add_argument("--runs", type=int, default=11)
     parser.add_argument("--seconds", type=float, default=1.0)
     parser.add_argument("--minute", type=float, default=60.0)
+    parser.add_argument("--attempts", type=int, default=4, help="of `lossless`, while others take the core")
     parser.add_argument("--rates", type=lambda t: [int(r) for r in t.split(",")], default=[100_000, 400_000])
     parser.add_argument("--senders", type=lambda t: t.split(","), default=["xdp"], help="xdp, packet or both")
     parser.add_argument("--target", default=os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+    parser.add_argument("--patience", type=float, default=600, help="seconds to wait for others to stop before each run")
     parser.add_argument("--no-rt", action="store_true", help="without real-time priority")
     b = Bench(parser.parse_args())
     for what, function in (("forward", forward), ("rina", rina), ("lossless", lossless)):

@@ -1,8 +1,8 @@
 //! Sends the same frames over and over, as fast as it goes or at a rate.
 //!
 //! `packet_sender DEVICE [--seconds N] [--size N | --pcap FILE] [--rate N] [--burst N]`, with DEVICE as in
-//! `weir run`: `xdp:eth0`, `packet:eth0`, … At a rate (frames per second) a frame goes when its time has come, and
-//! after a delay at most `--burst` of them (64) at once.
+//! `weir run`: `xdp:eth0`, `packet:eth0`, … At a rate (frames per second) a frame goes when its time has come. Of those
+//! that are late because the sender was held up, at most `--burst` (64) are made up for; the rest is left out.
 
 use std::io::Write;
 use std::path::Path;
@@ -78,10 +78,16 @@ fn main() -> Result<(), Error> {
         return Err("there is nothing to send".into());
     }
     let time = Duration::from_secs_f64(arguments.seconds);
-    let (started, mut next, mut done) = (Instant::now(), 0, 0u64);
+    let (started, mut next) = (Instant::now(), 0);
+    // Frames whose time has come and that were sent or left out.
+    let mut done = 0u64;
     while started.elapsed() < time {
         let due = match arguments.rate {
-            Some(rate) => ((started.elapsed().as_secs_f64() * rate) as u64).saturating_sub(done) as usize,
+            Some(rate) => {
+                let by_now = (started.elapsed().as_secs_f64() * rate) as u64;
+                done = done.max(by_now.saturating_sub(arguments.burst as u64));
+                by_now.saturating_sub(done) as usize
+            }
             None => usize::MAX,
         };
         let end = frames.len().min(next + due.min(arguments.burst));

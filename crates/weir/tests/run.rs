@@ -341,6 +341,64 @@ fn packets_of_a_program_with_shared_state_meet_one_worker() {
 }
 
 #[test]
+fn only_state_that_packets_leave_for_others_keeps_them_on_one_worker() {
+    let folder = tempfile::tempdir().unwrap();
+    let cases = [
+        ("", "apply { s.egress_spec = 2; }", None),
+        (
+            "",
+            "register<bit<32>>(4) limits; apply { limits.read(m.n, 0); s.egress_spec = 2; }",
+            None,
+        ),
+        (
+            "",
+            "counter(4, CounterType.packets) all; apply { all.count(0); s.egress_spec = 2; }",
+            None,
+        ),
+        (
+            "",
+            "meter(4, MeterType.packets) speed; apply { speed.execute_meter(0, m.n); s.egress_spec = 2; }",
+            Some("the meter I.speed"),
+        ),
+        (
+            "",
+            "direct_meter<bit<32>>(MeterType.bytes) each;\n\
+             action measured() { each.read(m.n); }\n\
+             table t { key = { h.ethernet.dst: exact; } actions = { measured; NoAction; } default_action = NoAction; meters = each; }\n\
+             apply { t.apply(); s.egress_spec = 2; }",
+            Some("the direct meter I.each"),
+        ),
+    ];
+    for (declarations, ingress, expected) in cases {
+        let source = folder.path().join("state.p4");
+        std::fs::write(&source, program(declarations, ingress)).unwrap();
+        let out = weir(&[
+            &source.display().to_string(),
+            "-i",
+            "1@gen:count=500,flows=100",
+            "-i",
+            "2@null",
+            "--workers",
+            "2",
+            "--json",
+        ]);
+        let said = stderr(&out);
+        assert_eq!(out.status.code(), Some(0), "{said}");
+        match expected {
+            Some(words) => assert!(
+                said.contains("worker 0 processes all packets") && said.contains(words),
+                "{said}"
+            ),
+            None => assert!(!said.contains("worker 0 processes all packets"), "{said}"),
+        }
+        let value = last(&out);
+        assert_eq!(port(&value, 2, "tx_packets"), 500);
+        let second = value["workers"][1]["packets"].as_u64().unwrap();
+        assert_eq!(second > 0, expected.is_none(), "{value}");
+    }
+}
+
+#[test]
 fn a_rate_has_packets_queued_and_those_beyond_the_queue_counted() {
     let run = |capacity: &str, workers: &str| {
         let out = weir(&[
