@@ -56,6 +56,12 @@ pub trait Device: Send {
         Ok(())
     }
 
+    /// Whether frames that it took are still on their way; those that the interface does not take now go when
+    /// something is received or sent, or at [`Device::flush`].
+    fn is_sending(&self) -> bool {
+        false
+    }
+
     /// What it is, for people: `eth0`, `tap:t0`, `pcap:in.pcap`.
     fn description(&self) -> String;
 

@@ -25,6 +25,8 @@ pub struct End {
     refused: u64,
     /// Why it is of no use any more.
     failure: Option<String>,
+    /// Nobody waits for what is within it.
+    has_given_up: bool,
 }
 
 impl End {
@@ -36,6 +38,7 @@ impl End {
             waiting: pool.batch(WAITING),
             refused: 0,
             failure: None,
+            has_given_up: false,
         }
     }
 
@@ -55,6 +58,7 @@ impl End {
         if self.waiting.is_empty() {
             return;
         }
+        self.has_given_up = false;
         if self.failure.is_none()
             && let Err(error) = weir_io::transmit_frames(&mut *self.device, &mut self.waiting)
         {
@@ -65,10 +69,24 @@ impl End {
         }
     }
 
-    /// What waits is not sent.
+    /// What waits is not sent, and what is within the device is not waited for.
     fn give_up(&mut self) {
         self.refused += self.waiting.held() as u64;
         self.waiting.clear();
+        self.has_given_up = true;
+    }
+
+    fn is_sending(&self) -> bool {
+        !self.waiting.is_empty() || (!self.has_given_up && self.failure.is_none() && self.device.is_sending())
+    }
+
+    /// Has the device go on with what is within it.
+    fn flush(&mut self) {
+        if self.failure.is_none()
+            && let Err(error) = self.device.flush()
+        {
+            self.fail(&error);
+        }
     }
 
     fn take(&mut self, frames: &mut FrameBatch, index: usize) {
@@ -338,9 +356,9 @@ impl Forwarder {
         self.outboxes.iter_mut().flatten().for_each(Outbox::flush);
     }
 
-    /// Whether frames wait for a device.
+    /// Whether frames wait for a device, or within one.
     pub fn is_sending(&self) -> bool {
-        self.ends.iter().any(|e| !e.waiting.is_empty())
+        self.ends.iter().any(End::is_sending)
     }
 
     /// Whether a batch would find room wherever in this worker's devices it goes.
@@ -363,15 +381,9 @@ impl Forwarder {
         self.ends.iter_mut().for_each(End::give_up);
     }
 
-    /// Ends: what devices hold back is written out.
-    pub fn finish(&mut self) {
-        for end in &mut self.ends {
-            if end.failure.is_none()
-                && let Err(error) = end.device.flush()
-            {
-                end.fail(&error);
-            }
-        }
+    /// Has devices write out what they hold back, and send what is within them.
+    pub fn flush_devices(&mut self) {
+        self.ends.iter_mut().for_each(End::flush);
     }
 
     /// What has been counted.

@@ -306,6 +306,7 @@ impl Worker {
             self.flush();
             self.flush_rings();
             if self.forwarder.is_sending() {
+                self.forwarder.flush_devices();
                 if sending_since.get_or_insert_with(Instant::now).elapsed() > END_PATIENCE {
                     self.forwarder.give_up();
                 }
@@ -343,7 +344,7 @@ impl Worker {
 
     fn stop(mut self) {
         self.rest(None);
-        self.forwarder.finish();
+        self.forwarder.flush_devices();
         let report = Box::new(self.forwarder.report(self.number));
         let _ = self.events.send(Event::Stopped(report));
     }

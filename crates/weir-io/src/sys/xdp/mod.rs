@@ -389,7 +389,7 @@ impl XdpSocket {
     /// Before receiving: what was left to send goes on its way. After many empty rounds: is the
     /// interface still there?
     fn attend(&mut self) -> Result<(), IoError> {
-        if self.queues.first_mut().is_some_and(Queue::is_sending) {
+        if self.is_sending() {
             self.kick()?;
         }
         if self.empty >= LOOK_AFTER {
@@ -587,6 +587,10 @@ impl Device for XdpSocket {
 
     fn flush(&mut self) -> Result<(), IoError> {
         self.kick()
+    }
+
+    fn is_sending(&self) -> bool {
+        self.queues.first().is_some_and(Queue::is_sending)
     }
 
     fn description(&self) -> String {

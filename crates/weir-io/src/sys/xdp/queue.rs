@@ -285,8 +285,8 @@ impl Queue {
     }
 
     /// Whether frames are waiting for [`Self::kick`] to be called again.
-    pub(super) fn is_sending(&mut self) -> bool {
-        self.send.pending() > 0
+    pub(super) fn is_sending(&self) -> bool {
+        self.send.is_pending()
     }
 
     /// Makes the kernel send what is queued. Where it copies, it sends a limited number per call, so that
