@@ -4,11 +4,9 @@ use crate::batch::{Batch, Frame};
 use crate::error::IoError;
 use crate::generator::Generator;
 use crate::pcap::PcapDevice;
+use crate::pool::{FrameBatch, Pool};
 use crate::spec::DeviceSpec;
 use std::time::Duration;
-
-#[cfg(target_os = "linux")]
-use crate::sys::pool::{FrameBatch, Pool};
 
 /// What a device has done so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -58,6 +56,12 @@ pub trait Device: Send {
         Ok(())
     }
 
+    /// Whether frames that it took are still on their way; those that the interface does not take now go when
+    /// something is received or sent, or at [`Device::flush`].
+    fn is_sending(&self) -> bool {
+        false
+    }
+
     /// What it is, for people: `eth0`, `tap:t0`, `pcap:in.pcap`.
     fn description(&self) -> String;
 
@@ -87,8 +91,22 @@ pub trait Device: Send {
         None
     }
 
+    /// Whether what it has not handed over yet waits for as long as it takes, and is not lost when nobody comes.
+    fn is_patient(&self) -> bool {
+        false
+    }
+
+    /// As [`Device::receive`], with the one copy there is made into frames of a pool; `None` where the device cannot.
+    /// A packet that is longer than a frame takes is counted as dropped.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Device::receive`].
+    fn receive_into(&mut self, _batch: &mut FrameBatch) -> Result<Option<usize>, IoError> {
+        Ok(None)
+    }
+
     /// The same device by its interface without copying, where it has one.
-    #[cfg(target_os = "linux")]
     fn zero_copy(&mut self) -> Option<&mut dyn ZeroCopy> {
         None
     }
@@ -101,7 +119,6 @@ pub trait Device: Send {
 ///
 /// Frames that came from one device go to another without copying where both have the same [`Pool`];
 /// else they are copied on the way. Both interfaces of a device can be used in turns.
-#[cfg(target_os = "linux")]
 pub trait ZeroCopy: Device {
     /// Where its frames come from and go to.
     fn pool(&self) -> Pool;
@@ -147,6 +164,10 @@ impl Device for Null {
         true
     }
 
+    fn is_patient(&self) -> bool {
+        true
+    }
+
     fn counters(&self) -> Counters {
         self.counters
     }
@@ -189,6 +210,66 @@ pub fn open(spec: &DeviceSpec) -> Result<Box<dyn Device>, IoError> {
         #[cfg(not(target_os = "linux"))]
         DeviceSpec::Tap(_) => return Err(IoError::NotHere { kind: "a TAP" }),
     })
+}
+
+/// Frames that [`transmit_frames`] hands to a device at a time.
+const AT_A_TIME: usize = 64;
+
+/// Receives frames of a pool from any device: those of the device itself, or copies by way of `staged`, which is
+/// cleared. What the batch does not take, because it is longer than a frame or the pool has none left, is given to
+/// `odd`. Returns how many arrived.
+///
+/// # Errors
+///
+/// As for [`Device::receive`]; what came before has arrived.
+pub fn receive_frames(
+    device: &mut dyn Device,
+    batch: &mut FrameBatch,
+    staged: &mut Batch,
+    mut odd: impl FnMut(Frame<'_>),
+) -> Result<usize, IoError> {
+    if let Some(device) = device.zero_copy() {
+        return device.receive_frames(batch);
+    }
+    if let Some(received) = device.receive_into(batch)? {
+        return Ok(received);
+    }
+    staged.clear();
+    let received = device.receive(staged);
+    for frame in staged.iter() {
+        if !batch.push(frame.data, frame.time_ns) {
+            odd(frame);
+        }
+    }
+    received
+}
+
+/// Sends the frames of a batch without holes by any device, and takes out those that were dealt with: sent, or
+/// counted as dropped. The others stay and can be tried again. Returns how many were dealt with.
+///
+/// # Errors
+///
+/// As for [`Device::transmit`].
+pub fn transmit_frames(device: &mut dyn Device, batch: &mut FrameBatch) -> Result<usize, IoError> {
+    if let Some(device) = device.zero_copy() {
+        return device.transmit_frames(batch);
+    }
+    let mut done = 0;
+    loop {
+        let time_ns = if batch.is_empty() { 0 } else { crate::now_ns() };
+        let mut frames = [Frame { data: &[], time_ns }; AT_A_TIME];
+        let mut count = 0;
+        while let Some((place, data)) = frames.get_mut(count).zip(batch.get(count)) {
+            place.data = data;
+            count += 1;
+        }
+        let sent = device.transmit(&frames[..count])?;
+        batch.remove_front(sent);
+        done += sent;
+        if sent < AT_A_TIME {
+            return Ok(done);
+        }
+    }
 }
 
 /// Waits until one of the devices may have something, at most this long. Exhausted devices are not
@@ -242,6 +323,26 @@ mod tests {
         assert_eq!(null.transmit(&[frame, frame]).unwrap(), 2);
         assert_eq!(null.receive(&mut Batch::new(1)).unwrap(), 0);
         assert_eq!(null.counters().sent_bytes, 120);
+    }
+
+    #[test]
+    fn any_device_gives_and_takes_frames_of_a_pool() {
+        let pool = Pool::new(256, 1514, crate::FrameLayout::Packed).unwrap();
+        let (mut batch, mut staged) = (pool.batch(100), Batch::new(100));
+        let mut odd = 0;
+        for spec in ["count=60,size=64", "count=5,size=9000", "count=40,size=1514"] {
+            let mut generator = Generator::new(spec.parse().unwrap());
+            let count = |frame: Frame<'_>| odd += frame.data.len();
+            receive_frames(&mut generator, &mut batch, &mut staged, count).unwrap();
+        }
+        assert_eq!((batch.held(), odd), (100, 5 * 9000));
+        let mut null = Null::default();
+        assert_eq!(transmit_frames(&mut null, &mut batch).unwrap(), 100);
+        assert_eq!(
+            (null.counters().sent, null.counters().sent_bytes),
+            (100, 60 * 64 + 40 * 1514)
+        );
+        assert!(batch.is_empty() && transmit_frames(&mut null, &mut batch).unwrap() == 0);
     }
 
     #[test]

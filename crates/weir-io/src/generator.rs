@@ -404,6 +404,10 @@ impl Device for Generator {
         self.left() == 0
     }
 
+    fn is_patient(&self) -> bool {
+        true
+    }
+
     fn ready_in(&self) -> Option<Duration> {
         let (Some(rate), Some(started)) = (self.spec.rate, self.started) else {
             return Some(Duration::ZERO);

@@ -28,32 +28,28 @@
 mod batch;
 mod checksum;
 mod device;
-#[cfg(not(target_os = "linux"))]
-mod elsewhere;
 mod error;
 mod generator;
 mod idle;
 pub mod offload;
 pub mod pcap;
+mod pool;
+mod ports;
 mod spec;
 #[cfg(target_os = "linux")]
 mod sys;
 
 pub use batch::{Batch, Frame, MAX_FRAME};
-#[cfg(target_os = "linux")]
-pub use device::ZeroCopy;
-pub use device::{Counters, Device, Null, open, wait};
-#[cfg(not(target_os = "linux"))]
-pub use elsewhere::{pin_to, processors};
+pub use device::{Counters, Device, Null, ZeroCopy, open, receive_frames, transmit_frames, wait};
 pub use error::IoError;
 pub use generator::{Generator, GeneratorSpec, Protocol};
 pub use idle::BusyPoll;
+pub use pool::{FrameBatch, FrameLayout, FrameMut, Pool};
+pub use ports::{Ports, PortsError, PortsOptions};
 pub use spec::{DeviceSpec, PortSpec, SpecError};
 #[cfg(target_os = "linux")]
 pub use sys::{
-    affinity::{pin_to, processors},
     interfaces,
-    pool::{FrameBatch, FrameLayout, FrameMut, Pool},
     raw::RawSocket,
     tap::Tap,
     xdp::{XdpBusyPoll, XdpMode, XdpOptions, XdpSocket},
@@ -64,4 +60,28 @@ pub use sys::{
 pub fn now_ns() -> u64 {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     since.map_or(0, |d| u64::try_from(d.as_nanos()).unwrap_or(u64::MAX))
+}
+
+/// Numbers of the cores that this thread may run on; empty where the system does not tell.
+#[must_use]
+pub fn cores() -> Vec<usize> {
+    #[cfg(target_os = "linux")]
+    return sys::core::cores();
+    #[cfg(not(target_os = "linux"))]
+    Vec::new()
+}
+
+/// Lets the calling thread run on one core only. Elsewhere than on Linux nothing happens.
+///
+/// # Errors
+///
+/// There is no such core, or this process may not use it.
+pub fn pin_to_core(core: usize) -> Result<(), IoError> {
+    #[cfg(target_os = "linux")]
+    return sys::core::pin(core);
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = core;
+        Ok(())
+    }
 }

@@ -3,6 +3,7 @@
 
 mod deparse;
 mod live;
+mod packet;
 
 pub(crate) use live::is_idle;
 
@@ -154,19 +155,6 @@ pub(crate) struct Analysis<'a> {
     pub repeated: Vec<bool>,
     /// Counts the turns of loops.
     pub turns: VarId,
-}
-
-/// Whether a varbit that is assigned this has its bytes from another one, or none.
-fn is_varbit_copy(value: &Rvalue) -> bool {
-    let copied = |o: &Operand| match o {
-        Operand::Var(_) => true,
-        Operand::Const(c) => c.width() == 0,
-    };
-    match value {
-        Rvalue::Use(o) => copied(o),
-        Rvalue::Mux { then, otherwise, .. } => copied(then) && copied(otherwise),
-        _ => false,
-    }
 }
 
 /// The header and index that a variable is a field of.
@@ -501,36 +489,6 @@ impl<'a> Analysis<'a> {
         result
     }
 
-    /// Varbits must be extracted or copied: there is no place for others.
-    fn check_varbits(&self) -> Result<(), Unsupported> {
-        let varbit = |v: &VarId| self.vars[v.index()].varbit;
-        for &id in &self.order {
-            let block = &self.pipeline.body.blocks[id];
-            for (i, inst) in block.insts.iter().enumerate() {
-                let bad = match &inst.kind {
-                    InstKind::Assign { dst, value } => varbit(dst) && !is_varbit_copy(value),
-                    InstKind::Lookahead { dst, .. } => varbit(dst),
-                    InstKind::Call(call) => {
-                        let out = |a: &ArgumentValue| match a {
-                            ArgumentValue::Out(vars) | ArgumentValue::InOut(vars) => vars.iter().any(varbit),
-                            _ => false,
-                        };
-                        let behind = match self.kind_of_call(id, i) {
-                            CallKind::Host { writes, .. } => writes.iter().any(varbit),
-                            _ => false,
-                        };
-                        behind || call.results.iter().any(varbit) || call.arguments.iter().any(|a| out(&a.value))
-                    }
-                    _ => false,
-                };
-                if bad {
-                    return Err(Unsupported::new("a varbit that is neither extracted nor copied"));
-                }
-            }
-        }
-        Ok(())
-    }
-
     fn find_constants(&self) -> Vec<HashMap<VarId, u64>> {
         let program = self.program();
         let mut inputs = VarSet::new(program.vars.len());
@@ -547,54 +505,6 @@ impl<'a> Analysis<'a> {
             inputs: &inputs,
         };
         constants(scope, &self.pipeline.body, &also)
-    }
-
-    /// How a variable can be had again at the start of a block, without having been kept.
-    pub fn again(&self, block: BlockId, var: VarId) -> Option<Again> {
-        if let Some(&value) = self.constants[block.index()].get(&var) {
-            return Some(Again::Constant(value));
-        }
-        let state = self.at[block.index()].as_ref()?;
-        if var == self.cursor {
-            return state.cursor.map(|bit| Again::Constant(bit.into()));
-        }
-        if !self.vars[var.index()].is_narrow() {
-            return None;
-        }
-        self.packet_bit(state, var).map(Again::Packet)
-    }
-
-    /// The bit of the packet where a field lies that is known to be there unchanged.
-    pub fn packet_bit(&self, state: &State, var: VarId) -> Option<u32> {
-        let (header, field) = self.in_packet(state, &Operand::Var(var))?;
-        match self.places[header.index()] {
-            Some(Place::Fixed(bit)) => Some(bit + field_offsets(self.program(), header)[field]),
-            _ => None,
-        }
-    }
-
-    fn find_packet_only(&self) -> VarSet {
-        let mut only = VarSet::new(self.vars.len());
-        for header in self.program().headers.iter().map(|(_, h)| h) {
-            let narrow = header.fields.iter().filter(|f| self.vars[f.index()].is_narrow());
-            narrow.for_each(|&f| only.insert(f));
-        }
-        for &id in &self.order {
-            let (block, states) = (&self.pipeline.body.blocks[id], self.states(id));
-            let mut read = |state: &State, v: VarId| {
-                if only.contains(v) && self.packet_bit(state, v).is_none() {
-                    only.remove(v);
-                }
-            };
-            for (i, (inst, state)) in block.insts.iter().zip(&states).enumerate() {
-                let kind = matches!(inst.kind, InstKind::Call(_)).then(|| self.kind_of_call(id, i));
-                self.reads(state, &inst.kind, kind, &mut |v| read(state, v));
-            }
-            if let Some(last) = states.last() {
-                self.terminator_reads(last, &block.terminator, &mut |v| read(last, v));
-            }
-        }
-        only
     }
 
     fn find_constant_inputs(&self) -> VarSet {

@@ -4,6 +4,7 @@
 //! its suspension point to the next ones, and sets the packet's bit in the masks of those. The loop over packets is
 //! part of the function, so that the compiler sees all of it.
 
+mod arithmetic;
 mod calls;
 mod checksum;
 mod expression;
@@ -13,7 +14,7 @@ use crate::analysis::{Again, Analysis, State, is_idle};
 use crate::layout::{Layout, PITCH, Point, PointKind, ROW_PACKET};
 use crate::sites::{Sites, WideOp};
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{Block, FuncRef, InstBuilder, MemFlagsData, Type, Value, types};
+use cranelift_codegen::ir::{Block, FuncRef, InstBuilder, MemFlagsData, Value, types};
 use cranelift_codegen::isa::TargetFrontendConfig;
 use cranelift_frontend::{FunctionBuilder, Variable};
 use std::collections::{BTreeMap, HashMap};
@@ -473,59 +474,6 @@ impl<'a> Segment<'a, '_> {
                 self.imm(shifted.to_u64().unwrap_or(0))
             }
         }
-    }
-
-    // ------------------------------------------------------------------------- arithmetic
-
-    pub fn imm(&mut self, value: u64) -> Value {
-        self.b.ins().iconst(types::I64, value as i64)
-    }
-
-    pub fn add_imm(&mut self, value: Value, by: u64) -> Value {
-        if by == 0 {
-            return value;
-        }
-        let by = self.imm(by);
-        self.b.ins().iadd(value, by)
-    }
-
-    pub fn shl_imm(&mut self, value: Value, by: u64) -> Value {
-        if by == 0 {
-            return value;
-        }
-        let by = self.imm(by);
-        self.b.ins().ishl(value, by)
-    }
-
-    pub fn shr_imm(&mut self, value: Value, by: u64) -> Value {
-        if by == 0 {
-            return value;
-        }
-        let by = self.imm(by);
-        self.b.ins().ushr(value, by)
-    }
-
-    /// The lowest bits.
-    pub fn mask(&mut self, value: Value, width: u32) -> Value {
-        if width >= 64 {
-            return value;
-        }
-        let ones = self.imm((1u64 << width) - 1);
-        self.b.ins().band(value, ones)
-    }
-
-    /// A comparison as 0 or 1.
-    pub fn compare(&mut self, cc: IntCC, a: Value, b: Value) -> Value {
-        let flag = self.b.ins().icmp(cc, a, b);
-        self.b.ins().uextend(types::I64, flag)
-    }
-
-    pub fn load(&mut self, ty: Type, address: Value, offset: i32) -> Value {
-        self.b.ins().load(ty, flags(), address, offset)
-    }
-
-    pub fn store(&mut self, value: Value, address: Value, offset: i32) {
-        self.b.ins().store(flags(), value, address, offset);
     }
 
     // ------------------------------------------------------------------------- control

@@ -35,7 +35,10 @@ pub enum FastError {
 pub enum Fate {
     /// It is to be sent to this port, as its frame holds it now.
     Transmit(u32),
-    /// It was dropped and counted, or copies of it were made: [`Switch::advance`] gives them.
+    /// So many packets came of it (copies, or itself by a way that is not compiled): of those that the next
+    /// [`Switch::advance`] gives, in the order of the fates.
+    Copies(u32),
+    /// It was dropped and counted, or it waits in a queue.
     Gone,
 }
 
@@ -63,7 +66,8 @@ pub(crate) struct FastPath {
     input_masks: Vec<u64>,
     /// Room for a packet that comes without.
     buffer: Vec<u8>,
-    fates: Vec<Fate>,
+    /// The tables hold nothing yet.
+    is_fresh: bool,
 }
 
 impl Clone for FastPath {
@@ -80,7 +84,7 @@ impl Clone for FastPath {
             packets: vec![FusedPacket::default(); VECTOR],
             input_masks: self.input_masks.clone(),
             buffer: Vec::new(),
-            fates: Vec::new(),
+            is_fresh: true,
         }
     }
 }
@@ -135,20 +139,27 @@ impl FastPath {
                 .map(|v| ones(program.vars[*v].ty.width()))
                 .collect(),
             buffer: Vec::new(),
-            fates: Vec::new(),
+            is_fresh: true,
             fused,
         })
     }
 
     /// Takes over what changed about the tables.
-    fn sync(&self, state: &mut State) {
+    fn sync(&mut self, state: &mut State) {
+        let is_fresh = std::mem::take(&mut self.is_fresh);
         for (index, fast) in self.tables.iter().enumerate() {
             if let Some(table) = state.table_mut(TableId::new(index)) {
+                if is_fresh {
+                    table.table.forget_changes();
+                }
                 take_over(&mut table.table, fast);
             }
         }
         for (index, fast) in self.sets.iter().enumerate() {
             if let Some(set) = state.value_set_mut(ValueSetId::new(index)) {
+                if is_fresh {
+                    set.forget_changes();
+                }
                 take_over(set, fast);
             }
         }
@@ -381,18 +392,15 @@ impl Switch {
     /// As there.
     pub fn compile_with(&mut self, assembly: bool) -> Result<(), FastError> {
         let fast = FastPath::new(&*self.arch, &self.state, Options { assembly })?;
-        for id in self.program().tables.ids().collect::<Vec<_>>() {
-            if let Some(table) = self.state.table_mut(id) {
-                table.table.forget_changes();
-            }
-        }
-        for id in self.program().value_sets.ids().collect::<Vec<_>>() {
-            if let Some(set) = self.state.value_set_mut(id) {
-                set.forget_changes();
-            }
-        }
         self.fast = Some(Box::new(fast));
         Ok(())
+    }
+
+    /// Has compiled code take over the tables now; else it does before the next packet, which then waits for it.
+    pub fn load_tables(&mut self) {
+        if let Some(fast) = &mut self.fast {
+            fast.sync(&mut self.state);
+        }
     }
 
     /// The compiled program, if it is compiled.
@@ -446,37 +454,43 @@ impl Switch {
             return &[];
         };
         self.now_ns = self.now_ns.max(now_ns);
-        fast.fates.clear();
-        fast.fates.resize(frames.len(), Fate::Gone);
-        let usable = self.all_usable(ports, frames);
-        if usable {
-            self.run_vector(&mut fast, ports, frames);
-            self.fast = Some(fast);
+        self.fates.clear();
+        self.fates.resize(frames.len(), Fate::Gone);
+        if self.all_usable(ports, frames) {
+            self.run_vector(&mut fast, ports, frames, 0);
         } else {
             // One of them is too long, or its port is down: one after the other.
-            self.fast = Some(fast);
-            let mut fates = Vec::with_capacity(frames.len());
-            for (port, frame) in ports.iter().zip(frames.iter_mut()) {
-                fates.push(self.forward_one(*port, frame, now_ns));
-            }
-            if let Some(fast) = &mut self.fast {
-                fast.fates = fates;
+            for (i, (port, frame)) in ports.iter().zip(frames.iter_mut()).enumerate() {
+                self.forward_one(&mut fast, *port, frame, i);
             }
         }
-        self.fast.as_ref().map_or(&[], |f| &f.fates)
+        self.fast = Some(fast);
+        &self.fates
     }
 
     fn forward_slowly(&mut self, ports: &[u32], frames: &mut [Frame<'_>], now_ns: u64) -> &[Fate] {
+        self.fates.clear();
         for (port, frame) in ports.iter().zip(frames.iter()) {
+            let before = self.ready.len();
             self.receive_with(*port, frame.bytes(), now_ns, &mut Defaults, &mut NoTrace);
+            self.leave_at_once();
+            self.fates.push(self.copies_since(before));
         }
-        match &mut self.fast {
-            Some(fast) => {
-                fast.fates.clear();
-                fast.fates.resize(frames.len(), Fate::Gone);
-                &fast.fates
-            }
-            None => &[Fate::Gone; VECTOR][..frames.len()],
+        &self.fates
+    }
+
+    /// What came of a packet before which so many were ready to leave.
+    fn copies_since(&self, before: usize) -> Fate {
+        match self.ready.len().saturating_sub(before) {
+            0 => Fate::Gone,
+            count => Fate::Copies(count as u32),
+        }
+    }
+
+    /// Where no port has a rate, nothing has to wait in a queue: not even for the packets after it.
+    fn leave_at_once(&mut self) {
+        if self.queues.total() > 0 && self.queues.is_unlimited() {
+            self.ready = self.drain();
         }
     }
 
@@ -486,30 +500,23 @@ impl Switch {
         frames.iter().all(|f| f.place().1 <= longest) && (plain || ports.iter().all(|p| self.port_usable(*p).is_ok()))
     }
 
-    fn forward_one(&mut self, port: u32, frame: &mut Frame<'_>, now_ns: u64) -> Fate {
-        self.now_ns = self.now_ns.max(now_ns);
+    fn forward_one(&mut self, fast: &mut FastPath, port: u32, frame: &mut Frame<'_>, index: usize) {
         let reason = if frame.place().1 > self.config.max_packet_bytes {
             Err(DropReason::TooLong)
         } else {
             self.port_usable(port)
         };
-        if let Err(reason) = reason {
-            self.stats.received(port, frame.place().1);
-            self.stats.dropped(reason, None);
-            return Fate::Gone;
+        match reason {
+            Ok(()) => self.run_vector(fast, &[port], std::slice::from_mut(frame), index),
+            Err(reason) => {
+                self.stats.received(port, frame.place().1);
+                self.stats.dropped(reason, None);
+            }
         }
-        let Some(mut fast) = self.fast.take() else {
-            return Fate::Gone;
-        };
-        fast.fates.clear();
-        fast.fates.push(Fate::Gone);
-        self.run_vector(&mut fast, &[port], std::slice::from_mut(frame));
-        let fate = fast.fates[0];
-        self.fast = Some(fast);
-        fate
     }
 
-    fn run_vector(&mut self, fast: &mut FastPath, ports: &[u32], frames: &mut [Frame<'_>]) {
+    /// Runs frames whose fates begin at `first`.
+    fn run_vector(&mut self, fast: &mut FastPath, ports: &[u32], frames: &mut [Frame<'_>], first: usize) {
         fast.sync(&mut self.state);
         let now_us = self.now_ns / 1000;
         let mut lengths = [0; VECTOR];
@@ -565,7 +572,7 @@ impl Switch {
                         let usable = if plain { Ok(()) } else { self.port_usable(port) };
                         match usable {
                             Ok(()) => {
-                                fast.fates[slot] = Fate::Transmit(port);
+                                self.fates[first + slot] = Fate::Transmit(port);
                                 self.stats.sent(port, frames[slot].place().1);
                             }
                             Err(reason) => self.stats.dropped(reason, None),
@@ -580,9 +587,11 @@ impl Switch {
             if begun >> slot & 1 == 0 {
                 fast.packets[slot].begin(lengths[slot] as usize);
             }
-            let before = self.state.log.pushed();
+            let (ready, log) = (self.ready.len(), self.state.log.pushed());
             self.go_on(fast, slot, ports[slot], frames[slot].bytes());
-            logged.extend((before..self.state.log.pushed()).map(|_| slot));
+            logged.extend((log..self.state.log.pushed()).map(|_| slot));
+            self.leave_at_once();
+            self.fates[first + slot] = self.copies_since(ready);
         }
         // As if the packets had come one after the other.
         self.state.log.sort_newest(&logged);
@@ -617,6 +626,15 @@ impl Switch {
                 }
             }
             self.run_ingress(&mut context);
+        }
+    }
+
+    /// Takes a packet that lies anywhere, by the compiled way where it may go there. What comes of it, [`Switch::advance`]
+    /// gives.
+    pub fn take(&mut self, port: u32, bytes: &[u8], now_ns: u64) {
+        if !self.receive_fast(port, bytes, now_ns) {
+            self.receive(port, bytes, now_ns);
+            self.leave_at_once();
         }
     }
 

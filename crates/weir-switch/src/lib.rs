@@ -34,7 +34,7 @@ pub mod testing;
 pub use control::{Cell, ControlError, Write, WriteError, WriteResult};
 pub use fast::{FastError, Fate};
 pub use names::{NameError, resolve};
-pub use queues::{DEFAULT_CAPACITY, PRIORITIES, PortRate};
+pub use queues::{DEFAULT_CAPACITY, PRIORITIES, PortRate, QueueStats};
 pub use read::ResourceKind;
 pub use replication::{CloneSession, MAX_GROUP, MAX_SESSION, Node, Replica, Replication, ReplicationError};
 pub use stats::{DropCount, PortStats};

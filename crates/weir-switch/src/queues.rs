@@ -36,9 +36,28 @@ struct Queued {
     sequence: u64,
 }
 
+/// A queue of a port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QueueStats {
+    /// The port.
+    pub port: u32,
+    /// Its priority; 7 is served first.
+    pub priority: u32,
+    /// Packets in it.
+    pub depth: u64,
+    /// Most packets that were in it at once.
+    pub highest: u64,
+    /// Packets it has room for.
+    pub capacity: u64,
+    /// Packets dropped because it was full.
+    pub refused: u64,
+}
+
 #[derive(Debug, Clone)]
 struct PortQueues {
     queues: [VecDeque<Queued>; PRIORITIES],
+    /// Per queue: most packets at once, packets refused.
+    marks: [(u64, u64); PRIORITIES],
     capacity: usize,
     rate: PortRate,
     /// When the port has sent what it is sending.
@@ -101,6 +120,7 @@ impl TrafficManager {
         let capacity = self.capacity;
         self.ports.entry(port).or_insert_with(|| PortQueues {
             queues: Default::default(),
+            marks: Default::default(),
             capacity,
             rate: PortRate::default(),
             free_ns: 0,
@@ -115,12 +135,28 @@ impl TrafficManager {
         self.port(port).capacity = capacity;
     }
 
-    /// Packets in the queues of a port.
+    /// Queues that have ever held or refused a packet.
+    pub(crate) fn stats(&self) -> impl Iterator<Item = QueueStats> {
+        self.ports.iter().flat_map(|(port, p)| {
+            let marked = p.marks.iter().zip(&p.queues).zip(0..);
+            let used = marked.filter(|((mark, _), _)| **mark != (0, 0));
+            used.map(|((mark, queue), priority)| QueueStats {
+                port: *port,
+                priority,
+                depth: queue.len() as u64,
+                highest: mark.0,
+                capacity: p.capacity as u64,
+                refused: mark.1,
+            })
+        })
+    }
+
     /// Whether every packet can leave when it comes: no port has a rate.
     pub(crate) fn is_unlimited(&self) -> bool {
         self.ports.values().all(|p| p.rate == PortRate::default())
     }
 
+    /// Packets in the queues of a port.
     pub(crate) fn depth(&self, port: u32) -> u64 {
         self.ports.get(&port).map_or(0, |p| p.depth() as u64)
     }
@@ -148,6 +184,7 @@ impl TrafficManager {
             .and_then(|p| queues.queues.get(p))
             .ok_or(Refused::NoSuchPriority)?;
         if queue.len() >= capacity {
+            queues.marks[priority as usize].1 += 1;
             Err(Refused::Full)
         } else {
             Ok(())
@@ -158,13 +195,15 @@ impl TrafficManager {
     pub(crate) fn push(&mut self, port: u32, priority: u64, packet: EgressPacket, now_ns: u64) {
         let sequence = self.sequence;
         self.sequence += 1;
-        let queues = &mut self.port(port).queues;
-        if let Some(queue) = usize::try_from(priority).ok().and_then(|p| queues.get_mut(p)) {
+        let PortQueues { queues, marks, .. } = self.port(port);
+        let slot = usize::try_from(priority).ok();
+        if let Some((queue, mark)) = slot.and_then(|p| queues.get_mut(p).zip(marks.get_mut(p))) {
             queue.push_back(Queued {
                 packet,
                 enqueued_ns: now_ns,
                 sequence,
             });
+            mark.0 = mark.0.max(queue.len() as u64);
         }
     }
 

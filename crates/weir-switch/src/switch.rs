@@ -1,7 +1,7 @@
 //! The switch.
 
-use crate::fast::FastPath;
-use crate::queues::{DEFAULT_CAPACITY, PRIORITIES, PortRate, Refused, TrafficManager};
+use crate::fast::{FastPath, Fate};
+use crate::queues::{DEFAULT_CAPACITY, PRIORITIES, PortRate, QueueStats, Refused, TrafficManager};
 use crate::replication::Replication;
 use crate::stats::{DropCount, PortStats, Stats};
 use std::collections::{BTreeMap, VecDeque};
@@ -73,12 +73,16 @@ pub struct Switch {
     pub(crate) ports: BTreeMap<u32, bool>,
     pub(crate) stats: Stats,
     pub(crate) now_ns: u64,
+    /// When the packet left its queue that is on its way out.
+    departing_ns: u64,
     /// Egress runs left for what was received.
     pub(crate) work: u64,
     /// The compiled way of plain packets.
     pub(crate) fast: Option<Box<FastPath>>,
     /// What compiled code has sent and nobody has taken yet.
     pub(crate) ready: Vec<Output>,
+    /// What became of the packets that were forwarded last.
+    pub(crate) fates: Vec<Fate>,
 }
 
 impl Switch {
@@ -106,9 +110,11 @@ impl Switch {
             ports: BTreeMap::new(),
             stats: Stats::default(),
             now_ns: 0,
+            departing_ns: 0,
             work: 0,
             fast: None,
             ready: Vec::new(),
+            fates: Vec::new(),
         })
     }
 
@@ -176,6 +182,17 @@ impl Switch {
     #[must_use]
     pub fn queued(&self) -> usize {
         self.queues.total()
+    }
+
+    /// Queues that have ever held or refused a packet. Compiled code leaves out queues that it need not use.
+    pub fn queue_stats(&self) -> impl Iterator<Item = QueueStats> {
+        self.queues.stats()
+    }
+
+    /// Whether a port has a rate.
+    #[must_use]
+    pub fn has_port_rate(&self) -> bool {
+        !self.queues.is_unlimited()
     }
 
     /// What a port received and sent.
@@ -355,6 +372,7 @@ impl Switch {
             return;
         };
         self.now_ns = self.now_ns.max(departure.time_ns);
+        self.departing_ns = departure.time_ns;
         let tag = departure.packet.tag;
         let Some(work) = self.work.checked_sub(1) else {
             self.drop(
@@ -506,7 +524,8 @@ impl Switch {
             return None;
         }
         self.stats.sent(port, bytes.len());
-        self.queues.sent(port, bytes.len(), self.now_ns);
+        // Its time, not that of whoever came late to see it leave: else a port would not reach its rate.
+        self.queues.sent(port, bytes.len(), self.departing_ns);
         if context.tracer.enabled() {
             context.tracer.resume_packet(tag);
             let text = format!("port {port}, {} bytes", bytes.len());

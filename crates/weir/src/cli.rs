@@ -9,6 +9,9 @@ pub const NO: u8 = 1;
 /// Exit code where the question could not be asked: usage, a missing file, a program that does not compile.
 pub const CANNOT_ASK: u8 = 2;
 
+/// Most workers of a switch.
+const MAX_WORKERS: usize = 64;
+
 #[derive(Parser)]
 #[command(
     name = "weir",
@@ -206,10 +209,33 @@ pub enum Emit {
     Svg,
 }
 
+/// What is behind the options of `weir run`.
+const RUN_HELP: &str = "\
+Examples:
+  sudo weir run router.p4 -i 1@eth0 -i 2@eth1 --entries router.entries
+  sudo weir run router.p4 -i 1@eth0 -i 2@eth1 --workers 4 --watch
+  weir run router.p4 -i 1@pcap:in.pcap,out.pcap -i 2@null
+  weir run l2.p4 -i 1@gen:size=64,rate=1000,count=5000 -i 2@null --json
+
+A port is PORT@DEVICE, for example 1@eth0. DEVICE is one of:
+  NAME           a Linux interface: by AF_XDP where that is faster and does no
+                 harm, else by AF_PACKET; it says which at the start, and why
+  xdp:NAME       the interface by AF_XDP: fastest. All its packets come here and
+                 none to this machine's own network; where its peer is a local
+                 interface (veth), run `ethtool -K PEER tx off` there
+  packet:NAME    the interface by AF_PACKET (a raw socket): works on every one
+  tap:NAME       a TAP: an interface of this name whose wire is this port
+  pcap:IN[,OUT]  plays the capture IN; records what is sent to the port in OUT
+  gen:KEY=VALUE,…  makes packets: size, rate, count, smac, dmac, vlan, src, dst,
+                 sport, dport, flows, seed and proto (udp, tcp), all optional
+  null           takes everything, gives nothing
+
+Signals: INT and TERM stop it, with statistics; HUP compiles the program and
+its entries anew and goes on with them, or with the old ones where the new ones
+are not right. docs/run.md tells the rest.";
+
 #[derive(Args)]
-#[command(
-    after_help = "Examples:\n  sudo weir run router.p4 -i 1@eth0 -i 2@eth1 --entries router.entries\n  weir run router.p4 -i 1@pcap:in.pcap,out.pcap -i 2@null\n  weir run l2.p4 -i 1@gen:size=64,rate=1000,count=5000 -i 2@null --json\n\nDEVICE is an interface, tap:NAME, pcap:IN.pcap[,OUT.pcap], gen:SPEC or null."
-)]
+#[command(after_help = RUN_HELP)]
 pub struct Run {
     #[command(flatten)]
     pub source: Source,
@@ -219,9 +245,12 @@ pub struct Run {
     /// Control-plane state to start from
     #[arg(long, value_name = "FILE")]
     pub entries: Option<PathBuf>,
-    /// Which engine
-    #[arg(long, value_enum, default_value_t = Engine::Interp)]
+    /// Which engine: jit (machine code; what cannot be compiled is interpreted, and a message says why) or interp
+    #[arg(long, default_value = "jit", value_parser = run_engine)]
     pub engine: Engine,
+    /// Threads that forward, each on a core of its own; at most 64
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = workers)]
+    pub workers: usize,
     /// Stop after this long, e.g. 10s or 500ms; without it at Ctrl-C, or when all inputs have ended
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub time: Option<std::time::Duration>,
@@ -237,9 +266,18 @@ pub struct Run {
     /// Rate of a port in bits per second: PORT=RATE, e.g. 2=10M
     #[arg(long, value_name = "PORT=RATE")]
     pub port_rate: Vec<String>,
-    /// Statistics as JSON at the end
+    /// Statistics as JSON, one object per line
     #[arg(long)]
     pub json: bool,
+    /// Statistics not only at the end but also this often, e.g. 1s
+    #[arg(long, value_name = "TIME", value_parser = interval)]
+    pub stats_interval: Option<std::time::Duration>,
+    /// Measure the cycles that each stretch of machine code takes
+    #[arg(long)]
+    pub profile: bool,
+    /// Draw on the terminal what the switch does now
+    #[arg(long, conflicts_with = "json")]
+    pub watch: bool,
 }
 
 /// What `weir bench` compares the engine with.
@@ -345,6 +383,26 @@ fn duration(text: &str) -> Result<std::time::Duration, String> {
     std::time::Duration::try_from_secs_f64(seconds).map_err(|_| wrong())
 }
 
+fn interval(text: &str) -> Result<std::time::Duration, String> {
+    let time = duration(text)?;
+    if time < std::time::Duration::from_millis(10) {
+        return Err(format!("`{text}` is too often; 10ms is the least"));
+    }
+    Ok(time)
+}
+
+fn run_engine(text: &str) -> Result<Engine, String> {
+    match Engine::from_str(text, false) {
+        Ok(engine) if engine != Engine::Both => Ok(engine),
+        _ => Err(format!("`{text}` is no engine of a switch: jit or interp")),
+    }
+}
+
+fn workers(text: &str) -> Result<usize, String> {
+    let number = text.parse().ok().filter(|n| (1..=MAX_WORKERS).contains(n));
+    number.ok_or_else(|| format!("`{text}` is no number of workers: 1 to {MAX_WORKERS}, as many as there are cores"))
+}
+
 /// Parses the arguments, does what they say, and tells how it went.
 pub fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
@@ -375,7 +433,7 @@ pub fn main() -> ExitCode {
 }
 
 /// An error and its causes, those left out that are part of what has been said.
-fn causes(error: &anyhow::Error) -> String {
+pub fn causes(error: &anyhow::Error) -> String {
     let mut text = String::new();
     for cause in error.chain().map(ToString::to_string) {
         if text.is_empty() {

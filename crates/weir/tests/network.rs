@@ -106,10 +106,10 @@ impl Network {
 
     fn start(&mut self, program: &str, entries: &str) {
         let ports = [format!("1@{}a1", self.name), format!("2@{}b1", self.name)];
-        self.start_on(program, entries, &ports);
+        self.start_on(program, entries, &ports, 1);
     }
 
-    fn start_on(&mut self, program: &str, entries: &str, ports: &[String]) {
+    fn start_on(&mut self, program: &str, entries: &str, ports: &[String], workers: usize) {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../p4/programs");
         let mut child = Command::new(env!("CARGO_BIN_EXE_weir"))
             .arg("run")
@@ -117,7 +117,7 @@ impl Network {
             .arg("--entries")
             .arg(folder.join(entries))
             .args(ports.iter().flat_map(|p| ["-i", p]))
-            .args(["--time", "60s", "--json"])
+            .args(["--time", "120s", "--json", "--workers", &workers.to_string()])
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
@@ -161,16 +161,34 @@ impl Network {
     }
 
     fn tcp(&self) -> f64 {
-        let mut server = Command::new("ip")
+        let server = Command::new("ip")
             .args(["netns", "exec", &format!("{}-b", self.name), "iperf3", "-s", "-1"])
             .stdout(Stdio::null())
             .spawn()
             .unwrap();
-        std::thread::sleep(Duration::from_millis(500));
+        let mut server = Ended(server);
+        // 5201 in hexadecimal, listening.
+        let started = Instant::now();
+        while !self.on("b", "cat /proc/net/tcp /proc/net/tcp6").contains(":1451 ") {
+            assert!(started.elapsed() < Duration::from_secs(20), "iperf3 does not listen");
+            std::thread::sleep(Duration::from_millis(20));
+        }
         let text = self.on("a", "iperf3 -c 10.0.2.10 -t 2 -J");
-        let _ = server.wait();
         let value: serde_json::Value = serde_json::from_str(&text).unwrap();
-        value["end"]["sum_received"]["bytes"].as_f64().unwrap()
+        let bytes = value["end"]["sum_received"]["bytes"].as_f64();
+        let bytes = bytes.unwrap_or_else(|| panic!("iperf3 says {text}"));
+        let _ = server.0.wait();
+        bytes
+    }
+}
+
+/// A process that ends with the test, however that ends.
+struct Ended(Child);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
     }
 }
 
@@ -219,18 +237,21 @@ fn ping_and_tcp_cross_the_rina_router() {
     ping_and_tcp_pass("wrr", "rina_router/rina_router.p4", "rina_router/rina_router.entries");
 }
 
-/// Three veth pairs: one end is a port of the switch, the other is ours.
+/// Veth pairs: one end is a port of the switch, the other is ours.
 struct Wires {
     name: &'static str,
     ports: u32,
 }
 
 impl Wires {
-    fn new(name: &'static str, ports: u32) -> Self {
+    fn new(name: &'static str, ports: u32, queues: u32) -> Self {
         let wires = Wires { name, ports };
         wires.remove();
         for port in 1..=ports {
-            sh(&format!("ip link add {name}{port}s type veth peer name {name}{port}t"));
+            let queues = format!("numrxqueues {queues} numtxqueues {queues}");
+            sh(&format!(
+                "ip link add {name}{port}s {queues} type veth peer name {name}{port}t {queues}"
+            ));
             for end in ["s", "t"] {
                 // Nothing but the test's frames may be on the wire.
                 sh(&format!(
@@ -301,24 +322,18 @@ fn replay(test: &Path, sockets: &mut [Box<dyn weir_io::Device>]) {
     }
 }
 
-#[test]
-fn efcp_crosses_the_rina_router_in_every_encapsulation() {
+fn efcp_crosses_the_rina_router(name: &'static str, kind: &str, queues: u32, workers: usize) {
     if !can_run() {
         return;
     }
-    let _wires = Wires::new("wre", 3);
+    let _wires = Wires::new(name, 3, queues);
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../p4/programs/rina_router");
-    let mut network = Network {
-        name: "wre",
-        switch: None,
-    };
-    network.start_on(
-        "rina_router/rina_router.p4",
-        "rina_router/rina_router.entries",
-        &["1@wre1s".to_string(), "2@wre2s".to_string(), "3@wre3s".to_string()],
-    );
+    let mut network = Network { name, switch: None };
+    let ports = [1, 2, 3].map(|port| format!("{port}@{kind}{name}{port}s"));
+    let (program, entries) = ("rina_router/rina_router.p4", "rina_router/rina_router.entries");
+    network.start_on(program, entries, &ports, workers);
     let mut sockets: Vec<Box<dyn weir_io::Device>> = (1..=3)
-        .map(|port| weir_io::open(&weir_io::DeviceSpec::Interface(format!("wre{port}t"))).unwrap())
+        .map(|port| weir_io::open(&weir_io::DeviceSpec::Packet(format!("{name}{port}t"))).unwrap())
         .collect();
     for (from, to) in [
         ("untagged", "untagged"),
@@ -326,14 +341,95 @@ fn efcp_crosses_the_rina_router_in_every_encapsulation() {
         ("tagged", "untagged"),
         ("tagged", "tagged"),
     ] {
-        replay(
-            &folder.join(format!("rina_router-efcp_{from}_to_{to}.stf")),
-            &mut sockets,
-        );
-        replay(
-            &folder.join(format!("rina_router-ipv4_{from}_to_{to}.stf")),
-            &mut sockets,
-        );
+        for protocol in ["efcp", "ipv4"] {
+            let test = format!("rina_router-{protocol}_{from}_to_{to}.stf");
+            replay(&folder.join(test), &mut sockets);
+        }
     }
     network.stop();
+}
+
+#[test]
+fn efcp_crosses_the_rina_router_in_every_encapsulation() {
+    efcp_crosses_the_rina_router("wre", "", 1, 1);
+}
+
+#[test]
+fn efcp_crosses_two_workers_that_have_a_queue_of_every_port() {
+    efcp_crosses_the_rina_router("wrq", "xdp:", 2, 2);
+}
+
+/// Sends packets to port 1 and takes what leaves port 2, with few of them under way at a time: none may be missing.
+fn nothing_is_lost(name: &'static str, kinds: [&str; 2], workers: usize) {
+    const PACKETS: u64 = 5000;
+    if !can_run() {
+        return;
+    }
+    let _wires = Wires::new(name, 2, 1);
+    let mut network = Network { name, switch: None };
+    let ports = [1, 2].map(|port| format!("{port}@{}{name}{port}s", kinds[port - 1]));
+    let (program, entries) = ("ipv4_router/ipv4_router.p4", "ipv4_router/demo.entries");
+    network.start_on(program, entries, &ports, workers);
+    let open = |port| weir_io::open(&weir_io::DeviceSpec::Packet(format!("{name}{port}t"))).unwrap();
+    let (mut near, mut far): (Box<dyn weir_io::Device>, _) = (open(1), open(2));
+    let spec = format!("count={PACKETS},flows=40,dst=10.0.2.10,dmac=02:00:00:00:01:01");
+    let mut source = weir_io::Generator::new(spec.parse().unwrap());
+    let (mut batch, mut numbers) = (weir_io::Batch::new(64), Vec::new());
+    let started = Instant::now();
+    while (numbers.len() as u64) < PACKETS {
+        batch.clear();
+        weir_io::Device::receive(&mut source, &mut batch).unwrap();
+        let frames: Vec<_> = batch.iter().collect();
+        let sent = numbers.len() + frames.len();
+        let mut done = 0;
+        while done < frames.len() {
+            done += near.transmit(&frames[done..]).unwrap();
+        }
+        while numbers.len() < sent {
+            let mut arrived = weir_io::Batch::new(64);
+            far.receive(&mut arrived).unwrap();
+            numbers.extend(arrived.iter().map(|f| {
+                let digits: [u8; 8] = f.data[42..50].try_into().unwrap();
+                u64::from_be_bytes(digits)
+            }));
+            let waited = started.elapsed() < Duration::from_secs(60);
+            assert!(waited, "{} of {sent} arrived", numbers.len());
+        }
+    }
+    let value = network.stop();
+    numbers.sort_unstable();
+    assert_eq!(numbers, (0..PACKETS).collect::<Vec<_>>());
+    for device in value["devices"].as_array().unwrap() {
+        for key in ["rx_dropped", "tx_dropped", "refused"] {
+            assert_eq!(device[key], 0, "{key} of {device}");
+        }
+    }
+    let by_worker = value["workers"].as_array().unwrap().iter();
+    assert!(by_worker.clone().all(|w| w["packets"].as_u64().unwrap() > 0), "{value}");
+    assert_eq!(by_worker.map(|w| w["packets"].as_u64().unwrap()).sum::<u64>(), PACKETS);
+}
+
+#[test]
+fn xdp_to_xdp_loses_nothing() {
+    nothing_is_lost("wla", ["xdp:", "xdp:"], 1);
+}
+
+#[test]
+fn packet_to_packet_loses_nothing() {
+    nothing_is_lost("wlb", ["packet:", "packet:"], 1);
+}
+
+#[test]
+fn xdp_to_packet_loses_nothing() {
+    nothing_is_lost("wlc", ["xdp:", "packet:"], 1);
+}
+
+#[test]
+fn packet_to_xdp_by_two_workers_loses_nothing() {
+    nothing_is_lost("wld", ["packet:", "xdp:"], 2);
+}
+
+#[test]
+fn xdp_to_xdp_by_two_workers_loses_nothing() {
+    nothing_is_lost("wle", ["xdp:", "xdp:"], 2);
 }

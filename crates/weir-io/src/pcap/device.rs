@@ -192,6 +192,10 @@ impl Device for PcapDevice {
         self.source.is_exhausted()
     }
 
+    fn is_patient(&self) -> bool {
+        true
+    }
+
     fn ready_in(&self) -> Option<Duration> {
         Some(Duration::ZERO)
     }

@@ -1,10 +1,10 @@
-//! The Linux calls that the standard library has no words for. All `unsafe` of this crate is here.
+//! The Linux calls that the standard library has no words for. All `unsafe` of this crate is here and in
+//! `pool`.
 #![allow(unsafe_code)]
 
-pub(crate) mod affinity;
+pub(crate) mod core;
 pub(crate) mod ethtool;
 mod packet_ring;
-pub(crate) mod pool;
 pub(crate) mod raw;
 pub(crate) mod select;
 pub(crate) mod tap;
@@ -16,6 +16,17 @@ use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::time::Duration;
+
+/// Bytes of an Ethernet header.
+const HEADER: usize = 14;
+/// Bytes of two VLAN tags.
+const TAGS: usize = 8;
+
+/// Bytes of the longest frame of an interface, two VLAN tags included; `None` where it does not say.
+pub(crate) fn longest_frame(name: &str) -> Option<usize> {
+    let control = control_socket().ok()?;
+    Some(mtu(&control, name).ok()? + HEADER + TAGS)
+}
 
 /// The answer of a call that says -1 where it failed.
 fn check(result: libc::c_int) -> io::Result<libc::c_int> {

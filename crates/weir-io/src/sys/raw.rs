@@ -9,7 +9,8 @@ use super::{
 use crate::batch::{Batch, Frame};
 use crate::device::{Counters, Device};
 use crate::error::IoError;
-use crate::offload::{Segmentation, Segments, VnetHeader, finish_checksum};
+use crate::offload::{Segmentation, Segments, finish_checksum};
+use crate::pool::FrameBatch;
 use std::cell::Cell;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -20,6 +21,8 @@ const BATCH: usize = 64;
 const LONGEST: usize = 65_536 + 256;
 /// Bytes of long packets that the kernel may keep for us.
 const RECEIVE_BUFFER: libc::c_int = 8 << 20;
+/// Bytes of packets that wait for the driver.
+const SEND_BUFFER: libc::c_int = 4 << 20;
 /// Empty rounds after which an error that the kernel keeps is taken away.
 const LOOK_AFTER: u32 = 16;
 
@@ -38,6 +41,8 @@ pub struct RawSocket {
     /// Said behind the name in its description.
     note: Option<String>,
     socket: OwnedFd,
+    /// Another one to send by, which needs nothing before a packet and receives none.
+    sender: OwnedFd,
     control: OwnedFd,
     merging: Merging,
     ring: PacketRing,
@@ -71,20 +76,19 @@ impl RawSocket {
         set_option(&socket, libc::SOL_PACKET, libc::PACKET_VNET_HDR, &on).map_err(failed)?;
         // Best effort: kernels before 4.20 do not know it, and what is sent is skipped below.
         let _ = set_option(&socket, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, &on);
-        // What is sent goes to the driver, past the kernel's own queues. Where the driver's is full, that
-        // is an error and tried again.
-        let _ = set_option(&socket, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, &on);
         if set_option(&socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &RECEIVE_BUFFER).is_err() {
             let _ = set_option(&socket, libc::SOL_SOCKET, libc::SO_RCVBUF, &RECEIVE_BUFFER);
         }
         let ring = PacketRing::new(&socket, mtu(&control, name)?).map_err(failed)?;
-        bind(&socket, index).map_err(failed)?;
+        let sender = open_sender(index).map_err(failed)?;
+        bind(&socket, index, libc::ETH_P_ALL as u16).map_err(failed)?;
         receive_everything(&socket, index).map_err(failed)?;
         let merging = Merging::stop(&control, name);
         Ok(RawSocket {
             name: name.to_string(),
             note: None,
             socket,
+            sender,
             control,
             merging,
             ring,
@@ -130,8 +134,28 @@ impl RawSocket {
         false
     }
 
+    /// Receives into either kind of batch.
+    fn receive_to(&mut self, batch: &mut impl Sink) -> Result<usize, IoError> {
+        let before = batch.len();
+        while self.deliver(batch) && batch.room() > 0 && self.fetch() {}
+        let added = batch.len() - before;
+        self.empty = if added == 0 { self.empty + 1 } else { 0 };
+        if self.empty >= LOOK_AFTER {
+            self.empty = 0;
+            // That the link has gone down is no error; it may come back. Until it is taken away, nobody
+            // can wait for the socket.
+            let _ = get_option::<libc::c_int>(&self.socket, libc::SOL_SOCKET, libc::SO_ERROR);
+            if !is_bound(&self.socket) {
+                return Err(IoError::Gone {
+                    name: self.name.clone(),
+                });
+            }
+        }
+        Ok(added)
+    }
+
     /// Delivers the packet that was fetched. False where the batch has no room for it.
-    fn deliver(&mut self, batch: &mut Batch) -> bool {
+    fn deliver(&mut self, batch: &mut impl Sink) -> bool {
         if let Some((received, long, segment)) = &mut self.current {
             let frame = match *long {
                 Some(length) => self.long.get_mut(..length).unwrap_or_default(),
@@ -147,13 +171,61 @@ impl RawSocket {
     }
 }
 
+/// Where received packets go.
+trait Sink {
+    /// Packets in it.
+    fn len(&self) -> usize;
+    /// Packets that it still takes.
+    fn room(&self) -> usize;
+    /// Bytes of the longest packet that it ever takes.
+    fn longest(&self) -> usize;
+    /// Adds a packet in parts. False where there is no room now.
+    fn push_parts(&mut self, parts: &[&[u8]], time_ns: u64) -> bool;
+}
+
+impl Sink for Batch {
+    fn len(&self) -> usize {
+        Batch::len(self)
+    }
+
+    fn room(&self) -> usize {
+        Batch::room(self)
+    }
+
+    fn longest(&self) -> usize {
+        crate::MAX_FRAME
+    }
+
+    fn push_parts(&mut self, parts: &[&[u8]], time_ns: u64) -> bool {
+        Batch::push_parts(self, parts, time_ns)
+    }
+}
+
+impl Sink for FrameBatch {
+    fn len(&self) -> usize {
+        FrameBatch::len(self)
+    }
+
+    fn room(&self) -> usize {
+        FrameBatch::room(self)
+    }
+
+    fn longest(&self) -> usize {
+        self.memory.longest()
+    }
+
+    fn push_parts(&mut self, parts: &[&[u8]], time_ns: u64) -> bool {
+        FrameBatch::push_parts(self, parts, time_ns)
+    }
+}
+
 /// Delivers a frame, finished and cut as its header says. `segment` is where to go on. False where
 /// there is no room.
 fn deliver_one(
     frame: &mut [u8],
     message: &mut Received,
     segment: &mut usize,
-    batch: &mut Batch,
+    batch: &mut impl Sink,
     counters: &mut Counters,
 ) -> bool {
     let vnet = message.vnet;
@@ -187,8 +259,12 @@ fn deliver_one(
 }
 
 /// Adds a frame with its tag put back. False where there is no room.
-fn push(batch: &mut Batch, head: &[u8], payload: &[u8], message: &Received, counters: &mut Counters) -> bool {
+fn push(batch: &mut impl Sink, head: &[u8], payload: &[u8], message: &Received, counters: &mut Counters) -> bool {
     let length = head.len() + payload.len();
+    if length + message.tag.map_or(0, |tag| tag.len()) > batch.longest() {
+        counters.receive_dropped += 1;
+        return true;
+    }
     let (added, length) = match &message.tag {
         Some(tag) if head.len() >= 12 => {
             let parts = [&head[..12], tag, &head[12..], payload];
@@ -210,23 +286,18 @@ impl Drop for RawSocket {
 
 impl Device for RawSocket {
     fn receive(&mut self, batch: &mut Batch) -> Result<usize, IoError> {
-        let before = batch.len();
-        while self.deliver(batch) && batch.room() > 0 && self.fetch() {}
-        self.empty = if batch.len() == before { self.empty + 1 } else { 0 };
-        if self.empty >= LOOK_AFTER {
-            self.empty = 0;
-            // That the link has gone down is no error; it may come back. Until it is taken away, nobody
-            // can wait for the socket.
-            let _ = get_option::<libc::c_int>(&self.socket, libc::SOL_SOCKET, libc::SO_ERROR);
-        }
-        Ok(batch.len() - before)
+        self.receive_to(batch)
+    }
+
+    fn receive_into(&mut self, batch: &mut FrameBatch) -> Result<Option<usize>, IoError> {
+        self.receive_to(batch).map(Some)
     }
 
     fn transmit(&mut self, frames: &[Frame<'_>]) -> Result<usize, IoError> {
         let mut done = 0;
         while done < frames.len() {
             let part = &frames[done..frames.len().min(done + BATCH)];
-            match send_messages(&self.socket, part) {
+            match send_messages(&self.sender, part) {
                 Ok(sent) => {
                     self.counters.count_sent(&part[..sent]);
                     done += sent;
@@ -288,16 +359,40 @@ impl Device for RawSocket {
     }
 }
 
-/// Binds to every protocol of an interface.
-fn bind(socket: &OwnedFd, index: libc::c_int) -> io::Result<()> {
+/// A socket that only sends.
+fn open_sender(index: libc::c_int) -> io::Result<OwnedFd> {
+    let sender = socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_NONBLOCK, 0)?;
+    let on: libc::c_int = 1;
+    // What is sent goes to the driver, past the kernel's own queues. Where the driver's is full, that is an error and
+    // tried again.
+    let _ = set_option(&sender, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, &on);
+    if set_option(&sender, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &SEND_BUFFER).is_err() {
+        let _ = set_option(&sender, libc::SOL_SOCKET, libc::SO_SNDBUF, &SEND_BUFFER);
+    }
+    bind(&sender, index, 0)?;
+    Ok(sender)
+}
+
+/// Binds to the packets of a protocol that an interface receives; to none with 0.
+fn bind(socket: &OwnedFd, index: libc::c_int, protocol: u16) -> io::Result<()> {
     let mut address = libc::sockaddr_ll::zeroed();
     address.sll_family = libc::AF_PACKET as libc::c_ushort;
-    address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
+    address.sll_protocol = protocol.to_be();
     address.sll_ifindex = index;
     let size = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
     // SAFETY: the pointer is to an address of `size` bytes that lives during the call.
     check(unsafe { libc::bind(socket.as_raw_fd(), std::ptr::from_ref(&address).cast(), size) })?;
     Ok(())
+}
+
+/// Whether the interface of a socket is still there.
+fn is_bound(socket: &OwnedFd) -> bool {
+    let mut address = libc::sockaddr_ll::zeroed();
+    let mut size = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
+    let pointer = std::ptr::from_mut(&mut address).cast();
+    // SAFETY: the pointers are to an address of `size` bytes and to its size, and live during the call.
+    let asked = check(unsafe { libc::getsockname(socket.as_raw_fd(), pointer, &mut size) });
+    asked.is_err() || address.sll_ifindex > 0
 }
 
 fn empty_message() -> libc::mmsghdr {
@@ -307,28 +402,25 @@ fn empty_message() -> libc::mmsghdr {
 
 /// Sends up to `BATCH` frames; returns how many were.
 fn send_messages(socket: &OwnedFd, frames: &[Frame<'_>]) -> io::Result<usize> {
-    // Nothing is left to the hardware.
-    let header = [0u8; VnetHeader::LENGTH];
     let empty = libc::iovec {
         iov_base: std::ptr::null_mut(),
         iov_len: 0,
     };
-    let mut parts = [[empty; 2]; BATCH];
+    let mut parts = [empty; BATCH];
     let mut messages = [empty_message(); BATCH];
     let count = frames.len().min(BATCH);
     for (i, frame) in frames.iter().take(count).enumerate() {
         // The kernel only reads what is sent.
-        let readable = |bytes: &[u8]| libc::iovec {
-            iov_base: bytes.as_ptr().cast_mut().cast(),
-            iov_len: bytes.len(),
+        parts[i] = libc::iovec {
+            iov_base: frame.data.as_ptr().cast_mut().cast(),
+            iov_len: frame.data.len(),
         };
-        parts[i] = [readable(&header), readable(frame.data)];
-        messages[i].msg_hdr.msg_iov = parts[i].as_mut_ptr();
-        messages[i].msg_hdr.msg_iovlen = 2;
+        messages[i].msg_hdr.msg_iov = &raw mut parts[i];
+        messages[i].msg_hdr.msg_iovlen = 1;
     }
     let fd = socket.as_raw_fd();
-    // SAFETY: the first `count` messages point to two buffers each, which live during the call and are
-    // only read.
+    // SAFETY: the first `count` messages point to a buffer each, which lives during the call and is only
+    // read.
     let sent = check(unsafe { libc::sendmmsg(fd, messages.as_mut_ptr(), count as libc::c_uint, 0) })?;
     Ok(sent as usize)
 }

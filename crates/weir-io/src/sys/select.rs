@@ -5,6 +5,7 @@ use super::xdp::{XdpMode, XdpOptions, XdpSocket};
 use super::{control_socket, ethtool, interface_index, own_address};
 use crate::device::Device;
 use crate::error::IoError;
+use crate::pool::Pool;
 
 /// Drivers of virtual machines: their hosts hand over packets with unfinished checksums like a veth's
 /// peer does, unless the program is attached within the driver, which then declines such packets.
@@ -13,19 +14,36 @@ const PARAVIRTUAL: [&str; 5] = ["virtio_net", "hv_netvsc", "vmxnet3", "xen_netfr
 /// Opens an interface with AF_XDP where that is as good and faster, else with AF_PACKET, whose
 /// description then says why.
 pub(crate) fn open(name: &str) -> Result<Box<dyn Device>, IoError> {
+    Ok(match choose(name, None)? {
+        Ok(socket) => Box::new(socket),
+        Err(socket) => Box::new(socket),
+    })
+}
+
+/// Whether [`open`] tries AF_XDP with an interface.
+pub(crate) fn tries_xdp(name: &str) -> bool {
+    let driver = control_socket()
+        .ok()
+        .and_then(|control| ethtool::driver(&control, name));
+    let (driver, bus) = driver.unwrap_or_default();
+    against_xdp(name, &driver, &bus).is_none()
+}
+
+/// As [`open`]: the AF_XDP socket, with its frames from `pool`, or else the other one.
+pub(crate) fn choose(name: &str, pool: Option<&Pool>) -> Result<Result<XdpSocket, RawSocket>, IoError> {
     let control = control_socket()?;
     interface_index(&control, name)?;
     let (driver, bus) = ethtool::driver(&control, name).unwrap_or_default();
     let why = match against_xdp(name, &driver, &bus) {
         Some(why) => why,
-        None => match open_xdp(name, &driver) {
-            Ok(device) => return Ok(Box::new(device)),
+        None => match open_xdp(name, &driver, pool) {
+            Ok(device) => return Ok(Ok(device)),
             Err(error) => error.to_string(),
         },
     };
     let mut device = RawSocket::open(name)?;
     device.set_note(format!("AF_PACKET; {why}"));
-    Ok(Box::new(device))
+    Ok(Err(device))
 }
 
 /// Why AF_XDP would do harm, where it would.
@@ -40,10 +58,11 @@ fn against_xdp(name: &str, driver: &str, bus: &str) -> Option<String> {
         .map(|address| format!("AF_XDP would cut this machine off at its address {address}; xdp:{name} forces it"))
 }
 
-fn open_xdp(name: &str, driver: &str) -> Result<XdpSocket, IoError> {
+fn open_xdp(name: &str, driver: &str, pool: Option<&Pool>) -> Result<XdpSocket, IoError> {
     let with = |mode| {
         let options = XdpOptions {
             mode,
+            pool: pool.cloned(),
             ..XdpOptions::default()
         };
         XdpSocket::open(name, &options)

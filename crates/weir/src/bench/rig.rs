@@ -118,7 +118,7 @@ impl Rig {
                 fates[at..at + fate.len()].copy_from_slice(fate);
                 at += fate.len();
             }
-            if fate.contains(&Fate::Gone) {
+            if fate.iter().any(|f| !matches!(f, Fate::Transmit(_))) {
                 // Copies and the like, which whoever does I/O would send now.
                 std::hint::black_box(switch.advance(now_ns));
             }
@@ -126,7 +126,7 @@ impl Rig {
         for (i, (fate, frame)) in fates.iter().zip(&frames).enumerate() {
             let port = match fate {
                 Fate::Transmit(port) => Some(*port),
-                Fate::Gone => None,
+                Fate::Copies(_) | Fate::Gone => None,
             };
             seen(i, port, frame.bytes());
         }

@@ -225,8 +225,8 @@ pub fn run(plan: Plan, vector: usize) -> Suite {
     let total = rows.len() + 2;
     let alone = || {
         // Where that cannot be had, figures are only a little less steady.
-        if let Some(last) = weir_io::processors().ok().and_then(|all| all.last().copied()) {
-            let _ = weir_io::pin_to(last);
+        if let Some(&last) = weir_io::cores().last() {
+            let _ = weir_io::pin_to_core(last);
         }
         let mut outcomes = Vec::with_capacity(total);
         for (i, row) in rows.iter().enumerate() {

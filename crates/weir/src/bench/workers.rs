@@ -31,7 +31,7 @@ impl Together {
 /// # Errors
 /// There are fewer processors, or the case cannot be run.
 pub fn measure(case: &Case, side: Side, workers: usize, plan: Plan) -> Result<(Together, f64)> {
-    let processors = weir_io::processors()?;
+    let processors = weir_io::cores();
     ensure!(
         processors.len() >= workers,
         "{workers} workers need a processor each, and this process may use {}: leave out taskset, or ask for fewer workers",
@@ -45,7 +45,7 @@ pub fn measure(case: &Case, side: Side, workers: usize, plan: Plan) -> Result<(T
         for (number, processor) in processors.into_iter().take(workers).enumerate() {
             let (barrier, rates, failures, sent) = (&barrier, &rates, &failures, &sent);
             scope.spawn(move || {
-                let rig = weir_io::pin_to(processor)
+                let rig = weir_io::pin_to_core(processor)
                     .map_err(|e| anyhow!("cannot use processor {processor}: {e}"))
                     .and_then(|()| {
                         let mut rig = case.rig(&[side])?;

@@ -5,22 +5,21 @@ mod queue;
 mod ring;
 
 use super::ethtool::{self, Merging, TagStripping};
-use super::pool::{FrameBatch, FrameLayout, Pool, Slot};
-use super::{check, control_socket, interface_error, interface_index, is_running, mtu, receive_everything, socket};
+use super::{
+    HEADER, TAGS, check, control_socket, interface_error, interface_index, is_running, mtu, receive_everything, socket,
+};
 use crate::batch::{Batch, Frame};
 use crate::device::{Counters, Device, ZeroCopy};
 use crate::error::IoError;
 use crate::now_ns;
+use crate::pool::{FrameBatch, FrameLayout, Pool, Slot};
+use crate::ports::Needs;
 use program::Attach;
 use queue::{Link, Queue, Setup};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::sync::Arc;
 
-/// An Ethernet header.
-const HEADER: usize = 14;
-/// Two VLAN tags.
-const TAGS: usize = 8;
 /// Empty rounds after which a socket looks whether its interface is still there.
 const LOOK_AFTER: u32 = 256;
 const RIGHTS: &str = "CAP_NET_RAW, CAP_NET_ADMIN and CAP_BPF";
@@ -178,7 +177,7 @@ impl<'n> Interface<'n> {
         })
     }
 
-    /// Longest frame, tags included.
+    /// Longest frame, tags included, in bytes.
     fn longest(&self) -> usize {
         self.mtu + HEADER + TAGS
     }
@@ -215,8 +214,11 @@ impl<'n> Interface<'n> {
 
     /// Opens all queues and attaches the program.
     fn attach(&self, mode: XdpMode, options: &XdpOptions) -> Result<(Pool, Vec<Queue>, Link), IoError> {
-        let usual = (8192 / self.queues).next_power_of_two().clamp(512, 2048);
-        let ring = options.ring.unwrap_or(usual).clamp(64, 32_768).next_power_of_two();
+        let ring = options
+            .ring
+            .unwrap_or(usual_ring(self.queues))
+            .clamp(64, 32_768)
+            .next_power_of_two();
         let pool = match &options.pool {
             Some(pool) => pool.clone(),
             None => {
@@ -249,6 +251,22 @@ impl<'n> Interface<'n> {
     }
 }
 
+/// Entries of each ring unless told otherwise.
+fn usual_ring(queues: u32) -> u32 {
+    (8192 / queues.max(1)).next_power_of_two().clamp(512, 2048)
+}
+
+/// What the interface of this name needs.
+pub(crate) fn needs(name: &str) -> Result<Needs, IoError> {
+    let interface = Interface::new(name)?;
+    Ok(Needs {
+        queues: interface.queues,
+        frames: XdpOptions::frames_for(interface.queues, usual_ring(interface.queues)),
+        longest: interface.longest(),
+        is_veth: interface.is_veth,
+    })
+}
+
 impl XdpSocket {
     /// Opens an interface with all its receive queues.
     ///
@@ -263,6 +281,13 @@ impl XdpSocket {
             why,
         };
         let most = options.pool.as_ref().map_or(Pool::MAX_FRAME, Pool::frame_size);
+        let most = most.min(Pool::MAX_FRAME);
+        if options.pool.as_ref().is_some_and(|p| p.memory.chunk() > 4096) {
+            return Err(no(format!(
+                "its frames have {} bytes and the kernel takes 4096 (`Pool::MAX_FRAME`)",
+                most
+            )));
+        }
         if interface.longest() > most {
             let (mtu, most) = (interface.mtu, most - HEADER - TAGS);
             return Err(no(format!(
@@ -364,7 +389,7 @@ impl XdpSocket {
     /// Before receiving: what was left to send goes on its way. After many empty rounds: is the
     /// interface still there?
     fn attend(&mut self) -> Result<(), IoError> {
-        if self.queues.first_mut().is_some_and(Queue::is_sending) {
+        if self.is_sending() {
             self.kick()?;
         }
         if self.empty >= LOOK_AFTER {
@@ -562,6 +587,10 @@ impl Device for XdpSocket {
 
     fn flush(&mut self) -> Result<(), IoError> {
         self.kick()
+    }
+
+    fn is_sending(&self) -> bool {
+        self.queues.first().is_some_and(Queue::is_sending)
     }
 
     fn description(&self) -> String {

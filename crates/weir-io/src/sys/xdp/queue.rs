@@ -2,7 +2,7 @@
 
 use super::program::{self, Attach};
 use super::ring::{Consumer, Producer, set_size};
-use crate::sys::pool::{FrameLayout, Memory, SPARE, Slot};
+use crate::pool::{FrameLayout, Memory, SPARE, Slot};
 use crate::sys::{Plain, check, get_option, set_option, socket};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -285,8 +285,8 @@ impl Queue {
     }
 
     /// Whether frames are waiting for [`Self::kick`] to be called again.
-    pub(super) fn is_sending(&mut self) -> bool {
-        self.send.pending() > 0
+    pub(super) fn is_sending(&self) -> bool {
+        self.send.is_pending()
     }
 
     /// Makes the kernel send what is queued. Where it copies, it sends a limited number per call, so that

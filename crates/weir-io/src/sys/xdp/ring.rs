@@ -179,6 +179,11 @@ impl<T: Plain> Producer<T> {
         self.written.wrapping_sub(self.read)
     }
 
+    /// Whether there are any.
+    pub(super) fn is_pending(&self) -> bool {
+        self.ring.consumer().load(Ordering::Acquire) != self.written
+    }
+
     /// Whether the kernel only looks when it is called.
     pub(super) fn needs_wakeup(&self) -> bool {
         self.ring.needs_wakeup()

@@ -1,6 +1,6 @@
 //! Frames in memory that the kernel can share, and batches of them that change hands without copying.
+#![allow(unsafe_code)]
 
-use super::check;
 use crate::error::IoError;
 use std::io;
 use std::ptr::NonNull;
@@ -27,7 +27,7 @@ pub enum FrameLayout {
 /// pass frames to each other without copying.
 #[derive(Debug, Clone)]
 pub struct Pool {
-    pub(super) memory: Arc<Memory>,
+    pub(crate) memory: Arc<Memory>,
 }
 
 impl Pool {
@@ -35,13 +35,16 @@ impl Pool {
     pub const HEADROOM: usize = 256;
     /// Bytes behind the longest packet.
     pub const TAILROOM: usize = 64;
-    /// Longest packet that any pool takes: the kernel wants a frame within a page of 4096 bytes.
+    /// Longest packet that AF_XDP takes: the kernel wants a frame within a page of 4096 bytes.
     pub const MAX_FRAME: usize = 4096 - Self::HEADROOM - Self::TAILROOM;
+    /// Longest packet that any pool takes.
+    pub const LARGEST: usize = 1 << 18;
     /// Most frames of a pool.
     pub const MAX_FRAMES: u32 = 1 << 19;
 
-    /// A pool of `frames` frames for packets of up to `frame_size` bytes, at most [`Self::MAX_FRAME`]
-    /// and [`Self::MAX_FRAMES`]. A frame takes 2 or 4 KiB.
+    /// A pool of `frames` frames for packets of up to `frame_size` bytes, at most [`Self::MAX_FRAMES`] and
+    /// [`Self::LARGEST`]. A frame takes 2 or 4 KiB; one for more than [`Self::MAX_FRAME`] takes what it needs, and is
+    /// not for AF_XDP.
     ///
     /// # Errors
     ///
@@ -100,12 +103,12 @@ impl Pool {
 }
 
 /// Frames that a batch or socket takes from the pool at once.
-pub(super) const SPARE: usize = 64;
+pub(crate) const SPARE: usize = 64;
 
 /// The memory of a pool. Whoever holds the number of a frame owns the frame: the list of free frames, a
 /// batch, a socket, or the kernel, and never two of them.
 #[derive(Debug)]
-pub(super) struct Memory {
+pub(crate) struct Memory {
     base: NonNull<u8>,
     length: usize,
     /// Bytes from frame to frame.
@@ -125,29 +128,21 @@ unsafe impl Sync for Memory {}
 
 impl Memory {
     fn new(count: u32, frame_size: usize, layout: FrameLayout) -> io::Result<Self> {
-        let small = frame_size <= 2048 - Pool::HEADROOM - Pool::TAILROOM;
-        let chunk = if small { 2048 } else { 4096 };
+        let needed = frame_size.min(Pool::LARGEST) + Pool::HEADROOM + Pool::TAILROOM;
+        let chunk = match needed {
+            ..=2048 => 2048,
+            2049..=4096 => 4096,
+            // An odd number of lines of 64 bytes, with the room behind.
+            _ => needed.next_multiple_of(128),
+        };
         let stride = match layout {
             // 33 or 65 lines of 64 bytes: the room behind, and the odd number.
             FrameLayout::Packed => chunk + Pool::TAILROOM,
             FrameLayout::Aligned => chunk,
         };
         let length = (stride * count as usize).next_multiple_of(65_536);
-        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-        let rights = libc::PROT_READ | libc::PROT_WRITE;
-        // SAFETY: a new piece of memory anywhere; nothing that exists is changed.
-        let base = unsafe { libc::mmap(std::ptr::null_mut(), length, rights, flags, -1, 0) };
-        if base == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        let Some(base) = NonNull::new(base.cast::<u8>()) else {
-            return Err(io::Error::from_raw_os_error(libc::ENOMEM));
-        };
-        // Fewer entries of the TLB, where the system likes. Without them all works as well.
-        // SAFETY: the range is the one just mapped; the advice changes no contents.
-        let _ = check(unsafe { libc::madvise(base.as_ptr().cast(), length, libc::MADV_HUGEPAGE) });
         Ok(Memory {
-            base,
+            base: pages::take(length)?,
             length,
             stride,
             chunk,
@@ -157,39 +152,39 @@ impl Memory {
         })
     }
 
-    pub(super) fn base(&self) -> *mut u8 {
+    pub(crate) fn base(&self) -> *mut u8 {
         self.base.as_ptr()
     }
 
     /// Bytes that hold frames.
-    pub(super) fn used(&self) -> usize {
+    pub(crate) fn used(&self) -> usize {
         self.stride * self.count as usize
     }
 
-    pub(super) fn chunk(&self) -> usize {
+    pub(crate) fn chunk(&self) -> usize {
         self.chunk
     }
 
-    pub(super) fn layout(&self) -> FrameLayout {
+    pub(crate) fn layout(&self) -> FrameLayout {
         self.layout
     }
 
     /// Bytes from frame to frame.
-    pub(super) fn stride(&self) -> usize {
+    pub(crate) fn stride(&self) -> usize {
         self.stride
     }
 
     /// Longest packet that leaves the room promised in front and behind.
-    pub(super) fn longest(&self) -> usize {
+    pub(crate) fn longest(&self) -> usize {
         self.stride - Pool::HEADROOM - Pool::TAILROOM
     }
 
-    pub(super) fn address(&self, frame: u32) -> u64 {
+    pub(crate) fn address(&self, frame: u32) -> u64 {
         u64::from(frame) * self.stride as u64
     }
 
     /// The frame that an address is in, and how far in. `None` outside.
-    pub(super) fn locate(&self, address: u64) -> Option<(u32, usize)> {
+    pub(crate) fn locate(&self, address: u64) -> Option<(u32, usize)> {
         let address = usize::try_from(address).ok()?;
         let (frame, offset) = (address / self.stride, address % self.stride);
         let frame = u32::try_from(frame).ok()?;
@@ -201,14 +196,14 @@ impl Memory {
     }
 
     /// Moves up to `most` free frames to the end of `to`.
-    pub(super) fn take(&self, to: &mut Vec<u32>, most: usize) {
+    pub(crate) fn take(&self, to: &mut Vec<u32>, most: usize) {
         let mut free = self.free_list();
         let from = free.len().saturating_sub(most);
         to.extend(free.drain(from..));
     }
 
     /// Takes frames back.
-    pub(super) fn give(&self, frames: impl IntoIterator<Item = u32>) {
+    pub(crate) fn give(&self, frames: impl IntoIterator<Item = u32>) {
         self.free_list().extend(frames);
     }
 
@@ -217,7 +212,7 @@ impl Memory {
     /// # Safety
     ///
     /// The caller owns the frame, as the type says, and nobody changes it meanwhile.
-    pub(super) unsafe fn read(&self, frame: u32) -> &[u8] {
+    pub(crate) unsafe fn read(&self, frame: u32) -> &[u8] {
         debug_assert!(frame < self.count);
         // SAFETY: as for `bytes`.
         unsafe { std::slice::from_raw_parts(self.base().add(frame as usize * self.stride), self.stride) }
@@ -229,7 +224,7 @@ impl Memory {
     ///
     /// The caller owns the frame, as the type says, and has no other reference to its bytes.
     #[allow(clippy::mut_from_ref)]
-    pub(super) unsafe fn bytes(&self, frame: u32) -> &mut [u8] {
+    pub(crate) unsafe fn bytes(&self, frame: u32) -> &mut [u8] {
         debug_assert!(frame < self.count);
         // SAFETY: frames are within the mapping, which is initialised with zeros and lives as long as
         // `self`; nobody else touches this one, says the caller.
@@ -239,18 +234,75 @@ impl Memory {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        // SAFETY: the mapping is ours, and whoever had a reference to it had an `Arc` of this.
-        unsafe { libc::munmap(self.base().cast(), self.length) };
+        // SAFETY: the pages are ours, and whoever had a reference to them had an `Arc` of this.
+        unsafe { pages::give(self.base, self.length) };
+    }
+}
+
+/// Pages of memory, filled with zeros.
+#[cfg(target_os = "linux")]
+mod pages {
+    use std::io;
+    use std::ptr::NonNull;
+
+    pub(super) fn take(length: usize) -> io::Result<NonNull<u8>> {
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        let rights = libc::PROT_READ | libc::PROT_WRITE;
+        // SAFETY: a new piece of memory anywhere; nothing that exists is changed.
+        let base = unsafe { libc::mmap(std::ptr::null_mut(), length, rights, flags, -1, 0) };
+        if base == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        // Fewer entries of the TLB, where the system likes. Without them all works as well.
+        // SAFETY: the range is the one just mapped; the advice changes no contents.
+        let _ = unsafe { libc::madvise(base, length, libc::MADV_HUGEPAGE) };
+        NonNull::new(base.cast()).ok_or_else(|| io::Error::from_raw_os_error(libc::ENOMEM))
+    }
+
+    /// # Safety
+    ///
+    /// [`take`] gave these pages, and nobody uses them any more.
+    pub(super) unsafe fn give(base: NonNull<u8>, length: usize) {
+        // SAFETY: the mapping is the caller's.
+        unsafe { libc::munmap(base.as_ptr().cast(), length) };
+    }
+}
+
+/// Pages of memory, filled with zeros.
+#[cfg(not(target_os = "linux"))]
+mod pages {
+    use std::alloc::{Layout, alloc_zeroed, dealloc};
+    use std::io;
+    use std::ptr::NonNull;
+
+    fn layout(length: usize) -> io::Result<Layout> {
+        Layout::from_size_align(length.max(1), 4096).map_err(io::Error::other)
+    }
+
+    pub(super) fn take(length: usize) -> io::Result<NonNull<u8>> {
+        // SAFETY: the layout is not empty.
+        let base = unsafe { alloc_zeroed(layout(length)?) };
+        NonNull::new(base).ok_or_else(|| io::ErrorKind::OutOfMemory.into())
+    }
+
+    /// # Safety
+    ///
+    /// [`take`] gave these pages, and nobody uses them any more.
+    pub(super) unsafe fn give(base: NonNull<u8>, length: usize) {
+        if let Ok(layout) = layout(length) {
+            // SAFETY: they were taken with this layout, and are the caller's.
+            unsafe { dealloc(base.as_ptr(), layout) };
+        }
     }
 }
 
 /// A frame that somebody owns, and where the packet is in it.
 #[derive(Debug)]
-pub(super) struct Slot {
-    pub(super) frame: u32,
-    pub(super) start: u32,
-    pub(super) length: u32,
-    pub(super) time_ns: u64,
+pub(crate) struct Slot {
+    pub(crate) frame: u32,
+    pub(crate) start: u32,
+    pub(crate) length: u32,
+    pub(crate) time_ns: u64,
 }
 
 /// Frames of a [`Pool`] that the holder owns: to be read, changed, grown to either side, moved to other
@@ -260,7 +312,7 @@ pub(super) struct Slot {
 /// cleared or dropped goes back to the pool.
 #[derive(Debug)]
 pub struct FrameBatch {
-    pub(super) memory: Arc<Memory>,
+    pub(crate) memory: Arc<Memory>,
     slots: Vec<Option<Slot>>,
     capacity: usize,
     /// Slots that are no holes.
@@ -311,12 +363,33 @@ impl FrameBatch {
         self.held = 0;
     }
 
+    /// As [`Self::clear`], and gives the frames in reserve back too: for a batch that is put away.
+    pub fn put_away(&mut self) {
+        self.clear();
+        if !self.spare.is_empty() {
+            self.memory.give(self.spare.drain(..));
+        }
+    }
+
     /// The frame at a position. `None` for a hole or past the end.
     pub fn get_mut(&mut self, index: usize) -> Option<FrameMut<'_>> {
         let slot = self.slots.get_mut(index)?.as_mut()?;
         // SAFETY: the slot says that this batch owns the frame, and it is borrowed as long as the bytes.
         let bytes = unsafe { self.memory.bytes(slot.frame) };
         Some(FrameMut { bytes, slot })
+    }
+
+    /// All frames with their positions, to be changed at the same time.
+    pub fn frames_mut(&mut self) -> impl Iterator<Item = (usize, FrameMut<'_>)> {
+        let memory = &self.memory;
+        let slots = self.slots.iter_mut().enumerate();
+        slots.filter_map(move |(index, slot)| {
+            let slot = slot.as_mut()?;
+            // SAFETY: the slot says that this batch owns the frame; no other slot has the same one, and the
+            // batch is borrowed as long as the bytes.
+            let bytes = unsafe { memory.bytes(slot.frame) };
+            Some((index, FrameMut { bytes, slot }))
+        })
     }
 
     /// The bytes of the packet at a position.
@@ -331,7 +404,13 @@ impl FrameBatch {
     /// Adds a copy of a packet. False where there is no room, where the packet is longer than a frame
     /// takes, or where the pool has no frame left.
     pub fn push(&mut self, data: &[u8], time_ns: u64) -> bool {
-        if self.room() == 0 || data.len() > self.memory.longest() {
+        self.push_parts(&[data], time_ns)
+    }
+
+    /// As [`Self::push`], for a packet that comes in parts.
+    pub fn push_parts(&mut self, parts: &[&[u8]], time_ns: u64) -> bool {
+        let length: usize = parts.iter().map(|part| part.len()).sum();
+        if self.room() == 0 || length > self.memory.longest() {
             return false;
         }
         if self.spare.is_empty() {
@@ -342,11 +421,15 @@ impl FrameBatch {
         };
         // SAFETY: the frame was free, and its number is with us only.
         let bytes = unsafe { self.memory.bytes(frame) };
-        bytes[Pool::HEADROOM..Pool::HEADROOM + data.len()].copy_from_slice(data);
+        let mut end = Pool::HEADROOM;
+        for part in parts {
+            bytes[end..end + part.len()].copy_from_slice(part);
+            end += part.len();
+        }
         self.put(Slot {
             frame,
             start: Pool::HEADROOM as u32,
-            length: data.len() as u32,
+            length: length as u32,
             time_ns,
         });
         true
@@ -395,15 +478,27 @@ impl FrameBatch {
         }
     }
 
+    /// Gives the frames at the first positions back to the pool; the others move up.
+    pub fn remove_front(&mut self, count: usize) {
+        let count = count.min(self.slots.len());
+        for slot in self.slots.drain(..count).flatten() {
+            self.held -= 1;
+            self.spare.push(slot.frame);
+        }
+        if self.spare.len() >= SPARE * 2 {
+            self.memory.give(self.spare.drain(SPARE..));
+        }
+    }
+
     /// Adds a frame that is owned. The caller has seen to it that there is room.
-    pub(super) fn put(&mut self, slot: Slot) {
+    pub(crate) fn put(&mut self, slot: Slot) {
         self.slots.push(Some(slot));
         self.held += 1;
     }
 
     /// Hands frames over, from the front, while `take` wants them; those it does not want stay. Holes
     /// go.
-    pub(super) fn drain_while(&mut self, mut take: impl FnMut(&Slot, &Memory) -> bool) {
+    pub(crate) fn drain_while(&mut self, mut take: impl FnMut(&Slot, &Memory) -> bool) {
         let mut done = 0;
         for slot in &self.slots {
             if let Some(slot) = slot
@@ -420,8 +515,7 @@ impl FrameBatch {
 
 impl Drop for FrameBatch {
     fn drop(&mut self) {
-        self.clear();
-        self.memory.give(self.spare.drain(..));
+        self.put_away();
     }
 }
 
@@ -432,7 +526,7 @@ pub struct FrameMut<'b> {
     slot: &'b mut Slot,
 }
 
-impl FrameMut<'_> {
+impl<'b> FrameMut<'b> {
     /// The packet.
     #[must_use]
     pub fn data(&mut self) -> &mut [u8] {
@@ -462,6 +556,14 @@ impl FrameMut<'_> {
     #[must_use]
     pub fn tailroom(&self) -> usize {
         self.bytes.len() - self.headroom() - self.length()
+    }
+
+    /// All bytes of the frame as [`Self::whole`], for as long as the batch is borrowed; where the packet begins
+    /// and how long it is.
+    #[must_use]
+    pub fn into_whole(self) -> (&'b mut [u8], usize, usize) {
+        let (start, length) = (self.slot.start as usize, self.slot.length as usize);
+        (self.bytes, start, length)
     }
 
     /// All bytes of the frame: the room in front, the packet and the room behind. The packet begins at
@@ -517,9 +619,15 @@ mod tests {
         let pool = pool(5);
         let mut batch = pool.batch(10);
         assert!(!batch.push(&[0; 4000], 0), "longer than a frame");
+        assert!(batch.push_parts(&[&[1, 2], &[], &[3]], 0) && batch.get(0) == Some(&[1, 2, 3]));
+        batch.clear();
         assert_eq!((0..10).filter(|_| batch.push(&[7; 1514], 0)).count(), 5);
         batch.remove(3);
         assert!(batch.push(&[8; 60], 0) && !batch.push(&[8; 60], 0));
+        batch.remove_front(2);
+        assert_eq!((batch.held(), batch.len(), batch.get(3)), (3, 4, Some(&[8; 60][..])));
+        batch.remove_front(99);
+        assert!(batch.is_empty() && batch.room() == 10);
         batch.clear();
         assert!(batch.is_empty() && batch.push(&[1], 0));
         drop(batch);
@@ -542,7 +650,15 @@ mod tests {
     #[test]
     fn the_largest_packet_leaves_the_room_that_is_promised() {
         for layout in [FrameLayout::Packed, FrameLayout::Aligned] {
-            for size in [60, 1728, 1729, Pool::MAX_FRAME] {
+            for size in [
+                60,
+                1728,
+                1729,
+                Pool::MAX_FRAME,
+                Pool::MAX_FRAME + 1,
+                9022,
+                Pool::LARGEST,
+            ] {
                 let pool = Pool::new(2, size, layout).unwrap();
                 assert!(pool.frame_size() >= size);
                 let mut batch = pool.batch(1);

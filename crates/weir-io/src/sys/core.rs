@@ -1,0 +1,54 @@
+//! Cores of the machine.
+
+use super::check;
+use crate::error::IoError;
+use std::io;
+
+fn empty() -> libc::cpu_set_t {
+    // SAFETY: a set of cores is bits, and none of them set is the empty set.
+    unsafe { std::mem::zeroed() }
+}
+
+/// Cores that this thread may run on, by number.
+pub(crate) fn cores() -> Vec<usize> {
+    let mut set = empty();
+    // SAFETY: the pointer is to a set of the size given, which lives during the call; 0 is this thread.
+    let asked = check(unsafe { libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &mut set) });
+    if asked.is_err() {
+        return Vec::new();
+    }
+    let most = libc::CPU_SETSIZE as usize;
+    // SAFETY: the numbers are within the set.
+    (0..most)
+        .filter(|&core| unsafe { libc::CPU_ISSET(core, &set) })
+        .collect()
+}
+
+/// Lets this thread run on one core only.
+pub(crate) fn pin(core: usize) -> Result<(), IoError> {
+    let doing = || format!("staying on core {core}");
+    if core >= libc::CPU_SETSIZE as usize {
+        let error = io::Error::from_raw_os_error(libc::EINVAL);
+        return Err(IoError::system(doing(), "CAP_SYS_NICE", error));
+    }
+    let mut set = empty();
+    // SAFETY: the number is within the set.
+    unsafe { libc::CPU_SET(core, &mut set) };
+    // SAFETY: the pointer is to a set of the size given, which lives during the call; 0 is this thread.
+    let told = check(unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set) });
+    told.map_err(|e| IoError::system(doing(), "CAP_SYS_NICE", e))?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pinned_thread_has_one_core() {
+        let last = *cores().last().expect("there is a core");
+        let seen = std::thread::spawn(move || pin(last).map(|()| cores())).join();
+        assert_eq!(seen.unwrap().unwrap(), [last]);
+        assert!(pin(usize::MAX).is_err());
+    }
+}

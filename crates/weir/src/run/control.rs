@@ -1,0 +1,132 @@
+//! How the thread that watches over a run and the workers talk: orders one way, events the other.
+
+use super::plan::Spread;
+use super::report::Report;
+use super::ring::Doorbell;
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Barrier, Mutex, PoisonError};
+use weir_switch::Switch;
+
+/// What a worker is told to do.
+pub enum Order {
+    /// Send a report.
+    Report,
+    /// Go on with another program, together with all workers.
+    Change(Box<Switch>, Spread),
+    /// Deal with what has been received, send a report and end, together with all workers.
+    Stop,
+}
+
+/// What has happened.
+pub enum Event {
+    /// A signal came.
+    Signal(i32),
+    /// A worker was asked for this.
+    Report(Box<Report>),
+    /// None of a worker's devices will receive anything any more.
+    Ended,
+    /// All workers run the new program.
+    Changed,
+    /// A worker has ended.
+    Stopped(Box<Report>),
+    /// A worker has ended without being told to.
+    Died,
+}
+
+struct Mailbox {
+    has_orders: AtomicBool,
+    orders: Mutex<VecDeque<Order>>,
+    bell: Arc<Doorbell>,
+}
+
+/// What all threads of a run share.
+pub struct Control {
+    mailboxes: Vec<Mailbox>,
+    /// Bundles that were sent from worker to worker and whose frames have not been dealt with; and one for each
+    /// worker that rests and still has packets.
+    pub in_flight: Arc<AtomicUsize>,
+    /// Workers that receive nothing from devices until all of them have nothing left.
+    resting: AtomicUsize,
+    together: Barrier,
+    hurries: AtomicBool,
+}
+
+impl Control {
+    /// Control of workers with these bells.
+    pub fn new(bells: Vec<Arc<Doorbell>>) -> Self {
+        Control {
+            together: Barrier::new(bells.len()),
+            mailboxes: bells
+                .into_iter()
+                .map(|bell| Mailbox {
+                    has_orders: AtomicBool::new(false),
+                    orders: Mutex::default(),
+                    bell,
+                })
+                .collect(),
+            in_flight: Arc::default(),
+            resting: AtomicUsize::new(0),
+            hurries: AtomicBool::new(false),
+        }
+    }
+
+    /// Number of workers.
+    pub fn workers(&self) -> usize {
+        self.mailboxes.len()
+    }
+
+    /// Tells a worker what to do.
+    pub fn tell(&self, worker: usize, order: Order) {
+        let mailbox = &self.mailboxes[worker];
+        let mut orders = mailbox.orders.lock().unwrap_or_else(PoisonError::into_inner);
+        orders.push_back(order);
+        mailbox.has_orders.store(true, Ordering::SeqCst);
+        drop(orders);
+        mailbox.bell.ring();
+    }
+
+    /// Whether a worker has been told something.
+    pub fn has_orders(&self, worker: usize) -> bool {
+        self.mailboxes[worker].has_orders.load(Ordering::SeqCst)
+    }
+
+    /// The next thing that a worker has been told.
+    pub fn next_order(&self, worker: usize) -> Option<Order> {
+        let mailbox = &self.mailboxes[worker];
+        let mut orders = mailbox.orders.lock().unwrap_or_else(PoisonError::into_inner);
+        let order = orders.pop_front();
+        mailbox.has_orders.store(!orders.is_empty(), Ordering::SeqCst);
+        order
+    }
+
+    /// Workers that rest do not wait for the rates of ports any more.
+    pub fn hurry(&self) {
+        self.hurries.store(true, Ordering::SeqCst);
+    }
+
+    /// Whether [`Control::hurry`] was called.
+    pub fn hurries(&self) -> bool {
+        self.hurries.load(Ordering::SeqCst)
+    }
+
+    /// A worker receives nothing from its devices from now on.
+    pub fn begin_rest(&self) {
+        self.resting.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// Whether all workers rest and no packet is under way. It stays so until [`Control::end_rest`].
+    pub fn is_quiet(&self) -> bool {
+        self.resting.load(Ordering::SeqCst) == self.workers() && self.in_flight.load(Ordering::SeqCst) == 0
+    }
+
+    /// Once it [is quiet](Control::is_quiet): every worker does this with everybody else at rest, and goes on when
+    /// all have done it. True for one of them.
+    pub fn end_rest(&self, then: impl FnOnce()) -> bool {
+        self.together.wait();
+        then();
+        let is_last = self.resting.fetch_sub(1, Ordering::SeqCst) == 1;
+        self.together.wait();
+        is_last
+    }
+}

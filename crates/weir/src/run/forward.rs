@@ -1,0 +1,421 @@
+//! What a worker does with frames: through the switch, and to the ports that they are for.
+
+use super::plan::{Route, Routes};
+use super::report::{EndReport, Report};
+use super::ring::Outbox;
+use crate::stats::Snapshot;
+use smallvec::SmallVec;
+use std::collections::BTreeMap;
+use std::time::Instant;
+use weir_io::{Device, FrameBatch, Pool};
+use weir_switch::{Fate, Frame, Output, Switch, TAILROOM, VECTOR};
+
+/// Frames that wait for a device to take them.
+pub const WAITING: usize = 512;
+
+/// A device that a worker owns: a port, or one of its receive queues.
+pub struct End {
+    /// The port.
+    pub port: u32,
+    /// The device.
+    pub device: Box<dyn Device>,
+    /// Frames that it has not taken yet.
+    waiting: FrameBatch,
+    /// Frames that it did not take and no other attempt will be made for.
+    refused: u64,
+    /// Why it is of no use any more.
+    failure: Option<String>,
+    /// Nobody waits for what is within it.
+    has_given_up: bool,
+}
+
+impl End {
+    /// An end with nothing to send.
+    pub fn new(port: u32, device: Box<dyn Device>, pool: &Pool) -> Self {
+        End {
+            port,
+            device,
+            waiting: pool.batch(WAITING),
+            refused: 0,
+            failure: None,
+            has_given_up: false,
+        }
+    }
+
+    /// Whether anything can be received.
+    pub fn is_open(&self) -> bool {
+        self.failure.is_none() && !self.device.is_exhausted()
+    }
+
+    /// Nothing can be sent or received any more.
+    pub fn fail(&mut self, error: &dyn std::fmt::Display) {
+        eprintln!("port {}: {error}", self.port);
+        self.failure = Some(error.to_string());
+    }
+
+    /// Sends what waits, as much of it as the device takes now.
+    fn transmit(&mut self) {
+        if self.waiting.is_empty() {
+            return;
+        }
+        self.has_given_up = false;
+        if self.failure.is_none()
+            && let Err(error) = weir_io::transmit_frames(&mut *self.device, &mut self.waiting)
+        {
+            self.fail(&error);
+        }
+        if self.failure.is_some() {
+            self.give_up();
+        }
+    }
+
+    /// What waits is not sent, and what is within the device is not waited for.
+    fn give_up(&mut self) {
+        self.refused += self.waiting.held() as u64;
+        self.waiting.clear();
+        self.has_given_up = true;
+    }
+
+    fn is_sending(&self) -> bool {
+        !self.waiting.is_empty() || (!self.has_given_up && self.failure.is_none() && self.device.is_sending())
+    }
+
+    /// Has the device go on with what is within it.
+    fn flush(&mut self) {
+        if self.failure.is_none()
+            && let Err(error) = self.device.flush()
+        {
+            self.fail(&error);
+        }
+    }
+
+    fn take(&mut self, frames: &mut FrameBatch, index: usize) {
+        if self.waiting.room() == 0 {
+            self.transmit();
+        }
+        if !frames.move_to(index, &mut self.waiting) {
+            self.refused += 1;
+        }
+    }
+
+    fn take_copy(&mut self, data: &[u8], lost: &mut Lost) {
+        if self.waiting.room() == 0 {
+            self.transmit();
+        }
+        if self.waiting.room() == 0 {
+            self.refused += 1;
+        } else if !self.waiting.push(data, 0) {
+            lost.no_frame += 1;
+        }
+    }
+
+    fn report(&self) -> EndReport {
+        EndReport {
+            port: self.port,
+            device: self.device.description(),
+            counters: self.device.counters(),
+            refused: self.refused,
+            failure: self.failure.clone(),
+        }
+    }
+}
+
+/// Packets that were lost between workers.
+#[derive(Debug, Clone, Copy, Default)]
+struct Lost {
+    /// The ring to another worker was full.
+    ring_full: u64,
+    /// There was no frame for a copy, or it was longer than any.
+    no_frame: u64,
+}
+
+/// Which packets are shown on their way.
+#[derive(Debug, Clone, Copy)]
+pub struct Sampling {
+    /// Every so many.
+    pub every: u64,
+    /// Only those of this port.
+    pub port: Option<u32>,
+}
+
+/// A switch with the devices of its worker and the rings to the others.
+pub struct Forwarder {
+    /// The program with its state.
+    pub switch: Box<Switch>,
+    /// Devices of this worker.
+    pub ends: Vec<End>,
+    /// Rings to the workers that own other ports.
+    pub outboxes: Vec<Option<Outbox>>,
+    /// Where packets for a port go.
+    pub routes: Routes,
+    /// Frames are prepared for this much room in front.
+    headroom: usize,
+    started: Instant,
+    sampling: Option<Sampling>,
+    seen: u64,
+    /// What was counted by switches before this one.
+    before: Snapshot,
+    /// Digest messages that nobody was there to take.
+    digests: u64,
+    /// Packets for ports that no device is connected to.
+    unconnected: BTreeMap<u32, u64>,
+    lost: Lost,
+}
+
+impl Forwarder {
+    /// A forwarder whose switch's clock began at `started`.
+    pub fn new(
+        switch: Box<Switch>,
+        ends: Vec<End>,
+        outboxes: Vec<Option<Outbox>>,
+        routes: Routes,
+        started: Instant,
+        sampling: Option<Sampling>,
+    ) -> Self {
+        Forwarder {
+            headroom: switch.headroom(),
+            switch,
+            ends,
+            outboxes,
+            routes,
+            started,
+            sampling,
+            seen: 0,
+            before: Snapshot::default(),
+            digests: 0,
+            unconnected: BTreeMap::new(),
+            lost: Lost::default(),
+        }
+    }
+
+    /// Nanoseconds on the switch's clock.
+    pub fn now(&self) -> u64 {
+        u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    }
+
+    /// Goes on with another program. What the old one has counted of ports and drops stays counted.
+    pub fn change(&mut self, switch: Box<Switch>) {
+        let old = std::mem::replace(&mut self.switch, switch);
+        self.headroom = self.switch.headroom();
+        self.before.add(&Snapshot::of(&old).lasting());
+    }
+
+    /// Runs up to [`VECTOR`] frames through the switch, each from its port, and empties the batch.
+    pub fn process(&mut self, frames: &mut FrameBatch, ports: &[u32]) {
+        if self.sampling.is_some() {
+            return self.process_traced(frames, ports);
+        }
+        let now = self.now();
+        let (mut fates, mut places) = ([Fate::Gone; VECTOR], [(0, 0); VECTOR]);
+        let mut indices: SmallVec<[u8; VECTOR]> = SmallVec::new();
+        if self.headroom > Pool::HEADROOM {
+            self.prepare(frames, ports);
+        }
+        {
+            let mut vector: SmallVec<[Frame<'_>; VECTOR]> = SmallVec::new();
+            let mut from: SmallVec<[u32; VECTOR]> = SmallVec::new();
+            for (index, frame) in frames.frames_mut() {
+                let (bytes, start, length) = frame.into_whole();
+                if let Some(frame) = Frame::new(bytes, start, length) {
+                    vector.push(frame);
+                    from.push(ports[index]);
+                    indices.push(index as u8);
+                }
+            }
+            let count = vector.len();
+            fates[..count].copy_from_slice(self.switch.forward(&from, &mut vector, now));
+            for (place, frame) in places.iter_mut().zip(&vector) {
+                *place = frame.place();
+            }
+        }
+        let mut copies = self.switch.advance(now).into_iter();
+        for (slot, index) in indices.iter().map(|i| usize::from(*i)).enumerate() {
+            match fates[slot] {
+                Fate::Transmit(port) => {
+                    if let Some(mut frame) = frames.get_mut(index) {
+                        frame.set_packet(places[slot].0, places[slot].1);
+                    }
+                    self.send(frames, index, port);
+                }
+                Fate::Copies(count) => {
+                    for output in copies.by_ref().take(count as usize) {
+                        self.emit(&output);
+                    }
+                }
+                Fate::Gone => {}
+            }
+        }
+        for output in copies {
+            self.emit(&output);
+        }
+        frames.clear();
+        self.take_digests();
+    }
+
+    /// Moves packets so that there is room before them for all headers that the program may add. Where a frame is
+    /// too small for that, the switch has the packet in memory of its own.
+    fn prepare(&mut self, frames: &mut FrameBatch, ports: &[u32]) {
+        for (index, port) in ports.iter().enumerate() {
+            let has_room = frames
+                .get_mut(index)
+                .is_none_or(|mut f| make_room(&mut f, self.headroom));
+            if !has_room {
+                if let Some(data) = frames.get(index) {
+                    self.switch.take(*port, data, self.now());
+                }
+                frames.remove(index);
+                self.poll();
+            }
+        }
+    }
+
+    fn process_traced(&mut self, frames: &mut FrameBatch, ports: &[u32]) {
+        for (index, port) in ports.iter().enumerate() {
+            if let Some(data) = frames.get(index) {
+                self.take(*port, data);
+            }
+        }
+        frames.clear();
+    }
+
+    /// Takes a packet that lies anywhere.
+    pub fn take(&mut self, port: u32, data: &[u8]) {
+        let now = self.now();
+        self.seen += 1;
+        let sampling = self.sampling.filter(|s| self.seen.is_multiple_of(s.every));
+        if sampling.is_some_and(|s| s.port.is_none_or(|p| p == port)) {
+            let (out, tree) = self.switch.inject_traced(port, data, now);
+            let text = crate::trace::render(&tree, false);
+            eprint!("packet {} at port {port}\n{text}", self.seen);
+            out.iter().for_each(|output| self.emit(output));
+        } else {
+            self.switch.take(port, data, now);
+            self.poll();
+        }
+        self.take_digests();
+    }
+
+    /// Sends what may leave the queues by now. Whether there was anything.
+    pub fn poll(&mut self) -> bool {
+        let out = self.switch.advance(self.now());
+        out.iter().for_each(|output| self.emit(output));
+        !out.is_empty()
+    }
+
+    /// Sends everything that is in the queues, whatever the ports' rates are.
+    pub fn drain(&mut self) {
+        let out = self.switch.drain();
+        out.iter().for_each(|output| self.emit(output));
+    }
+
+    fn take_digests(&mut self) {
+        while self.switch.next_digest().is_some() {
+            self.digests += 1;
+        }
+    }
+
+    /// Has a frame sent to a port.
+    pub fn send(&mut self, frames: &mut FrameBatch, index: usize, port: u32) {
+        match self.routes.to(port) {
+            Route::Own(end) => self.ends[end].take(frames, index),
+            Route::Worker(worker) => {
+                let outbox = self.outboxes[worker].as_mut();
+                if !outbox.is_some_and(|o| o.push(frames, index, port)) {
+                    self.lost.ring_full += 1;
+                }
+            }
+            Route::Nowhere => *self.unconnected.entry(port).or_default() += 1,
+        }
+    }
+
+    fn emit(&mut self, output: &Output) {
+        match self.routes.to(output.port) {
+            Route::Own(end) => self.ends[end].take_copy(&output.bytes, &mut self.lost),
+            Route::Worker(worker) => {
+                let Some(outbox) = &mut self.outboxes[worker] else {
+                    return;
+                };
+                if !outbox.has_room(1) {
+                    self.lost.ring_full += 1;
+                } else if !outbox.push_copy(&output.bytes, output.port) {
+                    self.lost.no_frame += 1;
+                }
+            }
+            Route::Nowhere => *self.unconnected.entry(output.port).or_default() += 1,
+        }
+    }
+
+    /// Has the devices take what they can, and the other workers what is worth it.
+    pub fn flush(&mut self) {
+        self.ends.iter_mut().for_each(End::transmit);
+        self.outboxes.iter_mut().flatten().for_each(Outbox::flush_some);
+    }
+
+    /// Has the other workers take everything.
+    pub fn flush_rings(&mut self) {
+        self.outboxes.iter_mut().flatten().for_each(Outbox::flush);
+    }
+
+    /// Whether frames wait for a device, or within one.
+    pub fn is_sending(&self) -> bool {
+        self.ends.iter().any(End::is_sending)
+    }
+
+    /// Whether a batch would find room wherever in this worker's devices it goes.
+    pub fn devices_have_room(&self) -> bool {
+        self.ends.iter().all(|e| e.waiting.room() >= VECTOR)
+    }
+
+    /// Whether a batch would find room on the way to whichever other worker's devices it goes.
+    pub fn others_have_room(&mut self) -> bool {
+        self.outboxes.iter_mut().flatten().all(|o| o.has_room(VECTOR))
+    }
+
+    /// A packet could not be handed to the worker that has to process it.
+    pub fn lose_one(&mut self) {
+        self.lost.ring_full += 1;
+    }
+
+    /// What devices have not taken is not sent.
+    pub fn give_up(&mut self) {
+        self.ends.iter_mut().for_each(End::give_up);
+    }
+
+    /// Has devices write out what they hold back, and send what is within them.
+    pub fn flush_devices(&mut self) {
+        self.ends.iter_mut().for_each(End::flush);
+    }
+
+    /// What has been counted.
+    pub fn report(&self, worker: usize) -> Report {
+        let mut counts = self.before.clone();
+        counts.add(&Snapshot::of(&self.switch));
+        if self.lost.ring_full > 0 {
+            counts.add_drops("ring-full", "", self.lost.ring_full);
+        }
+        if self.lost.no_frame > 0 {
+            counts.add_drops("no-frame", "", self.lost.no_frame);
+        }
+        Report {
+            workers: vec![(worker, counts.total().rx.packets)],
+            counts,
+            ends: self.ends.iter().map(End::report).collect(),
+            digests: self.digests,
+            unconnected: self.unconnected.clone(),
+        }
+    }
+}
+
+/// Moves a packet within its frame so that there are `headroom` bytes before it. Whether they are there.
+fn make_room(frame: &mut weir_io::FrameMut<'_>, headroom: usize) -> bool {
+    let (start, length) = (frame.headroom(), frame.length());
+    if start >= headroom {
+        return true;
+    }
+    let fits = headroom + length + TAILROOM <= frame.whole().len();
+    if fits {
+        frame.whole().copy_within(start..start + length, headroom);
+        frame.set_packet(headroom, length);
+    }
+    fits
+}

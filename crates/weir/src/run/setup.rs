@@ -1,0 +1,162 @@
+//! From the command line to switches: ports, rates, and the program with its state.
+
+use super::plan::Spread;
+use super::sharing;
+use crate::cli::Run;
+use crate::load;
+use anyhow::{Context, Result, bail};
+use std::path::Path;
+use weir_io::{DeviceSpec, PortSpec};
+use weir_switch::{PortRate, Switch, SwitchConfig};
+
+/// The ports that were asked for, each once.
+pub fn port_specs(texts: &[String]) -> Result<Vec<PortSpec>> {
+    let mut specs: Vec<PortSpec> = Vec::new();
+    for text in texts {
+        let spec: PortSpec = text.parse()?;
+        if specs.iter().any(|s| s.port == spec.port) {
+            bail!("port {} has two devices", spec.port);
+        }
+        specs.push(spec);
+    }
+    distinct_files(&specs)?;
+    Ok(specs)
+}
+
+/// A capture that is written must be no capture that is read or written otherwise: opening it for writing
+/// empties it.
+fn distinct_files(specs: &[PortSpec]) -> Result<()> {
+    let real = |path: &Path| {
+        path.canonicalize()
+            .unwrap_or_else(|_| match (path.parent().map(Path::canonicalize), path.file_name()) {
+                (Some(Ok(folder)), Some(name)) => folder.join(name),
+                _ => path.to_path_buf(),
+            })
+    };
+    let mut read = Vec::new();
+    let mut written = Vec::new();
+    for spec in specs {
+        if let DeviceSpec::Pcap { input, output } = &spec.device {
+            read.push(real(input));
+            written.extend(output.as_deref().map(real));
+        }
+    }
+    for (i, path) in written.iter().enumerate() {
+        if read.contains(path) || written[..i].contains(path) {
+            bail!(
+                "{} would be written over while it is in use; write to another file",
+                path.display()
+            );
+        }
+    }
+    Ok(())
+}
+
+/// `2=10M`: port and bits per second.
+fn port_rate(text: &str) -> Result<(u32, u64)> {
+    let parsed = text.split_once('=').and_then(|(port, rate)| {
+        let (digits, factor) = match rate.chars().last()? {
+            'k' | 'K' => (&rate[..rate.len() - 1], 1e3),
+            'M' => (&rate[..rate.len() - 1], 1e6),
+            'G' => (&rate[..rate.len() - 1], 1e9),
+            _ => (rate, 1.0),
+        };
+        let rate: f64 = digits.parse().ok()?;
+        let bits = rate * factor;
+        (1.0..1e15).contains(&bits).then_some((port.parse().ok()?, bits as u64))
+    });
+    parsed.with_context(|| {
+        format!("`{text}` is no rate of a port; write for example 2=10M for ten million bits per second at port 2")
+    })
+}
+
+/// What cannot be asked together.
+pub fn check(arguments: &Run) -> Result<()> {
+    let is_traced = arguments.trace.is_some() || arguments.trace_port.is_some();
+    if is_traced && arguments.workers > 1 {
+        bail!("traces are of one worker: leave out --workers, or --trace and --trace-port");
+    }
+    Ok(())
+}
+
+/// A program, ready to run.
+pub struct Program {
+    /// A switch for each worker, all with the same tables.
+    pub switches: Vec<Switch>,
+    /// Which workers may process packets.
+    pub spread: Spread,
+    /// What runs it: `jit` or `interp`.
+    pub engine: &'static str,
+}
+
+/// Compiles the program and loads its entries, or gives the exit code that says why there is none.
+pub fn program(arguments: &Run, specs: &[PortSpec]) -> Result<Result<Program, u8>> {
+    let program = match crate::compile::program(&arguments.source)? {
+        Ok(program) => program,
+        Err(code) => return Ok(Err(code)),
+    };
+    for spec in specs {
+        load::check_port(&program, spec.port)?;
+    }
+    let config = SwitchConfig {
+        explicit_ports: false,
+        queue_capacity: arguments.queue_capacity as usize,
+        ..SwitchConfig::default()
+    };
+    // Whoever wants to see every step gets every step.
+    let is_traced = arguments.trace.is_some() || arguments.trace_port.is_some();
+    let program = if is_traced { program } else { load::optimized(&program) };
+    let mut switch = load::switch(program, config, arguments.entries.as_deref())?;
+    for rate in &arguments.port_rate {
+        let (port, bits) = port_rate(rate)?;
+        switch.set_port_rate(
+            port,
+            PortRate {
+                bits_per_second: Some(bits),
+                ..PortRate::default()
+            },
+        );
+    }
+    if !is_traced {
+        load::compile(&mut switch, arguments.engine);
+    }
+    let engine = if switch.compiled().is_some() { "jit" } else { "interp" };
+    let spread = match sharing::obstacle(&switch).filter(|_| arguments.workers > 1) {
+        Some(why) => {
+            eprintln!("worker 0 processes all packets, the others only receive and send: {why}");
+            Spread::First
+        }
+        None => Spread::All,
+    };
+    let mut switches: Vec<Switch> = (1..arguments.workers).map(|_| switch.clone()).collect();
+    switches.push(switch);
+    for switch in &mut switches {
+        switch.set_profiling(arguments.profile);
+        switch.load_tables();
+    }
+    Ok(Ok(Program {
+        switches,
+        spread,
+        engine,
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_have_units() {
+        assert_eq!(port_rate("2=10M").unwrap(), (2, 10_000_000));
+        assert_eq!(port_rate("0=1.5k").unwrap(), (0, 1500));
+        for wrong in ["10M", "2=", "2=fast", "2=0", "x=1"] {
+            assert!(port_rate(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_port_has_one_device() {
+        let texts = ["1@null".to_string(), "1@null".to_string()];
+        assert!(port_specs(&texts).unwrap_err().to_string().contains("two devices"));
+    }
+}

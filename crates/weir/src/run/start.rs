@@ -1,0 +1,184 @@
+//! Opens the devices, ties workers together and starts them.
+
+use super::control::{Control, Event};
+use super::forward::{End, Forwarder, Sampling, WAITING};
+use super::plan::Plan;
+use super::ring::{self, Doorbell, RING, Sleeper};
+use super::setup;
+use super::worker::{Rings, Ties, Worker};
+use crate::cli::Run;
+use anyhow::{Context, Result};
+use std::sync::Arc;
+use std::sync::mpsc::Sender;
+use std::time::Instant;
+use weir_io::{Pool, PortSpec, Ports, PortsOptions};
+use weir_switch::VECTOR;
+
+/// Longest packet where no device says less, in bytes: what a switch takes.
+const LONGEST: usize = 16 * 1024;
+/// Frames that a batch keeps in reserve.
+const RESERVE: usize = 128;
+
+/// Opens the devices.
+pub fn open(arguments: &Run, specs: &[PortSpec], program: &setup::Program) -> Result<Ports> {
+    let devices: Vec<_> = specs.iter().map(|s| s.device.clone()).collect();
+    let headroom = program.switches.first().map_or(0, |s| s.headroom());
+    let workers = arguments.workers;
+    let options = PortsOptions {
+        longest: LONGEST,
+        growth: headroom.saturating_sub(Pool::HEADROOM),
+        split: workers > 1,
+    };
+    let frames = |pieces: &[usize]| {
+        let counts: Vec<(u32, usize)> = specs.iter().zip(pieces).map(|(s, n)| (s.port, *n)).collect();
+        let rings = Plan::new(&counts, workers).rings();
+        let ends: usize = pieces.iter().sum();
+        let frames = ends * (WAITING + RESERVE) + rings * (RING + RESERVE) + workers * 4 * (VECTOR + RESERVE);
+        u32::try_from(frames).unwrap_or(u32::MAX)
+    };
+    let ports = Ports::open(&devices, &options, frames).map_err(|e| {
+        let port = e.index.map(|i| format!("port {}", specs[i].port));
+        anyhow::Error::from(e.source).context(port.unwrap_or_else(|| "the ports".to_string()))
+    })?;
+    for (spec, devices) in specs.iter().zip(&ports.devices) {
+        let queues = if devices.len() > 1 {
+            format!(", a queue for each of {} threads", devices.len())
+        } else {
+            String::new()
+        };
+        let device = devices.first().map_or(String::new(), |d| d.description());
+        eprintln!("port {}: {device}{queues}", spec.port);
+    }
+    Ok(ports)
+}
+
+/// Starts the workers.
+pub fn start(
+    arguments: &Run,
+    specs: &[PortSpec],
+    program: setup::Program,
+    ports: Ports,
+    started: Instant,
+    events: &Sender<Event>,
+) -> Result<Arc<Control>> {
+    let counts: Vec<(u32, usize)> = specs
+        .iter()
+        .zip(&ports.devices)
+        .map(|(s, d)| (s.port, d.len()))
+        .collect();
+    let plan = Plan::new(&counts, arguments.workers);
+    let bells: Vec<(Arc<Doorbell>, Sleeper)> = (0..plan.workers).map(|_| Doorbell::new()).collect::<Result<_>>()?;
+    let control = Arc::new(Control::new(bells.iter().map(|(bell, _)| Arc::clone(bell)).collect()));
+    let mut parts = Parts::new(&plan, &ports.pool, &bells, &control);
+    for (place, device) in plan.places.iter().zip(ports.devices.into_iter().flatten()) {
+        let end = End::new(specs[place.port].port, device, &ports.pool);
+        parts.ends[place.worker].push(end);
+    }
+    let cores = weir_io::cores();
+    if plan.workers > cores.len() && !cores.is_empty() {
+        eprintln!("{} workers take turns on {} cores", plan.workers, cores.len());
+    }
+    let sampling = sampling(arguments);
+    let sleepers = bells.into_iter().map(|(_, sleeper)| sleeper);
+    for (number, (switch, sleeper)) in program.switches.into_iter().zip(sleepers).enumerate() {
+        let (rings, outboxes, ends) = parts.of(number);
+        let routes = plan.routes(number);
+        let forwarder = Forwarder::new(Box::new(switch), ends, outboxes, routes, started, sampling);
+        let is_only = plan.of(number).map(|place| place.is_only).collect();
+        let ties = Ties {
+            rings,
+            sleeper,
+            control: Arc::clone(&control),
+            events: events.clone(),
+        };
+        let worker = Worker::new(number, forwarder, is_only, program.spread, ties, &ports.pool);
+        // A single worker stays where the system has it.
+        let core = cores
+            .get(number % cores.len().max(1))
+            .filter(|_| plan.workers > 1)
+            .copied();
+        spawn(number, worker, core, events.clone())?;
+    }
+    Ok(control)
+}
+
+fn sampling(arguments: &Run) -> Option<Sampling> {
+    let is_traced = arguments.trace.is_some() || arguments.trace_port.is_some();
+    is_traced.then(|| Sampling {
+        every: arguments.trace.unwrap_or(1),
+        port: arguments.trace_port,
+    })
+}
+
+/// Tells when its thread ends by a panic.
+struct Guard(Sender<Event>);
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let _ = self.0.send(Event::Died);
+        }
+    }
+}
+
+fn spawn(number: usize, worker: Worker, core: Option<usize>, events: Sender<Event>) -> Result<()> {
+    let body = move || {
+        let _guard = Guard(events);
+        if let Some(core) = core
+            && let Err(error) = weir_io::pin_to_core(core)
+        {
+            eprintln!("worker {number} stays on no core of its own: {error}");
+        }
+        worker.run();
+    };
+    let thread = std::thread::Builder::new().name(format!("worker {number}"));
+    thread.spawn(body).context("cannot start a worker")?;
+    Ok(())
+}
+
+/// What workers are made of, while they are put together.
+struct Parts {
+    rings: Vec<Rings>,
+    outboxes: Vec<Vec<Option<ring::Outbox>>>,
+    ends: Vec<Vec<End>>,
+}
+
+impl Parts {
+    fn new(plan: &Plan, pool: &Pool, bells: &[(Arc<Doorbell>, Sleeper)], control: &Control) -> Self {
+        let workers = plan.workers;
+        let mut parts = Parts {
+            rings: (0..workers)
+                .map(|_| Rings {
+                    work_out: Vec::new(),
+                    work_in: Vec::new(),
+                    send_in: Vec::new(),
+                })
+                .collect(),
+            outboxes: (0..workers).map(|_| Vec::new()).collect(),
+            ends: (0..workers).map(|_| Vec::new()).collect(),
+        };
+        for from in 0..workers {
+            for (to, (bell, _)) in bells.iter().enumerate() {
+                let new = || ring::ring(pool, bell, &control.in_flight);
+                let (out, inbox) = plan.spreads(from, to).then(new).unzip();
+                parts.rings[from].work_out.push(out);
+                parts.rings[to].work_in.extend(inbox);
+                let (out, inbox) = plan.sends(from, to).then(new).unzip();
+                parts.outboxes[from].push(out);
+                parts.rings[to].send_in.extend(inbox);
+            }
+        }
+        parts
+    }
+
+    /// The parts of a worker, once.
+    fn of(&mut self, worker: usize) -> (Rings, Vec<Option<ring::Outbox>>, Vec<End>) {
+        let rings = Rings {
+            work_out: std::mem::take(&mut self.rings[worker].work_out),
+            work_in: std::mem::take(&mut self.rings[worker].work_in),
+            send_in: std::mem::take(&mut self.rings[worker].send_in),
+        };
+        let outboxes = std::mem::take(&mut self.outboxes[worker]);
+        (rings, outboxes, std::mem::take(&mut self.ends[worker]))
+    }
+}

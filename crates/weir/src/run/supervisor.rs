@@ -1,0 +1,253 @@
+//! The thread that watches over a run.
+
+use super::control::{Control, Event, Order};
+use super::plan::Spread;
+use super::report::{About, Report};
+use super::setup;
+use super::watch::Watch;
+use crate::cli::{NO, Run};
+use anyhow::{Context, Result, bail};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use std::io::Write;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::time::{Duration, Instant};
+use weir_io::PortSpec;
+use weir_switch::Switch;
+
+/// How often a picture is drawn.
+const PICTURE: Duration = Duration::from_secs(1);
+
+/// Has signals sent as events.
+pub fn listen(events: &Sender<Event>) -> Result<()> {
+    let mut signals =
+        signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGHUP]).context("cannot listen for signals")?;
+    let events = events.clone();
+    let body = move || {
+        for signal in signals.forever() {
+            if events.send(Event::Signal(signal)).is_err() {
+                return;
+            }
+        }
+    };
+    std::thread::Builder::new()
+        .name("signals".to_string())
+        .spawn(body)
+        .context("cannot start a thread")?;
+    Ok(())
+}
+
+/// Watches over a run.
+pub struct Supervisor<'a> {
+    arguments: &'a Run,
+    specs: Vec<PortSpec>,
+    control: Arc<Control>,
+    events: Receiver<Event>,
+    started: Instant,
+    engine: &'static str,
+    /// That of the program which workers have been told to go on with.
+    next_engine: &'static str,
+    reloads: u64,
+    /// Workers whose inputs have ended.
+    ended: usize,
+    is_stopping: bool,
+    /// Those that have come, of the workers that were asked.
+    reports: Vec<Report>,
+    watch: Option<Watch>,
+}
+
+impl<'a> Supervisor<'a> {
+    /// One whose workers have just been started, at a time and with an engine.
+    pub fn new(
+        arguments: &'a Run,
+        specs: Vec<PortSpec>,
+        control: Arc<Control>,
+        events: Receiver<Event>,
+        (started, engine): (Instant, &'static str),
+        watch: Option<Watch>,
+    ) -> Self {
+        Supervisor {
+            arguments,
+            specs,
+            control,
+            events,
+            started,
+            engine,
+            next_engine: engine,
+            reloads: 0,
+            ended: 0,
+            is_stopping: false,
+            reports: Vec::new(),
+            watch,
+        }
+    }
+
+    /// Tells the user, on the screen or on stderr.
+    pub fn say(&mut self, message: &str) {
+        match &mut self.watch {
+            Some(watch) => watch.say(message),
+            None => eprintln!("{message}"),
+        }
+    }
+
+    /// Watches until all workers have stopped; the exit code.
+    pub fn until_stopped(&mut self) -> Result<u8> {
+        let interval = match self.watch {
+            Some(_) => Some(self.arguments.stats_interval.unwrap_or(PICTURE)),
+            None => self.arguments.stats_interval,
+        };
+        let deadline = self.arguments.time.map(|time| self.started + time);
+        let mut next_report = interval.map(|interval| self.started + interval);
+        let mut final_reports: Vec<Report> = Vec::new();
+        loop {
+            let deadline = deadline.filter(|_| !self.is_stopping);
+            let wake = [deadline, next_report].into_iter().flatten().min();
+            match self.next_event(wake)? {
+                Some(Event::Signal(SIGHUP)) => self.reload()?,
+                Some(Event::Signal(_)) if self.is_stopping && self.control.hurries() => {
+                    bail!("stopped a second time before everything was sent; there are no statistics")
+                }
+                Some(Event::Signal(_)) => {
+                    self.control.hurry();
+                    self.stop();
+                }
+                Some(Event::Ended) => {
+                    self.ended += 1;
+                    if self.ended == self.control.workers() {
+                        self.stop();
+                    }
+                }
+                Some(Event::Report(report)) => self.collect(*report)?,
+                Some(Event::Changed) => {
+                    self.reloads += 1;
+                    self.engine = self.next_engine;
+                    self.say("reloaded; all packets from here on meet the new program");
+                }
+                Some(Event::Stopped(report)) => {
+                    final_reports.push(*report);
+                    if final_reports.len() == self.control.workers() {
+                        return self.finish(final_reports);
+                    }
+                }
+                Some(Event::Died) => bail!("a worker has failed, which is a mistake in weir: please report it"),
+                None => {}
+            }
+            let now = Instant::now();
+            if deadline.is_some_and(|d| now >= d) {
+                self.control.hurry();
+                self.stop();
+            }
+            if let Some((at, interval)) = next_report.as_mut().zip(interval)
+                && now >= *at
+            {
+                *at = now + interval;
+                self.ask();
+            }
+        }
+    }
+
+    fn next_event(&self, wake: Option<Instant>) -> Result<Option<Event>> {
+        let gone = "the workers are gone";
+        let Some(wake) = wake else {
+            return self.events.recv().map(Some).context(gone);
+        };
+        match self.events.recv_timeout(wake.saturating_duration_since(Instant::now())) {
+            Ok(event) => Ok(Some(event)),
+            Err(RecvTimeoutError::Timeout) => Ok(None),
+            Err(RecvTimeoutError::Disconnected) => bail!(gone),
+        }
+    }
+
+    fn tell_all(&self, mut order: impl FnMut() -> Order) {
+        for worker in 0..self.control.workers() {
+            self.control.tell(worker, order());
+        }
+    }
+
+    fn stop(&mut self) {
+        if !self.is_stopping {
+            self.is_stopping = true;
+            self.tell_all(|| Order::Stop);
+        }
+    }
+
+    /// Asks all workers for a report, unless some have not answered the last question yet.
+    fn ask(&mut self) {
+        let open = self.reports.len() % self.control.workers();
+        if open == 0 && !self.is_stopping {
+            self.reports.clear();
+            self.tell_all(|| Order::Report);
+        }
+    }
+
+    fn collect(&mut self, report: Report) -> Result<()> {
+        self.reports.push(report);
+        if self.reports.len() < self.control.workers() {
+            return Ok(());
+        }
+        let report = sum(self.reports.drain(..));
+        let about = self.about(false);
+        match &mut self.watch {
+            Some(watch) => watch.draw(report, about),
+            None => self.write(&report, about),
+        }
+    }
+
+    fn about(&self, is_final: bool) -> About {
+        About {
+            seconds: self.started.elapsed().as_secs_f64(),
+            engine: self.engine,
+            reloads: self.reloads,
+            is_final,
+        }
+    }
+
+    fn write(&self, report: &Report, about: About) -> Result<()> {
+        let mut out = std::io::stdout().lock();
+        if self.arguments.json {
+            writeln!(out, "{}", report.json(about))?;
+        } else {
+            writeln!(out, "{}", report.text(about))?;
+        }
+        Ok(out.flush()?)
+    }
+
+    /// Compiles the program and its entries from their files; where they are wrong the old one goes on.
+    fn reload(&mut self) -> Result<()> {
+        if self.is_stopping {
+            return Ok(());
+        }
+        let why = match setup::program(self.arguments, &self.specs) {
+            Ok(Ok(program)) => {
+                self.next_engine = program.engine;
+                self.change(program.switches, program.spread);
+                return Ok(());
+            }
+            // The diagnostics have been printed.
+            Ok(Err(_)) => "the program does not compile".to_string(),
+            Err(error) => crate::cli::causes(&error),
+        };
+        self.say(&format!("not reloaded, the program from before goes on: {why}"));
+        Ok(())
+    }
+
+    fn change(&self, switches: Vec<Switch>, spread: Spread) {
+        for (worker, switch) in switches.into_iter().enumerate() {
+            self.control.tell(worker, Order::Change(Box::new(switch), spread));
+        }
+    }
+
+    fn finish(&mut self, reports: Vec<Report>) -> Result<u8> {
+        // The terminal as it was.
+        self.watch = None;
+        let report = sum(reports);
+        self.write(&report, self.about(true))?;
+        Ok(if report.has_failure() { NO } else { 0 })
+    }
+}
+
+fn sum(reports: impl IntoIterator<Item = Report>) -> Report {
+    let mut sum = Report::default();
+    reports.into_iter().for_each(|report| sum.add(report));
+    sum
+}

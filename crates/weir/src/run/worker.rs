@@ -1,0 +1,351 @@
+//! A worker: a thread that receives, forwards and sends until it is told to stop.
+
+use super::control::{Control, Event, Order};
+use super::flow;
+use super::forward::Forwarder;
+use super::plan::Spread;
+use super::ring::{BUNDLE, Inbox, Outbox, Sleeper};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::Sender;
+use std::time::{Duration, Instant};
+use weir_io::{Batch, BusyPoll, Device, FrameBatch, Pool};
+use weir_switch::{Switch, VECTOR};
+
+/// Longest sleep: how soon the loss of an interface is noticed where nothing happens.
+const PATIENCE: Duration = Duration::from_millis(100);
+/// When a device that took nothing is tried again.
+const SOON: Duration = Duration::from_micros(100);
+/// Bundles taken from one ring before the others have their turn.
+const TURN: usize = 4;
+/// How long a change of programs waits for ports with a rate; what is in their queues then leaves at once.
+const CHANGE_PATIENCE: Duration = Duration::from_secs(1);
+/// How long a device may take nothing at the end before its frames are given up.
+const END_PATIENCE: Duration = Duration::from_secs(2);
+
+/// Rings of a worker; by the number of the worker at the other end where it matters.
+pub struct Rings {
+    /// Frames for others to process.
+    pub work_out: Vec<Option<Outbox>>,
+    /// Frames to process.
+    pub work_in: Vec<Inbox>,
+    /// Frames to send.
+    pub send_in: Vec<Inbox>,
+}
+
+/// What ties a worker to the others.
+pub struct Ties {
+    /// Rings to and from other workers.
+    pub rings: Rings,
+    /// What it sleeps by.
+    pub sleeper: Sleeper,
+    /// Where its orders come from.
+    pub control: Arc<Control>,
+    /// Where it says what has happened.
+    pub events: Sender<Event>,
+}
+
+/// A worker.
+pub struct Worker {
+    number: usize,
+    forwarder: Forwarder,
+    /// For each device whether its packets are spread by their flow.
+    is_only: Vec<bool>,
+    spread: Spread,
+    rings: Rings,
+    arrived: FrameBatch,
+    /// Of what arrived, what is to be processed here.
+    own: FrameBatch,
+    staged: Batch,
+    /// Packets that no frame takes.
+    odd: Batch,
+    sleeper: Sleeper,
+    control: Arc<Control>,
+    events: Sender<Event>,
+    /// Bundles that were taken and are not counted off yet.
+    handled: usize,
+    /// In this round, a device was not asked because another worker is behind.
+    waits_for_others: bool,
+}
+
+impl Worker {
+    /// A worker that owns the forwarder's devices; `is_only` says for each whether its packets are spread by their
+    /// flow.
+    pub fn new(
+        number: usize,
+        forwarder: Forwarder,
+        is_only: Vec<bool>,
+        spread: Spread,
+        ties: Ties,
+        pool: &Pool,
+    ) -> Self {
+        Worker {
+            number,
+            forwarder,
+            is_only,
+            spread,
+            rings: ties.rings,
+            arrived: pool.batch(VECTOR),
+            own: pool.batch(VECTOR),
+            staged: Batch::new(VECTOR),
+            odd: Batch::new(VECTOR),
+            sleeper: ties.sleeper,
+            control: ties.control,
+            events: ties.events,
+            handled: 0,
+            waits_for_others: false,
+        }
+    }
+
+    /// Works until told to stop.
+    pub fn run(mut self) {
+        let mut idle = BusyPoll::default();
+        let mut has_ended = false;
+        loop {
+            while self.control.has_orders(self.number) {
+                match self.control.next_order(self.number) {
+                    Some(Order::Report) => {
+                        let report = Box::new(self.forwarder.report(self.number));
+                        let _ = self.events.send(Event::Report(report));
+                    }
+                    Some(Order::Change(switch, spread)) => self.change(switch, spread),
+                    Some(Order::Stop) => return self.stop(),
+                    None => {}
+                }
+                idle.worked();
+            }
+            if self.round() {
+                idle.worked();
+            } else if !idle.spin() {
+                if !has_ended && !self.forwarder.ends.iter().any(|e| e.is_open()) {
+                    has_ended = true;
+                    let _ = self.events.send(Event::Ended);
+                }
+                self.flush_rings();
+                match self.waits_for_others {
+                    true => std::thread::yield_now(),
+                    false => self.sleep(),
+                }
+            }
+        }
+    }
+
+    /// Looks everywhere once. Whether there was anything.
+    fn round(&mut self) -> bool {
+        self.waits_for_others = false;
+        let mut is_busy = self.take_from_rings();
+        for end in 0..self.forwarder.ends.len() {
+            is_busy |= self.take_from_device(end);
+        }
+        is_busy |= self.forwarder.poll();
+        self.flush();
+        self.count_off();
+        is_busy
+    }
+
+    fn flush(&mut self) {
+        self.forwarder.flush();
+        self.rings.work_out.iter_mut().flatten().for_each(Outbox::flush_some);
+    }
+
+    fn flush_rings(&mut self) {
+        self.forwarder.flush_rings();
+        self.rings.work_out.iter_mut().flatten().for_each(Outbox::flush);
+    }
+
+    /// The bundles that were taken have been dealt with.
+    fn count_off(&mut self) {
+        if self.handled > 0 {
+            self.control.in_flight.fetch_sub(self.handled, Ordering::SeqCst);
+            self.handled = 0;
+        }
+    }
+
+    fn take_from_rings(&mut self) -> bool {
+        let before = self.handled;
+        // First what is only to be sent: it makes room for everything else and waits for nobody.
+        for inbox in &self.rings.send_in {
+            while let Some(mut bundle) = inbox.next(&self.sleeper.bell) {
+                for (index, port) in bundle.ports.iter().enumerate() {
+                    self.forwarder.send(&mut bundle.frames, index, *port);
+                }
+                inbox.give_back(bundle);
+                self.forwarder.flush();
+                self.handled += 1;
+            }
+        }
+        for inbox in &self.rings.work_in {
+            for _ in 0..TURN {
+                if !self.forwarder.others_have_room() {
+                    self.waits_for_others = true;
+                    break;
+                }
+                let Some(mut bundle) = inbox.next(&self.sleeper.bell) else {
+                    break;
+                };
+                self.forwarder.process(&mut bundle.frames, &bundle.ports);
+                inbox.give_back(bundle);
+                self.forwarder.flush();
+                self.handled += 1;
+            }
+        }
+        self.handled > before
+    }
+
+    /// Whether a batch of a device can be dealt with now.
+    fn can_take(&mut self, end: usize) -> bool {
+        let work_out = &mut self.rings.work_out;
+        if !self.forwarder.others_have_room() || work_out.iter_mut().flatten().any(|o| !o.has_room(BUNDLE)) {
+            // What is not taken waits in the kernel, or is lost and counted there.
+            self.waits_for_others = true;
+            return false;
+        }
+        !self.forwarder.ends[end].device.is_patient() || self.forwarder.devices_have_room()
+    }
+
+    fn take_from_device(&mut self, end: usize) -> bool {
+        if !self.forwarder.ends[end].is_open() || !self.can_take(end) {
+            return false;
+        }
+        let from = &mut self.forwarder.ends[end];
+        let port = from.port;
+        let odd = &mut self.odd;
+        odd.clear();
+        let received = weir_io::receive_frames(&mut *from.device, &mut self.arrived, &mut self.staged, |frame| {
+            odd.push(frame.data, frame.time_ns);
+        });
+        // What came before a failure counts; the other ports go on.
+        if let Err(error) = received {
+            from.fail(&error);
+        }
+        if self.arrived.is_empty() && odd.is_empty() {
+            return false;
+        }
+        self.process_odd(port);
+        let count = self.arrived.len();
+        match self.spread {
+            Spread::First if self.number != 0 => self.hand_over(port, |_| 0),
+            Spread::All if self.is_only[end] && self.control.workers() > 1 => {
+                let workers = self.control.workers();
+                self.hand_over(port, |frame| flow::worker(frame, workers));
+            }
+            _ => self.forwarder.process(&mut self.arrived, &[port; VECTOR][..count]),
+        }
+        self.flush();
+        true
+    }
+
+    fn process_odd(&mut self, port: u32) {
+        for frame in self.odd.iter() {
+            if self.spread == Spread::First && self.number != 0 {
+                self.forwarder.lose_one();
+            } else {
+                self.forwarder.take(port, frame.data);
+            }
+        }
+    }
+
+    /// Gives each packet that arrived to the worker that is to process it.
+    fn hand_over(&mut self, port: u32, worker_of: impl Fn(&[u8]) -> usize) {
+        for index in 0..self.arrived.len() {
+            let worker = self.arrived.get(index).map_or(self.number, &worker_of);
+            let moved = match self.rings.work_out.get_mut(worker).and_then(Option::as_mut) {
+                Some(outbox) => outbox.push(&mut self.arrived, index, port),
+                None => self.arrived.move_to(index, &mut self.own),
+            };
+            if !moved {
+                self.forwarder.lose_one();
+            }
+        }
+        self.arrived.clear();
+        let count = self.own.len();
+        if count > 0 {
+            self.forwarder.process(&mut self.own, &[port; VECTOR][..count]);
+        }
+    }
+
+    fn sleep(&mut self) {
+        let has_room = self.forwarder.devices_have_room();
+        let now = self.forwarder.now();
+        let departure = self.forwarder.switch.next_departure();
+        let mut timeout = departure.map_or(PATIENCE, |t| Duration::from_nanos(t.saturating_sub(now)).min(PATIENCE));
+        if !has_room || self.forwarder.is_sending() {
+            timeout = timeout.min(SOON);
+        }
+        let ends = self.forwarder.ends.iter();
+        let open = ends.filter(|e| e.is_open() && (has_room || !e.device.is_patient()));
+        let devices: Vec<&dyn Device> = open.map(|e| &*e.device).collect();
+        let is_due = || self.control.has_orders(self.number);
+        let slept = self.sleeper.sleep(&devices, timeout, &is_due);
+        if slept.is_err() {
+            // The next round looks at the devices anyway.
+            std::thread::sleep(SOON);
+        }
+    }
+
+    /// Receives nothing from devices until no worker has a packet left. After `patience`, or when somebody is in a
+    /// hurry, the rates of ports are not waited for.
+    fn rest(&mut self, patience: Option<Duration>) {
+        self.flush();
+        self.flush_rings();
+        // Whoever still has packets is one more reason for all to wait.
+        let mut has_packets = self.has_packets();
+        self.control
+            .in_flight
+            .fetch_add(usize::from(has_packets), Ordering::SeqCst);
+        self.control.begin_rest();
+        let started = Instant::now();
+        let mut sending_since = None;
+        while !self.control.is_quiet() {
+            let is_busy = self.take_from_rings();
+            if self.control.hurries() || patience.is_some_and(|p| started.elapsed() > p) {
+                self.forwarder.drain();
+            } else {
+                self.forwarder.poll();
+            }
+            self.flush();
+            self.flush_rings();
+            if self.forwarder.is_sending() {
+                self.forwarder.flush_devices();
+                if sending_since.get_or_insert_with(Instant::now).elapsed() > END_PATIENCE {
+                    self.forwarder.give_up();
+                }
+            } else {
+                sending_since = None;
+            }
+            match (has_packets, self.has_packets()) {
+                (false, true) => drop(self.control.in_flight.fetch_add(1, Ordering::SeqCst)),
+                (true, false) => drop(self.control.in_flight.fetch_sub(1, Ordering::SeqCst)),
+                _ => {}
+            }
+            has_packets = self.has_packets();
+            self.count_off();
+            if !is_busy && !self.control.is_quiet() {
+                std::thread::sleep(SOON);
+            }
+        }
+    }
+
+    fn has_packets(&self) -> bool {
+        self.forwarder.is_sending() || self.forwarder.switch.queued() > 0
+    }
+
+    fn change(&mut self, switch: Box<Switch>, spread: Spread) {
+        self.rest(Some(CHANGE_PATIENCE));
+        let (forwarder, now) = (&mut self.forwarder, &mut self.spread);
+        let is_last = self.control.end_rest(|| {
+            forwarder.change(switch);
+            *now = spread;
+        });
+        if is_last {
+            let _ = self.events.send(Event::Changed);
+        }
+    }
+
+    fn stop(mut self) {
+        self.rest(None);
+        self.forwarder.flush_devices();
+        let report = Box::new(self.forwarder.report(self.number));
+        let _ = self.events.send(Event::Stopped(report));
+    }
+}
