@@ -336,7 +336,7 @@ pub struct Bench {
     #[arg(long, value_name = "HOW", default_value = "uniform")]
     pub distribution: crate::bench::Spread,
     /// Packets handed to the engine at a time
-    #[arg(long, default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..=64))]
+    #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=64))]
     pub vector: u32,
     /// How long one run takes
     #[arg(long, default_value_t = 0.5)]
