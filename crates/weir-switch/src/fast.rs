@@ -415,9 +415,15 @@ impl Switch {
         self.fast.as_ref().map_or(Vec::new(), |f| f.machine.stages().collect())
     }
 
-    /// Whether plain packets may take the compiled way now.
+    /// Whether plain packets may take the compiled way now. Not where a port may be unusable: that a packet for it is
+    /// dropped before egress, compiled code does not know.
     fn is_fast(&self) -> bool {
-        self.fast.is_some() && self.queues.total() == 0 && self.waiting_is_empty() && self.queues.is_unlimited()
+        self.fast.is_some()
+            && self.queues.total() == 0
+            && self.waiting_is_empty()
+            && self.queues.is_unlimited()
+            && !self.config.explicit_ports
+            && self.ports.values().all(|up| *up)
     }
 
     /// Runs up to [`VECTOR`] packets that lie in memory with room around them ([`Switch::headroom`] before,
@@ -437,12 +443,15 @@ impl Switch {
         self.now_ns = self.now_ns.max(now_ns);
         fast.fates.clear();
         fast.fates.resize(frames.len(), Fate::Gone);
-        let usable = self.all_usable(ports, frames);
-        if usable {
-            self.run_vector(&mut fast, ports, frames);
+        let longest = self.config.max_packet_bytes;
+        if frames.iter().all(|f| f.place().1 <= longest) {
+            let mut done = 0;
+            while done < frames.len() {
+                done += self.run_vector(&mut fast, done, &ports[done..], &mut frames[done..]);
+            }
             self.fast = Some(fast);
         } else {
-            // One of them is too long, or its port is down: one after the other.
+            // One of them is too long: one after the other.
             self.fast = Some(fast);
             let mut fates = Vec::with_capacity(frames.len());
             for (port, frame) in ports.iter().zip(frames.iter_mut()) {
@@ -458,6 +467,7 @@ impl Switch {
     fn forward_slowly(&mut self, ports: &[u32], frames: &mut [Frame<'_>], now_ns: u64) -> &[Fate] {
         for (port, frame) in ports.iter().zip(frames.iter()) {
             self.receive_with(*port, frame.bytes(), now_ns, &mut Defaults, &mut NoTrace);
+            self.ready = self.advance(self.now_ns);
         }
         match &mut self.fast {
             Some(fast) => {
@@ -469,22 +479,11 @@ impl Switch {
         }
     }
 
-    fn all_usable(&self, ports: &[u32], frames: &[Frame<'_>]) -> bool {
-        let longest = self.config.max_packet_bytes;
-        let plain = self.ports.is_empty() && !self.config.explicit_ports;
-        frames.iter().all(|f| f.place().1 <= longest) && (plain || ports.iter().all(|p| self.port_usable(*p).is_ok()))
-    }
-
     fn forward_one(&mut self, port: u32, frame: &mut Frame<'_>, now_ns: u64) -> Fate {
         self.now_ns = self.now_ns.max(now_ns);
-        let reason = if frame.place().1 > self.config.max_packet_bytes {
-            Err(DropReason::TooLong)
-        } else {
-            self.port_usable(port)
-        };
-        if let Err(reason) = reason {
+        if frame.place().1 > self.config.max_packet_bytes {
             self.stats.received(port, frame.place().1);
-            self.stats.dropped(reason, None);
+            self.stats.dropped(DropReason::TooLong, None);
             return Fate::Gone;
         }
         let Some(mut fast) = self.fast.take() else {
@@ -492,21 +491,20 @@ impl Switch {
         };
         fast.fates.clear();
         fast.fates.push(Fate::Gone);
-        self.run_vector(&mut fast, &[port], std::slice::from_mut(frame));
+        self.run_vector(&mut fast, 0, &[port], std::slice::from_mut(frame));
         let fate = fast.fates[0];
         self.fast = Some(fast);
         fate
     }
 
-    fn run_vector(&mut self, fast: &mut FastPath, ports: &[u32], frames: &mut [Frame<'_>]) {
+    /// Runs packets whose fates are those from `first` on; gives how many.
+    fn run_vector(&mut self, fast: &mut FastPath, first: usize, ports: &[u32], frames: &mut [Frame<'_>]) -> usize {
         fast.sync(&mut self.state);
         let now_us = self.now_ns / 1000;
         let mut lengths = [0; VECTOR];
         for (length, frame) in lengths.iter_mut().zip(frames.iter()) {
             *length = frame.place().1 as u64;
         }
-        self.stats
-            .received_all(&ports[..frames.len()], &lengths[..frames.len()]);
         for (i, (input, mask)) in fast.fused.inputs.iter().zip(&fast.input_masks).enumerate() {
             if !fast.machine.reads_input(i) {
                 continue;
@@ -538,9 +536,9 @@ impl Switch {
             sets: &fast.sets,
             now_ns: self.now_ns,
         };
-        fast.machine.run(frames, &fast.tables, &mut host, self.now_ns);
+        let count = fast.machine.run(frames, &fast.tables, &mut host, self.now_ns);
         let begun = host.packets.begun;
-        let plain = self.ports.is_empty() && !self.config.explicit_ports;
+        self.stats.received_all(&ports[..count], &lengths[..count]);
         let mut continuing = 0;
         for (number, exit) in fast.fused.exits.iter().enumerate() {
             let left = fast.machine.left(number as u32);
@@ -550,14 +548,8 @@ impl Switch {
                     let row = fast.machine.row(*var);
                     for slot in Slots(left) {
                         let port = row.get(slot).map_or(0, |p| *p as u32);
-                        let usable = if plain { Ok(()) } else { self.port_usable(port) };
-                        match usable {
-                            Ok(()) => {
-                                fast.fates[slot] = Fate::Transmit(port);
-                                self.stats.sent(port, frames[slot].place().1);
-                            }
-                            Err(reason) => self.stats.dropped(reason, None),
-                        }
+                        fast.fates[first + slot] = Fate::Transmit(port);
+                        self.stats.sent(port, frames[slot].place().1);
                     }
                 }
                 FusedExit::Drop(reason) => self.stats.dropped_many(*reason, left.count_ones().into()),
@@ -570,9 +562,10 @@ impl Switch {
             }
             self.go_on(fast, slot, ports[slot], frames[slot].bytes());
         }
+        count
     }
 
-    /// The driver takes over a packet.
+    /// The driver takes over a packet, and what comes of it leaves before the driver sees the next one.
     fn go_on(&mut self, fast: &mut FastPath, slot: usize, port: u32, bytes: &[u8]) {
         let exits = (0..fast.fused.exits.len() as u32).filter(|e| fast.fused.exits[*e as usize] == FusedExit::Driver);
         let exits: Vec<u32> = exits.filter(|e| fast.machine.left(*e) >> slot & 1 == 1).collect();
@@ -582,7 +575,7 @@ impl Switch {
                 .exit_values(exit)
                 .map(|v| (v, fast.machine.value(slot, v)))
                 .collect();
-            self.work = self.work.saturating_add(self.config.work_limit.into());
+            self.allow_work();
             let arch = Arc::clone(&self.arch);
             let mut env = Env {
                 state: &mut self.state,
@@ -602,6 +595,7 @@ impl Switch {
             }
             self.run_ingress(&mut context);
         }
+        self.ready = self.advance(self.now_ns);
     }
 
     /// Takes one packet the compiled way, if it may go there. Whether it did.
