@@ -25,16 +25,26 @@ fn compile(name: &str) -> Arc<weir_ir::Program> {
     Arc::new(program)
 }
 
-/// Runs `NAME.stf` on `NAME.p4`, interpreted and as machine code.
+/// Runs `NAME.stf` on `NAME.p4`, as it is, with all passes, and as machine code of both.
 fn check(name: &str) {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/v1model");
     let text = std::fs::read_to_string(directory.join(format!("{name}.stf"))).expect("a test beside the program");
-    let plain = Switch::new(compile(name)).unwrap_or_else(|e| panic!("{name}: {e}"));
-    let mut compiled = plain.clone();
-    let mut ways = vec![("interpreted", plain)];
-    // What cannot be compiled is interpreted.
-    if compiled.compile().is_ok() {
-        ways.push(("machine code", compiled));
+    let program = compile(name);
+    let mut optimized = weir_ir::Program::clone(&program);
+    weir_ir::passes::optimize(&mut optimized, &weir_arch::observes);
+    let switch = |program| Switch::new(program).unwrap_or_else(|e| panic!("{name}: {e}"));
+    let plain = [
+        ("as compiled", switch(program)),
+        ("optimized", switch(Arc::new(optimized))),
+    ];
+    let mut ways = Vec::new();
+    for (what, plain) in plain {
+        let mut compiled = plain.clone();
+        ways.push((what.to_owned(), plain));
+        // What cannot be compiled is interpreted.
+        if compiled.compile().is_ok() {
+            ways.push((format!("{what}, machine code"), compiled));
+        }
     }
     for (what, switch) in ways {
         let report = run_on(switch, &text, &RunOptions::default()).unwrap_or_else(|e| panic!("{name}: {e}"));

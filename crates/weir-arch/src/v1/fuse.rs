@@ -228,11 +228,19 @@ impl Builder<'_> {
             }
             _ => self.push(kind.clone(), loc),
         }
-        // None of them touches shared metadata behind its arguments, and whoever compiles the pipeline
-        // goes by `CallKind`: what is known of metadata stays known.
-        for inst in &mut self.blocks[self.at].insts {
-            if let InstKind::Call(call) = &mut inst.kind {
-                call.is_pure = true;
+    }
+
+    /// No extern touches shared metadata behind its arguments, and whoever compiles the pipeline goes by `CallKind`: what
+    /// is known of metadata stays known across calls. Those that keep variables go on naming them.
+    fn calls_are_pure(&self, body: &mut Body) {
+        for (_, block) in body.blocks.iter_mut() {
+            for inst in &mut block.insts {
+                let InstKind::Call(call) = &mut inst.kind else { continue };
+                let op = externs::call_op(&self.arch.program, call, inst.loc, &self.arch.externs);
+                call.is_pure = !matches!(
+                    op,
+                    Ok(Op::Clone(Keep::Vars(_)) | Op::Resubmit(Keep::Vars(_)) | Op::Recirculate(Keep::Vars(_)))
+                );
             }
         }
     }
@@ -550,13 +558,14 @@ impl Builder<'_> {
         })
     }
 
-    fn finish(self, on_error: BlockId, error: VarId) -> Option<Fused> {
+    fn finish(mut self, on_error: BlockId, error: VarId) -> Option<Fused> {
         let (arch, fields) = (self.arch, self.arch.fields);
         let mut body = Body {
-            blocks: self.blocks,
+            blocks: std::mem::take(&mut self.blocks),
             on_error: Some(on_error),
             error: Some(error),
         };
+        self.calls_are_pure(&mut body);
         let mut inputs = vec![(self.now_us, Input::NowUs)];
         inputs.extend(fields.ingress_port.map(|v| (v, Input::Port)));
         inputs.extend(fields.ingress_global_timestamp.map(|v| (v, Input::NowUs)));
