@@ -189,6 +189,33 @@ impl Builder<'_> {
         (done, rejected, body.on_error.map(|b| first[b.index()]))
     }
 
+    /// Parser states from which there is no way out, appended from block `first` on, stay states: who runs them ends with an
+    /// error of the parser, and cannot tell by anything else that they belong to one.
+    fn name_endless(&mut self, parser: &Body, first: usize) {
+        let takes = |kind: &InstKind| {
+            matches!(
+                kind,
+                InstKind::Extract { .. } | InstKind::Lookahead { .. } | InstKind::Advance { .. }
+            )
+        };
+        let mut ends = vec![false; parser.blocks.len()];
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for (id, block) in parser.blocks.iter() {
+                let targets = block.terminator.targets();
+                let can_end = targets.is_empty()
+                    || targets.iter().any(|t| ends[t.index()])
+                    || block.insts.iter().any(|i| takes(&i.kind));
+                changed |= can_end && !std::mem::replace(&mut ends[id.index()], true);
+            }
+        }
+        for (id, block) in parser.blocks.iter().filter(|(id, _)| !ends[id.index()]) {
+            let state = block.state.clone().unwrap_or_default();
+            self.blocks[BlockId::new(first + id.index())].state = Some(state);
+        }
+    }
+
     fn instruction(&mut self, kind: &InstKind, loc: Loc) {
         let InstKind::Call(call) = kind else {
             if !matches!(kind, InstKind::Mark(_)) {
@@ -464,6 +491,7 @@ impl Builder<'_> {
             return None;
         }
         let (accepted, rejected, on_error) = self.append(blocks.parser);
+        self.name_endless(parser, accepted.index() - parser.blocks.len());
         let on_error = on_error.unwrap_or(rejected);
         let parsed = self.block();
         self.at = accepted;
