@@ -19,8 +19,11 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod engines;
 mod mutate;
+mod rng;
 mod targets;
 
+pub use engines::{replay, totals};
 pub use mutate::Mutator;
 pub use targets::{TARGETS, Target, seeds};

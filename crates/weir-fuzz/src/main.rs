@@ -7,7 +7,7 @@ use clap::Parser;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
-use weir_fuzz::{Mutator, TARGETS, seeds};
+use weir_fuzz::{Mutator, TARGETS, replay, seeds, totals};
 
 /// An answer that takes longer counts as a hang.
 const SLOW: Duration = Duration::from_secs(10);
@@ -33,6 +33,12 @@ struct Arguments {
     /// Where to keep what broke something
     #[arg(long, default_value = "fuzz-findings")]
     findings: PathBuf,
+    /// Stop after so many findings
+    #[arg(long, default_value_t = 20)]
+    most: u64,
+    /// Run this program and test by both engines instead
+    #[arg(long, num_args = 2, value_names = ["P4", "STF"])]
+    replay: Option<Vec<PathBuf>>,
 }
 
 fn main() -> ExitCode {
@@ -50,6 +56,19 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: &Arguments) -> Result<u64> {
+    if let Some([program, test]) = arguments.replay.as_deref() {
+        let read = |p: &PathBuf| std::fs::read_to_string(p).with_context(|| format!("cannot read {}", p.display()));
+        return Ok(match replay(&read(program)?, &read(test)?) {
+            Ok(text) => {
+                println!("{text}");
+                0
+            }
+            Err(text) => {
+                println!("{text}");
+                1
+            }
+        });
+    }
     let chosen: Vec<_> = TARGETS
         .iter()
         .filter(|t| arguments.target.as_ref().is_none_or(|n| n == t.name))
@@ -66,7 +85,12 @@ fn run(arguments: &Arguments) -> Result<u64> {
         let mut count = 0u64;
         let mut slowest = Duration::ZERO;
         while started.elapsed() < share {
-            let input = mutator.next_input();
+            let input = (target.next)(&mut mutator);
+            let running = arguments.findings.join(format!("{}-running", target.name));
+            if target.fatal {
+                std::fs::create_dir_all(&arguments.findings).context("cannot keep what is run")?;
+                std::fs::write(running, &input).context("cannot keep what is run")?;
+            }
             let begun = Instant::now();
             let outcome = std::panic::catch_unwind(|| (target.run)(&input));
             let took = begun.elapsed();
@@ -83,9 +107,13 @@ fn run(arguments: &Arguments) -> Result<u64> {
                     "slow"
                 };
                 std::fs::create_dir_all(&arguments.findings).context("cannot keep findings")?;
-                let path = arguments.findings.join(format!("{}-{why}-{findings}", target.name));
-                std::fs::write(&path, &input).context("cannot keep findings")?;
-                println!("{}: {why}, kept in {}", target.name, path.display());
+                let name = format!("{}-{why}-{}-{findings}", target.name, arguments.number);
+                let path = arguments.findings.join(name);
+                let kept = (target.keep)(&input, &path).context("cannot keep findings")?;
+                println!("{}: {why}, kept in {}", target.name, kept.display());
+                if findings >= arguments.most {
+                    break;
+                }
                 if grown {
                     bail!("the process has grown beyond {MEMORY_LIMIT_KIB} KiB");
                 }
@@ -97,6 +125,10 @@ fn run(arguments: &Arguments) -> Result<u64> {
             started.elapsed().as_secs_f64(),
             slowest.as_secs_f64()
         );
+    }
+    let totals = totals();
+    if !totals.is_empty() {
+        println!("both engines: {totals}");
     }
     Ok(findings)
 }

@@ -74,6 +74,17 @@ impl Mutator {
         }
     }
 
+    /// The next number.
+    pub fn next_number(&mut self) -> u64 {
+        self.random()
+    }
+
+    /// One of the seeds as it is; nothing if there are none.
+    pub fn next_seed(&mut self) -> &[u8] {
+        let i = self.below(self.seeds.len());
+        self.seeds.get(i).map_or(&[], Vec::as_slice)
+    }
+
     /// The next input.
     pub fn next_input(&mut self) -> Vec<u8> {
         let mut input = if self.seeds.is_empty() || self.below(50) == 0 {

@@ -1,6 +1,9 @@
 //! What is fed.
 
-use std::path::Path;
+use crate::engines;
+use crate::mutate::Mutator;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use weir_compiler::{Options, compile_bytes, compile_source};
 use weir_ir::Program;
@@ -11,31 +14,47 @@ use weir_syntax::preprocess::{FileLoader, MemoryLoader};
 pub struct Target {
     /// Its name.
     pub name: &'static str,
+    /// Makes the next input.
+    pub next: fn(&mut Mutator) -> Vec<u8>,
     /// Feeds the bytes. Panics where something is wrong.
     pub run: fn(&[u8]),
+    /// Keeps an input that broke something in a file of this name, perhaps with an extension; says in which.
+    pub keep: fn(&[u8], &Path) -> io::Result<PathBuf>,
+    /// Its inputs may break the process itself: keep each before it is run.
+    pub fatal: bool,
+}
+
+impl Target {
+    /// A target for good input made bad.
+    const fn hostile(name: &'static str, run: fn(&[u8])) -> Self {
+        Target {
+            name,
+            next: Mutator::next_input,
+            run,
+            keep: keep_bytes,
+            fatal: false,
+        }
+    }
+}
+
+fn keep_bytes(input: &[u8], path: &Path) -> io::Result<PathBuf> {
+    std::fs::write(path, input)?;
+    Ok(path.to_owned())
 }
 
 /// All targets.
 pub const TARGETS: &[Target] = &[
+    Target::hostile("source", source),
+    Target::hostile("packets", packets),
+    Target::hostile("captures", captures),
+    Target::hostile("tests", tests),
+    Target::hostile("programs", programs),
     Target {
-        name: "source",
-        run: source,
-    },
-    Target {
-        name: "packets",
-        run: packets,
-    },
-    Target {
-        name: "captures",
-        run: captures,
-    },
-    Target {
-        name: "tests",
-        run: tests,
-    },
-    Target {
-        name: "programs",
-        run: programs,
+        name: "engines-corpus",
+        next: engines::corpus_input,
+        run: engines::corpus,
+        keep: engines::keep_corpus,
+        fatal: true,
     },
 ];
 
@@ -59,6 +78,12 @@ pub fn seeds(target: &str, folder: Option<&Path>) -> Vec<Vec<u8>> {
             ENTRIES.as_bytes().to_vec(),
             b"packet 1 020000000101 020000000110 0800\nexpect 2 0200 $\nwait\n".to_vec(),
         ],
+        "engines-corpus" => {
+            let bundled = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../p4/programs");
+            let folders = [Some(bundled.as_path()), folder];
+            let cases = folders.into_iter().flatten().flat_map(engines::cases);
+            return cases.map(|c| c.to_bytes()).collect();
+        }
         _ => vec![weir_ir::print::print(router()).into_bytes()],
     };
     let extension = match target {

@@ -6,7 +6,7 @@ fn feed(name: &str, count: usize) {
     let target = TARGETS.iter().find(|t| t.name == name).unwrap();
     let mut mutator = Mutator::new(42, seeds(name, None));
     for _ in 0..count {
-        (target.run)(&mutator.next_input());
+        (target.run)(&(target.next)(&mut mutator));
     }
 }
 

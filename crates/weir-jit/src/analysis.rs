@@ -310,6 +310,7 @@ impl<'a> Analysis<'a> {
                         let block = &body.blocks[*b];
                         block.insts.iter().any(|x| can_fail(&x.kind))
                             || matches!(block.terminator, Terminator::Select { .. })
+                            || block.state.is_some()
                     });
                     *self.loops.entry(target).or_default() |= takes;
                     for b in &self.order[start..=i] {

@@ -219,11 +219,20 @@ impl Machine {
     /// Runs packets, at most [`VECTOR`]; slot `i` is frame `i`. Afterwards [`Machine::left`] says which left by which
     /// exit, and the frames hold what was made of them.
     ///
+    /// Gives how many of the frames were run: where packets run one by one, none after one that goes on elsewhere
+    /// ([`weir_ir::pipeline::Exit::continues`]), for what it does there comes before them.
+    ///
     /// # Panics
     /// More frames than slots, fewer tables than the program has, or a frame without the room before it that
     /// [`Compiled::headroom`] asks for.
-    pub fn run(&mut self, frames: &mut [Frame<'_>], tables: &[Arc<FastTable>], host: &mut dyn Host, now_ns: u64) {
-        let count = frames.len();
+    pub fn run(
+        &mut self,
+        frames: &mut [Frame<'_>],
+        tables: &[Arc<FastTable>],
+        host: &mut dyn Host,
+        now_ns: u64,
+    ) -> usize {
+        let mut count = frames.len();
         assert!(count <= VECTOR, "a vector has {VECTOR} slots");
         assert!(tables.len() >= self.compiled.table_count, "every table must be there");
         let headroom = self.compiled.headroom();
@@ -241,6 +250,10 @@ impl Machine {
         if self.compiled.serial.is_some() {
             for i in 0..count {
                 self.go(1 << i, tables, host, now_ns);
+                if self.continues(i) {
+                    count = i + 1;
+                    break;
+                }
             }
         } else if count > 0 {
             self.go(u64::MAX >> (64 - count), tables, host, now_ns);
@@ -248,12 +261,21 @@ impl Machine {
         self.count_tallies(host);
         self.keep_varbits();
         if !self.compiled.in_place {
-            for (i, frame) in frames.iter_mut().enumerate() {
+            for (i, frame) in frames.iter_mut().enumerate().take(count) {
                 let before = frame.memory.as_ptr() as u64;
                 frame.start = (self.context[ROW_PACKET * PITCH + i] - before) as usize;
                 frame.length = self.context[ROW_LENGTH * PITCH + i] as usize;
             }
         }
+        count
+    }
+
+    /// Whether the packet of a slot has left for elsewhere.
+    fn continues(&self, slot: usize) -> bool {
+        let points = self.compiled.layout.of_exit.iter();
+        points
+            .zip(&self.compiled.pipeline.exits)
+            .any(|(&point, exit)| exit.touches.is_some() && self.pending[point] >> slot & 1 == 1)
     }
 
     /// Takes varbits out of packets, which may be gone when somebody asks.

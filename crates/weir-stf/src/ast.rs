@@ -172,6 +172,15 @@ pub enum Directive {
         table: String,
         action: ActionUse,
     },
+    Modify {
+        table: String,
+        id: String,
+        action: ActionUse,
+    },
+    Delete {
+        table: String,
+        id: String,
+    },
     RemoveAll,
     Wait,
     CheckCounter {

@@ -9,7 +9,8 @@ use weir_switch::{
     WriteResult, resolve,
 };
 use weir_table::{
-    ActionSpec, EntryAction, Group, GroupMember, Member, NewEntry, OpResult, ProfileOp, TableOp, TableSpec,
+    ActionSpec, EntryAction, EntryHandle, EntryRef, Group, GroupMember, Member, NewEntry, OpResult, ProfileOp, TableOp,
+    TableSpec,
 };
 
 /// A directive that could not be done, or whose check did not hold.
@@ -41,7 +42,7 @@ type Done<T> = Result<T, Refusal>;
 pub(crate) struct Control {
     pub switch: Switch,
     /// Handles of entries added as `= ID`.
-    entries: BTreeMap<String, u32>,
+    entries: BTreeMap<String, EntryHandle>,
 }
 
 impl Control {
@@ -71,6 +72,22 @@ impl Control {
                 let table = self.switch.table(table)?;
                 let action = call(self.spec(table)?, action)?;
                 self.switch.write(Write::Table(table, TableOp::SetDefault(action)))?;
+            }
+            Directive::Modify { table, id, action } => {
+                let table = self.switch.table(table)?;
+                let action = entry_action(self.spec(table)?, action)?;
+                let op = TableOp::Modify {
+                    entry: EntryRef::Handle(self.handle(id)?),
+                    action,
+                    metadata: 0,
+                    idle_timeout_ns: 0,
+                };
+                self.switch.write(Write::Table(table, op))?;
+            }
+            Directive::Delete { table, id } => {
+                let table = self.switch.table(table)?;
+                let op = TableOp::Delete(EntryRef::Handle(self.handle(id)?));
+                self.switch.write(Write::Table(table, op))?;
             }
             Directive::RemoveAll => self.remove_all()?,
             Directive::Member { profile, id, action } => {
@@ -215,11 +232,16 @@ impl Control {
         Ok(())
     }
 
+    fn handle(&self, entry: &str) -> Done<EntryHandle> {
+        let handle = self.entries.get(entry).copied();
+        handle.ok_or_else(|| Refusal::new(format!("an entry that was added as `= {entry}`"), "none"))
+    }
+
     fn spec(&self, table: TableId) -> Done<&TableSpec> {
         Ok(self.switch.table_state(table)?.table.spec())
     }
 
-    fn add(&mut self, table: &str, priority: Option<u32>, keys: &[KeyValue], action: &ActionUse) -> Done<u32> {
+    fn add(&mut self, table: &str, priority: Option<u32>, keys: &[KeyValue], action: &ActionUse) -> Done<EntryHandle> {
         let table = self.switch.table(table)?;
         let spec = self.spec(table)?;
         let matches = matches(spec, keys)?;
@@ -227,7 +249,7 @@ impl Control {
         let priority = if spec.has_priority() { priority.unwrap_or(0) } else { 0 };
         let entry = NewEntry::new(matches, entry_action(spec, action)?).with_priority(priority);
         match self.switch.write(Write::Table(table, TableOp::Insert(entry)))? {
-            WriteResult::Table(OpResult::Handle(handle)) => Ok(handle.get()),
+            WriteResult::Table(OpResult::Handle(handle)) => Ok(handle),
             other => Err(Refusal::new("a handle", format!("{other:?}"))),
         }
     }
@@ -295,12 +317,7 @@ impl Control {
         let id = self.switch.resource(ResourceKind::Counter, name)?;
         let index = match index {
             CounterIndex::Number(index) => *index,
-            CounterIndex::Entry(entry) => match self.entries.get(entry) {
-                Some(handle) => u64::from(*handle),
-                None => {
-                    return Err(Refusal::new(format!("an entry that was added as `= {entry}`"), "none"));
-                }
-            },
+            CounterIndex::Entry(entry) => self.handle(entry)?.get().into(),
         };
         let count = self.switch.counter(id, index)?;
         let Some((quantity, comparison, wanted)) = check else {

@@ -44,6 +44,7 @@
 //! add T k:10/8 a()   add T k:5..9 a()   add T k:1&&&3 a()    prefix, range, mask;  k:* is any value
 //! add T k:1 member(7)    add T k:1 group(2)     where the table has an action profile or selector
 //! member PROFILE ID ACTION(ARG:VALUE, …)        group PROFILE ID MEMBER[:WEIGHT]…
+//! modify TABLE ID ACTION(…)    delete TABLE ID      the entry that was added as `= ID`
 //! value_set NAME VALUE…                    adds a member, one value per field
 //! now +1ms                                 the clock goes on: ns, us, ms, s
 //! port PORT up|down                        the link
@@ -82,6 +83,6 @@ pub use ast::{
 };
 pub use parse::parse;
 pub use report::{Failure, Report};
-pub use run::{RunError, RunOptions, configure, run, run_on};
+pub use run::{RunError, RunOptions, Session, configure, run, run_on};
 pub use scan::ParseError;
 pub use value::{Value, ValueError};

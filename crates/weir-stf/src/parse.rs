@@ -63,6 +63,15 @@ fn directive(s: &mut Scanner) -> Parsed<Directive> {
             table: name(s, "a table")?,
             action: action(s)?,
         }),
+        "modify" => Ok(Directive::Modify {
+            table: name(s, "a table")?,
+            id: entry_name(s)?,
+            action: action(s)?,
+        }),
+        "delete" => Ok(Directive::Delete {
+            table: name(s, "a table")?,
+            id: entry_name(s)?,
+        }),
         "remove" => match s.word().map(|w| w.to_ascii_lowercase()).as_deref() {
             Some("all") => Ok(Directive::RemoveAll),
             _ => Err(s.error_at(start, "`remove all`")),
@@ -372,6 +381,11 @@ fn action(s: &mut Scanner) -> Parsed<ActionUse> {
     })
 }
 
+/// What an entry is called in a test.
+fn entry_name(s: &mut Scanner) -> Parsed<String> {
+    Ok(name(s, "a name of an entry")?.trim_start_matches('$').to_owned())
+}
+
 fn add(s: &mut Scanner) -> Parsed<Directive> {
     let table = name(s, "a table")?;
     let mut priority = None;
@@ -394,12 +408,7 @@ fn add(s: &mut Scanner) -> Parsed<Directive> {
             };
         }
     };
-    let id = if s.eat('=') {
-        Some(name(s, "a name for the entry")?)
-    } else {
-        None
-    };
-    let id = id.map(|i| i.trim_start_matches('$').to_owned());
+    let id = if s.eat('=') { Some(entry_name(s)?) } else { None };
     Ok(Directive::Add {
         table,
         priority,

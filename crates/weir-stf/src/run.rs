@@ -45,7 +45,7 @@ pub fn run(program: Arc<Program>, text: &str, options: &RunOptions) -> Result<Re
 /// The test does not parse.
 pub fn run_on(switch: Switch, text: &str, options: &RunOptions) -> Result<Report, RunError> {
     let test = parse(text).map_err(RunError::Parse)?;
-    let mut runner = Runner::new(switch, *options);
+    let mut runner = Session::new(switch, *options);
     runner.run(&test);
     Ok(runner.report)
 }
@@ -58,7 +58,7 @@ pub fn run_on(switch: Switch, text: &str, options: &RunOptions) -> Result<Report
 /// Every line that is no directive.
 pub fn configure(switch: Switch, text: &str) -> Result<(Switch, Vec<Failure>), Vec<ParseError>> {
     let test = parse(text)?;
-    let mut runner = Runner::new(switch, RunOptions::default());
+    let mut runner = Session::new(switch, RunOptions::default());
     let mut failures = Vec::new();
     for line in &test.lines {
         let done = match &line.directive {
@@ -80,7 +80,8 @@ pub fn configure(switch: Switch, text: &str) -> Result<(Switch, Vec<Failure>), V
     Ok((runner.control.switch, failures))
 }
 
-struct Runner {
+/// A switch that takes directives one by one, for whoever wants to do something else in between.
+pub struct Session {
     control: Control,
     options: RunOptions,
     report: Report,
@@ -91,9 +92,11 @@ struct Runner {
     drops_seen: Vec<DropReason>,
 }
 
-impl Runner {
-    fn new(switch: Switch, options: RunOptions) -> Self {
-        Runner {
+impl Session {
+    /// A session on a switch.
+    #[must_use]
+    pub fn new(switch: Switch, options: RunOptions) -> Self {
+        Session {
             control: Control::new(switch),
             options,
             report: Report::default(),
@@ -101,6 +104,17 @@ impl Runner {
             outputs_before: 0,
             drops_seen: Vec::new(),
         }
+    }
+
+    /// The switch.
+    #[must_use]
+    pub fn switch(&self) -> &Switch {
+        &self.control.switch
+    }
+
+    /// The switch, to be used directly. What it sends in the meantime belongs to no expectation.
+    pub fn switch_mut(&mut self) -> &mut Switch {
+        &mut self.control.switch
     }
 
     fn run(&mut self, test: &Test) {
@@ -131,7 +145,12 @@ impl Runner {
         Ok(())
     }
 
-    fn line(&mut self, line: &Line) -> Result<(), Failure> {
+    /// Does what a line says.
+    ///
+    /// # Errors
+    /// It cannot be done, or what it checks at once is not so. Packets are compared with what is expected when a whole
+    /// test was run ([`run_on`]).
+    pub fn line(&mut self, line: &Line) -> Result<(), Failure> {
         let refused = |refusal: Refusal| Failure::new(line.number, refusal.expected, refusal.got);
         if let Directive::Packet { port, .. } | Directive::Receive { port, .. } = &line.directive {
             self.check_port(line.number, *port)?;

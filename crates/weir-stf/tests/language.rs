@@ -244,6 +244,20 @@ fn tables_can_be_emptied() {
 }
 
 #[test]
+fn entries_can_be_changed_and_deleted() {
+    passes(
+        exact(),
+        "add t a:1 set(7, 9) = $e\npacket 0 0100\nmodify t $e set(8, 5)\npacket 0 0100\n\
+         delete t $e\npacket 0 0100\nexpect_drop ingress-drop\nexpect 7 0109 $\nexpect 8 0105 $",
+    );
+    fails(
+        exact(),
+        "delete t $e",
+        "expected an entry that was added as `= e`, got none",
+    );
+}
+
+#[test]
 fn packets_may_wait_in_queues() {
     let text = "setdefault t set(3, 0)\nport_rate 3 pps 1000\nqueue_capacity 3 1\n\
                 receive 0 0100\nreceive 0 0200\nexpect_drop queue-full\nnow +1ms\ndrain\nexpect 3 0100 $";

@@ -4,10 +4,11 @@
 use std::path::Path;
 use std::sync::Arc;
 use weir_compiler::{Options, compile_file};
-use weir_stf::{RunOptions, run};
+use weir_stf::{RunOptions, run_on};
+use weir_switch::Switch;
 use weir_syntax::render;
 
-/// Runs `NAME.stf` on `NAME.p4`, as it is and with all passes.
+/// Runs `NAME.stf` on `NAME.p4`, as it is, with all passes, and as machine code.
 fn check(name: &str) {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/language");
     let path = directory.join(format!("{name}.p4"));
@@ -26,8 +27,16 @@ fn check(name: &str) {
     let text = std::fs::read_to_string(path.with_extension("stf")).expect("a test beside the program");
     let mut optimized = program.clone();
     weir_ir::passes::optimize(&mut optimized, &weir_arch::observes);
-    for (what, program) in [("as compiled", program), ("optimized", optimized)] {
-        let report = run(Arc::new(program), &text, &RunOptions::default()).unwrap_or_else(|e| panic!("{name}: {e}"));
+    let switch = |program| Switch::new(Arc::new(program)).unwrap_or_else(|e| panic!("{name}: {e}"));
+    let (plain, optimized) = (switch(program), switch(optimized));
+    let mut compiled = optimized.clone();
+    let mut ways = vec![("as compiled", plain), ("optimized", optimized)];
+    // What cannot be compiled is interpreted.
+    if compiled.compile().is_ok() {
+        ways.push(("machine code", compiled));
+    }
+    for (what, switch) in ways {
+        let report = run_on(switch, &text, &RunOptions::default()).unwrap_or_else(|e| panic!("{name}: {e}"));
         let failures: Vec<String> = report.failures.iter().map(ToString::to_string).collect();
         assert!(report.passed(), "{name} {what}:\n{}", failures.join("\n"));
         assert!(report.checks > 0, "{name} checks nothing");

@@ -4,7 +4,8 @@
 use std::path::Path;
 use std::sync::Arc;
 use weir_compiler::{Options, compile_file};
-use weir_stf::{RunOptions, run};
+use weir_stf::{RunOptions, run_on};
+use weir_switch::Switch;
 use weir_syntax::render;
 
 /// `NAME.p4`, compiled.
@@ -24,14 +25,33 @@ fn compile(name: &str) -> Arc<weir_ir::Program> {
     Arc::new(program)
 }
 
-/// Runs `NAME.stf` on `NAME.p4`.
+/// Runs `NAME.stf` on `NAME.p4`, as it is, with all passes, and as machine code of both.
 fn check(name: &str) {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/v1model");
     let text = std::fs::read_to_string(directory.join(format!("{name}.stf"))).expect("a test beside the program");
-    let report = run(compile(name), &text, &RunOptions::default()).unwrap_or_else(|e| panic!("{name}: {e}"));
-    let failures: Vec<String> = report.failures.iter().map(ToString::to_string).collect();
-    assert!(report.passed(), "{name}:\n{}", failures.join("\n"));
-    assert!(report.checks > 0, "{name} checks nothing");
+    let program = compile(name);
+    let mut optimized = weir_ir::Program::clone(&program);
+    weir_ir::passes::optimize(&mut optimized, &weir_arch::observes);
+    let switch = |program| Switch::new(program).unwrap_or_else(|e| panic!("{name}: {e}"));
+    let plain = [
+        ("as compiled", switch(program)),
+        ("optimized", switch(Arc::new(optimized))),
+    ];
+    let mut ways = Vec::new();
+    for (what, plain) in plain {
+        let mut compiled = plain.clone();
+        ways.push((what.to_owned(), plain));
+        // What cannot be compiled is interpreted.
+        if compiled.compile().is_ok() {
+            ways.push((format!("{what}, machine code"), compiled));
+        }
+    }
+    for (what, switch) in ways {
+        let report = run_on(switch, &text, &RunOptions::default()).unwrap_or_else(|e| panic!("{name}: {e}"));
+        let failures: Vec<String> = report.failures.iter().map(ToString::to_string).collect();
+        assert!(report.passed(), "{name} {what}:\n{}", failures.join("\n"));
+        assert!(report.checks > 0, "{name} checks nothing");
+    }
 }
 
 macro_rules! programs {
@@ -39,7 +59,7 @@ macro_rules! programs {
 }
 
 programs!(
-    again, checksums, clones, counters, hashes, matches, messages, parsing, queueing, registers, selectors
+    again, checksums, clones, counters, hashes, matches, messages, parsing, ports, queueing, registers, selectors
 );
 
 /// A 64-bit generator; the same seed gives the same bytes.
@@ -66,7 +86,7 @@ fn a_malformed_packet_can_do_nothing_but_be_dropped_or_forwarded() {
         "parsing",
         "registers",
     ] {
-        let mut switch = weir_switch::Switch::new(compile(name)).expect("loads");
+        let mut switch = Switch::new(compile(name)).expect("loads");
         for i in 0..2000 {
             let mut packet = bytes(&mut seed, i % 24);
             // Most tests look at small values of the first byte.

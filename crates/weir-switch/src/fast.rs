@@ -434,9 +434,15 @@ impl Switch {
         self.fast.as_ref().map_or(Vec::new(), |f| f.machine.stages().collect())
     }
 
-    /// Whether plain packets may take the compiled way now.
+    /// Whether plain packets may take the compiled way now. Not where a port may be unusable: that a packet for it is
+    /// dropped before egress, compiled code does not know.
     fn is_fast(&self) -> bool {
-        self.fast.is_some() && self.queues.total() == 0 && self.waiting_is_empty() && self.queues.is_unlimited()
+        self.fast.is_some()
+            && self.queues.total() == 0
+            && self.waiting_is_empty()
+            && self.queues.is_unlimited()
+            && !self.config.explicit_ports
+            && self.ports.values().all(|up| *up)
     }
 
     /// Runs up to [`VECTOR`] packets that lie in memory with room around them ([`Switch::headroom`] before,
@@ -456,10 +462,14 @@ impl Switch {
         self.now_ns = self.now_ns.max(now_ns);
         self.fates.clear();
         self.fates.resize(frames.len(), Fate::Gone);
-        if self.all_usable(ports, frames) {
-            self.run_vector(&mut fast, ports, frames, 0);
+        let longest = self.config.max_packet_bytes;
+        if frames.iter().all(|f| f.place().1 <= longest) {
+            let mut done = 0;
+            while done < frames.len() {
+                done += self.run_vector(&mut fast, done, &ports[done..], &mut frames[done..]);
+            }
         } else {
-            // One of them is too long, or its port is down: one after the other.
+            // One of them is too long: one after the other.
             for (i, (port, frame)) in ports.iter().zip(frames.iter_mut()).enumerate() {
                 self.forward_one(&mut fast, *port, frame, i);
             }
@@ -494,37 +504,23 @@ impl Switch {
         }
     }
 
-    fn all_usable(&self, ports: &[u32], frames: &[Frame<'_>]) -> bool {
-        let longest = self.config.max_packet_bytes;
-        let plain = self.ports.is_empty() && !self.config.explicit_ports;
-        frames.iter().all(|f| f.place().1 <= longest) && (plain || ports.iter().all(|p| self.port_usable(*p).is_ok()))
-    }
-
     fn forward_one(&mut self, fast: &mut FastPath, port: u32, frame: &mut Frame<'_>, index: usize) {
-        let reason = if frame.place().1 > self.config.max_packet_bytes {
-            Err(DropReason::TooLong)
+        if frame.place().1 > self.config.max_packet_bytes {
+            self.stats.received(port, frame.place().1);
+            self.stats.dropped(DropReason::TooLong, None);
         } else {
-            self.port_usable(port)
-        };
-        match reason {
-            Ok(()) => self.run_vector(fast, &[port], std::slice::from_mut(frame), index),
-            Err(reason) => {
-                self.stats.received(port, frame.place().1);
-                self.stats.dropped(reason, None);
-            }
+            self.run_vector(fast, index, &[port], std::slice::from_mut(frame));
         }
     }
 
-    /// Runs frames whose fates begin at `first`.
-    fn run_vector(&mut self, fast: &mut FastPath, ports: &[u32], frames: &mut [Frame<'_>], first: usize) {
+    /// Runs packets whose fates are those from `first` on; gives how many.
+    fn run_vector(&mut self, fast: &mut FastPath, first: usize, ports: &[u32], frames: &mut [Frame<'_>]) -> usize {
         fast.sync(&mut self.state);
         let now_us = self.now_ns / 1000;
         let mut lengths = [0; VECTOR];
         for (length, frame) in lengths.iter_mut().zip(frames.iter()) {
             *length = frame.place().1 as u64;
         }
-        self.stats
-            .received_all(&ports[..frames.len()], &lengths[..frames.len()]);
         for (i, (input, mask)) in fast.fused.inputs.iter().zip(&fast.input_masks).enumerate() {
             if !fast.machine.reads_input(i) {
                 continue;
@@ -557,9 +553,9 @@ impl Switch {
             logged: Vec::new(),
             now_ns: self.now_ns,
         };
-        fast.machine.run(frames, &fast.tables, &mut host, self.now_ns);
+        let count = fast.machine.run(frames, &fast.tables, &mut host, self.now_ns);
         let (begun, mut logged) = (host.packets.begun, host.logged);
-        let plain = self.ports.is_empty() && !self.config.explicit_ports;
+        self.stats.received_all(&ports[..count], &lengths[..count]);
         let mut continuing = 0;
         for (number, exit) in fast.fused.exits.iter().enumerate() {
             let left = fast.machine.left(number as u32);
@@ -569,14 +565,8 @@ impl Switch {
                     let row = fast.machine.row(*var);
                     for slot in Slots(left) {
                         let port = row.get(slot).map_or(0, |p| *p as u32);
-                        let usable = if plain { Ok(()) } else { self.port_usable(port) };
-                        match usable {
-                            Ok(()) => {
-                                self.fates[first + slot] = Fate::Transmit(port);
-                                self.stats.sent(port, frames[slot].place().1);
-                            }
-                            Err(reason) => self.stats.dropped(reason, None),
-                        }
+                        self.fates[first + slot] = Fate::Transmit(port);
+                        self.stats.sent(port, frames[slot].place().1);
                     }
                 }
                 FusedExit::Drop(reason) => self.stats.dropped_many(*reason, left.count_ones().into()),
@@ -595,6 +585,7 @@ impl Switch {
         }
         // As if the packets had come one after the other.
         self.state.log.sort_newest(&logged);
+        count
     }
 
     /// The driver takes over a packet.
@@ -607,7 +598,7 @@ impl Switch {
                 .exit_values(exit)
                 .map(|v| (v, fast.machine.value(slot, v)))
                 .collect();
-            self.work = self.work.saturating_add(self.config.work_limit.into());
+            self.allow_work();
             let arch = Arc::clone(&self.arch);
             let mut env = Env {
                 state: &mut self.state,

@@ -235,7 +235,7 @@ impl Switch {
         tracer: &mut dyn Tracer,
     ) {
         self.now_ns = self.now_ns.max(now_ns);
-        self.work = self.work.saturating_add(self.config.work_limit.into());
+        self.allow_work();
         self.stats.received(port, bytes.len());
         let tag = if tracer.enabled() {
             tracer.begin_packet(
@@ -353,6 +353,12 @@ impl Switch {
     }
 
     // ---------------------------------------------------------------------------------- inside
+
+    /// A received packet may cause so much work besides what others still cause.
+    pub(crate) fn allow_work(&mut self) {
+        let left = if self.queues.total() == 0 { 0 } else { self.work };
+        self.work = left.saturating_add(self.config.work_limit.into());
+    }
 
     pub(crate) fn waiting_is_empty(&self) -> bool {
         self.waiting.is_empty()

@@ -47,8 +47,16 @@ fn bundled_programs_pass_their_packet_tests() {
         assert!(!tests.is_empty(), "{} has no packet tests", path.display());
         for test in tests {
             let text = std::fs::read_to_string(&test).unwrap();
-            for (form, program) in [("as written", &program), ("optimised", &optimized)] {
-                match weir_stf::run(program.clone(), &text, &RunOptions::default()) {
+            let switch = |program: &Arc<weir_ir::Program>| weir_switch::Switch::new(program.clone()).unwrap();
+            let mut compiled = switch(&optimized);
+            compiled.compile().unwrap();
+            let ways = [
+                ("as written", switch(&program)),
+                ("optimised", switch(&optimized)),
+                ("machine code", compiled),
+            ];
+            for (form, switch) in ways {
+                match weir_stf::run_on(switch, &text, &RunOptions::default()) {
                     Ok(report) => {
                         assert!(
                             report.packets > 0 && report.checks > 0,

@@ -6,7 +6,7 @@
 //! cannot be taken contributes nothing) and learns from the branches it passes.
 
 use super::dead::{VarSet, read_by_inst, read_by_terminator};
-use super::propagate::{basic_block, written};
+use super::propagate::{basic_block, is_named, written};
 use super::simplify_control_flow;
 use crate::arena::Arena;
 use crate::bits::Bits;
@@ -726,18 +726,22 @@ fn replace_in_inst(local: &Local<'_>, kind: &mut InstKind) -> bool {
         }
         | InstKind::Advance { bits: o } => changed |= replace(local, o),
         InstKind::Call(call) => {
-            for argument in &mut call.arguments {
+            let vars = local.analysis.scope.vars;
+            let mut arguments = std::mem::take(&mut call.arguments);
+            for argument in &mut arguments {
                 if let ArgumentValue::In(leaves) = &mut argument.value {
                     for leaf in leaves {
                         // Fields stay what they are: whoever sums them up wants to see the header.
                         if let InLeaf::Value(o) = leaf
-                            && !matches!(o, Operand::Var(v) if matches!(local.analysis.scope.vars[*v].kind, VarKind::Field { .. }))
+                            && !matches!(o, Operand::Var(v) if matches!(vars[*v].kind, VarKind::Field { .. }))
+                            && !is_named(call, o, vars)
                         {
                             changed |= replace(local, o);
                         }
                     }
                 }
             }
+            call.arguments = arguments;
         }
         _ => {}
     }

@@ -69,7 +69,7 @@ pub(super) fn basic_block(block: &mut BasicBlock, vars: &crate::Arena<Var>, head
     let mut known = Known::default();
     let mut changed = false;
     for inst in &mut block.insts {
-        changed |= operands_of(&mut inst.kind, &known);
+        changed |= operands_of(&mut inst.kind, &known, vars);
         if let InstKind::Assign { dst, value } = &mut inst.kind {
             let width = vars[*dst].ty.width();
             if let Some(simpler) = simplify(value, width) {
@@ -105,7 +105,15 @@ pub(super) fn basic_block(block: &mut BasicBlock, vars: &crate::Arena<Var>, head
     changed
 }
 
-fn operands_of(kind: &mut InstKind, known: &Known) -> bool {
+/// Whether an architecture may want to know which variable stands in a call, and not only its value: externs that keep
+/// values for a copy of the packet are given them so.
+pub(super) fn is_named(call: &Call, operand: &Operand, vars: &crate::Arena<Var>) -> bool {
+    let Operand::Var(var) = operand else { return false };
+    let keeps = matches!(vars[*var].kind, VarKind::Shared | VarKind::Field { .. });
+    keeps && call.instance.is_none() && !call.is_pure
+}
+
+fn operands_of(kind: &mut InstKind, known: &Known, vars: &crate::Arena<Var>) -> bool {
     let mut changed = false;
     match kind {
         InstKind::Assign { value, .. } => {
@@ -118,15 +126,19 @@ fn operands_of(kind: &mut InstKind, known: &Known) -> bool {
         }
         | InstKind::Advance { bits: o } => changed |= known.replace(o),
         InstKind::Call(call) => {
-            for argument in &mut call.arguments {
+            let mut arguments = std::mem::take(&mut call.arguments);
+            for argument in &mut arguments {
                 if let ArgumentValue::In(leaves) = &mut argument.value {
                     for leaf in leaves {
-                        if let InLeaf::Value(o) = leaf {
+                        if let InLeaf::Value(o) = leaf
+                            && !is_named(call, o, vars)
+                        {
                             changed |= known.replace(o);
                         }
                     }
                 }
             }
+            call.arguments = arguments;
         }
         _ => {}
     }

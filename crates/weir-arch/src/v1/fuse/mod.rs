@@ -9,7 +9,7 @@ mod exits;
 use self::calls::call_kind;
 use self::exits::{exits, ordered_tables};
 use super::driver::{Blocks, V1Model};
-use super::externs::{self, Op};
+use super::externs::{self, Keep, Op};
 use super::runtime::DROP_PORT;
 use crate::driver::DropReason;
 use crate::fused::{Fused, FusedExit, Input};
@@ -190,6 +190,33 @@ impl Builder<'_> {
         (done, rejected, body.on_error.map(|b| first[b.index()]))
     }
 
+    /// Parser states from which there is no way out, appended from block `first` on, stay states: who runs them ends with an
+    /// error of the parser, and cannot tell by anything else that they belong to one.
+    fn name_endless(&mut self, parser: &Body, first: usize) {
+        let takes = |kind: &InstKind| {
+            matches!(
+                kind,
+                InstKind::Extract { .. } | InstKind::Lookahead { .. } | InstKind::Advance { .. }
+            )
+        };
+        let mut ends = vec![false; parser.blocks.len()];
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for (id, block) in parser.blocks.iter() {
+                let targets = block.terminator.targets();
+                let can_end = targets.is_empty()
+                    || targets.iter().any(|t| ends[t.index()])
+                    || block.insts.iter().any(|i| takes(&i.kind));
+                changed |= can_end && !std::mem::replace(&mut ends[id.index()], true);
+            }
+        }
+        for (id, block) in parser.blocks.iter().filter(|(id, _)| !ends[id.index()]) {
+            let state = block.state.clone().unwrap_or_default();
+            self.blocks[BlockId::new(first + id.index())].state = Some(state);
+        }
+    }
+
     fn instruction(&mut self, kind: &InstKind, loc: Loc) {
         let InstKind::Call(call) = kind else {
             if !matches!(kind, InstKind::Mark(_)) {
@@ -230,11 +257,19 @@ impl Builder<'_> {
             }
             _ => self.push(kind.clone(), loc),
         }
-        // None of them touches shared metadata behind its arguments, and whoever compiles the pipeline
-        // goes by `CallKind`: what is known of metadata stays known.
-        for inst in &mut self.blocks[self.at].insts {
-            if let InstKind::Call(call) = &mut inst.kind {
-                call.is_pure = true;
+    }
+
+    /// No extern touches shared metadata behind its arguments, and whoever compiles the pipeline goes by `CallKind`: what
+    /// is known of metadata stays known across calls. Those that keep variables go on naming them.
+    fn calls_are_pure(&self, body: &mut Body) {
+        for (_, block) in body.blocks.iter_mut() {
+            for inst in &mut block.insts {
+                let InstKind::Call(call) = &mut inst.kind else { continue };
+                let op = externs::call_op(&self.arch.program, call, inst.loc, &self.arch.externs);
+                call.is_pure = !matches!(
+                    op,
+                    Ok(Op::Clone(Keep::Vars(_)) | Op::Resubmit(Keep::Vars(_)) | Op::Recirculate(Keep::Vars(_)))
+                );
             }
         }
     }
@@ -487,6 +522,7 @@ impl Builder<'_> {
             return None;
         }
         let (accepted, rejected, on_error) = self.append(blocks.parser);
+        self.name_endless(parser, accepted.index() - parser.blocks.len());
         let on_error = on_error.unwrap_or(rejected);
         let parsed = self.block();
         self.at = accepted;
@@ -581,13 +617,14 @@ impl Builder<'_> {
         })
     }
 
-    fn finish(self, blocks: Blocks, on_error: BlockId, error: VarId) -> Option<Fused> {
+    fn finish(mut self, blocks: Blocks, on_error: BlockId, error: VarId) -> Option<Fused> {
         let (arch, fields) = (self.arch, self.arch.fields);
         let mut body = Body {
-            blocks: self.blocks,
+            blocks: std::mem::take(&mut self.blocks),
             on_error: Some(on_error),
             error: Some(error),
         };
+        self.calls_are_pure(&mut body);
         let mut inputs = vec![(self.now_us, Input::NowUs)];
         inputs.extend(fields.ingress_port.map(|v| (v, Input::Port)));
         inputs.extend(fields.ingress_global_timestamp.map(|v| (v, Input::NowUs)));

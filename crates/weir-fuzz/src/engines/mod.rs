@@ -1,0 +1,127 @@
+//! Both engines on the same program and the same packets: the interpreter says what is right.
+//!
+//! Cases are texts, a program and a packet test, so that what differs can be made smaller by leaving out lines and run
+//! again by a person: `weir test --engine both`, or `weir-fuzz --replay`, which also puts packets into vectors.
+
+mod case;
+mod compare;
+mod corpus;
+mod packets;
+mod pool;
+mod reduce;
+mod run;
+mod totals;
+mod traffic;
+
+use crate::mutate::Mutator;
+use case::Case;
+pub(crate) use corpus::cases;
+use run::{Built, Tally, Trouble};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+pub use totals::totals;
+
+/// A case of somebody else's program: a number and the case.
+pub(crate) fn corpus_input(mutator: &mut Mutator) -> Vec<u8> {
+    let number = mutator.next_number();
+    let mut input = number.to_le_bytes().to_vec();
+    input.extend_from_slice(mutator.next_seed());
+    input
+}
+
+/// Runs a case; panics where the engines differ.
+fn check(built: &Built, case: &Case) -> bool {
+    match built.run(&case.test) {
+        Ok(Ok(tally)) => totals::test(&tally),
+        Ok(Err(finding)) => panic!("the engines differ: {finding}"),
+        Err(trouble) => totals::trouble(&trouble),
+    }
+    true
+}
+
+/// Cases made from a program of the corpus.
+pub(crate) fn corpus(input: &[u8]) {
+    corpus::of_input(input, &mut |built, case| check(built, &case));
+}
+
+/// What is wrong with a case; `None`: nothing.
+fn trouble_of(case: &Case) -> Option<String> {
+    let outcome = catch_unwind(AssertUnwindSafe(|| run::run(case)));
+    match outcome {
+        Ok(Ok(Ok(_)) | Err(_)) => None,
+        Ok(Ok(Err(finding))) => Some(finding.to_string()),
+        Err(panic) => {
+            let text = panic
+                .downcast_ref::<String>()
+                .cloned()
+                .or_else(|| panic.downcast_ref::<&str>().map(|s| (*s).to_owned()));
+            Some(format!("panic: {}", text.unwrap_or_default()))
+        }
+    }
+}
+
+/// The sort of trouble, without the particulars: who differs, or that something panicked.
+fn sort_of(trouble: &str) -> &str {
+    trouble.split([',', ':']).next().unwrap_or(trouble)
+}
+
+/// Writes the first case that fails as program and test, made smaller.
+///
+/// # Errors
+/// The files cannot be written.
+fn keep(case: &Case, path: &Path) -> std::io::Result<PathBuf> {
+    // Panics are what is looked for; they need not be told each time.
+    let hook = std::panic::take_hook();
+    std::panic::set_hook(Box::new(|_| {}));
+    let mut small = case.clone();
+    if let Some(trouble) = trouble_of(case) {
+        let sort = sort_of(&trouble).to_owned();
+        small = reduce::reduce(case, &mut |c| trouble_of(c).is_some_and(|t| sort_of(&t) == sort));
+    }
+    let trouble = trouble_of(&small).unwrap_or_else(|| "it happens only now and then".to_owned());
+    std::panic::set_hook(hook);
+    let comment: Vec<String> = trouble.lines().map(|l| format!("# {l}\n")).collect();
+    std::fs::write(path.with_extension("p4"), &small.source)?;
+    std::fs::write(
+        path.with_extension("stf"),
+        format!("{}{}", comment.concat(), small.test),
+    )?;
+    Ok(path.with_extension("p4"))
+}
+
+/// Keeps the case of a corpus input that fails.
+///
+/// # Errors
+/// The files cannot be written.
+pub(crate) fn keep_corpus(input: &[u8], path: &Path) -> std::io::Result<PathBuf> {
+    let mut failing = None;
+    let _ = catch_unwind(AssertUnwindSafe(|| {
+        corpus::of_input(input, &mut |built, case| {
+            let outcome = catch_unwind(AssertUnwindSafe(|| built.run(&case.test)));
+            let fails = !matches!(outcome, Ok(Ok(Ok(_)) | Err(_)));
+            if fails {
+                failing = Some(case);
+            }
+            !fails
+        });
+    }));
+    // Without one the program alone breaks something.
+    let case = failing.unwrap_or_else(|| Case::from_bytes(input.get(8..).unwrap_or(&[])));
+    keep(&case, path)
+}
+
+/// Runs a program and a test by both engines; says how they differ, or what was run.
+///
+/// # Errors
+/// They differ, or the case cannot be run.
+pub fn replay(source: &str, test: &str) -> Result<String, String> {
+    let case = Case {
+        source: source.to_owned(),
+        test: test.to_owned(),
+    };
+    match run::run(&case) {
+        Ok(Ok(tally)) => Ok(format!("{tally:?}")),
+        Ok(Err(finding)) => Err(finding.to_string()),
+        Err(trouble) => Err(format!("{trouble:?}")),
+    }
+}

@@ -1,0 +1,380 @@
+//! Runs a case by both engines and compares.
+
+use super::case::Case;
+use super::compare;
+use std::fmt;
+use std::sync::Arc;
+use weir_compiler::{Options, compile_source};
+use weir_interp::Interpreter;
+use weir_ir::Program;
+use weir_stf::{Directive, Line, RunOptions, Session};
+use weir_switch::{FastError, Fate, Frame, Output, Switch, SwitchConfig, TAILROOM, VECTOR};
+
+/// Egress runs that a packet may cause: enough for every sort of copy, little enough to be fast.
+const WORK_LIMIT: u32 = 256;
+/// What lies around packets.
+const RUBBISH: u8 = 0xa7;
+
+/// Why a case is not run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Trouble {
+    /// The front end refuses the program.
+    Rejected(String),
+    /// No switch runs it.
+    NotLoaded(String),
+    /// The test is none.
+    NoTest(String),
+}
+
+/// Which way differs from the interpreter of the program as it is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// The interpreter of the optimised program.
+    Optimized,
+    /// Machine code, one packet at a time.
+    Single,
+    /// Machine code, packets in vectors.
+    Vector,
+}
+
+impl fmt::Display for Way {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Way::Optimized => "interpreter of the optimised program",
+            Way::Single => "machine code, packet by packet",
+            Way::Vector => "machine code, packets in vectors",
+        })
+    }
+}
+
+/// A difference.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Finding {
+    /// Who differs.
+    pub way: Way,
+    /// The line of the test; 0 for what is compared at the end.
+    pub line: u32,
+    /// What is different: first the interpreter's.
+    pub what: String,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, line {}: {}", self.way, self.line, self.what)
+    }
+}
+
+/// What was run.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Tally {
+    /// Packets that came in, each counted once however many ways run it.
+    pub packets: u64,
+    /// Packets that went out.
+    pub outputs: u64,
+    /// Lookups that hit.
+    pub hits: u64,
+    /// Why there is no machine code.
+    pub unsupported: Option<String>,
+}
+
+/// A program ready to be run by both engines.
+pub(crate) struct Built {
+    reference: Switch,
+    optimized: Switch,
+    compiled: Result<Switch, FastError>,
+}
+
+fn config() -> SwitchConfig {
+    SwitchConfig {
+        work_limit: WORK_LIMIT,
+        ..SwitchConfig::default()
+    }
+}
+
+fn switch(program: Arc<Program>) -> Result<Switch, Trouble> {
+    Switch::with_engine(Arc::new(Interpreter::new(program)), config()).map_err(|e| Trouble::NotLoaded(e.to_string()))
+}
+
+/// The program of a source text.
+pub(crate) fn compile(source: &str) -> Result<Program, Trouble> {
+    let compilation = compile_source("case.p4", source, &Options::default(), weir_arch::targets());
+    let list = compilation.diagnostics.list();
+    compilation.program.ok_or_else(|| {
+        let errors = list.iter().filter(|d| d.severity == weir_syntax::Severity::Error);
+        let text: Vec<String> = errors
+            .take(5)
+            .map(|d| weir_syntax::render::short(d, &compilation.sources))
+            .collect();
+        Trouble::Rejected(text.join("\n"))
+    })
+}
+
+impl Built {
+    /// Compiles a program.
+    ///
+    /// # Panics
+    /// A form of the program breaks an invariant.
+    pub fn new(source: &str) -> Result<Self, Trouble> {
+        let plain = compile(source)?;
+        if let Err(errors) = weir_ir::verify::verify(&plain) {
+            panic!("the lowered program breaks an invariant: {}", errors[0]);
+        }
+        let mut optimized = plain.clone();
+        weir_ir::passes::optimize(&mut optimized, &weir_arch::observes);
+        if let Err(errors) = weir_ir::verify::verify(&optimized) {
+            panic!("the optimised program breaks an invariant: {}", errors[0]);
+        }
+        let reference = switch(Arc::new(plain))?;
+        let optimized = switch(Arc::new(optimized))?;
+        let mut compiled = optimized.clone();
+        let compiled = compiled.compile().map(|()| compiled);
+        Ok(Built {
+            reference,
+            optimized,
+            compiled,
+        })
+    }
+
+    /// Why there is no machine code.
+    pub fn unsupported(&self) -> Option<String> {
+        self.compiled.as_ref().err().map(ToString::to_string)
+    }
+
+    /// A switch that interprets the program as it is written.
+    pub fn switch(&self) -> &Switch {
+        &self.reference
+    }
+
+    /// Runs a test every way.
+    pub fn run(&self, test: &str) -> Result<Result<Tally, Finding>, Trouble> {
+        let parsed = weir_stf::parse(test).map_err(|e| Trouble::NoTest(format!("{e:?}")))?;
+        let schedule = Schedule::new(&parsed.lines);
+        let mut ways = vec![(Way::Optimized, self.optimized.clone())];
+        if let Ok(compiled) = &self.compiled {
+            ways.push((Way::Single, compiled.clone()));
+            if schedule.vectors {
+                ways.push((Way::Vector, compiled.clone()));
+            }
+        }
+        let mut race = Race::new(self.reference.clone(), ways);
+        for step in &schedule.steps {
+            if let Err(finding) = race.step(step) {
+                return Ok(Err(finding));
+            }
+        }
+        Ok(race.end().map(|mut tally| {
+            tally.unsupported = self.unsupported();
+            tally
+        }))
+    }
+}
+
+/// Runs a case.
+pub(crate) fn run(case: &Case) -> Result<Result<Tally, Finding>, Trouble> {
+    Built::new(&case.source)?.run(&case.test)
+}
+
+/// What is done at once.
+enum Step<'a> {
+    Packets(Vec<(u32, u32, &'a [u8])>),
+    Other(&'a Line),
+}
+
+struct Schedule<'a> {
+    steps: Vec<Step<'a>>,
+    /// Whether packets may be put together: not where queues are watched.
+    vectors: bool,
+}
+
+impl<'a> Schedule<'a> {
+    fn new(lines: &'a [Line]) -> Self {
+        let mut steps = Vec::new();
+        let mut vectors = true;
+        for line in lines {
+            match &line.directive {
+                Directive::Packet { port, bytes } if *port < 512 => {
+                    let packet = (line.number, *port, bytes.as_slice());
+                    match steps.last_mut() {
+                        Some(Step::Packets(packets)) if packets.len() < VECTOR => packets.push(packet),
+                        _ => steps.push(Step::Packets(vec![packet])),
+                    }
+                }
+                Directive::Packet { .. }
+                | Directive::Expect(_)
+                | Directive::NoPacket
+                | Directive::ExpectDrop { .. }
+                | Directive::CheckCounter { .. } => {}
+                directive => {
+                    vectors &= !matches!(
+                        directive,
+                        Directive::PortRate { .. } | Directive::Receive { .. } | Directive::QueueCapacity { .. }
+                    );
+                    steps.push(Step::Other(line));
+                }
+            }
+        }
+        Schedule { steps, vectors }
+    }
+}
+
+/// All ways side by side.
+struct Race {
+    reference: Session,
+    others: Vec<(Way, Session)>,
+    packets: u64,
+    outputs: u64,
+}
+
+impl Race {
+    fn new(reference: Switch, others: Vec<(Way, Switch)>) -> Self {
+        let session = |switch| Session::new(switch, RunOptions::default());
+        Race {
+            reference: session(reference),
+            others: others.into_iter().map(|(w, s)| (w, session(s))).collect(),
+            packets: 0,
+            outputs: 0,
+        }
+    }
+
+    fn step(&mut self, step: &Step<'_>) -> Result<(), Finding> {
+        match step {
+            Step::Other(line) => self.line(line),
+            Step::Packets(packets) => {
+                let expected: Vec<Vec<Output>> = packets
+                    .iter()
+                    .map(|(_, port, bytes)| inject(self.reference.switch_mut(), *port, bytes))
+                    .collect();
+                self.packets += packets.len() as u64;
+                self.outputs += expected.iter().map(|o| o.len() as u64).sum::<u64>();
+                for (way, session) in &mut self.others {
+                    let switch = session.switch_mut();
+                    match way {
+                        Way::Vector => vector(switch, packets, &expected)?,
+                        _ => one_by_one(*way, switch, packets, &expected)?,
+                    }
+                    let line = packets.last().map_or(0, |p| p.0);
+                    if let Some(what) = compare::counts(self.reference.switch(), session.switch()) {
+                        return Err(Finding { way: *way, line, what });
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn line(&mut self, line: &Line) -> Result<(), Finding> {
+        let expected = self.reference.line(line).map_err(|f| f.to_string());
+        for (way, session) in &mut self.others {
+            let got = session.line(line).map_err(|f| f.to_string());
+            if got != expected {
+                return Err(Finding {
+                    way: *way,
+                    line: line.number,
+                    what: format!("{expected:?} and {got:?}"),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn end(&self) -> Result<Tally, Finding> {
+        let reference = self.reference.switch();
+        for (way, session) in &self.others {
+            if let Some(what) = compare::difference(reference, session.switch()) {
+                return Err(Finding {
+                    way: *way,
+                    line: 0,
+                    what,
+                });
+            }
+        }
+        let ids = reference.program().tables.ids();
+        let hits = ids.filter_map(|id| Some(reference.state().table(id)?.hits)).sum();
+        Ok(Tally {
+            packets: self.packets,
+            outputs: self.outputs,
+            hits,
+            unsupported: None,
+        })
+    }
+}
+
+fn inject(switch: &mut Switch, port: u32, bytes: &[u8]) -> Vec<Output> {
+    let now_ns = switch.now_ns();
+    switch.inject(port, bytes, now_ns)
+}
+
+fn shown(outputs: &[Output]) -> String {
+    let all: Vec<String> = outputs
+        .iter()
+        .map(|o| {
+            let hex: String = o.bytes.iter().map(|b| format!("{b:02x}")).collect();
+            format!("{}:{hex}@{}", o.port, o.time_ns)
+        })
+        .collect();
+    format!("[{}]", all.join(", "))
+}
+
+fn differ(way: Way, line: u32, expected: &[Output], got: &[Output]) -> Result<(), Finding> {
+    if expected == got {
+        return Ok(());
+    }
+    Err(Finding {
+        way,
+        line,
+        what: format!("sent {} and {}", shown(expected), shown(got)),
+    })
+}
+
+fn one_by_one(
+    way: Way,
+    switch: &mut Switch,
+    packets: &[(u32, u32, &[u8])],
+    expected: &[Vec<Output>],
+) -> Result<(), Finding> {
+    for ((line, port, bytes), expected) in packets.iter().zip(expected) {
+        let got = inject(switch, *port, bytes);
+        differ(way, *line, expected, &got)?;
+    }
+    Ok(())
+}
+
+/// What a vector sends at once must be what its packets alone would send; what comes later must be all the rest, in
+/// the order of arrival.
+fn vector(switch: &mut Switch, packets: &[(u32, u32, &[u8])], expected: &[Vec<Output>]) -> Result<(), Finding> {
+    let way = Way::Vector;
+    let headroom = switch.headroom();
+    let mut memory: Vec<Vec<u8>> = packets
+        .iter()
+        .map(|(_, _, bytes)| {
+            let mut memory = vec![RUBBISH; headroom + bytes.len() + TAILROOM];
+            memory[headroom..headroom + bytes.len()].copy_from_slice(bytes);
+            memory
+        })
+        .collect();
+    let ports: Vec<u32> = packets.iter().map(|p| p.1).collect();
+    let mut frames: Vec<Frame<'_>> = memory
+        .iter_mut()
+        .zip(packets)
+        .filter_map(|(memory, (_, _, bytes))| Frame::new(memory, headroom, bytes.len()))
+        .collect();
+    let now_ns = switch.now_ns();
+    let fates = switch.forward(&ports, &mut frames, now_ns).to_vec();
+    let time_ns = switch.now_ns();
+    let mut late = Vec::new();
+    for (((fate, frame), (line, ..)), expected) in fates.iter().zip(&frames).zip(packets).zip(expected) {
+        match fate {
+            Fate::Transmit(port) => {
+                let got = Output {
+                    port: *port,
+                    bytes: frame.bytes().to_vec(),
+                    time_ns,
+                };
+                differ(way, *line, expected, &[got])?;
+            }
+            Fate::Copies(_) | Fate::Gone => late.extend(expected.iter().cloned()),
+        }
+    }
+    let got = switch.drain();
+    differ(way, packets.last().map_or(0, |p| p.0), &late, &got)
+}
