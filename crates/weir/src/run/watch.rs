@@ -10,8 +10,8 @@ use weir_switch::StageCount;
 
 /// Messages that stay on the screen.
 const MESSAGES: usize = 3;
-/// Rows of a terminal that does not tell.
-const USUAL_ROWS: u16 = 24;
+/// Columns and rows of a terminal that does not tell.
+const USUAL: (u16, u16) = (80, 24);
 
 /// A picture on the terminal, which is as it was before when this is dropped.
 pub struct Watch {
@@ -45,7 +45,7 @@ impl Watch {
 
     /// Draws what has happened since the last time.
     pub fn draw(&mut self, report: Report, about: About) -> Result<()> {
-        let rows = terminal_size::terminal_size().map_or(USUAL_ROWS, |(_, height)| height.0);
+        let (columns, rows) = terminal_size::terminal_size().map_or(USUAL, |(width, height)| (width.0, height.0));
         let text = picture(self.previous.as_ref(), &report, about);
         let mut screen = String::from("\x1b[H");
         let mut left = usize::from(rows).saturating_sub(1);
@@ -54,7 +54,8 @@ impl Watch {
             left = left.saturating_sub(1);
             left > 0
         }) {
-            // The rest of the line is blank.
+            // A line that is too long ends at the edge, and the rest of a shorter one is blank.
+            let line: String = line.chars().take(columns.into()).collect();
             let _ = write!(screen, "{line}\x1b[K\r\n");
         }
         screen.push_str("\x1b[J");

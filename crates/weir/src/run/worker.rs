@@ -16,6 +16,10 @@ use weir_switch::{Switch, VECTOR};
 const PATIENCE: Duration = Duration::from_millis(100);
 /// When a device that took nothing is tried again.
 const SOON: Duration = Duration::from_micros(100);
+/// Longest sleep where nobody can be woken.
+const SHORT: Duration = Duration::from_millis(1);
+/// Batches taken from each device at the end, as many as a ring of the kernel may hold.
+const LAST_ROUNDS: usize = 64;
 /// Bundles taken from one ring before the others have their turn.
 const TURN: usize = 4;
 /// How long a change of programs waits for ports with a rate; what is in their queues then leaves at once.
@@ -272,6 +276,10 @@ impl Worker {
         if !has_room || self.forwarder.is_sending() {
             timeout = timeout.min(SOON);
         }
+        if cfg!(not(target_os = "linux")) {
+            // Nothing there waits for a bell and for devices at the same time.
+            timeout = timeout.min(SHORT);
+        }
         let ends = self.forwarder.ends.iter();
         let open = ends.filter(|e| e.is_open() && (has_room || !e.device.is_patient()));
         let devices: Vec<&dyn Device> = open.map(|e| &*e.device).collect();
@@ -343,6 +351,12 @@ impl Worker {
     }
 
     fn stop(mut self) {
+        // What has arrived by now; more may come all the time.
+        for _ in 0..LAST_ROUNDS {
+            if !self.round() {
+                break;
+            }
+        }
         self.rest(None);
         self.forwarder.flush_devices();
         let report = Box::new(self.forwarder.report(self.number));
