@@ -2,11 +2,13 @@
 
 use rustc_hash::FxHashMap;
 
-/// Cells of a page.
-const PAGE: u64 = 1024;
-/// Pages that are found by position; those of higher cells are found by hashing, so that a lone cell at the end of
-/// a huge array costs no more than a page.
-const NEAR: u64 = 1 << 14;
+/// log2 of the cells of the first chunk, and of the pages that far cells come in.
+const FIRST: u32 = 10;
+/// Cells below this lie in chunks, each twice as large as the one before. Those of higher cells are found by hashing,
+/// so that a lone cell at the end of a huge array costs no more than a page.
+const NEAR: u64 = 1 << 24;
+/// Arrays of more bytes than this are fetched before they are added to.
+const STAGED: usize = 128 << 10;
 
 /// An array of `size` cells that all start as `T::default()`.
 #[derive(Debug, Clone, Default)]
@@ -14,9 +16,18 @@ pub struct Cells<T> {
     size: u64,
     /// What a cell never written holds.
     initial: T,
-    /// By number; as many as were needed so far, some of them perhaps empty.
-    pages: Vec<Vec<T>>,
+    /// Chunk `k` holds the `1024 << k` cells from `(1024 << k) - 1024` on; as many as were needed so far, some of
+    /// them perhaps empty.
+    chunks: Vec<Vec<T>>,
     far: FxHashMap<u64, Vec<T>>,
+}
+
+/// The chunk of a cell, and its position there.
+#[inline]
+fn near(index: u64) -> (usize, usize) {
+    let number = index + (1 << FIRST);
+    let chunk = number.ilog2() - FIRST;
+    (chunk as usize, (number - (1 << FIRST << chunk)) as usize)
 }
 
 impl<T: Clone + Default> Cells<T> {
@@ -26,7 +37,7 @@ impl<T: Clone + Default> Cells<T> {
         Cells {
             size,
             initial: T::default(),
-            pages: Vec::new(),
+            chunks: Vec::new(),
             far: FxHashMap::default(),
         }
     }
@@ -43,42 +54,78 @@ impl<T: Clone + Default> Cells<T> {
         if index >= self.size {
             return None;
         }
-        let number = index / PAGE;
-        let page = match number < NEAR {
-            true => self.pages.get(number as usize),
-            false => self.far.get(&number),
+        let cell = if index < NEAR {
+            let (chunk, at) = near(index);
+            self.chunks.get(chunk).and_then(|c| c.get(at))
+        } else {
+            let page = self.far.get(&(index >> FIRST));
+            page.and_then(|p| p.get((index % (1 << FIRST)) as usize))
         };
-        let cell = page.and_then(|p| p.get((index % PAGE) as usize));
         Some(cell.unwrap_or(&self.initial).clone())
     }
 
     /// The cell, to be changed; `None` beyond the end.
+    #[inline]
     pub fn get_mut(&mut self, index: u64) -> Option<&mut T> {
         if index >= self.size {
             return None;
         }
-        let number = index / PAGE;
-        let fresh = || vec![self.initial.clone(); PAGE.min(self.size - number * PAGE) as usize];
-        let page = if number < NEAR {
-            let number = number as usize;
-            if self.pages.get(number).is_none_or(Vec::is_empty) {
-                let page = fresh();
-                if self.pages.len() <= number {
-                    self.pages.resize_with(number + 1, Vec::new);
+        if index >= NEAR {
+            return self.get_far(index);
+        }
+        let (chunk, at) = near(index);
+        if self.chunks.get(chunk).is_none_or(Vec::is_empty) {
+            self.make(chunk);
+        }
+        self.chunks[chunk].get_mut(at)
+    }
+
+    #[cold]
+    fn make(&mut self, chunk: usize) {
+        let begin = (1u64 << FIRST << chunk) - (1 << FIRST);
+        let count = (1u64 << FIRST << chunk).min(self.size - begin);
+        if self.chunks.len() <= chunk {
+            self.chunks.resize_with(chunk + 1, Vec::new);
+        }
+        self.chunks[chunk] = weir_table::memory::huge_vec(count as usize, self.initial.clone());
+    }
+
+    #[cold]
+    fn get_far(&mut self, index: u64) -> Option<&mut T> {
+        let number = index >> FIRST;
+        let count = (1 << FIRST).min(self.size - (number << FIRST)) as usize;
+        let page = self.far.entry(number);
+        let page = page.or_insert_with(|| vec![self.initial.clone(); count]);
+        page.get_mut((index % (1 << FIRST)) as usize)
+    }
+
+    /// Changes many cells; positions beyond the end are left out. Those that may not be in the cache are fetched first.
+    pub fn update<V>(&mut self, changes: impl Iterator<Item = (u64, V)> + Clone, change: impl Fn(&mut T, V)) {
+        let large = self
+            .chunks
+            .last()
+            .is_some_and(|c| size_of::<T>() * c.len() * 2 > STAGED);
+        if large {
+            for (index, _) in changes.clone() {
+                if index < NEAR.min(self.size) {
+                    let (chunk, at) = near(index);
+                    if let Some(cell) = self.chunks.get(chunk).and_then(|c| c.get(at)) {
+                        weir_table::memory::prefetch(cell);
+                    }
                 }
-                self.pages[number] = page;
             }
-            &mut self.pages[number]
-        } else {
-            self.far.entry(number).or_insert_with(fresh)
-        };
-        page.get_mut((index % PAGE) as usize)
+        }
+        for (index, value) in changes {
+            if let Some(cell) = self.get_mut(index) {
+                change(cell, value);
+            }
+        }
     }
 
     /// Sets all cells, at a cost that does not depend on their number.
     pub fn fill(&mut self, value: T) {
         self.initial = value;
-        self.pages.clear();
+        self.chunks.clear();
         self.far.clear();
     }
 }
@@ -99,5 +146,33 @@ mod tests {
         assert_eq!(cells.get(5), Some(9));
         *cells.get_mut(6).expect("inside") += 1;
         assert_eq!((cells.get(6), cells.get(7)), (Some(10), Some(9)));
+    }
+
+    #[test]
+    fn every_cell_is_its_own() {
+        let mut cells = Cells::<u64>::new((1 << 24) + 3000);
+        let places = [
+            0,
+            1,
+            1023,
+            1024,
+            3071,
+            3072,
+            70_000,
+            (1 << 24) - 1,
+            1 << 24,
+            (1 << 24) + 2999,
+        ];
+        for at in places {
+            *cells.get_mut(at).expect("inside") = at + 1;
+        }
+        cells.update(places.iter().chain(&[u64::MAX]).map(|at| (*at, 1)), |cell, by| {
+            *cell += by
+        });
+        for at in places {
+            assert_eq!(cells.get(at), Some(at + 2));
+        }
+        assert_eq!(cells.get(2), Some(0));
+        assert_eq!(cells.get_mut((1 << 24) + 3000), None);
     }
 }

@@ -290,6 +290,11 @@ pub trait Architecture: Send + Sync {
         None
     }
 
+    /// The hash that [`weir_ir::pipeline::CallKind::Hash`] asks for, over these bytes.
+    fn fused_hash(&self, _state: &State, _algorithm: u32, _data: &[u8]) -> u64 {
+        0
+    }
+
     /// A packet has left a pipeline for the driver: what is to be done with it. `values` are the variables that
     /// the exit keeps; all others are as parsing the packet leaves them.
     fn fused_exit(

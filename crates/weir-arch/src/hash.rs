@@ -41,6 +41,14 @@ impl CrcParameters {
     /// The CRC of bytes. A width outside 1..=64 counts as 64.
     #[must_use]
     pub fn compute(&self, data: &[u8]) -> u64 {
+        match *self {
+            Self::CRC32 => reflected(&CRC32_TABLE, 0xffff_ffff, data) ^ 0xffff_ffff,
+            Self::CRC16 => reflected(&CRC16_TABLE, 0, data),
+            _ => self.bit_by_bit(data),
+        }
+    }
+
+    fn bit_by_bit(&self, data: &[u8]) -> u64 {
         let width = if (1..=64).contains(&self.width) { self.width } else { 64 };
         let mask = if width == 64 { u64::MAX } else { (1 << width) - 1 };
         let mut register = self.initial & mask;
@@ -82,7 +90,53 @@ pub enum Algorithm {
     Xor16,
 }
 
+/// What each byte does to the register of a reflected CRC of up to 32 bits.
+const fn table(polynomial: u32, width: u32) -> [u32; 256] {
+    let polynomial = polynomial.reverse_bits() >> (32 - width);
+    let mut table = [0; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        let mut register = byte as u32;
+        let mut bit = 0;
+        while bit < 8 {
+            register = (register >> 1) ^ (polynomial * (register & 1));
+            bit += 1;
+        }
+        table[byte] = register;
+        byte += 1;
+    }
+    table
+}
+
+static CRC32_TABLE: [u32; 256] = table(0x04c1_1db7, 32);
+static CRC16_TABLE: [u32; 256] = table(0x8005, 16);
+
+fn reflected(table: &[u32; 256], initial: u32, data: &[u8]) -> u64 {
+    let step = |register: u32, byte: &u8| (register >> 8) ^ table[usize::from(register as u8 ^ byte)];
+    data.iter().fold(initial, step).into()
+}
+
 impl Algorithm {
+    const ALL: [Algorithm; 8] = [
+        Algorithm::Crc32,
+        Algorithm::Crc32Custom,
+        Algorithm::Crc16,
+        Algorithm::Crc16Custom,
+        Algorithm::Random,
+        Algorithm::Identity,
+        Algorithm::Csum16,
+        Algorithm::Xor16,
+    ];
+
+    /// A number for it, for [`Algorithm::from_number`].
+    pub(crate) fn number(self) -> u32 {
+        Self::ALL.iter().position(|a| *a == self).unwrap_or(0) as u32
+    }
+
+    pub(crate) fn from_number(number: u32) -> Option<Self> {
+        Self::ALL.get(number as usize).copied()
+    }
+
     /// The algorithm that a member of `HashAlgorithm` names.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
@@ -149,6 +203,15 @@ mod tests {
     use super::*;
 
     const CHECK: &[u8] = b"123456789";
+
+    #[test]
+    fn tables_give_what_the_bits_give() {
+        for crc in [CrcParameters::CRC16, CrcParameters::CRC32] {
+            for length in 0..CHECK.len() {
+                assert_eq!(crc.compute(&CHECK[..length]), crc.bit_by_bit(&CHECK[..length]));
+            }
+        }
+    }
 
     #[test]
     fn crcs_give_the_catalogue_check_values() {

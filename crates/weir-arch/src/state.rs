@@ -24,6 +24,7 @@ pub struct Count {
 
 impl Count {
     /// Adds a packet; wraps around.
+    #[inline]
     pub fn add(&mut self, bytes: u64) {
         self.packets = self.packets.wrapping_add(1);
         self.bytes = self.bytes.wrapping_add(bytes);
@@ -124,6 +125,7 @@ pub struct LogMessage {
 pub struct Messages<T> {
     queue: VecDeque<T>,
     lost: u64,
+    pushed: u64,
 }
 
 impl<T> Default for Messages<T> {
@@ -131,6 +133,7 @@ impl<T> Default for Messages<T> {
         Messages {
             queue: VecDeque::new(),
             lost: 0,
+            pushed: 0,
         }
     }
 }
@@ -143,6 +146,25 @@ impl<T> Messages<T> {
             self.lost += 1;
         }
         self.queue.push_back(message);
+        self.pushed += 1;
+    }
+
+    /// How many were ever added.
+    #[must_use]
+    pub fn pushed(&self) -> u64 {
+        self.pushed
+    }
+
+    /// Puts the newest messages, as many as there are ranks, into the order of their ranks; equal ones stay as they are.
+    pub fn sort_newest(&mut self, ranks: &[usize]) {
+        if ranks.is_sorted() {
+            return;
+        }
+        let count = ranks.len().min(self.queue.len());
+        let newest = self.queue.split_off(self.queue.len() - count);
+        let mut ranked: Vec<(usize, T)> = ranks[ranks.len() - count..].iter().copied().zip(newest).collect();
+        ranked.sort_by_key(|(rank, _)| *rank);
+        self.queue.extend(ranked.into_iter().map(|(_, message)| message));
     }
 
     /// Takes the oldest message.
@@ -270,6 +292,23 @@ impl State {
         }
     }
 
+    /// Adds packets to one index of a counter; nothing beyond its end.
+    pub fn count_many(&mut self, id: ExternId, index: u64, packets: u64, bytes: u64) {
+        if let Some(Resource::Counter(_, cells)) = self.resources.get_mut(id.index())
+            && let Some(count) = cells.get_mut(index)
+        {
+            count.packets = count.packets.wrapping_add(packets);
+            count.bytes = count.bytes.wrapping_add(bytes);
+        }
+    }
+
+    /// Adds packets to a counter: indexes and bytes.
+    pub fn count_each(&mut self, id: ExternId, packets: impl Iterator<Item = (u64, u64)> + Clone) {
+        if let Some(Resource::Counter(_, cells)) = self.resources.get_mut(id.index()) {
+            cells.update(packets, Count::add);
+        }
+    }
+
     /// Notes lookups of a table.
     pub fn looked_up(&mut self, table: TableId, hits: u32, misses: u32) {
         if let Some(state) = self.tables.get_mut(table.index()) {
@@ -284,11 +323,8 @@ impl State {
         let Some(state) = tables.get(table.index()) else { return };
         for id in &state.direct {
             if let Some(Resource::DirectCounter(_, cells)) = resources.get_mut(id.index()) {
-                for (handle, bytes) in hits.clone() {
-                    if let Some(count) = cells.get_mut(handle.into()) {
-                        count.add(bytes);
-                    }
-                }
+                let hits = hits.clone().map(|(handle, bytes)| (u64::from(handle), bytes));
+                cells.update(hits, Count::add);
             }
         }
     }

@@ -7,7 +7,7 @@ mod global;
 mod propagate;
 
 pub use dead::{VarSet, eliminate_dead, liveness, read_by, read_by_inst, read_by_terminator, unread_fields};
-pub use global::{Scope, fold_paths};
+pub use global::{Scope, constants, fold_paths};
 pub use propagate::{propagate, written};
 
 use crate::arena::Arena;

@@ -9,7 +9,8 @@
 //! [`Terminator::Exit`](crate::Terminator::Exit), never in `accept`, `reject` or `return`.
 
 use crate::passes::VarSet;
-use crate::program::{Body, Program, Terminator, VarId};
+use crate::program::{Body, Program, TableId, Terminator, VarId};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// A body to compile.
@@ -45,8 +46,17 @@ pub struct Exit {
     /// The packet is what the deparser made: emitted headers and what the parser left. Otherwise its bytes
     /// are as they were received.
     pub deparsed: bool,
-    /// The packet goes on outside the pipeline and may touch state there.
-    pub continues: bool,
+    /// The packet goes on outside the pipeline: what it may come to there. `None`: that was its end.
+    pub touches: Option<Touched>,
+}
+
+/// What packets may come to, where it matters in which order they do.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Touched {
+    /// Tables that are looked up.
+    pub tables: BTreeSet<TableId>,
+    /// State, by the numbers in [`CallKind::Host`].
+    pub states: BTreeSet<u32>,
 }
 
 /// What an engine needs to know of an extern call.
@@ -58,6 +68,20 @@ pub enum CallKind {
     /// Adds the packet (1, and its length as received) to counter number `0` of the host, at the index in
     /// the first argument. Order does not matter.
     Count(usize),
+    /// `base + hash % max`, where the host hashes the scalars of an argument, one after the other, the last byte filled
+    /// up with zeros.
+    Hash {
+        /// Where it goes; at most 64 bits.
+        result: VarId,
+        /// Number of the argument; its scalars are no varbits and no headers.
+        data: usize,
+        /// The host's number of the algorithm.
+        algorithm: u32,
+        /// Is added.
+        base: u64,
+        /// At least 1.
+        max: u64,
+    },
     /// Has no effect.
     Nothing,
     /// The host does it, with arguments and results as the call says.

@@ -3,10 +3,13 @@
 
 mod deparse;
 mod live;
+mod packet;
+
+pub(crate) use live::is_idle;
 
 use crate::error::Unsupported;
-use std::collections::BTreeMap;
-use weir_ir::passes::{VarSet, written};
+use std::collections::{BTreeMap, HashMap};
+use weir_ir::passes::{Scope, VarSet, constants, written};
 use weir_ir::pipeline::{CallKind, Pipeline};
 use weir_ir::{
     ArgumentValue, BlockId, Call, HeaderId, InLeaf, Inst, InstKind, Operand, Pattern, Program, Rvalue, Terminator,
@@ -28,9 +31,14 @@ impl VarInfo {
         !self.varbit && self.width <= 64
     }
 
-    /// Words of its home in the context, where it is not narrow.
+    /// Words of its home in the context, where it is not narrow. A varbit's are its length in bits and the address of
+    /// its first byte, in the packet: nothing is copied before the deparser.
     pub fn home_words(self) -> usize {
-        self.width.div_ceil(64) as usize + usize::from(self.varbit)
+        if self.varbit {
+            2
+        } else {
+            self.width.div_ceil(64) as usize
+        }
     }
 }
 
@@ -107,6 +115,15 @@ pub(crate) enum Deparse {
     Rebuild(usize),
 }
 
+/// How a variable is had again after a suspension.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Again {
+    /// It has this value.
+    Constant(u64),
+    /// The packet holds it, from this bit on.
+    Packet(u32),
+}
+
 /// The result.
 pub(crate) struct Analysis<'a> {
     pub pipeline: &'a Pipeline,
@@ -126,10 +143,16 @@ pub(crate) struct Analysis<'a> {
     pub first_call: Vec<usize>,
     /// What is live where each block begins.
     pub live: Vec<VarSet>,
+    /// Variables that have one value on every way to the start of a block.
+    pub constants: Vec<HashMap<VarId, u64>>,
     /// Inputs that nothing writes.
     pub constant_inputs: VarSet,
+    /// Narrow fields that are as the packet has them, at the same place, wherever somebody reads them.
+    pub packet_only: VarSet,
     /// Blocks that a jump back leads to; whether the loop takes from the packet.
     pub loops: BTreeMap<BlockId, bool>,
+    /// Blocks that a packet may pass more than once.
+    pub repeated: Vec<bool>,
     /// Counts the turns of loops.
     pub turns: VarId,
 }
@@ -223,8 +246,11 @@ impl<'a> Analysis<'a> {
             order: post_order(pipeline),
             first_call: Vec::new(),
             live: Vec::new(),
+            constants: Vec::new(),
             constant_inputs: VarSet::new(0),
+            packet_only: VarSet::new(0),
             loops: BTreeMap::new(),
+            repeated: vec![false; pipeline.body.blocks.len()],
             vars: Vec::new(),
         };
         let mut calls = 0;
@@ -237,6 +263,7 @@ impl<'a> Analysis<'a> {
                 .count();
         }
         analysis.find_loops();
+        analysis.constants = analysis.find_constants();
         analysis.at = analysis.flow();
         analysis.check_alignment()?;
         // Places: the same bit on every way, or a variable.
@@ -257,9 +284,11 @@ impl<'a> Analysis<'a> {
             });
         }
         analysis.vars = vars;
+        analysis.check_varbits()?;
         analysis.deparse = analysis.plan()?;
         analysis.constant_inputs = analysis.find_constant_inputs();
         analysis.live = analysis.liveness();
+        analysis.packet_only = analysis.find_packet_only();
         Ok(analysis)
     }
 
@@ -283,6 +312,9 @@ impl<'a> Analysis<'a> {
                             || matches!(block.terminator, Terminator::Select { .. })
                     });
                     *self.loops.entry(target).or_default() |= takes;
+                    for b in &self.order[start..=i] {
+                        self.repeated[b.index()] = true;
+                    }
                 }
             }
         }
@@ -364,6 +396,15 @@ impl<'a> Analysis<'a> {
         }
     }
 
+    /// Headers that are certainly valid at the start of a block, and not by code, have been extracted.
+    fn refine(&self, block: BlockId, state: &mut State) {
+        let headers = self.program().headers.iter();
+        for (h, (_, header)) in state.headers.iter_mut().zip(headers) {
+            let valid = self.constants[block.index()].get(&header.valid) == Some(&1);
+            h.extracted |= valid && !h.validated;
+        }
+    }
+
     fn flow(&self) -> Vec<Option<State>> {
         let body = &self.pipeline.body;
         let mut at: Vec<Option<State>> = vec![None; body.blocks.len()];
@@ -375,7 +416,8 @@ impl<'a> Analysis<'a> {
                 let Some(mut state) = at[id.index()].clone() else {
                     continue;
                 };
-                let mut arrive = |target: BlockId, state: State| {
+                let mut arrive = |target: BlockId, mut state: State| {
+                    self.refine(target, &mut state);
                     changed |= match &mut at[target.index()] {
                         Some(known) => known.meet(&state),
                         none => {
@@ -391,23 +433,8 @@ impl<'a> Analysis<'a> {
                     }
                     self.step(&mut state, &inst.kind);
                 }
-                match &block.terminator {
-                    Terminator::Branch {
-                        condition: Operand::Var(c),
-                        then,
-                        otherwise,
-                    } => {
-                        let mut yes = state.clone();
-                        if let Some(VarKind::Valid { header }) = self.program().vars.get(*c).map(|v| v.kind) {
-                            let h = &mut yes.headers[header.index()];
-                            // Valid, and not by code: then by extraction.
-                            h.extracted |= !h.validated;
-                        }
-                        arrive(*then, yes);
-                        arrive(*otherwise, state);
-                    }
-                    other => other.targets().into_iter().for_each(|t| arrive(t, state.clone())),
-                }
+                let targets = block.terminator.targets().into_iter();
+                targets.for_each(|t| arrive(t, state.clone()));
             }
         }
         at
@@ -460,6 +487,24 @@ impl<'a> Analysis<'a> {
             }
         });
         result
+    }
+
+    fn find_constants(&self) -> Vec<HashMap<VarId, u64>> {
+        let program = self.program();
+        let mut inputs = VarSet::new(program.vars.len());
+        self.pipeline.inputs.iter().for_each(|&v| inputs.insert(v));
+        // Not only what code reads: whether headers are valid says which fields are in the packet.
+        let mut also = VarSet::new(program.vars.len());
+        program.headers.iter().for_each(|(_, h)| also.insert(h.valid));
+        for exit in &self.pipeline.exits {
+            exit.live.iter().for_each(|&v| also.insert(v));
+        }
+        let scope = Scope {
+            vars: &program.vars,
+            headers: &program.headers,
+            inputs: &inputs,
+        };
+        constants(scope, &self.pipeline.body, &also)
     }
 
     fn find_constant_inputs(&self) -> VarSet {
@@ -542,8 +587,11 @@ impl<'a> Analysis<'a> {
         let program = self.program();
         match kind {
             InstKind::Emit { header } => {
-                f(program.headers[*header].valid);
                 let fields = self.fields_to_write(state, *header);
+                if self.deparse == Deparse::InPlace && fields.is_empty() {
+                    return;
+                }
+                f(program.headers[*header].valid);
                 fields.iter().for_each(|&i| f(program.headers[*header].fields[i]));
                 self.place_read(*header, f);
                 if self.deparse != Deparse::InPlace {
@@ -553,7 +601,7 @@ impl<'a> Analysis<'a> {
             InstKind::Call(call) => self.call_reads(state, call, call_kind, f),
             other => {
                 weir_ir::passes::read_by_inst(other, &program.headers, f);
-                if can_fail(other) {
+                if can_fail(other) && state.cursor.is_none() {
                     f(self.cursor);
                 }
             }
@@ -593,7 +641,9 @@ impl<'a> Analysis<'a> {
                 if let Some(CallKind::Host { reads, .. }) = kind {
                     reads.iter().for_each(|&v| f(v));
                 }
-                f(self.cursor);
+                if state.cursor.is_none() {
+                    f(self.cursor);
+                }
             }
         }
     }
@@ -613,7 +663,9 @@ impl<'a> Analysis<'a> {
     fn exit_reads(&self, state: &State, exit: u32, f: &mut dyn FnMut(VarId)) {
         self.exit_values(state, exit).into_iter().for_each(&mut *f);
         if self.pipeline.exits[exit as usize].deparsed && self.deparse != Deparse::InPlace {
-            f(self.cursor);
+            if state.cursor.is_none() {
+                f(self.cursor);
+            }
             f(self.emitted);
         }
     }

@@ -4,16 +4,17 @@
 //! its suspension point to the next ones, and sets the packet's bit in the masks of those. The loop over packets is
 //! part of the function, so that the compiler sees all of it.
 
+mod arithmetic;
 mod calls;
 mod checksum;
 mod expression;
 mod packet;
 
-use crate::analysis::{Analysis, State};
+use crate::analysis::{Again, Analysis, State, is_idle};
 use crate::layout::{Layout, PITCH, Point, PointKind, ROW_PACKET};
 use crate::sites::{Sites, WideOp};
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{Block, FuncRef, InstBuilder, MemFlagsData, Type, Value, types};
+use cranelift_codegen::ir::{Block, FuncRef, InstBuilder, MemFlagsData, Value, types};
 use cranelift_codegen::isa::TargetFrontendConfig;
 use cranelift_frontend::{FunctionBuilder, Variable};
 use std::collections::{BTreeMap, HashMap};
@@ -26,6 +27,7 @@ pub(crate) mod env {
     pub const PENDING: i32 = 0;
     pub const SCRATCH: i32 = 8;
     pub const ARGUMENTS: i32 = 16;
+    pub const TALLIES: i32 = 24;
 }
 
 /// Functions of the runtime that code calls.
@@ -35,15 +37,15 @@ pub(crate) struct Helpers {
     pub call: FuncRef,
     /// `(env, counter, index, slot)`
     pub count: FuncRef,
+    /// `(env, algorithm, bytes) -> hash`
+    pub hash: FuncRef,
     /// `(env, set, keys) -> contains`
     pub value_set: FuncRef,
     /// `(env, op, column) -> narrow result`
     pub wide: FuncRef,
-    /// `(home, source, bits)`
-    pub varbit_load: FuncRef,
-    /// `(home, destination)`
+    /// `(address, bits, destination)`
     pub varbit_store: FuncRef,
-    /// `(home, bits summed before) -> sum`
+    /// `(address, bits, bits summed before) -> sum`
     pub varbit_sum: FuncRef,
     /// `(column, scratch, emitted bytes, cursor bytes)`
     pub finish: FuncRef,
@@ -82,8 +84,20 @@ pub(crate) struct Segment<'a, 'b> {
     written: VarSet,
     /// Variables that the context held when the segment began.
     loaded: VarSet,
+    /// Those that the segment does not write, and what is in the packet: fetched where they are read, since a load that
+    /// nobody needs is not removed.
+    lazy: HashMap<VarId, Lazy>,
     /// The parser's position where it is the same on every way.
     pub state: State,
+}
+
+/// Where a variable is while a segment runs.
+#[derive(Debug, Clone, Copy)]
+enum Lazy {
+    /// In this row.
+    Row(usize),
+    /// In the packet, from this bit on.
+    Packet(u32),
 }
 
 fn flags() -> MemFlagsData {
@@ -123,6 +137,7 @@ pub(crate) fn segment<'a>(
         packet,
         written: VarSet::new(cx.analysis.vars.len()),
         loaded: VarSet::new(cx.analysis.vars.len()),
+        lazy: HashMap::new(),
         state: cx.analysis.at[0]
             .clone()
             .unwrap_or_else(|| unreachable!("control begins at block 0")),
@@ -254,9 +269,18 @@ impl<'a> Segment<'a, '_> {
         }
         for &var in &point.kept {
             if let Some(row) = cx.layout.rows[var.index()] {
-                let value = self.load_row(row);
-                self.set(var, value);
                 self.loaded.insert(var);
+                self.had(var, Lazy::Row(row));
+            }
+        }
+        for &var in &point.again {
+            match cx.analysis.again(resume, var) {
+                Some(Again::Constant(value)) => {
+                    let value = self.imm(value);
+                    self.set(var, value);
+                }
+                Some(Again::Packet(bit)) => self.had(var, Lazy::Packet(bit)),
+                None => {}
             }
         }
         let PointKind::Lookup { block, .. } = &point.kind else {
@@ -264,6 +288,26 @@ impl<'a> Segment<'a, '_> {
         };
         if let Terminator::Lookup(lookup) = &cx.analysis.pipeline.body.blocks[*block].terminator {
             self.load_result(point, lookup, live);
+        }
+    }
+
+    /// A variable has a value when the segment begins.
+    fn had(&mut self, var: VarId, place: Lazy) {
+        if self.written.contains(var) {
+            let value = self.fetch(var, place);
+            self.set(var, value);
+        } else {
+            self.lazy.insert(var, place);
+        }
+    }
+
+    fn fetch(&mut self, var: VarId, place: Lazy) -> Value {
+        match place {
+            Lazy::Row(row) => self.load_row(row),
+            Lazy::Packet(bit) => {
+                let packet = self.packet();
+                self.load_bits(packet, bit, self.cx.analysis.vars[var.index()].width)
+            }
         }
     }
 
@@ -279,9 +323,9 @@ impl<'a> Segment<'a, '_> {
             }
         };
         part(self, lookup.hit, 48, 1);
-        part(self, lookup.action, 32, 16);
-        part(self, lookup.entry, 0, 32);
         let layout = &cx.tables[lookup.table.index()].1;
+        part(self, lookup.action, 32, layout.action_width);
+        part(self, lookup.entry, 0, 32);
         let table = &cx.analysis.program().tables[lookup.table];
         for (action, slots) in table.actions.iter().zip(&layout.actions) {
             for (&var, slot) in action.parameters.iter().zip(slots) {
@@ -315,6 +359,11 @@ impl<'a> Segment<'a, '_> {
         self.b.use_var(self.slot)
     }
 
+    /// The bit of the packet's slot.
+    pub fn bit(&mut self) -> Value {
+        self.b.use_var(self.bit)
+    }
+
     pub fn packet(&mut self) -> Value {
         self.b.use_var(self.packet)
     }
@@ -333,19 +382,15 @@ impl<'a> Segment<'a, '_> {
         self.b.ins().store(flags(), value, column, Self::offset(row));
     }
 
-    /// The address of a row in the packet's column.
-    pub fn row_address(&mut self, row: usize) -> Value {
-        let column = self.column();
-        self.add_imm(column, Self::offset(row) as u64)
-    }
-
     fn clear_home(&mut self, var: VarId) {
         let Some(home) = self.cx.layout.rows[var.index()] else {
             return;
         };
         let zero = self.imm(0);
-        // A varbit's words are zero beyond its length.
-        for i in 0..self.cx.analysis.vars[var.index()].home_words() {
+        let info = self.cx.analysis.vars[var.index()];
+        // The address of an empty varbit is never used.
+        let words = if info.varbit { 1 } else { info.home_words() };
+        for i in 0..words {
             self.store_row(home + i, zero);
         }
     }
@@ -370,6 +415,14 @@ impl<'a> Segment<'a, '_> {
             && let Some(row) = self.cx.layout.rows[var.index()]
         {
             return self.load_row(row);
+        }
+        if self.cx.analysis.packet_only.contains(var)
+            && let Some(bit) = self.cx.analysis.packet_bit(&self.state, var)
+        {
+            return self.fetch(var, Lazy::Packet(bit));
+        }
+        if let Some(&place) = self.lazy.get(&var) {
+            return self.fetch(var, place);
         }
         match self.vars.get(&var).copied() {
             Some(v) => self.b.use_var(v),
@@ -423,59 +476,6 @@ impl<'a> Segment<'a, '_> {
         }
     }
 
-    // ------------------------------------------------------------------------- arithmetic
-
-    pub fn imm(&mut self, value: u64) -> Value {
-        self.b.ins().iconst(types::I64, value as i64)
-    }
-
-    pub fn add_imm(&mut self, value: Value, by: u64) -> Value {
-        if by == 0 {
-            return value;
-        }
-        let by = self.imm(by);
-        self.b.ins().iadd(value, by)
-    }
-
-    pub fn shl_imm(&mut self, value: Value, by: u64) -> Value {
-        if by == 0 {
-            return value;
-        }
-        let by = self.imm(by);
-        self.b.ins().ishl(value, by)
-    }
-
-    pub fn shr_imm(&mut self, value: Value, by: u64) -> Value {
-        if by == 0 {
-            return value;
-        }
-        let by = self.imm(by);
-        self.b.ins().ushr(value, by)
-    }
-
-    /// The lowest bits.
-    pub fn mask(&mut self, value: Value, width: u32) -> Value {
-        if width >= 64 {
-            return value;
-        }
-        let ones = self.imm((1u64 << width) - 1);
-        self.b.ins().band(value, ones)
-    }
-
-    /// A comparison as 0 or 1.
-    pub fn compare(&mut self, cc: IntCC, a: Value, b: Value) -> Value {
-        let flag = self.b.ins().icmp(cc, a, b);
-        self.b.ins().uextend(types::I64, flag)
-    }
-
-    pub fn load(&mut self, ty: Type, address: Value, offset: i32) -> Value {
-        self.b.ins().load(ty, flags(), address, offset)
-    }
-
-    pub fn store(&mut self, value: Value, address: Value, offset: i32) {
-        self.b.ins().store(flags(), value, address, offset);
-    }
-
     // ------------------------------------------------------------------------- control
 
     fn block(&mut self, id: BlockId) {
@@ -494,10 +494,15 @@ impl<'a> Segment<'a, '_> {
         let mut calls = cx.analysis.first_call[id.index()];
         let live = cx.analysis.live_after(id);
         for (i, inst) in block.insts.iter().enumerate() {
+            let is_call = matches!(inst.kind, InstKind::Call(_));
+            let kind = is_call.then(|| &cx.analysis.pipeline.calls[calls]);
+            if is_idle(&inst.kind, kind, &live[i]) {
+                calls += usize::from(is_call);
+                continue;
+            }
             self.state = states[i].clone();
             match &inst.kind {
-                InstKind::Assign { dst, value } if live[i].contains(*dst) => self.assign(*dst, value),
-                InstKind::Assign { .. } => {}
+                InstKind::Assign { dst, value } => self.assign(*dst, value),
                 InstKind::Extract { header, varbit_bits } => self.extract(*header, varbit_bits.as_ref(), &live[i]),
                 InstKind::Lookahead { dst, offset } => self.lookahead(*dst, *offset),
                 InstKind::Advance { bits } => self.advance(bits),

@@ -27,6 +27,8 @@ pub struct Compiled {
     pub(crate) sites: Sites,
     pub(crate) functions: Vec<Option<SegmentFunction>>,
     pub(crate) input_rows: Vec<usize>,
+    /// Per input: whether anything reads it.
+    pub(crate) inputs_read: Vec<bool>,
     pub(crate) scratch: usize,
     pub(crate) serial: Option<String>,
     pub(crate) table_count: usize,
@@ -71,11 +73,11 @@ fn codegen(error: impl std::fmt::Display) -> CompileError {
 const HELPERS: [(&str, usize, bool); 8] = [
     ("weir_call", 3, true),
     ("weir_count", 4, false),
+    ("weir_hash", 3, true),
     ("weir_value_set", 3, true),
     ("weir_wide", 3, true),
-    ("weir_varbit_load", 3, false),
-    ("weir_varbit_store", 2, false),
-    ("weir_varbit_sum", 2, true),
+    ("weir_varbit_store", 3, false),
+    ("weir_varbit_sum", 3, true),
     ("weir_finish", 4, false),
 ];
 
@@ -95,9 +97,9 @@ fn module() -> Result<JITModule, CompileError> {
     let addresses: [*const u8; 8] = [
         run::call as *const u8,
         run::count as *const u8,
+        run::hash as *const u8,
         run::value_set as *const u8,
         run::wide as *const u8,
-        run::varbit_load as *const u8,
         run::varbit_store as *const u8,
         run::varbit_sum as *const u8,
         run::finish as *const u8,
@@ -136,6 +138,8 @@ impl Compiled {
         let held = Arc::clone(&pipeline);
         let analysis = Analysis::new(&held)?;
         let layout = Layout::new(&analysis, &tables);
+        let read = analysis.variables_read();
+        let inputs_read = pipeline.inputs.iter().map(|v| read.contains(*v)).collect();
         let serial = crate::order::why_serial(&analysis, &layout);
         let mut sites = Sites::new(&analysis);
         let scratch = match analysis.deparse {
@@ -177,9 +181,9 @@ impl Compiled {
             let refs = Helpers {
                 call: refs[0],
                 count: refs[1],
-                value_set: refs[2],
-                wide: refs[3],
-                varbit_load: refs[4],
+                hash: refs[2],
+                value_set: refs[3],
+                wide: refs[4],
                 varbit_store: refs[5],
                 varbit_sum: refs[6],
                 finish: refs[7],
@@ -225,6 +229,7 @@ impl Compiled {
                 .iter()
                 .map(|v| layout.rows[v.index()].unwrap_or(0))
                 .collect(),
+            inputs_read,
             exit_vars: layout.points.iter().map(|p| p.handed_over.clone()).collect(),
             in_place: analysis.deparse == Deparse::InPlace,
             table_count: program.tables.len(),

@@ -40,6 +40,8 @@ pub(crate) struct Point {
     pub resume: Option<BlockId>,
     /// Narrow variables that are kept in the context.
     pub kept: Vec<VarId>,
+    /// Narrow variables that are live and had again without having been kept.
+    pub again: Vec<VarId>,
     /// At exits: everything that whoever gets the packet finds in the context.
     pub handed_over: Vec<VarId>,
     /// First row of the keys, of selector keys after them, and of the results.
@@ -95,6 +97,7 @@ impl Layout {
             kind,
             resume,
             kept: Vec::new(),
+            again: Vec::new(),
             handed_over: Vec::new(),
             key_row: 0,
             selector_row: 0,
@@ -156,7 +159,9 @@ impl Layout {
                     for a in &table.actions {
                         a.parameters.iter().for_each(|&v| live.remove(v));
                     }
-                    point.kept = live.iter().filter(narrow).collect();
+                    let again = |v: &VarId| analysis.again(l.next, *v).is_some();
+                    point.kept = live.iter().filter(|v| narrow(v) && !again(v)).collect();
+                    point.again = live.iter().filter(|v| narrow(v) && again(v)).collect();
                 }
                 PointKind::Exit(exit) => {
                     let mut all = VarSet::new(analysis.vars.len());

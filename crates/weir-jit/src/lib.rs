@@ -25,7 +25,7 @@
 //! // A pipeline that lets every packet leave by its only exit.
 //! let mut body = Body::default();
 //! body.blocks.push(BasicBlock { state: None, insts: vec![], terminator: Terminator::Exit(0), loc: Loc::default() });
-//! let exit = Exit { name: "out", live: vec![], deparsed: false, continues: false };
+//! let exit = Exit { name: "out", live: vec![], deparsed: false, touches: None };
 //! let pipeline = Pipeline {
 //!     program: Arc::new(Program::default()), body, inputs: vec![], exits: vec![exit], calls: vec![], overrun: 0, restart: 0,
 //!     ordered_tables: vec![],
@@ -48,5 +48,5 @@ mod sites;
 pub use compile::{Compiled, Options};
 pub use error::{CompileError, Unsupported};
 pub use layout::{PITCH, VECTOR};
-pub use run::{Frame, Host, LookedUp, Machine, StageCount, TAILROOM, cycles};
+pub use run::{Frame, Host, Indexes, LookedUp, Machine, StageCount, TAILROOM, cycles, prefetch};
 pub use sites::CallArguments;

@@ -6,26 +6,25 @@
 
 use crate::analysis::Analysis;
 use crate::layout::{Layout, PointKind};
-use std::collections::BTreeMap;
-use weir_ir::pipeline::CallKind;
+use std::collections::{BTreeMap, BTreeSet};
+use weir_ir::pipeline::{CallKind, Touched};
 use weir_ir::{InstKind, Terminator};
 
 /// Why packets run one by one; `None`: they need not.
 pub(crate) fn why_serial(analysis: &Analysis<'_>, layout: &Layout) -> Option<String> {
     let pipeline = analysis.pipeline;
     let mut touched: BTreeMap<u32, (usize, String)> = BTreeMap::new();
-    let mut continues = None;
+    // Exits of packets that go on outside.
+    let mut outside: BTreeSet<u32> = BTreeSet::new();
     for (segment, region) in layout.regions.iter().enumerate() {
         for &id in region {
             let block = &pipeline.body.blocks[id];
-            if let Terminator::Exit(e) = block.terminator
-                && pipeline.exits[e as usize].continues
-            {
-                continues = Some(pipeline.exits[e as usize].name);
+            if let Terminator::Exit(e) = block.terminator {
+                outside.insert(e);
             }
             for (i, inst) in block.insts.iter().enumerate() {
                 if matches!(&inst.kind, InstKind::Advance { bits } if matches!(bits, weir_ir::Operand::Var(_))) {
-                    continues = Some(pipeline.exits[pipeline.restart as usize].name);
+                    outside.insert(pipeline.restart);
                 }
                 let InstKind::Call(call) = &inst.kind else { continue };
                 let CallKind::Host { state: Some(state), .. } = analysis.kind_of_call(id, i) else {
@@ -45,18 +44,28 @@ pub(crate) fn why_serial(analysis: &Analysis<'_>, layout: &Layout) -> Option<Str
             }
         }
     }
-    if let (Some((_, name)), Some(exit)) = (touched.values().next(), continues) {
-        return Some(format!("`{name}` is used, and packets may go on at {exit}"));
+    let outside: Vec<(&str, &Touched)> = outside
+        .iter()
+        .map(|e| &pipeline.exits[*e as usize])
+        .filter_map(|e| Some((e.name, e.touches.as_ref()?)))
+        .collect();
+    for (state, (_, name)) in &touched {
+        if let Some((exit, _)) = outside.iter().find(|(_, t)| t.states.contains(state)) {
+            return Some(format!("`{name}` is used, and by packets that go on at {exit} too"));
+        }
     }
     let mut seen = vec![0; pipeline.program.tables.len()];
     for point in &layout.points {
         if let PointKind::Lookup { table, .. } = point.kind {
             seen[table.index()] += 1;
             let ordered = pipeline.ordered_tables.get(table.index()) == Some(&true);
-            if ordered && (seen[table.index()] > 1 || continues.is_some()) {
-                let name = &pipeline.program.tables[table].name;
+            let name = &pipeline.program.tables[table].name;
+            if ordered && seen[table.index()] > 1 {
+                return Some(format!("`{name}` has direct meters and is looked up at several places"));
+            }
+            if let (true, Some((exit, _))) = (ordered, outside.iter().find(|(_, t)| t.tables.contains(&table))) {
                 return Some(format!(
-                    "`{name}` has direct meters and is not looked up at one place alone"
+                    "`{name}` has direct meters and is looked up by packets that go on at {exit} too"
                 ));
             }
         }

@@ -18,12 +18,28 @@ pub trait Host {
     /// Counts the packet of a slot at an index of a counter ([`weir_ir::pipeline::CallKind::Count`]).
     fn count(&mut self, counter: usize, index: u64, slot: usize);
 
-    /// Whether the values are a member of the set.
-    fn value_set_contains(&mut self, set: ValueSetId, keys: &[Bits]) -> bool;
+    /// Counts the packets of many slots, as [`Host::count`] does for one.
+    fn count_all(&mut self, counter: usize, slots: u64, at: Indexes<'_>);
+
+    /// Hashes bytes; the number of the algorithm is that of [`weir_ir::pipeline::CallKind::Hash`].
+    fn hash(&mut self, algorithm: u32, data: &[u8]) -> u64;
+
+    /// Whether values are a member of the set: one per field, each in as many words as it needs and at least one, the
+    /// lowest first.
+    fn value_set_contains(&mut self, set: ValueSetId, keys: &[u64]) -> bool;
 
     /// A table was looked up for some packets. The host counts, runs direct resources, and resolves entries
     /// that name no action.
     fn looked_up(&mut self, lookup: &mut LookedUp<'_>);
+}
+
+/// Where packets are counted.
+#[derive(Debug, Clone, Copy)]
+pub enum Indexes<'a> {
+    /// All at the same index.
+    Same(u64),
+    /// Each slot at its own.
+    Each(&'a [u64]),
 }
 
 /// The outcome of a lookup for a vector of packets.
@@ -53,6 +69,7 @@ impl<'a> Frame<'a> {
     /// The packet at `start` of the memory. `None` where the memory does not hold it and [`TAILROOM`] behind
     /// it.
     #[must_use]
+    #[inline]
     pub fn new(memory: &'a mut [u8], start: usize, length: usize) -> Option<Self> {
         let end = start.checked_add(length)?.checked_add(TAILROOM)?;
         (end <= memory.len()).then_some(Frame { memory, start, length })
@@ -60,12 +77,14 @@ impl<'a> Frame<'a> {
 
     /// Its bytes.
     #[must_use]
+    #[inline]
     pub fn bytes(&self) -> &[u8] {
         &self.memory[self.start..self.start + self.length]
     }
 
     /// Where it begins in its memory, and how long it is.
     #[must_use]
+    #[inline]
     pub fn place(&self) -> (usize, usize) {
         (self.start, self.length)
     }
@@ -77,6 +96,7 @@ pub(crate) struct Env {
     pending: *mut u64,
     scratch: *mut u8,
     arguments: *mut u64,
+    tallies: *mut u64,
     context: *const u64,
     compiled: *const Compiled,
     host: *mut HostPointer,
@@ -112,13 +132,29 @@ pub fn cycles() -> u64 {
     }
 }
 
+/// Fetches what the slice holds into the cache, if the processor can be asked to.
+#[inline]
+pub fn prefetch(slice: &[u8]) {
+    #[cfg(target_arch = "x86_64")]
+    for line in slice.chunks(64) {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: prefetching has no effect on the program, and the address is one of the slice's.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = slice;
+}
+
 /// Memory to run a pipeline in. One per worker; everything is taken when it is made.
 pub struct Machine {
     compiled: Arc<Compiled>,
     context: Vec<u64>,
     scratch: Vec<u8>,
     arguments: Vec<u64>,
+    tallies: Vec<u64>,
     pending: Vec<u64>,
+    /// Varbits of packets that left by exits that keep them.
+    varbits: Vec<(usize, VarId, Bits)>,
     /// Per point: the segment that begins there, and the lookup before it. `None`: nobody asked.
     profile: Option<Vec<[StageCount; 2]>>,
 }
@@ -132,7 +168,9 @@ impl Machine {
             context: vec![0; (layout.row_count + 1) * PITCH],
             scratch: vec![0; compiled.scratch * VECTOR + 16],
             arguments: vec![0; compiled.sites.argument_words + 8],
+            tallies: vec![0; compiled.sites.tally_words],
             pending: vec![0; layout.points.len()],
+            varbits: Vec::new(),
             profile: None,
             compiled,
         }
@@ -160,20 +198,22 @@ impl Machine {
             .map(|(i, [segment, lookup])| (self.compiled.point_name(i), *segment, *lookup))
     }
 
-    /// Sets an input of the pipeline for a slot. Positions are those of [`weir_ir::pipeline::Pipeline::inputs`].
-    ///
-    /// # Panics
-    /// There is no such input or slot.
-    pub fn set_input(&mut self, input: usize, slot: usize, value: u64) {
-        assert!(slot < VECTOR, "a vector has {VECTOR} slots");
-        let row = self.compiled.input_rows[input];
-        self.context[row * PITCH + slot] = value;
+    /// Whether code reads an input at all; else it need not be set.
+    #[must_use]
+    #[inline]
+    pub fn reads_input(&self, input: usize) -> bool {
+        self.compiled.inputs_read[input]
     }
 
-    /// Sets an input to the same value for all slots.
-    pub fn set_input_all(&mut self, input: usize, value: u64) {
+    /// The values of an input for all slots, to be set before each run. Positions are those of
+    /// [`weir_ir::pipeline::Pipeline::inputs`]; bits beyond the input's width must be 0.
+    ///
+    /// # Panics
+    /// There is no such input.
+    #[inline]
+    pub fn input_row(&mut self, input: usize) -> &mut [u64] {
         let row = self.compiled.input_rows[input];
-        self.context[row * PITCH..row * PITCH + VECTOR].fill(value);
+        &mut self.context[row * PITCH..row * PITCH + VECTOR]
     }
 
     /// Runs packets, at most [`VECTOR`]; slot `i` is frame `i`. Afterwards [`Machine::left`] says which left by which
@@ -187,10 +227,15 @@ impl Machine {
         assert!(count <= VECTOR, "a vector has {VECTOR} slots");
         assert!(tables.len() >= self.compiled.table_count, "every table must be there");
         let headroom = self.compiled.headroom();
-        for (i, frame) in frames.iter_mut().enumerate() {
-            assert!(frame.start >= headroom, "a frame needs {headroom} bytes before it");
-            self.context[ROW_PACKET * PITCH + i] = frame.memory[frame.start..].as_mut_ptr() as u64;
-            self.context[ROW_LENGTH * PITCH + i] = frame.length as u64;
+        let least = frames.iter().map(|f| f.start).min();
+        assert!(
+            least.is_none_or(|l| l >= headroom),
+            "a frame needs {headroom} bytes before it"
+        );
+        let (packets, rest) = self.context.split_at_mut(ROW_LENGTH * PITCH);
+        for ((frame, packet), length) in frames.iter_mut().zip(&mut packets[ROW_PACKET * PITCH..]).zip(rest) {
+            *packet = frame.memory.as_mut_ptr().wrapping_add(frame.start) as u64;
+            *length = frame.length as u64;
         }
         self.pending.fill(0);
         if self.compiled.serial.is_some() {
@@ -200,6 +245,8 @@ impl Machine {
         } else if count > 0 {
             self.go(u64::MAX >> (64 - count), tables, host, now_ns);
         }
+        self.count_tallies(host);
+        self.keep_varbits();
         if !self.compiled.in_place {
             for (i, frame) in frames.iter_mut().enumerate() {
                 let before = frame.memory.as_ptr() as u64;
@@ -209,10 +256,60 @@ impl Machine {
         }
     }
 
+    /// Takes varbits out of packets, which may be gone when somebody asks.
+    fn keep_varbits(&mut self) {
+        self.varbits.clear();
+        let compiled = Arc::clone(&self.compiled);
+        for &point in &compiled.layout.of_exit {
+            let mut slots = self.pending[point];
+            if slots == 0 {
+                continue;
+            }
+            let varbits = compiled.exit_vars[point].iter();
+            let varbits: Vec<VarId> = varbits.copied().filter(|v| compiled.vars[v.index()].varbit).collect();
+            while slots != 0 && !varbits.is_empty() {
+                let slot = slots.trailing_zeros() as usize;
+                slots &= slots - 1;
+                for &var in &varbits {
+                    let Some(&Some(row)) = compiled.layout.rows.get(var.index()) else {
+                        continue;
+                    };
+                    let words = [row, row + 1].map(|r| self.context[r * PITCH + slot]);
+                    // SAFETY: the exit keeps the variable, so its words are as code left them: an address in a
+                    // packet, which `run` still borrows.
+                    let value = unsafe { Scalar::from(compiled.vars[var.index()]).read(&words) };
+                    self.varbits.push((slot, var, value));
+                }
+            }
+        }
+    }
+
+    /// Has everything counted that segments left to be counted.
+    fn count_tallies(&mut self, host: &mut dyn Host) {
+        let sites = &self.compiled.sites;
+        for (call, tally) in sites.tallies.iter().enumerate() {
+            let Some(counter) = tally.counter else { continue };
+            let slots = std::mem::take(&mut self.tallies[call]);
+            if slots == 0 {
+                continue;
+            }
+            let at = match tally.index {
+                Some(index) => Indexes::Same(index),
+                None => Indexes::Each(&self.tallies[tally.row..tally.row + VECTOR]),
+            };
+            host.count_all(counter, slots, at);
+        }
+    }
+
     fn go(&mut self, mask: u64, tables: &[Arc<FastTable>], host: &mut dyn Host, now_ns: u64) {
         self.pending[0] = mask;
         let compiled = Arc::clone(&self.compiled);
         let exits = compiled.layout.points.len() - compiled.layout.of_exit.len();
+        // One guard for all tables, if they have the same epochs.
+        let epochs = tables.first().map(|t| t.epochs());
+        let guard = epochs
+            .filter(|e| tables.iter().all(|t| Arc::ptr_eq(t.epochs(), e)))
+            .map(|e| e.enter());
         // Points are in the order of control, so the lowest that has packets is waited for by no other.
         let mut at = 0;
         while at < exits {
@@ -227,7 +324,11 @@ impl Machine {
                 let (before, rest) = self.context.split_at_mut(point.result_row * PITCH);
                 let keys = &before[point.key_row * PITCH..];
                 let results = &mut rest[..point.result_words * PITCH];
-                let hits = tables[table.index()].lookup(packets, keys, results, PITCH, now_ns);
+                let table_now = &tables[table.index()];
+                let hits = match &guard {
+                    Some(guard) => table_now.lookup_within(guard, packets, keys, results, PITCH, now_ns),
+                    None => table_now.lookup(packets, keys, results, PITCH, now_ns),
+                };
                 host.looked_up(&mut LookedUp {
                     table,
                     active: packets,
@@ -260,6 +361,7 @@ impl Machine {
             pending: self.pending.as_mut_ptr(),
             scratch: self.scratch.as_mut_ptr(),
             arguments: self.arguments.as_mut_ptr(),
+            tallies: self.tallies.as_mut_ptr(),
             context: self.context.as_ptr(),
             compiled,
             host: &raw mut host,
@@ -268,7 +370,7 @@ impl Machine {
             return;
         };
         // SAFETY: the code was made for this layout. It writes the context (rows and slots inside it), the
-        // pending masks (one per point), the scratch and argument areas (sized by the compiler) and, inside the
+        // pending masks (one per point), the scratch, argument and tally areas (sized by the compiler) and, inside the
         // bounds that it checks against the packet's length, the packets, whose memory the frames own and
         // whose room before and behind was checked by `run` and `Frame::new`.
         unsafe { function(self.context.as_mut_ptr(), packets, &raw mut env) }
@@ -276,6 +378,7 @@ impl Machine {
 
     /// Slots that left by an exit.
     #[must_use]
+    #[inline]
     pub fn left(&self, exit: u32) -> u64 {
         self.compiled
             .layout
@@ -301,6 +404,17 @@ impl Machine {
         }
     }
 
+    /// The same for all slots: what is kept of a narrow variable, of slots that left by an exit that keeps it. Empty
+    /// where no exit keeps it.
+    #[must_use]
+    #[inline]
+    pub fn row(&self, var: VarId) -> &[u64] {
+        match self.compiled.layout.rows.get(var.index()) {
+            Some(Some(row)) => &self.context[row * PITCH..row * PITCH + VECTOR],
+            _ => &[],
+        }
+    }
+
     /// A variable of any width that an exit keeps, of a slot that left by it.
     #[must_use]
     pub fn value(&self, slot: usize, var: VarId) -> Bits {
@@ -308,10 +422,14 @@ impl Machine {
         let Some(&Some(row)) = self.compiled.layout.rows.get(var.index()) else {
             return Bits::zero(if scalar.varbit { 0 } else { scalar.width });
         };
+        if scalar.varbit {
+            let kept = self.varbits.iter().find(|(s, v, _)| (*s, *v) == (slot, var));
+            return kept.map_or(Bits::zero(0), |(_, _, value)| value.clone());
+        }
         let words: Vec<u64> = (0..scalar.words())
             .map(|i| self.context[(row + i) * PITCH + slot])
             .collect();
-        scalar.read(&words)
+        from_words(scalar.width, &words)
     }
 }
 
@@ -353,28 +471,24 @@ pub(crate) unsafe extern "C" fn count(env: *mut Env, counter: u64, index: u64, s
     unsafe { (*(*(*env).host).0).count(counter as usize, index, slot as usize) }
 }
 
+pub(crate) unsafe extern "C" fn hash(env: *mut Env, algorithm: u64, bytes: u64) -> u64 {
+    // SAFETY: as for `call`; code put so many bytes into the argument area.
+    unsafe {
+        let data = std::slice::from_raw_parts((*env).arguments.cast::<u8>(), bytes as usize);
+        (*(*(*env).host).0).hash(algorithm as u32, data)
+    }
+}
+
 pub(crate) unsafe extern "C" fn value_set(env: *mut Env, set: u64, keys: *const u64) -> u64 {
-    // SAFETY: as for `call`; the keys lie in the argument area.
+    // SAFETY: as for `call`; the keys lie in the argument area, each in whole words.
     unsafe {
         let env = &*env;
-        let compiled = &*env.compiled;
-        let program = &compiled.pipeline.program;
         let id = ValueSetId::new(set as usize);
-        let mut at = 0;
-        let values: Vec<Bits> = program.value_sets[id]
-            .fields
-            .iter()
-            .map(|f| {
-                let scalar = Scalar {
-                    width: f.width,
-                    varbit: false,
-                };
-                let words = std::slice::from_raw_parts(keys.add(at), scalar.words());
-                at += scalar.words();
-                scalar.read(words)
-            })
-            .collect();
-        (*(*env.host).0).value_set_contains(id, &values).into()
+        let compiled = &*env.compiled;
+        let fields = &compiled.pipeline.program.value_sets[id].fields;
+        let words = fields.iter().map(|f| f.width.div_ceil(64).max(1) as usize).sum();
+        let keys = std::slice::from_raw_parts(keys, words);
+        (*(*env.host).0).value_set_contains(id, keys).into()
     }
 }
 
@@ -424,46 +538,22 @@ pub(crate) unsafe extern "C" fn wide(env: *mut Env, op: u64, first: *mut u64) ->
     }
 }
 
-pub(crate) unsafe extern "C" fn varbit_load(home: *mut u64, from: *const u8, bits: u64) {
-    // SAFETY: code checked that the packet has these bits and that the variable holds as many.
-    unsafe {
-        *home = bits;
-        let bytes = std::slice::from_raw_parts(from, (bits / 8) as usize);
-        for (i, chunk) in bytes.rchunks(8).enumerate() {
-            let mut word = [0; 8];
-            word[8 - chunk.len()..].copy_from_slice(chunk);
-            *home.add((1 + i) * PITCH) = u64::from_be_bytes(word);
-        }
-    }
+pub(crate) unsafe extern "C" fn varbit_store(from: *const u8, bits: u64, to: *mut u8) {
+    // SAFETY: code checked that the packet has these bits and the variable may have as many; the scratch area has
+    // room for every header at its longest.
+    unsafe { std::ptr::copy_nonoverlapping(from, to, (bits / 8) as usize) };
 }
 
-/// Bytes of a varbit in its home, first byte first.
-///
-/// # Safety
-/// `home` is the first row of a varbit's home.
-unsafe fn varbit_bytes(home: *const u64) -> Vec<u8> {
-    // SAFETY: as the caller says.
-    unsafe {
-        let bytes = (*home / 8) as usize;
-        let words = column(home.add(PITCH), bytes.div_ceil(8));
-        let all: Vec<u8> = words.iter().rev().flat_map(|w| w.to_be_bytes()).collect();
-        all[all.len() - bytes..].to_vec()
-    }
-}
-
-pub(crate) unsafe extern "C" fn varbit_store(home: *const u64, to: *mut u8) {
-    // SAFETY: the scratch area has room for every header at its longest.
-    unsafe {
-        let bytes = varbit_bytes(home);
-        std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len());
-    }
-}
-
-pub(crate) unsafe extern "C" fn varbit_sum(home: *const u64, at: u64) -> u64 {
-    // SAFETY: as for `varbit_bytes`.
-    let bytes = unsafe { varbit_bytes(home) };
+pub(crate) unsafe extern "C" fn varbit_sum(from: *const u8, bits: u64, at: u64) -> u64 {
+    // SAFETY: as for `varbit_store`.
+    let bytes = unsafe { std::slice::from_raw_parts(from, (bits / 8) as usize) };
     // The first bit is bit `at` of the sum: so many bits are missing to a whole word before it.
     let lead = at % 16;
+    if lead == 0 {
+        let (words, rest) = bytes.as_chunks::<2>();
+        let sum: u64 = words.iter().map(|w| u64::from(u16::from_be_bytes(*w))).sum();
+        return sum + rest.first().map_or(0, |b| u64::from(*b) << 8);
+    }
     let mut bits = crate::bits::Accumulator::new(lead as u32);
     bytes.iter().for_each(|&b| bits.push(b));
     bits.sum()

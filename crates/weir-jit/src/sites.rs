@@ -1,7 +1,9 @@
 //! What code leaves to the runtime: extern calls and operations on values wider than a register.
 
 use crate::analysis::{Analysis, VarInfo};
+use crate::layout::VECTOR;
 use weir_interp::{ArgValue, InValue};
+use weir_ir::pipeline::CallKind;
 use weir_ir::{ArgumentValue, Bits, InLeaf, InstKind, Operand, Rvalue, VarId};
 
 /// An operation that the runtime evaluates.
@@ -14,6 +16,17 @@ pub(crate) struct WideOp {
     pub width: u32,
 }
 
+/// Packets that a call is to count, when their segment has ended: a word with a bit per slot.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Tally {
+    /// The counter; `None`: the call counts at once, or is none that counts.
+    pub counter: Option<usize>,
+    /// The index, if it is always the same.
+    pub index: Option<u64>,
+    /// Else the first of a row of words with the index of each slot.
+    pub row: usize,
+}
+
 /// A scalar in the argument area.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Scalar {
@@ -23,23 +36,34 @@ pub(crate) struct Scalar {
 
 impl Scalar {
     pub fn words(self) -> usize {
-        self.width.div_ceil(64).max(1) as usize + usize::from(self.varbit)
+        if self.varbit {
+            2
+        } else {
+            self.width.div_ceil(64).max(1) as usize
+        }
     }
 
     /// The value in these words.
-    pub fn read(self, words: &[u64]) -> Bits {
+    ///
+    /// # Safety
+    /// Those of a varbit are its length in bits and, unless that is 0, the address of as many bytes.
+    pub unsafe fn read(self, words: &[u64]) -> Bits {
         if !self.varbit {
             return from_words(self.width, words);
         }
-        from_words(u32::try_from(words[0]).unwrap_or(0).min(self.width), &words[1..])
+        let bits = u32::try_from(words[0]).unwrap_or(0).min(self.width);
+        if bits == 0 {
+            return Bits::zero(0);
+        }
+        // SAFETY: as the caller says.
+        let bytes = unsafe { std::slice::from_raw_parts(words[1] as *const u8, bits as usize / 8) };
+        Bits::from_bytes(bits, bytes)
     }
 
-    /// Puts a value into words.
+    /// Puts a value into words. Nobody writes varbits: such calls are not compiled.
     pub fn write(self, words: &mut [u64], value: &Bits) {
-        if self.varbit {
-            words[0] = value.width().into();
-            to_words(value, &mut words[1..self.words()]);
-        } else {
+        debug_assert!(!self.varbit);
+        if !self.varbit {
             to_words(value, &mut words[..self.words()]);
         }
     }
@@ -125,10 +149,14 @@ pub struct CallArguments {
 
 impl CallSite {
     /// Takes the arguments out of the area.
-    pub fn read(&self, area: &[u64]) -> CallArguments {
+    ///
+    /// # Safety
+    /// Code filled the area for this call, and the packet is still there.
+    pub unsafe fn read(&self, area: &[u64]) -> CallArguments {
         let mut at = 2;
         let mut next = |scalar: Scalar| {
-            let value = scalar.read(&area[at..]);
+            // SAFETY: code puts varbits there as `Scalar::read` asks for.
+            let value = unsafe { scalar.read(&area[at..]) };
             at += scalar.words();
             value
         };
@@ -214,6 +242,10 @@ impl CallSite {
 pub(crate) struct Sites {
     pub wide: Vec<WideOp>,
     pub calls: Vec<CallSite>,
+    /// By call; the word of the mask is the number of the call.
+    pub tallies: Vec<Tally>,
+    /// Words of masks and rows.
+    pub tally_words: usize,
     /// Words of the argument area.
     pub argument_words: usize,
 }
@@ -228,10 +260,33 @@ impl Sites {
                 varbit: false,
             },
         };
-        let mut calls = Vec::new();
-        for (_, block) in analysis.pipeline.body.blocks.iter() {
+        let (mut calls, mut tallies) = (Vec::new(), Vec::new());
+        let mut tally_words = analysis.pipeline.calls.len();
+        for (id, block) in analysis.pipeline.body.blocks.iter() {
             for inst in &block.insts {
                 let InstKind::Call(call) = &inst.kind else { continue };
+                let index = match call.arguments.first().map(|a| &a.value) {
+                    Some(ArgumentValue::In(leaves)) => leaves.first(),
+                    _ => None,
+                };
+                let mut tally = Tally {
+                    counter: None,
+                    index: None,
+                    row: tally_words,
+                };
+                // A packet that passes twice counts twice: then there is no waiting.
+                if let (CallKind::Count(counter), Some(InLeaf::Value(index)), false) = (
+                    &analysis.pipeline.calls[calls.len()],
+                    index,
+                    analysis.repeated[id.index()],
+                ) {
+                    tally.counter = Some(*counter);
+                    match index {
+                        Operand::Const(c) => tally.index = Some(c.to_u64_saturating()),
+                        Operand::Var(_) => tally_words += VECTOR,
+                    }
+                }
+                tallies.push(tally);
                 let arguments = call
                     .arguments
                     .iter()
@@ -255,7 +310,7 @@ impl Sites {
                     })
                     .collect();
                 let (reads, writes) = match &analysis.pipeline.calls[calls.len()] {
-                    weir_ir::pipeline::CallKind::Host { reads, writes, .. } => (reads.as_slice(), writes.as_slice()),
+                    CallKind::Host { reads, writes, .. } => (reads.as_slice(), writes.as_slice()),
                     _ => (&[][..], &[][..]),
                 };
                 calls.push(CallSite {
@@ -267,6 +322,8 @@ impl Sites {
             }
         }
         Sites {
+            tallies,
+            tally_words,
             wide: Vec::new(),
             calls,
             argument_words: 8,

@@ -5,6 +5,7 @@
 //! beyond being sent to one port (copies, resubmission, digests) the driver does, as for any other packet.
 
 use crate::switch::{Context, Output, Switch};
+use smallvec::SmallVec;
 use std::sync::Arc;
 use std::time::Duration;
 use thiserror::Error;
@@ -12,10 +13,11 @@ use weir_arch::{Architecture, Defaults, DropReason, Env, Fused, FusedArguments, 
 use weir_interp::NoTrace;
 use weir_ir::{Bits, MatchKind, Program, TableId, ValueSetId, VarId};
 use weir_jit::{
-    CallArguments, CompileError, Compiled, Frame, Host, LookedUp, Machine, Options, PITCH, StageCount, TAILROOM, VECTOR,
+    CallArguments, CompileError, Compiled, Frame, Host, Indexes, LookedUp, Machine, Options, PITCH, StageCount,
+    TAILROOM, VECTOR,
 };
-use weir_table::fast::{FastTable, head};
-use weir_table::{Change, Implementation};
+use weir_table::fast::{Epochs, FastTable, head};
+use weir_table::{Change, Implementation, Table, TableSpec};
 
 /// Why a program has no compiled way.
 #[derive(Debug, Error)]
@@ -55,8 +57,13 @@ pub(crate) struct FastPath {
     fused: Arc<Fused>,
     machine: Machine,
     tables: Vec<Arc<FastTable>>,
+    sets: Vec<FastTable>,
+    set_specs: Arc<[TableSpec]>,
     on_hit: Arc<[OnHit]>,
+    /// Of packets that the architecture is asked about; see [`Begun`].
     packets: Vec<FusedPacket>,
+    /// All ones in as many bits as each input has.
+    input_masks: Vec<u64>,
     /// Room for a packet that comes without.
     buffer: Vec<u8>,
     /// The tables hold nothing yet.
@@ -71,8 +78,11 @@ impl Clone for FastPath {
             fused: Arc::clone(&self.fused),
             machine: Machine::new(Arc::clone(self.machine.compiled())),
             tables: fast_tables(program),
+            sets: self.set_specs.iter().map(FastTable::new).collect(),
+            set_specs: Arc::clone(&self.set_specs),
             on_hit: Arc::clone(&self.on_hit),
             packets: vec![FusedPacket::default(); VECTOR],
+            input_masks: self.input_masks.clone(),
             buffer: Vec::new(),
             is_fresh: true,
         }
@@ -80,15 +90,13 @@ impl Clone for FastPath {
 }
 
 fn fast_tables(program: &Program) -> Vec<Arc<FastTable>> {
+    let epochs = Arc::new(Epochs::new());
     program
         .tables
         .iter()
         .map(|(id, _)| {
-            Arc::new(FastTable::new(&weir_table::TableSpec::from_program(
-                program,
-                id,
-                &["action_selector"],
-            )))
+            let spec = TableSpec::from_program(program, id, &["action_selector"]);
+            Arc::new(FastTable::with_epochs(&spec, Arc::clone(&epochs)))
         })
         .collect()
 }
@@ -98,6 +106,10 @@ impl FastPath {
         let fused = Arc::new(arch.fused().ok_or(FastError::NotFused)?);
         let compiled = Arc::new(Compiled::new(Arc::clone(&fused.pipeline), options)?);
         let program = &fused.pipeline.program;
+        let sets = program.value_sets.ids();
+        let set_specs = sets
+            .filter_map(|id| Some(state.value_set(id)?.spec().clone()))
+            .collect::<Arc<_>>();
         let on_hit = program
             .tables
             .iter()
@@ -116,8 +128,16 @@ impl FastPath {
         Ok(FastPath {
             machine: Machine::new(compiled),
             tables: fast_tables(program),
+            sets: set_specs.iter().map(FastTable::new).collect(),
+            set_specs,
             on_hit,
             packets: vec![FusedPacket::default(); VECTOR],
+            input_masks: fused
+                .pipeline
+                .inputs
+                .iter()
+                .map(|v| ones(program.vars[*v].ty.width()))
+                .collect(),
             buffer: Vec::new(),
             is_fresh: true,
             fused,
@@ -128,29 +148,19 @@ impl FastPath {
     fn sync(&mut self, state: &mut State) {
         let is_fresh = std::mem::take(&mut self.is_fresh);
         for (index, fast) in self.tables.iter().enumerate() {
-            let Some(table) = state.table_mut(TableId::new(index)).map(|t| &mut t.table) else {
-                continue;
-            };
-            if is_fresh {
-                table.forget_changes();
-            }
-            if !table.has_changed() {
-                continue;
-            }
-            for change in table.take_changes() {
-                match change {
-                    Change::Everything => {
-                        fast.set_default(table.default_action());
-                        fast.bulk_load(&mut table.entries());
-                    }
-                    Change::Put(handle) => {
-                        if let Some(entry) = table.entry(handle) {
-                            fast.insert(entry);
-                        }
-                    }
-                    Change::Taken(entry) => fast.remove(&entry),
-                    Change::Default => fast.set_default(table.default_action()),
+            if let Some(table) = state.table_mut(TableId::new(index)) {
+                if is_fresh {
+                    table.table.forget_changes();
                 }
+                take_over(&mut table.table, fast);
+            }
+        }
+        for (index, fast) in self.sets.iter().enumerate() {
+            if let Some(set) = state.value_set_mut(ValueSetId::new(index)) {
+                if is_fresh {
+                    set.forget_changes();
+                }
+                take_over(set, fast);
             }
         }
     }
@@ -161,14 +171,58 @@ impl FastPath {
     }
 }
 
+/// Does to the fast table what has been done to the other one.
+fn take_over(table: &mut Table, fast: &FastTable) {
+    if !table.has_changed() {
+        return;
+    }
+    for change in table.take_changes() {
+        match change {
+            Change::Everything => {
+                fast.set_default(table.default_action());
+                fast.bulk_load(&mut table.entries());
+            }
+            Change::Put(handle) => {
+                if let Some(entry) = table.entry(handle) {
+                    fast.insert(entry);
+                }
+            }
+            Change::Taken(entry) => fast.remove(&entry),
+            Change::Default => fast.set_default(table.default_action()),
+        }
+    }
+}
+
+/// What the architecture keeps of packets while they are under way. Most packets go through without anything being
+/// kept, so a slot begins when it is first asked for.
+struct Begun<'a> {
+    packets: &'a mut [FusedPacket],
+    lengths: &'a [u64; VECTOR],
+    begun: u64,
+}
+
+impl Begun<'_> {
+    fn of(&mut self, slot: usize) -> &mut FusedPacket {
+        let packet = &mut self.packets[slot];
+        if self.begun >> slot & 1 == 0 {
+            self.begun |= 1 << slot;
+            packet.begin(self.lengths[slot] as usize);
+        }
+        packet
+    }
+}
+
 /// Serves the pipeline.
 struct SwitchHost<'a> {
     arch: &'a dyn Architecture,
     state: &'a mut State,
     fused: &'a Fused,
-    packets: &'a mut [FusedPacket],
+    packets: Begun<'a>,
     on_hit: &'a [OnHit],
     tables: &'a [Arc<FastTable>],
+    sets: &'a [FastTable],
+    /// The slot of each message that was logged.
+    logged: Vec<usize>,
     now_ns: u64,
 }
 
@@ -211,14 +265,10 @@ impl SwitchHost<'_> {
             let handle = head::handle(word);
             let resolved = self
                 .arch
-                .fused_hit(&mut env, &mut self.packets[slot], lookup.table, handle, &keys);
+                .fused_hit(&mut env, self.packets.of(slot), lookup.table, handle, &keys);
             let Some((action, data)) = resolved else { continue };
             let layout = self.tables[lookup.table.index()].result_layout();
-            let mut words = vec![0; layout.words];
-            words[0] = head::HIT | u64::from(handle) | (action as u64) << head::ACTION_SHIFT;
-            for (slot, value) in layout.actions.get(action).into_iter().flatten().zip(data.iter()) {
-                slot.write(&mut words, value);
-            }
+            let words = layout.pack_hit(handle, action, &data);
             for (i, word) in words.into_iter().enumerate() {
                 lookup.results[i * PITCH + slot] = word;
             }
@@ -228,6 +278,7 @@ impl SwitchHost<'_> {
 
 impl Host for SwitchHost<'_> {
     fn call(&mut self, call: usize, slot: usize, packet: &[u8], arguments: &mut CallArguments) -> bool {
+        let before = self.state.log.pushed();
         let mut env = Env {
             state: &mut *self.state,
             now_ns: self.now_ns,
@@ -242,17 +293,55 @@ impl Host for SwitchHost<'_> {
             entry: arguments.entry,
             reads: &arguments.reads,
         };
-        self.arch
-            .fused_call(&mut env, self.fused, call, &mut self.packets[slot], passed)
+        let goes_on = self
+            .arch
+            .fused_call(&mut env, self.fused, call, self.packets.of(slot), passed);
+        let logged = self.state.log.pushed() - before;
+        self.logged.extend((0..logged).map(|_| slot));
+        goes_on
     }
 
     fn count(&mut self, counter: usize, index: u64, slot: usize) {
-        let bytes = self.packets[slot].received_bytes();
+        let bytes = self.packets.lengths[slot];
         self.state.count(weir_ir::ExternId::new(counter), index, bytes);
     }
 
-    fn value_set_contains(&mut self, set: ValueSetId, keys: &[Bits]) -> bool {
-        self.state.value_set(set).is_some_and(|s| s.lookup(keys).is_some())
+    fn count_all(&mut self, counter: usize, slots: u64, at: Indexes<'_>) {
+        let (id, lengths) = (weir_ir::ExternId::new(counter), self.packets.lengths);
+        match at {
+            Indexes::Same(index) => {
+                let bytes = Slots(slots).map(|slot| lengths[slot]).sum();
+                self.state.count_many(id, index, slots.count_ones().into(), bytes);
+            }
+            Indexes::Each(indexes) => {
+                let packets = Slots(slots).map(|slot| (indexes[slot], lengths[slot]));
+                self.state.count_each(id, packets);
+            }
+        }
+    }
+
+    fn hash(&mut self, algorithm: u32, data: &[u8]) -> u64 {
+        self.arch.fused_hash(self.state, algorithm, data)
+    }
+
+    fn value_set_contains(&mut self, set: ValueSetId, keys: &[u64]) -> bool {
+        let Some(set) = self.sets.get(set.index()) else {
+            return false;
+        };
+        let mut packed = SmallVec::<[u64; 4]>::from_elem(0, set.key_layout().words);
+        let mut at = 0;
+        for slot in set.key_layout().fields.iter().flatten() {
+            let first = usize::from(slot.word);
+            let words = slot.words().max(1);
+            if slot.width <= 64 {
+                packed[first] |= keys[at] << slot.shift;
+            } else {
+                packed[first..first + words].copy_from_slice(&keys[at..at + words]);
+            }
+            at += words;
+        }
+        let mut result = SmallVec::<[u64; 2]>::from_elem(0, set.result_layout().words);
+        set.lookup_one(&packed, &mut result, self.now_ns)
     }
 
     fn looked_up(&mut self, lookup: &mut LookedUp<'_>) {
@@ -262,8 +351,8 @@ impl Host for SwitchHost<'_> {
         match self.on_hit[lookup.table.index()] {
             OnHit::Nothing => {}
             OnHit::Count => {
-                let (packets, results) = (&*self.packets, &*lookup.results);
-                let hits = Slots(lookup.hits).map(|slot| (head::handle(results[slot]), packets[slot].received_bytes()));
+                let (lengths, results) = (self.packets.lengths, &*lookup.results);
+                let hits = Slots(lookup.hits).map(|slot| (head::handle(results[slot]), lengths[slot]));
                 self.state.count_hits(lookup.table, hits);
             }
             OnHit::Ask => self.ask(lookup),
@@ -430,36 +519,46 @@ impl Switch {
     fn run_vector(&mut self, fast: &mut FastPath, ports: &[u32], frames: &mut [Frame<'_>], first: usize) {
         fast.sync(&mut self.state);
         let now_us = self.now_ns / 1000;
-        for (i, input) in fast.fused.inputs.iter().enumerate() {
-            match input {
-                Input::NowUs => fast.machine.set_input_all(i, mask(&fast.fused, i, now_us)),
-                Input::Port => {
-                    for (slot, port) in ports.iter().take(frames.len()).enumerate() {
-                        fast.machine.set_input(i, slot, mask(&fast.fused, i, u64::from(*port)));
-                    }
-                }
-                Input::Length => {
-                    for (slot, frame) in frames.iter().enumerate() {
-                        fast.machine
-                            .set_input(i, slot, mask(&fast.fused, i, frame.place().1 as u64));
-                    }
-                }
-            }
+        let mut lengths = [0; VECTOR];
+        for (length, frame) in lengths.iter_mut().zip(frames.iter()) {
+            *length = frame.place().1 as u64;
         }
-        self.stats.received_all(ports, frames.iter().map(|f| f.place().1));
-        for (packet, frame) in fast.packets.iter_mut().zip(frames.iter()) {
-            packet.begin(frame.place().1);
+        self.stats
+            .received_all(&ports[..frames.len()], &lengths[..frames.len()]);
+        for (i, (input, mask)) in fast.fused.inputs.iter().zip(&fast.input_masks).enumerate() {
+            if !fast.machine.reads_input(i) {
+                continue;
+            }
+            let row = fast.machine.input_row(i);
+            match input {
+                Input::NowUs => row.fill(now_us & mask),
+                Input::Port => row
+                    .iter_mut()
+                    .zip(ports)
+                    .for_each(|(word, port)| *word = u64::from(*port) & mask),
+                Input::Length => row
+                    .iter_mut()
+                    .zip(&lengths)
+                    .for_each(|(word, length)| *word = length & mask),
+            }
         }
         let mut host = SwitchHost {
             arch: &*self.arch,
             state: &mut self.state,
             fused: &fast.fused,
-            packets: &mut fast.packets,
+            packets: Begun {
+                packets: &mut fast.packets,
+                lengths: &lengths,
+                begun: 0,
+            },
             on_hit: &fast.on_hit,
             tables: &fast.tables,
+            sets: &fast.sets,
+            logged: Vec::new(),
             now_ns: self.now_ns,
         };
         fast.machine.run(frames, &fast.tables, &mut host, self.now_ns);
+        let (begun, mut logged) = (host.packets.begun, host.logged);
         let plain = self.ports.is_empty() && !self.config.explicit_ports;
         let mut continuing = 0;
         for (number, exit) in fast.fused.exits.iter().enumerate() {
@@ -467,13 +566,16 @@ impl Switch {
             match exit {
                 _ if left == 0 => {}
                 FusedExit::Transmit(var) => {
+                    let row = fast.machine.row(*var);
                     for slot in Slots(left) {
-                        let port = fast.machine.narrow(slot, *var) as u32;
-                        if plain || self.port_usable(port).is_ok() {
-                            self.fates[first + slot] = Fate::Transmit(port);
-                            self.stats.sent(port, frames[slot].place().1);
-                        } else if let Err(reason) = self.port_usable(port) {
-                            self.stats.dropped(reason, None);
+                        let port = row.get(slot).map_or(0, |p| *p as u32);
+                        let usable = if plain { Ok(()) } else { self.port_usable(port) };
+                        match usable {
+                            Ok(()) => {
+                                self.fates[first + slot] = Fate::Transmit(port);
+                                self.stats.sent(port, frames[slot].place().1);
+                            }
+                            Err(reason) => self.stats.dropped(reason, None),
                         }
                     }
                 }
@@ -482,11 +584,17 @@ impl Switch {
             }
         }
         for slot in Slots(continuing) {
-            let before = self.ready.len();
+            if begun >> slot & 1 == 0 {
+                fast.packets[slot].begin(lengths[slot] as usize);
+            }
+            let (ready, log) = (self.ready.len(), self.state.log.pushed());
             self.go_on(fast, slot, ports[slot], frames[slot].bytes());
+            logged.extend((log..self.state.log.pushed()).map(|_| slot));
             self.leave_at_once();
-            self.fates[first + slot] = self.copies_since(before);
+            self.fates[first + slot] = self.copies_since(ready);
         }
+        // As if the packets had come one after the other.
+        self.state.log.sort_newest(&logged);
     }
 
     /// The driver takes over a packet.
@@ -562,8 +670,7 @@ impl Switch {
     }
 }
 
-/// A value modulo the width of an input.
-fn mask(fused: &Fused, input: usize, value: u64) -> u64 {
-    let width = fused.pipeline.program.vars[fused.pipeline.inputs[input]].ty.width();
-    if width >= 64 { value } else { value & ((1 << width) - 1) }
+/// All ones in so many bits.
+fn ones(width: u32) -> u64 {
+    if width >= 64 { u64::MAX } else { (1 << width) - 1 }
 }

@@ -27,41 +27,92 @@ pub struct DropCount {
 /// File, line and column: a [`Loc`] that can be ordered.
 type Place = (u32, u32, u32);
 
+/// Ports below this are counted by position.
+const NEAR: u32 = 1024;
+
+/// Packets received and sent, then bytes. Packets and bytes are apart so that they are added to one by one: what was just
+/// stored is had again sooner in words than in pairs.
+type Words = [u64; 4];
+
+const RECEIVED: usize = 0;
+const SENT: usize = 1;
+
+fn stats(words: &Words) -> PortStats {
+    let count = |way| Count {
+        packets: words[way],
+        bytes: words[way + 2],
+    };
+    PortStats {
+        rx: count(RECEIVED),
+        tx: count(SENT),
+    }
+}
+
+/// What ports received and sent.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Ports {
+    near: Vec<Words>,
+    far: BTreeMap<u32, Words>,
+}
+
+impl Ports {
+    #[inline]
+    fn add(&mut self, way: usize, port: u32, packets: u64, bytes: u64) {
+        let words = match self.near.get_mut(port as usize) {
+            Some(words) => words,
+            None => self.make(port),
+        };
+        words[way] = words[way].wrapping_add(packets);
+        words[way + 2] = words[way + 2].wrapping_add(bytes);
+    }
+
+    #[cold]
+    fn make(&mut self, port: u32) -> &mut Words {
+        if port < NEAR {
+            self.near.resize(NEAR as usize, Words::default());
+            &mut self.near[port as usize]
+        } else {
+            self.far.entry(port).or_default()
+        }
+    }
+
+    pub(crate) fn get(&self, port: u32) -> PortStats {
+        let near = self.near.get(port as usize);
+        near.or_else(|| self.far.get(&port)).map_or(PortStats::default(), stats)
+    }
+
+    /// Ports that have received or sent something, in order.
+    pub(crate) fn active(&self) -> impl Iterator<Item = (u32, PortStats)> {
+        let near = (0..NEAR).zip(self.near.iter().map(stats));
+        let far = self.far.iter().map(|(port, words)| (*port, stats(words)));
+        near.chain(far).filter(|(_, stats)| *stats != PortStats::default())
+    }
+}
+
 /// All statistics of the switch itself.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Stats {
-    pub ports: BTreeMap<u32, PortStats>,
+    pub ports: Ports,
     drops: BTreeMap<(DropReason, Option<Place>), u64>,
 }
 
 impl Stats {
+    #[inline]
     pub(crate) fn received(&mut self, port: u32, bytes: usize) {
-        self.ports.entry(port).or_default().rx.add(bytes as u64);
+        self.ports.add(RECEIVED, port, 1, bytes as u64);
     }
 
     /// Packets that came in together.
-    pub(crate) fn received_all(&mut self, ports: &[u32], lengths: impl Iterator<Item = usize>) {
-        // Neighbours mostly came in at the same port: one search for all of them.
-        let mut sum: Option<(u32, Count)> = None;
-        for (port, bytes) in ports.iter().zip(lengths) {
-            match &mut sum {
-                Some((p, count)) if p == port => count.add(bytes as u64),
-                _ => {
-                    self.add_received(sum.take());
-                    let mut count = Count::default();
-                    count.add(bytes as u64);
-                    sum = Some((*port, count));
-                }
+    #[inline]
+    pub(crate) fn received_all(&mut self, ports: &[u32], lengths: &[u64]) {
+        let Some(&first) = ports.first() else { return };
+        if ports.iter().all(|p| *p == first) {
+            let bytes = lengths.iter().sum();
+            self.ports.add(RECEIVED, first, ports.len() as u64, bytes);
+        } else {
+            for (port, bytes) in ports.iter().zip(lengths) {
+                self.ports.add(RECEIVED, *port, 1, *bytes);
             }
-        }
-        self.add_received(sum);
-    }
-
-    fn add_received(&mut self, sum: Option<(u32, Count)>) {
-        if let Some((port, count)) = sum {
-            let rx = &mut self.ports.entry(port).or_default().rx;
-            rx.packets = rx.packets.wrapping_add(count.packets);
-            rx.bytes = rx.bytes.wrapping_add(count.bytes);
         }
     }
 
@@ -70,8 +121,9 @@ impl Stats {
         *self.drops.entry((reason, None)).or_default() += packets;
     }
 
+    #[inline]
     pub(crate) fn sent(&mut self, port: u32, bytes: usize) {
-        self.ports.entry(port).or_default().tx.add(bytes as u64);
+        self.ports.add(SENT, port, 1, bytes as u64);
     }
 
     pub(crate) fn dropped(&mut self, reason: DropReason, loc: Option<Loc>) {

@@ -198,12 +198,12 @@ impl Switch {
     /// What a port received and sent.
     #[must_use]
     pub fn port_stats(&self, port: u32) -> PortStats {
-        self.stats.ports.get(&port).copied().unwrap_or_default()
+        self.stats.ports.get(port)
     }
 
     /// Ports that received or sent anything.
     pub fn active_ports(&self) -> impl Iterator<Item = (u32, PortStats)> {
-        self.stats.ports.iter().map(|(port, stats)| (*port, *stats))
+        self.stats.ports.active()
     }
 
     /// Packets dropped, by reason and place.

@@ -36,6 +36,7 @@ mod entry;
 mod error;
 pub mod fast;
 mod index;
+pub mod memory;
 mod profile;
 mod spec;
 mod table;

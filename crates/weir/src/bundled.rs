@@ -20,6 +20,7 @@ pub const PROGRAMS: &[(&str, &str)] = &[
         "l2_switch.p4",
         include_str!("../../../p4/programs/l2_switch/l2_switch.p4"),
     ),
+    ("mixes.p4", include_str!("../../../p4/programs/mixes/mixes.p4")),
     (
         "rina_router.p4",
         include_str!("../../../p4/programs/rina_router/rina_router.p4"),

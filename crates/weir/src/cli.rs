@@ -280,34 +280,88 @@ pub struct Run {
     pub watch: bool,
 }
 
-#[derive(Args)]
+/// What `weir bench` compares the engine with.
+#[derive(Clone, Copy, ValueEnum, PartialEq, Eq, Debug)]
+pub enum Versus {
+    /// The interpreter
+    Interp,
+    /// The same work as a loop written by hand (l2_switch and ipv4_router, with --table-entries)
+    Ceiling,
+}
+
+#[derive(Args, Clone)]
 #[command(
-    after_help = "Example:\n  weir bench router.p4 --entries router.entries --port 1 --packet '020000000101 …' --seconds 2"
+    after_help = "Examples:\n  weir bench router.p4 --entries router.entries --port 1 --packet '020000000101 …' --seconds 2\n  weir bench l2_switch.p4 --table-entries 1000 --vs interp\n  weir bench ipv4_router.p4 --table-entries 900000 --pool 65536 --vs ceiling\n  weir bench rina_router.p4 --table-entries 1000 --mix efcp\n  weir bench mixes.p4 --table-entries 1000 --pool 65536 --mix misses:50,actions\n  weir bench l2_switch.p4 --table-entries 1000 --pool 65536 --vs ceiling --sweep table=1k,10k,100k,1M --svg l2.svg\n  weir bench ipv4_router.p4 --table-entries 1000 --workers 2\n  weir bench --suite\n\nPackets lie in memory, each in a place of its own; there is no I/O. Only the program is timed: before each round\nthrough the pool all packets are made again from their originals, and that is not in the figures. Packets of the\nnext vector are fetched into the cache meanwhile, for whoever runs them. Cycles are those of the time-stamp\ncounter. With --table-entries the tables of a bundled program are filled and packets are made that hit them.\n\nOn a shared machine: chrt -f 50 taskset -c 1 weir bench … (docs/performance.md says why)."
 )]
 pub struct Bench {
-    #[command(flatten)]
-    pub source: Source,
+    /// The P4_16 program, or a .weir file that `weir build` made
+    #[arg(value_name = "PROG.p4", required_unless_present = "suite")]
+    pub program: Option<PathBuf>,
+    /// Search this directory for included files
+    #[arg(short = 'I', value_name = "DIR")]
+    pub include: Vec<PathBuf>,
+    /// Define a macro
+    #[arg(short = 'D', value_name = "NAME[=VALUE]")]
+    pub define: Vec<String>,
+    /// The architecture, where `main` does not tell: v1model or psa
+    #[arg(long, value_name = "NAME")]
+    pub arch: Option<String>,
     /// Control-plane state to start from
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "table_entries")]
     pub entries: Option<PathBuf>,
-    /// Port the packets come in at
+    /// Fill the tables of a bundled program with this many entries, and make packets that hit them
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=1 << 20))]
+    pub table_entries: Option<u32>,
+    /// With --table-entries: misses:PERCENT (packets that hit nothing and are dropped); for rina_router ipv4 or
+    /// efcp; for mixes actions (four, by chance) and extra (half of the packets, by chance, through one table
+    /// more); several with commas between them
+    #[arg(long, value_name = "MIX", requires = "table_entries")]
+    pub mix: Option<crate::bench::Mix>,
+    /// Port the packets come in at, where they are not made for tables
     #[arg(long, default_value_t = 1)]
     pub port: u32,
     /// The packets: hexadecimal digits or a capture, used over and over; without it a generated mix
-    #[arg(long, value_name = "HEX|PCAP")]
+    #[arg(long, value_name = "HEX|PCAP", conflicts_with = "table_entries")]
     pub packet: Option<String>,
-    /// Size of generated packets in bytes
-    #[arg(long, default_value_t = 64)]
-    pub size: usize,
-    /// How many different generated packets
-    #[arg(long, default_value_t = 4096)]
-    pub flows: u32,
+    /// Bytes of packets that are made; they have more where their headers need it
+    #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u32).range(42..=9216))]
+    pub size: u32,
+    /// Packets in memory
+    #[arg(long, default_value_t = 4096, value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
+    pub pool: u32,
+    /// Flows that the packets belong to; as many as packets where not given
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1 << 24))]
+    pub flows: Option<u32>,
+    /// How packets are spread over flows: uniform or zipf[:EXPONENT]
+    #[arg(long, value_name = "HOW", default_value = "uniform")]
+    pub distribution: crate::bench::Spread,
+    /// Packets handed to the engine at a time
+    #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub vector: u32,
     /// How long one run takes
-    #[arg(long, default_value_t = 1.0)]
+    #[arg(long, default_value_t = 0.5)]
     pub seconds: f64,
     /// How many runs; the median is reported
-    #[arg(long, default_value_t = 5)]
-    pub runs: usize,
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub runs: u32,
+    /// Which engine; both is the same as --vs interp
+    #[arg(long, value_enum, default_value_t = Engine::Jit)]
+    pub engine: Engine,
+    /// Measure this as well, in turns with the engine, and print the ratio
+    #[arg(long, value_enum)]
+    pub vs: Option<Versus>,
+    /// Threads, each on a processor of its own with a switch and packets of its own
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=256))]
+    pub workers: u32,
+    /// Measure once for each value: size=64,128,…, table=1000,10k,1M, pool=…, vector=… or workers=1,2
+    #[arg(long, value_name = "WHAT=VALUES")]
+    pub sweep: Option<crate::bench::Sweep>,
+    /// Save a plot of the sweep
+    #[arg(long, value_name = "FILE", requires = "sweep")]
+    pub svg: Option<PathBuf>,
+    /// Measure the bundled programs against their bars; exit code 1 if one does not hold
+    #[arg(long, conflicts_with_all = ["program", "sweep", "table_entries", "entries", "packet", "vs", "workers"])]
+    pub suite: bool,
     /// As JSON
     #[arg(long)]
     pub json: bool,

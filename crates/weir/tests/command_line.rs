@@ -182,22 +182,168 @@ fn run_plays_a_capture_into_another() {
     assert!(sent > 300);
 }
 
+/// `weir bench` with so few packets and so little time that it is quick; the figures mean nothing then.
+fn bench(arguments: &[&str]) -> Output {
+    let quick = ["bench", "--seconds", "0.001", "--runs", "3", "--pool", "100"];
+    weir(&[&quick, arguments].concat())
+}
+
+fn json(out: &Output) -> serde_json::Value {
+    assert_eq!(out.status.code(), Some(0), "{}", text(&out.stderr));
+    serde_json::from_slice(&out.stdout).unwrap()
+}
+
+fn bundled(name: &str) -> String {
+    programs().join(format!("{name}/{name}.p4")).display().to_string()
+}
+
 #[test]
-fn bench_reports_a_rate() {
-    let out = weir(&[
-        "bench",
-        &router(),
-        "--seconds",
-        "0.05",
-        "--runs",
-        "3",
-        "--flows",
-        "16",
-        "--json",
-    ]);
-    let value: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
-    assert_eq!(value["runs"].as_array().unwrap().len(), 3);
-    assert!(value["packets_per_second"].as_f64().unwrap() > 0.0);
+fn bench_reports_what_packets_cost() {
+    let entries = programs().join("ipv4_router/demo.entries").display().to_string();
+    let capture = programs().join("ipv4_router/demo-port1.pcap").display().to_string();
+    let given = ["--entries", &entries, "--packet", &capture, "--json"];
+    let value = json(&bench(&[&[router().as_str()], &given[..]].concat()));
+    let result = &value["results"][0];
+    assert_eq!((&value["pool"], &result["engine"]), (&100.into(), &"jit".into()));
+    assert_eq!(result["runs"].as_array().unwrap().len(), 3);
+    assert!(result["cycles_per_packet"].as_f64().unwrap() > 0.0);
+    assert!(result["packets_per_second"].as_f64().unwrap() > 0.0);
+    assert!(value["compile_ms"].as_f64().unwrap() > 0.0);
+    assert!(value["sent_share"].as_f64().unwrap() > 0.5);
+    let stages = value["profile"]["stages"].as_array().unwrap();
+    assert!(stages.iter().any(|s| s["name"] == "RouterIngress.ipv4_lpm"));
+    let out = text(&bench(&[&[router().as_str()], &given[..4]].concat()).stdout);
+    for part in [
+        "cycles per packet",
+        "Mpps per core",
+        "compiled in",
+        "packets at a time",
+        "lookups",
+    ] {
+        assert!(out.contains(part), "{part} in {out}");
+    }
+}
+
+#[test]
+fn bench_compares_every_bundled_program_with_the_interpreter() {
+    for (program, mix) in [
+        ("l2_switch", "misses:0"),
+        ("ipv4_router", "misses:30"),
+        ("acl_firewall", "misses:30"),
+        ("acl_firewall_ternary", "misses:30"),
+        ("int_md", "misses:30"),
+        ("rina_router", "ipv4"),
+        ("rina_router", "efcp,misses:30"),
+        ("mixes", "misses:30,actions,extra"),
+    ] {
+        // That both make the same of every packet is checked before anything is measured.
+        let made = ["--table-entries", "50", "--mix", mix, "--vs", "interp", "--json"];
+        let value = json(&bench(&[&[bundled(program).as_str()], &made[..]].concat()));
+        let engines: Vec<_> = value["results"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|r| &r["engine"])
+            .collect();
+        assert_eq!(engines, ["jit", "interp"], "{program}");
+        let sent = value["sent_share"].as_f64().unwrap();
+        assert_eq!(mix.contains(":30"), (0.5..0.9).contains(&sent), "{program}: {sent}");
+        assert!(value["ratio"].as_f64().unwrap() > 0.0);
+    }
+}
+
+#[test]
+fn bench_compares_with_loops_written_by_hand() {
+    for program in ["l2_switch", "ipv4_router"] {
+        for mix in ["misses:0", "misses:50"] {
+            for entries in ["20", "20000"] {
+                let made = ["--table-entries", entries, "--mix", mix, "--vs", "ceiling", "--json"];
+                let value = json(&bench(&[&[bundled(program).as_str()], &made[..]].concat()));
+                assert_eq!(value["results"][1]["engine"], "ceiling");
+                assert_eq!(value["entries"], entries.parse::<u64>().unwrap());
+            }
+        }
+    }
+}
+
+#[test]
+fn bench_sweeps_and_plots() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("l2.svg").display().to_string();
+    let l2 = bundled("l2_switch");
+    let made = [
+        l2.as_str(),
+        "--table-entries",
+        "50",
+        "--vs",
+        "ceiling",
+        "--svg",
+        &path,
+        "--sweep",
+    ];
+    let out = bench(&[&made[..], &["table=50,1k"]].concat());
+    assert_eq!(out.status.code(), Some(0), "{}", text(&out.stderr));
+    assert!(text(&out.stderr).contains("[2/2] l2_switch: 1000 entries"));
+    assert!(text(&out.stdout).contains("ratio"), "{}", text(&out.stdout));
+    let svg = std::fs::read_to_string(&path).unwrap();
+    assert_eq!(svg.matches("<polyline").count(), 2);
+    assert!(svg.contains("table entries") && svg.contains("ceiling"));
+    for sweep in ["size=64,128", "pool=10,20", "vector=1,64"] {
+        let value = json(&bench(&[&made[..], &[sweep, "--json"]].concat()));
+        assert_eq!(value["points"].as_array().unwrap().len(), 2, "{sweep}");
+    }
+    let workers = [l2.as_str(), "--table-entries", "50", "--sweep", "workers=1", "--json"];
+    let value = json(&bench(&workers));
+    assert_eq!(value["points"][0]["report"]["workers"]["workers"], 1);
+}
+
+#[test]
+fn bench_says_what_would_be_right() {
+    let (router, l2) = (bundled("ipv4_router"), bundled("l2_switch"));
+    let with = |first: &[&str], arguments: &[&str]| -> Vec<String> {
+        first.iter().chain(arguments).map(ToString::to_string).collect()
+    };
+    let made = |arguments: &[&str]| with(&[&l2, "--table-entries", "50"], arguments);
+    let given = |arguments: &[&str]| with(&[&router], arguments);
+    for (arguments, right) in [
+        (given(&["--mix", "misses:10"]), "--table-entries"),
+        (given(&["--vs", "ceiling"]), "l2_switch and ipv4_router"),
+        (given(&["--sweep", "table=1,2"]), "--table-entries"),
+        (given(&["--svg", "x.svg"]), "--sweep"),
+        (given(&["--packet", "nothing"]), "hexadecimal"),
+        (given(&["--port", "600"]), "0 to 511"),
+        (given(&["--suite"]), "cannot be used with"),
+        (made(&["--entries", "x"]), "cannot be used with"),
+        (made(&["--mix", "misses:200"]), "0 to 100"),
+        (made(&["--mix", "efcp"]), "misses:PERCENT"),
+        (made(&["--mix", "colours"]), "misses:PERCENT"),
+        (made(&["--distribution", "normal"]), "zipf"),
+        (made(&["--sweep", "colour=1"]), "vector=16"),
+        (made(&["--sweep", "size=10"]), "42 to 9216"),
+        (made(&["--sweep", "vector=65"]), "1 to 64"),
+        (made(&["--vector", "65"]), "1..=64"),
+        (made(&["--seconds", "0"]), "--seconds"),
+        (made(&["--workers", "200"]), "processor"),
+        (made(&["--workers", "2", "--vs", "interp"]), "leave out --vs"),
+        (
+            vec![bundled("int_lab"), "--table-entries".into(), "5".into()],
+            "--entries",
+        ),
+        (
+            vec![bundled("int_md"), "--table-entries".into(), "100000".into()],
+            "65536",
+        ),
+        (Vec::new(), "PROG.p4"),
+    ] {
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let out = weir(&[&["bench"], &arguments[..]].concat());
+        assert_eq!(out.status.code(), Some(2), "{arguments:?}: {}", text(&out.stdout));
+        assert!(
+            text(&out.stderr).contains(right),
+            "{arguments:?}: {}",
+            text(&out.stderr)
+        );
+    }
 }
 
 #[test]

@@ -9,7 +9,7 @@ use crate::driver::{
 };
 use crate::error::LoadError;
 use crate::fused::{Fused, FusedArguments, FusedCall, FusedPacket};
-use crate::hash::Algorithm;
+use crate::hash::{self, Algorithm};
 use crate::load;
 use crate::state::State;
 use crate::user::Externs;
@@ -456,6 +456,10 @@ impl Architecture for V1Model {
             }
             FusedCall::Op(op, loc) => self.runtime(env, packet).operate(op, *loc, arguments),
         }
+    }
+
+    fn fused_hash(&self, state: &State, algorithm: u32, data: &[u8]) -> u64 {
+        Algorithm::from_number(algorithm).map_or(0, |a| hash::compute(a, data, &state.custom_crc))
     }
 
     fn fused_hit(

@@ -16,9 +16,11 @@ use std::collections::HashMap;
 /// States (variables times basic blocks) that the analysis keeps at most; beyond it the body stays as it is.
 const STATE_BUDGET: usize = 8 << 20;
 /// Instructions that a block may have to be copied to a predecessor that knows how it ends.
-const COPY_LIMIT: usize = 12;
-/// Copies of blocks per body.
-const COPY_BUDGET: usize = 256;
+const COPY_LIMIT: usize = 24;
+/// Ways that are copied, per block of the body.
+const COPIES_PER_BLOCK: usize = 2;
+/// Instructions and ends of blocks that are copied for packets that failed in the parser.
+const ERROR_PATH_LIMIT: usize = 400;
 
 /// The body and what its variables are.
 #[derive(Debug, Clone, Copy)]
@@ -35,6 +37,7 @@ pub struct Scope<'a> {
 /// knows how its successor ends go straight to that end. Ends when nothing changes any more, after
 /// `rounds` rounds at the latest.
 pub fn fold_paths(scope: Scope<'_>, body: &mut Body, rounds: usize) {
+    split_error_path(body);
     for _ in 0..rounds {
         let mut changed = false;
         for (_, block) in body.blocks.iter_mut() {
@@ -48,11 +51,68 @@ pub fn fold_paths(scope: Scope<'_>, body: &mut Body, rounds: usize) {
     }
 }
 
+/// Variables of up to 64 bits with a value that is the same on every way to the start of each block, besides those that
+/// code reads also the ones in `also`. Empty for bodies that are too large.
+#[must_use]
+pub fn constants(scope: Scope<'_>, body: &Body, also: &VarSet) -> Vec<HashMap<VarId, u64>> {
+    let Some(analysis) = Analysis::new(scope, body, Some(also)) else {
+        return vec![HashMap::new(); body.blocks.len()];
+    };
+    states(&analysis, body)
+        .into_iter()
+        .map(|state| match state {
+            Some(state) => {
+                let known = analysis.tracked.iter().enumerate();
+                known
+                    .filter_map(|(i, &v)| state.get(i).map(|value| (v, value)))
+                    .collect()
+            }
+            None => HashMap::new(),
+        })
+        .collect()
+}
+
+/// Gives packets that failed in the parser a way of their own up to the next lookup, so that what is certain for all
+/// others (headers that are valid, no error) is not lost where the ways meet.
+fn split_error_path(body: &mut Body) {
+    let Some(on_error) = body.on_error else { return };
+    let (mut copies, mut order, mut insts) = (HashMap::new(), vec![on_error], 0);
+    copies.insert(on_error, on_error);
+    let mut next = 0;
+    while let Some(&id) = order.get(next) {
+        next += 1;
+        for target in body.blocks[id].terminator.targets() {
+            let block = &body.blocks[target];
+            let parses = block.state.is_some() || block.insts.iter().any(|i| can_fail(&i.kind));
+            // Lookups stay one: a vector is the fuller the more ways lead there.
+            if copies.contains_key(&target) || parses || matches!(block.terminator, Terminator::Lookup(_)) {
+                continue;
+            }
+            insts += block.insts.len() + 1;
+            copies.insert(target, target);
+            order.push(target);
+        }
+    }
+    if insts > ERROR_PATH_LIMIT {
+        return;
+    }
+    for &id in &order[1..] {
+        let copy = body.blocks[id].clone();
+        copies.insert(id, body.blocks.push(copy));
+    }
+    for id in order {
+        let terminator = &mut body.blocks[copies[&id]].terminator;
+        terminator.map_targets(|b| copies.get(&b).copied().unwrap_or(b));
+    }
+}
+
 /// Values of the tracked variables at one point.
 #[derive(Debug, Clone, PartialEq)]
 struct State {
     values: Vec<u64>,
     known: Vec<u64>,
+    /// Variables that are not zero, whatever they are.
+    nonzero: Vec<u64>,
 }
 
 impl State {
@@ -60,12 +120,24 @@ impl State {
         (self.known[index / 64] >> (index % 64) & 1 == 1).then(|| self.values[index])
     }
 
+    fn is_nonzero(&self, index: usize) -> bool {
+        self.nonzero[index / 64] >> (index % 64) & 1 == 1
+    }
+
+    fn set_nonzero(&mut self, index: usize) {
+        self.nonzero[index / 64] |= 1 << (index % 64);
+    }
+
     fn set(&mut self, index: usize, value: Option<u64>) {
         let bit = 1 << (index % 64);
+        self.nonzero[index / 64] &= !bit;
         match value {
             Some(v) => {
                 self.values[index] = v;
                 self.known[index / 64] |= bit;
+                if v != 0 {
+                    self.set_nonzero(index);
+                }
             }
             None => self.known[index / 64] &= !bit,
         }
@@ -88,6 +160,10 @@ impl State {
             changed |= keep != *mine;
             *mine = keep;
         }
+        for (mine, theirs) in self.nonzero.iter_mut().zip(&other.nonzero) {
+            changed |= *mine & !theirs != 0;
+            *mine &= theirs;
+        }
         changed
     }
 }
@@ -108,12 +184,19 @@ struct Local<'a> {
     analysis: &'a Analysis<'a>,
     state: State,
     here: HashMap<VarId, u64>,
-    /// Variables that are the outcome of comparing another one to a constant.
-    tests: HashMap<VarId, (VarId, u64, bool)>,
+    /// What follows for other variables from one bit that was computed from them.
+    follows: HashMap<VarId, Follows>,
+}
+
+/// What is known of other variables where a bit is 1, and where it is 0.
+#[derive(Debug, Clone, Default)]
+struct Follows {
+    one: Vec<(VarId, u64)>,
+    zero: Vec<(VarId, u64)>,
 }
 
 impl<'a> Analysis<'a> {
-    fn new(scope: Scope<'a>, body: &Body) -> Option<Self> {
+    fn new(scope: Scope<'a>, body: &Body, also: Option<&VarSet>) -> Option<Self> {
         // Only what is read before it is written in some block crosses from block to block.
         let mut crossing = VarSet::new(scope.vars.len());
         for (_, block) in body.blocks.iter() {
@@ -132,6 +215,9 @@ impl<'a> Analysis<'a> {
                 }
             });
         }
+        if let Some(also) = also {
+            crossing.union(also);
+        }
         let tracked: Vec<VarId> = crossing.iter().filter(|&v| narrow(&scope.vars[v])).collect();
         if tracked.len().saturating_mul(body.blocks.len()) > STATE_BUDGET {
             return None;
@@ -147,6 +233,7 @@ impl<'a> Analysis<'a> {
         let mut state = State {
             values: vec![0; self.tracked.len()],
             known: vec![0; self.tracked.len().div_ceil(64)],
+            nonzero: vec![0; self.tracked.len().div_ceil(64)],
         };
         for (i, &var) in self.tracked.iter().enumerate() {
             if !self.scope.inputs.contains(var) {
@@ -161,7 +248,7 @@ impl<'a> Analysis<'a> {
             analysis: self,
             state,
             here: HashMap::new(),
-            tests: HashMap::new(),
+            follows: HashMap::new(),
         }
     }
 }
@@ -181,7 +268,11 @@ impl Local<'_> {
     }
 
     fn set(&mut self, var: VarId, value: Option<u64>) {
-        self.tests.retain(|&v, (of, _, _)| v != var && *of != var);
+        self.follows.remove(&var);
+        for follows in self.follows.values_mut() {
+            follows.one.retain(|(v, _)| *v != var);
+            follows.zero.retain(|(v, _)| *v != var);
+        }
         match (self.analysis.index.get(&var), value) {
             (Some(&i), value) => self.state.set(i, value),
             (None, Some(value)) => {
@@ -210,6 +301,12 @@ impl Local<'_> {
                     {
                         return self.get(if c.is_zero() { otherwise } else { then });
                     }
+                    if let Some(unequal) = self.compared_to_zero(value) {
+                        return Some(Bits::new(1, u64::from(unequal).into()));
+                    }
+                    if let Some(absorbed) = self.absorbed(value, vars[*dst].ty.width()) {
+                        return Some(absorbed);
+                    }
                     if !value.operands().all(|o| self.get(o).is_some()) {
                         return None;
                     }
@@ -220,21 +317,14 @@ impl Local<'_> {
                 })
                 .flatten()
                 .and_then(|b| b.to_u64());
-            let test = match value {
-                Rvalue::Binary(op @ (BinaryOp::Eq | BinaryOp::Ne), a, b) => match (a, b) {
-                    (Operand::Var(v), Operand::Const(c)) | (Operand::Const(c), Operand::Var(v)) if *v != *dst => {
-                        c.to_u64().map(|c| (*v, c, *op == BinaryOp::Eq))
-                    }
-                    _ => None,
-                },
-                Rvalue::Unary(UnaryOp::Not, Operand::Var(v)) if vars[*v].ty.width() == 1 && *v != *dst => {
-                    Some(self.tests.get(v).map_or((*v, 0, true), |&(of, c, eq)| (of, c, !eq)))
-                }
-                _ => None,
-            };
+            let follows = self.follow(value, *dst);
+            let nonzero = matches!(value, Rvalue::Use(o) if self.is_nonzero(o));
             self.set(*dst, result);
-            if let Some(test) = test {
-                self.tests.insert(*dst, test);
+            if let (true, Some(&i)) = (nonzero, self.analysis.index.get(dst)) {
+                self.state.set_nonzero(i);
+            }
+            if let Some(follows) = follows {
+                self.follows.insert(*dst, follows);
             }
             return;
         }
@@ -254,10 +344,102 @@ impl Local<'_> {
                     }
                 }
                 self.here.retain(|&v, _| vars[v].kind != VarKind::Shared);
-                self.tests.retain(|_, (of, _, _)| vars[*of].kind != VarKind::Shared);
+                let private = |(v, _): &(VarId, u64)| vars[*v].kind != VarKind::Shared;
+                for follows in self.follows.values_mut() {
+                    follows.one.retain(private);
+                    follows.zero.retain(private);
+                }
             }
             _ => {}
         }
+    }
+
+    fn is_nonzero(&self, operand: &Operand) -> bool {
+        match operand {
+            Operand::Const(c) => !c.is_zero(),
+            Operand::Var(v) => self.analysis.index.get(v).is_some_and(|&i| self.state.is_nonzero(i)),
+        }
+    }
+
+    /// What comes out whatever the other operand is: anything or'ed with ones, and'ed with or multiplied by zero.
+    fn absorbed(&self, value: &Rvalue, width: u32) -> Option<Bits> {
+        let Rvalue::Binary(op, a, b) = value else { return None };
+        let absorbing = match op {
+            BinaryOp::Or => Bits::ones(width),
+            BinaryOp::And | BinaryOp::Mul => Bits::zero(width),
+            _ => return None,
+        };
+        [a, b]
+            .into_iter()
+            .any(|o| self.get(o).as_ref() == Some(&absorbing))
+            .then_some(absorbing)
+    }
+
+    /// The outcome of comparing something that is not zero with zero.
+    fn compared_to_zero(&self, value: &Rvalue) -> Option<bool> {
+        let Rvalue::Binary(op @ (BinaryOp::Eq | BinaryOp::Ne), a, b) = value else {
+            return None;
+        };
+        let zero = |o: &Operand| matches!(o, Operand::Const(c) if c.is_zero());
+        let differ = (zero(a) && self.is_nonzero(b)) || (zero(b) && self.is_nonzero(a));
+        differ.then_some(*op == BinaryOp::Ne)
+    }
+
+    /// What follows from a bit that is computed so and kept in `dst`.
+    fn follow(&self, value: &Rvalue, dst: VarId) -> Option<Follows> {
+        let vars = self.analysis.scope.vars;
+        let bit = |v: VarId| vars[v].ty.width() == 1 && narrow(&vars[v]);
+        let of = |operand: &Operand, one: bool| -> Vec<(VarId, u64)> {
+            let Operand::Var(v) = operand else { return Vec::new() };
+            let more = self.follows.get(v).map(|f| if one { &f.one } else { &f.zero });
+            std::iter::once((*v, u64::from(one)))
+                .chain(more.into_iter().flatten().copied())
+                .collect()
+        };
+        let both = |a: &Operand, b: &Operand, one: bool| of(a, one).into_iter().chain(of(b, one)).collect();
+        if !bit(dst) {
+            return None;
+        }
+        let mut follows = match value {
+            Rvalue::Use(a) => Follows {
+                one: of(a, true),
+                zero: of(a, false),
+            },
+            Rvalue::Unary(UnaryOp::Not, a) => Follows {
+                one: of(a, false),
+                zero: of(a, true),
+            },
+            Rvalue::Binary(BinaryOp::And, a, b) => Follows {
+                one: both(a, b, true),
+                zero: Vec::new(),
+            },
+            Rvalue::Binary(BinaryOp::Or, a, b) => Follows {
+                one: Vec::new(),
+                zero: both(a, b, false),
+            },
+            Rvalue::Binary(op @ (BinaryOp::Eq | BinaryOp::Ne), Operand::Var(v), Operand::Const(c))
+            | Rvalue::Binary(op @ (BinaryOp::Eq | BinaryOp::Ne), Operand::Const(c), Operand::Var(v)) => {
+                let constant = c.to_u64()?;
+                let other = if bit(*v) {
+                    of(&Operand::Var(*v), constant == 0)
+                } else {
+                    Vec::new()
+                };
+                let same = if bit(*v) {
+                    of(&Operand::Var(*v), constant == 1)
+                } else {
+                    vec![(*v, constant)]
+                };
+                match op {
+                    BinaryOp::Eq => Follows { one: same, zero: other },
+                    _ => Follows { one: other, zero: same },
+                }
+            }
+            _ => return None,
+        };
+        follows.one.retain(|(v, _)| *v != dst);
+        follows.zero.retain(|(v, _)| *v != dst);
+        Some(follows)
     }
 
     /// Where control goes, if that is certain.
@@ -324,13 +506,9 @@ impl Local<'_> {
                 otherwise,
             } => {
                 let (mut yes, mut no) = (vec![(*c, 1)], vec![(*c, 0)]);
-                if let Some(&(v, constant, eq)) = self.tests.get(c) {
-                    let one_bit = self.analysis.scope.vars[v].ty.width() == 1;
-                    let (same, other) = if eq { (&mut yes, &mut no) } else { (&mut no, &mut yes) };
-                    same.push((v, constant));
-                    if one_bit {
-                        other.push((v, constant ^ 1));
-                    }
+                if let Some(follows) = self.follows.get(c) {
+                    yes.extend(&follows.one);
+                    no.extend(&follows.zero);
                 }
                 vec![(*then, with(&yes)), (*otherwise, with(&no))]
             }
@@ -343,6 +521,19 @@ impl Local<'_> {
                 .map(|(c, b)| (*b, c.to_u64().map_or_else(|| self.state.clone(), |c| with(&[(*v, c)]))))
                 .chain([(*default, self.state.clone())])
                 .collect(),
+            Terminator::Select { keys, cases, default } => {
+                let exact = |case: &SelectCase| {
+                    let facts = keys.iter().zip(&case.patterns).filter_map(|(k, p)| match (k, p) {
+                        (Operand::Var(v), Pattern::Exact(Operand::Const(c))) => Some((*v, c.to_u64()?)),
+                        _ => None,
+                    });
+                    // A value set stands for several keys.
+                    let plain = case.patterns.len() == keys.len();
+                    if plain { facts.collect() } else { Vec::new() }
+                };
+                let taken = cases.iter().map(|c| (c.target, with(&exact(c))));
+                taken.chain([(*default, self.state.clone())]).collect()
+            }
             Terminator::Lookup(lookup) => {
                 let mut state = self.state.clone();
                 let vars = self.analysis.scope.vars;
@@ -401,7 +592,9 @@ fn states(analysis: &Analysis<'_>, body: &Body) -> Vec<Option<State>> {
             {
                 let mut failed = local.state.clone();
                 if let Some(i) = body.error.and_then(|e| analysis.index.get(&e)) {
+                    // Whatever it is, it is not `NoError`.
                     failed.set(*i, None);
+                    failed.set_nonzero(*i);
                 }
                 arrive(&mut at, &mut work, on_error, failed);
             }
@@ -415,12 +608,12 @@ fn states(analysis: &Analysis<'_>, body: &Body) -> Vec<Option<State>> {
 }
 
 fn fold(scope: Scope<'_>, body: &mut Body) -> bool {
-    let Some(analysis) = Analysis::new(scope, body) else {
+    let Some(analysis) = Analysis::new(scope, body, None) else {
         return false;
     };
     let at = states(&analysis, body);
     let mut changed = false;
-    let mut copies = 0;
+    let (mut copies, budget) = (0, body.blocks.len() * COPIES_PER_BLOCK);
     for id in body.blocks.ids().collect::<Vec<_>>() {
         let Some(state) = at[id.index()].clone() else { continue };
         let mut block = body.blocks[id].clone();
@@ -438,35 +631,76 @@ fn fold(scope: Scope<'_>, body: &mut Body) -> bool {
             changed |= replace_in_terminator(&local, &mut block.terminator);
         }
         // Straight on through blocks that end in a way that is known from here.
-        while copies < COPY_BUDGET
-            && let Terminator::Goto(next) = block.terminator
-            && next != id
-        {
-            let following = &body.blocks[next];
-            let plain = following.state.is_none()
-                && following.insts.len() <= COPY_LIMIT
-                && following.insts.iter().all(|i| !can_fail(&i.kind))
-                && matches!(
-                    following.terminator,
-                    Terminator::Branch { .. } | Terminator::Switch { .. } | Terminator::Select { .. }
-                );
-            if !plain {
-                break;
+        if let Terminator::Goto(next) = block.terminator {
+            if copies < budget
+                && next != id
+                && let Some((insts, target)) = thread(body, local, next)
+            {
+                copies += 1;
+                changed = true;
+                block.insts.extend(insts);
+                block.terminator = Terminator::Goto(target);
             }
-            let mut ahead = analysis.local(local.state.clone());
-            following.insts.iter().for_each(|i| ahead.step(&i.kind));
-            let Some(target) = ahead.decided(&following.terminator) else {
-                break;
-            };
-            block.insts.extend(following.insts.iter().cloned());
-            block.terminator = Terminator::Goto(target);
-            local = ahead;
-            copies += 1;
-            changed = true;
+        } else if !matches!(block.terminator, Terminator::Lookup(_)) {
+            let edges = local.edges(&block.terminator);
+            let mut redirected: HashMap<BlockId, BlockId> = HashMap::new();
+            for (target, state) in &edges {
+                // An edge that is there twice may be two states.
+                let lone = edges.iter().filter(|(t, _)| t == target).count() == 1;
+                if lone
+                    && copies < budget
+                    && let Some((insts, end)) = thread(body, analysis.local(state.clone()), *target)
+                {
+                    copies += 1;
+                    changed = true;
+                    let split = body.blocks.push(BasicBlock {
+                        state: None,
+                        insts,
+                        terminator: Terminator::Goto(end),
+                        loc: block.loc,
+                    });
+                    redirected.insert(*target, split);
+                }
+            }
+            block
+                .terminator
+                .map_targets(|b| redirected.get(&b).copied().unwrap_or(b));
         }
         body.blocks[id] = block;
     }
     changed
+}
+
+/// Follows control from a block whose start is known: the instructions on the way and where it ends, if at
+/// least one branch on the way is decided.
+fn thread(body: &Body, mut local: Local<'_>, start: BlockId) -> Option<(Vec<Inst>, BlockId)> {
+    let (mut at, mut insts, mut best) = (start, Vec::new(), None);
+    // As long as there is a block to copy; loops end at the limit of instructions, empty ones at that of steps.
+    for _ in 0..COPY_LIMIT {
+        let block = body.blocks.get(at)?;
+        let plain = block.state.is_none() && block.insts.iter().all(|i| !can_fail(&i.kind));
+        if !plain || insts.len() + block.insts.len() > COPY_LIMIT {
+            break;
+        }
+        block.insts.iter().for_each(|i| local.step(&i.kind));
+        insts.extend(block.insts.iter().cloned());
+        let is_branch = matches!(
+            block.terminator,
+            Terminator::Branch { .. } | Terminator::Switch { .. } | Terminator::Select { .. }
+        );
+        match block.terminator {
+            Terminator::Goto(next) => at = next,
+            _ if is_branch => {
+                let Some(target) = local.decided(&block.terminator) else {
+                    break;
+                };
+                at = target;
+                best = Some((insts.clone(), at));
+            }
+            _ => break,
+        }
+    }
+    best
 }
 
 fn replace(local: &Local<'_>, operand: &mut Operand) -> bool {

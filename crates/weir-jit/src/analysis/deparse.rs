@@ -9,20 +9,36 @@ use weir_ir::{BlockId, HeaderId, InstKind, Operand, Rvalue, Terminator, VarId, V
 impl Analysis<'_> {
     pub(super) fn plan(&self) -> Result<Deparse, Unsupported> {
         let program = self.program();
-        let mut most = 0;
+        // Most bytes that are emitted up to the end of each block; blocks come after those before them, and
+        // loops do not emit.
+        let mut most = vec![0; self.pipeline.body.blocks.len()];
         let mut emits: Vec<HeaderId> = Vec::new();
-        for &id in &self.order {
-            for inst in &self.pipeline.body.blocks[id].insts {
+        let mut position = vec![usize::MAX; most.len()];
+        for (i, &id) in self.order.iter().enumerate() {
+            position[id.index()] = i;
+            let block = &self.pipeline.body.blocks[id];
+            for inst in &block.insts {
                 if let InstKind::Emit { header } = inst.kind {
-                    emits.push(header);
+                    if !emits.contains(&header) {
+                        emits.push(header);
+                    }
                     let ty = &program.header_types[program.headers[header].ty];
-                    most += ty.fields.iter().map(|f| f.ty.width()).sum::<u32>().div_ceil(8) as usize;
+                    most[id.index()] += ty.fields.iter().map(|f| f.ty.width()).sum::<u32>().div_ceil(8) as usize;
                     if self.loops.iter().any(|(b, takes)| !takes && self.in_loop(*b, id)) {
                         return Err(Unsupported::new("a deparser that emits in a loop"));
                     }
                 }
             }
+            let so_far = most[id.index()];
+            for target in block.terminator.targets() {
+                let is_back = position[target.index()] <= i;
+                if !is_back {
+                    let after = &mut most[target.index()];
+                    *after = so_far.max(*after);
+                }
+            }
         }
+        let most = most.into_iter().max().unwrap_or(0);
         Ok(match self.stays_in_place(&emits) {
             true => Deparse::InPlace,
             false => Deparse::Rebuild(most),
@@ -44,9 +60,7 @@ impl Analysis<'_> {
         let program = self.program();
         let mut rank = vec![None; program.headers.len()];
         for (i, header) in emits.iter().enumerate() {
-            if rank[header.index()].replace(i).is_some() {
-                return false;
-            }
+            rank[header.index()] = Some(i);
         }
         let body = &self.pipeline.body;
         // Every way to a deparsed exit passes all emits, in order.
@@ -109,6 +123,8 @@ impl Analysis<'_> {
                             done = done.map(|d| d + 1);
                         }
                         InstKind::Assign { dst, value } => {
+                            // Another length moves everything behind it.
+                            good &= !self.is_varbit_field(*dst);
                             if let Some(VarKind::Valid { header }) = program.vars.get(*dst).map(|v| v.kind) {
                                 let zero = matches!(value, Rvalue::Use(Operand::Const(c)) if c.is_zero());
                                 good &= zero && state.headers[header.index()].pristine;
@@ -133,6 +149,11 @@ impl Analysis<'_> {
             }
         }
         good
+    }
+
+    fn is_varbit_field(&self, var: VarId) -> bool {
+        let program = self.program();
+        super::field_of(program, var).is_some() && matches!(program.vars[var].ty, weir_ir::Type::Varbit(_))
     }
 
     fn is_validity(&self, var: VarId) -> bool {

@@ -2,6 +2,7 @@
 
 use super::{Analysis, can_fail};
 use weir_ir::passes::VarSet;
+use weir_ir::pipeline::CallKind;
 use weir_ir::{BlockId, InstKind, Terminator, VarId};
 
 impl Analysis<'_> {
@@ -21,6 +22,9 @@ impl Analysis<'_> {
         for (i, inst) in block.insts.iter().enumerate().rev() {
             all.push(live.clone());
             let kind = matches!(inst.kind, InstKind::Call(_)).then(|| self.kind_of_call(id, i));
+            if is_idle(&inst.kind, kind, &live) {
+                continue;
+            }
             self.writes(inst, kind, &mut |v| live.remove(v));
             if let (true, Some(on_error)) = (can_fail(&inst.kind), body.on_error) {
                 live.union(&self.live[on_error.index()]);
@@ -33,6 +37,25 @@ impl Analysis<'_> {
         all
     }
 
+    /// Variables that are read by something that is not idle.
+    pub fn variables_read(&self) -> VarSet {
+        let body = &self.pipeline.body;
+        let mut read = VarSet::new(self.vars.len());
+        for &id in &self.order {
+            let (block, states, live) = (&body.blocks[id], self.states(id), self.live_after(id));
+            for (i, (inst, state)) in block.insts.iter().zip(&states).enumerate() {
+                let kind = matches!(inst.kind, InstKind::Call(_)).then(|| self.kind_of_call(id, i));
+                if !is_idle(&inst.kind, kind, &live[i]) {
+                    self.reads(state, &inst.kind, kind, &mut |v| read.insert(v));
+                }
+            }
+            if let Some(last) = states.last() {
+                self.terminator_reads(last, &block.terminator, &mut |v| read.insert(v));
+            }
+        }
+        read
+    }
+
     pub(super) fn liveness(&self) -> Vec<VarSet> {
         let body = &self.pipeline.body;
         let mut live_in = vec![VarSet::new(self.vars.len()); body.blocks.len()];
@@ -41,6 +64,8 @@ impl Analysis<'_> {
             reads: Vec<VarId>,
             writes: Vec<VarId>,
             fails: bool,
+            /// It does nothing but compute what it writes.
+            is_pure: bool,
         }
         let mut steps: Vec<Vec<Step>> = (0..body.blocks.len()).map(|_| Vec::new()).collect();
         for &id in &self.order {
@@ -55,6 +80,7 @@ impl Analysis<'_> {
                     reads: Vec::new(),
                     writes: Vec::new(),
                     fails: can_fail(&inst.kind),
+                    is_pure: is_idle(&inst.kind, kind, &VarSet::new(self.vars.len())),
                 };
                 self.reads(&states[i], &inst.kind, kind, &mut |v| step.reads.push(v));
                 self.writes(inst, kind, &mut |v| step.writes.push(v));
@@ -64,6 +90,7 @@ impl Analysis<'_> {
                 reads: Vec::new(),
                 writes: Vec::new(),
                 fails: false,
+                is_pure: false,
             };
             let last = &states[states.len() - 1];
             self.terminator_reads(last, &block.terminator, &mut |v| step.reads.push(v));
@@ -84,6 +111,9 @@ impl Analysis<'_> {
                     live.union(&live_in[target.index()]);
                 }
                 for step in steps[id.index()].iter().rev() {
+                    if step.is_pure && !step.writes.iter().any(|v| live.contains(*v)) {
+                        continue;
+                    }
                     step.writes.iter().for_each(|&v| live.remove(v));
                     if let (true, Some(on_error)) = (step.fails, on_error) {
                         live.union(&live_in[on_error]);
@@ -103,5 +133,21 @@ impl Analysis<'_> {
                 return live_in;
             }
         }
+    }
+}
+
+/// Whether an instruction does nothing where only these variables are live after it.
+pub(crate) fn is_idle(inst: &InstKind, kind: Option<&CallKind>, live: &VarSet) -> bool {
+    match inst {
+        InstKind::Assign { dst, .. } | InstKind::PacketLength { dst } => !live.contains(*dst),
+        InstKind::Call(call) => {
+            let results = match kind {
+                Some(CallKind::InternetChecksum) => call.results.as_slice(),
+                Some(CallKind::Hash { result, .. }) => std::slice::from_ref(result),
+                _ => return false,
+            };
+            !results.iter().any(|v| live.contains(*v))
+        }
+        _ => false,
     }
 }

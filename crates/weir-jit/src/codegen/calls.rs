@@ -1,7 +1,8 @@
 //! Extern calls.
 
-use super::Segment;
-use cranelift_codegen::ir::{InstBuilder, Value};
+use super::{Segment, env};
+use crate::sites::Tally;
+use cranelift_codegen::ir::{InstBuilder, Value, types};
 use weir_ir::pipeline::CallKind;
 use weir_ir::{ArgumentValue, Call, InLeaf, Operand, ValueSetId, VarId};
 
@@ -18,15 +19,91 @@ impl Segment<'_, '_> {
                     },
                     _ => return,
                 };
-                let at = if self.is_narrow(&operand) {
-                    self.value(&operand)
-                } else {
-                    self.word(&operand, 0)
-                };
-                let (counter, slot) = (self.imm(*counter as u64), self.slot());
-                self.b.ins().call(self.helpers.count, &[self.env, counter, at, slot]);
+                match self.sites.tallies[index] {
+                    tally if tally.counter.is_some() => self.tally(index, tally, &operand),
+                    _ => {
+                        let at = self.word(&operand, 0);
+                        let (counter, slot) = (self.imm(*counter as u64), self.slot());
+                        self.b.ins().call(self.helpers.count, &[self.env, counter, at, slot]);
+                    }
+                }
+            }
+            &CallKind::Hash {
+                result,
+                data,
+                algorithm,
+                base,
+                max,
+            } => {
+                if let Some(ArgumentValue::In(leaves)) = call.arguments.get(data).map(|a| &a.value) {
+                    let hash = self.hash(leaves, algorithm);
+                    let value = self.within(hash, base, max);
+                    let width = self.cx.analysis.vars[result.index()].width;
+                    let value = self.mask(value, width);
+                    self.set(result, value);
+                }
             }
             CallKind::Host { writes, abort, .. } => self.host(call, index, writes, *abort),
+        }
+    }
+
+    /// The host's hash of scalars, which are put one after the other into the argument area.
+    fn hash(&mut self, leaves: &[InLeaf], algorithm: u32) -> Value {
+        let operands: Vec<Operand> = leaves
+            .iter()
+            .filter_map(|leaf| match leaf {
+                InLeaf::Value(o) => Some(o.clone()),
+                InLeaf::Header(_) => None,
+            })
+            .collect();
+        let bits: u32 = operands.iter().map(|o| self.width(o)).sum();
+        self.sites.reserve(bits.div_ceil(64) as usize);
+        let area = self.arguments();
+        if !bits.is_multiple_of(8) {
+            let zero = self.imm(0);
+            let last = self.b.ins().ireduce(types::I8, zero);
+            self.store(last, area, (bits / 8) as i32);
+        }
+        let mut at = 0;
+        for operand in &operands {
+            let width = self.width(operand);
+            for i in (0..width.div_ceil(64)).rev() {
+                let part = (width - 64 * i).min(64);
+                let word = self.word(operand, i as usize);
+                self.store_bits(area, at, part, word);
+                at += part;
+            }
+        }
+        let (algorithm, bytes) = (self.imm(algorithm.into()), self.imm(bits.div_ceil(8).into()));
+        let inst = self.b.ins().call(self.helpers.hash, &[self.env, algorithm, bytes]);
+        self.b.inst_results(inst)[0]
+    }
+
+    /// `base + value % max`
+    fn within(&mut self, value: Value, base: u64, max: u64) -> Value {
+        let rest = if max.is_power_of_two() {
+            self.mask(value, max.trailing_zeros())
+        } else {
+            let max = self.imm(max);
+            self.b.ins().urem(value, max)
+        };
+        self.add_imm(rest, base)
+    }
+
+    /// Notes that the packet is to be counted; that is done for the whole vector when the segment has ended.
+    fn tally(&mut self, call: usize, tally: Tally, at: &Operand) {
+        let tallies = self.b.ins().load(types::I64, super::flags(), self.env, env::TALLIES);
+        let mask = (call * 8) as i32;
+        let old = self.load(types::I64, tallies, mask);
+        let bit = self.bit();
+        let new = self.b.ins().bor(old, bit);
+        self.store(new, tallies, mask);
+        if tally.index.is_none() {
+            let index = self.word(at, 0);
+            let slot = self.slot();
+            let slot = self.shl_imm(slot, 3);
+            let place = self.b.ins().iadd(tallies, slot);
+            self.store(index, place, (tally.row * 8) as i32);
         }
     }
 
@@ -57,12 +134,12 @@ impl Segment<'_, '_> {
     fn take(&mut self, area: Value, at: usize, var: VarId) -> usize {
         let info = self.cx.analysis.vars[var.index()];
         if info.is_narrow() {
-            let value = self.load(cranelift_codegen::ir::types::I64, area, (at * 8) as i32);
+            let value = self.load(types::I64, area, (at * 8) as i32);
             self.set(var, value);
             return 1;
         }
         for i in 0..info.home_words() {
-            let word = self.load(cranelift_codegen::ir::types::I64, area, ((at + i) * 8) as i32);
+            let word = self.load(types::I64, area, ((at + i) * 8) as i32);
             if let Some(home) = self.cx.layout.rows[var.index()] {
                 self.store_row(home + i, word);
             }

@@ -37,9 +37,15 @@ impl Segment<'_, '_> {
             values: None,
             raw: None,
         };
-        // Bits so far; `None` after something whose length only the packet knows.
         let mut at = 0u32;
+        let mut parts: Vec<(Part, u32)> = Vec::new();
         for (part, width) in self.parts(leaves) {
+            parts.push((part, at));
+            at += width;
+        }
+        // First what takes a call: then little has to be kept across it.
+        parts.sort_by_key(|(part, _)| !matches!(part, Part::Value(o) if self.is_varbit(o)));
+        for (part, at) in parts {
             match part {
                 Part::Packet(header, first, count) if at.is_multiple_of(8) => {
                     self.sum_packet(&mut sum, header, first, count, at / 8);
@@ -53,7 +59,6 @@ impl Segment<'_, '_> {
                 }
                 Part::Value(operand) => self.sum_operand(&mut sum, &operand, at),
             }
-            at += width;
         }
         let raw = sum.raw.map(|r| {
             let folded = self.fold(r);
@@ -172,8 +177,8 @@ impl Segment<'_, '_> {
         self.b.append_block_param(join, types::I64);
         self.b.ins().brif(bits, some, &[], join, &[zero.into()]);
         self.b.switch_to_block(some);
-        let (from, at) = (self.row_address(home), self.imm(at.into()));
-        let call = self.b.ins().call(self.helpers.varbit_sum, &[from, at]);
+        let (from, at) = (self.load_row(home + 1), self.imm(at.into()));
+        let call = self.b.ins().call(self.helpers.varbit_sum, &[from, bits, at]);
         let value = self.b.inst_results(call)[0];
         self.b.ins().jump(join, &[value.into()]);
         self.b.switch_to_block(join);
@@ -183,6 +188,18 @@ impl Segment<'_, '_> {
     /// Adds a value whose first bit is bit `at` of what is summed up.
     fn sum_value(&mut self, sum: &mut Sum, value: Value, width: u32, at: u32) {
         let shift = (16 - (at + width) % 16) % 16;
+        if width + shift <= 16 && cfg!(target_endian = "little") {
+            // One word: added to those in the packet, so that no other sum is needed for it.
+            let shifted = self.shl_imm(value, shift.into());
+            let narrow = self.b.ins().ireduce(types::I16, shifted);
+            let swapped = self.b.ins().bswap(narrow);
+            let word = self.b.ins().uextend(types::I64, swapped);
+            sum.raw = Some(match sum.raw {
+                None => word,
+                Some(before) => self.b.ins().iadd(before, word),
+            });
+            return;
+        }
         let mut add = |s: &mut Self, v: Value| {
             sum.values = Some(match sum.values {
                 None => v,
@@ -230,15 +247,20 @@ impl Segment<'_, '_> {
         }
     }
 
-    /// A sum of less than 2^57 as the number below 2^16 that is equal to it modulo 65535; 0 only for 0.
+    /// A sum as a number below 2^16 that is equal to it modulo 65535; 0 only for 0.
+    ///
+    /// A half added to the other with the carry coming in again is the upper half of the number added to itself
+    /// turned round.
     fn fold(&mut self, value: Value) -> Value {
-        let mut value = value;
-        for (width, times) in [(32, 1), (16, 3)] {
-            for _ in 0..times {
-                let (low, high) = (self.mask(value, width), self.shr_imm(value, width.into()));
-                value = self.b.ins().iadd(low, high);
-            }
-        }
-        value
+        let thirty_two = self.imm(32);
+        let turned = self.b.ins().rotl(value, thirty_two);
+        let sum = self.b.ins().iadd(value, turned);
+        let sum = self.shr_imm(sum, 32);
+        let sum = self.b.ins().ireduce(types::I32, sum);
+        let sixteen = self.imm(16);
+        let turned = self.b.ins().rotl(sum, sixteen);
+        let sum = self.b.ins().iadd(sum, turned);
+        let sum = self.b.ins().uextend(types::I64, sum);
+        self.shr_imm(sum, 16)
     }
 }

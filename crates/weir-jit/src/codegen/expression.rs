@@ -24,7 +24,7 @@ impl Segment<'_, '_> {
             return;
         };
         match value {
-            Rvalue::Use(source) if !info.varbit || matches!(source, Operand::Var(_)) => {
+            Rvalue::Use(source) => {
                 for i in 0..info.home_words() {
                     let word = self.word(source, i);
                     self.store_row(home + i, word);
@@ -54,6 +54,7 @@ impl Segment<'_, '_> {
                 otherwise,
             } if self.is_narrow(condition) => {
                 let c = self.value(condition);
+                // Of an empty varbit the length is 0 and the address never used.
                 for i in 0..info.home_words() {
                     let (x, y) = (self.word(then, i), self.word(otherwise, i));
                     let word = self.b.ins().select(c, x, y);
@@ -108,7 +109,6 @@ impl Segment<'_, '_> {
                 let one = self.imm(1);
                 self.b.ins().bxor(equal, one)
             }
-            Rvalue::VarbitEq(a, b) => self.equal(a, b),
             _ => {
                 let operands: Vec<Operand> = value.operands().cloned().collect();
                 let op = WideOp {
@@ -191,6 +191,8 @@ impl Segment<'_, '_> {
     pub(super) fn narrow(&mut self, value: &Rvalue, width: u32) -> Value {
         match value {
             Rvalue::Use(a) => self.value(a),
+            // Of constants: varbits are not narrow.
+            Rvalue::VarbitEq(a, b) => self.equal(a, b),
             Rvalue::Unary(UnaryOp::Not, a) => {
                 let a = self.value(a);
                 let not = self.b.ins().bnot(a);
@@ -238,7 +240,6 @@ impl Segment<'_, '_> {
                 let (x, y) = (self.value(then), self.value(otherwise));
                 self.b.ins().select(c, x, y)
             }
-            Rvalue::VarbitEq(a, b) => self.equal(a, b),
         }
     }
 

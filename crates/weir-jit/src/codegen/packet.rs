@@ -166,15 +166,15 @@ impl Segment<'_, '_> {
         let (address, bit) = self.at_cursor();
         // Only what somebody reads is taken out of the packet.
         for (i, (&field, offset)) in instance.fields.iter().zip(field_offsets(program, header)).enumerate() {
-            if !live.contains(field) {
+            if !live.contains(field) || cx.analysis.packet_only.contains(field) {
                 continue;
             }
             if let Type::Bits(_) = ty.fields[i].ty {
                 self.read(field, address, bit + offset);
             } else if let (Some(home), Some(bits)) = (cx.layout.rows[field.index()], varbit_bits) {
-                let to = self.row_address(home);
                 let from = self.add_imm(address, u64::from((bit + offset) / 8));
-                self.b.ins().call(self.helpers.varbit_load, &[to, from, bits]);
+                self.store_row(home, bits);
+                self.store_row(home + 1, from);
             } else if let Some(home) = cx.layout.rows[field.index()] {
                 let zero = self.imm(0);
                 self.store_row(home, zero);
@@ -384,10 +384,9 @@ impl Segment<'_, '_> {
         if let Some(i) = ty.varbit_field()
             && let Some(home) = cx.layout.rows[instance.fields[i].index()]
         {
-            let bits = self.load_row(home);
-            let from = self.row_address(home);
+            let (bits, from) = (self.load_row(home), self.load_row(home + 1));
             let behind = self.add_imm(to, u64::from(offsets[i] / 8));
-            self.b.ins().call(self.helpers.varbit_store, &[from, behind]);
+            self.b.ins().call(self.helpers.varbit_store, &[from, bits, behind]);
             let more = self.shr_imm(bits, 3);
             length = self.b.ins().iadd(length, more);
         }

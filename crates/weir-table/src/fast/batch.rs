@@ -98,6 +98,17 @@ impl<'a> Batch<'a> {
         unsafe { *self.keys.add(word * self.pitch + slot) }
     }
 
+    /// The first slot's word of a row of keys; only active slots may be read.
+    ///
+    /// # Safety
+    /// Keys have that many words.
+    #[inline(always)]
+    pub(super) unsafe fn key_row(self, word: usize) -> *const u64 {
+        debug_assert!(word < self.key_words);
+        // SAFETY: `new` checked the length.
+        unsafe { self.keys.add(word * self.pitch) }
+    }
+
     /// Sets a result word.
     ///
     /// # Safety

@@ -89,15 +89,21 @@ impl Epochs {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Marks the begin of a lookup.
+    /// Marks the begin of lookups, see [`crate::fast::FastTable::lookup_within`]. While the guard is there nothing is
+    /// freed, so keep it for a vector, not longer.
     #[inline]
-    pub(crate) fn enter(&self) -> Guard<'_> {
-        if ptr::eq(CURRENT.get(), self) {
-            return Guard { guest_of: None };
+    #[must_use]
+    pub fn enter(&self) -> Guard<'_> {
+        let is_guest = !ptr::eq(CURRENT.get(), self);
+        if is_guest {
+            self.guests.0.fetch_add(1, Ordering::SeqCst);
+            // On x86-64 the addition is a fence already.
+            #[cfg(not(target_arch = "x86_64"))]
+            fence(Ordering::SeqCst);
+            #[cfg(target_arch = "x86_64")]
+            std::sync::atomic::compiler_fence(Ordering::SeqCst);
         }
-        self.guests.0.fetch_add(1, Ordering::SeqCst);
-        fence(Ordering::SeqCst);
-        Guard { guest_of: Some(self) }
+        Guard { epochs: self, is_guest }
     }
 
     /// Begins a new epoch after something was taken out; returns its number. What was taken out can
@@ -152,16 +158,26 @@ impl Epochs {
     }
 }
 
-/// A lookup under way.
-pub(crate) struct Guard<'a> {
-    guest_of: Option<&'a Epochs>,
+/// Lookups under way.
+#[derive(Debug)]
+pub struct Guard<'a> {
+    epochs: &'a Epochs,
+    is_guest: bool,
+}
+
+impl Guard<'_> {
+    /// Whether it is one of these epochs.
+    #[inline]
+    pub(crate) fn is_of(&self, epochs: &Epochs) -> bool {
+        ptr::eq(self.epochs, epochs)
+    }
 }
 
 impl Drop for Guard<'_> {
     #[inline]
     fn drop(&mut self) {
-        if let Some(epochs) = self.guest_of {
-            epochs.guests.0.fetch_sub(1, Ordering::SeqCst);
+        if self.is_guest {
+            self.epochs.guests.0.fetch_sub(1, Ordering::SeqCst);
         }
     }
 }

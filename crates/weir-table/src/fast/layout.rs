@@ -154,50 +154,89 @@ impl KeyLayout {
 pub struct ResultLayout {
     /// Words of the longest result, the head word included.
     pub words: usize,
-    /// Per action of the table, per parameter. Word 0 is the head, data begins at word 1.
+    /// Per action of the table, per parameter. Word 0 is the head; data begins at word 1, or lies in the head above the
+    /// action if there is room for that of all actions.
     pub actions: Vec<Vec<FieldSlot>>,
+    /// Bits of the action's index in the head word, from [`head::ACTION_SHIFT`] on.
+    pub action_width: u32,
 }
 
 impl ResultLayout {
     /// The layout for the actions of this table.
     #[must_use]
     pub fn new(spec: &TableSpec) -> Self {
-        let mut words = 1;
-        let actions = spec
-            .actions
-            .iter()
-            .map(|a| {
-                let mut packer = Packer { word: 1, bit: 0 };
+        let place_all = |first: Packer| -> (usize, Vec<Vec<FieldSlot>>) {
+            let mut words = 1;
+            let actions = spec.actions.iter().map(|a| {
+                let mut packer = Packer { ..first };
                 let slots = a.parameters.iter().map(|(_, width)| packer.place(*width)).collect();
                 words = words.max(packer.words());
                 slots
-            })
-            .collect();
-        ResultLayout { words, actions }
+            });
+            let actions = actions.collect();
+            (words, actions)
+        };
+        // Data of a few bits (a port, a class) beside the action makes entries of two words.
+        let action_width = usize::BITS - spec.actions.len().saturating_sub(1).leading_zeros();
+        let bits = |a: &crate::spec::ActionSpec| a.parameters.iter().map(|(_, width)| *width).sum::<u32>();
+        let most = spec.actions.iter().map(bits).max().unwrap_or(0);
+        let in_head = action_width + most <= head::DATA_END - head::ACTION_SHIFT;
+        let (first, action_width) = match in_head {
+            true => (
+                Packer {
+                    word: 0,
+                    bit: head::ACTION_SHIFT + action_width,
+                },
+                action_width,
+            ),
+            false => (Packer { word: 1, bit: 0 }, head::DATA_END - head::ACTION_SHIFT),
+        };
+        let (words, actions) = place_all(first);
+        ResultLayout {
+            words,
+            actions,
+            action_width,
+        }
     }
 
-    /// Writes the data of a call into `result`, which is cleared, and returns the action's part of
-    /// the head word.
-    pub(crate) fn pack_call(&self, call: &ActionCall, result: &mut [u64]) -> u64 {
+    /// The index of the action that a head word names. Of no meaning with [`head::INDIRECT`].
+    #[must_use]
+    pub fn action(&self, word: u64) -> usize {
+        (word >> head::ACTION_SHIFT & ((1 << self.action_width) - 1)) as usize
+    }
+
+    /// The words of a hit whose action was found elsewhere: handle, action and data.
+    #[must_use]
+    pub fn pack_hit(&self, handle: u32, action: usize, data: &[Bits]) -> Vec<u64> {
+        let mut words = vec![0; self.words];
+        for (slot, value) in self.actions.get(action).into_iter().flatten().zip(data) {
+            slot.write(&mut words, value);
+        }
+        words[0] |= u64::from(handle) | head::HIT | (action as u64) << head::ACTION_SHIFT;
+        words
+    }
+
+    /// Writes the action and the data of a call into `result`, which is cleared before.
+    pub(crate) fn pack_call(&self, call: &ActionCall, result: &mut [u64]) {
         result.fill(0);
         if let Some(slots) = self.actions.get(call.action) {
             for (slot, value) in slots.iter().zip(&call.arguments) {
                 slot.write(result, value);
             }
         }
-        (call.action as u64 & 0xffff) << head::ACTION_SHIFT
+        result[0] |= (call.action as u64) << head::ACTION_SHIFT;
     }
 
     /// The whole result of an entry.
     pub(crate) fn pack_entry(&self, handle: u32, action: &EntryAction, result: &mut [u64]) {
-        let upper = match action {
+        match action {
             EntryAction::Call(call) => self.pack_call(call, result),
             _ => {
                 result.fill(0);
-                head::INDIRECT
+                result[0] = head::INDIRECT;
             }
-        };
-        result[0] = u64::from(handle) | head::HIT | upper;
+        }
+        result[0] |= u64::from(handle) | head::HIT;
     }
 }
 
@@ -258,5 +297,23 @@ mod tests {
         let action = EntryAction::call(0, vec![Bits::new(9, 3), Bits::new(48, 5)]);
         layout.pack_entry(7, &action, &mut result);
         assert_eq!(result, [7 | head::HIT, 3 | 5 << 9]);
+    }
+
+    #[test]
+    fn little_data_lies_beside_the_action() {
+        let spec = TableSpec::new("t")
+            .action(ActionSpec::new("a").parameter("p", 9).parameter("q", 5))
+            .action(ActionSpec::new("b"))
+            .action(ActionSpec::new("c").parameter("p", 1));
+        let layout = ResultLayout::new(&spec);
+        assert_eq!((layout.words, layout.action_width), (1, 2));
+        let mut result = [1];
+        let action = EntryAction::call(0, vec![Bits::new(9, 0x155), Bits::new(5, 0x1f)]);
+        layout.pack_entry(7, &action, &mut result);
+        assert_eq!(result, [7 | head::HIT | 0x155 << 34 | 0x1f << 43]);
+        layout.pack_entry(8, &EntryAction::call(2, vec![Bits::new(1, 1)]), &mut result);
+        assert_eq!(result, [8 | head::HIT | 2 << 32 | 1 << 34]);
+        assert_eq!(layout.action(result[0]), 2);
+        assert_eq!(layout.pack_hit(8, 2, &[Bits::new(1, 1)]), result);
     }
 }

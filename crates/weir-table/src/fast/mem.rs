@@ -140,7 +140,7 @@ fn map_huge(_bytes: usize) -> Option<(NonNull<u8>, usize, usize)> {
 
 /// Asks for a line to be brought to the cache. Any address is allowed.
 #[inline(always)]
-pub(super) fn prefetch<T>(address: *const T) {
+pub(crate) fn prefetch<T>(address: *const T) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};

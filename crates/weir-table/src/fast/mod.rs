@@ -11,7 +11,8 @@
 //! | keys | structure | bytes |
 //! |---|---|---|
 //! | none | nothing | 0 |
-//! | exact, one word; at most one word of data | cache lines of two slots with key and result | 53–107 |
+//! | exact, one word; data of a few bits | cache lines of four slots with key and result | 21–43 |
+//! | exact, one word; at most one word of data | cache lines of two slots with key and result | 51–103 |
 //! | exact, other | hash table of records | 15–30 + record |
 //! | one LPM key, 1–32 bits, up to 64 entries | intervals, searched by bisection | 32 + record |
 //! | the same, more | DIR-24-8: 64 MB (32 bits) + 1 KB per /24 with longer prefixes | 20 + record |
@@ -41,12 +42,18 @@ mod structure;
 mod table;
 mod tuple;
 
-pub use epochs::{Epochs, Reader};
+pub use epochs::{Epochs, Guard, Reader};
 pub use layout::{FieldSlot, KeyLayout, ResultLayout};
 pub use table::FastTable;
 
+pub(crate) use mem::prefetch;
+
+/// Last hits are noted in steps of so many nanoseconds, about a millisecond, so that an entry that is hit all the time is
+/// not written all the time. Some structures are more exact.
+pub const LAST_HIT_STEP_NS: u64 = 1 << 20;
+
 /// The first word of a result: bits 0..32 entry handle (0 is a miss), 32..48 index of the action in
-/// the table, then flags.
+/// the table and above it perhaps data (see [`ResultLayout`]), then flags.
 pub mod head {
     /// An entry was hit.
     pub const HIT: u64 = 1 << 48;
@@ -54,18 +61,13 @@ pub mod head {
     pub const INDIRECT: u64 = 1 << 49;
     /// Where the action's index begins.
     pub const ACTION_SHIFT: u32 = 32;
+    /// Where action and data end.
+    pub(crate) const DATA_END: u32 = 48;
 
     /// The entry handle, 0 for a miss.
     #[must_use]
     #[inline]
     pub fn handle(word: u64) -> u32 {
         word as u32
-    }
-
-    /// The action's index in the table. Of no meaning with [`INDIRECT`].
-    #[must_use]
-    #[inline]
-    pub fn action(word: u64) -> usize {
-        (word >> ACTION_SHIFT & 0xffff) as usize
     }
 }

@@ -3,7 +3,9 @@
 
 use crate::fast::batch::Batch;
 use crate::fast::exact::{Exact, ExactShape};
-use crate::fast::inline::{Inline, InlineShape};
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+use crate::fast::inline::Avx2;
+use crate::fast::inline::{Compare, Four, Inline, InlineShape, Portable, Two};
 use crate::fast::lpm::{Dir, Intervals, Lpm, LpmShape};
 use crate::fast::mem::{Arena, Shape as RecordShape};
 use crate::fast::rule::{Keys, Rule};
@@ -21,6 +23,9 @@ const SCAN: usize = 16;
 pub(super) enum Plan {
     /// No keys: always a miss.
     Nothing,
+    /// Exact keys of one word, results of one.
+    Dense,
+    /// Exact keys of one word, results of two.
     Inline,
     Exact,
     /// One LPM key of that many bits, up to 32.
@@ -34,10 +39,10 @@ impl Plan {
         if spec.keys.is_empty() {
             Plan::Nothing
         } else if keys.iter().all(|k| k.kind == MatchKind::Exact) {
-            if key_words == 1 && result_words <= 2 {
-                Plan::Inline
-            } else {
-                Plan::Exact
+            match (key_words, result_words) {
+                (1, 1) => Plan::Dense,
+                (1, 2) => Plan::Inline,
+                _ => Plan::Exact,
             }
         } else {
             match keys.as_slice() {
@@ -50,7 +55,7 @@ impl Plan {
     /// What records hold.
     pub(super) fn record(self, keys: &Keys, result_words: usize, stamp: bool) -> RecordShape {
         match self {
-            Plan::Nothing | Plan::Inline | Plan::Lpm(_) => RecordShape::new(result_words, stamp, 0, 0),
+            Plan::Nothing | Plan::Dense | Plan::Inline | Plan::Lpm(_) => RecordShape::new(result_words, stamp, 0, 0),
             Plan::Exact => RecordShape::new(result_words, stamp, keys.words, 1),
             Plan::General => RecordShape::new(result_words, stamp, keys.words, tuple::EXTRA + keys.bound_words()),
         }
@@ -61,6 +66,7 @@ impl Plan {
         let stamps = arena.shape().stamp.is_some();
         match self {
             Plan::Nothing => Structure::Nothing,
+            Plan::Dense => Structure::Dense(Inline::new(stamps, expected)),
             Plan::Inline => Structure::Inline(Inline::new(stamps, expected)),
             Plan::Exact => Structure::Exact(Exact::new(stamps, expected)),
             Plan::Lpm(width) => Structure::Lpm(Lpm::new(width, stamps, arena)),
@@ -73,7 +79,8 @@ impl Plan {
 #[derive(Debug)]
 pub(super) enum Shape {
     Nothing,
-    Inline(InlineShape),
+    Dense(InlineShape<Four>),
+    Inline(InlineShape<Two>),
     Exact(ExactShape),
     Intervals(Intervals),
     Dir(Arc<Dir>),
@@ -89,28 +96,50 @@ impl Shape {
         if std::arch::is_x86_feature_detected!("bmi2")
             && std::arch::is_x86_feature_detected!("bmi1")
             && std::arch::is_x86_feature_detected!("lzcnt")
+            && std::arch::is_x86_feature_detected!("avx2")
         {
+            let is_inline = matches!(self, Shape::Dense(_) | Shape::Inline(_));
+            if is_inline
+                && std::arch::is_x86_feature_detected!("avx512f")
+                && std::arch::is_x86_feature_detected!("avx512dq")
+                && std::arch::is_x86_feature_detected!("avx512vl")
+            {
+                // SAFETY: the processor has these features.
+                return unsafe { self.lookup_widest(batch) };
+            }
             // SAFETY: the processor has these features.
-            return unsafe { self.lookup_bmi(batch) };
+            return unsafe { self.lookup_wide(batch) };
         }
-        self.lookup_here(batch)
+        self.lookup_here::<Portable>(batch)
     }
 
-    /// The same with the bit-manipulation instructions.
+    /// Those whose keys are hashed all at once, with AVX-512, which multiplies words of 64 bits.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
-    #[target_feature(enable = "bmi1,bmi2,lzcnt")]
-    fn lookup_bmi(&self, batch: &mut Batch<'_>) -> u64 {
-        self.lookup_here(batch)
+    #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx2,bmi1,bmi2,lzcnt")]
+    fn lookup_widest(&self, batch: &mut Batch<'_>) -> u64 {
+        match self {
+            Shape::Dense(shape) => shape.lookup::<Avx2>(batch),
+            Shape::Inline(shape) => shape.lookup::<Avx2>(batch),
+            other => other.lookup(batch),
+        }
+    }
+
+    /// The same with AVX2 and the bit-manipulation instructions.
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt")]
+    fn lookup_wide(&self, batch: &mut Batch<'_>) -> u64 {
+        self.lookup_here::<Avx2>(batch)
     }
 
     #[inline(always)]
-    fn lookup_here(&self, batch: &mut Batch<'_>) -> u64 {
+    fn lookup_here<C: Compare>(&self, batch: &mut Batch<'_>) -> u64 {
         match self {
             Shape::Nothing => {
                 batch.miss_all();
                 0
             }
-            Shape::Inline(shape) => shape.lookup(batch),
+            Shape::Dense(shape) => shape.lookup::<C>(batch),
+            Shape::Inline(shape) => shape.lookup::<C>(batch),
             Shape::Exact(shape) => shape.lookup(batch),
             Shape::Intervals(shape) => shape.lookup(batch),
             Shape::Dir(shape) => shape.lookup(batch),
@@ -124,7 +153,8 @@ impl Shape {
 #[derive(Debug)]
 pub(super) enum Structure {
     Nothing,
-    Inline(Inline),
+    Dense(Inline<Four>),
+    Inline(Inline<Two>),
     Exact(Exact),
     Lpm(Lpm),
     Scan(Scan),
@@ -144,6 +174,7 @@ impl Structure {
     pub(super) fn put(&mut self, arena: &mut Arena, keys: &Keys, rule: &Rule, result: &[u64], stamp: u64) -> bool {
         match self {
             Structure::Nothing => false,
+            Structure::Dense(dense) => dense.put(rule, result, stamp),
             Structure::Inline(inline) => inline.put(rule, result, stamp),
             Structure::Exact(exact) => exact.put(arena, rule, result, stamp),
             Structure::Lpm(lpm) => lpm.put(arena, rule, result, stamp),
@@ -176,6 +207,7 @@ impl Structure {
     pub(super) fn take(&mut self, arena: &mut Arena, rule: &Rule) -> bool {
         match self {
             Structure::Nothing => false,
+            Structure::Dense(dense) => dense.take(rule),
             Structure::Inline(inline) => inline.take(rule),
             Structure::Exact(exact) => {
                 exact.take(arena, rule);
@@ -191,6 +223,7 @@ impl Structure {
     pub(super) fn shape(&mut self, arena: &Arena) -> Shape {
         match self {
             Structure::Nothing => Shape::Nothing,
+            Structure::Dense(dense) => Shape::Dense(dense.shape()),
             Structure::Inline(inline) => Shape::Inline(inline.shape()),
             Structure::Exact(exact) => Shape::Exact(exact.shape(arena)),
             Structure::Lpm(lpm) => match lpm.shape(arena) {
@@ -205,6 +238,7 @@ impl Structure {
     pub(super) fn len(&self) -> usize {
         match self {
             Structure::Nothing => 0,
+            Structure::Dense(dense) => dense.len(),
             Structure::Inline(inline) => inline.len(),
             Structure::Exact(exact) => exact.len(),
             Structure::Lpm(lpm) => lpm.len(),
@@ -216,6 +250,7 @@ impl Structure {
     pub(super) fn bytes(&self) -> usize {
         match self {
             Structure::Nothing => 0,
+            Structure::Dense(dense) => dense.bytes(),
             Structure::Inline(inline) => inline.bytes(),
             Structure::Exact(exact) => exact.bytes(),
             Structure::Lpm(lpm) => lpm.bytes(),
@@ -228,6 +263,7 @@ impl Structure {
     pub(super) fn stamp(&self, arena: &Arena, handle: u32) -> Option<u64> {
         match self {
             Structure::Nothing => None,
+            Structure::Dense(dense) => dense.stamp(handle),
             Structure::Inline(inline) => inline.stamp(handle),
             Structure::Exact(exact) => exact.stamp(arena, handle),
             Structure::Lpm(lpm) => lpm.stamp(arena, handle),

@@ -3,7 +3,7 @@
 
 use crate::entry::Entry;
 use crate::fast::batch::{Batch, Dimensions};
-use crate::fast::epochs::Epochs;
+use crate::fast::epochs::{Epochs, Guard};
 use crate::fast::layout::{KeyLayout, ResultLayout};
 use crate::fast::mem::{Arena, Shape as RecordShape};
 use crate::fast::rule::{Keys, Rule};
@@ -202,7 +202,23 @@ impl FastTable {
     /// # Panics
     /// `pitch` or an array is too small for the active slots.
     pub fn lookup(&self, active: u64, keys: &[u64], results: &mut [u64], pitch: usize, now_ns: u64) -> u64 {
-        let _guard = self.epochs.enter();
+        self.lookup_within(&self.epochs.enter(), active, keys, results, pitch, now_ns)
+    }
+
+    /// As [`FastTable::lookup`], for many lookups in one go: the guard is from [`Epochs::enter`] of the table's epochs.
+    ///
+    /// # Panics
+    /// As there; or the guard is of other epochs.
+    pub fn lookup_within(
+        &self,
+        guard: &Guard<'_>,
+        active: u64,
+        keys: &[u64],
+        results: &mut [u64],
+        pitch: usize,
+        now_ns: u64,
+    ) -> u64 {
+        assert!(guard.is_of(&self.epochs), "the guard must be of the table's epochs");
         // SAFETY: pointers in `shape` and `default` come from boxes that are retired after they were
         // taken out, and the guard keeps retired ones alive.
         let (shape, default) = unsafe {
@@ -246,7 +262,7 @@ impl Drop for FastTable {
 /// The result of a miss, as long as a record: some structures compare before they choose.
 fn default_words(layout: &ResultLayout, length: usize, action: &ActionCall) -> Vec<AtomicU64> {
     let mut words = vec![0; length];
-    words[0] = layout.pack_call(action, &mut words[..layout.words]);
+    layout.pack_call(action, &mut words[..layout.words]);
     words.into_iter().map(AtomicU64::new).collect()
 }
 

@@ -7,7 +7,7 @@
 //! rules whose mask is the prefix: the first hit ends the search.
 #![allow(unsafe_code)]
 
-use crate::fast::batch::{Batch, SLOTS, each, each_of, is_dense, ones};
+use crate::fast::batch::{Batch, SLOTS, each, ones};
 use crate::fast::buckets::Buckets;
 use crate::fast::exact::word;
 use crate::fast::hash::Seed;
@@ -75,6 +75,7 @@ impl TupleShape {
             found: 0,
         };
         let mut open = batch.active;
+        let mut hashes = [0; SLOTS];
         for (view, mask) in self.groups.iter().zip(self.masks.chunks_exact(n)) {
             each(open & best.found, |slot, bit| {
                 open &= !(bit & ones(best.ranks[slot & (SLOTS - 1)] >= view.best));
@@ -89,32 +90,24 @@ impl TupleShape {
                 1 if WORDS == 2 => mask1,
                 w => mask[w],
             };
-            // SAFETY: open slots are active, and keys have `n` words.
-            let hash = |slot| seed.many(n, |w| unsafe { batch.key(w, slot) } & masked(w));
+            let staged = view.buckets.bytes() > STAGED;
+            each(open, |slot, _| {
+                // SAFETY: open slots are active, and keys have `n` words.
+                let hash = seed.many(n, |w| unsafe { batch.key(w, slot) } & masked(w));
+                hashes[slot & (SLOTS - 1)] = hash;
+                if staged {
+                    view.buckets.prefetch(hash);
+                }
+            });
             let tester = view.buckets.tester();
-            if view.buckets.bytes() > STAGED {
-                each(open, |slot, _| view.buckets.prefetch(hash(slot)));
-            }
             let mut maybe = 0;
-            if is_dense(open) {
-                each_of::<true>(open, |slot, bit| {
-                    maybe |= bit & ones(!tester.absent(hash(slot)));
-                });
-            } else {
-                each(open, |slot, bit| {
-                    maybe |= bit & ones(!tester.absent(hash(slot)));
-                });
-            }
+            each(open, |slot, bit| {
+                maybe |= bit & ones(!tester.absent(hashes[slot & (SLOTS - 1)]));
+            });
             each(maybe, |slot, _| {
                 // SAFETY: as above.
-                self.ask(
-                    view,
-                    hash(slot),
-                    |w| unsafe { batch.key(w, slot) },
-                    mask,
-                    slot,
-                    &mut best,
-                );
+                let key = |w| unsafe { batch.key(w, slot) };
+                self.ask(view, hashes[slot & (SLOTS - 1)], key, mask, slot, &mut best);
             });
         }
         each(batch.active, |slot, _| {

@@ -3,26 +3,27 @@
 //! The pipeline is the way of the plain packet: received at a port, sent to one port whose queue is empty, or
 //! dropped. What is rarer leaves it where ingress or egress ends, and [`super::driver`] goes on from there.
 
+mod calls;
+mod exits;
+
+use self::calls::call_kind;
+use self::exits::{exits, ordered_tables};
 use super::driver::{Blocks, V1Model};
-use super::externs::{self, Keep, Op};
+use super::externs::{self, Op};
 use super::runtime::DROP_PORT;
 use crate::driver::DropReason;
-use crate::fused::{Fused, FusedCall, FusedExit, Input};
+use crate::fused::{Fused, FusedExit, Input};
 use crate::hash::Algorithm;
-use crate::load;
-use std::collections::HashMap;
 use std::sync::Arc;
 use weir_ir::passes::{Scope, VarSet, fold_paths, read_by};
-use weir_ir::pipeline::{CallKind, Exit, Pipeline};
+use weir_ir::pipeline::Pipeline;
 use weir_ir::{
     Arena, Argument, ArgumentValue, BasicBlock, BinaryOp, Bits, BlockId, Body, Call, Display, InLeaf, Inst, InstKind,
-    Loc, Operand, Program, Rvalue, Terminator, Type, Var, VarId, VarKind,
+    Loc, Operand, Program, Rvalue, Terminator, Type, UnaryOp, Var, VarId, VarKind,
 };
 
 /// State of the generator of random numbers, for the order of calls.
 const RANDOM: u32 = u32::MAX;
-/// State of the log.
-const LOG: u32 = u32::MAX - 1;
 
 /// Exits of the pipeline.
 pub(crate) mod exit {
@@ -80,7 +81,7 @@ pub(crate) fn fuse(arch: &V1Model, blocks: Blocks) -> Option<Fused> {
         port,
     };
     let (on_error, error) = builder.whole(blocks)?;
-    builder.finish(on_error, error)
+    builder.finish(blocks, on_error, error)
 }
 
 fn empty() -> BasicBlock {
@@ -210,6 +211,8 @@ impl Builder<'_> {
             Ok(Op::UpdateChecksum { payload: false, header }) if self.is_internet_checksum(call) => {
                 self.checksum(call, header, true, loc);
             }
+            Ok(Op::Hash) if self.is_plain_sum(call) => self.sum(call, loc),
+            Ok(Op::Assert(_)) => self.assertion(kind, call, loc),
             Ok(Op::VerifyChecksum { .. }) => {
                 self.push(kind.clone(), loc);
                 let failed = self.temporary(1);
@@ -236,16 +239,134 @@ impl Builder<'_> {
         }
     }
 
-    fn is_internet_checksum(&self, call: &Call) -> bool {
-        let algorithm = call.arguments.get(3).and_then(|a| match &a.value {
-            ArgumentValue::In(leaves) => match leaves.as_slice() {
+    /// Only what fails is the host's business.
+    fn assertion(&mut self, kind: &InstKind, call: &Call, loc: Loc) {
+        let condition = match call.arguments.first().map(|a| &a.value) {
+            Some(ArgumentValue::In(leaves)) => match leaves.first() {
+                Some(InLeaf::Value(o)) => o.clone(),
+                _ => constant(1, 0),
+            },
+            _ => constant(1, 0),
+        };
+        let (fails, holds) = (self.block(), self.block());
+        self.end(Terminator::Branch {
+            condition,
+            then: holds,
+            otherwise: fails,
+        });
+        self.at = fails;
+        self.push(kind.clone(), loc);
+        if let Some(Inst {
+            kind: InstKind::Call(call),
+            ..
+        }) = self.blocks[fails].insts.last_mut()
+        {
+            call.is_pure = true;
+        }
+        // The host ends the packet's way.
+        self.end(Terminator::Goto(holds));
+        self.at = holds;
+    }
+
+    fn constant_argument(call: &Call, index: usize) -> Option<u64> {
+        match call.arguments.get(index).map(|a| &a.value) {
+            Some(ArgumentValue::In(leaves)) => match leaves.as_slice() {
                 [InLeaf::Value(Operand::Const(c))] => c.to_u64(),
                 _ => None,
             },
             _ => None,
-        });
+        }
+    }
+
+    /// Whether argument `index`, a `HashAlgorithm`, is the Internet checksum.
+    fn is_csum16(&self, call: &Call, index: usize) -> bool {
+        let algorithm = Self::constant_argument(call, index);
         let algorithm = algorithm.and_then(|i| *self.arch.algorithms.get(usize::try_from(i).ok()?)?);
         algorithm == Some(Algorithm::Csum16)
+    }
+
+    fn is_internet_checksum(&self, call: &Call) -> bool {
+        self.is_csum16(call, 3)
+    }
+
+    /// Whether a `hash(result, algorithm, base, data, max)` is the Internet checksum of its data and nothing else, and
+    /// all its headers begin at whole words of the sum.
+    fn is_plain_sum(&self, call: &Call) -> bool {
+        let plain = self.is_csum16(call, 1)
+            && Self::constant_argument(call, 2) == Some(0)
+            && Self::constant_argument(call, 4).is_some_and(|max| max > 0xffff);
+        let Some(ArgumentValue::In(leaves)) = call.arguments.get(3).map(|a| &a.value) else {
+            return false;
+        };
+        // Bits so far; `None` after something whose length only the packet knows.
+        let mut at = Some(0u32);
+        plain
+            && leaves.iter().all(|leaf| match leaf {
+                InLeaf::Value(operand) => {
+                    let (width, fixed) = match operand {
+                        Operand::Var(v) => (self.width(*v), matches!(self.program.vars[*v].ty, Type::Bits(_))),
+                        Operand::Const(c) => (c.width(), true),
+                    };
+                    let known = at.is_some();
+                    at = at.filter(|_| fixed).map(|at| at + width);
+                    known
+                }
+                InLeaf::Header(header) => {
+                    let ty = &self.program.header_types[self.program.headers[*header].ty];
+                    let whole = at.is_some_and(|at| at.is_multiple_of(16)) && ty.fixed_width().is_multiple_of(16);
+                    at = at
+                        .filter(|_| ty.varbit_field().is_none())
+                        .map(|at| at + ty.fixed_width());
+                    whole
+                }
+            })
+    }
+
+    /// As [`Self::is_plain_sum`] says. What headers add comes from sums of their own, which count where they are valid:
+    /// the complement of a checksum stands for all that it is over.
+    fn sum(&mut self, call: &Call, loc: Loc) {
+        let leaves = match call.arguments.get(3).map(|a| &a.value) {
+            Some(ArgumentValue::In(leaves)) => leaves.clone(),
+            _ => Vec::new(),
+        };
+        let mut all = Vec::new();
+        let mut parts = Vec::new();
+        for leaf in leaves {
+            let header = match leaf {
+                InLeaf::Value(_) => {
+                    all.push(leaf);
+                    continue;
+                }
+                InLeaf::Header(header) => &self.program.headers[header],
+            };
+            let valid = header.valid;
+            let fields = header.fields.iter().map(|f| InLeaf::Value(Operand::Var(*f))).collect();
+            let (checksum, sum, part) = (self.temporary(16), self.temporary(16), self.temporary(16));
+            self.push(
+                pseudo("$internet_checksum", Some(ArgumentValue::In(fields)), Some(checksum)),
+                loc,
+            );
+            self.assign(sum, Rvalue::Unary(UnaryOp::Not, Operand::Var(checksum)));
+            self.assign(
+                part,
+                Rvalue::Mux {
+                    condition: Operand::Var(valid),
+                    then: Operand::Var(sum),
+                    otherwise: constant(16, 0),
+                },
+            );
+            parts.push(InLeaf::Value(Operand::Var(part)));
+        }
+        // Before the scalars, which may end with something whose length only the packet knows.
+        parts.extend(all);
+        let result = self.temporary(16);
+        self.push(
+            pseudo("$internet_checksum", Some(ArgumentValue::In(parts)), Some(result)),
+            loc,
+        );
+        if let Some(ArgumentValue::Out(vars) | ArgumentValue::InOut(vars)) = call.arguments.first().map(|a| &a.value) {
+            self.copy(vars.first().copied(), result);
+        }
     }
 
     /// `(condition, data, checksum, algorithm)`: where the condition holds and the header is valid, compares
@@ -460,7 +581,7 @@ impl Builder<'_> {
         })
     }
 
-    fn finish(self, on_error: BlockId, error: VarId) -> Option<Fused> {
+    fn finish(self, blocks: Blocks, on_error: BlockId, error: VarId) -> Option<Fused> {
         let (arch, fields) = (self.arch, self.arch.fields);
         let mut body = Body {
             blocks: self.blocks,
@@ -494,7 +615,7 @@ impl Builder<'_> {
             ordered_tables: ordered_tables(arch),
             overrun: exit::OVERRUN,
             restart: exit::RESTART,
-            exits: exits(arch, &program, &calls, self.port),
+            exits: exits(arch, blocks, &program, &calls, self.port),
             body,
             inputs: inputs.iter().map(|(v, _)| *v).collect(),
             calls: kinds,
@@ -536,138 +657,4 @@ fn pseudo(name: &str, argument: Option<ArgumentValue>, result: Option<VarId>) ->
         // Whoever compiles the pipeline is told by `CallKind` what it does.
         is_pure: true,
     })
-}
-
-/// What a call is; `None`: nothing that can be called from a pipeline.
-fn call_kind(arch: &V1Model, call: &Call, loc: Loc) -> Option<(FusedCall, CallKind)> {
-    let host = |state| CallKind::Host {
-        reads: Vec::new(),
-        writes: Vec::new(),
-        state,
-        abort: None,
-    };
-    match call.function.as_str() {
-        "$internet_checksum" => return Some((FusedCall::Checksum, CallKind::InternetChecksum)),
-        "$parser_error" => return Some((FusedCall::ParserError, host(None))),
-        "$checksum_error" => return Some((FusedCall::ChecksumError, host(None))),
-        _ => {}
-    }
-    let op = externs::call_op(&arch.program, call, loc, &arch.externs).ok()?;
-    let kind = match &op {
-        Op::CounterCount(id) => CallKind::Count(id.index()),
-        Op::DirectCounterCount => CallKind::Nothing,
-        Op::MeterExecute(id) | Op::RegisterRead(id) | Op::RegisterWrite(id) => host(Some(id.index() as u32)),
-        Op::Random => host(Some(RANDOM)),
-        Op::Hash => {
-            let algorithm = call.arguments.get(1).and_then(|a| match &a.value {
-                ArgumentValue::In(leaves) => match leaves.first() {
-                    Some(InLeaf::Value(Operand::Const(c))) => c.to_u64(),
-                    _ => None,
-                },
-                _ => None,
-            });
-            let algorithm = algorithm.and_then(|i| arch.algorithms.get(i as usize).copied().flatten());
-            host((algorithm.is_none() || algorithm == Some(Algorithm::Random)).then_some(RANDOM))
-        }
-        Op::Checksum16Get => CallKind::InternetChecksum,
-        Op::Assert(_) => CallKind::Host {
-            reads: Vec::new(),
-            writes: Vec::new(),
-            state: Some(LOG),
-            abort: Some(exit::ASSERT),
-        },
-        Op::Log(_) => host(Some(LOG)),
-        Op::VerifyChecksum { header, .. } | Op::UpdateChecksum { header, .. } => CallKind::Host {
-            reads: header.iter().copied().collect(),
-            writes: Vec::new(),
-            state: None,
-            abort: None,
-        },
-        Op::DirectMeterRead(_)
-        | Op::Digest { .. }
-        | Op::Clone(_)
-        | Op::Resubmit(_)
-        | Op::Recirculate(_)
-        | Op::Truncate => host(None),
-        Op::MarkToDrop => CallKind::Host {
-            reads: Vec::new(),
-            writes: [arch.fields.egress_spec, arch.fields.mcast_grp]
-                .into_iter()
-                .flatten()
-                .collect(),
-            state: None,
-            abort: None,
-        },
-        Op::User(_) => return None,
-    };
-    Some((FusedCall::Op(op, loc), kind))
-}
-
-fn ordered_tables(arch: &V1Model) -> Vec<bool> {
-    let program = &arch.program;
-    let is_meter = |x: &weir_ir::ExternId| load::is_meter(&program.externs[*x]);
-    program
-        .tables
-        .iter()
-        .map(|(_, t)| t.direct.iter().any(is_meter))
-        .collect()
-}
-
-/// The exits, with what the driver reads of a packet that leaves by them.
-fn exits(arch: &V1Model, program: &Program, calls: &[FusedCall], port: VarId) -> Vec<Exit> {
-    let mut read = VarSet::new(program.vars.len());
-    for block in &arch.program.blocks {
-        if !matches!(block.role.as_str(), "parser" | "verify_checksum") {
-            read_by(&arch.program, &block.body, &mut |v| read.insert(v));
-        }
-    }
-    for group in &program.shared {
-        for leaf in &group.leaves {
-            if crate::observes(&group.role, leaf) {
-                read.insert(leaf.var);
-            }
-        }
-    }
-    for &header in &arch.groups.headers {
-        read.insert(program.headers[header].valid);
-        for &field in &program.headers[header].fields {
-            if matches!(program.vars[field].ty, Type::Varbit(_)) {
-                read.insert(field);
-            }
-        }
-    }
-    for call in calls {
-        if let FusedCall::Op(Op::Clone(keep) | Op::Resubmit(keep) | Op::Recirculate(keep), _) = call
-            && let Keep::Vars(vars) = keep
-        {
-            vars.iter().for_each(|&v| read.insert(v));
-        }
-    }
-    for list in arch.groups.field_lists.values() {
-        list.iter().for_each(|&v| read.insert(v));
-    }
-    let shared: HashMap<VarId, ()> = program
-        .shared
-        .iter()
-        .flat_map(|g| g.leaves.iter().map(|l| (l.var, ())))
-        .collect();
-    let mut after_egress: Vec<VarId> = read.iter().filter(|v| shared.contains_key(v)).collect();
-    let after_ingress = after_egress.clone();
-    after_egress.push(port);
-    let exit = |name, live, deparsed, continues| Exit {
-        name,
-        live,
-        deparsed,
-        continues,
-    };
-    vec![
-        exit("transmit", vec![port], true, false),
-        exit("ingress-drop", Vec::new(), false, false),
-        exit("egress-drop", Vec::new(), false, false),
-        exit("end-of-ingress", after_ingress, false, true),
-        exit("end-of-egress", after_egress, false, true),
-        exit("assert", Vec::new(), false, false),
-        exit("instruction-budget", Vec::new(), false, false),
-        exit("restart", Vec::new(), false, true),
-    ]
 }

@@ -1,54 +1,37 @@
 //! Exact keys of one word with at most one word of data: key and result in the bucket.
 //!
-//! A bucket is a cache line of two slots. A key is in its first or its second bucket, in the first
-//! where there is room; at most 60 % of the slots are used, so an entry takes 53 to 107 bytes. A slot
-//! is written under a version in the upper bits of its head word, so that readers notice; a key that
-//! moves to its other bucket is copied first and counted in `moves`, which readers look at before
-//! they call a key missing.
+//! A bucket is a cache line of four slots, or of two where results have a second word. A key is in its first or its second
+//! bucket, in the first where there is room; at most three quarters (of two: five eighths) of the slots are used,
+//! so an entry takes 21 to 43 (51 to 103) bytes. A slot is written under a version in the upper bits of its head
+//! word, so that readers notice; a key that moves to its other bucket is copied first and counted in `moves`,
+//! which readers look at before they call a key missing.
 #![allow(unsafe_code)]
 
-use crate::fast::batch::{Batch, each, each_of, is_dense, ones};
+mod bucket;
+
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+pub(super) use bucket::Avx2;
+pub(super) use bucket::{Bucket, Compare, Four, Portable, Two};
+
+use crate::fast::LAST_HIT_STEP_NS;
+use crate::fast::batch::{Batch, SLOTS, each, each_of, is_dense, ones};
 use crate::fast::hash::{Seed, first, second};
 use crate::fast::head::HIT;
-use crate::fast::mem::{Zeroable, Zeroed, prefetch};
+use crate::fast::mem::{Zeroed, prefetch};
 use crate::fast::rule::Rule;
+use bucket::{Look, OVERFLOW, RESULT, VERSION, WRITING};
 use rustc_hash::FxHashMap;
-use std::hint::select_unpredictable;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
-
-/// The lowest version bit is set while the slot is written.
-const WRITING: u64 = 1 << 50;
-const VERSION: u64 = OVERFLOW - WRITING;
-/// In the first slot of a bucket: a key that should be here is or was in its second bucket.
-const OVERFLOW: u64 = 1 << 63;
-const RESULT: u64 = WRITING - 1;
 
 /// Tables of more bytes than this are read in two stages.
 const STAGED: usize = 256 << 10;
 
 #[derive(Debug)]
-#[repr(C)]
-struct Slot {
-    /// The head word of the result, without [`HIT`] if the slot is free; above it the version.
-    head: AtomicU64,
-    key: AtomicU64,
-    data: AtomicU64,
-    stamp: AtomicU64,
-}
-
-#[derive(Debug)]
-#[repr(C, align(64))]
-struct Bucket([Slot; 2]);
-
-const _: () = assert!(size_of::<Bucket>() == 64);
-
-// SAFETY: only atomics.
-unsafe impl Zeroable for Bucket {}
-
-#[derive(Debug)]
-struct Array {
-    buckets: Zeroed<Bucket>,
+struct Array<B: Bucket> {
+    buckets: Zeroed<B>,
+    /// When slots were hit last, where buckets have no room for it and somebody wants to know.
+    stamps: Option<Zeroed<AtomicU64>>,
     mask: usize,
     seed: Seed,
     /// What the keys of free slots are: 0, and in the two buckets of the key 0 this.
@@ -61,19 +44,7 @@ struct Array {
 
 /// What readers see.
 #[derive(Debug)]
-pub(super) struct InlineShape(Arc<Array>);
-
-/// One look into a bucket.
-struct Look {
-    hit: bool,
-    head: u64,
-    data: u64,
-    slot: usize,
-    /// The key may be in its second bucket, if this is its first.
-    overflow: bool,
-    /// Not 0: the bucket was written meanwhile.
-    torn: u64,
-}
+pub(super) struct InlineShape<B: Bucket>(Arc<Array<B>>);
 
 /// What the passes over a vector found. `torn` is not 0 if something was written meanwhile.
 #[derive(Default)]
@@ -83,48 +54,26 @@ struct State {
     torn: u64,
 }
 
-impl Bucket {
-    /// Without branches that depend on what is found.
-    #[inline(always)]
-    fn look(&self, key: u64) -> Look {
-        let [a, b] = &self.0;
-        let (head_a, head_b) = (a.head.load(Ordering::Acquire), b.head.load(Ordering::Acquire));
-        let in_a = (a.key.load(Ordering::Relaxed) == key) & (head_a & HIT != 0);
-        let in_b = (b.key.load(Ordering::Relaxed) == key) & (head_b & HIT != 0);
-        let slot = usize::from(in_b);
-        let chosen = &self.0[slot & 1];
-        let head = if in_b { head_b } else { head_a };
-        let data = chosen.data.load(Ordering::Relaxed);
-        fence(Ordering::Acquire);
-        let again = chosen.head.load(Ordering::Relaxed);
-        Look {
-            hit: in_a | in_b,
-            head: head & RESULT,
-            data,
-            slot,
-            overflow: head_a & OVERFLOW != 0,
-            torn: (head_a | head_b) & WRITING | (head ^ again),
-        }
-    }
-}
-
-impl Array {
+impl<B: Bucket> Array<B> {
     /// At least four buckets, a power of two.
-    fn new(buckets: usize) -> Self {
+    fn new(buckets: usize, stamps: bool) -> Self {
         let (seed, mask) = (Seed::random(), buckets - 1);
         let of = |key: u64| [first(seed.one(key), mask), second(seed.one(key), mask)];
         let zero = of(0);
         let free_key = (1..).find(|k| of(*k).iter().all(|b| !zero.contains(b))).unwrap_or(0);
-        let array = Array {
+        let array: Self = Array {
             buckets: Zeroed::new(buckets),
+            stamps: (stamps && !B::HAS_STAMPS).then(|| Zeroed::new(buckets * B::SLOTS)),
             mask,
             seed,
             free_key,
             moves: AtomicU64::new(0),
             writes: AtomicU64::new(0),
         };
-        for slot in zero.iter().flat_map(|b| &array.bucket(*b).0) {
-            slot.key.store(free_key, Ordering::Relaxed);
+        for bucket in zero {
+            for slot in 0..B::SLOTS {
+                array.bucket(bucket).key(slot).store(free_key, Ordering::Relaxed);
+            }
         }
         array
     }
@@ -137,15 +86,38 @@ impl Array {
     }
 
     #[inline(always)]
-    fn bucket(&self, number: usize) -> &Bucket {
+    fn bucket(&self, number: usize) -> &B {
         debug_assert!(number <= self.mask);
         // SAFETY: there are `mask + 1` buckets, and callers apply the mask.
         unsafe { self.buckets.get_unchecked(number & self.mask) }
     }
 
+    /// When a slot was hit last.
+    #[inline(always)]
+    fn stamp(&self, bucket: usize, slot: usize) -> Option<&AtomicU64> {
+        match &self.stamps {
+            Some(stamps) => {
+                let at = (bucket & self.mask) * B::SLOTS + (slot & (B::SLOTS - 1));
+                // SAFETY: there are as many stamps as slots.
+                Some(unsafe { stamps.get_unchecked(at) })
+            }
+            None => self.bucket(bucket).stamp(slot),
+        }
+    }
+
+    /// Notes that a slot was hit.
+    #[inline(always)]
+    fn stamp_hit(&self, bucket: usize, slot: usize, now: u64) {
+        if let Some(stamp) = self.stamp(bucket, slot)
+            && stamp.load(Ordering::Relaxed) / LAST_HIT_STEP_NS != now / LAST_HIT_STEP_NS
+        {
+            stamp.store(now, Ordering::Relaxed);
+        }
+    }
+
     /// A look at both buckets that is neither torn nor misses a key on the move.
     #[cold]
-    fn find(&self, key: u64) -> Option<(Look, &Bucket)> {
+    fn find(&self, key: u64) -> Option<(Look, usize)> {
         let hash = self.seed.one(key);
         loop {
             let moves = self.moves.load(Ordering::Acquire);
@@ -154,7 +126,7 @@ impl Array {
                 let bucket = self.bucket(number);
                 let look = bucket.look(key);
                 if look.hit && look.torn == 0 {
-                    return Some((look, bucket));
+                    return Some((look, number));
                 }
                 torn |= look.torn;
             }
@@ -167,10 +139,10 @@ impl Array {
     }
 
     #[inline(always)]
-    fn lookup<const DENSE: bool, const DATA: bool, const STAMP: bool>(&self, batch: &mut Batch<'_>) -> u64 {
+    fn lookup<C: Compare, const DENSE: bool, const DATA: bool, const STAMP: bool>(&self, batch: &mut Batch<'_>) -> u64 {
         let writes = self.writes.load(Ordering::Acquire);
         if writes & 1 == 0 {
-            let hits = self.quiet::<DENSE, DATA, STAMP>(*batch);
+            let hits = self.quiet::<C, DENSE, DATA, STAMP>(*batch);
             fence(Ordering::Acquire);
             if self.writes.load(Ordering::Relaxed) == writes {
                 return hits;
@@ -181,67 +153,115 @@ impl Array {
 
     /// A lookup that is only right if nothing is written meanwhile.
     #[inline(always)]
-    fn quiet<const DENSE: bool, const DATA: bool, const STAMP: bool>(&self, batch: Batch<'_>) -> u64 {
+    fn quiet<C: Compare, const DENSE: bool, const DATA: bool, const STAMP: bool>(&self, batch: Batch<'_>) -> u64 {
         let active = batch.active;
         let (seed, mask) = (self.seed, self.mask);
-        let buckets = self.buckets.as_slice();
-        // For all below: only active slots; word 0 always exists, word 1 of results
-        // and of the default does if `DATA`.
-        // SAFETY: there are `mask + 1` buckets.
-        let bucket = |number: usize| unsafe { buckets.get_unchecked(number & mask) };
-        // SAFETY: see above.
-        let hash = |slot| seed.one(unsafe { batch.key(0, slot) });
+        let buckets = self.buckets.as_slice().as_ptr();
+        // Which bucket each slot looks into first: apart from the rest, so that it can be done for several at once.
+        let mut numbers = [0u32; SLOTS];
+        if DENSE {
+            let count = SLOTS - active.leading_zeros() as usize;
+            // SAFETY: the active slots are the lowest, and word 0 always exists.
+            let keys = unsafe { std::slice::from_raw_parts(batch.key_row(0), count) };
+            for (number, key) in numbers.iter_mut().zip(keys) {
+                *number = first(seed.one(*key), mask) as u32;
+            }
+        } else {
+            each(active, |slot, _| {
+                // SAFETY: only active slots, and word 0 always exists.
+                let key = unsafe { batch.key(0, slot) };
+                numbers[slot & (SLOTS - 1)] = first(seed.one(key), mask) as u32;
+            });
+        }
         let staged = self.buckets.bytes() > STAGED;
         if staged {
-            each_of::<DENSE>(active, |slot, _| prefetch(bucket(first(hash(slot), mask))));
-        }
-        // SAFETY: see above.
-        let default = unsafe { batch.default.as_ref() }.load(Ordering::Relaxed);
-        // SAFETY: see above.
-        let default_data = if DATA {
-            // SAFETY: see above.
-            unsafe { batch.default.add(1).as_ref() }.load(Ordering::Relaxed)
-        } else {
-            0
-        };
-        let look = |slot: usize, bucket: &Bucket| {
-            // SAFETY: see above.
-            let key = unsafe { batch.key(0, slot) };
-            let [a, b] = &bucket.0;
-            let in_b = b.key.load(Ordering::Relaxed) == key;
-            let hit = (a.key.load(Ordering::Relaxed) == key) | in_b;
-            let chosen = select_unpredictable(in_b, b, a);
-            let head = chosen.head.load(Ordering::Relaxed) & RESULT;
-            // SAFETY: see above.
-            unsafe {
-                batch.put(0, slot, select_unpredictable(hit, head, default));
-                if DATA {
-                    let data = chosen.data.load(Ordering::Relaxed);
-                    batch.put(1, slot, select_unpredictable(hit, data, default_data));
+            let stamps = self.stamps.as_ref().map(|s| s.as_slice().as_ptr());
+            each_of::<DENSE>(active, |slot, _| {
+                let number = numbers[slot & (SLOTS - 1)] as usize;
+                prefetch(buckets.wrapping_add(number));
+                if STAMP && let Some(stamps) = stamps {
+                    prefetch(stamps.wrapping_add(number * B::SLOTS));
                 }
-            }
-            if STAMP && hit {
-                chosen.stamp.store(batch.now, Ordering::Relaxed);
-            }
-            hit
-        };
+            });
+        }
+        let mut places = [0u8; SLOTS];
         let mut hits = 0;
         each_of::<DENSE>(active, |slot, bit| {
-            hits |= bit & ones(look(slot, bucket(first(hash(slot), mask))));
-        });
-        let mut elsewhere = 0;
-        each(active & !hits, |slot, bit| {
-            let hash = hash(slot);
-            let head = bucket(first(hash, mask)).0[0].head.load(Ordering::Relaxed);
-            elsewhere |= bit & ones(head & OVERFLOW != 0);
-            if staged {
-                prefetch(bucket(second(hash, mask)));
+            // SAFETY: there are `mask + 1` buckets, and the mask was applied to the numbers.
+            let bucket = unsafe { &*buckets.add(numbers[slot & (SLOTS - 1)] as usize) };
+            // SAFETY: only active slots; word 0 always exists, and word 1 of results does if `DATA`.
+            let hit = unsafe {
+                let (hit, place) = bucket.find::<C>(batch.key(0, slot));
+                batch.put(0, slot, bucket.head(place).load(Ordering::Relaxed) & RESULT);
+                if DATA && let Some(data) = bucket.data(place) {
+                    batch.put(1, slot, data.load(Ordering::Relaxed));
+                }
+                if STAMP {
+                    places[slot & (SLOTS - 1)] = place as u8;
+                }
+                hit
+            };
+            if DENSE {
+                hits = hits >> 1 | u64::from(hit) << 63;
+            } else {
+                hits |= bit & ones(hit);
             }
         });
-        each(elsewhere, |slot, bit| {
-            hits |= bit & ones(look(slot, bucket(second(hash(slot), mask))));
-        });
+        if DENSE && active != 0 {
+            hits >>= active.leading_zeros();
+        }
+        if hits != active {
+            // SAFETY: only active slots, and the default's length was checked.
+            each(active & !hits, |slot, _| unsafe { batch.give(slot, batch.default) });
+            self.in_second::<DATA>(batch, active & !hits, &mut numbers, &mut places, &mut hits);
+        }
+        if STAMP {
+            each(hits, |slot, _| {
+                let slot = slot & (SLOTS - 1);
+                self.stamp_hit(numbers[slot] as usize, places[slot].into(), batch.now);
+            });
+        }
         hits
+    }
+
+    /// Looks slots up that are not in their first bucket.
+    #[inline(always)]
+    fn in_second<const DATA: bool>(
+        &self,
+        batch: Batch<'_>,
+        missed: u64,
+        numbers: &mut [u32; SLOTS],
+        places: &mut [u8; SLOTS],
+        hits: &mut u64,
+    ) {
+        let mut elsewhere = 0;
+        each(missed, |slot, bit| {
+            let bucket = self.bucket(numbers[slot & (SLOTS - 1)] as usize);
+            elsewhere |= bit & ones(bucket.head(0).load(Ordering::Relaxed) & OVERFLOW != 0);
+        });
+        each(elsewhere, |slot, _| {
+            // SAFETY: only active slots, and word 0 always exists.
+            let hash = self.seed.one(unsafe { batch.key(0, slot) });
+            let number = second(hash, self.mask);
+            numbers[slot & (SLOTS - 1)] = number as u32;
+            prefetch(self.bucket(number));
+        });
+        each(elsewhere, |slot, bit| {
+            let bucket = self.bucket(numbers[slot & (SLOTS - 1)] as usize);
+            // SAFETY: only active slots; word 0 always exists, and word 1 of results does if `DATA`.
+            unsafe {
+                let (hit, place) = bucket.find::<Portable>(batch.key(0, slot));
+                if !hit {
+                    return;
+                }
+                batch.put(0, slot, bucket.head(place).load(Ordering::Relaxed) & RESULT);
+                if DATA && let Some(data) = bucket.data(place) {
+                    batch.put(1, slot, data.load(Ordering::Relaxed));
+                }
+                places[slot & (SLOTS - 1)] = place as u8;
+            }
+            *hits |= bit;
+        });
     }
 
     /// A lookup that notices what is written meanwhile.
@@ -288,9 +308,9 @@ impl Array {
         each(slots, |slot, bit| {
             // SAFETY: only active slots, and word 0 always exists.
             let key = unsafe { batch.key(0, slot) };
-            // SAFETY: there are `mask + 1` buckets, and `which` applies the mask.
-            let bucket = unsafe { buckets.get_unchecked(which(seed.one(key), mask) & mask) };
-            let look = bucket.look(key);
+            let number = which(seed.one(key), mask) & mask;
+            // SAFETY: there are `mask + 1` buckets.
+            let look = unsafe { buckets.get_unchecked(number) }.look(key);
             let hit = ones(look.hit);
             hits |= bit & hit;
             elsewhere |= bit & !hit & ones(look.overflow);
@@ -303,7 +323,7 @@ impl Array {
                 }
             }
             if STAMP && look.hit {
-                bucket.0[look.slot & 1].stamp.store(batch.now, Ordering::Relaxed);
+                self.stamp_hit(number, look.slot, batch.now);
             }
         });
         state.hits |= hits;
@@ -318,7 +338,7 @@ impl Array {
             // SAFETY: only active slots, word 0 always exists, and word 1 of results does if `DATA`.
             let key = unsafe { batch.key(0, slot) };
             *hits &= !bit;
-            let Some((look, bucket)) = self.find(key) else {
+            let Some((look, number)) = self.find(key) else {
                 // SAFETY: as above.
                 return unsafe { batch.give(slot, batch.default) };
             };
@@ -331,32 +351,32 @@ impl Array {
                 }
             }
             if STAMP {
-                bucket.0[look.slot & 1].stamp.store(batch.now, Ordering::Relaxed);
+                self.stamp_hit(number, look.slot, batch.now);
             }
         });
     }
 }
 
-impl InlineShape {
+impl<B: Bucket> InlineShape<B> {
     #[inline(always)]
-    pub(super) fn lookup(&self, batch: &mut Batch<'_>) -> u64 {
+    pub(super) fn lookup<C: Compare>(&self, batch: &mut Batch<'_>) -> u64 {
         match (is_dense(batch.active), batch.result_words() > 1, batch.stamp.is_some()) {
-            (false, false, false) => self.0.lookup::<false, false, false>(batch),
-            (false, true, false) => self.0.lookup::<false, true, false>(batch),
-            (false, false, true) => self.0.lookup::<false, false, true>(batch),
-            (false, true, true) => self.0.lookup::<false, true, true>(batch),
-            (true, false, false) => self.0.lookup::<true, false, false>(batch),
-            (true, true, false) => self.0.lookup::<true, true, false>(batch),
-            (true, false, true) => self.0.lookup::<true, false, true>(batch),
-            (true, true, true) => self.0.lookup::<true, true, true>(batch),
+            (false, false, false) => self.0.lookup::<C, false, false, false>(batch),
+            (false, true, false) => self.0.lookup::<C, false, true, false>(batch),
+            (false, false, true) => self.0.lookup::<C, false, false, true>(batch),
+            (false, true, true) => self.0.lookup::<C, false, true, true>(batch),
+            (true, false, false) => self.0.lookup::<C, true, false, false>(batch),
+            (true, true, false) => self.0.lookup::<C, true, true, false>(batch),
+            (true, false, true) => self.0.lookup::<C, true, false, true>(batch),
+            (true, true, true) => self.0.lookup::<C, true, true, true>(batch),
         }
     }
 }
 
 /// The writer's side.
 #[derive(Debug)]
-pub(super) struct Inline {
-    array: Arc<Array>,
+pub(super) struct Inline<B: Bucket> {
+    array: Arc<Array<B>>,
     entries: usize,
     /// Keys by handle, if last hits are wanted.
     handles: Option<FxHashMap<u32, u64>>,
@@ -380,11 +400,12 @@ type Place = (usize, usize);
 /// How many buckets the search for a free slot looks at.
 const SEARCH: usize = 128;
 
-impl Inline {
+impl<B: Bucket> Inline<B> {
     pub(super) fn new(stamps: bool, expected: usize) -> Self {
-        let slots = expected.saturating_mul(5) / 3 + 8;
+        let slots = expected.saturating_mul(8) / B::FULL + 8;
+        let buckets = (slots / B::SLOTS).max(4).next_power_of_two();
         Inline {
-            array: Arc::new(Array::new((slots / 2).next_power_of_two())),
+            array: Arc::new(Array::new(buckets, stamps)),
             entries: 0,
             handles: stamps.then(FxHashMap::default),
         }
@@ -395,31 +416,30 @@ impl Inline {
     }
 
     pub(super) fn bytes(&self) -> usize {
-        self.array.buckets.bytes() + self.handles.as_ref().map_or(0, |h| h.capacity() * 17)
+        let stamps = self.array.stamps.as_ref().map_or(0, Zeroed::bytes);
+        self.array.buckets.bytes() + stamps + self.handles.as_ref().map_or(0, |h| h.capacity() * 17)
     }
 
-    pub(super) fn shape(&self) -> InlineShape {
+    pub(super) fn shape(&self) -> InlineShape<B> {
         InlineShape(Arc::clone(&self.array))
     }
 
     pub(super) fn stamp(&self, handle: u32) -> Option<u64> {
         let place = self.place(*self.handles.as_ref()?.get(&handle)?)?;
-        Some(self.slot(place).stamp.load(Ordering::Relaxed))
+        Some(self.stamp_at(place))
     }
 
-    fn slot(&self, (bucket, position): Place) -> &Slot {
-        &self.array.bucket(bucket).0[position & 1]
+    fn stamp_at(&self, (bucket, slot): Place) -> u64 {
+        let stamp = self.array.stamp(bucket, slot);
+        stamp.map_or(0, |s| s.load(Ordering::Relaxed))
+    }
+
+    fn head(&self, (bucket, slot): Place) -> &AtomicU64 {
+        self.array.bucket(bucket).head(slot)
     }
 
     fn read(&self, place: Place) -> Option<Item> {
-        let slot = self.slot(place);
-        let head = slot.head.load(Ordering::Relaxed);
-        (head & HIT != 0).then(|| Item {
-            head: head & RESULT,
-            key: slot.key.load(Ordering::Relaxed),
-            data: slot.data.load(Ordering::Relaxed),
-            stamp: slot.stamp.load(Ordering::Relaxed),
-        })
+        read(&self.array, place)
     }
 
     /// Writes a slot, so that readers see all or nothing.
@@ -436,36 +456,40 @@ impl Inline {
         if item.head & HIT != 0 {
             let home = first(self.array.seed.one(item.key), self.array.mask);
             if home != place.0 {
-                let head = &self.array.bucket(home).0[0].head;
+                let head = self.head((home, 0));
                 head.store(head.load(Ordering::Relaxed) | OVERFLOW, Ordering::Release);
             }
         }
-        let slot = self.slot(place);
-        let head = slot.head.load(Ordering::Relaxed);
+        let bucket = self.array.bucket(place.0);
+        let slot = bucket.head(place.1);
+        let head = slot.load(Ordering::Relaxed);
         let (version, overflow) = (head & VERSION, head & OVERFLOW);
         let next = version + 2 * WRITING;
         if next >= OVERFLOW {
             // A reader that sleeps must not meet the same version again.
             return Err(Stuck);
         }
-        slot.head.store(version | overflow | WRITING, Ordering::Relaxed);
+        slot.store(version | overflow | WRITING, Ordering::Relaxed);
         fence(Ordering::Release);
-        slot.key.store(item.key, Ordering::Relaxed);
-        slot.data.store(item.data, Ordering::Relaxed);
-        slot.stamp.store(item.stamp, Ordering::Relaxed);
-        slot.head.store(next | overflow | item.head, Ordering::Release);
+        bucket.key(place.1).store(item.key, Ordering::Relaxed);
+        if let Some(data) = bucket.data(place.1) {
+            data.store(item.data, Ordering::Relaxed);
+        }
+        if let Some(stamp) = self.array.stamp(place.0, place.1) {
+            stamp.store(item.stamp, Ordering::Relaxed);
+        }
+        slot.store(next | overflow | item.head, Ordering::Release);
         Ok(())
     }
 
-    fn places(&self, key: u64) -> [Place; 4] {
+    fn places(&self, key: u64) -> impl Iterator<Item = Place> + use<B> {
         let hash = self.array.seed.one(key);
         let (a, b) = (first(hash, self.array.mask), second(hash, self.array.mask));
-        [(a, 0), (a, 1), (b, 0), (b, 1)]
+        [a, b].into_iter().flat_map(|b| (0..B::SLOTS).map(move |s| (b, s)))
     }
 
     fn place(&self, key: u64) -> Option<Place> {
-        let places = self.places(key);
-        places.into_iter().find(|p| self.read(*p).is_some_and(|i| i.key == key))
+        self.places(key).find(|p| self.read(*p).is_some_and(|i| i.key == key))
     }
 
     /// Puts an entry in. True: readers need the new shape.
@@ -480,7 +504,7 @@ impl Inline {
             handles.insert(rule.handle, item.key);
         }
         if let Some(place) = self.place(item.key) {
-            let stamp = self.slot(place).stamp.load(Ordering::Relaxed).max(stamp);
+            let stamp = self.stamp_at(place).max(stamp);
             if self.write(place, Item { stamp, ..item }).is_ok() {
                 return false;
             }
@@ -490,7 +514,7 @@ impl Inline {
         }
         self.entries += 1;
         let buckets = self.array.mask + 1;
-        if self.entries * 5 <= buckets * 6 && self.add(item).is_ok() {
+        if self.entries * 8 <= buckets * B::SLOTS * B::FULL && self.add(item).is_ok() {
             return false;
         }
         self.rebuild(buckets * 2);
@@ -506,7 +530,7 @@ impl Inline {
         let Some(place) = self.place(key) else {
             return false;
         };
-        if self.slot(place).head.load(Ordering::Relaxed) as u32 != rule.handle {
+        if self.head(place).load(Ordering::Relaxed) as u32 != rule.handle {
             return false;
         }
         if let Some(handles) = &mut self.handles {
@@ -535,17 +559,16 @@ impl Inline {
 
     /// Puts a new key in, moving others if need be.
     fn add(&self, item: Item) -> Result<(), Stuck> {
-        let places = self.places(item.key);
-        if let Some(place) = places.into_iter().find(|p| self.read(*p).is_none()) {
+        if let Some(place) = self.places(item.key).find(|p| self.read(*p).is_none()) {
             return self.write(place, item);
         }
         // Breadth first: which moves lead to a free slot. Each node is a slot and the node before.
-        let mut nodes: Vec<(Place, usize)> = places.into_iter().map(|p| (p, usize::MAX)).collect();
+        let mut nodes: Vec<(Place, usize)> = self.places(item.key).map(|p| (p, usize::MAX)).collect();
         let mut at = 0;
         while at < nodes.len() && nodes.len() < SEARCH {
             let (place, _) = nodes[at];
             let Some(occupant) = self.read(place) else { break };
-            let others = self.places(occupant.key).into_iter().filter(|p| p.0 != place.0);
+            let others = self.places(occupant.key).filter(|p| p.0 != place.0);
             for other in others {
                 if nodes.iter().any(|(p, _)| *p == other) {
                     continue;
@@ -578,27 +601,28 @@ impl Inline {
     /// A new array with that many buckets, or more.
     fn rebuild(&mut self, mut buckets: usize) {
         'larger: loop {
-            let old = std::mem::replace(&mut self.array, Arc::new(Array::new(buckets)));
-            for bucket in old.buckets.iter() {
-                for slot in &bucket.0 {
-                    let head = slot.head.load(Ordering::Relaxed);
-                    if head & HIT == 0 {
-                        continue;
-                    }
-                    let item = Item {
-                        head: head & RESULT,
-                        key: slot.key.load(Ordering::Relaxed),
-                        data: slot.data.load(Ordering::Relaxed),
-                        stamp: slot.stamp.load(Ordering::Relaxed),
-                    };
-                    if self.place(item.key).is_none() && self.add(item).is_err() {
-                        self.array = old;
-                        buckets *= 2;
-                        continue 'larger;
-                    }
+            let new = Arc::new(Array::new(buckets, self.handles.is_some()));
+            let old = std::mem::replace(&mut self.array, new);
+            for place in (0..=old.mask).flat_map(|b| (0..B::SLOTS).map(move |s| (b, s))) {
+                let Some(item) = read(&old, place) else { continue };
+                if self.place(item.key).is_none() && self.add(item).is_err() {
+                    self.array = old;
+                    buckets *= 2;
+                    continue 'larger;
                 }
             }
             return;
         }
     }
+}
+
+fn read<B: Bucket>(array: &Array<B>, place: Place) -> Option<Item> {
+    let bucket = array.bucket(place.0);
+    let head = bucket.head(place.1).load(Ordering::Relaxed);
+    (head & HIT != 0).then(|| Item {
+        head: head & RESULT,
+        key: bucket.key(place.1).load(Ordering::Relaxed),
+        data: bucket.data(place.1).map_or(0, |d| d.load(Ordering::Relaxed)),
+        stamp: array.stamp(place.0, place.1).map_or(0, |s| s.load(Ordering::Relaxed)),
+    })
 }

@@ -1,0 +1,110 @@
+//! What the extern calls of a pipeline are.
+
+use super::super::driver::V1Model;
+use super::super::externs::{self, Op};
+use super::{RANDOM, exit};
+use crate::fused::FusedCall;
+use crate::hash::Algorithm;
+use weir_ir::pipeline::CallKind;
+use weir_ir::{ArgumentValue, Call, InLeaf, Loc, Operand, Type};
+
+/// What a call is; `None`: nothing that can be called from a pipeline.
+pub(super) fn call_kind(arch: &V1Model, call: &Call, loc: Loc) -> Option<(FusedCall, CallKind)> {
+    let host = |state| CallKind::Host {
+        reads: Vec::new(),
+        writes: Vec::new(),
+        state,
+        abort: None,
+    };
+    match call.function.as_str() {
+        "$internet_checksum" => return Some((FusedCall::Checksum, CallKind::InternetChecksum)),
+        "$parser_error" => return Some((FusedCall::ParserError, host(None))),
+        "$checksum_error" => return Some((FusedCall::ChecksumError, host(None))),
+        _ => {}
+    }
+    let op = externs::call_op(&arch.program, call, loc, &arch.externs).ok()?;
+    let kind = match &op {
+        Op::CounterCount(id) => CallKind::Count(id.index()),
+        Op::DirectCounterCount => CallKind::Nothing,
+        Op::MeterExecute(id) | Op::RegisterRead(id) | Op::RegisterWrite(id) => host(Some(id.index() as u32)),
+        Op::Random => host(Some(RANDOM)),
+        Op::Hash if plain_hash(arch, call).is_some() => plain_hash(arch, call)?,
+        Op::Hash => {
+            let algorithm = call.arguments.get(1).and_then(|a| match &a.value {
+                ArgumentValue::In(leaves) => match leaves.first() {
+                    Some(InLeaf::Value(Operand::Const(c))) => c.to_u64(),
+                    _ => None,
+                },
+                _ => None,
+            });
+            let algorithm = algorithm.and_then(|i| arch.algorithms.get(i as usize).copied().flatten());
+            host((algorithm.is_none() || algorithm == Some(Algorithm::Random)).then_some(RANDOM))
+        }
+        Op::Checksum16Get => CallKind::InternetChecksum,
+        Op::Assert(_) => CallKind::Host {
+            reads: Vec::new(),
+            writes: Vec::new(),
+            state: None,
+            abort: Some(exit::ASSERT),
+        },
+        // Messages are put in order afterwards.
+        Op::Log(_) => host(None),
+        Op::VerifyChecksum { header, .. } | Op::UpdateChecksum { header, .. } => CallKind::Host {
+            reads: header.iter().copied().collect(),
+            writes: Vec::new(),
+            state: None,
+            abort: None,
+        },
+        Op::DirectMeterRead(_)
+        | Op::Digest { .. }
+        | Op::Clone(_)
+        | Op::Resubmit(_)
+        | Op::Recirculate(_)
+        | Op::Truncate => host(None),
+        Op::MarkToDrop => CallKind::Host {
+            reads: Vec::new(),
+            writes: [arch.fields.egress_spec, arch.fields.mcast_grp]
+                .into_iter()
+                .flatten()
+                .collect(),
+            state: None,
+            abort: None,
+        },
+        Op::User(_) => return None,
+    };
+    Some((FusedCall::Op(op, loc), kind))
+}
+
+/// A hash of scalars whose lengths are known, with bounds that are constants.
+fn plain_hash(arch: &V1Model, call: &Call) -> Option<CallKind> {
+    let constant = |index: usize| match &call.arguments.get(index)?.value {
+        ArgumentValue::In(leaves) => match leaves.as_slice() {
+            [InLeaf::Value(Operand::Const(c))] => c.to_u64(),
+            _ => None,
+        },
+        _ => None,
+    };
+    let vars = &arch.program.vars;
+    let algorithm = (*arch.algorithms.get(usize::try_from(constant(1)?).ok()?)?)?;
+    let plain = match &call.arguments.get(3)?.value {
+        ArgumentValue::In(leaves) => leaves.iter().all(|leaf| match leaf {
+            InLeaf::Value(Operand::Var(v)) => matches!(vars.get(*v).map(|v| &v.ty), Some(Type::Bits(_))),
+            InLeaf::Value(Operand::Const(_)) => true,
+            InLeaf::Header(_) => false,
+        }),
+        _ => false,
+    };
+    let result = match &call.arguments.first()?.value {
+        ArgumentValue::Out(vars) | ArgumentValue::InOut(vars) => *vars.first()?,
+        _ => return None,
+    };
+    let narrow = matches!(vars.get(result)?.ty, Type::Bits(width) if width <= 64);
+    let (base, max) = (constant(2)?, constant(4)?.max(1));
+    (plain && narrow && algorithm != Algorithm::Random).then_some(CallKind::Hash {
+        result,
+        data: 3,
+        algorithm: algorithm.number(),
+        base,
+        max,
+    })
+}

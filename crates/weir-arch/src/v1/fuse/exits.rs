@@ -1,0 +1,121 @@
+//! The ways out of the pipeline.
+
+use super::super::driver::{Blocks, V1Model};
+use super::super::externs::{self, Keep, Op};
+use super::calls::call_kind;
+use crate::fused::FusedCall;
+use crate::load;
+use std::collections::HashMap;
+use weir_ir::passes::{VarSet, read_by};
+use weir_ir::pipeline::{CallKind, Exit, Touched};
+use weir_ir::{InstKind, Program, Terminator, Type, VarId};
+
+pub(super) fn ordered_tables(arch: &V1Model) -> Vec<bool> {
+    let program = &arch.program;
+    let is_meter = |x: &weir_ir::ExternId| load::is_meter(&program.externs[*x]);
+    program
+        .tables
+        .iter()
+        .map(|(_, t)| t.direct.iter().any(is_meter))
+        .collect()
+}
+
+/// The exits, with what the driver reads of a packet that leaves by them.
+pub(super) fn exits(arch: &V1Model, blocks: Blocks, program: &Program, calls: &[FusedCall], port: VarId) -> Vec<Exit> {
+    let mut read = VarSet::new(program.vars.len());
+    for block in &arch.program.blocks {
+        if !matches!(block.role.as_str(), "parser" | "verify_checksum") {
+            read_by(&arch.program, &block.body, &mut |v| read.insert(v));
+        }
+    }
+    for group in &program.shared {
+        for leaf in &group.leaves {
+            if crate::observes(&group.role, leaf) {
+                read.insert(leaf.var);
+            }
+        }
+    }
+    for &header in &arch.groups.headers {
+        read.insert(program.headers[header].valid);
+        for &field in &program.headers[header].fields {
+            if matches!(program.vars[field].ty, Type::Varbit(_)) {
+                read.insert(field);
+            }
+        }
+    }
+    for call in calls {
+        if let FusedCall::Op(Op::Clone(keep) | Op::Resubmit(keep) | Op::Recirculate(keep), _) = call
+            && let Keep::Vars(vars) = keep
+        {
+            vars.iter().for_each(|&v| read.insert(v));
+        }
+    }
+    for list in arch.groups.field_lists.values() {
+        list.iter().for_each(|&v| read.insert(v));
+    }
+    let shared: HashMap<VarId, ()> = program
+        .shared
+        .iter()
+        .flat_map(|g| g.leaves.iter().map(|l| (l.var, ())))
+        .collect();
+    let mut after_egress: Vec<VarId> = read.iter().filter(|v| shared.contains_key(v)).collect();
+    let after_ingress = after_egress.clone();
+    after_egress.push(port);
+    let exit = |name, live, deparsed, touches| Exit {
+        name,
+        live,
+        deparsed,
+        touches,
+    };
+    let (egress, again) = (
+        touched(arch, &[blocks.egress, blocks.compute_checksum]),
+        goes_again(arch),
+    );
+    let everything = touched(arch, &(0..arch.program.blocks.len()).collect::<Vec<_>>());
+    // What goes on runs egress, and the copies that egress makes do so too.
+    let goes_on = if again { everything.clone() } else { egress };
+    vec![
+        exit("transmit", vec![port], true, None),
+        exit("ingress-drop", Vec::new(), false, None),
+        exit("egress-drop", Vec::new(), false, None),
+        exit("end-of-ingress", after_ingress, false, Some(goes_on.clone())),
+        exit("end-of-egress", after_egress, false, Some(goes_on)),
+        exit("assert", Vec::new(), false, None),
+        exit("instruction-budget", Vec::new(), false, None),
+        exit("restart", Vec::new(), false, Some(everything)),
+    ]
+}
+
+/// Whether packets may come to ingress a second time.
+fn goes_again(arch: &V1Model) -> bool {
+    let bodies = arch.program.blocks.iter().map(|b| &b.body);
+    let mut insts = bodies.flat_map(|b| b.blocks.iter()).flat_map(|(_, b)| &b.insts);
+    insts.any(|i| match &i.kind {
+        InstKind::Call(call) => matches!(
+            externs::call_op(&arch.program, call, i.loc, &arch.externs),
+            Ok(Op::Resubmit(_) | Op::Recirculate(_))
+        ),
+        _ => false,
+    })
+}
+
+/// What blocks of the program look up and what state they come to.
+fn touched(arch: &V1Model, blocks: &[usize]) -> Touched {
+    let mut touched = Touched::default();
+    for &block in blocks {
+        let body = &arch.program.blocks[block].body;
+        for (_, block) in body.blocks.iter() {
+            if let Terminator::Lookup(lookup) = &block.terminator {
+                touched.tables.insert(lookup.table);
+            }
+            for inst in &block.insts {
+                if let InstKind::Call(call) = &inst.kind
+                    && let Some((_, CallKind::Host { state: Some(state), .. })) = call_kind(arch, call, inst.loc)
+                {
+                    touched.states.insert(state);
+                }
+            }
+        }
+    }
+    touched
+}

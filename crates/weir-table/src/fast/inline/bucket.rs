@@ -1,0 +1,215 @@
+//! The two kinds of buckets, each a cache line.
+#![allow(unsafe_code)]
+
+use crate::fast::head::HIT;
+use crate::fast::mem::Zeroable;
+use std::hint::select_unpredictable;
+use std::sync::atomic::{AtomicU64, Ordering, fence};
+
+/// The lowest version bit is set while the slot is written.
+pub(super) const WRITING: u64 = 1 << 50;
+pub(super) const VERSION: u64 = OVERFLOW - WRITING;
+/// In the first slot of a bucket: a key that should be here is or was in its second bucket.
+pub(super) const OVERFLOW: u64 = 1 << 63;
+pub(super) const RESULT: u64 = WRITING - 1;
+
+/// A cache line of slots. Each has a head (the head word of the result, without [`HIT`] if the slot is free; above it the
+/// version) and a key.
+pub(in crate::fast) trait Bucket: Zeroable + std::fmt::Debug + Send + Sync + 'static {
+    /// Slots of a bucket.
+    const SLOTS: usize;
+    /// How full an array may be, in eighths.
+    const FULL: usize;
+    /// Whether slots have room for their stamp; else it lies in an array of its own.
+    const HAS_STAMPS: bool;
+
+    fn head(&self, slot: usize) -> &AtomicU64;
+    fn key(&self, slot: usize) -> &AtomicU64;
+    /// The second word of the result, if there is one.
+    fn data(&self, slot: usize) -> Option<&AtomicU64>;
+    fn stamp(&self, slot: usize) -> Option<&AtomicU64>;
+
+    /// Whether a slot has the key, and which, free or not.
+    fn find<C: Compare>(&self, key: u64) -> (bool, usize);
+
+    /// Without branches that depend on what is found.
+    #[inline(always)]
+    fn look(&self, key: u64) -> Look {
+        let (mut found, mut head, mut torn) = (usize::MAX, 0, 0);
+        for slot in 0..Self::SLOTS {
+            let this = self.head(slot).load(Ordering::Acquire);
+            let hit = (self.key(slot).load(Ordering::Relaxed) == key) & (this & HIT != 0);
+            found = if hit { slot } else { found };
+            head = if hit { this } else { head };
+            torn |= this & WRITING;
+        }
+        let hit = found != usize::MAX;
+        let slot = if hit { found } else { 0 };
+        let first = self.head(0).load(Ordering::Relaxed);
+        let head = if hit { head } else { first };
+        let data = self.data(slot).map_or(0, |d| d.load(Ordering::Relaxed));
+        fence(Ordering::Acquire);
+        let again = self.head(slot).load(Ordering::Relaxed);
+        Look {
+            hit,
+            head: head & RESULT,
+            data,
+            slot,
+            overflow: first & OVERFLOW != 0,
+            torn: torn | (head ^ again),
+        }
+    }
+}
+
+/// One look into a bucket.
+pub(in crate::fast) struct Look {
+    pub(super) hit: bool,
+    pub(super) head: u64,
+    pub(super) data: u64,
+    pub(super) slot: usize,
+    /// The key may be in its second bucket, if this is its first.
+    pub(super) overflow: bool,
+    /// Not 0: the bucket was written meanwhile.
+    pub(super) torn: u64,
+}
+
+/// Which of four words equals another one.
+pub(in crate::fast) trait Compare {
+    /// A bit per word.
+    fn equal(words: &[AtomicU64; 4], to: u64) -> u32;
+}
+
+/// Word by word.
+#[derive(Debug)]
+pub(in crate::fast) struct Portable;
+
+impl Compare for Portable {
+    #[inline(always)]
+    fn equal(words: &[AtomicU64; 4], to: u64) -> u32 {
+        let mut equal = 0;
+        for (i, word) in words.iter().enumerate() {
+            equal |= u32::from(word.load(Ordering::Relaxed) == to) << i;
+        }
+        equal
+    }
+}
+
+/// All at once. Only where the processor has AVX2.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[derive(Debug)]
+pub(in crate::fast) struct Avx2;
+
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+impl Compare for Avx2 {
+    #[inline(always)]
+    fn equal(words: &[AtomicU64; 4], to: u64) -> u32 {
+        use std::arch::x86_64::{
+            _mm256_castsi256_pd, _mm256_cmpeq_epi64, _mm256_loadu_si256, _mm256_movemask_pd, _mm256_set1_epi64x,
+        };
+        // SAFETY: the type is only named in code that runs where the processor has AVX2, and the load is that of
+        // four words. Aligned words are never read half, and who uses what was read asks afterwards whether
+        // anything was written meanwhile.
+        unsafe {
+            let words = _mm256_loadu_si256(words.as_ptr().cast());
+            let equal = _mm256_cmpeq_epi64(words, _mm256_set1_epi64x(to as i64));
+            _mm256_movemask_pd(_mm256_castsi256_pd(equal)) as u32
+        }
+    }
+}
+
+/// Four slots of results of one word. Stamps lie elsewhere.
+#[derive(Debug)]
+#[repr(C, align(64))]
+pub(in crate::fast) struct Four {
+    keys: [AtomicU64; 4],
+    heads: [AtomicU64; 4],
+}
+
+const _: () = assert!(size_of::<Four>() == 64);
+
+// SAFETY: only atomics.
+unsafe impl Zeroable for Four {}
+
+impl Bucket for Four {
+    const SLOTS: usize = 4;
+    const FULL: usize = 6;
+    const HAS_STAMPS: bool = false;
+
+    #[inline(always)]
+    fn head(&self, slot: usize) -> &AtomicU64 {
+        &self.heads[slot & 3]
+    }
+
+    #[inline(always)]
+    fn key(&self, slot: usize) -> &AtomicU64 {
+        &self.keys[slot & 3]
+    }
+
+    #[inline(always)]
+    fn data(&self, _slot: usize) -> Option<&AtomicU64> {
+        None
+    }
+
+    #[inline(always)]
+    fn stamp(&self, _slot: usize) -> Option<&AtomicU64> {
+        None
+    }
+
+    #[inline(always)]
+    fn find<C: Compare>(&self, key: u64) -> (bool, usize) {
+        let equal = C::equal(&self.keys, key);
+        (equal != 0, (equal | 1 << 4).trailing_zeros() as usize & 3)
+    }
+}
+
+/// Two slots with results of up to two words, and stamps.
+#[derive(Debug)]
+#[repr(C, align(64))]
+pub(in crate::fast) struct Two([Slot; 2]);
+
+#[derive(Debug)]
+#[repr(C)]
+struct Slot {
+    head: AtomicU64,
+    key: AtomicU64,
+    data: AtomicU64,
+    stamp: AtomicU64,
+}
+
+const _: () = assert!(size_of::<Two>() == 64);
+
+// SAFETY: only atomics.
+unsafe impl Zeroable for Two {}
+
+impl Bucket for Two {
+    const SLOTS: usize = 2;
+    const FULL: usize = 5;
+    const HAS_STAMPS: bool = true;
+
+    #[inline(always)]
+    fn head(&self, slot: usize) -> &AtomicU64 {
+        &self.0[slot & 1].head
+    }
+
+    #[inline(always)]
+    fn key(&self, slot: usize) -> &AtomicU64 {
+        &self.0[slot & 1].key
+    }
+
+    #[inline(always)]
+    fn data(&self, slot: usize) -> Option<&AtomicU64> {
+        Some(&self.0[slot & 1].data)
+    }
+
+    #[inline(always)]
+    fn stamp(&self, slot: usize) -> Option<&AtomicU64> {
+        Some(&self.0[slot & 1].stamp)
+    }
+
+    #[inline(always)]
+    fn find<C: Compare>(&self, key: u64) -> (bool, usize) {
+        let in_second = self.0[1].key.load(Ordering::Relaxed) == key;
+        let hit = (self.0[0].key.load(Ordering::Relaxed) == key) | in_second;
+        (hit, select_unpredictable(in_second, 1, 0))
+    }
+}

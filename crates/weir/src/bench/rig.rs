@@ -1,0 +1,230 @@
+//! A program with its packets, ready to be run by an engine or by hand.
+
+use super::pool::Pool;
+use super::workload::ByHand;
+use anyhow::{Result, ensure};
+use std::time::Instant;
+use weir_ceiling::{DROP, FLOOD};
+use weir_switch::{Fate, Frame, Switch, VECTOR, cycles, prefetch};
+
+/// Who runs the packets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    /// Machine code that weir made of the program.
+    Jit,
+    /// The interpreter.
+    Interp,
+    /// The same work written by hand.
+    Ceiling,
+}
+
+impl Side {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Side::Jit => "jit",
+            Side::Interp => "interp",
+            Side::Ceiling => "ceiling",
+        }
+    }
+}
+
+/// A switch, its packets, and perhaps the loop by hand.
+pub struct Rig {
+    /// Compiled, if [`Side::Jit`] is to run.
+    pub switch: Switch,
+    /// What [`Side::Ceiling`] runs.
+    pub by_hand: Option<ByHand>,
+    /// The packets.
+    pub pool: Pool,
+    /// Packets at a time.
+    pub vector: usize,
+    started: Instant,
+}
+
+/// Bytes of the packets of the next vector that are fetched.
+const FETCHED: usize = 128;
+
+/// Runs all packets, a vector at a time; those of the next vector are fetched meanwhile. Every side is driven by
+/// this. Gives the cycles that it took.
+fn drive<P>(
+    ports: &[u32],
+    packets: &mut [P],
+    vector: usize,
+    bytes: impl Fn(&P) -> &[u8],
+    mut run: impl FnMut(&[u32], &mut [P]),
+) -> u64 {
+    let started = cycles();
+    let mut begin = 0;
+    while begin < packets.len() {
+        let end = packets.len().min(begin + vector);
+        let (now, next) = packets[begin..].split_at_mut(end - begin);
+        for packet in next.iter().take(vector) {
+            let bytes = bytes(packet);
+            prefetch(&bytes[..bytes.len().min(FETCHED)]);
+        }
+        run(&ports[begin..end], now);
+        begin = end;
+    }
+    cycles() - started
+}
+
+impl Rig {
+    /// Everything in its place.
+    pub fn new(switch: Switch, by_hand: Option<ByHand>, pool: Pool, vector: usize) -> Self {
+        Rig {
+            switch,
+            by_hand,
+            pool,
+            vector,
+            started: Instant::now(),
+        }
+    }
+
+    fn now_ns(&self) -> u64 {
+        self.started.elapsed().as_nanos() as u64
+    }
+
+    /// One round through the pool, from fresh packets: the cycles of the timed part.
+    pub fn round(&mut self, side: Side) -> u64 {
+        let now_ns = self.now_ns();
+        self.round_at(side, now_ns, false, |_, _, _| {})
+    }
+
+    /// One round; where it is `watched`, `seen` is told the number of each packet, the port it leaves at (`None`: it
+    /// was dropped or copied), and what it is by then.
+    fn round_at(
+        &mut self,
+        side: Side,
+        now_ns: u64,
+        watched: bool,
+        mut seen: impl FnMut(usize, Option<u32>, &[u8]),
+    ) -> u64 {
+        match side {
+            Side::Jit => self.round_jit(now_ns, watched, &mut seen),
+            Side::Interp => self.round_interp(now_ns, &mut seen),
+            Side::Ceiling => self.round_ceiling(now_ns, watched, &mut seen),
+        }
+    }
+
+    fn round_jit(&mut self, now_ns: u64, watched: bool, seen: &mut impl FnMut(usize, Option<u32>, &[u8])) -> u64 {
+        let (ports, frames) = self.pool.fresh(Frame::new);
+        let mut frames: Vec<Frame<'_>> = frames.into_iter().flatten().collect();
+        let mut fates = vec![Fate::Gone; if watched { ports.len() } else { 0 }];
+        let (switch, mut at) = (&mut self.switch, 0);
+        let took = drive(ports, &mut frames, self.vector, Frame::bytes, |ports, frames| {
+            let fate = switch.forward(ports, frames, now_ns);
+            if watched {
+                fates[at..at + fate.len()].copy_from_slice(fate);
+                at += fate.len();
+            }
+            if fate.iter().any(|f| !matches!(f, Fate::Transmit(_))) {
+                // Copies and the like, which whoever does I/O would send now.
+                std::hint::black_box(switch.advance(now_ns));
+            }
+        });
+        for (i, (fate, frame)) in fates.iter().zip(&frames).enumerate() {
+            let port = match fate {
+                Fate::Transmit(port) => Some(*port),
+                Fate::Copies(_) | Fate::Gone => None,
+            };
+            seen(i, port, frame.bytes());
+        }
+        while self.switch.next_digest().is_some() {}
+        took
+    }
+
+    fn round_interp(&mut self, now_ns: u64, seen: &mut impl FnMut(usize, Option<u32>, &[u8])) -> u64 {
+        let (ports, mut packets) = self.pool.fresh(|memory, start, length| &memory[start..start + length]);
+        let (switch, mut at) = (&mut self.switch, 0);
+        let took = drive(
+            ports,
+            &mut packets,
+            self.vector,
+            |p| *p,
+            |ports, packets| {
+                for (port, packet) in ports.iter().zip(packets.iter()) {
+                    switch.receive(*port, packet, now_ns);
+                    match switch.drain().as_slice() {
+                        [one] => seen(at, Some(one.port), &one.bytes),
+                        _ => seen(at, None, packet),
+                    }
+                    at += 1;
+                }
+            },
+        );
+        while self.switch.next_digest().is_some() {}
+        took
+    }
+
+    fn round_ceiling(&mut self, now_ns: u64, watched: bool, seen: &mut impl FnMut(usize, Option<u32>, &[u8])) -> u64 {
+        let (ports, mut packets) = self
+            .pool
+            .fresh(|memory, start, length| &mut memory[start..start + length]);
+        let mut fates = vec![DROP; if watched { ports.len() } else { VECTOR }];
+        let (by_hand, mut at) = (&mut self.by_hand, 0);
+        let took = drive(
+            ports,
+            &mut packets,
+            self.vector,
+            |p| &**p,
+            |ports, packets| {
+                let fates = &mut fates[at..at + packets.len()];
+                match by_hand {
+                    Some(ByHand::L2(switch)) => switch.forward(ports, packets, now_ns, fates),
+                    Some(ByHand::Router(router)) => router.forward(ports, packets, fates),
+                    None => {}
+                }
+                if watched {
+                    at += packets.len();
+                } else if std::hint::black_box(fates).contains(&FLOOD) {
+                    // As above; by hand no copies are made.
+                    std::hint::black_box(&mut *packets);
+                }
+            },
+        );
+        for (i, (fate, packet)) in fates.iter().zip(&packets).enumerate() {
+            seen(i, (![DROP, FLOOD].contains(fate)).then_some(*fate), packet);
+        }
+        took
+    }
+
+    /// What became of each packet on this side.
+    fn outcome(&mut self, side: Side, now_ns: u64) -> Vec<Option<(u32, Vec<u8>)>> {
+        let mut outcome = vec![None; self.pool.len()];
+        self.round_at(side, now_ns, true, |i, port, bytes| {
+            outcome[i] = port.map(|p| (p, bytes.to_vec()))
+        });
+        outcome
+    }
+
+    /// Warms up, and makes sure that all sides do the same to the packets. Gives the share of packets that leave.
+    pub fn check(&mut self, sides: &[Side]) -> Result<f64> {
+        let Some((first, others)) = sides.split_first() else {
+            return Ok(0.0);
+        };
+        // Packets may carry the time.
+        let now_ns = self.now_ns();
+        let expected = self.outcome(*first, now_ns);
+        for other in others {
+            let found = self.outcome(*other, now_ns);
+            let wrong = expected.iter().zip(&found).position(|(a, b)| a != b);
+            if let Some(packet) = wrong {
+                let show = |o: &Option<(u32, Vec<u8>)>| match o {
+                    Some((port, bytes)) => format!("sends it to port {port} as {}", crate::packets::hex(bytes)),
+                    None => "does not send it".to_owned(),
+                };
+                ensure!(
+                    false,
+                    "not the same work, so there is nothing to compare: packet {packet} ({}): {} {}, {} {}",
+                    crate::packets::hex(self.pool.original(packet)),
+                    first.name(),
+                    show(&expected[packet]),
+                    other.name(),
+                    show(&found[packet])
+                );
+            }
+        }
+        Ok(expected.iter().flatten().count() as f64 / expected.len().max(1) as f64)
+    }
+}
