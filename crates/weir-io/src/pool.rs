@@ -481,13 +481,10 @@ impl FrameBatch {
     /// Gives the frames at the first positions back to the pool; the others move up.
     pub fn remove_front(&mut self, count: usize) {
         let count = count.min(self.slots.len());
-        for slot in self.slots.drain(..count).flatten() {
-            self.held -= 1;
-            self.spare.push(slot.frame);
-        }
-        if self.spare.len() >= SPARE * 2 {
-            self.memory.give(self.spare.drain(SPARE..));
-        }
+        self.held -= self.slots[..count].iter().flatten().count();
+        // At once, so that whoever takes frames next gets those that are still in a cache.
+        self.memory
+            .give(self.slots.drain(..count).flatten().map(|slot| slot.frame));
     }
 
     /// Adds a frame that is owned. The caller has seen to it that there is room.
