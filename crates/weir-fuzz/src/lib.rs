@@ -20,6 +20,7 @@
 #![forbid(unsafe_code)]
 
 mod engines;
+mod generate;
 mod mutate;
 mod rng;
 mod targets;

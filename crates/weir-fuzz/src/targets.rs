@@ -50,6 +50,13 @@ pub const TARGETS: &[Target] = &[
     Target::hostile("tests", tests),
     Target::hostile("programs", programs),
     Target {
+        name: "engines",
+        next: engines::made_up_input,
+        run: engines::made_up,
+        keep: engines::keep_made_up,
+        fatal: true,
+    },
+    Target {
         name: "engines-corpus",
         next: engines::corpus_input,
         run: engines::corpus,
@@ -78,6 +85,7 @@ pub fn seeds(target: &str, folder: Option<&Path>) -> Vec<Vec<u8>> {
             ENTRIES.as_bytes().to_vec(),
             b"packet 1 020000000101 020000000110 0800\nexpect 2 0200 $\nwait\n".to_vec(),
         ],
+        "engines" => Vec::new(),
         "engines-corpus" => {
             let bundled = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../p4/programs");
             let folders = [Some(bundled.as_path()), folder];

@@ -14,12 +14,14 @@ mod totals;
 mod traffic;
 
 use crate::mutate::Mutator;
+use crate::rng::Rng;
 use case::Case;
 pub(crate) use corpus::cases;
 use run::{Built, Tally, Trouble};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 pub use totals::totals;
+use traffic::{Amount, Traffic};
 
 /// A case of somebody else's program: a number and the case.
 pub(crate) fn corpus_input(mutator: &mut Mutator) -> Vec<u8> {
@@ -37,6 +39,43 @@ fn check(built: &Built, case: &Case) -> bool {
         Err(trouble) => totals::trouble(&trouble),
     }
     true
+}
+
+/// A number, of a program made up.
+pub(crate) fn made_up_input(mutator: &mut Mutator) -> Vec<u8> {
+    mutator.next_number().to_le_bytes().to_vec()
+}
+
+/// Cases of a program made up.
+pub(crate) fn made_up(input: &[u8]) {
+    of_number(input, &mut |built, case| check(built, &case));
+}
+
+/// Tests per program made up.
+const TESTS: usize = 2;
+
+fn source_of(input: &[u8]) -> (u64, String) {
+    let number = input.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
+    (number, crate::generate::program(number))
+}
+
+fn of_number(input: &[u8], made: &mut dyn FnMut(&Built, Case) -> bool) {
+    let (number, source) = source_of(input);
+    let built = match Built::new(&source) {
+        Ok(built) => built,
+        // What is made up must be right.
+        Err(trouble) => panic!("program {number} is refused: {trouble:?}"),
+    };
+    totals::program(&built);
+    let mut rng = Rng::new(number ^ 0x7a);
+    for _ in 0..TESTS {
+        let amount = Amount { rounds: 3, packets: 90 };
+        let test = Traffic::new(&mut rng, built.switch()).test("", &[], amount);
+        let source = source.clone();
+        if !made(&built, Case { source, test }) {
+            return;
+        }
+    }
 }
 
 /// Cases made from a program of the corpus.
@@ -78,7 +117,10 @@ fn keep(case: &Case, path: &Path) -> std::io::Result<PathBuf> {
         let sort = sort_of(&trouble).to_owned();
         small = reduce::reduce(case, &mut |c| trouble_of(c).is_some_and(|t| sort_of(&t) == sort));
     }
-    let trouble = trouble_of(&small).unwrap_or_else(|| "it happens only now and then".to_owned());
+    let trouble = trouble_of(&small).unwrap_or_else(|| match Built::new(&small.source) {
+        Err(trouble) => format!("{trouble:?}"),
+        Ok(_) => "it happens only now and then".to_owned(),
+    });
     std::panic::set_hook(hook);
     let comment: Vec<String> = trouble.lines().map(|l| format!("# {l}\n")).collect();
     std::fs::write(path.with_extension("p4"), &small.source)?;
@@ -89,24 +131,43 @@ fn keep(case: &Case, path: &Path) -> std::io::Result<PathBuf> {
     Ok(path.with_extension("p4"))
 }
 
+/// The first of some cases that fails.
+fn failing(cases: impl FnOnce(&mut dyn FnMut(&Built, Case) -> bool)) -> Option<Case> {
+    let mut found = None;
+    let _ = catch_unwind(AssertUnwindSafe(|| {
+        cases(&mut |built, case| {
+            let outcome = catch_unwind(AssertUnwindSafe(|| built.run(&case.test)));
+            let fails = !matches!(outcome, Ok(Ok(Ok(_)) | Err(_)));
+            if fails {
+                found = Some(case);
+            }
+            !fails
+        });
+    }));
+    found
+}
+
 /// Keeps the case of a corpus input that fails.
 ///
 /// # Errors
 /// The files cannot be written.
 pub(crate) fn keep_corpus(input: &[u8], path: &Path) -> std::io::Result<PathBuf> {
-    let mut failing = None;
-    let _ = catch_unwind(AssertUnwindSafe(|| {
-        corpus::of_input(input, &mut |built, case| {
-            let outcome = catch_unwind(AssertUnwindSafe(|| built.run(&case.test)));
-            let fails = !matches!(outcome, Ok(Ok(Ok(_)) | Err(_)));
-            if fails {
-                failing = Some(case);
-            }
-            !fails
-        });
-    }));
+    let case = failing(|made| corpus::of_input(input, made));
     // Without one the program alone breaks something.
-    let case = failing.unwrap_or_else(|| Case::from_bytes(input.get(8..).unwrap_or(&[])));
+    let case = case.unwrap_or_else(|| Case::from_bytes(input.get(8..).unwrap_or(&[])));
+    keep(&case, path)
+}
+
+/// Keeps the case of a program made up that fails.
+///
+/// # Errors
+/// The files cannot be written.
+pub(crate) fn keep_made_up(input: &[u8], path: &Path) -> std::io::Result<PathBuf> {
+    let case = failing(|made| of_number(input, made));
+    let case = case.unwrap_or_else(|| Case {
+        source: source_of(input).1,
+        test: String::new(),
+    });
     keep(&case, path)
 }
 

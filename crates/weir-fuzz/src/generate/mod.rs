@@ -1,0 +1,264 @@
+//! Random programs for v1model, well-typed by construction.
+//!
+//! A program is text from the start: what is kept beside it is only what can be named at a place, and its type. The
+//! same number gives the same program.
+
+mod expression;
+mod externs;
+mod model;
+mod parser;
+mod statement;
+mod table;
+
+use crate::rng::Rng;
+use model::{Model, Place, Scope, Ty};
+use std::fmt::Write;
+
+/// Makes one program.
+struct Generator {
+    rng: Rng,
+    model: Model,
+    out: String,
+    indent: usize,
+    names: usize,
+}
+
+/// The program with this number.
+pub(crate) fn program(number: u64) -> String {
+    let mut rng = Rng::new(number);
+    let model = Model::new(&mut rng);
+    let mut generator = Generator {
+        rng,
+        model,
+        out: String::new(),
+        indent: 0,
+        names: 0,
+    };
+    generator.program();
+    generator.out
+}
+
+impl Generator {
+    fn line(&mut self, text: &str) {
+        let _ = writeln!(self.out, "{:indent$}{text}", "", indent = 4 * self.indent);
+    }
+
+    fn open(&mut self, text: &str) {
+        self.line(&format!("{text} {{"));
+        self.indent += 1;
+    }
+
+    fn close(&mut self) {
+        self.indent -= 1;
+        self.line("}");
+    }
+
+    /// A name that nothing else has.
+    fn name(&mut self, what: &str) -> String {
+        self.names += 1;
+        format!("{what}_{}", self.names)
+    }
+
+    fn program(&mut self) {
+        if self.model.version_2020 {
+            self.line("#define V1MODEL_VERSION 20200408");
+        }
+        self.line("#include <core.p4>");
+        self.line("#include <v1model.p4>");
+        self.line("error { Strange, Odd }");
+        self.types();
+        self.parser();
+        self.verify();
+        self.control("I", Place::Ingress);
+        self.control("E", Place::Egress);
+        self.compute();
+        self.deparser();
+        self.line("V1Switch(P(), V(), I(), E(), C(), D()) main;");
+    }
+
+    fn types(&mut self) {
+        for ty in self.model.types.clone() {
+            self.open(&format!("header {}", ty.name));
+            for (name, ty) in &ty.fields {
+                self.line(&format!("{} {name};", ty.text()));
+            }
+            if let Some((name, most)) = &ty.varbit {
+                self.line(&format!("varbit<{most}> {name};"));
+            }
+            self.close();
+        }
+        if self.model.shows {
+            self.shown_type();
+        }
+        self.open("struct headers_t");
+        if self.model.shows {
+            self.line("shown_t shown;");
+        }
+        for instance in self.model.instances.clone() {
+            let ty = self.model.types[instance.ty].name.clone();
+            match instance.stack {
+                Some(n) => self.line(&format!("{ty}[{n}] {};", instance.name)),
+                None => self.line(&format!("{ty} {};", instance.name)),
+            }
+        }
+        self.close();
+        let metadata = self.model.metadata.clone();
+        self.open("struct inner_t");
+        for (path, ty, _) in &metadata {
+            if let Some(name) = path.strip_prefix("inner.") {
+                self.line(&format!("{} {name};", ty.text()));
+            }
+        }
+        self.close();
+        self.open("struct meta_t");
+        for (path, ty, kept) in &metadata {
+            if !path.starts_with("inner.") {
+                let list = if *kept { "@field_list(1) " } else { "" };
+                self.line(&format!("{list}{} {path};", ty.text()));
+            }
+        }
+        self.line("inner_t inner;");
+        self.close();
+        self.open("struct digest_t");
+        for (i, ty) in self.model.digest.clone().iter().enumerate() {
+            self.line(&format!("{} d{i};", ty.text()));
+        }
+        self.close();
+    }
+
+    /// What the header that shows everything is made of: name, type, what it shows.
+    fn shown(&self) -> Vec<(String, u32, String)> {
+        let metadata = self.model.metadata.iter().map(|(path, ty, _)| {
+            let path = format!("meta.{path}");
+            let value = match ty {
+                Ty::Bit(_) => path,
+                Ty::Int(w) => format!("(bit<{w}>){path}"),
+                Ty::Bool => format!("(bit<1>){path}"),
+            };
+            (ty.width(), value)
+        });
+        let standard = [("ingress_port", 9), ("egress_port", 9), ("checksum_error", 1), ("egress_rid", 16)];
+        let standard = standard.map(|(name, width)| (width, format!("sm.{name}")));
+        let all = metadata.chain(standard).enumerate();
+        all.map(|(i, (width, value))| (format!("v{i}"), width, value)).collect()
+    }
+
+    fn shown_type(&mut self) {
+        let shown = self.shown();
+        self.open("header shown_t");
+        for (name, width, _) in &shown {
+            self.line(&format!("bit<{width}> {name};"));
+        }
+        let bits: u32 = shown.iter().map(|s| s.1).sum();
+        let missing = (8 - bits % 8) % 8;
+        if missing > 0 {
+            self.line(&format!("bit<{missing}> rest;"));
+        }
+        self.close();
+    }
+
+    /// Fields of 16 or 32 bits that a checksum may lie in, with their widths.
+    fn checksum_fields(&self, scope: &Scope) -> Vec<(String, u32)> {
+        let fields = scope.variables.iter().filter(|v| v.path.starts_with("hdr."));
+        fields
+            .filter_map(|v| match v.ty {
+                Ty::Bit(w @ (16 | 32)) => Some((v.path.clone(), w)),
+                _ => None,
+            })
+            .collect()
+    }
+
+    fn checksums(&mut self, what: &str) {
+        let scope = self.model.scope(Place::Checksum);
+        let fields = self.checksum_fields(&scope);
+        for _ in 0..self.rng.below(4) / 2 {
+            let Some((field, width)) = self.rng.pick(&fields).cloned() else {
+                return;
+            };
+            let algorithm = match width {
+                16 => self.rng.one(["csum16", "csum16", "csum16", "csum16", "crc16", "xor16"]),
+                _ => self.rng.one(["crc32", "csum16", "identity"]),
+            };
+            let header = field.rsplit_once('.').map_or("", |f| f.0).to_owned();
+            let condition = match self.rng.below(4) {
+                0 => "true".to_owned(),
+                1 => self.condition(&scope, 2),
+                _ => format!("{header}.isValid()"),
+            };
+            let data = self.data(&scope, false);
+            let payload = if self.rng.chance(20) { "_with_payload" } else { "" };
+            self.line(&format!(
+                "{what}_checksum{payload}({condition}, {data}, {field}, HashAlgorithm.{algorithm});"
+            ));
+        }
+    }
+
+    fn verify(&mut self) {
+        self.open("control V(inout headers_t hdr, inout meta_t meta)");
+        self.open("apply");
+        self.checksums("verify");
+        self.close();
+        self.close();
+    }
+
+    fn compute(&mut self) {
+        self.open("control C(inout headers_t hdr, inout meta_t meta)");
+        self.open("apply");
+        self.checksums("update");
+        self.close();
+        self.close();
+    }
+
+    fn control(&mut self, name: &str, place: Place) {
+        self.open(&format!(
+            "control {name}(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm)"
+        ));
+        let mut scope = self.model.scope(place);
+        let busy = place == Place::Ingress || self.rng.chance(60);
+        if busy {
+            self.state(&mut scope);
+            self.tables(&mut scope);
+        }
+        self.open("apply");
+        if place == Place::Ingress && self.rng.chance(80) {
+            self.send(&scope);
+        }
+        if busy {
+            let count = self.rng.between(1, 8);
+            self.statements(&scope, count, 3);
+        }
+        if place == Place::Egress && self.model.shows {
+            self.line("hdr.shown.setValid();");
+            for (name, _, value) in self.shown() {
+                self.line(&format!("hdr.shown.{name} = {value};"));
+            }
+        }
+        self.close();
+        self.close();
+    }
+
+    fn deparser(&mut self) {
+        self.open("control D(packet_out b, in headers_t hdr)");
+        self.open("apply");
+        if self.model.shows {
+            self.line("b.emit(hdr.shown);");
+        }
+        let mut names: Vec<String> = self.model.instances.iter().map(|i| i.name.clone()).collect();
+        if self.rng.chance(15) {
+            let (i, j) = (self.rng.below(names.len()), self.rng.below(names.len()));
+            names.swap(i, j);
+        }
+        if self.rng.chance(15) {
+            names.remove(self.rng.below(names.len()));
+        }
+        if !self.model.shows && self.rng.chance(20) {
+            self.line("b.emit(hdr);");
+        } else {
+            for name in names {
+                self.line(&format!("b.emit(hdr.{name});"));
+            }
+        }
+        self.close();
+        self.close();
+    }
+}

@@ -1,0 +1,303 @@
+//! What programs are made of before they are text.
+
+use crate::rng::Rng;
+
+/// Most bits of a generated type.
+pub(super) const WIDEST: u32 = 200;
+
+/// A scalar type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ty {
+    Bit(u32),
+    Int(u32),
+    Bool,
+}
+
+impl Ty {
+    pub fn text(self) -> String {
+        match self {
+            Ty::Bit(w) => format!("bit<{w}>"),
+            Ty::Int(w) => format!("int<{w}>"),
+            Ty::Bool => "bool".to_owned(),
+        }
+    }
+
+    pub fn width(self) -> u32 {
+        match self {
+            Ty::Bit(w) | Ty::Int(w) => w,
+            Ty::Bool => 1,
+        }
+    }
+}
+
+/// Something that can be read, perhaps written.
+#[derive(Debug, Clone)]
+pub(super) struct Variable {
+    pub path: String,
+    pub ty: Ty,
+    pub writable: bool,
+}
+
+/// A header type.
+#[derive(Debug, Clone)]
+pub(super) struct HeaderType {
+    pub name: String,
+    pub fields: Vec<(String, Ty)>,
+    /// Its last field, and the most bits it can have.
+    pub varbit: Option<(String, u32)>,
+}
+
+/// A member of the struct of headers.
+#[derive(Debug, Clone)]
+pub(super) struct Instance {
+    pub name: String,
+    /// Position of its type.
+    pub ty: usize,
+    /// Elements of a stack.
+    pub stack: Option<u32>,
+}
+
+/// A header as code names it.
+#[derive(Debug, Clone)]
+pub(super) struct HeaderRef {
+    pub path: String,
+    pub ty: usize,
+}
+
+/// Where code stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    Parser,
+    Ingress,
+    Egress,
+    /// Of checksums.
+    Checksum,
+}
+
+/// What code can see.
+#[derive(Debug, Clone)]
+pub(super) struct Scope {
+    pub place: Place,
+    pub variables: Vec<Variable>,
+    pub headers: Vec<HeaderRef>,
+    /// Stacks: path, type, elements.
+    pub stacks: Vec<(String, usize, u32)>,
+    /// Tables to be applied, with the names of their actions.
+    pub tables: Vec<(String, Vec<String>)>,
+    /// Actions to be called: name and parameters.
+    pub actions: Vec<(String, Vec<Ty>)>,
+    pub counters: Vec<String>,
+    pub meters: Vec<String>,
+    pub registers: Vec<(String, Ty)>,
+    /// Functions of the program: name, parameters, result.
+    pub in_action: bool,
+    pub in_loop: bool,
+}
+
+impl Scope {
+    pub fn new(place: Place) -> Self {
+        Scope {
+            place,
+            variables: Vec::new(),
+            headers: Vec::new(),
+            stacks: Vec::new(),
+            tables: Vec::new(),
+            actions: Vec::new(),
+            counters: Vec::new(),
+            meters: Vec::new(),
+            registers: Vec::new(),
+            in_action: false,
+            in_loop: false,
+        }
+    }
+
+    pub fn add(&mut self, path: impl Into<String>, ty: Ty, writable: bool) {
+        self.variables.push(Variable {
+            path: path.into(),
+            ty,
+            writable,
+        });
+    }
+}
+
+/// The declared types and instances of a program.
+#[derive(Debug, Default)]
+pub(super) struct Model {
+    pub types: Vec<HeaderType>,
+    pub instances: Vec<Instance>,
+    /// Metadata: path below `meta`, type, whether a field list keeps it.
+    pub metadata: Vec<(String, Ty, bool)>,
+    /// Fields of the digest.
+    pub digest: Vec<Ty>,
+    /// A header that shows all metadata at the end.
+    pub shows: bool,
+    /// Values that the first byte of packets is compared with.
+    pub version_2020: bool,
+}
+
+/// A width: small, common, odd, wide.
+pub(super) fn width(rng: &mut Rng, widest: u32) -> u32 {
+    let width = match rng.below(20) {
+        0..5 => rng.between(1, 8) as u32,
+        5..11 => rng.one([8, 16, 16, 24, 32, 32, 48, 64]),
+        11..18 => rng.between(1, 64) as u32,
+        18 => rng.between(65, 130) as u32,
+        _ => rng.between(65, WIDEST as usize) as u32,
+    };
+    if width > widest { rng.between(1, widest.min(64) as usize) as u32 } else { width }
+}
+
+pub(super) fn ty(rng: &mut Rng, widest: u32) -> Ty {
+    match rng.below(20) {
+        0 => Ty::Bool,
+        1..4 => Ty::Int(width(rng, widest).max(2)),
+        _ => Ty::Bit(width(rng, widest)),
+    }
+}
+
+/// A header type of whole bytes.
+fn header_type(rng: &mut Rng, number: usize) -> HeaderType {
+    let mut fields = Vec::new();
+    // Selects like small fields in front.
+    if rng.chance(60) {
+        fields.push(Ty::Bit(rng.one([4, 8, 8, 16])));
+    }
+    for _ in 0..rng.between(0, 5) {
+        let widest = if rng.chance(85) { 64 } else { WIDEST };
+        fields.push(ty(rng, widest));
+    }
+    let bits: u32 = fields.iter().map(|t| t.width()).sum();
+    let missing = (8 - bits % 8) % 8;
+    if missing > 0 || fields.is_empty() {
+        let at = rng.below(fields.len() + 1);
+        fields.insert(at, Ty::Bit(if missing == 0 { 8 } else { missing }));
+    }
+    // The internet checksum wants 16 bits.
+    if rng.chance(30) {
+        fields.push(Ty::Bit(16));
+    }
+    let varbit = rng.chance(15).then(|| ("v".to_owned(), 8 * rng.between(1, 20) as u32));
+    HeaderType {
+        name: format!("h{number}_t"),
+        fields: fields
+            .into_iter()
+            .enumerate()
+            .map(|(i, ty)| (format!("f{i}"), ty))
+            .collect(),
+        varbit,
+    }
+}
+
+impl Model {
+    pub fn new(rng: &mut Rng) -> Self {
+        let mut model = Model {
+            version_2020: rng.chance(15),
+            shows: rng.chance(60),
+            ..Model::default()
+        };
+        for i in 0..rng.between(1, 5) {
+            model.types.push(header_type(rng, i));
+        }
+        model.types[0].varbit = None;
+        model.instances.push(Instance {
+            name: "first".to_owned(),
+            ty: 0,
+            stack: None,
+        });
+        for i in 0..rng.between(0, 5) {
+            let ty = rng.below(model.types.len());
+            let stack = rng.chance(25).then(|| rng.between(1, 4) as u32);
+            // Stacks of varbits are moved about element by element: few programs have them.
+            let stack = stack.filter(|_| model.types[ty].varbit.is_none() || rng.chance(20));
+            model.instances.push(Instance {
+                name: format!("h{i}"),
+                ty,
+                stack,
+            });
+        }
+        for i in 0..rng.between(1, 7) {
+            let widest = if rng.chance(80) { 64 } else { WIDEST };
+            let path = if rng.chance(20) { format!("inner.m{i}") } else { format!("m{i}") };
+            let kept = rng.chance(30) && !path.starts_with("inner");
+            model.metadata.push((path, ty(rng, widest), kept));
+        }
+        for _ in 0..rng.between(1, 3) {
+            model.digest.push(Ty::Bit(width(rng, 64)));
+        }
+        model
+    }
+
+    /// A stack or header of the model as code names it.
+    pub fn fields_of(&self, path: &str, ty: usize) -> Vec<Variable> {
+        self.types[ty]
+            .fields
+            .iter()
+            .map(|(name, ty)| Variable {
+                path: format!("{path}.{name}"),
+                ty: *ty,
+                writable: true,
+            })
+            .collect()
+    }
+
+    /// What controls see of headers, metadata and standard metadata.
+    pub fn scope(&self, place: Place) -> Scope {
+        let mut scope = Scope::new(place);
+        for instance in &self.instances {
+            let path = format!("hdr.{}", instance.name);
+            match instance.stack {
+                None => scope.headers.push(HeaderRef { path, ty: instance.ty }),
+                Some(n) => {
+                    for i in 0..n {
+                        let path = format!("{path}[{i}]");
+                        scope.headers.push(HeaderRef { path, ty: instance.ty });
+                    }
+                    scope.stacks.push((path, instance.ty, n));
+                }
+            }
+        }
+        for header in &scope.headers {
+            scope.variables.extend(self.fields_of(&header.path, header.ty));
+        }
+        for (path, ty, _) in &self.metadata {
+            scope.add(format!("meta.{path}"), *ty, true);
+        }
+        if place != Place::Checksum {
+            standard(&mut scope);
+        }
+        scope
+    }
+}
+
+fn standard(scope: &mut Scope) {
+    for (name, width) in [
+        ("ingress_port", 9),
+        ("instance_type", 32),
+        ("packet_length", 32),
+        ("ingress_global_timestamp", 48),
+    ] {
+        scope.add(format!("sm.{name}"), Ty::Bit(width), false);
+    }
+    match scope.place {
+        Place::Ingress => {
+            scope.add("sm.egress_spec", Ty::Bit(9), true);
+            scope.add("sm.checksum_error", Ty::Bit(1), false);
+        }
+        Place::Egress => {
+            for (name, width) in [
+                ("egress_port", 9),
+                ("egress_rid", 16),
+                ("enq_timestamp", 32),
+                ("enq_qdepth", 19),
+                ("deq_timedelta", 32),
+                ("deq_qdepth", 19),
+                ("egress_global_timestamp", 48),
+                ("mcast_grp", 16),
+                ("checksum_error", 1),
+            ] {
+                scope.add(format!("sm.{name}"), Ty::Bit(width), false);
+            }
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,303 @@
+//! Actions and tables of a control, and its state.
+
+use super::Generator;
+use super::model::{Place, Scope, Ty, width};
+
+/// A key of a table.
+struct Key {
+    ty: Ty,
+    kind: &'static str,
+}
+
+/// An action.
+#[derive(Clone)]
+struct Action {
+    name: String,
+    parameters: Vec<Ty>,
+}
+
+impl Generator {
+    /// Counters, meters and registers, which the scope then knows.
+    pub(super) fn state(&mut self, scope: &mut Scope) {
+        let index = if self.model.version_2020 { ("<bit<32>>", ", bit<32>") } else { ("", "") };
+        for _ in 0..self.rng.below(3) {
+            let name = self.name("counter");
+            let unit = self.rng.one(["packets", "bytes", "packets_and_bytes"]);
+            let size = self.rng.one([1, 4, 16, 300]);
+            self.line(&format!("counter{}({size}, CounterType.{unit}) {name};", index.0));
+            scope.counters.push(name);
+        }
+        for _ in 0..self.rng.below(4) / 2 {
+            let name = self.name("meter");
+            let unit = self.rng.one(["packets", "bytes"]);
+            let size = self.rng.one([1, 4, 16]);
+            self.line(&format!("meter{}({size}, MeterType.{unit}) {name};", index.0));
+            scope.meters.push(name);
+        }
+        for _ in 0..self.rng.below(5) / 2 {
+            let name = self.name("register");
+            let ty = match super::model::ty(&mut self.rng, 150) {
+                Ty::Bool => Ty::Bit(1),
+                other => other,
+            };
+            let size = self.rng.one([1, 4, 16, 1000]);
+            self.line(&format!("register<{}{}>({size}) {name};", ty.text(), index.1));
+            scope.registers.push((name, ty));
+        }
+    }
+
+    /// Actions and tables, which the scope then knows.
+    pub(super) fn tables(&mut self, scope: &mut Scope) {
+        let mut actions = Vec::new();
+        for _ in 0..self.rng.between(1, 5) {
+            actions.push(self.action(scope, None));
+        }
+        for action in &actions {
+            scope.actions.push((action.name.clone(), action.parameters.clone()));
+        }
+        let count = match self.rng.below(10) {
+            0 => 0,
+            1..8 => self.rng.between(1, 4),
+            _ => self.rng.between(3, 8),
+        };
+        for _ in 0..count {
+            self.table(scope, &actions);
+        }
+        // Actions that are tables' alone read meters, which a control cannot; a control calls its own.
+        if self.rng.chance(50) {
+            scope.actions.clear();
+        }
+    }
+
+    fn action(&mut self, scope: &Scope, meter: Option<(&str, u32)>) -> Action {
+        let name = self.name("act");
+        let mut parameters = Vec::new();
+        if self.rng.chance(40) {
+            parameters.push(Ty::Bit(9));
+        }
+        for _ in 0..self.rng.below(3) {
+            parameters.push(super::model::ty(&mut self.rng, 100));
+        }
+        let mut inner = scope.clone();
+        inner.in_action = true;
+        inner.tables.clear();
+        inner.actions.clear();
+        let names: Vec<String> = (0..parameters.len()).map(|i| format!("p{i}")).collect();
+        let list: Vec<String> = parameters
+            .iter()
+            .zip(&names)
+            .map(|(ty, name)| format!("{} {name}", ty.text()))
+            .collect();
+        self.open(&format!("action {name}({})", list.join(", ")));
+        for (ty, name) in parameters.iter().zip(&names) {
+            inner.add(name.clone(), *ty, false);
+        }
+        if let Some((meter, width)) = meter {
+            let color = self.name("c");
+            self.line(&format!("bit<{width}> {color} = 0;"));
+            self.line(&format!("{meter}.read({color});"));
+            inner.add(color, Ty::Bit(width), true);
+        }
+        if scope.place == Place::Ingress && parameters.first() == Some(&Ty::Bit(9)) && self.rng.chance(80) {
+            self.line("sm.egress_spec = p0;");
+        }
+        let count = self.rng.between(0, 3);
+        self.statements(&inner, count, 1);
+        self.close();
+        Action { name, parameters }
+    }
+
+    fn table(&mut self, scope: &mut Scope, actions: &[Action]) {
+        let name = self.name("table");
+        let mut chosen: Vec<Action> = Vec::new();
+        for _ in 0..self.rng.between(1, 3) {
+            if let Some(action) = self.rng.pick(actions).cloned()
+                && chosen.iter().all(|c| c.name != action.name)
+            {
+                chosen.push(action);
+            }
+        }
+        let mut properties = Vec::new();
+        if self.rng.chance(20) {
+            let counter = self.name("hits");
+            let unit = self.rng.one(["packets", "bytes", "packets_and_bytes"]);
+            self.line(&format!("direct_counter(CounterType.{unit}) {counter};"));
+            properties.push(format!("counters = {counter};"));
+        }
+        let metered = self.rng.chance(10);
+        if metered {
+            let meter = self.name("rates");
+            let width = self.rng.one([2, 8, 32]);
+            let unit = self.rng.one(["packets", "bytes"]);
+            self.line(&format!("direct_meter<bit<{width}>>(MeterType.{unit}) {meter};"));
+            properties.push(format!("meters = {meter};"));
+            chosen = vec![self.action(scope, Some((&meter, width)))];
+        }
+        let profile = match self.rng.below(12) {
+            0 if !metered => Some("action_profile"),
+            1 if !metered => Some("action_selector"),
+            _ => None,
+        };
+        self.open(&format!("table {name}"));
+        let keys = self.keys(scope, profile == Some("action_selector"));
+        let with_nothing = self.rng.chance(70);
+        let mut list: Vec<String> = chosen.iter().map(|a| format!("{};", a.name)).collect();
+        if with_nothing {
+            list.push("NoAction;".to_owned());
+        }
+        self.line(&format!("actions = {{ {} }}", list.join(" ")));
+        match profile {
+            Some("action_profile") => {
+                let size = self.rng.one([8, 16]);
+                self.line(&format!("implementation = action_profile({size});"));
+            }
+            Some(_) => {
+                let algorithm = self.rng.one(["crc32", "crc16", "identity", "csum16", "xor16"]);
+                let bits = self.rng.one([4, 14, 16]);
+                self.line(&format!(
+                    "implementation = action_selector(HashAlgorithm.{algorithm}, 16, {bits});"
+                ));
+            }
+            None => {
+                if !keys.is_empty() && self.rng.chance(30) {
+                    self.entries(&keys, &chosen);
+                }
+                self.default(&chosen, with_nothing);
+            }
+        }
+        if self.rng.chance(40) {
+            let size = self.rng.one([4, 64, 1024]);
+            self.line(&format!("size = {size};"));
+        }
+        for property in properties {
+            self.line(&property);
+        }
+        self.close();
+        let mut names: Vec<String> = chosen.into_iter().map(|a| a.name).collect();
+        if with_nothing {
+            names.push("NoAction".to_owned());
+        }
+        scope.tables.push((name, names));
+    }
+
+    fn default(&mut self, actions: &[Action], with_nothing: bool) {
+        let constant = if self.rng.chance(20) { "const " } else { "" };
+        match self.rng.below(3) {
+            0 => {}
+            1 if with_nothing => self.line(&format!("{constant}default_action = NoAction;")),
+            _ => {
+                if let Some(action) = self.rng.pick(actions).cloned() {
+                    let call = self.constant_call(&action);
+                    self.line(&format!("{constant}default_action = {call};"));
+                }
+            }
+        }
+    }
+
+    fn constant_call(&mut self, action: &Action) -> String {
+        let arguments: Vec<String> = action.parameters.iter().map(|t| self.literal(*t)).collect();
+        format!("{}({})", action.name, arguments.join(", "))
+    }
+
+    fn keys(&mut self, scope: &Scope, selector: bool) -> Vec<Key> {
+        let mut keys = Vec::new();
+        let count = match self.rng.below(10) {
+            0 => 0,
+            1..6 => 1,
+            6..9 => self.rng.between(2, 3),
+            _ => self.rng.between(3, 7),
+        };
+        // Half of all tables have exact keys alone.
+        let exact = self.rng.chance(50);
+        let mut lines = Vec::new();
+        for _ in 0..count {
+            let (path, ty) = match self.rng.below(10) {
+                0..7 => match self.rng.pick(&scope.variables) {
+                    Some(v) => (v.path.clone(), v.ty),
+                    None => continue,
+                },
+                7 => match self.rng.pick(&scope.headers) {
+                    Some(h) => (format!("{}.isValid()", h.path), Ty::Bool),
+                    None => continue,
+                },
+                _ => {
+                    let ty = Ty::Bit(width(&mut self.rng, 150));
+                    (self.expression(scope, ty, 2), ty)
+                }
+            };
+            let has_prefix = keys.iter().any(|k: &Key| k.kind == "lpm");
+            let kind = match (exact, ty) {
+                (true, _) => "exact",
+                (_, Ty::Bool) => self.rng.one(["exact", "ternary", "optional"]),
+                (_, Ty::Int(_)) => self.rng.one(["exact", "ternary"]),
+                _ => self.rng.one(["exact", "lpm", "ternary", "range", "optional", "ternary", "lpm"]),
+            };
+            let kind = if kind == "lpm" && has_prefix { "ternary" } else { kind };
+            lines.push(format!("{path} : {kind} @name(\"k{}\");", lines.len()));
+            keys.push(Key { ty, kind });
+        }
+        if selector {
+            for _ in 0..self.rng.between(1, 2) {
+                let Some(v) = self.rng.pick(&scope.variables).cloned() else {
+                    continue;
+                };
+                lines.push(format!("{} : selector @name(\"k{}\");", v.path, lines.len()));
+            }
+        }
+        if !lines.is_empty() {
+            self.line(&format!("key = {{ {} }}", lines.join(" ")));
+        }
+        keys
+    }
+
+    fn entries(&mut self, keys: &[Key], actions: &[Action]) {
+        self.open("const entries =");
+        let mut seen = Vec::new();
+        for _ in 0..self.rng.between(1, 6) {
+            let patterns: Vec<String> = keys.iter().map(|k| self.pattern(k)).collect();
+            let text = patterns.join(", ");
+            // The same key twice is an error.
+            if seen.contains(&text) {
+                continue;
+            }
+            let Some(action) = self.rng.pick(actions).cloned() else {
+                break;
+            };
+            let call = self.constant_call(&action);
+            let open = if keys.len() == 1 { text.clone() } else { format!("({text})") };
+            self.line(&format!("{open} : {call};"));
+            seen.push(text);
+        }
+        self.close();
+    }
+
+    fn pattern(&mut self, key: &Key) -> String {
+        let value = self.literal(key.ty);
+        let w = key.ty.width();
+        match (key.kind, key.ty) {
+            ("exact", _) => value,
+            (_, Ty::Bool) | ("optional", _) => match self.rng.chance(40) {
+                true => "_".to_owned(),
+                false => value,
+            },
+            (_, Ty::Int(_)) => value,
+            ("lpm", _) => {
+                let length = self.rng.below(w as usize + 1) as u32;
+                let mask = weir_ir::Bits::prefix_mask(w, length);
+                let value = self.number(w).and(&mask);
+                format!("{w}w0x{:x} &&& {w}w0x{:x}", value.to_biguint(), mask.to_biguint())
+            }
+            ("range", _) => {
+                let (a, b) = (self.number(w), self.number(w));
+                let (a, b) = if a.cmp_unsigned(&b).is_gt() { (b, a) } else { (a, b) };
+                format!("{w}w0x{:x} .. {w}w0x{:x}", a.to_biguint(), b.to_biguint())
+            }
+            _ if self.rng.chance(20) => "_".to_owned(),
+            _ => {
+                let mask = self.number(w);
+                let value = self.number(w).and(&mask);
+                format!("{w}w0x{:x} &&& {w}w0x{:x}", value.to_biguint(), mask.to_biguint())
+            }
+        }
+    }
+}
