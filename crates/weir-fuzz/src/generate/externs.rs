@@ -210,7 +210,11 @@ impl Generator {
             ),
         };
         // A clone of a clone of a clone takes long.
-        let guard = if self.rng.chance(90) { "sm.instance_type == 0" } else { "true" };
+        let guard = if self.rng.chance(90) {
+            "sm.instance_type == 0"
+        } else {
+            "true"
+        };
         let condition = self.condition(scope, 1);
         self.line(&format!("if ({guard} && {condition}) {{ {call} }}"));
     }
@@ -221,7 +225,11 @@ impl Generator {
             _ => "resubmit",
         };
         let list = self.rng.between(0, 2);
-        let guard = if self.rng.chance(95) { "sm.instance_type == 0" } else { "true" };
+        let guard = if self.rng.chance(95) {
+            "sm.instance_type == 0"
+        } else {
+            "true"
+        };
         let condition = self.condition(scope, 1);
         self.line(&format!(
             "if ({guard} && {condition}) {{ {what}_preserving_field_list({list}); }}"

@@ -137,7 +137,12 @@ impl Generator {
             };
             (ty.width(), value)
         });
-        let standard = [("ingress_port", 9), ("egress_port", 9), ("checksum_error", 1), ("egress_rid", 16)];
+        let standard = [
+            ("ingress_port", 9),
+            ("egress_port", 9),
+            ("checksum_error", 1),
+            ("egress_rid", 16),
+        ];
         let standard = standard.map(|(name, width)| (width, format!("sm.{name}")));
         let all = metadata.chain(standard).enumerate();
         all.map(|(i, (width, value))| (format!("v{i}"), width, value)).collect()

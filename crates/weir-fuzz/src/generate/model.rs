@@ -144,7 +144,11 @@ pub(super) fn width(rng: &mut Rng, widest: u32) -> u32 {
         18 => rng.between(65, 130) as u32,
         _ => rng.between(65, WIDEST as usize) as u32,
     };
-    if width > widest { rng.between(1, widest.min(64) as usize) as u32 } else { width }
+    if width > widest {
+        rng.between(1, widest.min(64) as usize) as u32
+    } else {
+        width
+    }
 }
 
 pub(super) fn ty(rng: &mut Rng, widest: u32) -> Ty {
@@ -217,7 +221,11 @@ impl Model {
         }
         for i in 0..rng.between(1, 7) {
             let widest = if rng.chance(80) { 64 } else { WIDEST };
-            let path = if rng.chance(20) { format!("inner.m{i}") } else { format!("m{i}") };
+            let path = if rng.chance(20) {
+                format!("inner.m{i}")
+            } else {
+                format!("m{i}")
+            };
             let kept = rng.chance(30) && !path.starts_with("inner");
             model.metadata.push((path, ty(rng, widest), kept));
         }

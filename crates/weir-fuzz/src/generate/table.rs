@@ -19,7 +19,11 @@ struct Action {
 impl Generator {
     /// Counters, meters and registers, which the scope then knows.
     pub(super) fn state(&mut self, scope: &mut Scope) {
-        let index = if self.model.version_2020 { ("<bit<32>>", ", bit<32>") } else { ("", "") };
+        let index = if self.model.version_2020 {
+            ("<bit<32>>", ", bit<32>")
+        } else {
+            ("", "")
+        };
         for _ in 0..self.rng.below(3) {
             let name = self.name("counter");
             let unit = self.rng.one(["packets", "bytes", "packets_and_bytes"]);
@@ -230,7 +234,9 @@ impl Generator {
                 (true, _) => "exact",
                 (_, Ty::Bool) => self.rng.one(["exact", "ternary", "optional"]),
                 (_, Ty::Int(_)) => self.rng.one(["exact", "ternary"]),
-                _ => self.rng.one(["exact", "lpm", "ternary", "range", "optional", "ternary", "lpm"]),
+                _ => self
+                    .rng
+                    .one(["exact", "lpm", "ternary", "range", "optional", "ternary", "lpm"]),
             };
             let kind = if kind == "lpm" && has_prefix { "ternary" } else { kind };
             lines.push(format!("{path} : {kind} @name(\"k{}\");", lines.len()));
@@ -264,7 +270,11 @@ impl Generator {
                 break;
             };
             let call = self.constant_call(&action);
-            let open = if keys.len() == 1 { text.clone() } else { format!("({text})") };
+            let open = if keys.len() == 1 {
+                text.clone()
+            } else {
+                format!("({text})")
+            };
             self.line(&format!("{open} : {call};"));
             seen.push(text);
         }
