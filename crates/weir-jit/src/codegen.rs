@@ -7,11 +7,12 @@
 mod arithmetic;
 mod calls;
 mod checksum;
+mod direct;
 mod expression;
 mod packet;
 
 use crate::analysis::{Again, Analysis, State, is_idle};
-use crate::layout::{Layout, PITCH, Point, PointKind, ROW_PACKET};
+use crate::layout::{Layout, PITCH, PointKind, ROW_PACKET};
 use crate::sites::{Sites, WideOp};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block, FuncRef, InstBuilder, MemFlagsData, Value, types};
@@ -28,6 +29,8 @@ pub(crate) mod env {
     pub const SCRATCH: i32 = 8;
     pub const ARGUMENTS: i32 = 16;
     pub const TALLIES: i32 = 24;
+    pub const DIRECT: i32 = 32;
+    pub const NOW: i32 = 40;
 }
 
 /// Functions of the runtime that code calls.
@@ -49,6 +52,8 @@ pub(crate) struct Helpers {
     pub varbit_sum: FuncRef,
     /// `(column, scratch, emitted bytes, cursor bytes)`
     pub finish: FuncRef,
+    /// `(env, site, slot)`
+    pub lookup: FuncRef,
 }
 
 /// What code generation needs of everything around it.
@@ -58,6 +63,8 @@ pub(crate) struct Context<'a> {
     pub tables: &'a [(KeyLayout, ResultLayout)],
     /// Bytes of the scratch area of a slot.
     pub scratch: usize,
+    /// Whether the processor may see loads in another order than code has them.
+    pub fences: bool,
 }
 
 /// Makes one segment.
@@ -68,8 +75,9 @@ pub(crate) struct Segment<'a, 'b> {
     pub sites: &'a mut Sites,
     vars: HashMap<VarId, Variable>,
     blocks: HashMap<BlockId, Block>,
-    /// Masks of the points that packets go on to.
-    masks: BTreeMap<usize, Variable>,
+    /// Masks of the points that packets go on to; where they are too many to be in registers, `None`, they are in memory
+    /// all the time.
+    masks: BTreeMap<usize, Option<Variable>>,
     /// Packets that are left.
     todo: Variable,
     head: Block,
@@ -90,6 +98,18 @@ pub(crate) struct Segment<'a, 'b> {
     /// The parser's position where it is the same on every way.
     pub state: State,
 }
+
+/// Where the words of a result are.
+enum Words {
+    /// In rows from this one on.
+    Rows(usize),
+    /// In registers: those that somebody asks for.
+    Values(BTreeMap<usize, Value>),
+}
+
+/// Most masks that a segment keeps in registers. A short segment is not to wait for what it just stored; a long one has
+/// better use for its registers.
+const MASKS_IN_REGISTERS: usize = 2;
 
 /// Where a variable is while a segment runs.
 #[derive(Debug, Clone, Copy)]
@@ -178,7 +198,7 @@ impl<'a> Segment<'a, '_> {
                 }
             }
             match &block.terminator {
-                Terminator::Lookup(_) => self.destination(cx.layout.of_block[&id]),
+                Terminator::Lookup(lookup) => self.lookup_ahead(id, lookup),
                 Terminator::Exit(e) => self.destination(cx.layout.of_exit[*e as usize]),
                 _ => {}
             }
@@ -188,9 +208,13 @@ impl<'a> Segment<'a, '_> {
         if region.iter().any(|b| cx.analysis.loops.get(b) == Some(&false)) {
             self.destination(cx.layout.of_exit[cx.analysis.pipeline.overrun as usize]);
         }
-        let zero = self.imm(0);
-        for var in self.masks.values().copied().collect::<Vec<_>>() {
-            self.b.def_var(var, zero);
+        if self.masks.len() <= MASKS_IN_REGISTERS {
+            let zero = self.imm(0);
+            for mask in self.masks.values_mut() {
+                let var = self.b.declare_var(types::I64);
+                self.b.def_var(var, zero);
+                *mask = Some(var);
+            }
         }
         let (head, start, done) = (self.head, self.b.create_block(), self.b.create_block());
         self.b.ins().jump(head, &[]);
@@ -207,21 +231,24 @@ impl<'a> Segment<'a, '_> {
         }
         self.b.switch_to_block(done);
         let pending = self.b.ins().load(types::I64, flags(), self.env, env::PENDING);
-        for (&point, &var) in &self.masks.clone() {
-            let offset = (point * 8) as i32;
-            let old = self.b.ins().load(types::I64, flags(), pending, offset);
-            let mask = self.b.use_var(var);
-            let new = self.b.ins().bor(old, mask);
-            self.b.ins().store(flags(), new, pending, offset);
+        for (point, var) in self.masks.clone() {
+            if let Some(var) = var {
+                let mask = self.b.use_var(var);
+                self.add_to_mask(pending, point, mask);
+            }
         }
         self.b.ins().return_(&[]);
     }
 
     fn destination(&mut self, point: usize) {
-        if !self.masks.contains_key(&point) {
-            let var = self.b.declare_var(types::I64);
-            self.masks.insert(point, var);
-        }
+        self.masks.insert(point, None);
+    }
+
+    fn add_to_mask(&mut self, pending: Value, point: usize, slots: Value) {
+        let offset = (point * 8) as i32;
+        let old = self.b.ins().load(types::I64, flags(), pending, offset);
+        let new = self.b.ins().bor(old, slots);
+        self.b.ins().store(flags(), new, pending, offset);
     }
 
     /// Takes the lowest packet from the mask.
@@ -287,7 +314,7 @@ impl<'a> Segment<'a, '_> {
             return;
         };
         if let Terminator::Lookup(lookup) = &cx.analysis.pipeline.body.blocks[*block].terminator {
-            self.load_result(point, lookup, live);
+            self.load_result(&Words::Rows(point.result_row), lookup, live);
         }
     }
 
@@ -311,9 +338,20 @@ impl<'a> Segment<'a, '_> {
         }
     }
 
-    fn load_result(&mut self, point: &Point, lookup: &Lookup, live: &VarSet) {
+    /// A word of a result.
+    fn result_word(&mut self, from: &Words, word: usize) -> Value {
+        match from {
+            Words::Rows(first) => self.load_row(first + word),
+            Words::Values(values) => match values.get(&word) {
+                Some(value) => *value,
+                None => self.imm(0),
+            },
+        }
+    }
+
+    fn load_result(&mut self, from: &Words, lookup: &Lookup, live: &VarSet) {
         let cx = self.cx;
-        let head = self.load_row(point.result_row);
+        let head = self.result_word(from, 0);
         let part = |s: &mut Self, var: VarId, shift: u64, width: u32| {
             s.written.insert(var);
             if live.contains(var) {
@@ -333,15 +371,15 @@ impl<'a> Segment<'a, '_> {
                 if !live.contains(var) {
                     continue;
                 }
-                let row = point.result_row + usize::from(slot.word);
+                let first = usize::from(slot.word);
                 if cx.analysis.vars[var.index()].is_narrow() {
-                    let word = self.load_row(row);
+                    let word = self.result_word(from, first);
                     let shifted = self.shr_imm(word, slot.shift.into());
                     let value = self.mask(shifted, slot.width);
                     self.set(var, value);
                 } else if let Some(home) = cx.layout.rows[var.index()] {
                     for i in 0..slot.words() {
-                        let word = self.load_row(row + i);
+                        let word = self.result_word(from, first + i);
                         self.store_row(home + i, word);
                     }
                 }
@@ -569,10 +607,18 @@ impl<'a> Segment<'a, '_> {
     /// Adds the packet to a point's mask and takes the next one.
     pub fn push(&mut self, point: usize) {
         self.keep(point);
-        let var = self.masks[&point];
-        let (old, bit) = (self.b.use_var(var), self.b.use_var(self.bit));
-        let new = self.b.ins().bor(old, bit);
-        self.b.def_var(var, new);
+        let bit = self.bit();
+        match self.masks[&point] {
+            Some(var) => {
+                let old = self.b.use_var(var);
+                let new = self.b.ins().bor(old, bit);
+                self.b.def_var(var, new);
+            }
+            None => {
+                let pending = self.b.ins().load(types::I64, flags(), self.env, env::PENDING);
+                self.add_to_mask(pending, point, bit);
+            }
+        }
         self.b.ins().jump(self.head, &[]);
     }
 
@@ -685,12 +731,24 @@ impl<'a> Segment<'a, '_> {
 
     fn lookup(&mut self, id: BlockId, lookup: &Lookup) {
         let cx = self.cx;
+        if let Some(&site) = cx.layout.direct_of_block.get(&id) {
+            return self.direct_lookup(site, lookup);
+        }
         let point_index = cx.layout.of_block[&id];
         let point = &cx.layout.points[point_index];
+        for (i, word) in self.key_words(lookup, point.selector_row).into_iter().enumerate() {
+            self.store_row(point.key_row + i, word);
+        }
+        self.push(point_index);
+    }
+
+    /// The words of a lookup's key. Selector keys go to rows.
+    fn key_words(&mut self, lookup: &Lookup, selector_row: usize) -> Vec<Value> {
+        let cx = self.cx;
         let layout = &cx.tables[lookup.table.index()].0;
         let table = &cx.analysis.program().tables[lookup.table];
         let mut words: Vec<Option<Value>> = vec![None; layout.words];
-        let mut selector = point.selector_row;
+        let mut selector = selector_row;
         for ((key, slot), spec) in lookup.keys.iter().zip(&layout.fields).zip(&table.keys) {
             match slot {
                 Some(slot) if slot.width == 0 => {}
@@ -718,14 +776,8 @@ impl<'a> Segment<'a, '_> {
                 }
             }
         }
-        for (i, word) in words.into_iter().enumerate() {
-            let word = match word {
-                Some(w) => w,
-                None => self.imm(0),
-            };
-            self.store_row(point.key_row + i, word);
-        }
-        self.push(point_index);
+        let words = words.into_iter();
+        words.map(|w| w.unwrap_or_else(|| self.imm(0))).collect()
     }
 
     /// Registers an operation that the runtime does, and calls it: narrow operands in the argument area.

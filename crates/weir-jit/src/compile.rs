@@ -14,10 +14,10 @@ use cranelift_module::{FuncId, Linkage, Module};
 use std::fmt::Write;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use weir_ir::Terminator;
 use weir_ir::pipeline::Pipeline;
+use weir_ir::{MatchKind, Terminator};
 use weir_table::TableSpec;
-use weir_table::fast::{KeyLayout, ResultLayout};
+use weir_table::fast::{DirectKind, KeyLayout, ResultLayout};
 
 /// A pipeline as machine code.
 pub struct Compiled {
@@ -33,6 +33,8 @@ pub struct Compiled {
     pub(crate) serial: Option<String>,
     pub(crate) table_count: usize,
     pub(crate) has_back_edges: bool,
+    /// Words of the results of each table.
+    pub(crate) result_words: Vec<usize>,
     /// Per point: what an exit keeps, wide variables and inputs that nothing writes included.
     pub(crate) exit_vars: Vec<Vec<weir_ir::VarId>>,
     pub(crate) in_place: bool,
@@ -59,10 +61,14 @@ impl Drop for Compiled {
 }
 
 /// What to compile for.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Options {
     /// Keep the code as text.
     pub assembly: bool,
+    /// Tables, by number, that code is to look into itself where their structure allows that ([`DirectKind`]), rather than
+    /// have packets wait for each other: those that are in the cache. Their entries must name actions themselves
+    /// (no action profiles), and have no direct meters.
+    pub direct: Vec<bool>,
 }
 
 fn codegen(error: impl std::fmt::Display) -> CompileError {
@@ -70,7 +76,7 @@ fn codegen(error: impl std::fmt::Display) -> CompileError {
 }
 
 /// The functions of the runtime by name, with their numbers of parameters and whether they return something.
-const HELPERS: [(&str, usize, bool); 8] = [
+const HELPERS: [(&str, usize, bool); 9] = [
     ("weir_call", 3, true),
     ("weir_count", 4, false),
     ("weir_hash", 3, true),
@@ -79,6 +85,7 @@ const HELPERS: [(&str, usize, bool); 8] = [
     ("weir_varbit_store", 3, false),
     ("weir_varbit_sum", 3, true),
     ("weir_finish", 4, false),
+    ("weir_lookup", 3, false),
 ];
 
 fn module() -> Result<JITModule, CompileError> {
@@ -94,7 +101,7 @@ fn module() -> Result<JITModule, CompileError> {
     let isa = cranelift_native::builder().map_err(codegen)?;
     let isa = isa.finish(settings::Flags::new(flags)).map_err(codegen)?;
     let mut builder = JITBuilder::with_isa(isa, cranelift_module::default_libcall_names());
-    let addresses: [*const u8; 8] = [
+    let addresses: [*const u8; 9] = [
         run::call as *const u8,
         run::count as *const u8,
         run::hash as *const u8,
@@ -103,6 +110,7 @@ fn module() -> Result<JITModule, CompileError> {
         run::varbit_store as *const u8,
         run::varbit_sum as *const u8,
         run::finish as *const u8,
+        run::lookup as *const u8,
     ];
     for ((name, ..), address) in HELPERS.iter().zip(addresses) {
         builder.symbol(*name, address);
@@ -127,17 +135,22 @@ impl Compiled {
     pub fn new(pipeline: Arc<Pipeline>, options: Options) -> Result<Self, CompileError> {
         let started = Instant::now();
         let program = Arc::clone(&pipeline.program);
-        let tables: Vec<(KeyLayout, ResultLayout)> = program
-            .tables
+        let specs = program.tables.ids();
+        let specs: Vec<TableSpec> = specs.map(|id| TableSpec::from_program(&program, id, &[])).collect();
+        let tables: Vec<(KeyLayout, ResultLayout)> = specs
             .iter()
-            .map(|(id, _)| {
-                let spec = TableSpec::from_program(&program, id, &[]);
-                (KeyLayout::new(&spec), ResultLayout::new(&spec))
+            .map(|spec| (KeyLayout::new(spec), ResultLayout::new(spec)))
+            .collect();
+        let direct: Vec<Option<DirectKind>> = (specs.iter().enumerate())
+            .map(|(i, spec)| {
+                let selects = spec.keys.iter().any(|k| k.kind == MatchKind::Selector);
+                let wanted = options.direct.get(i) == Some(&true) && !selects;
+                DirectKind::of(spec).filter(|_| wanted)
             })
             .collect();
         let held = Arc::clone(&pipeline);
         let analysis = Analysis::new(&held)?;
-        let layout = Layout::new(&analysis, &tables);
+        let layout = Layout::new(&analysis, &tables, &direct);
         let read = analysis.variables_read();
         let inputs_read = pipeline.inputs.iter().map(|v| read.contains(*v)).collect();
         let serial = crate::order::why_serial(&analysis, &layout);
@@ -161,6 +174,7 @@ impl Compiled {
             layout: &layout,
             tables: &tables,
             scratch,
+            fences: cfg!(not(target_arch = "x86_64")),
         };
         let mut assembly = options.assembly.then(String::new);
         let mut ids = Vec::new();
@@ -187,6 +201,7 @@ impl Compiled {
                 varbit_store: refs[5],
                 varbit_sum: refs[6],
                 finish: refs[7],
+                lookup: refs[8],
             };
             let builder = FunctionBuilder::new(&mut context.func, &mut frontend);
             segment(&cx, index, builder, refs, &mut sites, config);
@@ -233,6 +248,7 @@ impl Compiled {
             exit_vars: layout.points.iter().map(|p| p.handed_over.clone()).collect(),
             in_place: analysis.deparse == Deparse::InPlace,
             table_count: program.tables.len(),
+            result_words: tables.iter().map(|t| t.1.words).collect(),
             scratch,
             sites,
             functions,
@@ -325,6 +341,10 @@ impl Compiled {
                     .collect();
                 let _ = writeln!(out, "  segment from b{}: {}", b.index(), blocks.join(" "));
             }
+        }
+        for (block, site) in &self.layout.direct_of_block {
+            let table = &self.pipeline.program.tables[self.layout.direct[*site].table].name;
+            let _ = writeln!(out, "b{} looks into {table} itself", block.index());
         }
         out
     }

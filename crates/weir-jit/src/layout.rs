@@ -8,7 +8,7 @@ use crate::analysis::Analysis;
 use std::collections::BTreeMap;
 use weir_ir::passes::VarSet;
 use weir_ir::{BlockId, InstKind, MatchKind, TableId, Terminator, VarId};
-use weir_table::fast::{KeyLayout, ResultLayout};
+use weir_table::fast::{DirectKind, KeyLayout, ResultLayout};
 
 /// Packets of a vector.
 pub const VECTOR: usize = 64;
@@ -51,12 +51,30 @@ pub(crate) struct Point {
     pub result_words: usize,
 }
 
+/// What no head of a result is.
+pub(crate) const NOT_LOOKED_UP: u64 = u64::MAX;
+
+/// A lookup that code does itself, in the middle of a segment.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct DirectSite {
+    pub table: TableId,
+    pub kind: DirectKind,
+    /// Rows of the key and the result where code has to ask after all. The first of the result also says afterwards which
+    /// slots were looked up and what they hit: of others it is [`NOT_LOOKED_UP`].
+    pub key_row: usize,
+    pub result_row: usize,
+}
+
 /// The segments of a pipeline and their contexts.
 #[derive(Debug)]
 pub(crate) struct Layout {
     pub points: Vec<Point>,
     /// The point of the lookup that ends a block.
     pub of_block: BTreeMap<BlockId, usize>,
+    /// The lookups that are no suspension points.
+    pub direct: Vec<DirectSite>,
+    /// The number of that of a block.
+    pub direct_of_block: BTreeMap<BlockId, usize>,
     /// The point of an exit.
     pub of_exit: Vec<usize>,
     /// Row of a variable: narrow ones that are kept somewhere, inputs, and the homes of wide ones.
@@ -68,7 +86,7 @@ pub(crate) struct Layout {
 }
 
 /// Blocks from `start` to the next suspension points, in order.
-fn region(analysis: &Analysis<'_>, start: BlockId) -> Vec<BlockId> {
+fn region(analysis: &Analysis<'_>, direct: &BTreeMap<BlockId, usize>, start: BlockId) -> Vec<BlockId> {
     let body = &analysis.pipeline.body;
     let mut seen = vec![false; body.blocks.len()];
     let mut work = vec![start];
@@ -77,7 +95,7 @@ fn region(analysis: &Analysis<'_>, start: BlockId) -> Vec<BlockId> {
             continue;
         }
         let block = &body.blocks[id];
-        if !matches!(block.terminator, Terminator::Lookup(_)) {
+        if !matches!(block.terminator, Terminator::Lookup(_)) || direct.contains_key(&id) {
             work.extend(block.terminator.targets());
         }
         if block.insts.iter().any(|i| crate::analysis::can_fail(&i.kind)) {
@@ -91,7 +109,8 @@ fn region(analysis: &Analysis<'_>, start: BlockId) -> Vec<BlockId> {
 }
 
 impl Layout {
-    pub fn new(analysis: &Analysis<'_>, tables: &[(KeyLayout, ResultLayout)]) -> Self {
+    /// `direct` says which tables code may look into itself, and how.
+    pub fn new(analysis: &Analysis<'_>, tables: &[(KeyLayout, ResultLayout)], direct: &[Option<DirectKind>]) -> Self {
         let body = &analysis.pipeline.body;
         let point = |kind, resume| Point {
             kind,
@@ -105,9 +124,20 @@ impl Layout {
             result_words: 0,
         };
         let mut points = vec![point(PointKind::Start, Some(BlockId::new(0)))];
-        let mut of_block = BTreeMap::new();
+        let (mut of_block, mut sites, mut direct_of_block) = (BTreeMap::new(), Vec::new(), BTreeMap::new());
         for &id in &analysis.order {
             if let Terminator::Lookup(l) = &body.blocks[id].terminator {
+                // A packet that passes twice would be counted once.
+                if let (Some(kind), false) = (direct[l.table.index()], analysis.repeated[id.index()]) {
+                    direct_of_block.insert(id, sites.len());
+                    sites.push(DirectSite {
+                        table: l.table,
+                        kind,
+                        key_row: 0,
+                        result_row: 0,
+                    });
+                    continue;
+                }
                 of_block.insert(id, points.len());
                 let kind = PointKind::Lookup {
                     table: l.table,
@@ -125,6 +155,8 @@ impl Layout {
         let mut layout = Layout {
             points,
             of_block,
+            direct: sites,
+            direct_of_block,
             of_exit,
             rows: vec![None; analysis.vars.len()],
             row_count: FIRST_ROW,
@@ -135,7 +167,10 @@ impl Layout {
         layout.regions = layout
             .points
             .iter()
-            .map(|p| p.resume.map_or(Vec::new(), |b| region(analysis, b)))
+            .map(|p| {
+                p.resume
+                    .map_or(Vec::new(), |b| region(analysis, &layout.direct_of_block, b))
+            })
             .collect();
         layout
     }
@@ -244,6 +279,12 @@ impl Layout {
             point.result_row = point.selector_row + selector;
             point.result_words = results.words;
             self.row_count = self.row_count.max(point.result_row + results.words);
+        }
+        for site in &mut self.direct {
+            let (keys, results) = &tables[site.table.index()];
+            site.key_row = self.row_count;
+            site.result_row = site.key_row + keys.words;
+            self.row_count = site.result_row + results.words;
         }
     }
 }

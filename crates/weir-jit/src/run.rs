@@ -1,14 +1,22 @@
 //! Running compiled pipelines.
 
 use crate::compile::Compiled;
-use crate::layout::{PITCH, PointKind, ROW_LENGTH, ROW_PACKET, VECTOR};
+use crate::layout::{NOT_LOOKED_UP, PITCH, PointKind, ROW_LENGTH, ROW_PACKET, VECTOR};
 use crate::sites::{CallArguments, Scalar, from_words};
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use weir_ir::{Bits, Operand, TableId, ValueSetId, VarId};
-use weir_table::fast::FastTable;
+use weir_table::fast::{Direct, FastTable, head};
 
 /// Bytes that must lie behind a packet in its memory: code reads a little beyond the end.
 pub const TAILROOM: usize = 64;
+
+/// What stays the same while a vector runs.
+struct Run<'a> {
+    compiled: &'a Compiled,
+    tables: &'a [Arc<FastTable>],
+    now_ns: u64,
+}
 
 /// Whoever runs a pipeline does what is not the pipeline's own business.
 pub trait Host {
@@ -97,10 +105,24 @@ pub(crate) struct Env {
     scratch: *mut u8,
     arguments: *mut u64,
     tallies: *mut u64,
-    context: *const u64,
+    direct: *const DirectPointers,
+    now_ns: u64,
+    context: *mut u64,
     compiled: *const Compiled,
+    tables: *const Arc<FastTable>,
     host: *mut HostPointer,
 }
+
+/// A table that code looks into itself: where its structure and the result of a miss are.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+struct DirectPointers {
+    structure: *const Direct,
+    default: *const AtomicU64,
+}
+
+// SAFETY: they are made when a vector begins to run and not used after, so they never are when a machine changes threads.
+unsafe impl Send for DirectPointers {}
 
 /// A fat pointer behind a thin one.
 struct HostPointer(*mut (dyn Host + 'static));
@@ -114,6 +136,24 @@ pub struct StageCount {
     pub runs: u64,
     /// Cycles of the time-stamp counter, or nanoseconds where there is none.
     pub cycles: u64,
+}
+
+/// Of the slots of a mask, by the heads of their results: which were looked up, and which of them hit.
+#[inline]
+fn outcomes(heads: &[u64], mask: u64) -> (u64, u64) {
+    if mask.is_power_of_two() {
+        let slot = mask.trailing_zeros();
+        let head = heads[slot as usize];
+        let is_hit = head & head::HIT != 0;
+        let active = u64::from(head != NOT_LOOKED_UP) << slot;
+        return (active, active & u64::from(is_hit) << slot);
+    }
+    let (mut active, mut hits) = (0, 0);
+    for (slot, head) in heads.iter().enumerate().take(VECTOR) {
+        active |= u64::from(*head != NOT_LOOKED_UP) << slot;
+        hits |= (head >> head::HIT.trailing_zeros() & 1) << slot;
+    }
+    (active & mask, hits & active & mask)
 }
 
 /// Reads the time-stamp counter; nanoseconds where there is none.
@@ -153,6 +193,8 @@ pub struct Machine {
     arguments: Vec<u64>,
     tallies: Vec<u64>,
     pending: Vec<u64>,
+    /// Of each direct lookup; used only while a vector runs.
+    direct: Vec<DirectPointers>,
     /// Varbits of packets that left by exits that keep them.
     varbits: Vec<(usize, VarId, Bits)>,
     /// Per point: the segment that begins there, and the lookup before it. `None`: nobody asked.
@@ -164,12 +206,17 @@ impl Machine {
     #[must_use]
     pub fn new(compiled: Arc<Compiled>) -> Self {
         let layout = &compiled.layout;
+        let mut context = vec![0; (layout.row_count + 1) * PITCH];
+        for site in &layout.direct {
+            context[site.result_row * PITCH..][..VECTOR].fill(NOT_LOOKED_UP);
+        }
         Machine {
-            context: vec![0; (layout.row_count + 1) * PITCH],
+            context,
             scratch: vec![0; compiled.scratch * VECTOR + 16],
             arguments: vec![0; compiled.sites.argument_words + 8],
             tallies: vec![0; compiled.sites.tally_words],
             pending: vec![0; layout.points.len()],
+            direct: Vec::with_capacity(layout.direct.len()),
             varbits: Vec::new(),
             profile: None,
             compiled,
@@ -184,7 +231,7 @@ impl Machine {
 
     /// Measures stages from now on, or stops doing so.
     pub fn set_profiling(&mut self, on: bool) {
-        self.profile = on.then(|| vec![[StageCount::default(); 2]; self.pending.len()]);
+        self.profile = on.then(|| vec![[StageCount::default(); 2]; self.compiled.layout.points.len()]);
     }
 
     /// What stages took since profiling was switched on: per suspension point its name, its segment and its
@@ -332,6 +379,27 @@ impl Machine {
         let guard = epochs
             .filter(|e| tables.iter().all(|t| Arc::ptr_eq(t.epochs(), e)))
             .map(|e| e.enter());
+        assert!(
+            guard.is_some() || compiled.layout.direct.is_empty(),
+            "tables that code looks into must have the same epochs"
+        );
+        self.direct.clear();
+        if let Some(guard) = &guard {
+            let sites = compiled.layout.direct.iter();
+            self.direct.extend(sites.map(|site| {
+                let table = tables[site.table.index()].direct(guard, site.kind);
+                assert!(table.default.len() >= compiled.result_words[site.table.index()]);
+                DirectPointers {
+                    structure: table.structure,
+                    default: table.default.as_ptr(),
+                }
+            }));
+        }
+        let run = Run {
+            compiled: &compiled,
+            tables,
+            now_ns,
+        };
         // Points are in the order of control, so the lowest that has packets is waited for by no other.
         let mut at = 0;
         while at < exits {
@@ -360,7 +428,7 @@ impl Machine {
                 });
             }
             let middle = if self.profile.is_some() { cycles() } else { 0 };
-            self.segment(&compiled, at, packets, host);
+            self.segment(&run, at, packets, host);
             if let Some(profile) = &mut self.profile {
                 let end = cycles();
                 for (count, took) in profile[at].iter_mut().zip([end - middle, middle - started]) {
@@ -372,9 +440,34 @@ impl Machine {
             // A loop may have sent packets back.
             at = if compiled.has_back_edges { 0 } else { at + 1 };
         }
+        self.tell_of_direct(mask, host);
     }
 
-    fn segment(&mut self, compiled: &Compiled, point: usize, packets: u64, host: &mut dyn Host) {
+    /// Tells the host of lookups that code did itself.
+    fn tell_of_direct(&mut self, mask: u64, host: &mut dyn Host) {
+        for site in &self.compiled.layout.direct {
+            let (before, results) = self.context.split_at_mut(site.result_row * PITCH);
+            let (active, hits) = outcomes(&results[..VECTOR], mask);
+            if active == 0 {
+                continue;
+            }
+            host.looked_up(&mut LookedUp {
+                table: site.table,
+                active,
+                hits,
+                keys: &before[site.key_row * PITCH..],
+                results,
+            });
+            if mask.is_power_of_two() {
+                results[mask.trailing_zeros() as usize] = NOT_LOOKED_UP;
+            } else {
+                results[..VECTOR].fill(NOT_LOOKED_UP);
+            }
+        }
+    }
+
+    fn segment(&mut self, run: &Run<'_>, point: usize, packets: u64, host: &mut dyn Host) {
+        let compiled = run.compiled;
         let host: *mut (dyn Host + '_) = host;
         // SAFETY: only the lifetime changes; the pointer is not used after this call, which borrows the host.
         let host: *mut (dyn Host + 'static) = unsafe { std::mem::transmute(host) };
@@ -384,8 +477,11 @@ impl Machine {
             scratch: self.scratch.as_mut_ptr(),
             arguments: self.arguments.as_mut_ptr(),
             tallies: self.tallies.as_mut_ptr(),
-            context: self.context.as_ptr(),
+            direct: self.direct.as_ptr(),
+            now_ns: run.now_ns,
+            context: self.context.as_mut_ptr(),
             compiled,
+            tables: run.tables.as_ptr(),
             host: &raw mut host,
         };
         let Some(function) = compiled.functions[point] else {
@@ -491,6 +587,25 @@ pub(crate) unsafe extern "C" fn call(env: *mut Env, site: u64, slot: u64) -> u64
 pub(crate) unsafe extern "C" fn count(env: *mut Env, counter: u64, index: u64, slot: u64) {
     // SAFETY: as for `call`.
     unsafe { (*(*(*env).host).0).count(counter as usize, index, slot as usize) }
+}
+
+/// A direct lookup that has to be asked for: the key is in the site's rows, the result goes there.
+pub(crate) unsafe extern "C" fn lookup(env: *mut Env, site: u64, slot: u64) {
+    // SAFETY: as for `call`; the site's rows lie in the context one after the other, and nobody else has a reference to
+    // them while a segment runs.
+    unsafe {
+        let env = &mut *env;
+        let compiled = &*env.compiled;
+        let site = &compiled.layout.direct[site as usize];
+        let table = &*env.tables.add(site.table.index());
+        let (keys, results) = (
+            site.result_row - site.key_row,
+            compiled.result_words[site.table.index()],
+        );
+        let keys = std::slice::from_raw_parts(env.context.add(site.key_row * PITCH), keys * PITCH);
+        let results = std::slice::from_raw_parts_mut(env.context.add(site.result_row * PITCH), results * PITCH);
+        table.lookup(1 << slot, keys, results, PITCH, env.now_ns);
+    }
 }
 
 pub(crate) unsafe extern "C" fn hash(env: *mut Env, algorithm: u64, bytes: u64) -> u64 {

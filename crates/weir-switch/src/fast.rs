@@ -391,7 +391,14 @@ impl Switch {
     /// # Errors
     /// As there.
     pub fn compile_with(&mut self, assembly: bool) -> Result<(), FastError> {
-        let fast = FastPath::new(&*self.arch, &self.state, Options { assembly })?;
+        let fast = FastPath::new(
+            &*self.arch,
+            &self.state,
+            Options {
+                assembly,
+                direct: Vec::new(),
+            },
+        )?;
         self.fast = Some(Box::new(fast));
         Ok(())
     }

@@ -29,6 +29,7 @@
 
 mod batch;
 mod buckets;
+mod direct;
 mod epochs;
 mod exact;
 mod hash;
@@ -42,9 +43,10 @@ mod structure;
 mod table;
 mod tuple;
 
+pub use direct::{Direct, DirectKind, hash_of};
 pub use epochs::{Epochs, Guard, Reader};
 pub use layout::{FieldSlot, KeyLayout, ResultLayout};
-pub use table::FastTable;
+pub use table::{DirectTable, FastTable};
 
 pub(crate) use mem::prefetch;
 
