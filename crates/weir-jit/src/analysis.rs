@@ -539,6 +539,11 @@ impl<'a> Analysis<'a> {
         &self.pipeline.calls[self.first_call[block.index()] + before]
     }
 
+    /// Whether the packet may end its way at the call at position `inst` of a block.
+    pub fn may_abort(&self, block: BlockId, inst: usize) -> bool {
+        matches!(self.kind_of_call(block, inst), CallKind::Host { abort: Some(_), .. })
+    }
+
     // ------------------------------------------------------------------------- backward
 
     /// Whether a scalar that is summed up can be taken from the packet: its header and field.

@@ -731,15 +731,34 @@ impl<'a> Segment<'a, '_> {
 
     fn lookup(&mut self, id: BlockId, lookup: &Lookup) {
         let cx = self.cx;
-        if let Some(&site) = cx.layout.direct_of_block.get(&id) {
-            return self.direct_lookup(site, lookup);
+        if let Some(&site) = cx.layout.site_of_block.get(&id) {
+            return self.lookup_here(site, lookup);
         }
         let point_index = cx.layout.of_block[&id];
         let point = &cx.layout.points[point_index];
         for (i, word) in self.key_words(lookup, point.selector_row).into_iter().enumerate() {
             self.store_row(point.key_row + i, word);
         }
+        for &site in &point.ahead {
+            self.key_ahead(site);
+        }
         self.push(point_index);
+    }
+
+    /// The key of a lookup that is done at this point for later.
+    fn key_ahead(&mut self, site: usize) {
+        let cx = self.cx;
+        let blocks = &cx.analysis.pipeline.body.blocks;
+        let Some((&id, _)) = cx.layout.site_of_block.iter().find(|(_, s)| **s == site) else {
+            return;
+        };
+        if let Terminator::Lookup(lookup) = &blocks[id].terminator {
+            let site = &cx.layout.sites[site];
+            let words = self.key_words(lookup, site.key_row + cx.tables[site.table.index()].0.words);
+            for (i, word) in words.into_iter().enumerate() {
+                self.store_row(site.key_row + i, word);
+            }
+        }
     }
 
     /// The words of a lookup's key. Selector keys go to rows.

@@ -3,8 +3,8 @@
 use crate::analysis::{Analysis, Deparse, VarInfo};
 use crate::codegen::{Context, Helpers, segment};
 use crate::error::CompileError;
-use crate::layout::{Layout, PointKind};
-use crate::run::{self, SegmentFunction};
+use crate::layout::{Layout, PointKind, SiteKind};
+use crate::run::calls::{self, SegmentFunction};
 use crate::sites::Sites;
 use cranelift_codegen::ir::{AbiParam, FuncRef, Signature, types};
 use cranelift_codegen::settings::{self, Configurable};
@@ -38,6 +38,8 @@ pub struct Compiled {
     /// Per point: what an exit keeps, wide variables and inputs that nothing writes included.
     pub(crate) exit_vars: Vec<Vec<weir_ir::VarId>>,
     pub(crate) in_place: bool,
+    /// Some exit keeps varbits.
+    pub(crate) keeps_varbits: bool,
     compile_time: Duration,
     /// Text of the code, where it was asked for.
     assembly: Option<String>,
@@ -69,6 +71,9 @@ pub struct Options {
     /// have packets wait for each other: those that are in the cache. Their entries must name actions themselves
     /// (no action profiles), and have no direct meters.
     pub direct: Vec<bool>,
+    /// Tables, by number, whose entries name actions themselves, without direct meters: they may be looked up before it is
+    /// certain that a packet gets there.
+    pub plain: Vec<bool>,
 }
 
 fn codegen(error: impl std::fmt::Display) -> CompileError {
@@ -102,15 +107,15 @@ fn module() -> Result<JITModule, CompileError> {
     let isa = isa.finish(settings::Flags::new(flags)).map_err(codegen)?;
     let mut builder = JITBuilder::with_isa(isa, cranelift_module::default_libcall_names());
     let addresses: [*const u8; 9] = [
-        run::call as *const u8,
-        run::count as *const u8,
-        run::hash as *const u8,
-        run::value_set as *const u8,
-        run::wide as *const u8,
-        run::varbit_store as *const u8,
-        run::varbit_sum as *const u8,
-        run::finish as *const u8,
-        run::lookup as *const u8,
+        calls::call as *const u8,
+        calls::count as *const u8,
+        calls::hash as *const u8,
+        calls::value_set as *const u8,
+        calls::wide as *const u8,
+        calls::varbit_store as *const u8,
+        calls::varbit_sum as *const u8,
+        calls::finish as *const u8,
+        calls::lookup as *const u8,
     ];
     for ((name, ..), address) in HELPERS.iter().zip(addresses) {
         builder.symbol(*name, address);
@@ -148,9 +153,15 @@ impl Compiled {
                 DirectKind::of(spec).filter(|_| wanted)
             })
             .collect();
+        // Not where a lookup takes long, or a hit can be noticed.
+        let may_waste: Vec<bool> = (specs.iter().enumerate())
+            .map(|(i, spec)| {
+                options.plain.get(i) == Some(&true) && !spec.idle_timeout && DirectKind::of(spec).is_some()
+            })
+            .collect();
         let held = Arc::clone(&pipeline);
         let analysis = Analysis::new(&held)?;
-        let layout = Layout::new(&analysis, &tables, &direct);
+        let layout = Layout::new(&analysis, &tables, &direct, &may_waste);
         let read = analysis.variables_read();
         let inputs_read = pipeline.inputs.iter().map(|v| read.contains(*v)).collect();
         let serial = crate::order::why_serial(&analysis, &layout);
@@ -246,6 +257,7 @@ impl Compiled {
                 .collect(),
             inputs_read,
             exit_vars: layout.points.iter().map(|p| p.handed_over.clone()).collect(),
+            keeps_varbits: (layout.points.iter().flat_map(|p| &p.handed_over)).any(|v| analysis.vars[v.index()].varbit),
             in_place: analysis.deparse == Deparse::InPlace,
             table_count: program.tables.len(),
             result_words: tables.iter().map(|t| t.1.words).collect(),
@@ -342,9 +354,19 @@ impl Compiled {
                 let _ = writeln!(out, "  segment from b{}: {}", b.index(), blocks.join(" "));
             }
         }
-        for (block, site) in &self.layout.direct_of_block {
-            let table = &self.pipeline.program.tables[self.layout.direct[*site].table].name;
-            let _ = writeln!(out, "b{} looks into {table} itself", block.index());
+        for (block, site) in &self.layout.site_of_block {
+            let site = &self.layout.sites[*site];
+            let how = match site.kind {
+                SiteKind::Direct(_) => "by code itself",
+                SiteKind::Ahead { .. } => "at the point before",
+            };
+            let table = &self.pipeline.program.tables[site.table].name;
+            let _ = writeln!(
+                out,
+                "b{} {table}: looked up {how}, results in row {}",
+                block.index(),
+                site.result_row
+            );
         }
         out
     }

@@ -4,8 +4,11 @@
 //! packets that wait for a lookup lie side by side, and a segment reaches any variable of its packet at a
 //! constant distance from one address.
 
+mod ahead;
+
 use crate::analysis::Analysis;
-use std::collections::BTreeMap;
+use ahead::Plan;
+use std::collections::{BTreeMap, BTreeSet};
 use weir_ir::passes::VarSet;
 use weir_ir::{BlockId, InstKind, MatchKind, TableId, Terminator, VarId};
 use weir_table::fast::{DirectKind, KeyLayout, ResultLayout};
@@ -49,20 +52,42 @@ pub(crate) struct Point {
     pub selector_row: usize,
     pub result_row: usize,
     pub result_words: usize,
+    /// Lookups that are done here for later.
+    pub ahead: Vec<usize>,
 }
 
 /// What no head of a result is.
 pub(crate) const NOT_LOOKED_UP: u64 = u64::MAX;
 
-/// A lookup that code does itself, in the middle of a segment.
+/// How a lookup is done that suspends nothing.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct DirectSite {
+pub(crate) enum SiteKind {
+    /// By code.
+    Direct(DirectKind),
+    /// At the suspension before it.
+    Ahead {
+        /// All packets get here: else the host is told only of those that do.
+        certain: bool,
+    },
+}
+
+/// A lookup in the middle of a segment.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Site {
     pub table: TableId,
-    pub kind: DirectKind,
-    /// Rows of the key and the result where code has to ask after all. The first of the result also says afterwards which
-    /// slots were looked up and what they hit: of others it is [`NOT_LOOKED_UP`].
+    pub kind: SiteKind,
+    /// Rows of the key and the result: of a direct lookup where code has to ask after all.
     pub key_row: usize,
     pub result_row: usize,
+    /// Says afterwards which slots were looked up and what they hit: of others it is [`NOT_LOOKED_UP`].
+    pub outcome_row: usize,
+}
+
+impl Site {
+    /// Whether the host is told of the outcomes at the end.
+    pub fn is_told_late(&self) -> bool {
+        !matches!(self.kind, SiteKind::Ahead { certain: true })
+    }
 }
 
 /// The segments of a pipeline and their contexts.
@@ -72,9 +97,9 @@ pub(crate) struct Layout {
     /// The point of the lookup that ends a block.
     pub of_block: BTreeMap<BlockId, usize>,
     /// The lookups that are no suspension points.
-    pub direct: Vec<DirectSite>,
+    pub sites: Vec<Site>,
     /// The number of that of a block.
-    pub direct_of_block: BTreeMap<BlockId, usize>,
+    pub site_of_block: BTreeMap<BlockId, usize>,
     /// The point of an exit.
     pub of_exit: Vec<usize>,
     /// Row of a variable: narrow ones that are kept somewhere, inputs, and the homes of wide ones.
@@ -86,7 +111,7 @@ pub(crate) struct Layout {
 }
 
 /// Blocks from `start` to the next suspension points, in order.
-fn region(analysis: &Analysis<'_>, direct: &BTreeMap<BlockId, usize>, start: BlockId) -> Vec<BlockId> {
+fn region(analysis: &Analysis<'_>, sites: &BTreeMap<BlockId, usize>, start: BlockId) -> Vec<BlockId> {
     let body = &analysis.pipeline.body;
     let mut seen = vec![false; body.blocks.len()];
     let mut work = vec![start];
@@ -95,7 +120,7 @@ fn region(analysis: &Analysis<'_>, direct: &BTreeMap<BlockId, usize>, start: Blo
             continue;
         }
         let block = &body.blocks[id];
-        if !matches!(block.terminator, Terminator::Lookup(_)) || direct.contains_key(&id) {
+        if !matches!(block.terminator, Terminator::Lookup(_)) || sites.contains_key(&id) {
             work.extend(block.terminator.targets());
         }
         if block.insts.iter().any(|i| crate::analysis::can_fail(&i.kind)) {
@@ -109,8 +134,14 @@ fn region(analysis: &Analysis<'_>, direct: &BTreeMap<BlockId, usize>, start: Blo
 }
 
 impl Layout {
-    /// `direct` says which tables code may look into itself, and how.
-    pub fn new(analysis: &Analysis<'_>, tables: &[(KeyLayout, ResultLayout)], direct: &[Option<DirectKind>]) -> Self {
+    /// `direct` says which tables code may look into itself, and how; `may_waste` which may be looked up for packets that do
+    /// not get there.
+    pub fn new(
+        analysis: &Analysis<'_>,
+        tables: &[(KeyLayout, ResultLayout)],
+        direct: &[Option<DirectKind>],
+        may_waste: &[bool],
+    ) -> Self {
         let body = &analysis.pipeline.body;
         let point = |kind, resume| Point {
             kind,
@@ -122,19 +153,35 @@ impl Layout {
             selector_row: 0,
             result_row: 0,
             result_words: 0,
+            ahead: Vec::new(),
         };
         let mut points = vec![point(PointKind::Start, Some(BlockId::new(0)))];
-        let (mut of_block, mut sites, mut direct_of_block) = (BTreeMap::new(), Vec::new(), BTreeMap::new());
+        let kinds: BTreeMap<BlockId, DirectKind> = (analysis.order.iter())
+            .filter_map(|&id| match &body.blocks[id].terminator {
+                // A packet that passes twice would be counted once.
+                Terminator::Lookup(l) if !analysis.repeated[id.index()] => Some((id, direct[l.table.index()]?)),
+                _ => None,
+            })
+            .collect();
+        let plan = Plan {
+            analysis,
+            direct: &kinds.keys().copied().collect::<BTreeSet<_>>(),
+            may_waste,
+        };
+        let ahead = plan.find();
+        let (mut of_block, mut sites, mut site_of_block) = (BTreeMap::new(), Vec::new(), BTreeMap::new());
         for &id in &analysis.order {
             if let Terminator::Lookup(l) = &body.blocks[id].terminator {
-                // A packet that passes twice would be counted once.
-                if let (Some(kind), false) = (direct[l.table.index()], analysis.repeated[id.index()]) {
-                    direct_of_block.insert(id, sites.len());
-                    sites.push(DirectSite {
+                let direct = kinds.get(&id).map(|kind| SiteKind::Direct(*kind));
+                let ahead = ahead.get(&id).map(|a| SiteKind::Ahead { certain: a.certain });
+                if let Some(kind) = direct.or(ahead) {
+                    site_of_block.insert(id, sites.len());
+                    sites.push(Site {
                         table: l.table,
                         kind,
                         key_row: 0,
                         result_row: 0,
+                        outcome_row: 0,
                     });
                     continue;
                 }
@@ -146,6 +193,10 @@ impl Layout {
                 points.push(point(kind, Some(l.next)));
             }
         }
+        for (id, ahead) in &ahead {
+            let point: usize = of_block[&ahead.with];
+            points[point].ahead.push(site_of_block[id]);
+        }
         let of_exit = (0..analysis.pipeline.exits.len())
             .map(|e| {
                 points.push(point(PointKind::Exit(e as u32), None));
@@ -155,8 +206,8 @@ impl Layout {
         let mut layout = Layout {
             points,
             of_block,
-            direct: sites,
-            direct_of_block,
+            sites,
+            site_of_block,
             of_exit,
             rows: vec![None; analysis.vars.len()],
             row_count: FIRST_ROW,
@@ -169,7 +220,7 @@ impl Layout {
             .iter()
             .map(|p| {
                 p.resume
-                    .map_or(Vec::new(), |b| region(analysis, &layout.direct_of_block, b))
+                    .map_or(Vec::new(), |b| region(analysis, &layout.site_of_block, b))
             })
             .collect();
         layout
@@ -270,23 +321,27 @@ impl Layout {
             let fixed = next - taken.len();
             point.key_row = fixed.max(top + 1);
             point.selector_row = point.key_row + keys.words;
-            let selector: usize = analysis.program().tables[table]
-                .keys
-                .iter()
-                .filter(|k| k.match_kind == MatchKind::Selector)
-                .map(|k| k.width.div_ceil(64).max(1) as usize)
-                .sum();
-            point.result_row = point.selector_row + selector;
+            point.result_row = point.selector_row + selector_words(analysis, table);
             point.result_words = results.words;
             self.row_count = self.row_count.max(point.result_row + results.words);
         }
-        for site in &mut self.direct {
+        for site in &mut self.sites {
             let (keys, results) = &tables[site.table.index()];
             site.key_row = self.row_count;
-            site.result_row = site.key_row + keys.words;
-            self.row_count = site.result_row + results.words;
+            // Selector keys follow the table's own.
+            site.result_row = site.key_row + keys.words + selector_words(analysis, site.table);
+            site.outcome_row = site.result_row + results.words;
+            self.row_count = site.outcome_row + 1;
         }
     }
+}
+
+/// Words of the selector keys of a table.
+fn selector_words(analysis: &Analysis<'_>, table: TableId) -> usize {
+    let keys = analysis.program().tables[table].keys.iter();
+    keys.filter(|k| k.match_kind == MatchKind::Selector)
+        .map(|k| k.width.div_ceil(64).max(1) as usize)
+        .sum()
 }
 
 /// Variables that the body names.

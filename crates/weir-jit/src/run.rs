@@ -1,12 +1,14 @@
 //! Running compiled pipelines.
 
+pub(crate) mod calls;
+
 use crate::compile::Compiled;
-use crate::layout::{NOT_LOOKED_UP, PITCH, PointKind, ROW_LENGTH, ROW_PACKET, VECTOR};
+use crate::layout::{NOT_LOOKED_UP, PITCH, PointKind, ROW_LENGTH, ROW_PACKET, SiteKind, VECTOR};
 use crate::sites::{CallArguments, Scalar, from_words};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use weir_ir::{Bits, Operand, TableId, ValueSetId, VarId};
-use weir_table::fast::{Direct, FastTable, head};
+use weir_ir::{Bits, TableId, ValueSetId, VarId};
+use weir_table::fast::{Direct, FastTable, Guard, head};
 
 /// Bytes that must lie behind a packet in its memory: code reads a little beyond the end.
 pub const TAILROOM: usize = 64;
@@ -16,6 +18,14 @@ struct Run<'a> {
     compiled: &'a Compiled,
     tables: &'a [Arc<FastTable>],
     now_ns: u64,
+}
+
+/// A lookup to be done: rows of keys and results, and whether the host is told.
+#[derive(Clone, Copy)]
+struct Wanted {
+    table: TableId,
+    rows: (usize, usize),
+    told: bool,
 }
 
 /// Whoever runs a pipeline does what is not the pipeline's own business.
@@ -121,6 +131,14 @@ struct DirectPointers {
     default: *const AtomicU64,
 }
 
+impl DirectPointers {
+    /// Of lookups that are not direct.
+    const NONE: Self = DirectPointers {
+        structure: std::ptr::null(),
+        default: std::ptr::null(),
+    };
+}
+
 // SAFETY: they are made when a vector begins to run and not used after, so they never are when a machine changes threads.
 unsafe impl Send for DirectPointers {}
 
@@ -188,6 +206,10 @@ pub fn prefetch(slice: &[u8]) {
 /// Memory to run a pipeline in. One per worker; everything is taken when it is made.
 pub struct Machine {
     compiled: Arc<Compiled>,
+    memory: Memory,
+}
+
+struct Memory {
     context: Vec<u64>,
     scratch: Vec<u8>,
     arguments: Vec<u64>,
@@ -207,20 +229,20 @@ impl Machine {
     pub fn new(compiled: Arc<Compiled>) -> Self {
         let layout = &compiled.layout;
         let mut context = vec![0; (layout.row_count + 1) * PITCH];
-        for site in &layout.direct {
-            context[site.result_row * PITCH..][..VECTOR].fill(NOT_LOOKED_UP);
+        for site in &layout.sites {
+            context[site.outcome_row * PITCH..][..VECTOR].fill(NOT_LOOKED_UP);
         }
-        Machine {
+        let memory = Memory {
             context,
             scratch: vec![0; compiled.scratch * VECTOR + 16],
             arguments: vec![0; compiled.sites.argument_words + 8],
             tallies: vec![0; compiled.sites.tally_words],
             pending: vec![0; layout.points.len()],
-            direct: Vec::with_capacity(layout.direct.len()),
+            direct: Vec::with_capacity(layout.sites.len()),
             varbits: Vec::new(),
             profile: None,
-            compiled,
-        }
+        };
+        Machine { compiled, memory }
     }
 
     /// The pipeline.
@@ -231,13 +253,13 @@ impl Machine {
 
     /// Measures stages from now on, or stops doing so.
     pub fn set_profiling(&mut self, on: bool) {
-        self.profile = on.then(|| vec![[StageCount::default(); 2]; self.compiled.layout.points.len()]);
+        self.memory.profile = on.then(|| vec![[StageCount::default(); 2]; self.compiled.layout.points.len()]);
     }
 
     /// What stages took since profiling was switched on: per suspension point its name, its segment and its
     /// lookup.
     pub fn stages(&self) -> impl Iterator<Item = (String, StageCount, StageCount)> + '_ {
-        let counts = self.profile.as_deref().unwrap_or(&[]);
+        let counts = self.memory.profile.as_deref().unwrap_or(&[]);
         counts
             .iter()
             .enumerate()
@@ -245,90 +267,178 @@ impl Machine {
             .map(|(i, [segment, lookup])| (self.compiled.point_name(i), *segment, *lookup))
     }
 
+    /// Takes packets, at most [`VECTOR`], to be run: slot `i` is frame `i`.
+    ///
+    /// # Panics
+    /// More frames than slots, or a frame without the room before it that [`Compiled::headroom`] asks for.
+    #[inline]
+    pub fn load<'a, 'f>(&'a mut self, frames: &'a mut [Frame<'f>]) -> Loaded<'a, 'f> {
+        assert!(frames.len() <= VECTOR, "a vector has {VECTOR} slots");
+        let mut least = usize::MAX;
+        let (packets, rest) = self.memory.context.split_at_mut(ROW_LENGTH * PITCH);
+        let rows = packets[ROW_PACKET * PITCH..].iter_mut().zip(rest);
+        for (frame, (packet, length)) in frames.iter_mut().zip(rows) {
+            least = least.min(frame.start);
+            *packet = frame.memory.as_mut_ptr().wrapping_add(frame.start) as u64;
+            *length = frame.length as u64;
+        }
+        let headroom = self.compiled.headroom();
+        assert!(least >= headroom, "a frame needs {headroom} bytes before it");
+        Loaded { machine: self, frames }
+    }
+
+    /// Slots that left by an exit.
+    #[must_use]
+    #[inline]
+    pub fn left(&self, exit: u32) -> u64 {
+        self.compiled
+            .layout
+            .of_exit
+            .get(exit as usize)
+            .map_or(0, |&p| self.memory.pending[p])
+    }
+
+    /// Variables that an exit keeps.
+    pub fn exit_values(&self, exit: u32) -> impl Iterator<Item = VarId> + '_ {
+        let point = self.compiled.layout.of_exit.get(exit as usize);
+        point
+            .into_iter()
+            .flat_map(|&p| self.compiled.exit_vars[p].iter().copied())
+    }
+
+    /// A narrow variable (at most 64 bits) that an exit keeps, of a slot that left by it.
+    #[must_use]
+    pub fn narrow(&self, slot: usize, var: VarId) -> u64 {
+        match self.compiled.layout.rows.get(var.index()) {
+            Some(Some(row)) => self.memory.context[row * PITCH + slot],
+            _ => 0,
+        }
+    }
+
+    /// The same for all slots: what is kept of a narrow variable, of slots that left by an exit that keeps it. Empty
+    /// where no exit keeps it.
+    #[must_use]
+    #[inline]
+    pub fn row(&self, var: VarId) -> &[u64] {
+        match self.compiled.layout.rows.get(var.index()) {
+            Some(Some(row)) => &self.memory.context[row * PITCH..row * PITCH + VECTOR],
+            _ => &[],
+        }
+    }
+
+    /// The lengths of packets now, in bytes.
+    #[must_use]
+    #[inline]
+    pub fn lengths(&self) -> &[u64] {
+        &self.memory.context[ROW_LENGTH * PITCH..ROW_LENGTH * PITCH + VECTOR]
+    }
+
+    /// A variable of any width that an exit keeps, of a slot that left by it.
+    #[must_use]
+    pub fn value(&self, slot: usize, var: VarId) -> Bits {
+        let scalar = Scalar::from(self.compiled.vars[var.index()]);
+        let Some(&Some(row)) = self.compiled.layout.rows.get(var.index()) else {
+            return Bits::zero(if scalar.varbit { 0 } else { scalar.width });
+        };
+        if scalar.varbit {
+            let kept = self.memory.varbits.iter().find(|(s, v, _)| (*s, *v) == (slot, var));
+            return kept.map_or(Bits::zero(0), |(_, _, value)| value.clone());
+        }
+        let words: Vec<u64> = (0..scalar.words())
+            .map(|i| self.memory.context[(row + i) * PITCH + slot])
+            .collect();
+        from_words(scalar.width, &words)
+    }
+}
+
+/// Packets in a machine.
+pub struct Loaded<'a, 'f> {
+    machine: &'a mut Machine,
+    frames: &'a mut [Frame<'f>],
+}
+
+impl Loaded<'_, '_> {
+    /// The lengths of the packets, in bytes, and something for the slots without one.
+    #[must_use]
+    #[inline]
+    pub fn lengths(&self) -> &[u64] {
+        self.machine.lengths()
+    }
+
     /// Whether code reads an input at all; else it need not be set.
     #[must_use]
     #[inline]
     pub fn reads_input(&self, input: usize) -> bool {
-        self.compiled.inputs_read[input]
+        self.machine.compiled.inputs_read[input]
     }
 
-    /// The values of an input for all slots, to be set before each run. Positions are those of
+    /// The values of an input for all slots, to be set each time. Positions are those of
     /// [`weir_ir::pipeline::Pipeline::inputs`]; bits beyond the input's width must be 0.
     ///
     /// # Panics
     /// There is no such input.
     #[inline]
     pub fn input_row(&mut self, input: usize) -> &mut [u64] {
-        let row = self.compiled.input_rows[input];
-        &mut self.context[row * PITCH..row * PITCH + VECTOR]
+        let row = self.machine.compiled.input_rows[input];
+        &mut self.machine.memory.context[row * PITCH..row * PITCH + VECTOR]
     }
 
-    /// Runs packets, at most [`VECTOR`]; slot `i` is frame `i`. Afterwards [`Machine::left`] says which left by which
-    /// exit, and the frames hold what was made of them.
+    /// Runs them. Afterwards [`Machine::left`] says which left by which exit, and the frames hold what was made of them.
     ///
     /// Gives how many of the frames were run: where packets run one by one, none after one that goes on elsewhere
-    /// ([`weir_ir::pipeline::Exit::continues`]), for what it does there comes before them.
+    /// ([`weir_ir::pipeline::Exit::touches`]), for what it does there comes before them.
     ///
     /// # Panics
-    /// More frames than slots, fewer tables than the program has, or a frame without the room before it that
-    /// [`Compiled::headroom`] asks for.
-    pub fn run(
-        &mut self,
-        frames: &mut [Frame<'_>],
-        tables: &[Arc<FastTable>],
-        host: &mut dyn Host,
-        now_ns: u64,
-    ) -> usize {
-        let mut count = frames.len();
-        assert!(count <= VECTOR, "a vector has {VECTOR} slots");
-        assert!(tables.len() >= self.compiled.table_count, "every table must be there");
-        let headroom = self.compiled.headroom();
-        let least = frames.iter().map(|f| f.start).min();
-        assert!(
-            least.is_none_or(|l| l >= headroom),
-            "a frame needs {headroom} bytes before it"
-        );
-        let (packets, rest) = self.context.split_at_mut(ROW_LENGTH * PITCH);
-        for ((frame, packet), length) in frames.iter_mut().zip(&mut packets[ROW_PACKET * PITCH..]).zip(rest) {
-            *packet = frame.memory.as_mut_ptr().wrapping_add(frame.start) as u64;
-            *length = frame.length as u64;
-        }
-        self.pending.fill(0);
-        if self.compiled.serial.is_some() {
+    /// Fewer tables than the program has.
+    pub fn run(self, tables: &[Arc<FastTable>], host: &mut dyn Host, now_ns: u64) -> usize {
+        let Machine { compiled, memory } = self.machine;
+        assert!(tables.len() >= compiled.table_count, "every table must be there");
+        let mut count = self.frames.len();
+        memory.pending.fill(0);
+        let run = Run {
+            compiled,
+            tables,
+            now_ns,
+        };
+        if compiled.serial.is_some() {
             for i in 0..count {
-                self.go(1 << i, tables, host, now_ns);
-                if self.continues(i) {
+                memory.go(&run, 1 << i, host);
+                if memory.continues(compiled, i) {
                     count = i + 1;
                     break;
                 }
             }
         } else if count > 0 {
-            self.go(u64::MAX >> (64 - count), tables, host, now_ns);
+            memory.go(&run, u64::MAX >> (64 - count), host);
         }
-        self.count_tallies(host);
-        self.keep_varbits();
-        if !self.compiled.in_place {
-            for (i, frame) in frames.iter_mut().enumerate().take(count) {
+        memory.count_tallies(compiled, host);
+        memory.keep_varbits(compiled);
+        if !compiled.in_place {
+            for (i, frame) in self.frames.iter_mut().enumerate().take(count) {
                 let before = frame.memory.as_ptr() as u64;
-                frame.start = (self.context[ROW_PACKET * PITCH + i] - before) as usize;
-                frame.length = self.context[ROW_LENGTH * PITCH + i] as usize;
+                frame.start = (memory.context[ROW_PACKET * PITCH + i] - before) as usize;
+                frame.length = memory.context[ROW_LENGTH * PITCH + i] as usize;
             }
         }
         count
     }
+}
 
+impl Memory {
     /// Whether the packet of a slot has left for elsewhere.
-    fn continues(&self, slot: usize) -> bool {
-        let points = self.compiled.layout.of_exit.iter();
+    fn continues(&self, compiled: &Compiled, slot: usize) -> bool {
+        let points = compiled.layout.of_exit.iter();
         points
-            .zip(&self.compiled.pipeline.exits)
+            .zip(&compiled.pipeline.exits)
             .any(|(&point, exit)| exit.touches.is_some() && self.pending[point] >> slot & 1 == 1)
     }
 
     /// Takes varbits out of packets, which may be gone when somebody asks.
-    fn keep_varbits(&mut self) {
+    fn keep_varbits(&mut self, compiled: &Compiled) {
         self.varbits.clear();
-        let compiled = Arc::clone(&self.compiled);
+        if !compiled.keeps_varbits {
+            return;
+        }
         for &point in &compiled.layout.of_exit {
             let mut slots = self.pending[point];
             if slots == 0 {
@@ -354,8 +464,8 @@ impl Machine {
     }
 
     /// Has everything counted that segments left to be counted.
-    fn count_tallies(&mut self, host: &mut dyn Host) {
-        let sites = &self.compiled.sites;
+    fn count_tallies(&mut self, compiled: &Compiled, host: &mut dyn Host) {
+        let sites = &compiled.sites;
         for (call, tally) in sites.tallies.iter().enumerate() {
             let Some(counter) = tally.counter else { continue };
             let slots = std::mem::take(&mut self.tallies[call]);
@@ -370,9 +480,9 @@ impl Machine {
         }
     }
 
-    fn go(&mut self, mask: u64, tables: &[Arc<FastTable>], host: &mut dyn Host, now_ns: u64) {
+    fn go(&mut self, run: &Run<'_>, mask: u64, host: &mut dyn Host) {
         self.pending[0] = mask;
-        let compiled = Arc::clone(&self.compiled);
+        let &Run { compiled, tables, .. } = run;
         let exits = compiled.layout.points.len() - compiled.layout.of_exit.len();
         // One guard for all tables, if they have the same epochs.
         let epochs = tables.first().map(|t| t.epochs());
@@ -380,14 +490,17 @@ impl Machine {
             .filter(|e| tables.iter().all(|t| Arc::ptr_eq(t.epochs(), e)))
             .map(|e| e.enter());
         assert!(
-            guard.is_some() || compiled.layout.direct.is_empty(),
+            guard.is_some() || !(compiled.layout.sites.iter()).any(|s| matches!(s.kind, SiteKind::Direct(_))),
             "tables that code looks into must have the same epochs"
         );
         self.direct.clear();
         if let Some(guard) = &guard {
-            let sites = compiled.layout.direct.iter();
+            let sites = compiled.layout.sites.iter();
             self.direct.extend(sites.map(|site| {
-                let table = tables[site.table.index()].direct(guard, site.kind);
+                let SiteKind::Direct(kind) = site.kind else {
+                    return DirectPointers::NONE;
+                };
+                let table = tables[site.table.index()].direct(guard, kind);
                 assert!(table.default.len() >= compiled.result_words[site.table.index()]);
                 DirectPointers {
                     structure: table.structure,
@@ -395,11 +508,6 @@ impl Machine {
                 }
             }));
         }
-        let run = Run {
-            compiled: &compiled,
-            tables,
-            now_ns,
-        };
         // Points are in the order of control, so the lowest that has packets is waited for by no other.
         let mut at = 0;
         while at < exits {
@@ -411,24 +519,24 @@ impl Machine {
             let point = &compiled.layout.points[at];
             let started = if self.profile.is_some() { cycles() } else { 0 };
             if let PointKind::Lookup { table, .. } = point.kind {
-                let (before, rest) = self.context.split_at_mut(point.result_row * PITCH);
-                let keys = &before[point.key_row * PITCH..];
-                let results = &mut rest[..point.result_words * PITCH];
-                let table_now = &tables[table.index()];
-                let hits = match &guard {
-                    Some(guard) => table_now.lookup_within(guard, packets, keys, results, PITCH, now_ns),
-                    None => table_now.lookup(packets, keys, results, PITCH, now_ns),
-                };
-                host.looked_up(&mut LookedUp {
+                let now = Wanted {
                     table,
-                    active: packets,
-                    hits,
-                    keys,
-                    results,
-                });
+                    rows: (point.key_row, point.result_row),
+                    told: true,
+                };
+                self.look_up(run, guard.as_ref(), now, packets, host);
+                for &site in &point.ahead {
+                    let site = &compiled.layout.sites[site];
+                    let later = Wanted {
+                        table: site.table,
+                        rows: (site.key_row, site.result_row),
+                        told: !site.is_told_late(),
+                    };
+                    self.look_up(run, guard.as_ref(), later, packets, host);
+                }
             }
             let middle = if self.profile.is_some() { cycles() } else { 0 };
-            self.segment(&run, at, packets, host);
+            self.segment(run, at, packets, host);
             if let Some(profile) = &mut self.profile {
                 let end = cycles();
                 for (count, took) in profile[at].iter_mut().zip([end - middle, middle - started]) {
@@ -440,13 +548,40 @@ impl Machine {
             // A loop may have sent packets back.
             at = if compiled.has_back_edges { 0 } else { at + 1 };
         }
-        self.tell_of_direct(mask, host);
+        self.tell_of_direct(compiled, mask, host);
     }
 
-    /// Tells the host of lookups that code did itself.
-    fn tell_of_direct(&mut self, mask: u64, host: &mut dyn Host) {
-        for site in &self.compiled.layout.direct {
-            let (before, results) = self.context.split_at_mut(site.result_row * PITCH);
+    /// Looks packets up whose keys are in rows, and tells the host.
+    #[inline]
+    fn look_up(&mut self, run: &Run<'_>, guard: Option<&Guard<'_>>, wanted: Wanted, packets: u64, host: &mut dyn Host) {
+        let Wanted {
+            table,
+            rows: (key_row, result_row),
+            told,
+        } = wanted;
+        let (before, rest) = self.context.split_at_mut(result_row * PITCH);
+        let keys = &before[key_row * PITCH..];
+        let results = &mut rest[..run.compiled.result_words[table.index()] * PITCH];
+        let table_now = &run.tables[table.index()];
+        let hits = match guard {
+            Some(guard) => table_now.lookup_within(guard, packets, keys, results, PITCH, run.now_ns),
+            None => table_now.lookup(packets, keys, results, PITCH, run.now_ns),
+        };
+        if told {
+            host.looked_up(&mut LookedUp {
+                table,
+                active: packets,
+                hits,
+                keys,
+                results,
+            });
+        }
+    }
+
+    /// Tells the host of lookups that code did itself, or that were done before it was certain who gets there.
+    fn tell_of_direct(&mut self, compiled: &Compiled, mask: u64, host: &mut dyn Host) {
+        for site in compiled.layout.sites.iter().filter(|s| s.is_told_late()) {
+            let (before, results) = self.context.split_at_mut(site.outcome_row * PITCH);
             let (active, hits) = outcomes(&results[..VECTOR], mask);
             if active == 0 {
                 continue;
@@ -492,218 +627,5 @@ impl Machine {
         // bounds that it checks against the packet's length, the packets, whose memory the frames own and
         // whose room before and behind was checked by `run` and `Frame::new`.
         unsafe { function(self.context.as_mut_ptr(), packets, &raw mut env) }
-    }
-
-    /// Slots that left by an exit.
-    #[must_use]
-    #[inline]
-    pub fn left(&self, exit: u32) -> u64 {
-        self.compiled
-            .layout
-            .of_exit
-            .get(exit as usize)
-            .map_or(0, |&p| self.pending[p])
-    }
-
-    /// Variables that an exit keeps.
-    pub fn exit_values(&self, exit: u32) -> impl Iterator<Item = VarId> + '_ {
-        let point = self.compiled.layout.of_exit.get(exit as usize);
-        point
-            .into_iter()
-            .flat_map(|&p| self.compiled.exit_vars[p].iter().copied())
-    }
-
-    /// A narrow variable (at most 64 bits) that an exit keeps, of a slot that left by it.
-    #[must_use]
-    pub fn narrow(&self, slot: usize, var: VarId) -> u64 {
-        match self.compiled.layout.rows.get(var.index()) {
-            Some(Some(row)) => self.context[row * PITCH + slot],
-            _ => 0,
-        }
-    }
-
-    /// The same for all slots: what is kept of a narrow variable, of slots that left by an exit that keeps it. Empty
-    /// where no exit keeps it.
-    #[must_use]
-    #[inline]
-    pub fn row(&self, var: VarId) -> &[u64] {
-        match self.compiled.layout.rows.get(var.index()) {
-            Some(Some(row)) => &self.context[row * PITCH..row * PITCH + VECTOR],
-            _ => &[],
-        }
-    }
-
-    /// A variable of any width that an exit keeps, of a slot that left by it.
-    #[must_use]
-    pub fn value(&self, slot: usize, var: VarId) -> Bits {
-        let scalar = Scalar::from(self.compiled.vars[var.index()]);
-        let Some(&Some(row)) = self.compiled.layout.rows.get(var.index()) else {
-            return Bits::zero(if scalar.varbit { 0 } else { scalar.width });
-        };
-        if scalar.varbit {
-            let kept = self.varbits.iter().find(|(s, v, _)| (*s, *v) == (slot, var));
-            return kept.map_or(Bits::zero(0), |(_, _, value)| value.clone());
-        }
-        let words: Vec<u64> = (0..scalar.words())
-            .map(|i| self.context[(row + i) * PITCH + slot])
-            .collect();
-        from_words(scalar.width, &words)
-    }
-}
-
-// ----------------------------------------------------------------------- called by segments
-
-/// The type of a segment.
-pub(crate) type SegmentFunction = unsafe extern "C" fn(*mut u64, u64, *mut Env);
-
-/// Words of a column of the context.
-///
-/// # Safety
-/// `first` is a row's word of a slot, and `count` rows follow it.
-unsafe fn column(first: *const u64, count: usize) -> Vec<u64> {
-    // SAFETY: as the caller says.
-    (0..count).map(|i| unsafe { *first.add(i * PITCH) }).collect()
-}
-
-pub(crate) unsafe extern "C" fn call(env: *mut Env, site: u64, slot: u64) -> u64 {
-    // SAFETY: segments pass on the environment they were given, whose pointers live as long as the segment
-    // runs; the argument area has `argument_words`, which all sites fit in.
-    unsafe {
-        let env = &mut *env;
-        let compiled = &*env.compiled;
-        let site_index = site as usize;
-        let site = &compiled.sites.calls[site_index];
-        let area = std::slice::from_raw_parts_mut(env.arguments, compiled.sites.argument_words + 8);
-        let mut arguments = site.read(area);
-        let packet = *env.context.add(ROW_PACKET * PITCH + slot as usize) as *const u8;
-        let length = *env.context.add(ROW_LENGTH * PITCH + slot as usize) as usize;
-        let packet = std::slice::from_raw_parts(packet, length);
-        let on = (*(*env.host).0).call(site_index, slot as usize, packet, &mut arguments);
-        site.write(&arguments, area);
-        u64::from(!on)
-    }
-}
-
-pub(crate) unsafe extern "C" fn count(env: *mut Env, counter: u64, index: u64, slot: u64) {
-    // SAFETY: as for `call`.
-    unsafe { (*(*(*env).host).0).count(counter as usize, index, slot as usize) }
-}
-
-/// A direct lookup that has to be asked for: the key is in the site's rows, the result goes there.
-pub(crate) unsafe extern "C" fn lookup(env: *mut Env, site: u64, slot: u64) {
-    // SAFETY: as for `call`; the site's rows lie in the context one after the other, and nobody else has a reference to
-    // them while a segment runs.
-    unsafe {
-        let env = &mut *env;
-        let compiled = &*env.compiled;
-        let site = &compiled.layout.direct[site as usize];
-        let table = &*env.tables.add(site.table.index());
-        let (keys, results) = (
-            site.result_row - site.key_row,
-            compiled.result_words[site.table.index()],
-        );
-        let keys = std::slice::from_raw_parts(env.context.add(site.key_row * PITCH), keys * PITCH);
-        let results = std::slice::from_raw_parts_mut(env.context.add(site.result_row * PITCH), results * PITCH);
-        table.lookup(1 << slot, keys, results, PITCH, env.now_ns);
-    }
-}
-
-pub(crate) unsafe extern "C" fn hash(env: *mut Env, algorithm: u64, bytes: u64) -> u64 {
-    // SAFETY: as for `call`; code put so many bytes into the argument area.
-    unsafe {
-        let data = std::slice::from_raw_parts((*env).arguments.cast::<u8>(), bytes as usize);
-        (*(*(*env).host).0).hash(algorithm as u32, data)
-    }
-}
-
-pub(crate) unsafe extern "C" fn value_set(env: *mut Env, set: u64, keys: *const u64) -> u64 {
-    // SAFETY: as for `call`; the keys lie in the argument area, each in whole words.
-    unsafe {
-        let env = &*env;
-        let id = ValueSetId::new(set as usize);
-        let compiled = &*env.compiled;
-        let fields = &compiled.pipeline.program.value_sets[id].fields;
-        let words = fields.iter().map(|f| f.width.div_ceil(64).max(1) as usize).sum();
-        let keys = std::slice::from_raw_parts(keys, words);
-        (*(*env.host).0).value_set_contains(id, keys).into()
-    }
-}
-
-pub(crate) unsafe extern "C" fn wide(env: *mut Env, op: u64, first: *mut u64) -> u64 {
-    // SAFETY: as for `call`; `first` is the packet's column, and homes lie within the context.
-    unsafe {
-        let env = &*env;
-        let compiled = &*env.compiled;
-        let op = &compiled.sites.wide[op as usize];
-        let mut at = 0;
-        let operands: Vec<Bits> = op
-            .value
-            .operands()
-            .map(|o| {
-                let index = at;
-                at += 1;
-                match o {
-                    Operand::Const(c) => c.clone(),
-                    Operand::Var(v) => {
-                        let scalar = Scalar::from(compiled.vars[v.index()]);
-                        match compiled.layout.rows[v.index()] {
-                            Some(row) if !compiled.vars[v.index()].is_narrow() => {
-                                scalar.read(&column(first.add(row * PITCH), scalar.words()))
-                            }
-                            _ => from_words(scalar.width, &[*env.arguments.add(index)]),
-                        }
-                    }
-                }
-            })
-            .collect();
-        let mut next = operands.into_iter();
-        let result = weir_ir::eval::rvalue(&op.value, op.width, |_| next.next().unwrap_or(Bits::zero(0)));
-        match op.dst {
-            None => result.to_u64_saturating(),
-            Some(v) => {
-                let scalar = Scalar::from(compiled.vars[v.index()]);
-                let mut words = vec![0; scalar.words()];
-                scalar.write(&mut words, &result);
-                if let Some(row) = compiled.layout.rows[v.index()] {
-                    for (i, word) in words.into_iter().enumerate() {
-                        *first.add((row + i) * PITCH) = word;
-                    }
-                }
-                0
-            }
-        }
-    }
-}
-
-pub(crate) unsafe extern "C" fn varbit_store(from: *const u8, bits: u64, to: *mut u8) {
-    // SAFETY: code checked that the packet has these bits and the variable may have as many; the scratch area has
-    // room for every header at its longest.
-    unsafe { std::ptr::copy_nonoverlapping(from, to, (bits / 8) as usize) };
-}
-
-pub(crate) unsafe extern "C" fn varbit_sum(from: *const u8, bits: u64, at: u64) -> u64 {
-    // SAFETY: as for `varbit_store`.
-    let bytes = unsafe { std::slice::from_raw_parts(from, (bits / 8) as usize) };
-    // The first bit is bit `at` of the sum: so many bits are missing to a whole word before it.
-    let lead = at % 16;
-    if lead == 0 {
-        let (words, rest) = bytes.as_chunks::<2>();
-        let sum: u64 = words.iter().map(|w| u64::from(u16::from_be_bytes(*w))).sum();
-        return sum + rest.first().map_or(0, |b| u64::from(*b) << 8);
-    }
-    let mut bits = crate::bits::Accumulator::new(lead as u32);
-    bytes.iter().for_each(|&b| bits.push(b));
-    bits.sum()
-}
-
-pub(crate) unsafe extern "C" fn finish(column: *mut u64, scratch: *const u8, emitted: u64, parsed: u64) {
-    // SAFETY: `column` is the packet's; the frame has as much room before it as the deparser can emit.
-    unsafe {
-        let packet = *column.add(ROW_PACKET * PITCH) as *mut u8;
-        let length = *column.add(ROW_LENGTH * PITCH);
-        let start = packet.offset(parsed as isize - emitted as isize);
-        std::ptr::copy_nonoverlapping(scratch, start, emitted as usize);
-        *column.add(ROW_PACKET * PITCH) = start as u64;
-        *column.add(ROW_LENGTH * PITCH) = length - parsed + emitted;
     }
 }

@@ -4,6 +4,8 @@
 //! a rate. Then what the queue of its port would do to it is known beforehand: nothing. What it asks for
 //! beyond being sent to one port (copies, resubmission, digests) the driver does, as for any other packet.
 
+mod variant;
+
 use crate::switch::{Context, Output, Switch};
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -18,6 +20,8 @@ use weir_jit::{
 };
 use weir_table::fast::{Epochs, FastTable, head};
 use weir_table::{Change, Implementation, Table, TableSpec};
+
+use variant::{Direct, Pending};
 
 /// Why a program has no compiled way.
 #[derive(Debug, Error)]
@@ -64,10 +68,18 @@ pub(crate) struct FastPath {
     packets: Vec<FusedPacket>,
     /// All ones in as many bits as each input has.
     input_masks: Vec<u64>,
+    /// Bytes of the packets as they came.
+    lengths: Box<[u64; VECTOR]>,
     /// Room for a packet that comes without.
     buffer: Vec<u8>,
     /// The tables hold nothing yet.
     is_fresh: bool,
+    /// The tables that code looks into itself, or would if it could be compiled so.
+    direct: Direct,
+    /// Better code.
+    pending: Option<Pending>,
+    options: Options,
+    profiling: bool,
 }
 
 impl Clone for FastPath {
@@ -83,8 +95,13 @@ impl Clone for FastPath {
             on_hit: Arc::clone(&self.on_hit),
             packets: vec![FusedPacket::default(); VECTOR],
             input_masks: self.input_masks.clone(),
+            lengths: Box::new([0; VECTOR]),
             buffer: Vec::new(),
             is_fresh: true,
+            direct: self.direct.clone(),
+            pending: None,
+            options: self.options.clone(),
+            profiling: false,
         }
     }
 }
@@ -102,15 +119,14 @@ fn fast_tables(program: &Program) -> Vec<Arc<FastTable>> {
 }
 
 impl FastPath {
-    fn new(arch: &dyn Architecture, state: &State, options: Options) -> Result<Self, FastError> {
+    fn new(arch: &dyn Architecture, state: &State, assembly: bool) -> Result<Self, FastError> {
         let fused = Arc::new(arch.fused().ok_or(FastError::NotFused)?);
-        let compiled = Arc::new(Compiled::new(Arc::clone(&fused.pipeline), options)?);
         let program = &fused.pipeline.program;
         let sets = program.value_sets.ids();
         let set_specs = sets
             .filter_map(|id| Some(state.value_set(id)?.spec().clone()))
             .collect::<Arc<_>>();
-        let on_hit = program
+        let on_hit: Arc<[OnHit]> = program
             .tables
             .iter()
             .map(|(id, table)| {
@@ -125,6 +141,12 @@ impl FastPath {
                 }
             })
             .collect();
+        let options = Options {
+            assembly,
+            direct: Vec::new(),
+            plain: on_hit.iter().map(|on| *on != OnHit::Ask).collect(),
+        };
+        let compiled = Arc::new(Compiled::new(Arc::clone(&fused.pipeline), options.clone())?);
         Ok(FastPath {
             machine: Machine::new(compiled),
             tables: fast_tables(program),
@@ -138,8 +160,13 @@ impl FastPath {
                 .iter()
                 .map(|v| ones(program.vars[*v].ty.width()))
                 .collect(),
+            lengths: Box::new([0; VECTOR]),
             buffer: Vec::new(),
             is_fresh: true,
+            direct: options.direct.clone(),
+            pending: None,
+            options,
+            profiling: false,
             fused,
         })
     }
@@ -147,13 +174,17 @@ impl FastPath {
     /// Takes over what changed about the tables.
     fn sync(&mut self, state: &mut State) {
         let is_fresh = std::mem::take(&mut self.is_fresh);
+        let mut changed = false;
         for (index, fast) in self.tables.iter().enumerate() {
             if let Some(table) = state.table_mut(TableId::new(index)) {
                 if is_fresh {
                     table.table.forget_changes();
                 }
-                take_over(&mut table.table, fast);
+                changed |= take_over(&mut table.table, fast);
             }
+        }
+        if changed || self.pending.is_some() {
+            self.specialise(changed, false);
         }
         for (index, fast) in self.sets.iter().enumerate() {
             if let Some(set) = state.value_set_mut(ValueSetId::new(index)) {
@@ -165,16 +196,46 @@ impl FastPath {
         }
     }
 
+    /// Sees that code is the best for the tables as they are now, in the background unless it is to be waited for.
+    fn specialise(&mut self, changed: bool, wait: bool) {
+        if let Some(pending) = self.pending.take() {
+            match pending.take(wait) {
+                Err(pending) => {
+                    self.pending = Some(pending);
+                    return;
+                }
+                Ok((direct, compiled)) => {
+                    // What cannot be compiled so is not tried again.
+                    self.direct = direct;
+                    if let Some(compiled) = compiled {
+                        self.machine = Machine::new(Arc::new(compiled));
+                        self.machine.set_profiling(self.profiling);
+                    }
+                }
+            }
+        } else if !changed {
+            return;
+        }
+        let best = variant::best(&self.options.plain, &self.tables, &self.direct);
+        if best == self.direct {
+            return;
+        }
+        self.pending = Pending::begin(&self.fused.pipeline, best, &self.options);
+        if wait && self.pending.is_some() {
+            self.specialise(false, true);
+        }
+    }
+
     /// When an entry was hit last, as far as compiled code knows.
     pub(crate) fn last_hit_ns(&self, table: TableId, handle: u32) -> Option<u64> {
         self.tables.get(table.index())?.last_hit_ns(handle)
     }
 }
 
-/// Does to the fast table what has been done to the other one.
-fn take_over(table: &mut Table, fast: &FastTable) {
+/// Does to the fast table what has been done to the other one. Whether that was anything.
+fn take_over(table: &mut Table, fast: &FastTable) -> bool {
     if !table.has_changed() {
-        return;
+        return false;
     }
     for change in table.take_changes() {
         match change {
@@ -191,6 +252,7 @@ fn take_over(table: &mut Table, fast: &FastTable) {
             Change::Default => fast.set_default(table.default_action()),
         }
     }
+    true
 }
 
 /// What the architecture keeps of packets while they are under way. Most packets go through without anything being
@@ -391,22 +453,17 @@ impl Switch {
     /// # Errors
     /// As there.
     pub fn compile_with(&mut self, assembly: bool) -> Result<(), FastError> {
-        let fast = FastPath::new(
-            &*self.arch,
-            &self.state,
-            Options {
-                assembly,
-                direct: Vec::new(),
-            },
-        )?;
+        let fast = FastPath::new(&*self.arch, &self.state, assembly)?;
         self.fast = Some(Box::new(fast));
         Ok(())
     }
 
-    /// Has compiled code take over the tables now; else it does before the next packet, which then waits for it.
+    /// Has compiled code take over the tables now; else it does before the next packet, which then waits for it. Also
+    /// waits for the code that is best for them, which else is made in the background.
     pub fn load_tables(&mut self) {
         if let Some(fast) = &mut self.fast {
             fast.sync(&mut self.state);
+            fast.specialise(true, true);
         }
     }
 
@@ -431,6 +488,7 @@ impl Switch {
     /// Measures the stages of compiled code from now on, or stops doing so.
     pub fn set_profiling(&mut self, on: bool) {
         if let Some(fast) = &mut self.fast {
+            fast.profiling = on;
             fast.machine.set_profiling(on);
         }
     }
@@ -467,19 +525,11 @@ impl Switch {
             return &[];
         };
         self.now_ns = self.now_ns.max(now_ns);
-        self.fates.clear();
+        // What they were before does not matter: all are written.
         self.fates.resize(frames.len(), Fate::Gone);
-        let longest = self.config.max_packet_bytes;
-        if frames.iter().all(|f| f.place().1 <= longest) {
-            let mut done = 0;
-            while done < frames.len() {
-                done += self.run_vector(&mut fast, done, &ports[done..], &mut frames[done..]);
-            }
-        } else {
-            // One of them is too long: one after the other.
-            for (i, (port, frame)) in ports.iter().zip(frames.iter_mut()).enumerate() {
-                self.forward_one(&mut fast, *port, frame, i);
-            }
+        let mut done = 0;
+        while done < frames.len() {
+            done += self.run_vector(&mut fast, done, &ports[done..], &mut frames[done..]);
         }
         self.fast = Some(fast);
         &self.fates
@@ -511,37 +561,46 @@ impl Switch {
         }
     }
 
-    fn forward_one(&mut self, fast: &mut FastPath, port: u32, frame: &mut Frame<'_>, index: usize) {
-        if frame.place().1 > self.config.max_packet_bytes {
-            self.stats.received(port, frame.place().1);
-            self.stats.dropped(DropReason::TooLong, None);
-        } else {
-            self.run_vector(fast, index, &[port], std::slice::from_mut(frame));
+    /// Of packets one of which is too long: runs the first, or drops it.
+    #[cold]
+    fn run_first(&mut self, fast: &mut FastPath, at: usize, ports: &[u32], frames: &mut [Frame<'_>]) -> usize {
+        let length = frames[0].place().1;
+        if length <= self.config.max_packet_bytes {
+            return self.run_vector(fast, at, &ports[..1], &mut frames[..1]);
         }
+        self.stats.received(ports[0], length);
+        self.stats.dropped(DropReason::TooLong, None);
+        self.fates[at] = Fate::Gone;
+        1
     }
 
     /// Runs packets whose fates are those from `first` on; gives how many.
     fn run_vector(&mut self, fast: &mut FastPath, first: usize, ports: &[u32], frames: &mut [Frame<'_>]) -> usize {
         fast.sync(&mut self.state);
-        let now_us = self.now_ns / 1000;
-        let mut lengths = [0; VECTOR];
-        for (length, frame) in lengths.iter_mut().zip(frames.iter()) {
-            *length = frame.place().1 as u64;
+        let many = frames.len();
+        let mut loaded = fast.machine.load(frames);
+        fast.lengths.copy_from_slice(loaded.lengths());
+        let lengths = &*fast.lengths;
+        // All bits of all lengths: no length is larger, and it is found faster than the longest.
+        let bits = lengths[..many].iter().fold(0, |a, b| a | b);
+        let longest = self.config.max_packet_bytes as u64;
+        if bits > longest && lengths[..many].iter().any(|l| *l > longest) {
+            return self.run_first(fast, first, ports, frames);
         }
         for (i, (input, mask)) in fast.fused.inputs.iter().zip(&fast.input_masks).enumerate() {
-            if !fast.machine.reads_input(i) {
+            if !loaded.reads_input(i) {
                 continue;
             }
-            let row = fast.machine.input_row(i);
+            let row = loaded.input_row(i);
             match input {
-                Input::NowUs => row.fill(now_us & mask),
+                Input::NowUs => row.fill(self.now_ns / 1000 & mask),
                 Input::Port => row
                     .iter_mut()
                     .zip(ports)
                     .for_each(|(word, port)| *word = u64::from(*port) & mask),
                 Input::Length => row
                     .iter_mut()
-                    .zip(&lengths)
+                    .zip(lengths)
                     .for_each(|(word, length)| *word = length & mask),
             }
         }
@@ -551,7 +610,7 @@ impl Switch {
             fused: &fast.fused,
             packets: Begun {
                 packets: &mut fast.packets,
-                lengths: &lengths,
+                lengths,
                 begun: 0,
             },
             on_hit: &fast.on_hit,
@@ -560,29 +619,43 @@ impl Switch {
             logged: Vec::new(),
             now_ns: self.now_ns,
         };
-        let count = fast.machine.run(frames, &fast.tables, &mut host, self.now_ns);
+        let count = loaded.run(&fast.tables, &mut host, self.now_ns);
         let (begun, mut logged) = (host.packets.begun, host.logged);
         self.stats.received_all(&ports[..count], &lengths[..count]);
-        let mut continuing = 0;
+        let (mut continuing, mut transmitted, all) = (0, 0, u64::MAX >> (64 - count));
+        let fates = &mut self.fates[first..first + count];
         for (number, exit) in fast.fused.exits.iter().enumerate() {
             let left = fast.machine.left(number as u32);
             match exit {
                 _ if left == 0 => {}
                 FusedExit::Transmit(var) => {
-                    let row = fast.machine.row(*var);
-                    for slot in Slots(left) {
-                        let port = row.get(slot).map_or(0, |p| *p as u32);
-                        self.fates[first + slot] = Fate::Transmit(port);
-                        self.stats.sent(port, frames[slot].place().1);
+                    let (out, lengths) = (fast.machine.row(*var), fast.machine.lengths());
+                    transmitted |= left;
+                    if left == all {
+                        for (fate, port) in fates.iter_mut().zip(out) {
+                            *fate = Fate::Transmit(*port as u32);
+                        }
+                        self.stats.sent_all(&out[..count], &lengths[..count]);
+                    } else {
+                        let (mut sent, mut bytes, mut some) = ([0; VECTOR], [0; VECTOR], 0);
+                        for slot in Slots(left) {
+                            (sent[some], bytes[some]) = (out[slot], lengths[slot]);
+                            fates[slot] = Fate::Transmit(out[slot] as u32);
+                            some += 1;
+                        }
+                        self.stats.sent_all(&sent[..some], &bytes[..some]);
                     }
                 }
                 FusedExit::Drop(reason) => self.stats.dropped_many(*reason, left.count_ones().into()),
                 FusedExit::Driver => continuing |= left,
             }
         }
+        for slot in Slots(all & !transmitted) {
+            fates[slot] = Fate::Gone;
+        }
         for slot in Slots(continuing) {
             if begun >> slot & 1 == 0 {
-                fast.packets[slot].begin(lengths[slot] as usize);
+                fast.packets[slot].begin(fast.lengths[slot] as usize);
             }
             let (ready, log) = (self.ready.len(), self.state.log.pushed());
             self.go_on(fast, slot, ports[slot], frames[slot].bytes());

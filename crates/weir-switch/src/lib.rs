@@ -24,6 +24,7 @@
 mod control;
 mod fast;
 mod names;
+mod port_counts;
 mod queues;
 mod read;
 mod replication;

@@ -1,6 +1,7 @@
 //! What the switch counts.
 
-use std::collections::BTreeMap;
+use crate::port_counts::PortCounts;
+use std::collections::{BTreeMap, BTreeSet};
 use weir_arch::{Count, DropReason};
 use weir_ir::Loc;
 
@@ -27,79 +28,32 @@ pub struct DropCount {
 /// File, line and column: a [`Loc`] that can be ordered.
 type Place = (u32, u32, u32);
 
-/// Ports below this are counted by position.
-const NEAR: u32 = 1024;
-
-/// Packets received and sent, then bytes. Packets and bytes are apart so that they are added to one by one: what was just
-/// stored is had again sooner in words than in pairs.
-type Words = [u64; 4];
-
-const RECEIVED: usize = 0;
-const SENT: usize = 1;
-
-fn stats(words: &Words) -> PortStats {
-    let count = |way| Count {
-        packets: words[way],
-        bytes: words[way + 2],
-    };
-    PortStats {
-        rx: count(RECEIVED),
-        tx: count(SENT),
-    }
-}
-
-/// What ports received and sent.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Ports {
-    near: Vec<Words>,
-    far: BTreeMap<u32, Words>,
-}
-
-impl Ports {
-    #[inline]
-    fn add(&mut self, way: usize, port: u32, packets: u64, bytes: u64) {
-        let words = match self.near.get_mut(port as usize) {
-            Some(words) => words,
-            None => self.make(port),
-        };
-        words[way] = words[way].wrapping_add(packets);
-        words[way + 2] = words[way + 2].wrapping_add(bytes);
-    }
-
-    #[cold]
-    fn make(&mut self, port: u32) -> &mut Words {
-        if port < NEAR {
-            self.near.resize(NEAR as usize, Words::default());
-            &mut self.near[port as usize]
-        } else {
-            self.far.entry(port).or_default()
-        }
-    }
-
-    pub(crate) fn get(&self, port: u32) -> PortStats {
-        let near = self.near.get(port as usize);
-        near.or_else(|| self.far.get(&port)).map_or(PortStats::default(), stats)
-    }
-
-    /// Ports that have received or sent something, in order.
-    pub(crate) fn active(&self) -> impl Iterator<Item = (u32, PortStats)> {
-        let near = (0..NEAR).zip(self.near.iter().map(stats));
-        let far = self.far.iter().map(|(port, words)| (*port, stats(words)));
-        near.chain(far).filter(|(_, stats)| *stats != PortStats::default())
-    }
-}
-
 /// All statistics of the switch itself.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Stats {
-    pub ports: Ports,
+    received: PortCounts,
+    sent: PortCounts,
     drops: BTreeMap<(DropReason, Option<Place>), u64>,
 }
 
 impl Stats {
-    #[inline]
+    /// What a port received and sent.
+    pub(crate) fn port(&self, port: u32) -> PortStats {
+        PortStats {
+            rx: self.received.get(port),
+            tx: self.sent.get(port),
+        }
+    }
+
+    /// Ports that have received or sent something, in order.
+    pub(crate) fn active_ports(&self) -> impl Iterator<Item = (u32, PortStats)> {
+        let ports: BTreeSet<u32> = self.received.ports().chain(self.sent.ports()).collect();
+        let all = ports.into_iter().map(|port| (port, self.port(port)));
+        all.filter(|(_, stats)| *stats != PortStats::default())
+    }
+
     pub(crate) fn received(&mut self, port: u32, bytes: usize) {
-        self.ports.add(RECEIVED, port, 1, bytes as u64);
+        self.received.add_many(port, 1, bytes as u64);
     }
 
     /// Packets that came in together.
@@ -108,12 +62,16 @@ impl Stats {
         let Some(&first) = ports.first() else { return };
         if ports.iter().all(|p| *p == first) {
             let bytes = lengths.iter().sum();
-            self.ports.add(RECEIVED, first, ports.len() as u64, bytes);
+            self.received.add_many(first, ports.len() as u64, bytes);
         } else {
-            for (port, bytes) in ports.iter().zip(lengths) {
-                self.ports.add(RECEIVED, *port, 1, *bytes);
-            }
+            self.received.add_all(ports.iter().copied(), lengths);
         }
+    }
+
+    /// Packets that leave together: the ports' words, and bytes.
+    #[inline]
+    pub(crate) fn sent_all(&mut self, ports: &[u64], lengths: &[u64]) {
+        self.sent.add_all(ports.iter().map(|p| *p as u32), lengths);
     }
 
     /// Packets dropped for the same reason, at no place that is known.
@@ -123,7 +81,7 @@ impl Stats {
 
     #[inline]
     pub(crate) fn sent(&mut self, port: u32, bytes: usize) {
-        self.ports.add(SENT, port, 1, bytes as u64);
+        self.sent.add_all(std::iter::once(port), &[bytes as u64]);
     }
 
     pub(crate) fn dropped(&mut self, reason: DropReason, loc: Option<Loc>) {

@@ -198,12 +198,12 @@ impl Switch {
     /// What a port received and sent.
     #[must_use]
     pub fn port_stats(&self, port: u32) -> PortStats {
-        self.stats.ports.get(port)
+        self.stats.port(port)
     }
 
     /// Ports that received or sent anything.
     pub fn active_ports(&self) -> impl Iterator<Item = (u32, PortStats)> {
-        self.stats.ports.active()
+        self.stats.active_ports()
     }
 
     /// Packets dropped, by reason and place.

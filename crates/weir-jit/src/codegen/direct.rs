@@ -1,10 +1,10 @@
 //! Lookups that code does itself, without a suspension; `weir_table::fast`'s `direct` module describes the structures.
 
 use super::{Segment, Words, env, flags};
-use crate::layout::DirectSite;
+use crate::layout::{Site, SiteKind};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block, BlockArg, InstBuilder, Value, types};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use weir_ir::{BlockId, Lookup};
 use weir_table::fast::{Direct, DirectKind, LAST_HIT_STEP_NS};
 
@@ -34,7 +34,7 @@ struct Bucket {
 impl Segment<'_, '_> {
     /// What is to be known before code is made for a block that ends in a lookup.
     pub(super) fn lookup_ahead(&mut self, id: BlockId, lookup: &Lookup) {
-        if !self.cx.layout.direct_of_block.contains_key(&id) {
+        if !self.cx.layout.site_of_block.contains_key(&id) {
             return self.destination(self.cx.layout.of_block[&id]);
         }
         let table = &self.cx.analysis.program().tables[lookup.table];
@@ -44,9 +44,25 @@ impl Segment<'_, '_> {
         }
     }
 
-    pub(super) fn direct_lookup(&mut self, number: usize, lookup: &Lookup) {
-        let cx = self.cx;
-        let site = cx.layout.direct[number];
+    /// A lookup that suspends nothing.
+    pub(super) fn lookup_here(&mut self, number: usize, lookup: &Lookup) {
+        let site = self.cx.layout.sites[number];
+        let words = match site.kind {
+            SiteKind::Direct(kind) => self.direct_lookup(number, kind, lookup),
+            SiteKind::Ahead { .. } => Words::Rows(site.result_row),
+        };
+        if site.is_told_late() {
+            let first = self.result_word(&words, 0);
+            self.store_row(site.outcome_row, first);
+        }
+        let live = &self.cx.analysis.live[lookup.next.index()];
+        self.load_result(&words, lookup, live);
+        let next = self.blocks[&lookup.next];
+        self.b.ins().jump(next, &[]);
+    }
+
+    fn direct_lookup(&mut self, number: usize, kind: DirectKind, lookup: &Lookup) -> Words {
+        let site = self.cx.layout.sites[number];
         let key = self.key_words(lookup, 0);
         let words = self.words_wanted(lookup);
         let pointers = self.b.ins().load(types::I64, flags(), self.env, env::DIRECT);
@@ -65,7 +81,7 @@ impl Segment<'_, '_> {
             ask,
             done,
         };
-        match site.kind {
+        match kind {
             DirectKind::Exact { slots, stamps } => self.probe_exact(&probe, slots, stamps),
             DirectKind::Lpm {
                 width,
@@ -77,13 +93,7 @@ impl Segment<'_, '_> {
         self.ask(&probe, site);
         self.b.switch_to_block(done);
         let values = self.b.block_params(done).to_vec();
-        let values: BTreeMap<usize, Value> = probe.words.iter().copied().zip(values).collect();
-        // Says that the packet was looked up, and what it hit.
-        self.store_row(site.result_row, values[&0]);
-        let live = &cx.analysis.live[lookup.next.index()];
-        self.load_result(&Words::Values(values), lookup, live);
-        let next = self.blocks[&lookup.next];
-        self.b.ins().jump(next, &[]);
+        Words::Values(probe.words.iter().copied().zip(values).collect())
     }
 
     /// The words of the result that are read; the first always is.
@@ -105,7 +115,7 @@ impl Segment<'_, '_> {
     }
 
     /// Lets the runtime look the packet up.
-    fn ask(&mut self, probe: &Probe, site: DirectSite) {
+    fn ask(&mut self, probe: &Probe, site: Site) {
         self.b.switch_to_block(probe.ask);
         self.store_row(site.key_row, probe.key);
         let number = self.imm(probe.site as u64);

@@ -132,10 +132,14 @@ impl Dir {
         if number & GROUP == 0 {
             return number;
         }
-        let group = self.group(number & !GROUP);
-        group
-            .get((address & 0xff) as usize)
-            .map_or(0, |n| n.load(Ordering::Acquire))
+        self.resolve_group(number & !GROUP, address)
+    }
+
+    /// Apart, so that the rest is compiled into loops.
+    #[inline(never)]
+    fn resolve_group(&self, group: u32, address: u32) -> u32 {
+        let number = self.group(group).get((address & 0xff) as usize);
+        number.map_or(0, |n| n.load(Ordering::Acquire))
     }
 
     #[inline(always)]

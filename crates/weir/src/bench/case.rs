@@ -164,6 +164,7 @@ impl Case {
         }
         if sides.contains(&Side::Jit) {
             switch.compile()?;
+            switch.load_tables();
         }
         let pool = Pool::new(&packets, switch.headroom());
         Ok(Rig::new(switch, by_hand, pool, self.vector))

@@ -412,6 +412,10 @@ struct Stuck;
 /// A slot: bucket and position.
 type Place = (usize, usize);
 
+/// So many entries are few, and worth so many buckets.
+const FEW: usize = 32;
+const FEW_BUCKETS: usize = 64;
+
 /// How many buckets the search for a free slot looks at.
 const SEARCH: usize = 128;
 
@@ -535,13 +539,29 @@ impl<B: Bucket> Inline<B> {
         self.entries += 1;
         let buckets = self.array.mask + 1;
         if self.entries * 8 <= buckets * B::SLOTS * B::FULL && self.add(item).is_ok() {
-            return false;
+            return self.straighten();
         }
         self.rebuild(buckets * 2);
         while self.add(item).is_err() {
             self.rebuild((self.array.mask + 1) * 2);
         }
+        self.straighten();
         true
+    }
+
+    /// Of few entries all should be in their first buckets: then nothing about a lookup is hard to foresee. True: readers
+    /// need the new shape.
+    fn straighten(&mut self) -> bool {
+        let mut anew = false;
+        while self.entries <= FEW && self.array.mask < FEW_BUCKETS && self.overflows() {
+            self.rebuild((self.array.mask + 1) * 2);
+            anew = true;
+        }
+        anew
+    }
+
+    fn overflows(&self) -> bool {
+        (0..=self.array.mask).any(|bucket| self.head((bucket, 0)).load(Ordering::Relaxed) & OVERFLOW != 0)
     }
 
     /// Takes an entry out. True: readers need the new shape.

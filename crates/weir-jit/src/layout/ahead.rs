@@ -1,0 +1,140 @@
+//! Lookups that are done before control gets to them.
+//!
+//! The key of a lookup often does not depend on the lookup before it. Then both are done in one suspension, and the second
+//! costs no segment of its own. Where a packet may leave before it gets to the second, nobody must notice
+//! that it was looked up all the same: the table is told afterwards, and has nothing that happens at lookups.
+
+use crate::analysis::{Analysis, can_fail};
+use std::collections::{BTreeMap, BTreeSet};
+use weir_ir::{BlockId, Lookup, Operand, Terminator, VarId};
+
+/// A lookup that is done at the suspension of another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Ahead {
+    /// The block that ends in the other lookup.
+    pub with: BlockId,
+    /// Whether all packets get there.
+    pub certain: bool,
+}
+
+/// What is to be decided: which lookups suspend packets.
+pub(super) struct Plan<'a> {
+    pub analysis: &'a Analysis<'a>,
+    /// Blocks that end in lookups that code does itself.
+    pub direct: &'a BTreeSet<BlockId>,
+    /// Tables, by number, that may be looked up for packets that do not get there.
+    pub may_waste: &'a [bool],
+}
+
+impl Plan<'_> {
+    /// The lookups that are done ahead, by their blocks.
+    pub fn find(&self) -> BTreeMap<BlockId, Ahead> {
+        let mut found = BTreeMap::new();
+        while let Some((id, ahead)) = self.find_one(&found) {
+            found.insert(id, ahead);
+        }
+        found
+    }
+
+    fn lookup(&self, id: BlockId) -> Option<&Lookup> {
+        match &self.analysis.pipeline.body.blocks[id].terminator {
+            Terminator::Lookup(lookup) => Some(lookup),
+            _ => None,
+        }
+    }
+
+    fn find_one(&self, found: &BTreeMap<BlockId, Ahead>) -> Option<(BlockId, Ahead)> {
+        let order = &self.analysis.order;
+        let suspends = |id: &BlockId| !self.direct.contains(id) && !found.contains_key(id);
+        let lookups: Vec<BlockId> = order.iter().copied().filter(|b| self.lookup(*b).is_some()).collect();
+        let points: Vec<BlockId> = lookups.into_iter().filter(suspends).collect();
+        let first: BTreeSet<BlockId> = self.reach(BlockId::new(0), None, &suspends);
+        for &id in points.iter().filter(|b| !first.contains(*b)) {
+            let mut before = points.iter().filter(|with| {
+                let next = self.lookup(**with).map(|l| l.next);
+                next.is_some_and(|next| self.reach(next, None, &suspends).contains(&id))
+            });
+            // There must be one suspension that all ways to it come from.
+            if let (Some(&with), None) = (before.next(), before.next())
+                && let Some(certain) = self.is_possible(with, id, &suspends)
+            {
+                return Some((id, Ahead { with, certain }));
+            }
+        }
+        None
+    }
+
+    /// Blocks from `start` to the next suspensions or to `end`, these included.
+    fn reach(&self, start: BlockId, end: Option<BlockId>, suspends: &dyn Fn(&BlockId) -> bool) -> BTreeSet<BlockId> {
+        let body = &self.analysis.pipeline.body;
+        let (mut seen, mut work) = (BTreeSet::new(), vec![start]);
+        while let Some(id) = work.pop() {
+            if !seen.insert(id) {
+                continue;
+            }
+            let block = &body.blocks[id];
+            if block.insts.iter().any(|i| can_fail(&i.kind)) {
+                work.extend(body.on_error);
+            }
+            if Some(id) != end && !(self.lookup(id).is_some() && suspends(&id)) {
+                work.extend(block.terminator.targets());
+            }
+        }
+        seen
+    }
+
+    /// Whether the lookup of `id` can be done with that of `with`, and whether all packets get there.
+    fn is_possible(&self, with: BlockId, id: BlockId, suspends: &dyn Fn(&BlockId) -> bool) -> Option<bool> {
+        let analysis = self.analysis;
+        let (first, second) = (self.lookup(with)?, self.lookup(id)?);
+        let between = self.reach(first.next, Some(id), suspends);
+        let repeated = |b: &BlockId| analysis.repeated[b.index()];
+        let waits = |b: &BlockId| *b != id && self.lookup(*b).is_some() && suspends(b);
+        if repeated(&with) || between.iter().any(|b| repeated(b) || waits(b)) {
+            return None;
+        }
+        let state = analysis.states(with).last().cloned()?;
+        let mut keys: BTreeSet<VarId> = BTreeSet::new();
+        for key in &second.keys {
+            if let Operand::Var(v) = key {
+                // What is only in the packet must be there already.
+                if analysis.packet_only.contains(*v) && analysis.packet_bit(&state, *v).is_none() {
+                    return None;
+                }
+                keys.insert(*v);
+            }
+        }
+        let mut changed = false;
+        let mut write = |v: VarId| changed |= keys.contains(&v);
+        self.written_by_lookup(first, &mut write);
+        let mut certain = true;
+        for &b in &between {
+            let block = &analysis.pipeline.body.blocks[b];
+            for (i, inst) in block.insts.iter().enumerate() {
+                let is_call = matches!(inst.kind, weir_ir::InstKind::Call(_));
+                analysis.writes(inst, is_call.then(|| analysis.kind_of_call(b, i)), &mut write);
+                if can_fail(&inst.kind) {
+                    analysis.pipeline.body.error.into_iter().for_each(&mut write);
+                }
+                // A call may end the packet's way.
+                certain &= !is_call || !analysis.may_abort(b, i);
+            }
+            match &block.terminator {
+                Terminator::Lookup(lookup) if b != id => self.written_by_lookup(lookup, &mut write),
+                Terminator::Lookup(_) => {}
+                other => certain &= !other.targets().is_empty(),
+            }
+        }
+        if changed || !(certain || self.may_waste[second.table.index()]) {
+            return None;
+        }
+        Some(certain)
+    }
+
+    fn written_by_lookup(&self, lookup: &Lookup, f: &mut dyn FnMut(VarId)) {
+        let table = &self.analysis.program().tables[lookup.table];
+        let parameters = table.actions.iter().flat_map(|a| &a.parameters);
+        let results = [lookup.hit, lookup.action, lookup.entry];
+        results.iter().chain(parameters).for_each(|v| f(*v));
+    }
+}

@@ -1,0 +1,161 @@
+//! What segments call.
+
+use super::Env;
+use crate::layout::{PITCH, ROW_LENGTH, ROW_PACKET};
+use crate::sites::{Scalar, from_words};
+use weir_ir::{Bits, Operand, ValueSetId};
+
+/// The type of a segment.
+pub(crate) type SegmentFunction = unsafe extern "C" fn(*mut u64, u64, *mut Env);
+
+/// Words of a column of the context.
+///
+/// # Safety
+/// `first` is a row's word of a slot, and `count` rows follow it.
+unsafe fn column(first: *const u64, count: usize) -> Vec<u64> {
+    // SAFETY: as the caller says.
+    (0..count).map(|i| unsafe { *first.add(i * PITCH) }).collect()
+}
+
+pub(crate) unsafe extern "C" fn call(env: *mut Env, site: u64, slot: u64) -> u64 {
+    // SAFETY: segments pass on the environment they were given, whose pointers live as long as the segment
+    // runs; the argument area has `argument_words`, which all sites fit in.
+    unsafe {
+        let env = &mut *env;
+        let compiled = &*env.compiled;
+        let site_index = site as usize;
+        let site = &compiled.sites.calls[site_index];
+        let area = std::slice::from_raw_parts_mut(env.arguments, compiled.sites.argument_words + 8);
+        let mut arguments = site.read(area);
+        let packet = *env.context.add(ROW_PACKET * PITCH + slot as usize) as *const u8;
+        let length = *env.context.add(ROW_LENGTH * PITCH + slot as usize) as usize;
+        let packet = std::slice::from_raw_parts(packet, length);
+        let on = (*(*env.host).0).call(site_index, slot as usize, packet, &mut arguments);
+        site.write(&arguments, area);
+        u64::from(!on)
+    }
+}
+
+pub(crate) unsafe extern "C" fn count(env: *mut Env, counter: u64, index: u64, slot: u64) {
+    // SAFETY: as for `call`.
+    unsafe { (*(*(*env).host).0).count(counter as usize, index, slot as usize) }
+}
+
+/// A direct lookup that has to be asked for: the key is in the site's rows, the result goes there.
+pub(crate) unsafe extern "C" fn lookup(env: *mut Env, site: u64, slot: u64) {
+    // SAFETY: as for `call`; the site's rows lie in the context one after the other, and nobody else has a reference to
+    // them while a segment runs.
+    unsafe {
+        let env = &mut *env;
+        let compiled = &*env.compiled;
+        let site = &compiled.layout.sites[site as usize];
+        let table = &*env.tables.add(site.table.index());
+        let (keys, results) = (
+            site.result_row - site.key_row,
+            compiled.result_words[site.table.index()],
+        );
+        let keys = std::slice::from_raw_parts(env.context.add(site.key_row * PITCH), keys * PITCH);
+        let results = std::slice::from_raw_parts_mut(env.context.add(site.result_row * PITCH), results * PITCH);
+        table.lookup(1 << slot, keys, results, PITCH, env.now_ns);
+    }
+}
+
+pub(crate) unsafe extern "C" fn hash(env: *mut Env, algorithm: u64, bytes: u64) -> u64 {
+    // SAFETY: as for `call`; code put so many bytes into the argument area.
+    unsafe {
+        let data = std::slice::from_raw_parts((*env).arguments.cast::<u8>(), bytes as usize);
+        (*(*(*env).host).0).hash(algorithm as u32, data)
+    }
+}
+
+pub(crate) unsafe extern "C" fn value_set(env: *mut Env, set: u64, keys: *const u64) -> u64 {
+    // SAFETY: as for `call`; the keys lie in the argument area, each in whole words.
+    unsafe {
+        let env = &*env;
+        let id = ValueSetId::new(set as usize);
+        let compiled = &*env.compiled;
+        let fields = &compiled.pipeline.program.value_sets[id].fields;
+        let words = fields.iter().map(|f| f.width.div_ceil(64).max(1) as usize).sum();
+        let keys = std::slice::from_raw_parts(keys, words);
+        (*(*env.host).0).value_set_contains(id, keys).into()
+    }
+}
+
+pub(crate) unsafe extern "C" fn wide(env: *mut Env, op: u64, first: *mut u64) -> u64 {
+    // SAFETY: as for `call`; `first` is the packet's column, and homes lie within the context.
+    unsafe {
+        let env = &*env;
+        let compiled = &*env.compiled;
+        let op = &compiled.sites.wide[op as usize];
+        let mut at = 0;
+        let operands: Vec<Bits> = op
+            .value
+            .operands()
+            .map(|o| {
+                let index = at;
+                at += 1;
+                match o {
+                    Operand::Const(c) => c.clone(),
+                    Operand::Var(v) => {
+                        let scalar = Scalar::from(compiled.vars[v.index()]);
+                        match compiled.layout.rows[v.index()] {
+                            Some(row) if !compiled.vars[v.index()].is_narrow() => {
+                                scalar.read(&column(first.add(row * PITCH), scalar.words()))
+                            }
+                            _ => from_words(scalar.width, &[*env.arguments.add(index)]),
+                        }
+                    }
+                }
+            })
+            .collect();
+        let mut next = operands.into_iter();
+        let result = weir_ir::eval::rvalue(&op.value, op.width, |_| next.next().unwrap_or(Bits::zero(0)));
+        match op.dst {
+            None => result.to_u64_saturating(),
+            Some(v) => {
+                let scalar = Scalar::from(compiled.vars[v.index()]);
+                let mut words = vec![0; scalar.words()];
+                scalar.write(&mut words, &result);
+                if let Some(row) = compiled.layout.rows[v.index()] {
+                    for (i, word) in words.into_iter().enumerate() {
+                        *first.add((row + i) * PITCH) = word;
+                    }
+                }
+                0
+            }
+        }
+    }
+}
+
+pub(crate) unsafe extern "C" fn varbit_store(from: *const u8, bits: u64, to: *mut u8) {
+    // SAFETY: code checked that the packet has these bits and the variable may have as many; the scratch area has
+    // room for every header at its longest.
+    unsafe { std::ptr::copy_nonoverlapping(from, to, (bits / 8) as usize) };
+}
+
+pub(crate) unsafe extern "C" fn varbit_sum(from: *const u8, bits: u64, at: u64) -> u64 {
+    // SAFETY: as for `varbit_store`.
+    let bytes = unsafe { std::slice::from_raw_parts(from, (bits / 8) as usize) };
+    // The first bit is bit `at` of the sum: so many bits are missing to a whole word before it.
+    let lead = at % 16;
+    if lead == 0 {
+        let (words, rest) = bytes.as_chunks::<2>();
+        let sum: u64 = words.iter().map(|w| u64::from(u16::from_be_bytes(*w))).sum();
+        return sum + rest.first().map_or(0, |b| u64::from(*b) << 8);
+    }
+    let mut bits = crate::bits::Accumulator::new(lead as u32);
+    bytes.iter().for_each(|&b| bits.push(b));
+    bits.sum()
+}
+
+pub(crate) unsafe extern "C" fn finish(column: *mut u64, scratch: *const u8, emitted: u64, parsed: u64) {
+    // SAFETY: `column` is the packet's; the frame has as much room before it as the deparser can emit.
+    unsafe {
+        let packet = *column.add(ROW_PACKET * PITCH) as *mut u8;
+        let length = *column.add(ROW_LENGTH * PITCH);
+        let start = packet.offset(parsed as isize - emitted as isize);
+        std::ptr::copy_nonoverlapping(scratch, start, emitted as usize);
+        *column.add(ROW_PACKET * PITCH) = start as u64;
+        *column.add(ROW_LENGTH * PITCH) = length - parsed + emitted;
+    }
+}

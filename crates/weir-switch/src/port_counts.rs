@@ -1,0 +1,134 @@
+//! Packets and bytes per port.
+
+use std::collections::BTreeMap;
+use weir_arch::Count;
+
+/// Ports below this are counted by position.
+const NEAR: usize = 1024;
+/// What is above bytes in a word.
+const ONE: u64 = 1 << 40;
+/// After so many packets words might overflow, if each has as many bytes as a word takes at once.
+const FULL: usize = 1 << 24;
+/// Packets of more bytes are counted apart.
+const LONGEST: u64 = 0xffff;
+
+/// Packets and bytes of ports, in one word each until that is full: counting is one addition, and the next one of the same
+/// port does not wait for two.
+#[derive(Debug, Clone)]
+pub(crate) struct PortCounts {
+    words: Box<[u64; NEAR]>,
+    /// What was in words before.
+    taken: Box<[Count; NEAR]>,
+    far: BTreeMap<u32, Count>,
+    /// Packets that there is room for.
+    room: usize,
+}
+
+impl Default for PortCounts {
+    fn default() -> Self {
+        PortCounts {
+            words: Box::new([0; NEAR]),
+            taken: Box::new([Count::default(); NEAR]),
+            far: BTreeMap::new(),
+            room: FULL - 1,
+        }
+    }
+}
+
+impl PortCounts {
+    /// Counts packets: the port and bytes of each.
+    #[inline]
+    pub fn add_all(&mut self, ports: impl ExactSizeIterator<Item = u32>, bytes: &[u64]) {
+        if self.room < ports.len() {
+            self.take();
+        }
+        self.room = self.room.saturating_sub(ports.len());
+        let words = &mut *self.words;
+        for (port, bytes) in ports.zip(bytes) {
+            match words.get_mut(port as usize) {
+                Some(word) if *bytes <= LONGEST => *word += ONE | bytes,
+                _ => add(&mut self.taken, &mut self.far, port, 1, *bytes),
+            }
+        }
+    }
+
+    /// Counts packets of one port.
+    #[inline]
+    pub fn add_many(&mut self, port: u32, packets: u64, bytes: u64) {
+        add(&mut self.taken, &mut self.far, port, packets, bytes);
+    }
+
+    #[cold]
+    fn take(&mut self) {
+        for (port, (word, taken)) in self.words.iter_mut().zip(self.taken.iter_mut()).enumerate() {
+            *taken = sum(*word, *taken);
+            debug_assert!(port < NEAR);
+            *word = 0;
+        }
+        self.room = FULL - 1;
+    }
+
+    pub fn get(&self, port: u32) -> Count {
+        match (self.words.get(port as usize), self.taken.get(port as usize)) {
+            (Some(word), Some(taken)) => sum(*word, *taken),
+            _ => self.far.get(&port).copied().unwrap_or_default(),
+        }
+    }
+
+    /// Ports that may have been counted at all, in order.
+    pub fn ports(&self) -> impl Iterator<Item = u32> {
+        (0..NEAR as u32).chain(self.far.keys().copied())
+    }
+}
+
+fn sum(word: u64, taken: Count) -> Count {
+    Count {
+        packets: taken.packets.wrapping_add(word / ONE),
+        bytes: taken.bytes.wrapping_add(word % ONE),
+    }
+}
+
+#[inline(never)]
+fn add(taken: &mut [Count; NEAR], far: &mut BTreeMap<u32, Count>, port: u32, packets: u64, bytes: u64) {
+    let count = match taken.get_mut(port as usize) {
+        Some(count) => count,
+        None => far.entry(port).or_default(),
+    };
+    count.packets = count.packets.wrapping_add(packets);
+    count.bytes = count.bytes.wrapping_add(bytes);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_emptied_before_they_overflow() {
+        let mut counts = PortCounts::default();
+        let vector = [LONGEST; 64];
+        let rounds = 3 * FULL / 128;
+        for _ in 0..rounds {
+            counts.add_all([7; 64].into_iter(), &vector);
+        }
+        let packets = 64 * rounds as u64;
+        let bytes = packets * LONGEST;
+        assert_eq!(counts.get(7), Count { packets, bytes });
+    }
+
+    #[test]
+    fn far_ports_and_long_packets_are_counted() {
+        let mut counts = PortCounts::default();
+        counts.add_all([5, 70_000, 5].into_iter(), &[60, 61, 1 << 20]);
+        counts.add_many(5, 2, 100);
+        let far = Count { packets: 1, bytes: 61 };
+        let near = Count {
+            packets: 4,
+            bytes: 160 + (1 << 20),
+        };
+        assert_eq!(
+            (counts.get(5), counts.get(70_000), counts.get(6)),
+            (near, far, Count::default())
+        );
+        assert_eq!(counts.ports().last(), Some(70_000));
+    }
+}
