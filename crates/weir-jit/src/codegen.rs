@@ -7,7 +7,6 @@
 mod arithmetic;
 mod calls;
 mod checksum;
-mod direct;
 mod expression;
 mod packet;
 
@@ -29,8 +28,6 @@ pub(crate) mod env {
     pub const SCRATCH: i32 = 8;
     pub const ARGUMENTS: i32 = 16;
     pub const TALLIES: i32 = 24;
-    pub const DIRECT: i32 = 32;
-    pub const NOW: i32 = 40;
 }
 
 /// Functions of the runtime that code calls.
@@ -52,8 +49,6 @@ pub(crate) struct Helpers {
     pub varbit_sum: FuncRef,
     /// `(column, scratch, emitted bytes, cursor bytes)`
     pub finish: FuncRef,
-    /// `(env, site, slot)`
-    pub lookup: FuncRef,
 }
 
 /// What code generation needs of everything around it.
@@ -63,8 +58,6 @@ pub(crate) struct Context<'a> {
     pub tables: &'a [(KeyLayout, ResultLayout)],
     /// Bytes of the scratch area of a slot.
     pub scratch: usize,
-    /// Whether the processor may see loads in another order than code has them.
-    pub fences: bool,
 }
 
 /// Makes one segment.
@@ -97,14 +90,6 @@ pub(crate) struct Segment<'a, 'b> {
     lazy: HashMap<VarId, Lazy>,
     /// The parser's position where it is the same on every way.
     pub state: State,
-}
-
-/// Where the words of a result are.
-enum Words {
-    /// In rows from this one on.
-    Rows(usize),
-    /// In registers: those that somebody asks for.
-    Values(BTreeMap<usize, Value>),
 }
 
 /// Most masks that a segment keeps in registers. A short segment is not to wait for what it just stored; a long one has
@@ -314,7 +299,7 @@ impl<'a> Segment<'a, '_> {
             return;
         };
         if let Terminator::Lookup(lookup) = &cx.analysis.pipeline.body.blocks[*block].terminator {
-            self.load_result(&Words::Rows(point.result_row), lookup, live);
+            self.load_result(point.result_row, lookup, live);
         }
     }
 
@@ -338,20 +323,10 @@ impl<'a> Segment<'a, '_> {
         }
     }
 
-    /// A word of a result.
-    fn result_word(&mut self, from: &Words, word: usize) -> Value {
-        match from {
-            Words::Rows(first) => self.load_row(first + word),
-            Words::Values(values) => match values.get(&word) {
-                Some(value) => *value,
-                None => self.imm(0),
-            },
-        }
-    }
-
-    fn load_result(&mut self, from: &Words, lookup: &Lookup, live: &VarSet) {
+    /// Takes the result that begins in a row.
+    fn load_result(&mut self, result_row: usize, lookup: &Lookup, live: &VarSet) {
         let cx = self.cx;
-        let head = self.result_word(from, 0);
+        let head = self.load_row(result_row);
         let part = |s: &mut Self, var: VarId, shift: u64, width: u32| {
             s.written.insert(var);
             if live.contains(var) {
@@ -371,15 +346,15 @@ impl<'a> Segment<'a, '_> {
                 if !live.contains(var) {
                     continue;
                 }
-                let first = usize::from(slot.word);
+                let row = result_row + usize::from(slot.word);
                 if cx.analysis.vars[var.index()].is_narrow() {
-                    let word = self.result_word(from, first);
+                    let word = self.load_row(row);
                     let shifted = self.shr_imm(word, slot.shift.into());
                     let value = self.mask(shifted, slot.width);
                     self.set(var, value);
                 } else if let Some(home) = cx.layout.rows[var.index()] {
                     for i in 0..slot.words() {
-                        let word = self.result_word(from, first + i);
+                        let word = self.load_row(row + i);
                         self.store_row(home + i, word);
                     }
                 }
@@ -732,7 +707,7 @@ impl<'a> Segment<'a, '_> {
     fn lookup(&mut self, id: BlockId, lookup: &Lookup) {
         let cx = self.cx;
         if let Some(&site) = cx.layout.site_of_block.get(&id) {
-            return self.lookup_here(site, lookup);
+            return self.looked_up(site, lookup);
         }
         let point_index = cx.layout.of_block[&id];
         let point = &cx.layout.points[point_index];
@@ -743,6 +718,31 @@ impl<'a> Segment<'a, '_> {
             self.key_ahead(site);
         }
         self.push(point_index);
+    }
+
+    /// What is to be known before code is made for a block that ends in a lookup.
+    fn lookup_ahead(&mut self, id: BlockId, lookup: &Lookup) {
+        if !self.cx.layout.site_of_block.contains_key(&id) {
+            return self.destination(self.cx.layout.of_block[&id]);
+        }
+        let table = &self.cx.analysis.program().tables[lookup.table];
+        let parameters = table.actions.iter().flat_map(|a| &a.parameters);
+        for var in [lookup.hit, lookup.action, lookup.entry].iter().chain(parameters) {
+            self.written.insert(*var);
+        }
+    }
+
+    /// A lookup that has been done.
+    fn looked_up(&mut self, site: usize, lookup: &Lookup) {
+        let site = self.cx.layout.sites[site];
+        if site.is_told_late() {
+            let head = self.load_row(site.result_row);
+            self.store_row(site.outcome_row, head);
+        }
+        let live = &self.cx.analysis.live[lookup.next.index()];
+        self.load_result(site.result_row, lookup, live);
+        let next = self.blocks[&lookup.next];
+        self.b.ins().jump(next, &[]);
     }
 
     /// The key of a lookup that is done at this point for later.

@@ -3,7 +3,7 @@
 use crate::analysis::{Analysis, Deparse, VarInfo};
 use crate::codegen::{Context, Helpers, segment};
 use crate::error::CompileError;
-use crate::layout::{Layout, PointKind, SiteKind};
+use crate::layout::{Layout, PointKind};
 use crate::run::calls::{self, SegmentFunction};
 use crate::sites::Sites;
 use cranelift_codegen::ir::{AbiParam, FuncRef, Signature, types};
@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use weir_ir::pipeline::Pipeline;
 use weir_ir::{MatchKind, Terminator};
 use weir_table::TableSpec;
-use weir_table::fast::{DirectKind, KeyLayout, ResultLayout};
+use weir_table::fast::{KeyLayout, ResultLayout};
 
 /// A pipeline as machine code.
 pub struct Compiled {
@@ -67,13 +67,18 @@ impl Drop for Compiled {
 pub struct Options {
     /// Keep the code as text.
     pub assembly: bool,
-    /// Tables, by number, that code is to look into itself where their structure allows that ([`DirectKind`]), rather than
-    /// have packets wait for each other: those that are in the cache. Their entries must name actions themselves
-    /// (no action profiles), and have no direct meters.
-    pub direct: Vec<bool>,
     /// Tables, by number, whose entries name actions themselves, without direct meters: they may be looked up before it is
     /// certain that a packet gets there.
     pub plain: Vec<bool>,
+}
+
+/// Whether a lookup reads few places.
+fn is_quick(spec: &TableSpec) -> bool {
+    let mut keys = spec.match_keys();
+    match (keys.next(), keys.next()) {
+        (Some(key), None) if key.kind == MatchKind::Lpm => key.width <= 32,
+        _ => spec.match_keys().all(|k| k.kind == MatchKind::Exact),
+    }
 }
 
 fn codegen(error: impl std::fmt::Display) -> CompileError {
@@ -81,7 +86,7 @@ fn codegen(error: impl std::fmt::Display) -> CompileError {
 }
 
 /// The functions of the runtime by name, with their numbers of parameters and whether they return something.
-const HELPERS: [(&str, usize, bool); 9] = [
+const HELPERS: [(&str, usize, bool); 8] = [
     ("weir_call", 3, true),
     ("weir_count", 4, false),
     ("weir_hash", 3, true),
@@ -90,7 +95,6 @@ const HELPERS: [(&str, usize, bool); 9] = [
     ("weir_varbit_store", 3, false),
     ("weir_varbit_sum", 3, true),
     ("weir_finish", 4, false),
-    ("weir_lookup", 3, false),
 ];
 
 fn module() -> Result<JITModule, CompileError> {
@@ -106,7 +110,7 @@ fn module() -> Result<JITModule, CompileError> {
     let isa = cranelift_native::builder().map_err(codegen)?;
     let isa = isa.finish(settings::Flags::new(flags)).map_err(codegen)?;
     let mut builder = JITBuilder::with_isa(isa, cranelift_module::default_libcall_names());
-    let addresses: [*const u8; 9] = [
+    let addresses: [*const u8; 8] = [
         calls::call as *const u8,
         calls::count as *const u8,
         calls::hash as *const u8,
@@ -115,7 +119,6 @@ fn module() -> Result<JITModule, CompileError> {
         calls::varbit_store as *const u8,
         calls::varbit_sum as *const u8,
         calls::finish as *const u8,
-        calls::lookup as *const u8,
     ];
     for ((name, ..), address) in HELPERS.iter().zip(addresses) {
         builder.symbol(*name, address);
@@ -146,22 +149,13 @@ impl Compiled {
             .iter()
             .map(|spec| (KeyLayout::new(spec), ResultLayout::new(spec)))
             .collect();
-        let direct: Vec<Option<DirectKind>> = (specs.iter().enumerate())
-            .map(|(i, spec)| {
-                let selects = spec.keys.iter().any(|k| k.kind == MatchKind::Selector);
-                let wanted = options.direct.get(i) == Some(&true) && !selects;
-                DirectKind::of(spec).filter(|_| wanted)
-            })
-            .collect();
         // Not where a lookup takes long, or a hit can be noticed.
         let may_waste: Vec<bool> = (specs.iter().enumerate())
-            .map(|(i, spec)| {
-                options.plain.get(i) == Some(&true) && !spec.idle_timeout && DirectKind::of(spec).is_some()
-            })
+            .map(|(i, spec)| options.plain.get(i) == Some(&true) && !spec.idle_timeout && is_quick(spec))
             .collect();
         let held = Arc::clone(&pipeline);
         let analysis = Analysis::new(&held)?;
-        let layout = Layout::new(&analysis, &tables, &direct, &may_waste);
+        let layout = Layout::new(&analysis, &tables, &may_waste);
         let read = analysis.variables_read();
         let inputs_read = pipeline.inputs.iter().map(|v| read.contains(*v)).collect();
         let serial = crate::order::why_serial(&analysis, &layout);
@@ -185,7 +179,6 @@ impl Compiled {
             layout: &layout,
             tables: &tables,
             scratch,
-            fences: cfg!(not(target_arch = "x86_64")),
         };
         let mut assembly = options.assembly.then(String::new);
         let mut ids = Vec::new();
@@ -212,7 +205,6 @@ impl Compiled {
                 varbit_store: refs[5],
                 varbit_sum: refs[6],
                 finish: refs[7],
-                lookup: refs[8],
             };
             let builder = FunctionBuilder::new(&mut context.func, &mut frontend);
             segment(&cx, index, builder, refs, &mut sites, config);
@@ -356,14 +348,10 @@ impl Compiled {
         }
         for (block, site) in &self.layout.site_of_block {
             let site = &self.layout.sites[*site];
-            let how = match site.kind {
-                SiteKind::Direct(_) => "by code itself",
-                SiteKind::Ahead { .. } => "at the point before",
-            };
             let table = &self.pipeline.program.tables[site.table].name;
             let _ = writeln!(
                 out,
-                "b{} {table}: looked up {how}, results in row {}",
+                "b{} {table}: looked up at the point before, results in row {}",
                 block.index(),
                 site.result_row
             );

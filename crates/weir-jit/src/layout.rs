@@ -8,10 +8,10 @@ mod ahead;
 
 use crate::analysis::Analysis;
 use ahead::Plan;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use weir_ir::passes::VarSet;
 use weir_ir::{BlockId, InstKind, MatchKind, TableId, Terminator, VarId};
-use weir_table::fast::{DirectKind, KeyLayout, ResultLayout};
+use weir_table::fast::{KeyLayout, ResultLayout};
 
 /// Packets of a vector.
 pub const VECTOR: usize = 64;
@@ -59,24 +59,13 @@ pub(crate) struct Point {
 /// What no head of a result is.
 pub(crate) const NOT_LOOKED_UP: u64 = u64::MAX;
 
-/// How a lookup is done that suspends nothing.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum SiteKind {
-    /// By code.
-    Direct(DirectKind),
-    /// At the suspension before it.
-    Ahead {
-        /// All packets get here: else the host is told only of those that do.
-        certain: bool,
-    },
-}
-
-/// A lookup in the middle of a segment.
+/// A lookup in the middle of a segment: it has been done at the suspension before.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Site {
     pub table: TableId,
-    pub kind: SiteKind,
-    /// Rows of the key and the result: of a direct lookup where code has to ask after all.
+    /// All packets get here: else the host is told only of those that do.
+    pub is_certain: bool,
+    /// Rows of the key and the result.
     pub key_row: usize,
     pub result_row: usize,
     /// Says afterwards which slots were looked up and what they hit: of others it is [`NOT_LOOKED_UP`].
@@ -86,7 +75,7 @@ pub(crate) struct Site {
 impl Site {
     /// Whether the host is told of the outcomes at the end.
     pub fn is_told_late(&self) -> bool {
-        !matches!(self.kind, SiteKind::Ahead { certain: true })
+        !self.is_certain
     }
 }
 
@@ -134,14 +123,8 @@ fn region(analysis: &Analysis<'_>, sites: &BTreeMap<BlockId, usize>, start: Bloc
 }
 
 impl Layout {
-    /// `direct` says which tables code may look into itself, and how; `may_waste` which may be looked up for packets that do
-    /// not get there.
-    pub fn new(
-        analysis: &Analysis<'_>,
-        tables: &[(KeyLayout, ResultLayout)],
-        direct: &[Option<DirectKind>],
-        may_waste: &[bool],
-    ) -> Self {
+    /// `may_waste` says which tables may be looked up for packets that do not get there.
+    pub fn new(analysis: &Analysis<'_>, tables: &[(KeyLayout, ResultLayout)], may_waste: &[bool]) -> Self {
         let body = &analysis.pipeline.body;
         let point = |kind, resume| Point {
             kind,
@@ -156,29 +139,16 @@ impl Layout {
             ahead: Vec::new(),
         };
         let mut points = vec![point(PointKind::Start, Some(BlockId::new(0)))];
-        let kinds: BTreeMap<BlockId, DirectKind> = (analysis.order.iter())
-            .filter_map(|&id| match &body.blocks[id].terminator {
-                // A packet that passes twice would be counted once.
-                Terminator::Lookup(l) if !analysis.repeated[id.index()] => Some((id, direct[l.table.index()]?)),
-                _ => None,
-            })
-            .collect();
-        let plan = Plan {
-            analysis,
-            direct: &kinds.keys().copied().collect::<BTreeSet<_>>(),
-            may_waste,
-        };
+        let plan = Plan { analysis, may_waste };
         let ahead = plan.find();
         let (mut of_block, mut sites, mut site_of_block) = (BTreeMap::new(), Vec::new(), BTreeMap::new());
         for &id in &analysis.order {
             if let Terminator::Lookup(l) = &body.blocks[id].terminator {
-                let direct = kinds.get(&id).map(|kind| SiteKind::Direct(*kind));
-                let ahead = ahead.get(&id).map(|a| SiteKind::Ahead { certain: a.certain });
-                if let Some(kind) = direct.or(ahead) {
+                if let Some(ahead) = ahead.get(&id) {
                     site_of_block.insert(id, sites.len());
                     sites.push(Site {
                         table: l.table,
-                        kind,
+                        is_certain: ahead.certain,
                         key_row: 0,
                         result_row: 0,
                         outcome_row: 0,

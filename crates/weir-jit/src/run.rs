@@ -3,12 +3,11 @@
 pub(crate) mod calls;
 
 use crate::compile::Compiled;
-use crate::layout::{NOT_LOOKED_UP, PITCH, PointKind, ROW_LENGTH, ROW_PACKET, SiteKind, VECTOR};
+use crate::layout::{NOT_LOOKED_UP, PITCH, PointKind, ROW_LENGTH, ROW_PACKET, VECTOR};
 use crate::sites::{CallArguments, Scalar, from_words};
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 use weir_ir::{Bits, TableId, ValueSetId, VarId};
-use weir_table::fast::{Direct, FastTable, Guard, head};
+use weir_table::fast::{FastTable, Guard, head};
 
 /// Bytes that must lie behind a packet in its memory: code reads a little beyond the end.
 pub const TAILROOM: usize = 64;
@@ -115,32 +114,10 @@ pub(crate) struct Env {
     scratch: *mut u8,
     arguments: *mut u64,
     tallies: *mut u64,
-    direct: *const DirectPointers,
-    now_ns: u64,
-    context: *mut u64,
+    context: *const u64,
     compiled: *const Compiled,
-    tables: *const Arc<FastTable>,
     host: *mut HostPointer,
 }
-
-/// A table that code looks into itself: where its structure and the result of a miss are.
-#[repr(C)]
-#[derive(Debug, Clone, Copy)]
-struct DirectPointers {
-    structure: *const Direct,
-    default: *const AtomicU64,
-}
-
-impl DirectPointers {
-    /// Of lookups that are not direct.
-    const NONE: Self = DirectPointers {
-        structure: std::ptr::null(),
-        default: std::ptr::null(),
-    };
-}
-
-// SAFETY: they are made when a vector begins to run and not used after, so they never are when a machine changes threads.
-unsafe impl Send for DirectPointers {}
 
 /// A fat pointer behind a thin one.
 struct HostPointer(*mut (dyn Host + 'static));
@@ -215,8 +192,6 @@ struct Memory {
     arguments: Vec<u64>,
     tallies: Vec<u64>,
     pending: Vec<u64>,
-    /// Of each direct lookup; used only while a vector runs.
-    direct: Vec<DirectPointers>,
     /// Varbits of packets that left by exits that keep them.
     varbits: Vec<(usize, VarId, Bits)>,
     /// Per point: the segment that begins there, and the lookup before it. `None`: nobody asked.
@@ -238,7 +213,6 @@ impl Machine {
             arguments: vec![0; compiled.sites.argument_words + 8],
             tallies: vec![0; compiled.sites.tally_words],
             pending: vec![0; layout.points.len()],
-            direct: Vec::with_capacity(layout.sites.len()),
             varbits: Vec::new(),
             profile: None,
         };
@@ -489,25 +463,6 @@ impl Memory {
         let guard = epochs
             .filter(|e| tables.iter().all(|t| Arc::ptr_eq(t.epochs(), e)))
             .map(|e| e.enter());
-        assert!(
-            guard.is_some() || !(compiled.layout.sites.iter()).any(|s| matches!(s.kind, SiteKind::Direct(_))),
-            "tables that code looks into must have the same epochs"
-        );
-        self.direct.clear();
-        if let Some(guard) = &guard {
-            let sites = compiled.layout.sites.iter();
-            self.direct.extend(sites.map(|site| {
-                let SiteKind::Direct(kind) = site.kind else {
-                    return DirectPointers::NONE;
-                };
-                let table = tables[site.table.index()].direct(guard, kind);
-                assert!(table.default.len() >= compiled.result_words[site.table.index()]);
-                DirectPointers {
-                    structure: table.structure,
-                    default: table.default.as_ptr(),
-                }
-            }));
-        }
         // Points are in the order of control, so the lowest that has packets is waited for by no other.
         let mut at = 0;
         while at < exits {
@@ -548,7 +503,7 @@ impl Memory {
             // A loop may have sent packets back.
             at = if compiled.has_back_edges { 0 } else { at + 1 };
         }
-        self.tell_of_direct(compiled, mask, host);
+        self.tell_of_late(compiled, mask, host);
     }
 
     /// Looks packets up whose keys are in rows, and tells the host.
@@ -578,8 +533,8 @@ impl Memory {
         }
     }
 
-    /// Tells the host of lookups that code did itself, or that were done before it was certain who gets there.
-    fn tell_of_direct(&mut self, compiled: &Compiled, mask: u64, host: &mut dyn Host) {
+    /// Tells the host of lookups that were done before it was certain who gets there.
+    fn tell_of_late(&mut self, compiled: &Compiled, mask: u64, host: &mut dyn Host) {
         for site in compiled.layout.sites.iter().filter(|s| s.is_told_late()) {
             let (before, results) = self.context.split_at_mut(site.outcome_row * PITCH);
             let (active, hits) = outcomes(&results[..VECTOR], mask);
@@ -612,11 +567,8 @@ impl Memory {
             scratch: self.scratch.as_mut_ptr(),
             arguments: self.arguments.as_mut_ptr(),
             tallies: self.tallies.as_mut_ptr(),
-            direct: self.direct.as_ptr(),
-            now_ns: run.now_ns,
-            context: self.context.as_mut_ptr(),
+            context: self.context.as_ptr(),
             compiled,
-            tables: run.tables.as_ptr(),
             host: &raw mut host,
         };
         let Some(function) = compiled.functions[point] else {

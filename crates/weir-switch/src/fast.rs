@@ -4,8 +4,6 @@
 //! a rate. Then what the queue of its port would do to it is known beforehand: nothing. What it asks for
 //! beyond being sent to one port (copies, resubmission, digests) the driver does, as for any other packet.
 
-mod variant;
-
 use crate::switch::{Context, Output, Switch};
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -20,8 +18,6 @@ use weir_jit::{
 };
 use weir_table::fast::{Epochs, FastTable, head};
 use weir_table::{Change, Implementation, Table, TableSpec};
-
-use variant::{Direct, Pending};
 
 /// Why a program has no compiled way.
 #[derive(Debug, Error)]
@@ -74,12 +70,6 @@ pub(crate) struct FastPath {
     buffer: Vec<u8>,
     /// The tables hold nothing yet.
     is_fresh: bool,
-    /// The tables that code looks into itself, or would if it could be compiled so.
-    direct: Direct,
-    /// Better code.
-    pending: Option<Pending>,
-    options: Options,
-    profiling: bool,
 }
 
 impl Clone for FastPath {
@@ -98,10 +88,6 @@ impl Clone for FastPath {
             lengths: Box::new([0; VECTOR]),
             buffer: Vec::new(),
             is_fresh: true,
-            direct: self.direct.clone(),
-            pending: None,
-            options: self.options.clone(),
-            profiling: false,
         }
     }
 }
@@ -143,10 +129,9 @@ impl FastPath {
             .collect();
         let options = Options {
             assembly,
-            direct: Vec::new(),
             plain: on_hit.iter().map(|on| *on != OnHit::Ask).collect(),
         };
-        let compiled = Arc::new(Compiled::new(Arc::clone(&fused.pipeline), options.clone())?);
+        let compiled = Arc::new(Compiled::new(Arc::clone(&fused.pipeline), options)?);
         Ok(FastPath {
             machine: Machine::new(compiled),
             tables: fast_tables(program),
@@ -163,10 +148,6 @@ impl FastPath {
             lengths: Box::new([0; VECTOR]),
             buffer: Vec::new(),
             is_fresh: true,
-            direct: options.direct.clone(),
-            pending: None,
-            options,
-            profiling: false,
             fused,
         })
     }
@@ -174,17 +155,13 @@ impl FastPath {
     /// Takes over what changed about the tables.
     fn sync(&mut self, state: &mut State) {
         let is_fresh = std::mem::take(&mut self.is_fresh);
-        let mut changed = false;
         for (index, fast) in self.tables.iter().enumerate() {
             if let Some(table) = state.table_mut(TableId::new(index)) {
                 if is_fresh {
                     table.table.forget_changes();
                 }
-                changed |= take_over(&mut table.table, fast);
+                take_over(&mut table.table, fast);
             }
-        }
-        if changed || self.pending.is_some() {
-            self.specialise(changed, false);
         }
         for (index, fast) in self.sets.iter().enumerate() {
             if let Some(set) = state.value_set_mut(ValueSetId::new(index)) {
@@ -196,46 +173,16 @@ impl FastPath {
         }
     }
 
-    /// Sees that code is the best for the tables as they are now, in the background unless it is to be waited for.
-    fn specialise(&mut self, changed: bool, wait: bool) {
-        if let Some(pending) = self.pending.take() {
-            match pending.take(wait) {
-                Err(pending) => {
-                    self.pending = Some(pending);
-                    return;
-                }
-                Ok((direct, compiled)) => {
-                    // What cannot be compiled so is not tried again.
-                    self.direct = direct;
-                    if let Some(compiled) = compiled {
-                        self.machine = Machine::new(Arc::new(compiled));
-                        self.machine.set_profiling(self.profiling);
-                    }
-                }
-            }
-        } else if !changed {
-            return;
-        }
-        let best = variant::best(&self.options.plain, &self.tables, &self.direct);
-        if best == self.direct {
-            return;
-        }
-        self.pending = Pending::begin(&self.fused.pipeline, best, &self.options);
-        if wait && self.pending.is_some() {
-            self.specialise(false, true);
-        }
-    }
-
     /// When an entry was hit last, as far as compiled code knows.
     pub(crate) fn last_hit_ns(&self, table: TableId, handle: u32) -> Option<u64> {
         self.tables.get(table.index())?.last_hit_ns(handle)
     }
 }
 
-/// Does to the fast table what has been done to the other one. Whether that was anything.
-fn take_over(table: &mut Table, fast: &FastTable) -> bool {
+/// Does to the fast table what has been done to the other one.
+fn take_over(table: &mut Table, fast: &FastTable) {
     if !table.has_changed() {
-        return false;
+        return;
     }
     for change in table.take_changes() {
         match change {
@@ -252,7 +199,6 @@ fn take_over(table: &mut Table, fast: &FastTable) -> bool {
             Change::Default => fast.set_default(table.default_action()),
         }
     }
-    true
 }
 
 /// What the architecture keeps of packets while they are under way. Most packets go through without anything being
@@ -458,12 +404,10 @@ impl Switch {
         Ok(())
     }
 
-    /// Has compiled code take over the tables now; else it does before the next packet, which then waits for it. Also
-    /// waits for the code that is best for them, which else is made in the background.
+    /// Has compiled code take over the tables now; else it does before the next packet, which then waits for it.
     pub fn load_tables(&mut self) {
         if let Some(fast) = &mut self.fast {
             fast.sync(&mut self.state);
-            fast.specialise(true, true);
         }
     }
 
@@ -488,7 +432,6 @@ impl Switch {
     /// Measures the stages of compiled code from now on, or stops doing so.
     pub fn set_profiling(&mut self, on: bool) {
         if let Some(fast) = &mut self.fast {
-            fast.profiling = on;
             fast.machine.set_profiling(on);
         }
     }

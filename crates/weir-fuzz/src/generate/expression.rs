@@ -63,7 +63,7 @@ impl Generator {
     }
 
     /// A variable of any type, made into this one.
-    fn converted(&mut self, scope: &Scope, ty: Ty) -> Option<String> {
+    pub(super) fn converted(&mut self, scope: &Scope, ty: Ty) -> Option<String> {
         let variable = self.rng.pick(&scope.variables)?.clone();
         let path = variable.path;
         let (from, to) = (variable.ty.width(), ty.width());

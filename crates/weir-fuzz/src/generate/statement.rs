@@ -114,7 +114,11 @@ impl Generator {
 
     /// An element of a stack that is chosen at run time.
     fn dynamic(&mut self, scope: &Scope, path: &str, ty: usize) {
-        let index = self.expression(scope, Ty::Bit(3), 1);
+        // A constant would be refused where it is too large.
+        let variable = self.variable(scope, Ty::Bit(3));
+        let Some(index) = variable.or_else(|| self.converted(scope, Ty::Bit(3))) else {
+            return self.assignment(scope);
+        };
         let element = format!("{path}[{index}]");
         let field = self.rng.pick(&self.model.types[ty].fields).cloned();
         let Some((name, field_ty)) = field else { return };

@@ -20,8 +20,6 @@ pub(super) struct Ahead {
 /// What is to be decided: which lookups suspend packets.
 pub(super) struct Plan<'a> {
     pub analysis: &'a Analysis<'a>,
-    /// Blocks that end in lookups that code does itself.
-    pub direct: &'a BTreeSet<BlockId>,
     /// Tables, by number, that may be looked up for packets that do not get there.
     pub may_waste: &'a [bool],
 }
@@ -45,7 +43,7 @@ impl Plan<'_> {
 
     fn find_one(&self, found: &BTreeMap<BlockId, Ahead>) -> Option<(BlockId, Ahead)> {
         let order = &self.analysis.order;
-        let suspends = |id: &BlockId| !self.direct.contains(id) && !found.contains_key(id);
+        let suspends = |id: &BlockId| !found.contains_key(id);
         let lookups: Vec<BlockId> = order.iter().copied().filter(|b| self.lookup(*b).is_some()).collect();
         let points: Vec<BlockId> = lookups.into_iter().filter(suspends).collect();
         let first: BTreeSet<BlockId> = self.reach(BlockId::new(0), None, &suspends);

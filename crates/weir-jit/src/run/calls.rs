@@ -41,25 +41,6 @@ pub(crate) unsafe extern "C" fn count(env: *mut Env, counter: u64, index: u64, s
     unsafe { (*(*(*env).host).0).count(counter as usize, index, slot as usize) }
 }
 
-/// A direct lookup that has to be asked for: the key is in the site's rows, the result goes there.
-pub(crate) unsafe extern "C" fn lookup(env: *mut Env, site: u64, slot: u64) {
-    // SAFETY: as for `call`; the site's rows lie in the context one after the other, and nobody else has a reference to
-    // them while a segment runs.
-    unsafe {
-        let env = &mut *env;
-        let compiled = &*env.compiled;
-        let site = &compiled.layout.sites[site as usize];
-        let table = &*env.tables.add(site.table.index());
-        let (keys, results) = (
-            site.result_row - site.key_row,
-            compiled.result_words[site.table.index()],
-        );
-        let keys = std::slice::from_raw_parts(env.context.add(site.key_row * PITCH), keys * PITCH);
-        let results = std::slice::from_raw_parts_mut(env.context.add(site.result_row * PITCH), results * PITCH);
-        table.lookup(1 << slot, keys, results, PITCH, env.now_ns);
-    }
-}
-
 pub(crate) unsafe extern "C" fn hash(env: *mut Env, algorithm: u64, bytes: u64) -> u64 {
     // SAFETY: as for `call`; code put so many bytes into the argument area.
     unsafe {
