@@ -8,7 +8,7 @@ mod packet;
 pub(crate) use live::is_idle;
 
 use crate::error::Unsupported;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use weir_ir::passes::{Scope, VarSet, constants, written};
 use weir_ir::pipeline::{CallKind, Pipeline};
 use weir_ir::{
@@ -141,6 +141,8 @@ pub(crate) struct Analysis<'a> {
     pub order: Vec<BlockId>,
     /// Number of the first call of each block.
     pub first_call: Vec<usize>,
+    /// What each exit hands over from variables.
+    pub handed_over: Vec<Vec<VarId>>,
     /// What is live where each block begins.
     pub live: Vec<VarSet>,
     /// Variables that have one value on every way to the start of a block.
@@ -245,6 +247,7 @@ impl<'a> Analysis<'a> {
             deparse: Deparse::InPlace,
             order: post_order(pipeline),
             first_call: Vec::new(),
+            handed_over: Vec::new(),
             live: Vec::new(),
             constants: Vec::new(),
             constant_inputs: VarSet::new(0),
@@ -287,6 +290,7 @@ impl<'a> Analysis<'a> {
         analysis.check_varbits()?;
         analysis.deparse = analysis.plan()?;
         analysis.constant_inputs = analysis.find_constant_inputs();
+        analysis.handed_over = analysis.find_handed_over();
         analysis.live = analysis.liveness();
         analysis.packet_only = analysis.find_packet_only();
         Ok(analysis)
@@ -622,9 +626,11 @@ impl<'a> Analysis<'a> {
                         match leaf {
                             InLeaf::Value(o) => match self.in_packet(state, o) {
                                 Some((header, _)) => self.place_read(header, f),
-                                None if self.is_pristine(state, o) => {}
                                 None => {
-                                    if let Operand::Var(v) = o {
+                                    // An empty varbit adds nothing.
+                                    if let Operand::Var(v) = o
+                                        && !(self.vars[v.index()].varbit && self.is_pristine(state, o))
+                                    {
                                         f(*v);
                                     }
                                 }
@@ -654,20 +660,27 @@ impl<'a> Analysis<'a> {
         }
     }
 
-    /// What an exit hands over from variables: all that it names but fields that are as the packet has them.
-    pub fn exit_values(&self, state: &State, exit: u32) -> Vec<VarId> {
-        let exit = &self.pipeline.exits[exit as usize];
-        let in_packet = |v: &VarId| {
-            field_of(self.program(), *v).is_some_and(|(header, field)| {
-                let h = &state.headers[header.index()];
-                !h.is_dirty(field)
-            })
-        };
-        exit.live.iter().filter(|v| !in_packet(v)).copied().collect()
+    /// What exits hand over from variables: all that they name but fields that are as the packet has them wherever control
+    /// leaves.
+    fn find_handed_over(&self) -> Vec<Vec<VarId>> {
+        let mut all: Vec<BTreeSet<VarId>> = vec![BTreeSet::new(); self.pipeline.exits.len()];
+        for &id in &self.order {
+            let Terminator::Exit(exit) = self.pipeline.body.blocks[id].terminator else {
+                continue;
+            };
+            let Some(state) = self.states(id).pop() else { continue };
+            let in_packet = |v: &VarId| {
+                field_of(self.program(), *v)
+                    .is_some_and(|(header, field)| !state.headers[header.index()].is_dirty(field))
+            };
+            let live = self.pipeline.exits[exit as usize].live.iter();
+            all[exit as usize].extend(live.filter(|v| !in_packet(v)));
+        }
+        all.into_iter().map(|vars| vars.into_iter().collect()).collect()
     }
 
     fn exit_reads(&self, state: &State, exit: u32, f: &mut dyn FnMut(VarId)) {
-        self.exit_values(state, exit).into_iter().for_each(&mut *f);
+        self.handed_over[exit as usize].iter().for_each(|v| f(*v));
         if self.pipeline.exits[exit as usize].deparsed && self.deparse != Deparse::InPlace {
             if state.cursor.is_none() {
                 f(self.cursor);

@@ -411,15 +411,13 @@ impl<'a> Segment<'a, '_> {
     // ------------------------------------------------------------------------- variables
 
     pub fn set(&mut self, var: VarId, value: Value) {
-        let variable = match self.vars.get(&var) {
-            Some(v) => *v,
-            None => {
-                let v = self.b.declare_var(types::I64);
-                self.vars.insert(var, v);
-                v
-            }
-        };
+        let variable = self.variable(var);
         self.b.def_var(variable, value);
+    }
+
+    fn variable(&mut self, var: VarId) -> Variable {
+        let variable = self.vars.entry(var);
+        *variable.or_insert_with(|| self.b.declare_var(types::I64))
     }
 
     /// The value of a narrow variable.
@@ -437,13 +435,13 @@ impl<'a> Segment<'a, '_> {
         if let Some(&place) = self.lazy.get(&var) {
             return self.fetch(var, place);
         }
-        match self.vars.get(&var).copied() {
-            Some(v) => self.b.use_var(v),
-            None => {
-                // Read and never written on any way: zero.
-                self.imm(0)
-            }
+        if self.vars.contains_key(&var) || self.written.contains(var) {
+            // Perhaps by a block that comes later, in a loop.
+            let variable = self.variable(var);
+            return self.b.use_var(variable);
         }
+        // Read and never written on any way: zero.
+        self.imm(0)
     }
 
     pub fn is_narrow(&self, operand: &Operand) -> bool {

@@ -221,16 +221,7 @@ impl Layout {
                 }
                 PointKind::Exit(exit) => {
                     let mut all = VarSet::new(analysis.vars.len());
-                    for &id in &analysis.order {
-                        if body.blocks[id].terminator == Terminator::Exit(*exit)
-                            && let Some(state) = analysis.states(id).last()
-                        {
-                            analysis
-                                .exit_values(state, *exit)
-                                .into_iter()
-                                .for_each(|v| all.insert(v));
-                        }
-                    }
+                    analysis.handed_over[*exit as usize].iter().for_each(|v| all.insert(*v));
                     point.kept = all.iter().filter(narrow).collect();
                     point.handed_over = all.iter().collect();
                 }

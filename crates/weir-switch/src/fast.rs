@@ -602,8 +602,8 @@ impl Switch {
             }
             let (ready, log) = (self.ready.len(), self.state.log.pushed());
             self.go_on(fast, slot, ports[slot], frames[slot].bytes());
-            logged.extend((log..self.state.log.pushed()).map(|_| slot));
             self.leave_at_once();
+            logged.extend((log..self.state.log.pushed()).map(|_| slot));
             self.fates[first + slot] = self.copies_since(ready);
         }
         // As if the packets had come one after the other.

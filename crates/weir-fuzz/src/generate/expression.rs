@@ -16,7 +16,7 @@ impl Generator {
                 match text.strip_prefix('-') {
                     // The least value has no positive counterpart.
                     Some(_) if value == Bits::new(w, 1).shl(u64::from(w) - 1).to_signed_bigint() => {
-                        format!("({w}s0 - {w}s1)")
+                        format!("(-{w}s{} - {w}s1)", -(value + 1u8))
                     }
                     Some(magnitude) => format!("(-{w}s{magnitude})"),
                     None => format!("{w}s{text}"),
