@@ -1,7 +1,7 @@
 //! The bucket, and how its slots are compared all at once.
 #![allow(unsafe_code)]
 
-use crate::fast::batch::{SLOTS, ones};
+use crate::fast::batch::SLOTS;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use crate::fast::inline::Avx2;
 use crate::fast::inline::Portable;
@@ -36,36 +36,34 @@ impl Bucket {
 
 /// Searches that are only right if nothing is written meanwhile.
 pub(in crate::fast) trait Search {
-    /// What the slot holds that has these significant bits, and which it is; 0 and any if there is none.
-    fn find(bucket: &Bucket, needle: u64, significant: u64) -> (u64, usize);
+    /// A bit per slot that has these significant bits: at most one.
+    fn find(bucket: &Bucket, needle: u64, significant: u64) -> u8;
 
-    /// A bit per word that is not 0.
-    fn set(words: &[u64; SLOTS]) -> u64;
+    /// A bit per pair of words with these significant bits in common, which are those of the second.
+    fn equal(words: &[u64; SLOTS], needles: &[u64; SLOTS], significant: u64) -> u64;
 }
 
 impl Search for Portable {
     #[inline(always)]
-    fn find(bucket: &Bucket, needle: u64, significant: u64) -> (u64, usize) {
-        let (mut found, mut place) = (0, 0);
+    fn find(bucket: &Bucket, needle: u64, significant: u64) -> u8 {
+        let mut equal = 0;
         for (i, slot) in bucket.0.iter().enumerate() {
-            let value = slot.load(Ordering::Relaxed);
-            let hit = ones(value & significant == needle);
-            found |= value & hit;
-            place |= i & hit as usize;
+            equal |= u8::from(slot.load(Ordering::Relaxed) & significant == needle) << i;
         }
-        (found, place)
+        equal
     }
 
     #[inline(always)]
-    fn set(words: &[u64; SLOTS]) -> u64 {
-        words.iter().rev().fold(0, |set, w| set << 1 | u64::from(*w != 0))
+    fn equal(words: &[u64; SLOTS], needles: &[u64; SLOTS], significant: u64) -> u64 {
+        let pairs = words.iter().zip(needles).rev();
+        pairs.fold(0, |equal, (w, n)| equal << 1 | u64::from(w & significant == *n))
     }
 }
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 impl Search for Avx2 {
     #[inline(always)]
-    fn find(bucket: &Bucket, needle: u64, significant: u64) -> (u64, usize) {
+    fn find(bucket: &Bucket, needle: u64, significant: u64) -> u8 {
         use std::arch::x86_64::{
             _mm256_and_si256, _mm256_castsi256_pd, _mm256_cmpeq_epi64, _mm256_load_si256, _mm256_movemask_pd,
             _mm256_set1_epi64x,
@@ -78,33 +76,34 @@ impl Search for Avx2 {
                 let slots = _mm256_load_si256(bucket.0.as_ptr().add(at).cast());
                 let slots = _mm256_and_si256(slots, _mm256_set1_epi64x(significant as i64));
                 let equal = _mm256_cmpeq_epi64(slots, _mm256_set1_epi64x(needle as i64));
-                _mm256_movemask_pd(_mm256_castsi256_pd(equal)) as u32
+                _mm256_movemask_pd(_mm256_castsi256_pd(equal)) as u8
             }
         };
-        let equal = half(0) | half(WAYS / 2) << (WAYS / 2);
-        let place = (equal | 1 << WAYS).trailing_zeros() as usize & (WAYS - 1);
-        (bucket.slot(place).load(Ordering::Relaxed) & ones(equal != 0), place)
+        half(0) | half(WAYS / 2) << (WAYS / 2)
     }
 
     #[inline(always)]
-    fn set(words: &[u64; SLOTS]) -> u64 {
+    fn equal(words: &[u64; SLOTS], needles: &[u64; SLOTS], significant: u64) -> u64 {
         use std::arch::x86_64::{
-            _mm256_castsi256_pd, _mm256_cmpeq_epi64, _mm256_loadu_si256, _mm256_movemask_pd, _mm256_setzero_si256,
+            _mm256_and_si256, _mm256_castsi256_pd, _mm256_cmpeq_epi64, _mm256_loadu_si256, _mm256_movemask_pd,
+            _mm256_set1_epi64x,
         };
-        let mut clear = 0;
+        let mut equal = 0;
         for at in (0..SLOTS).step_by(4) {
-            // SAFETY: the processor has AVX2, see `find`, and the load is that of four words.
-            let equal = unsafe {
+            // SAFETY: the processor has AVX2, see `find`, and the loads are those of four words.
+            let part = unsafe {
                 let words = _mm256_loadu_si256(words.as_ptr().add(at).cast());
-                _mm256_movemask_pd(_mm256_castsi256_pd(_mm256_cmpeq_epi64(words, _mm256_setzero_si256())))
+                let needles = _mm256_loadu_si256(needles.as_ptr().add(at).cast());
+                let words = _mm256_and_si256(words, _mm256_set1_epi64x(significant as i64));
+                _mm256_movemask_pd(_mm256_castsi256_pd(_mm256_cmpeq_epi64(words, needles)))
             };
-            clear |= u64::from(equal as u32) << at;
+            equal |= u64::from(part as u32) << at;
         }
-        !clear
+        equal
     }
 }
 
-/// With AVX-512. Only where the processor has it, with words of 64 bits (DQ).
+/// With AVX-512. Only where the processor has it, with masks of eight bits (DQ).
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[derive(Debug)]
 pub(in crate::fast) struct Avx512;
@@ -112,38 +111,33 @@ pub(in crate::fast) struct Avx512;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 impl Search for Avx512 {
     #[inline(always)]
-    fn find(bucket: &Bucket, needle: u64, significant: u64) -> (u64, usize) {
-        use std::arch::x86_64::{
-            _mm_cvtsi128_si64, _mm512_and_si512, _mm512_castsi512_si128, _mm512_cmpeq_epi64_mask, _mm512_load_si512,
-            _mm512_maskz_compress_epi64, _mm512_set1_epi64,
-        };
+    fn find(bucket: &Bucket, needle: u64, significant: u64) -> u8 {
+        use std::arch::x86_64::{_mm512_and_si512, _mm512_cmpeq_epi64_mask, _mm512_load_si512, _mm512_set1_epi64};
         // SAFETY: the type is only named in code that runs where the processor has AVX-512, and the load is that of a
         // bucket, which is aligned. Aligned words are never read half, and who uses what was read asks afterwards whether
         // anything was written meanwhile.
         unsafe {
             let slots = _mm512_load_si512(bucket.0.as_ptr().cast());
-            let keys = _mm512_and_si512(slots, _mm512_set1_epi64(significant as i64));
-            let equal = _mm512_cmpeq_epi64_mask(keys, _mm512_set1_epi64(needle as i64));
-            // Brings the slot to the front, or 0 if there is none.
-            let found = _mm512_castsi512_si128(_mm512_maskz_compress_epi64(equal, slots));
-            let place = (u32::from(equal) | 1 << WAYS).trailing_zeros() as usize & (WAYS - 1);
-            (_mm_cvtsi128_si64(found) as u64, place)
+            let slots = _mm512_and_si512(slots, _mm512_set1_epi64(significant as i64));
+            _mm512_cmpeq_epi64_mask(slots, _mm512_set1_epi64(needle as i64))
         }
     }
 
     #[inline(always)]
-    fn set(words: &[u64; SLOTS]) -> u64 {
-        use std::arch::x86_64::{_mm512_loadu_si512, _mm512_test_epi64_mask};
-        let mut set = 0;
+    fn equal(words: &[u64; SLOTS], needles: &[u64; SLOTS], significant: u64) -> u64 {
+        use std::arch::x86_64::{_mm512_and_si512, _mm512_cmpeq_epi64_mask, _mm512_loadu_si512, _mm512_set1_epi64};
+        let mut equal = 0;
         for at in (0..SLOTS).step_by(8) {
-            // SAFETY: the processor has AVX-512, see `find`, and the load is that of eight words.
+            // SAFETY: the processor has AVX-512, see `find`, and the loads are those of eight words.
             let part = unsafe {
                 let words = _mm512_loadu_si512(words.as_ptr().add(at).cast());
-                _mm512_test_epi64_mask(words, words)
+                let needles = _mm512_loadu_si512(needles.as_ptr().add(at).cast());
+                let words = _mm512_and_si512(words, _mm512_set1_epi64(significant as i64));
+                _mm512_cmpeq_epi64_mask(words, needles)
             };
-            set |= u64::from(part) << at;
+            equal |= u64::from(part) << at;
         }
-        set
+        equal
     }
 }
 
@@ -160,14 +154,14 @@ mod tests {
         for i in 0..WAYS {
             let needle = (i as u64) << 4 | 1;
             let expected = bucket.slot(i).load(Ordering::Relaxed);
-            let (found, place) = S::find(&bucket, needle, significant);
-            assert_eq!(found, expected);
-            assert!(found == 0 || place == i);
+            assert_eq!(S::find(&bucket, needle, significant), u8::from(i != 3) << i);
             assert_eq!(bucket.look(needle, significant), (i != 3).then_some((expected, i)));
         }
-        assert_eq!(S::find(&bucket, 9 << 4 | 1, significant).0, 0);
+        assert_eq!(S::find(&bucket, 9 << 4 | 1, significant), 0);
         for bits in [0, 1, 1 << 63, 0x8421_0137_0000_ffff, u64::MAX] {
-            assert_eq!(S::set(&std::array::from_fn(|i| (bits >> i & 1) << (63 - i))), bits);
+            let needles = std::array::from_fn(|i| (i as u64) << 4 | 1);
+            let words = std::array::from_fn(|i| (i as u64) << 4 | 6 | bits >> i & 1);
+            assert_eq!(S::equal(&words, &needles, significant), bits);
         }
     }
 

@@ -103,13 +103,23 @@ struct Array {
 #[derive(Debug)]
 pub(super) struct PackedShape(Arc<Array>);
 
-/// What the slots of a vector look for, and in which bucket first.
+/// What the slots of a vector look for, and in which bucket.
 struct Sought {
     buckets: [u32; SLOTS],
     needles: [u64; SLOTS],
 }
 
-/// What a vector found: the slots, 0 if none, and where.
+impl Sought {
+    #[inline(always)]
+    fn new() -> Self {
+        Sought {
+            buckets: [0; SLOTS],
+            needles: [0; SLOTS],
+        }
+    }
+}
+
+/// Of each key the slot that has it, or another one, and which it is in its bucket, if somebody wants to know.
 struct Found {
     slots: [u64; SLOTS],
     places: [u8; SLOTS],
@@ -132,6 +142,13 @@ fn second(hash: u64, count: u32) -> u32 {
     } else {
         other + 1
     }
+}
+
+/// Which bit is set; any of eight if none is.
+#[inline(always)]
+fn first_bit(bits: u8) -> usize {
+    // The wider count needs no care of 0.
+    u32::from(bits).trailing_zeros() as usize & (WAYS - 1)
 }
 
 /// The step a time is in.
@@ -256,12 +273,8 @@ impl Array {
 
     /// The buckets of all keys: apart from the rest, so that it can be done for several at once.
     #[inline(always)]
-    fn seek<const DENSE: bool>(&self, active: u64, keys: &[u64]) -> Sought {
+    fn seek<const DENSE: bool>(&self, active: u64, keys: &[u64], sought: &mut Sought) {
         let (seed, count, packing) = (self.seed, self.count, self.packing);
-        let mut sought = Sought {
-            buckets: [0; SLOTS],
-            needles: [0; SLOTS],
-        };
         if DENSE {
             for ((bucket, needle), key) in sought.buckets.iter_mut().zip(&mut sought.needles).zip(keys) {
                 *bucket = first(seed.one(*key), count);
@@ -274,7 +287,6 @@ impl Array {
                 sought.needles[slot & (SLOTS - 1)] = packing.needle(key);
             });
         }
-        sought
     }
 
     #[inline(always)]
@@ -298,7 +310,8 @@ impl Array {
         let length = SLOTS - active.leading_zeros() as usize;
         // SAFETY: the last active slot is within the row, and word 0 always exists.
         let keys = unsafe { std::slice::from_raw_parts(batch.key_row(0), length) };
-        let mut sought = self.seek::<DENSE>(active, keys);
+        let mut sought = Sought::new();
+        self.seek::<DENSE>(active, keys, &mut sought);
         if self.is_staged() {
             self.fetch::<DENSE, STAMP>(active, &sought);
         }
@@ -307,31 +320,34 @@ impl Array {
             places: [0; SLOTS],
         };
         each_of::<DENSE>(active, |slot, _| {
-            let slot = slot & (SLOTS - 1);
-            let (value, place) = S::find(self.bucket(sought.buckets[slot]), sought.needles[slot], significant);
-            found.slots[slot] = value;
-            if STAMP {
-                found.places[slot] = place as u8;
-            }
+            self.find_quiet::<S, STAMP>(slot, &sought, &mut found);
         });
-        let mut hits = S::set(&found.slots);
+        let mut hits = active & S::equal(&found.slots, &sought.needles, significant);
         if hits != active {
-            self.in_second::<S>(keys, active & !hits, &mut sought, &mut found);
-            hits = S::set(&found.slots);
+            let mut elsewhere = self.elsewhere(keys, active & !hits, &mut sought);
+            while elsewhere != 0 {
+                let slot = elsewhere.trailing_zeros() as usize;
+                hits |= u64::from(self.find_quiet::<S, STAMP>(slot, &sought, &mut found)) << slot;
+                elsewhere &= elsewhere - 1;
+            }
         }
         // SAFETY: the default has the words of a result.
         let default = unsafe { batch.default.as_ref() }.load(Ordering::Relaxed);
-        let result = |value: u64| if value != 0 { packing.head(value) } else { default };
+        let result = |value: u64, needle: u64| {
+            let hit = value & significant == needle;
+            if hit { packing.head(value) } else { default }
+        };
         if DENSE {
             // SAFETY: all slots up to the last are active, and word 0 always exists.
             let results = unsafe { std::slice::from_raw_parts_mut(batch.result_row(0), length) };
-            for (to, value) in results.iter_mut().zip(&found.slots) {
-                *to = result(*value);
+            for ((to, value), needle) in results.iter_mut().zip(&found.slots).zip(&sought.needles) {
+                *to = result(*value, *needle);
             }
         } else {
-            // SAFETY: only active slots, and word 0 always exists.
-            each(active, |slot, _| unsafe {
-                batch.put(0, slot, result(found.slots[slot & (SLOTS - 1)]));
+            each(active, |slot, _| {
+                let at = slot & (SLOTS - 1);
+                // SAFETY: only active slots, and word 0 always exists.
+                unsafe { batch.put(0, slot, result(found.slots[at], sought.needles[at])) };
             });
         }
         if STAMP {
@@ -344,9 +360,26 @@ impl Array {
         hits
     }
 
-    /// Looks slots up that are not in their first bucket.
+    /// Looks one up in the bucket it is sought in; whether it is there.
     #[inline(always)]
-    fn in_second<S: Search>(&self, keys: &[u64], missed: u64, sought: &mut Sought, found: &mut Found) {
+    fn find_quiet<S: Search, const STAMP: bool>(&self, slot: usize, sought: &Sought, found: &mut Found) -> bool {
+        debug_assert!(slot < SLOTS);
+        // SAFETY: callers have slots of a vector, and there are as many words.
+        unsafe {
+            let bucket = self.bucket(*sought.buckets.get_unchecked(slot));
+            let equal = S::find(bucket, *sought.needles.get_unchecked(slot), self.packing.significant());
+            let place = first_bit(equal);
+            *found.slots.get_unchecked_mut(slot) = bucket.slot(place).load(Ordering::Relaxed);
+            if STAMP {
+                *found.places.get_unchecked_mut(slot) = place as u8;
+            }
+            equal != 0
+        }
+    }
+
+    /// Of slots that missed, those whose keys may be in their second bucket, which is then the one they look into.
+    #[inline(always)]
+    fn elsewhere(&self, keys: &[u64], missed: u64, sought: &mut Sought) -> u64 {
         let mut elsewhere = 0;
         each(missed, |slot, bit| {
             elsewhere |= bit & ones(self.overflows(sought.buckets[slot & (SLOTS - 1)]));
@@ -356,13 +389,7 @@ impl Array {
             sought.buckets[slot & (SLOTS - 1)] = number;
             prefetch(self.bucket(number));
         });
-        let significant = self.packing.significant();
-        each(elsewhere, |slot, _| {
-            let slot = slot & (SLOTS - 1);
-            let (value, place) = S::find(self.bucket(sought.buckets[slot]), sought.needles[slot], significant);
-            found.slots[slot] = value;
-            found.places[slot] = place as u8;
-        });
+        elsewhere
     }
 
     /// A lookup that is right whatever is written meanwhile.
@@ -405,7 +432,8 @@ impl PackedShape {
     /// Fetches what a lookup of these keys reads.
     #[inline(always)]
     pub(super) fn prepare<const DENSE: bool>(&self, active: u64, keys: &[u64]) {
-        let sought = self.0.seek::<DENSE>(active, keys);
+        let mut sought = Sought::new();
+        self.0.seek::<DENSE>(active, keys, &mut sought);
         self.0.fetch::<DENSE, true>(active, &sought);
     }
 }
