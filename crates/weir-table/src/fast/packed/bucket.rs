@@ -126,18 +126,13 @@ impl Search for Avx512 {
     #[inline(always)]
     fn equal(words: &[u64; SLOTS], needles: &[u64; SLOTS], significant: u64) -> u64 {
         use std::arch::x86_64::{_mm512_and_si512, _mm512_cmpeq_epi64_mask, _mm512_loadu_si512, _mm512_set1_epi64};
-        let mut equal = 0;
-        for at in (0..SLOTS).step_by(8) {
-            // SAFETY: the processor has AVX-512, see `find`, and the loads are those of eight words.
-            let part = unsafe {
-                let words = _mm512_loadu_si512(words.as_ptr().add(at).cast());
-                let needles = _mm512_loadu_si512(needles.as_ptr().add(at).cast());
-                let words = _mm512_and_si512(words, _mm512_set1_epi64(significant as i64));
-                _mm512_cmpeq_epi64_mask(words, needles)
-            };
-            equal |= u64::from(part) << at;
-        }
-        equal
+        // SAFETY: the processor has AVX-512, see `find`, and the loads are those of eight words.
+        u64::from_le_bytes(std::array::from_fn(|i| unsafe {
+            let words = _mm512_loadu_si512(words.as_ptr().add(8 * i).cast());
+            let needles = _mm512_loadu_si512(needles.as_ptr().add(8 * i).cast());
+            let words = _mm512_and_si512(words, _mm512_set1_epi64(significant as i64));
+            _mm512_cmpeq_epi64_mask(words, needles)
+        }))
     }
 }
 

@@ -32,6 +32,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 use weir_ir::MatchKind;
 
+/// So many keys of a vector are searched without a branch.
+const BLOCK: usize = 16;
+
 /// How entries lie in slots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Packing {
@@ -319,9 +322,18 @@ impl Array {
             slots: [0; SLOTS],
             places: [0; SLOTS],
         };
-        each_of::<DENSE>(active, |slot, _| {
-            self.find_quiet::<S, STAMP>(slot, &sought, &mut found);
-        });
+        if DENSE {
+            // What is sought for slots without keys is nothing in bucket 0.
+            for start in (0..length).step_by(BLOCK) {
+                for slot in start..start + BLOCK {
+                    self.find_quiet::<S, STAMP>(slot, &sought, &mut found);
+                }
+            }
+        } else {
+            each(active, |slot, _| {
+                self.find_quiet::<S, STAMP>(slot, &sought, &mut found);
+            });
+        }
         let mut hits = active & S::equal(&found.slots, &sought.needles, significant);
         if hits != active {
             let mut elsewhere = self.elsewhere(keys, active & !hits, &mut sought);
