@@ -34,10 +34,18 @@ impl Bucket {
     }
 }
 
+/// Which bit is set; any of eight if none is.
+#[inline(always)]
+pub(super) fn first_bit(bits: u8) -> usize {
+    // The wider count needs no care of 0.
+    u32::from(bits).trailing_zeros() as usize & (WAYS - 1)
+}
+
 /// Searches that are only right if nothing is written meanwhile.
 pub(in crate::fast) trait Search {
-    /// A bit per slot that has these significant bits: at most one.
-    fn find(bucket: &Bucket, needle: u64, significant: u64) -> u8;
+    /// What the slot holds that has these significant bits, and a bit for its place. If there is none, no bit, and anything
+    /// that has not these significant bits.
+    fn find(bucket: &Bucket, needle: u64, significant: u64) -> (u64, u8);
 
     /// A bit per pair of words with these significant bits in common, which are those of the second.
     fn equal(words: &[u64; SLOTS], needles: &[u64; SLOTS], significant: u64) -> u64;
@@ -45,12 +53,12 @@ pub(in crate::fast) trait Search {
 
 impl Search for Portable {
     #[inline(always)]
-    fn find(bucket: &Bucket, needle: u64, significant: u64) -> u8 {
+    fn find(bucket: &Bucket, needle: u64, significant: u64) -> (u64, u8) {
         let mut equal = 0;
         for (i, slot) in bucket.0.iter().enumerate() {
             equal |= u8::from(slot.load(Ordering::Relaxed) & significant == needle) << i;
         }
-        equal
+        (bucket.slot(first_bit(equal)).load(Ordering::Relaxed), equal)
     }
 
     #[inline(always)]
@@ -63,7 +71,7 @@ impl Search for Portable {
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 impl Search for Avx2 {
     #[inline(always)]
-    fn find(bucket: &Bucket, needle: u64, significant: u64) -> u8 {
+    fn find(bucket: &Bucket, needle: u64, significant: u64) -> (u64, u8) {
         use std::arch::x86_64::{
             _mm256_and_si256, _mm256_castsi256_pd, _mm256_cmpeq_epi64, _mm256_load_si256, _mm256_movemask_pd,
             _mm256_set1_epi64x,
@@ -79,7 +87,8 @@ impl Search for Avx2 {
                 _mm256_movemask_pd(_mm256_castsi256_pd(equal)) as u8
             }
         };
-        half(0) | half(WAYS / 2) << (WAYS / 2)
+        let equal = half(0) | half(WAYS / 2) << (WAYS / 2);
+        (bucket.slot(first_bit(equal)).load(Ordering::Relaxed), equal)
     }
 
     #[inline(always)]
@@ -111,15 +120,21 @@ pub(in crate::fast) struct Avx512;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 impl Search for Avx512 {
     #[inline(always)]
-    fn find(bucket: &Bucket, needle: u64, significant: u64) -> u8 {
-        use std::arch::x86_64::{_mm512_and_si512, _mm512_cmpeq_epi64_mask, _mm512_load_si512, _mm512_set1_epi64};
+    fn find(bucket: &Bucket, needle: u64, significant: u64) -> (u64, u8) {
+        use std::arch::x86_64::{
+            _mm_cvtsi128_si64, _mm512_and_si512, _mm512_castsi512_si128, _mm512_cmpeq_epi64_mask, _mm512_load_si512,
+            _mm512_maskz_compress_epi64, _mm512_set1_epi64,
+        };
         // SAFETY: the type is only named in code that runs where the processor has AVX-512, and the load is that of a
         // bucket, which is aligned. Aligned words are never read half, and who uses what was read asks afterwards whether
         // anything was written meanwhile.
         unsafe {
             let slots = _mm512_load_si512(bucket.0.as_ptr().cast());
-            let slots = _mm512_and_si512(slots, _mm512_set1_epi64(significant as i64));
-            _mm512_cmpeq_epi64_mask(slots, _mm512_set1_epi64(needle as i64))
+            let keys = _mm512_and_si512(slots, _mm512_set1_epi64(significant as i64));
+            let equal = _mm512_cmpeq_epi64_mask(keys, _mm512_set1_epi64(needle as i64));
+            // Brings the slot to the front; much sooner done than finding and loading it.
+            let found = _mm512_castsi512_si128(_mm512_maskz_compress_epi64(equal, slots));
+            (_mm_cvtsi128_si64(found) as u64, equal)
         }
     }
 
@@ -149,10 +164,12 @@ mod tests {
         for i in 0..WAYS {
             let needle = (i as u64) << 4 | 1;
             let expected = bucket.slot(i).load(Ordering::Relaxed);
-            assert_eq!(S::find(&bucket, needle, significant), u8::from(i != 3) << i);
+            let (found, place) = S::find(&bucket, needle, significant);
+            assert_eq!((found & significant == needle, place), (i != 3, u8::from(i != 3) << i));
+            assert!(i == 3 || found == expected);
             assert_eq!(bucket.look(needle, significant), (i != 3).then_some((expected, i)));
         }
-        assert_eq!(S::find(&bucket, 9 << 4 | 1, significant), 0);
+        assert_eq!(S::find(&bucket, 9 << 4 | 1, significant).1, 0);
         for bits in [0, 1, 1 << 63, 0x8421_0137_0000_ffff, u64::MAX] {
             let needles = std::array::from_fn(|i| (i as u64) << 4 | 1);
             let words = std::array::from_fn(|i| (i as u64) << 4 | 6 | bits >> i & 1);

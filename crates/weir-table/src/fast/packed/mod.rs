@@ -27,13 +27,13 @@ use crate::fast::head::{self, HIT};
 use crate::fast::layout::ResultLayout;
 use crate::fast::mem::{STAGED, Zeroed, prefetch};
 use crate::spec::{Implementation, TableSpec};
-use bucket::{Bucket, WAYS};
+use bucket::{Bucket, WAYS, first_bit};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 use weir_ir::MatchKind;
 
 /// So many keys of a vector are searched without a branch.
-const BLOCK: usize = 16;
+const BLOCK: usize = 8;
 
 /// How entries lie in slots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -122,7 +122,7 @@ impl Sought {
     }
 }
 
-/// Of each key the slot that has it, or another one, and which it is in its bucket, if somebody wants to know.
+/// Of each key what the slot holds that has it, or something else, and a bit for its place if somebody wants to know.
 struct Found {
     slots: [u64; SLOTS],
     places: [u8; SLOTS],
@@ -145,13 +145,6 @@ fn second(hash: u64, count: u32) -> u32 {
     } else {
         other + 1
     }
-}
-
-/// Which bit is set; any of eight if none is.
-#[inline(always)]
-fn first_bit(bits: u8) -> usize {
-    // The wider count needs no care of 0.
-    u32::from(bits).trailing_zeros() as usize & (WAYS - 1)
 }
 
 /// The step a time is in.
@@ -366,7 +359,7 @@ impl Array {
             let now = step(batch.now) as u32;
             each(hits, |slot, _| {
                 let slot = slot & (SLOTS - 1);
-                self.stamp_hit(sought.buckets[slot], found.places[slot].into(), now);
+                self.stamp_hit(sought.buckets[slot], first_bit(found.places[slot]), now);
             });
         }
         hits
@@ -379,13 +372,13 @@ impl Array {
         // SAFETY: callers have slots of a vector, and there are as many words.
         unsafe {
             let bucket = self.bucket(*sought.buckets.get_unchecked(slot));
-            let equal = S::find(bucket, *sought.needles.get_unchecked(slot), self.packing.significant());
-            let place = first_bit(equal);
-            *found.slots.get_unchecked_mut(slot) = bucket.slot(place).load(Ordering::Relaxed);
+            let (needle, significant) = (*sought.needles.get_unchecked(slot), self.packing.significant());
+            let (value, place) = S::find(bucket, needle, significant);
+            *found.slots.get_unchecked_mut(slot) = value;
             if STAMP {
-                *found.places.get_unchecked_mut(slot) = place as u8;
+                *found.places.get_unchecked_mut(slot) = place;
             }
-            equal != 0
+            value & significant == needle
         }
     }
 
