@@ -329,12 +329,11 @@ impl Array {
         }
         let mut hits = active & S::equal(&found.slots, &sought.needles, significant);
         if hits != active {
-            let mut elsewhere = self.elsewhere(keys, active & !hits, &mut sought);
-            while elsewhere != 0 {
-                let slot = elsewhere.trailing_zeros() as usize;
-                hits |= u64::from(self.find_quiet::<S, STAMP>(slot, &sought, &mut found)) << slot;
-                elsewhere &= elsewhere - 1;
-            }
+            let elsewhere = self.elsewhere(keys, active & !hits, &sought);
+            each(elsewhere, |slot, bit| {
+                sought.buckets[slot & (SLOTS - 1)] = second(self.seed.one(keys[slot]), self.count);
+                hits |= bit & ones(self.find_quiet::<S, STAMP>(slot, &sought, &mut found));
+            });
         }
         // SAFETY: the default has the words of a result.
         let default = unsafe { batch.default.as_ref() }.load(Ordering::Relaxed);
@@ -382,18 +381,18 @@ impl Array {
         }
     }
 
-    /// Of slots that missed, those whose keys may be in their second bucket, which is then the one they look into.
+    /// Of slots that missed, those whose keys may be in their second bucket.
     #[inline(always)]
-    fn elsewhere(&self, keys: &[u64], missed: u64, sought: &mut Sought) -> u64 {
+    fn elsewhere(&self, keys: &[u64], missed: u64, sought: &Sought) -> u64 {
         let mut elsewhere = 0;
         each(missed, |slot, bit| {
             elsewhere |= bit & ones(self.overflows(sought.buckets[slot & (SLOTS - 1)]));
         });
-        each(elsewhere, |slot, _| {
-            let number = second(self.seed.one(keys[slot]), self.count);
-            sought.buckets[slot & (SLOTS - 1)] = number;
-            prefetch(self.bucket(number));
-        });
+        if self.is_staged() {
+            each(elsewhere, |slot, _| {
+                prefetch(self.bucket(second(self.seed.one(keys[slot]), self.count)));
+            });
+        }
         elsewhere
     }
 
