@@ -22,7 +22,7 @@ fn now() -> u64 {
     START.elapsed().as_nanos() as u64
 }
 
-const ROUNDS: usize = 1000;
+const ROUNDS: usize = 25;
 
 type Make = Box<dyn Fn(&'static str) -> Workload>;
 

@@ -28,6 +28,7 @@ use crate::fast::layout::ResultLayout;
 use crate::fast::mem::{STAGED, Zeroed, prefetch};
 use crate::spec::{Implementation, TableSpec};
 use bucket::{Bucket, WAYS, first_bit};
+use std::mem::MaybeUninit;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 use weir_ir::MatchKind;
@@ -106,26 +107,51 @@ struct Array {
 #[derive(Debug)]
 pub(super) struct PackedShape(Arc<Array>);
 
-/// What the slots of a vector look for, and in which bucket.
-struct Sought {
-    buckets: [u32; SLOTS],
-    needles: [u64; SLOTS],
-}
+/// A value for each slot of a vector: 0 before it is set, but not where all slots are active, as they are all set then.
+struct Row<T>([MaybeUninit<T>; SLOTS]);
 
-impl Sought {
+impl<T: Copy> Row<T> {
     #[inline(always)]
-    fn new() -> Self {
-        Sought {
-            buckets: [0; SLOTS],
-            needles: [0; SLOTS],
+    fn new(active: u64) -> Self {
+        if active == u64::MAX {
+            Row([const { MaybeUninit::uninit() }; SLOTS])
+        } else {
+            Row([const { MaybeUninit::zeroed() }; SLOTS])
         }
     }
+
+    #[inline(always)]
+    fn set(&mut self, slot: usize, value: T) {
+        self.0[slot & (SLOTS - 1)].write(value);
+    }
+
+    /// # Safety
+    /// The slot was set if it is active, and `T` is an integer.
+    #[inline(always)]
+    unsafe fn get(&self, slot: usize) -> T {
+        // SAFETY: the caller's promise; others are 0.
+        unsafe { self.0[slot & (SLOTS - 1)].assume_init() }
+    }
+
+    /// # Safety
+    /// All active slots were set, and `T` is an integer.
+    #[inline(always)]
+    unsafe fn all(&self) -> &[T; SLOTS] {
+        // SAFETY: the caller's promise; others are 0.
+        unsafe { &*(&raw const self.0).cast() }
+    }
+}
+
+/// What the slots of a vector look for, and in which bucket. Of no slot it is nothing in bucket 0.
+struct Sought {
+    buckets: Row<u32>,
+    needles: Row<u64>,
 }
 
 /// Of each key what the slot holds that has it, or something else, and a bit for its place if somebody wants to know.
 struct Found {
-    slots: [u64; SLOTS],
-    places: [u8; SLOTS],
+    slots: Row<u64>,
+    places: Row<u8>,
 }
 
 /// The bucket a hash should be in.
@@ -267,22 +293,28 @@ impl Array {
         self.disturbed(*batch)
     }
 
-    /// The buckets of all keys: apart from the rest, so that it can be done for several at once.
+    /// The buckets of all keys: apart from the rest, so that it can be done for several at once. All active slots are set.
     #[inline(always)]
-    fn seek<const DENSE: bool>(&self, active: u64, keys: &[u64], sought: &mut Sought) {
+    fn seek<const DENSE: bool>(&self, active: u64, keys: &[u64]) -> Sought {
         let (seed, count, packing) = (self.seed, self.count, self.packing);
+        let mut sought = Sought {
+            buckets: Row::new(active),
+            needles: Row::new(active),
+        };
         if DENSE {
-            for ((bucket, needle), key) in sought.buckets.iter_mut().zip(&mut sought.needles).zip(keys) {
-                *bucket = first(seed.one(*key), count);
-                *needle = packing.needle(*key);
+            let rows = sought.buckets.0.iter_mut().zip(&mut sought.needles.0);
+            for ((bucket, needle), key) in rows.zip(&keys[..SLOTS - active.leading_zeros() as usize]) {
+                bucket.write(first(seed.one(*key), count));
+                needle.write(packing.needle(*key));
             }
         } else {
             each(active, |slot, _| {
                 let key = keys[slot];
-                sought.buckets[slot & (SLOTS - 1)] = first(seed.one(key), count);
-                sought.needles[slot & (SLOTS - 1)] = packing.needle(key);
+                sought.buckets.set(slot, first(seed.one(key), count));
+                sought.needles.set(slot, packing.needle(key));
             });
         }
+        sought
     }
 
     #[inline(always)]
@@ -290,7 +322,8 @@ impl Array {
         let buckets = self.buckets.as_slice().as_ptr();
         let stamps = self.stamps.as_ref().map(|s| s.as_slice().as_ptr());
         each_of::<DENSE>(active, |slot, _| {
-            let number = sought.buckets[slot & (SLOTS - 1)] as usize;
+            // SAFETY: `seek` set active slots.
+            let number = unsafe { sought.buckets.get(slot) } as usize;
             prefetch(buckets.wrapping_add(number));
             if STAMP && let Some(stamps) = stamps {
                 prefetch(stamps.wrapping_add(number * WAYS));
@@ -306,14 +339,13 @@ impl Array {
         let length = SLOTS - active.leading_zeros() as usize;
         // SAFETY: the last active slot is within the row, and word 0 always exists.
         let keys = unsafe { std::slice::from_raw_parts(batch.key_row(0), length) };
-        let mut sought = Sought::new();
-        self.seek::<DENSE>(active, keys, &mut sought);
+        let mut sought = self.seek::<DENSE>(active, keys);
         if self.is_staged() {
             self.fetch::<DENSE, STAMP>(active, &sought);
         }
         let mut found = Found {
-            slots: [0; SLOTS],
-            places: [0; SLOTS],
+            slots: Row::new(active),
+            places: Row::new(active),
         };
         if DENSE {
             // What is sought for slots without keys is nothing in bucket 0.
@@ -327,16 +359,19 @@ impl Array {
                 self.find_quiet::<S, STAMP>(slot, &sought, &mut found);
             });
         }
-        let mut hits = active & S::equal(&found.slots, &sought.needles, significant);
+        // SAFETY: `seek` and `find_quiet` set active slots.
+        let mut hits = active & unsafe { S::equal(found.slots.all(), sought.needles.all(), significant) };
         if hits != active {
             let elsewhere = self.elsewhere(keys, active & !hits, &sought);
             each(elsewhere, |slot, bit| {
-                sought.buckets[slot & (SLOTS - 1)] = second(self.seed.one(keys[slot]), self.count);
+                sought.buckets.set(slot, second(self.seed.one(keys[slot]), self.count));
                 hits |= bit & ones(self.find_quiet::<S, STAMP>(slot, &sought, &mut found));
             });
         }
         // SAFETY: the default has the words of a result.
         let default = unsafe { batch.default.as_ref() }.load(Ordering::Relaxed);
+        // SAFETY: as above.
+        let (slots, needles) = unsafe { (found.slots.all(), sought.needles.all()) };
         let result = |value: u64, needle: u64| {
             let hit = value & significant == needle;
             if hit { packing.head(value) } else { default }
@@ -344,21 +379,22 @@ impl Array {
         if DENSE {
             // SAFETY: all slots up to the last are active, and word 0 always exists.
             let results = unsafe { std::slice::from_raw_parts_mut(batch.result_row(0), length) };
-            for ((to, value), needle) in results.iter_mut().zip(&found.slots).zip(&sought.needles) {
+            for ((to, value), needle) in results.iter_mut().zip(slots).zip(needles) {
                 *to = result(*value, *needle);
             }
         } else {
             each(active, |slot, _| {
                 let at = slot & (SLOTS - 1);
                 // SAFETY: only active slots, and word 0 always exists.
-                unsafe { batch.put(0, slot, result(found.slots[at], sought.needles[at])) };
+                unsafe { batch.put(0, slot, result(slots[at], needles[at])) };
             });
         }
         if STAMP {
             let now = step(batch.now) as u32;
             each(hits, |slot, _| {
-                let slot = slot & (SLOTS - 1);
-                self.stamp_hit(sought.buckets[slot], first_bit(found.places[slot]), now);
+                // SAFETY: as above, and places are set with `STAMP`.
+                let (bucket, place) = unsafe { (sought.buckets.get(slot), found.places.get(slot)) };
+                self.stamp_hit(bucket, first_bit(place), now);
             });
         }
         hits
@@ -367,18 +403,15 @@ impl Array {
     /// Looks one up in the bucket it is sought in; whether it is there.
     #[inline(always)]
     fn find_quiet<S: Search, const STAMP: bool>(&self, slot: usize, sought: &Sought, found: &mut Found) -> bool {
-        debug_assert!(slot < SLOTS);
-        // SAFETY: callers have slots of a vector, and there are as many words.
-        unsafe {
-            let bucket = self.bucket(*sought.buckets.get_unchecked(slot));
-            let (needle, significant) = (*sought.needles.get_unchecked(slot), self.packing.significant());
-            let (value, place) = S::find(bucket, needle, significant);
-            *found.slots.get_unchecked_mut(slot) = value;
-            if STAMP {
-                *found.places.get_unchecked_mut(slot) = place;
-            }
-            value & significant == needle
+        // SAFETY: `seek` set active slots.
+        let (number, needle) = unsafe { (sought.buckets.get(slot), sought.needles.get(slot)) };
+        let significant = self.packing.significant();
+        let (value, place) = S::find(self.bucket(number), needle, significant);
+        found.slots.set(slot, value);
+        if STAMP {
+            found.places.set(slot, place);
         }
+        value & significant == needle
     }
 
     /// Of slots that missed, those whose keys may be in their second bucket.
@@ -386,7 +419,8 @@ impl Array {
     fn elsewhere(&self, keys: &[u64], missed: u64, sought: &Sought) -> u64 {
         let mut elsewhere = 0;
         each(missed, |slot, bit| {
-            elsewhere |= bit & ones(self.overflows(sought.buckets[slot & (SLOTS - 1)]));
+            // SAFETY: `seek` set active slots.
+            elsewhere |= bit & ones(self.overflows(unsafe { sought.buckets.get(slot) }));
         });
         if self.is_staged() {
             each(elsewhere, |slot, _| {
@@ -436,8 +470,7 @@ impl PackedShape {
     /// Fetches what a lookup of these keys reads.
     #[inline(always)]
     pub(super) fn prepare<const DENSE: bool>(&self, active: u64, keys: &[u64]) {
-        let mut sought = Sought::new();
-        self.0.seek::<DENSE>(active, keys, &mut sought);
+        let sought = self.0.seek::<DENSE>(active, keys);
         self.0.fetch::<DENSE, true>(active, &sought);
     }
 }
