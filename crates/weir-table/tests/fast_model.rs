@@ -548,3 +548,55 @@ fn one_entry_modified_very_often() {
         }
     }
 }
+
+/// Tables that do not fit the cache ask for what they read beforehand.
+#[test]
+fn large_tables_are_read_in_two_stages() {
+    let count = if cfg!(miri) { 70 } else { 40_000u64 };
+    let cases = [
+        (Exact, 48, 9, false),
+        (Exact, 48, 9, true),
+        (Exact, 48, 32, true),
+        (Lpm, 32, 9, true),
+    ];
+    for (kind, width, data, handles) in cases {
+        for idle in [false, true] {
+            let spec = spec(&[(kind, width)], &[data], idle);
+            let (mut table, fast) = (Table::new(spec.clone()), fast_table(&spec, handles));
+            let key = |i: u64| Bits::new(width, u128::from(i.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
+            for i in 0..count {
+                let m = match kind {
+                    Lpm => KeyMatch::Lpm {
+                        value: key(i),
+                        prefix_length: width,
+                    },
+                    _ => KeyMatch::Exact(key(i)),
+                };
+                let new = NewEntry::new(vec![m], EntryAction::Call(action(&[data], i)));
+                table.insert(new).expect("it fits");
+            }
+            fast.bulk_load(&mut table.entries());
+            assert!(cfg!(miri) || fast.reach_bytes() > 256 << 10);
+            for (from, active) in (0..2 * count)
+                .step_by(64)
+                .zip([u64::MAX, 0xff, 0x8421_7fff_0000_1248].iter().cycle())
+            {
+                // A part of them is there.
+                let keys: Vec<_> = (from..from + 64).map(|i| key(i * 3 / 2)).collect();
+                let words: Vec<_> = keys.iter().map(Bits::to_u64_saturating).collect();
+                let mut results = vec![0; 64 * fast.result_layout().words];
+                let guard = fast.epochs().enter();
+                fast.prepare(&guard, *active, &words, 64);
+                let hits = fast.lookup_within(&guard, *active, &words, &mut results, 64, LAST_HIT_STEP_NS);
+                for (i, key) in keys.iter().enumerate().filter(|(i, _)| active >> i & 1 == 1) {
+                    let entry = table.lookup(std::slice::from_ref(key));
+                    assert_eq!(hits >> i & 1 == 1, entry.is_some());
+                    let result: Vec<_> = results.iter().skip(i).step_by(64).copied().collect();
+                    check(&fast, &result, entry, table.default_action());
+                    let hit = entry.filter(|_| idle).map(|e| fast.last_hit_ns(e.handle.get()));
+                    assert!(hit.is_none_or(|at| at == Some(LAST_HIT_STEP_NS)));
+                }
+            }
+        }
+    }
+}

@@ -403,7 +403,7 @@ impl Array {
     /// Looks one up in the bucket it is sought in; whether it is there.
     #[inline(always)]
     fn find_quiet<S: Search, const STAMP: bool>(&self, slot: usize, sought: &Sought, found: &mut Found) -> bool {
-        // SAFETY: `seek` set active slots.
+        // SAFETY: `seek` set active slots, and where there are others they are 0.
         let (number, needle) = unsafe { (sought.buckets.get(slot), sought.needles.get(slot)) };
         let significant = self.packing.significant();
         let (value, place) = S::find(self.bucket(number), needle, significant);
