@@ -101,6 +101,38 @@ fn main() {
             Box::new(move |n| workload::exact(n, 1_000_000, large, &[9], 50)),
         ),
         (
+            "packed48 1k",
+            Box::new(move |n| workload::packed(n, 1000, small, false, 100)),
+        ),
+        (
+            "packed48 1k, idle",
+            Box::new(move |n| workload::packed(n, 1000, small, true, 100)),
+        ),
+        (
+            "packed48 1k, 64k flows",
+            Box::new(move |n| workload::packed(n, 1000, large, false, 100)),
+        ),
+        (
+            "packed48 1k, half misses, 64k",
+            Box::new(move |n| workload::packed(n, 1000, large, false, 50)),
+        ),
+        (
+            "packed48 16k",
+            Box::new(move |n| workload::packed(n, 16_000, large, false, 100)),
+        ),
+        (
+            "packed48 1M, 64k flows",
+            Box::new(move |n| workload::packed(n, 1_000_000, large, false, 100)),
+        ),
+        (
+            "packed48 1M, 64k flows, idle",
+            Box::new(move |n| workload::packed(n, 1_000_000, large, true, 100)),
+        ),
+        (
+            "packed48 1M, half misses, 64k",
+            Box::new(move |n| workload::packed(n, 1_000_000, large, false, 50)),
+        ),
+        (
             "exact48 wide result 1k",
             Box::new(move |n| workload::exact(n, 1000, small, &[9, 48, 48], 100)),
         ),

@@ -26,6 +26,8 @@ fn bench(c: &mut Criterion, mut w: Workload) {
 fn lookups(c: &mut Criterion) {
     bench(c, workload::exact("exact 1k", 1000, 4096, &[9], 100));
     bench(c, workload::exact("exact 1M", 1_000_000, 65_536, &[9], 100));
+    bench(c, workload::packed("packed 1k", 1000, 4096, false, 100));
+    bench(c, workload::packed("packed 1M", 1_000_000, 65_536, false, 100));
     bench(c, workload::lpm("lpm 1k", 1000, 4096));
     bench(c, workload::lpm("lpm 900k", 900_000, 65_536));
     bench(c, workload::ternary("ternary 1k", 1000, 20, 4096));

@@ -122,6 +122,101 @@ fn run(kind: MatchKind, width: u32, words: usize, registered: bool, idle: bool) 
     assert_eq!(fast.len(), table.len());
 }
 
+/// As [`run`], with entries of one word: the key and the version are in 15 bits of data.
+fn run_packed(keys: u64, registered: bool, idle: bool) {
+    const DEFAULT: u64 = 1023;
+    let call = |key: u64, version: u64| ActionCall {
+        action: 0,
+        arguments: vec![Bits::new(15, (key << 5 | version & 31).into())],
+    };
+    let mut spec = TableSpec::new("t")
+        .key(KeySpec::new("k", 48, MatchKind::Exact))
+        .action(ActionSpec::new("a").parameter("p", 15));
+    spec.size = 1 << 20;
+    spec.idle_timeout = idle;
+    spec.default_action = call(DEFAULT, 0);
+    let epochs = Arc::new(Epochs::new());
+    let fast = FastTable::without_handles(&spec, Arc::clone(&epochs));
+    assert!(!fast.has_handles());
+    let mut table = Table::new(spec.clone());
+    let matches = |key| vec![key_match(MatchKind::Exact, 48, key)];
+    let new = |key, version| NewEntry::new(matches(key), EntryAction::Call(call(key, version)));
+    for key in (0..keys).step_by(2) {
+        let h = table.insert(new(key, 0)).expect("new");
+        fast.insert(table.entry(h).expect("inserted"));
+    }
+    let stop = AtomicBool::new(false);
+    let looked = AtomicU64::new(0);
+    std::thread::scope(|scope| {
+        for sparse in [false, true] {
+            let (fast, epochs, stop, looked) = (&fast, &epochs, &stop, &looked);
+            scope.spawn(move || {
+                let reader = registered.then(|| epochs.reader());
+                let mut words = vec![0; 64];
+                let mut results = vec![0; 64];
+                let active = if sparse { 0xf7ff_3fff_ffff_ff5e } else { u64::MAX };
+                let mut at = 0;
+                while !stop.load(Ordering::Relaxed) {
+                    for (slot, key) in (0..64).zip(&mut words) {
+                        *key = (at + slot) % keys;
+                    }
+                    at += 64;
+                    let hits = fast.lookup(active, &words, &mut results, 64, at << 20);
+                    for (slot, &key) in words.iter().enumerate().filter(|(i, _)| active >> i & 1 == 1) {
+                        let hit = hits >> slot & 1 == 1;
+                        assert!(hit || key % 2 == 1, "entry {key} was lost");
+                        assert_eq!(results[slot] & head::HIT != 0, hit);
+                        let data = results[slot] >> head::ACTION_SHIFT & 0x7fff;
+                        assert_eq!(data >> 5, if hit { key } else { DEFAULT });
+                    }
+                    if let Some(reader) = &reader {
+                        reader.quiescent();
+                    }
+                    looked.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+        }
+        let end = Instant::now() + Duration::from_millis(250);
+        let mut version = 1;
+        while (Instant::now() < end && !cfg!(miri)) || version < 3 || looked.load(Ordering::Relaxed) < 10 {
+            for key in 0..keys {
+                let which = EntryRef::Key {
+                    matches: matches(key),
+                    priority: 0,
+                };
+                if key % 2 == 0 {
+                    let action = EntryAction::Call(call(key, version));
+                    let h = table.modify(&which, action, 0, 0).expect("there");
+                    fast.insert(table.entry(h).expect("there"));
+                } else if let Ok(gone) = table.delete(&which) {
+                    fast.remove(&gone);
+                } else {
+                    let h = table.insert(new(key, version)).expect("new");
+                    fast.insert(table.entry(h).expect("there"));
+                }
+            }
+            fast.set_default(&call(DEFAULT, version));
+            if version % 16 == 0 {
+                fast.bulk_load(&mut table.entries());
+            }
+            version += 1;
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+    epochs.collect();
+    assert_eq!(epochs.waiting(), 0);
+    assert_eq!(fast.len(), table.len());
+}
+
+#[test]
+fn packed_exact() {
+    // The most that 62, 8 and 2 buckets take: keys come and go by moving others.
+    for keys in if cfg!(miri) { vec![14] } else { vec![434, 56, 14] } {
+        run_packed(keys, true, false);
+        run_packed(keys, false, true);
+    }
+}
+
 #[test]
 fn inline_exact() {
     run(MatchKind::Exact, 48, 1, true, false);

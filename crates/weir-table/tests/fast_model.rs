@@ -2,8 +2,9 @@
 
 use proptest::prelude::*;
 use proptest::sample::Index;
+use std::sync::Arc;
 use weir_ir::{ActionCall, Bits, KeyMatch, MatchKind};
-use weir_table::fast::{FastTable, LAST_HIT_STEP_NS, head};
+use weir_table::fast::{Epochs, FastTable, LAST_HIT_STEP_NS, head};
 use weir_table::{ActionSpec, Entry, EntryAction, EntryHandle, EntryRef, KeySpec, NewEntry, Table, TableSpec};
 
 use MatchKind::{Exact, Lpm, Optional, Range, Selector, Ternary};
@@ -105,6 +106,31 @@ fn shapes() -> Vec<Keys> {
     all
 }
 
+/// Shapes whose entries fit one word.
+fn packed_shapes() -> Vec<Keys> {
+    vec![
+        (vec![(Exact, 48)], vec![]),
+        (vec![(Exact, 48)], vec![9]),
+        (vec![(Exact, 8)], vec![8]),
+        (vec![(Exact, 1)], vec![15]),
+        (vec![(Exact, 9)], vec![0, 1]),
+        (vec![(Exact, 54)], vec![8]),
+        (vec![(Exact, 12), (Exact, 35)], vec![9, 6]),
+        (vec![(Exact, 12), (Selector, 48), (Exact, 4)], vec![1, 2, 3]),
+        (vec![(Exact, 0)], vec![0]),
+        (vec![(Exact, 62)], vec![]),
+    ]
+}
+
+/// With handles, or without if that can be.
+fn fast_table(spec: &TableSpec, handles: bool) -> FastTable {
+    if handles {
+        FastTable::new(spec)
+    } else {
+        FastTable::without_handles(spec, Arc::new(Epochs::new()))
+    }
+}
+
 fn spec(keys: &[(MatchKind, u32)], data: &[u32], idle: bool) -> TableSpec {
     let mut spec = TableSpec::new("t");
     for (kind, width) in keys {
@@ -136,7 +162,8 @@ fn check(fast: &FastTable, result: &[u64], entry: Option<&Entry>, default: &Acti
         Some(EntryAction::Call(call)) => call,
         _ => default,
     };
-    assert_eq!(head::handle(result[0]), entry.map_or(0, |e| e.handle.get()));
+    let handle = entry.filter(|_| fast.has_handles()).map_or(0, |e| e.handle.get());
+    assert_eq!(head::handle(result[0]), handle);
     assert_eq!(result[0] & head::HIT != 0, entry.is_some());
     assert_eq!(fast.result_layout().action(result[0]), call.action);
     assert_eq!(result[0] >> 49, 0);
@@ -177,6 +204,7 @@ fn lookup(table: &Table, fast: &FastTable, packets: &[Vec<u16>], active: u64, no
         }
         values.push(keys);
     }
+    fast.prepare(&fast.epochs().enter(), active, &words, PITCH);
     let hits = fast.lookup(active, &words, &mut results, PITCH, now);
     let mut touched = Vec::new();
     for (i, keys) in values.iter().enumerate() {
@@ -202,9 +230,9 @@ fn lookup(table: &Table, fast: &FastTable, packets: &[Vec<u16>], active: u64, no
     touched
 }
 
-fn run(keys: &[(MatchKind, u32)], data: &[u32], idle: bool, ops: Vec<Op>) {
+fn run((keys, data): &Keys, idle: bool, handles: bool, ops: Vec<Op>) {
     let spec = spec(keys, data, idle);
-    let (mut table, fast) = (Table::new(spec.clone()), FastTable::new(&spec));
+    let (mut table, fast) = (Table::new(spec.clone()), fast_table(&spec, handles));
     let reader = fast.epochs().reader();
     let mut handles: Vec<EntryHandle> = Vec::new();
     let entry = |table: &Table, h: EntryHandle| table.entry(h).cloned().expect("it is there");
@@ -268,19 +296,32 @@ proptest! {
     #[test]
     fn agrees_with_the_table(
         shape in proptest::sample::select(shapes()),
-        idle in any::<bool>(),
+        (idle, handles) in any::<(bool, bool)>(),
         ops in proptest::collection::vec(op(256), 0..60),
     ) {
-        run(&shape.0, &shape.1, idle, ops);
+        run(&shape, idle, handles, ops);
     }
 
     #[test]
     fn agrees_when_few_keys_come_and_go(
         shape in proptest::sample::select(shapes()),
-        idle in any::<bool>(),
+        (idle, handles) in any::<(bool, bool)>(),
         ops in proptest::collection::vec(op(8), 0..100),
     ) {
-        run(&shape.0, &shape.1, idle, ops);
+        run(&shape, idle, handles, ops);
+    }
+
+    #[test]
+    fn agrees_without_handles(
+        shape in proptest::sample::select(packed_shapes()),
+        idle in any::<bool>(),
+        ops in prop_oneof![
+            proptest::collection::vec(op(8), 0..100),
+            proptest::collection::vec(op(256), 0..60),
+            proptest::collection::vec(op(256), 100..400),
+        ],
+    ) {
+        run(&shape, idle, false, ops);
     }
 }
 
@@ -289,9 +330,10 @@ proptest! {
     #[test]
     fn agrees_when_large(
         shape in proptest::sample::select(shapes()),
+        handles in any::<bool>(),
         ops in proptest::collection::vec(op(u16::MAX), 300..500),
     ) {
-        run(&shape.0, &shape.1, false, ops);
+        run(&shape, false, handles, ops);
     }
 }
 
@@ -308,15 +350,19 @@ fn keyless_tables_always_miss() {
 #[test]
 fn many_entries_one_by_one_and_at_once() {
     let count = if cfg!(miri) { 40u64 } else { 20_000 };
-    for (kind, width, data) in [
-        (Exact, 64, 32),
-        (Exact, 128, 32),
-        (Exact, 32, 128),
-        (Lpm, 32, 9),
-        (Ternary, 32, 9),
+    for (kind, width, data, handles) in [
+        (Exact, 64, 32, true),
+        (Exact, 48, 9, true),
+        (Exact, 48, 9, false),
+        (Exact, 128, 32, true),
+        (Exact, 32, 128, true),
+        (Lpm, 32, 9, true),
+        (Ternary, 32, 9, true),
     ] {
         let spec = spec(&[(kind, width)], &[data], false);
-        let (mut table, fast, bulk) = (Table::new(spec.clone()), FastTable::new(&spec), FastTable::new(&spec));
+        let make = || fast_table(&spec, handles);
+        let (mut table, fast, bulk) = (Table::new(spec.clone()), make(), make());
+        assert_eq!(fast.has_handles(), handles);
         for i in 0..count {
             let v = Bits::new(width, u128::from(i.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
             let length = width - (i % 20) as u32;
@@ -370,33 +416,187 @@ fn many_entries_one_by_one_and_at_once() {
 fn entries_with_members_are_indirect() {
     let mut spec = spec(&[(Exact, 8)], &[8], false);
     spec.implementation = weir_table::Implementation::Selector(weir_ir::ExternId::new(0));
-    let (mut table, fast) = (Table::new(spec.clone()), FastTable::new(&spec));
-    let new = NewEntry::new(vec![KeyMatch::Exact(Bits::new(8, 1))], EntryAction::Group(4));
-    let handle = table.insert(new).expect("it fits");
-    fast.insert(table.entry(handle).expect("it is there"));
-    let mut result = [0; 2];
-    assert!(fast.lookup_one(&[1], &mut result, 0));
-    assert_eq!(result[0], u64::from(handle.get()) | head::HIT | head::INDIRECT);
+    for handles in [true, false] {
+        let (mut table, fast) = (Table::new(spec.clone()), fast_table(&spec, handles));
+        let new = NewEntry::new(vec![KeyMatch::Exact(Bits::new(8, 1))], EntryAction::Group(4));
+        let handle = table.insert(new).expect("it fits");
+        fast.insert(table.entry(handle).expect("it is there"));
+        let mut result = [0; 2];
+        assert!(fast.lookup_one(&[1], &mut result, 0));
+        assert_eq!(result[0], u64::from(handle.get()) | head::HIT | head::INDIRECT);
+    }
+}
+
+#[test]
+fn handles_are_left_out_only_where_entries_fit_one_word() {
+    let fits = |keys: &[(MatchKind, u32)], data: &[u32]| !fast_table(&spec(keys, data, false), false).has_handles();
+    for (keys, data) in packed_shapes() {
+        assert!(fits(&keys, &data), "{keys:?} {data:?}");
+    }
+    assert!(fits(&[(Exact, 62)], &[0]));
+    assert!(!fits(&[(Exact, 63)], &[0]), "the action takes a bit");
+    assert!(!fits(&[(Exact, 48)], &[15]));
+    assert!(!fits(&[(Exact, 8)], &[16]), "the data is in a word of its own");
+    assert!(!fits(&[(Lpm, 8)], &[8]));
+    assert!(!fits(&[], &[8]));
+    let with = FastTable::new(&spec(&[(Exact, 48)], &[9], false));
+    assert!(with.has_handles() && with.is_direct());
+    let without = fast_table(&spec(&[(Exact, 48)], &[9], false), false);
+    assert!(!without.has_handles() && !without.is_direct());
+}
+
+/// Every number of entries, with all keys of 8 bits looked up, as the table fills and empties.
+#[test]
+fn small_tables_fill_and_empty() {
+    let spec = spec(&[(Exact, 8)], &[8], true);
+    for bulk in [false, true] {
+        let (mut table, fast) = (Table::new(spec.clone()), fast_table(&spec, false));
+        let all: Vec<u64> = (0..256).collect();
+        let check_all = |table: &Table| {
+            let mut results = [0; 64];
+            for keys in all.chunks(64) {
+                let hits = fast.lookup(u64::MAX, keys, &mut results, 64, 0);
+                for (i, key) in keys.iter().enumerate() {
+                    let entry = table.lookup(&[Bits::new(8, (*key).into())]);
+                    assert_eq!(hits >> i & 1 == 1, entry.is_some());
+                    check(&fast, &results[i..=i], entry, table.default_action());
+                }
+            }
+        };
+        // The first and the last key first.
+        let order: Vec<u64> = (0..if cfg!(miri) { 20 } else { 200 })
+            .map(|i| if i % 2 == 0 { i / 2 } else { 255 - i / 2 })
+            .collect();
+        let mut handles = Vec::new();
+        check_all(&table);
+        for key in &order {
+            let call = EntryAction::Call(action(&[8], *key));
+            let new = NewEntry::new(vec![KeyMatch::Exact(Bits::new(8, (*key).into()))], call);
+            let handle = table.insert_at(new, key * LAST_HIT_STEP_NS).expect("it fits");
+            handles.push(handle);
+            if bulk {
+                fast.bulk_load(&mut table.entries());
+            } else {
+                fast.insert(table.entry(handle).expect("it is there"));
+            }
+            assert_eq!(fast.last_hit_ns(handle.get()), Some(key * LAST_HIT_STEP_NS));
+            check_all(&table);
+        }
+        for (i, handle) in handles.into_iter().enumerate() {
+            let gone = table.delete(&EntryRef::Handle(handle)).expect("it is there");
+            let mut other = gone.clone();
+            other.handle = EntryHandle::new(9999).expect("not 0");
+            fast.remove(&other);
+            assert_eq!(fast.len(), order.len() - i, "of another handle");
+            fast.remove(&gone);
+            assert_eq!(fast.len(), table.len());
+            check_all(&table);
+        }
+    }
+}
+
+#[test]
+fn last_hits_of_any_time_are_kept_to_a_step() {
+    // 52 days are 2^32 steps.
+    let spec = spec(&[(Exact, 48)], &[9], true);
+    for start in [0, 1, (1 << 32) - 2, (1 << 32) + 5, (7 << 32) - 1, 1_671_000_000_000] {
+        let (mut table, fast) = (Table::new(spec.clone()), fast_table(&spec, false));
+        let mut handles = Vec::new();
+        for key in 0..40u64 {
+            let new = NewEntry::new(
+                vec![KeyMatch::Exact(Bits::new(48, key.into()))],
+                EntryAction::Call(action(&[9], key)),
+            );
+            let at = (start + key * 100_000_000) * LAST_HIT_STEP_NS + 17;
+            let handle = table.insert_at(new, at).expect("it fits");
+            fast.insert(table.entry(handle).expect("it is there"));
+            handles.push((handle.get(), at - 17));
+        }
+        for (handle, at) in &handles {
+            assert_eq!(fast.last_hit_ns(*handle), Some(*at));
+        }
+        let now = (start + 41 * 100_000_000) * LAST_HIT_STEP_NS;
+        let mut result = [0];
+        assert!(fast.lookup_one(&[3], &mut result, now));
+        handles[3].1 = now;
+        for (handle, at) in &handles {
+            assert_eq!(fast.last_hit_ns(*handle), Some(*at));
+        }
+    }
 }
 
 #[test]
 fn one_entry_modified_very_often() {
-    let spec = spec(&[(Exact, 48)], &[32], true);
-    let (mut table, fast) = (Table::new(spec.clone()), FastTable::new(&spec));
-    let new = NewEntry::new(
-        vec![KeyMatch::Exact(Bits::new(48, 0))],
-        EntryAction::Call(action(&[32], 1)),
-    );
-    let handle = table.insert(new).expect("it fits");
-    for i in 0..if cfg!(miri) { 20 } else { 20_000 } {
-        table
-            .modify(&EntryRef::Handle(handle), EntryAction::Call(action(&[32], i)), 0, 0)
-            .expect("it is there");
-        fast.insert(table.entry(handle).expect("it is there"));
-        let mut result = [0; 2];
-        assert!(fast.lookup_one(&[0], &mut result, i * LAST_HIT_STEP_NS));
-        check(&fast, &result, table.entry(handle), table.default_action());
-        assert_eq!(fast.last_hit_ns(handle.get()), Some(i * LAST_HIT_STEP_NS));
-        assert!(!fast.lookup_one(&[i + 1], &mut result, i));
+    for (data, handles) in [(32, true), (9, true), (9, false)] {
+        let spec = spec(&[(Exact, 48)], &[data], true);
+        let (mut table, fast) = (Table::new(spec.clone()), fast_table(&spec, handles));
+        let new = NewEntry::new(
+            vec![KeyMatch::Exact(Bits::new(48, 0))],
+            EntryAction::Call(action(&[data], 1)),
+        );
+        let handle = table.insert(new).expect("it fits");
+        for i in 0..if cfg!(miri) { 20 } else { 20_000 } {
+            table
+                .modify(&EntryRef::Handle(handle), EntryAction::Call(action(&[data], i)), 0, 0)
+                .expect("it is there");
+            fast.insert(table.entry(handle).expect("it is there"));
+            let mut result = [0; 2];
+            assert!(fast.lookup_one(&[0], &mut result, i * LAST_HIT_STEP_NS));
+            check(&fast, &result, table.entry(handle), table.default_action());
+            assert_eq!(fast.last_hit_ns(handle.get()), Some(i * LAST_HIT_STEP_NS));
+            assert!(!fast.lookup_one(&[i + 1], &mut result, i));
+        }
+    }
+}
+
+/// Tables that do not fit the cache ask for what they read beforehand.
+#[test]
+fn large_tables_are_read_in_two_stages() {
+    let count = if cfg!(miri) { 70 } else { 40_000u64 };
+    let cases = [
+        (Exact, 48, 9, false),
+        (Exact, 48, 9, true),
+        (Exact, 48, 32, true),
+        (Lpm, 32, 9, true),
+    ];
+    for (kind, width, data, handles) in cases {
+        for idle in [false, true] {
+            let spec = spec(&[(kind, width)], &[data], idle);
+            let (mut table, fast) = (Table::new(spec.clone()), fast_table(&spec, handles));
+            let key = |i: u64| Bits::new(width, u128::from(i.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
+            for i in 0..count {
+                let m = match kind {
+                    Lpm => KeyMatch::Lpm {
+                        value: key(i),
+                        prefix_length: width,
+                    },
+                    _ => KeyMatch::Exact(key(i)),
+                };
+                let new = NewEntry::new(vec![m], EntryAction::Call(action(&[data], i)));
+                table.insert(new).expect("it fits");
+            }
+            fast.bulk_load(&mut table.entries());
+            assert!(cfg!(miri) || fast.reach_bytes() > 256 << 10);
+            for (from, active) in (0..2 * count)
+                .step_by(64)
+                .zip([u64::MAX, 0xff, 0x8421_7fff_0000_1248].iter().cycle())
+            {
+                // A part of them is there.
+                let keys: Vec<_> = (from..from + 64).map(|i| key(i * 3 / 2)).collect();
+                let words: Vec<_> = keys.iter().map(Bits::to_u64_saturating).collect();
+                let mut results = vec![0; 64 * fast.result_layout().words];
+                let guard = fast.epochs().enter();
+                fast.prepare(&guard, *active, &words, 64);
+                let hits = fast.lookup_within(&guard, *active, &words, &mut results, 64, LAST_HIT_STEP_NS);
+                for (i, key) in keys.iter().enumerate().filter(|(i, _)| active >> i & 1 == 1) {
+                    let entry = table.lookup(std::slice::from_ref(key));
+                    assert_eq!(hits >> i & 1 == 1, entry.is_some());
+                    let result: Vec<_> = results.iter().skip(i).step_by(64).copied().collect();
+                    check(&fast, &result, entry, table.default_action());
+                    let hit = entry.filter(|_| idle).map(|e| fast.last_hit_ns(e.handle.get()));
+                    assert!(hit.is_none_or(|at| at == Some(LAST_HIT_STEP_NS)));
+                }
+            }
+        }
     }
 }

@@ -1,9 +1,10 @@
 //! Tables and packets that both benchmarks use.
 #![allow(missing_docs, dead_code)]
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use weir_ir::{Bits, KeyMatch, MatchKind};
-use weir_table::fast::{FastTable, Reader};
+use weir_table::fast::{Epochs, FastTable, Reader};
 use weir_table::{ActionSpec, EntryAction, KeySpec, NewEntry, Table, TableSpec};
 
 pub const SLOTS: usize = 64;
@@ -53,6 +54,19 @@ fn workload(
     spec: TableSpec,
     matches: Vec<(Vec<KeyMatch>, u32)>,
     flows: usize,
+    key: impl FnMut() -> Vec<Bits>,
+) -> Workload {
+    let fast = FastTable::new(&spec);
+    workload_of(name, fast, spec, matches, flows, key)
+}
+
+/// The same with a table that was made already.
+fn workload_of(
+    name: &'static str,
+    fast: FastTable,
+    spec: TableSpec,
+    matches: Vec<(Vec<KeyMatch>, u32)>,
+    flows: usize,
     mut key: impl FnMut() -> Vec<Bits>,
 ) -> Workload {
     let data: Vec<_> = spec.actions[0]
@@ -65,7 +79,6 @@ fn workload(
         let new = NewEntry::new(m, EntryAction::call(0, data.clone())).with_priority(priority);
         let _ = table.insert(new);
     }
-    let fast = FastTable::new(&spec);
     let reader = fast.epochs().reader();
     let all: Vec<_> = table.entries().cloned().collect();
     let start = Instant::now();
@@ -117,19 +130,33 @@ fn mac(i: u64) -> u64 {
 }
 
 pub fn exact(name: &'static str, entries: usize, flows: usize, data: &[u32], hit_percent: usize) -> Workload {
+    let spec = spec(&[(MatchKind::Exact, 48)], data, entries);
+    exact_of(name, FastTable::new(&spec), spec, entries, flows, hit_percent)
+}
+
+/// Without handles, with a port for data.
+pub fn packed(name: &'static str, entries: usize, flows: usize, idle: bool, hit_percent: usize) -> Workload {
+    let mut spec = spec(&[(MatchKind::Exact, 48)], &[9], entries);
+    spec.idle_timeout = idle;
+    let fast = FastTable::without_handles(&spec, Arc::new(Epochs::new()));
+    exact_of(name, fast, spec, entries, flows, hit_percent)
+}
+
+fn exact_of(
+    name: &'static str,
+    fast: FastTable,
+    spec: TableSpec,
+    entries: usize,
+    flows: usize,
+    hit_percent: usize,
+) -> Workload {
     let matches = (0..entries as u64).map(|i| (vec![KeyMatch::Exact(Bits::new(48, mac(i).into()))], 0));
     let mut random = Random(1);
-    workload(
-        name,
-        spec(&[(MatchKind::Exact, 48)], data, entries),
-        matches.collect(),
-        flows,
-        move || {
-            let i = random.below(entries) as u64;
-            let hit = random.below(100) < hit_percent;
-            vec![Bits::new(48, if hit { mac(i) } else { mac(i + (1 << 40)) }.into())]
-        },
-    )
+    workload_of(name, fast, spec, matches.collect(), flows, move || {
+        let i = random.below(entries) as u64;
+        let hit = random.below(100) < hit_percent;
+        vec![Bits::new(48, if hit { mac(i) } else { mac(i + (1 << 40)) }.into())]
+    })
 }
 
 fn v6(i: u64) -> u128 {

@@ -109,6 +109,17 @@ impl<'a> Batch<'a> {
         unsafe { self.keys.add(word * self.pitch) }
     }
 
+    /// The first slot's word of a row of results; only those of active slots are the lookup's.
+    ///
+    /// # Safety
+    /// Results have that many words.
+    #[inline(always)]
+    pub(super) unsafe fn result_row(self, word: usize) -> *mut u64 {
+        debug_assert!(word < self.result_words);
+        // SAFETY: `new` checked the length.
+        unsafe { self.results.add(word * self.pitch) }
+    }
+
     /// Sets a result word.
     ///
     /// # Safety

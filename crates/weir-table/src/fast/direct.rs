@@ -49,7 +49,7 @@ pub enum DirectKind {
 }
 
 impl DirectKind {
-    /// How tables of this spec can be looked into; `None`: only by asking.
+    /// How tables of this spec that give handles can be looked into; `None`: only by asking.
     #[must_use]
     pub fn of(spec: &TableSpec) -> Option<Self> {
         let (keys, results) = (KeyLayout::new(spec), ResultLayout::new(spec));
@@ -70,7 +70,7 @@ impl DirectKind {
                     stamp: record.stamp,
                 })
             }
-            Plan::Nothing | Plan::Exact | Plan::General => None,
+            Plan::Nothing | Plan::Packed(_) | Plan::Exact | Plan::General => None,
         }
     }
 }

@@ -9,7 +9,7 @@
 
 use crate::fast::batch::{Batch, SLOTS, each, each_of, is_dense, ones};
 use crate::fast::direct::Direct;
-use crate::fast::mem::{Arena, Directory, Recycler, Zeroed, prefetch};
+use crate::fast::mem::{Arena, Directory, Recycler, STAGED, Zeroed, prefetch};
 use crate::fast::rule::Rule;
 use rustc_hash::FxHashMap;
 use std::hint::select_unpredictable;
@@ -149,6 +149,20 @@ impl Dir {
         } else {
             self.lookup_slots::<false>(batch)
         }
+    }
+
+    pub(super) fn is_staged(&self) -> bool {
+        self.slots.bytes() > STAGED
+    }
+
+    /// Fetches what a lookup of these keys reads first.
+    #[inline(always)]
+    pub(super) fn prepare<const DENSE: bool>(&self, active: u64, keys: &[u64]) {
+        let slots = self.slots.as_slice().as_ptr();
+        each_of::<DENSE>(active, |slot, _| {
+            let address = (keys[slot] as u32) << self.shift;
+            prefetch(slots.wrapping_add((address >> (32 - self.bits)) as usize));
+        });
     }
 
     #[inline(always)]

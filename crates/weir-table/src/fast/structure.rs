@@ -1,14 +1,18 @@
 //! Which structure a table has, and the one interface to all of them.
 #![allow(unsafe_code)]
 
-use crate::fast::batch::Batch;
+use crate::fast::batch::{Batch, is_dense};
 use crate::fast::direct::{self, Direct};
 use crate::fast::exact::{Exact, ExactShape};
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use crate::fast::inline::Avx2;
 use crate::fast::inline::{Compare, Four, Inline, InlineShape, Portable, Two};
+use crate::fast::layout::{KeyLayout, ResultLayout};
 use crate::fast::lpm::{Dir, Intervals, Lpm, LpmShape};
 use crate::fast::mem::{Arena, Shape as RecordShape};
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+use crate::fast::packed::Avx512;
+use crate::fast::packed::{Packed, PackedShape, Packing, Search};
 use crate::fast::rule::{Keys, Rule};
 use crate::fast::scan::{Scan, ScanShape};
 use crate::fast::tuple::{self, Tuple, TupleShape};
@@ -26,6 +30,8 @@ pub(super) enum Plan {
     Nothing,
     /// Exact keys of one word, results of one.
     Dense,
+    /// The same in one word together, without handles.
+    Packed(Packing),
     /// Exact keys of one word, results of two.
     Inline,
     Exact,
@@ -53,10 +59,20 @@ impl Plan {
         }
     }
 
+    /// The plan for a table that need not give handles.
+    pub(super) fn without_handles(spec: &TableSpec, keys: &KeyLayout, results: &ResultLayout) -> Self {
+        match Self::new(spec, keys.words, results.words) {
+            Plan::Dense => Packing::new(spec, results).map_or(Plan::Dense, Plan::Packed),
+            plan => plan,
+        }
+    }
+
     /// What records hold.
     pub(super) fn record(self, keys: &Keys, result_words: usize, stamp: bool) -> RecordShape {
         match self {
-            Plan::Nothing | Plan::Dense | Plan::Inline | Plan::Lpm(_) => RecordShape::new(result_words, stamp, 0, 0),
+            Plan::Nothing | Plan::Dense | Plan::Packed(_) | Plan::Inline | Plan::Lpm(_) => {
+                RecordShape::new(result_words, stamp, 0, 0)
+            }
             Plan::Exact => RecordShape::new(result_words, stamp, keys.words, 1),
             Plan::General => RecordShape::new(result_words, stamp, keys.words, tuple::EXTRA + keys.bound_words()),
         }
@@ -68,6 +84,7 @@ impl Plan {
         match self {
             Plan::Nothing => Structure::Nothing,
             Plan::Dense => Structure::Dense(Inline::new(stamps, expected)),
+            Plan::Packed(packing) => Structure::Packed(Packed::new(packing, stamps, expected)),
             Plan::Inline => Structure::Inline(Inline::new(stamps, expected)),
             Plan::Exact => Structure::Exact(Exact::new(stamps, expected)),
             Plan::Lpm(width) => Structure::Lpm(Lpm::new(width, stamps, arena)),
@@ -81,6 +98,7 @@ impl Plan {
 pub(super) enum Shape {
     Nothing,
     Dense(InlineShape<Four>),
+    Packed(PackedShape),
     Inline(InlineShape<Two>),
     Exact(ExactShape),
     Intervals(Intervals),
@@ -104,17 +122,9 @@ impl Shape {
     #[inline]
     pub(super) fn lookup(&self, batch: &mut Batch<'_>) -> u64 {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
-        if std::arch::is_x86_feature_detected!("bmi2")
-            && std::arch::is_x86_feature_detected!("bmi1")
-            && std::arch::is_x86_feature_detected!("lzcnt")
-            && std::arch::is_x86_feature_detected!("avx2")
-        {
-            let is_inline = matches!(self, Shape::Dense(_) | Shape::Inline(_));
-            if is_inline
-                && std::arch::is_x86_feature_detected!("avx512f")
-                && std::arch::is_x86_feature_detected!("avx512dq")
-                && std::arch::is_x86_feature_detected!("avx512vl")
-            {
+        if is_wide() {
+            let is_inline = matches!(self, Shape::Dense(_) | Shape::Packed(_) | Shape::Inline(_));
+            if is_inline && is_widest() {
                 // SAFETY: the processor has these features.
                 return unsafe { self.lookup_widest(batch) };
             }
@@ -130,6 +140,7 @@ impl Shape {
     fn lookup_widest(&self, batch: &mut Batch<'_>) -> u64 {
         match self {
             Shape::Dense(shape) => shape.lookup::<Avx2>(batch),
+            Shape::Packed(shape) => shape.lookup::<Avx512>(batch),
             Shape::Inline(shape) => shape.lookup::<Avx2>(batch),
             other => other.lookup(batch),
         }
@@ -143,13 +154,14 @@ impl Shape {
     }
 
     #[inline(always)]
-    fn lookup_here<C: Compare>(&self, batch: &mut Batch<'_>) -> u64 {
+    fn lookup_here<C: Compare + Search>(&self, batch: &mut Batch<'_>) -> u64 {
         match self {
             Shape::Nothing => {
                 batch.miss_all();
                 0
             }
             Shape::Dense(shape) => shape.lookup::<C>(batch),
+            Shape::Packed(shape) => shape.lookup::<C>(batch),
             Shape::Inline(shape) => shape.lookup::<C>(batch),
             Shape::Exact(shape) => shape.lookup(batch),
             Shape::Intervals(shape) => shape.lookup(batch),
@@ -158,6 +170,67 @@ impl Shape {
             Shape::Tuple(shape) => shape.lookup(batch),
         }
     }
+
+    /// Fetches what a lookup of these keys, each of one word, will read, if that is not in the cache anyway.
+    #[inline]
+    pub(super) fn prepare(&self, active: u64, keys: &[u64]) {
+        let is_staged = match self {
+            Shape::Dense(shape) => shape.is_staged(),
+            Shape::Packed(shape) => shape.is_staged(),
+            Shape::Inline(shape) => shape.is_staged(),
+            Shape::Dir(shape) => shape.is_staged(),
+            _ => false,
+        };
+        if !is_staged {
+            return;
+        }
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        if is_wide() && is_widest() {
+            // SAFETY: the processor has these features.
+            return unsafe { self.prepare_widest(active, keys) };
+        }
+        self.prepare_here(active, keys);
+    }
+
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx2,bmi1,bmi2,lzcnt")]
+    fn prepare_widest(&self, active: u64, keys: &[u64]) {
+        self.prepare_here(active, keys);
+    }
+
+    #[inline(always)]
+    fn prepare_here(&self, active: u64, keys: &[u64]) {
+        match (self, is_dense(active)) {
+            (Shape::Dense(shape), false) => shape.prepare::<false>(active, keys),
+            (Shape::Dense(shape), true) => shape.prepare::<true>(active, keys),
+            (Shape::Packed(shape), false) => shape.prepare::<false>(active, keys),
+            (Shape::Packed(shape), true) => shape.prepare::<true>(active, keys),
+            (Shape::Inline(shape), false) => shape.prepare::<false>(active, keys),
+            (Shape::Inline(shape), true) => shape.prepare::<true>(active, keys),
+            (Shape::Dir(shape), false) => shape.prepare::<false>(active, keys),
+            (Shape::Dir(shape), true) => shape.prepare::<true>(active, keys),
+            _ => {}
+        }
+    }
+}
+
+/// Whether the processor has AVX2 and the bit-manipulation instructions.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[inline]
+fn is_wide() -> bool {
+    std::arch::is_x86_feature_detected!("bmi2")
+        && std::arch::is_x86_feature_detected!("bmi1")
+        && std::arch::is_x86_feature_detected!("lzcnt")
+        && std::arch::is_x86_feature_detected!("avx2")
+}
+
+/// Whether the processor has AVX-512.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[inline]
+fn is_widest() -> bool {
+    std::arch::is_x86_feature_detected!("avx512f")
+        && std::arch::is_x86_feature_detected!("avx512dq")
+        && std::arch::is_x86_feature_detected!("avx512vl")
 }
 
 /// The writer's side of a structure.
@@ -165,6 +238,7 @@ impl Shape {
 pub(super) enum Structure {
     Nothing,
     Dense(Inline<Four>),
+    Packed(Packed),
     Inline(Inline<Two>),
     Exact(Exact),
     Lpm(Lpm),
@@ -186,6 +260,7 @@ impl Structure {
         match self {
             Structure::Nothing => false,
             Structure::Dense(dense) => dense.put(rule, result, stamp),
+            Structure::Packed(packed) => packed.put(rule, result, stamp),
             Structure::Inline(inline) => inline.put(rule, result, stamp),
             Structure::Exact(exact) => exact.put(arena, rule, result, stamp),
             Structure::Lpm(lpm) => lpm.put(arena, rule, result, stamp),
@@ -219,6 +294,10 @@ impl Structure {
         match self {
             Structure::Nothing => false,
             Structure::Dense(dense) => dense.take(rule),
+            Structure::Packed(packed) => {
+                packed.take(rule);
+                false
+            }
             Structure::Inline(inline) => inline.take(rule),
             Structure::Exact(exact) => {
                 exact.take(arena, rule);
@@ -235,6 +314,7 @@ impl Structure {
         match self {
             Structure::Nothing => Shape::Nothing,
             Structure::Dense(dense) => Shape::Dense(dense.shape()),
+            Structure::Packed(packed) => Shape::Packed(packed.shape()),
             Structure::Inline(inline) => Shape::Inline(inline.shape()),
             Structure::Exact(exact) => Shape::Exact(exact.shape(arena)),
             Structure::Lpm(lpm) => match lpm.shape(arena) {
@@ -250,6 +330,7 @@ impl Structure {
         match self {
             Structure::Nothing => 0,
             Structure::Dense(dense) => dense.len(),
+            Structure::Packed(packed) => packed.len(),
             Structure::Inline(inline) => inline.len(),
             Structure::Exact(exact) => exact.len(),
             Structure::Lpm(lpm) => lpm.len(),
@@ -262,6 +343,7 @@ impl Structure {
     pub(super) fn reach_bytes(&self) -> usize {
         match self {
             Structure::Dense(dense) => dense.reach_bytes(),
+            Structure::Packed(packed) => packed.reach_bytes(),
             Structure::Inline(inline) => inline.reach_bytes(),
             // Each entry's number lies in a line of its own, and its record in another.
             Structure::Lpm(lpm) => lpm.len() * 128,
@@ -273,6 +355,7 @@ impl Structure {
         match self {
             Structure::Nothing => 0,
             Structure::Dense(dense) => dense.bytes(),
+            Structure::Packed(packed) => packed.bytes(),
             Structure::Inline(inline) => inline.bytes(),
             Structure::Exact(exact) => exact.bytes(),
             Structure::Lpm(lpm) => lpm.bytes(),
@@ -286,6 +369,7 @@ impl Structure {
         match self {
             Structure::Nothing => None,
             Structure::Dense(dense) => dense.stamp(handle),
+            Structure::Packed(packed) => packed.stamp(handle),
             Structure::Inline(inline) => inline.stamp(handle),
             Structure::Exact(exact) => exact.stamp(arena, handle),
             Structure::Lpm(lpm) => lpm.stamp(arena, handle),

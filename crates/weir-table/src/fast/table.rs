@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use crate::entry::Entry;
-use crate::fast::batch::{Batch, Dimensions};
+use crate::fast::batch::{Batch, Dimensions, SLOTS};
 use crate::fast::direct::{self, Direct, DirectKind};
 use crate::fast::epochs::{Epochs, Guard};
 use crate::fast::layout::{KeyLayout, ResultLayout};
@@ -42,6 +42,7 @@ pub struct FastTable {
     result_layout: ResultLayout,
     dimensions: Dimensions,
     direct_kind: Option<DirectKind>,
+    has_handles: bool,
     shape: AtomicPtr<Shape>,
     default: AtomicPtr<Vec<AtomicU64>>,
     entries: AtomicUsize,
@@ -59,10 +60,30 @@ impl FastTable {
     /// An empty table with shared [`Epochs`].
     #[must_use]
     pub fn with_epochs(spec: &TableSpec, epochs: Arc<Epochs>) -> Self {
-        let key_layout = KeyLayout::new(spec);
-        let result_layout = ResultLayout::new(spec);
+        let (keys, results) = (KeyLayout::new(spec), ResultLayout::new(spec));
+        let plan = Plan::new(spec, keys.words, results.words);
+        Self::planned(spec, plan, keys, results, epochs)
+    }
+
+    /// An empty table of which nobody wants to know the entries' handles: where keys and results are few bits it is smaller and
+    /// faster, and heads of hits have 0 for a handle ([`FastTable::has_handles`] tells). Else it is as with
+    /// [`FastTable::with_epochs`], so for tables whose entries name members or groups. Entries that should not do so and do
+    /// are left out.
+    #[must_use]
+    pub fn without_handles(spec: &TableSpec, epochs: Arc<Epochs>) -> Self {
+        let (keys, results) = (KeyLayout::new(spec), ResultLayout::new(spec));
+        let plan = Plan::without_handles(spec, &keys, &results);
+        Self::planned(spec, plan, keys, results, epochs)
+    }
+
+    fn planned(
+        spec: &TableSpec,
+        plan: Plan,
+        key_layout: KeyLayout,
+        result_layout: ResultLayout,
+        epochs: Arc<Epochs>,
+    ) -> Self {
         let keys = Keys::new(spec, &key_layout);
-        let plan = Plan::new(spec, key_layout.words, result_layout.words);
         let record = plan.record(&keys, result_layout.words, spec.idle_timeout);
         let mut arena = Arena::new(record, Arc::clone(&epochs));
         let writer = Writer {
@@ -75,6 +96,7 @@ impl FastTable {
             result: vec![0; result_layout.words],
         };
         let table = FastTable {
+            has_handles: !matches!(plan, Plan::Packed(_)),
             direct_kind: DirectKind::of_plan(plan, spec, &key_layout, result_layout.words),
             dimensions: Dimensions {
                 key_words: key_layout.words,
@@ -102,6 +124,12 @@ impl FastTable {
     #[must_use]
     pub fn key_layout(&self) -> &KeyLayout {
         &self.key_layout
+    }
+
+    /// Whether hits give the entry's handle; see [`FastTable::without_handles`].
+    #[must_use]
+    pub fn has_handles(&self) -> bool {
+        self.has_handles
     }
 
     /// Where action data comes from.
@@ -241,6 +269,23 @@ impl FastTable {
         };
         let mut batch = Batch::new(self.dimensions, active, keys, results, pitch, default, now_ns);
         shape.lookup(&mut batch)
+    }
+
+    /// Asks the processor to fetch what a [`FastTable::lookup_within`] of the same keys will read, so that it can do so
+    /// for several tables at once. Where that is in the cache anyway, or not known beforehand, nothing happens.
+    ///
+    /// # Panics
+    /// As [`FastTable::lookup_within`].
+    #[inline]
+    pub fn prepare(&self, guard: &Guard<'_>, active: u64, keys: &[u64], pitch: usize) {
+        assert!(guard.is_of(&self.epochs), "the guard must be of the table's epochs");
+        let key_words = self.dimensions.key_words;
+        let slots = SLOTS - active.leading_zeros() as usize;
+        assert!(slots <= pitch || key_words <= 1);
+        assert!(slots == 0 || keys.len() >= (key_words - 1) * pitch + slots);
+        // SAFETY: as in `lookup_within`.
+        let shape = unsafe { &*self.shape.load(Ordering::Acquire) };
+        shape.prepare(active, &keys[..slots]);
     }
 
     /// For code that looks into tables of this kind itself, as the documentation of [`DirectKind`]'s module says. If the

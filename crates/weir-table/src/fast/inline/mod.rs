@@ -18,15 +18,12 @@ use crate::fast::batch::{Batch, SLOTS, each, each_of, is_dense, ones};
 use crate::fast::direct::Direct;
 use crate::fast::hash::{Seed, first, second};
 use crate::fast::head::HIT;
-use crate::fast::mem::{Zeroed, prefetch};
+use crate::fast::mem::{STAGED, Zeroed, prefetch};
 use crate::fast::rule::Rule;
 use bucket::{Look, OVERFLOW, RESULT, VERSION, WRITING};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering, fence};
-
-/// Tables of more bytes than this are read in two stages.
-const STAGED: usize = 256 << 10;
 
 #[derive(Debug)]
 struct Array<B: Bucket> {
@@ -162,38 +159,51 @@ impl<B: Bucket> Array<B> {
         self.disturbed::<DATA, STAMP>(*batch)
     }
 
-    /// A lookup that is only right if nothing is written meanwhile.
+    fn is_staged(&self) -> bool {
+        self.buckets.bytes() > STAGED
+    }
+
+    /// Which bucket each slot looks into first: apart from the rest, so that it can be done for several at once.
     #[inline(always)]
-    fn quiet<C: Compare, const DENSE: bool, const DATA: bool, const STAMP: bool>(&self, batch: Batch<'_>) -> u64 {
-        let active = batch.active;
+    fn seek<const DENSE: bool>(&self, active: u64, keys: &[u64]) -> [u32; SLOTS] {
         let (seed, mask) = (self.seed, self.mask);
-        let buckets = self.buckets.as_slice().as_ptr();
-        // Which bucket each slot looks into first: apart from the rest, so that it can be done for several at once.
-        let mut numbers = [0u32; SLOTS];
+        let mut numbers = [0; SLOTS];
         if DENSE {
-            let count = SLOTS - active.leading_zeros() as usize;
-            // SAFETY: the active slots are the lowest, and word 0 always exists.
-            let keys = unsafe { std::slice::from_raw_parts(batch.key_row(0), count) };
             for (number, key) in numbers.iter_mut().zip(keys) {
                 *number = first(seed.one(*key), mask) as u32;
             }
         } else {
             each(active, |slot, _| {
-                // SAFETY: only active slots, and word 0 always exists.
-                let key = unsafe { batch.key(0, slot) };
-                numbers[slot & (SLOTS - 1)] = first(seed.one(key), mask) as u32;
+                numbers[slot & (SLOTS - 1)] = first(seed.one(keys[slot]), mask) as u32;
             });
         }
-        let staged = self.buckets.bytes() > STAGED;
-        if staged {
-            let stamps = self.stamps.as_ref().map(|s| s.as_slice().as_ptr());
-            each_of::<DENSE>(active, |slot, _| {
-                let number = numbers[slot & (SLOTS - 1)] as usize;
-                prefetch(buckets.wrapping_add(number));
-                if STAMP && let Some(stamps) = stamps {
-                    prefetch(stamps.wrapping_add(number * B::SLOTS));
-                }
-            });
+        numbers
+    }
+
+    #[inline(always)]
+    fn fetch<const DENSE: bool, const STAMP: bool>(&self, active: u64, numbers: &[u32; SLOTS]) {
+        let buckets = self.buckets.as_slice().as_ptr();
+        let stamps = self.stamps.as_ref().map(|s| s.as_slice().as_ptr());
+        each_of::<DENSE>(active, |slot, _| {
+            let number = numbers[slot & (SLOTS - 1)] as usize;
+            prefetch(buckets.wrapping_add(number));
+            if STAMP && let Some(stamps) = stamps {
+                prefetch(stamps.wrapping_add(number * B::SLOTS));
+            }
+        });
+    }
+
+    /// A lookup that is only right if nothing is written meanwhile.
+    #[inline(always)]
+    fn quiet<C: Compare, const DENSE: bool, const DATA: bool, const STAMP: bool>(&self, batch: Batch<'_>) -> u64 {
+        let active = batch.active;
+        let buckets = self.buckets.as_slice().as_ptr();
+        let count = SLOTS - active.leading_zeros() as usize;
+        // SAFETY: the last active slot is within the row, and word 0 always exists.
+        let keys = unsafe { std::slice::from_raw_parts(batch.key_row(0), count) };
+        let mut numbers = self.seek::<DENSE>(active, keys);
+        if self.is_staged() {
+            self.fetch::<DENSE, STAMP>(active, &numbers);
         }
         let mut places = [0u8; SLOTS];
         let mut hits = 0;
@@ -371,6 +381,17 @@ impl<B: Bucket> Array<B> {
 impl<B: Bucket> InlineShape<B> {
     pub(super) fn direct(&self) -> &Direct {
         &self.0.direct
+    }
+
+    pub(super) fn is_staged(&self) -> bool {
+        self.0.is_staged()
+    }
+
+    /// Fetches what a lookup of these keys reads.
+    #[inline(always)]
+    pub(super) fn prepare<const DENSE: bool>(&self, active: u64, keys: &[u64]) {
+        let numbers = self.0.seek::<DENSE>(active, keys);
+        self.0.fetch::<DENSE, true>(active, &numbers);
     }
 
     #[inline(always)]

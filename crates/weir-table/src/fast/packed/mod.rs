@@ -1,0 +1,476 @@
+//! Exact keys that fit one word together with their results: a slot of 64 bits is an entry.
+//!
+//! A slot is the key, below it action and data, and a bit that is set; free slots are 0. So an entry has no handle that
+//! readers could see. A bucket is a cache line of eight slots. A key is in its first or its second bucket, in the first where
+//! there is room; the number of buckets is any. At most seven eighths of the slots are used, so an entry takes 9 to 14 bytes,
+//! and half as many of the writer's for handles. Slots are written at once, so nothing that is found is torn. A key that moves
+//! to its other bucket is copied first and counted in `moves`, which readers look at before they call a key missing, unless
+//! `writes` tells them that nothing changed.
+//!
+//! Last hits lie in an array beside the buckets, 32 bits each, in steps of [`LAST_HIT_STEP_NS`]. What is left out of them comes
+//! from the newest time that a lookup or an entry had: a last hit is the latest time up to that which ends so. It is wrong, and
+//! too late, for entries that were not hit for 52 days.
+#![allow(unsafe_code)]
+
+mod bucket;
+mod writer;
+
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+pub(super) use bucket::Avx512;
+pub(super) use bucket::Search;
+pub(super) use writer::Packed;
+
+use crate::fast::LAST_HIT_STEP_NS;
+use crate::fast::batch::{Batch, SLOTS, each, each_of, is_dense, ones};
+use crate::fast::hash::Seed;
+use crate::fast::head::{self, HIT};
+use crate::fast::layout::ResultLayout;
+use crate::fast::mem::{STAGED, Zeroed, prefetch};
+use crate::spec::{Implementation, TableSpec};
+use bucket::{Bucket, WAYS, first_bit};
+use std::mem::MaybeUninit;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+use weir_ir::MatchKind;
+
+/// So many keys of a vector are searched without a branch.
+const BLOCK: usize = 8;
+
+/// How entries lie in slots.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Packing {
+    /// Where the key begins.
+    shift: u32,
+}
+
+impl Packing {
+    /// If keys and results are few bits. The keys must be exact and of one word, results of one word.
+    pub(super) fn new(spec: &TableSpec, results: &ResultLayout) -> Option<Self> {
+        debug_assert!(spec.match_keys().all(|k| k.kind == MatchKind::Exact) && results.words == 1);
+        let key_bits: u32 = spec.match_keys().map(|k| k.width).sum();
+        let slots = results.actions.iter().flatten().filter(|s| s.width > 0);
+        let data_end = slots.map(|s| u32::from(s.shift) + s.width).max().unwrap_or(0);
+        let result_bits = data_end.saturating_sub(head::ACTION_SHIFT).max(results.action_width);
+        let fits = spec.implementation == Implementation::Direct
+            && result_bits <= head::DATA_END - head::ACTION_SHIFT
+            && key_bits + result_bits < 64;
+        fits.then_some(Packing { shift: result_bits + 1 })
+    }
+
+    /// What the slot of a key is, apart from the result.
+    #[inline(always)]
+    fn needle(self, key: u64) -> u64 {
+        key << self.shift | 1
+    }
+
+    /// The bits that are not those of the result.
+    #[inline(always)]
+    fn significant(self) -> u64 {
+        !0 << self.shift | 1
+    }
+
+    fn key(self, slot: u64) -> u64 {
+        slot >> self.shift
+    }
+
+    /// The slot of a key whose result begins with this word.
+    fn pack(self, key: u64, head: u64) -> u64 {
+        self.needle(key) | (head >> head::ACTION_SHIFT << 1) & !self.significant()
+    }
+
+    /// The result's first word.
+    #[inline(always)]
+    fn head(self, slot: u64) -> u64 {
+        (slot & !self.significant()) << (head::ACTION_SHIFT - 1) | HIT
+    }
+}
+
+#[derive(Debug)]
+struct Array {
+    buckets: Zeroed<Bucket>,
+    /// When slots were hit last, if somebody wants to know.
+    stamps: Option<Zeroed<AtomicU32>>,
+    /// A bit per bucket: a key that should be there is or was in its second bucket.
+    overflow: Zeroed<AtomicU32>,
+    count: u32,
+    packing: Packing,
+    seed: Seed,
+    /// Odd while something is written, and different after.
+    writes: AtomicU64,
+    /// Counts keys that left a bucket for the other.
+    moves: AtomicU64,
+    /// The newest time seen, in steps.
+    newest: AtomicU64,
+}
+
+/// What readers see.
+#[derive(Debug)]
+pub(super) struct PackedShape(Arc<Array>);
+
+/// A value for each slot of a vector: 0 before it is set, but not where all slots are active, as they are all set then.
+struct Row<T>([MaybeUninit<T>; SLOTS]);
+
+impl<T: Copy> Row<T> {
+    #[inline(always)]
+    fn new(active: u64) -> Self {
+        if active == u64::MAX {
+            Row([const { MaybeUninit::uninit() }; SLOTS])
+        } else {
+            Row([const { MaybeUninit::zeroed() }; SLOTS])
+        }
+    }
+
+    #[inline(always)]
+    fn set(&mut self, slot: usize, value: T) {
+        self.0[slot & (SLOTS - 1)].write(value);
+    }
+
+    /// # Safety
+    /// The slot was set if it is active, and `T` is an integer.
+    #[inline(always)]
+    unsafe fn get(&self, slot: usize) -> T {
+        // SAFETY: the caller's promise; others are 0.
+        unsafe { self.0[slot & (SLOTS - 1)].assume_init() }
+    }
+
+    /// # Safety
+    /// All active slots were set, and `T` is an integer.
+    #[inline(always)]
+    unsafe fn all(&self) -> &[T; SLOTS] {
+        // SAFETY: the caller's promise; others are 0.
+        unsafe { &*(&raw const self.0).cast() }
+    }
+}
+
+/// What the slots of a vector look for, and in which bucket. Of no slot it is nothing in bucket 0.
+struct Sought {
+    buckets: Row<u32>,
+    needles: Row<u64>,
+}
+
+/// Of each key what the slot holds that has it, or something else, and a bit for its place if somebody wants to know.
+struct Found {
+    slots: Row<u64>,
+    places: Row<u8>,
+}
+
+/// The bucket a hash should be in.
+#[inline(always)]
+fn first(hash: u64, count: u32) -> u32 {
+    (((hash >> 32) * u64::from(count)) >> 32) as u32
+}
+
+/// The other bucket a hash may be in. There are at least two.
+#[inline(always)]
+fn second(hash: u64, count: u32) -> u32 {
+    let other = ((u64::from(hash as u32) * u64::from(count)) >> 32) as u32;
+    if other != first(hash, count) {
+        other
+    } else if other + 1 == count {
+        0
+    } else {
+        other + 1
+    }
+}
+
+/// The step a time is in.
+fn step(ns: u64) -> u64 {
+    ns / LAST_HIT_STEP_NS
+}
+
+impl Array {
+    /// At least two buckets.
+    fn new(packing: Packing, count: u32, stamps: bool) -> Self {
+        let buckets = count as usize;
+        Array {
+            buckets: Zeroed::new(buckets),
+            stamps: stamps.then(|| Zeroed::new(buckets * WAYS)),
+            overflow: Zeroed::new(buckets.div_ceil(32)),
+            count,
+            packing,
+            seed: Seed::random(),
+            writes: AtomicU64::new(0),
+            moves: AtomicU64::new(0),
+            newest: AtomicU64::new(0),
+        }
+    }
+
+    fn is_staged(&self) -> bool {
+        self.buckets.bytes() > STAGED
+    }
+
+    /// The first and the second bucket of a key.
+    fn homes(&self, key: u64) -> [u32; 2] {
+        let hash = self.seed.one(key);
+        [first(hash, self.count), second(hash, self.count)]
+    }
+
+    #[inline(always)]
+    fn bucket(&self, number: u32) -> &Bucket {
+        debug_assert!(number < self.count);
+        // SAFETY: numbers come from `first` and `second`, which are below `count`, and there are as many buckets.
+        unsafe { self.buckets.get_unchecked(number as usize) }
+    }
+
+    /// Whether keys that should be in the bucket may be in their second one.
+    #[inline(always)]
+    fn overflows(&self, number: u32) -> bool {
+        debug_assert!(number < self.count);
+        // SAFETY: as above, and there is a bit per bucket.
+        let bits = unsafe { self.overflow.get_unchecked(number as usize / 32) };
+        bits.load(Ordering::Acquire) >> (number % 32) & 1 == 1
+    }
+
+    /// When a slot was hit last.
+    #[inline(always)]
+    fn stamp(&self, number: u32, slot: usize) -> Option<&AtomicU32> {
+        debug_assert!(number < self.count);
+        let at = number as usize * WAYS + (slot & (WAYS - 1));
+        // SAFETY: as above, and there are as many stamps as slots.
+        self.stamps.as_ref().map(|s| unsafe { s.get_unchecked(at) })
+    }
+
+    #[inline(always)]
+    fn stamp_hit(&self, number: u32, slot: usize, step: u32) {
+        if let Some(stamp) = self.stamp(number, slot)
+            && stamp.load(Ordering::Relaxed) != step
+        {
+            // Who sees this sees a newest time that is not before it.
+            stamp.store(step, Ordering::Release);
+        }
+    }
+
+    /// A time was seen, in steps.
+    #[inline(always)]
+    fn see(&self, step: u64) {
+        if self.newest.load(Ordering::Relaxed) < step {
+            self.newest.fetch_max(step, Ordering::Release);
+        }
+    }
+
+    /// What a stamp means, in steps.
+    fn time(&self, stamp: &AtomicU32) -> u64 {
+        let stamp = stamp.load(Ordering::Acquire);
+        let newest = self.newest.load(Ordering::Acquire);
+        newest.saturating_sub((newest as u32).wrapping_sub(stamp).into())
+    }
+
+    /// The slot of a key, its bucket and its place there, whatever is written meanwhile.
+    fn find(&self, key: u64) -> Option<(u64, u32, usize)> {
+        let [first, second] = self.homes(key);
+        let (needle, significant) = (self.packing.needle(key), self.packing.significant());
+        let look = |number: u32| {
+            let found = self.bucket(number).look(needle, significant);
+            found.map(|(slot, place)| (slot, number, place))
+        };
+        loop {
+            let moves = self.moves.load(Ordering::Acquire);
+            let mut found = look(first);
+            if found.is_none() && self.overflows(first) {
+                found = look(second);
+            }
+            fence(Ordering::Acquire);
+            if found.is_some() || self.moves.load(Ordering::Relaxed) == moves {
+                return found;
+            }
+            std::hint::spin_loop();
+        }
+    }
+
+    #[inline(always)]
+    fn lookup<S: Search, const DENSE: bool, const STAMP: bool>(&self, batch: &mut Batch<'_>) -> u64 {
+        if STAMP {
+            self.see(step(batch.now));
+        }
+        let writes = self.writes.load(Ordering::Acquire);
+        if writes & 1 == 0 {
+            let hits = self.quiet::<S, DENSE, STAMP>(*batch);
+            fence(Ordering::Acquire);
+            if self.writes.load(Ordering::Relaxed) == writes {
+                return hits;
+            }
+        }
+        self.disturbed(*batch)
+    }
+
+    /// The buckets of all keys: apart from the rest, so that it can be done for several at once. All active slots are set.
+    #[inline(always)]
+    fn seek<const DENSE: bool>(&self, active: u64, keys: &[u64]) -> Sought {
+        let (seed, count, packing) = (self.seed, self.count, self.packing);
+        let mut sought = Sought {
+            buckets: Row::new(active),
+            needles: Row::new(active),
+        };
+        if DENSE {
+            let rows = sought.buckets.0.iter_mut().zip(&mut sought.needles.0);
+            for ((bucket, needle), key) in rows.zip(&keys[..SLOTS - active.leading_zeros() as usize]) {
+                bucket.write(first(seed.one(*key), count));
+                needle.write(packing.needle(*key));
+            }
+        } else {
+            each(active, |slot, _| {
+                let key = keys[slot];
+                sought.buckets.set(slot, first(seed.one(key), count));
+                sought.needles.set(slot, packing.needle(key));
+            });
+        }
+        sought
+    }
+
+    #[inline(always)]
+    fn fetch<const DENSE: bool, const STAMP: bool>(&self, active: u64, sought: &Sought) {
+        let buckets = self.buckets.as_slice().as_ptr();
+        let stamps = self.stamps.as_ref().map(|s| s.as_slice().as_ptr());
+        each_of::<DENSE>(active, |slot, _| {
+            // SAFETY: `seek` set active slots.
+            let number = unsafe { sought.buckets.get(slot) } as usize;
+            prefetch(buckets.wrapping_add(number));
+            if STAMP && let Some(stamps) = stamps {
+                prefetch(stamps.wrapping_add(number * WAYS));
+            }
+        });
+    }
+
+    /// A lookup that is only right if nothing is written meanwhile.
+    #[inline(always)]
+    fn quiet<S: Search, const DENSE: bool, const STAMP: bool>(&self, batch: Batch<'_>) -> u64 {
+        let active = batch.active;
+        let (packing, significant) = (self.packing, self.packing.significant());
+        let length = SLOTS - active.leading_zeros() as usize;
+        // SAFETY: the last active slot is within the row, and word 0 always exists.
+        let keys = unsafe { std::slice::from_raw_parts(batch.key_row(0), length) };
+        let mut sought = self.seek::<DENSE>(active, keys);
+        if self.is_staged() {
+            self.fetch::<DENSE, STAMP>(active, &sought);
+        }
+        let mut found = Found {
+            slots: Row::new(active),
+            places: Row::new(active),
+        };
+        if DENSE {
+            // What is sought for slots without keys is nothing in bucket 0.
+            for start in (0..length).step_by(BLOCK) {
+                for slot in start..start + BLOCK {
+                    self.find_quiet::<S, STAMP>(slot, &sought, &mut found);
+                }
+            }
+        } else {
+            each(active, |slot, _| {
+                self.find_quiet::<S, STAMP>(slot, &sought, &mut found);
+            });
+        }
+        // SAFETY: `seek` and `find_quiet` set active slots.
+        let mut hits = active & unsafe { S::equal(found.slots.all(), sought.needles.all(), significant) };
+        if hits != active {
+            let elsewhere = self.elsewhere(keys, active & !hits, &sought);
+            each(elsewhere, |slot, bit| {
+                sought.buckets.set(slot, second(self.seed.one(keys[slot]), self.count));
+                hits |= bit & ones(self.find_quiet::<S, STAMP>(slot, &sought, &mut found));
+            });
+        }
+        // SAFETY: the default has the words of a result.
+        let default = unsafe { batch.default.as_ref() }.load(Ordering::Relaxed);
+        // SAFETY: as above.
+        let (slots, needles) = unsafe { (found.slots.all(), sought.needles.all()) };
+        let result = |value: u64, needle: u64| {
+            let hit = value & significant == needle;
+            if hit { packing.head(value) } else { default }
+        };
+        if DENSE {
+            // SAFETY: all slots up to the last are active, and word 0 always exists.
+            let results = unsafe { std::slice::from_raw_parts_mut(batch.result_row(0), length) };
+            for ((to, value), needle) in results.iter_mut().zip(slots).zip(needles) {
+                *to = result(*value, *needle);
+            }
+        } else {
+            each(active, |slot, _| {
+                let at = slot & (SLOTS - 1);
+                // SAFETY: only active slots, and word 0 always exists.
+                unsafe { batch.put(0, slot, result(slots[at], needles[at])) };
+            });
+        }
+        if STAMP {
+            let now = step(batch.now) as u32;
+            each(hits, |slot, _| {
+                // SAFETY: as above, and places are set with `STAMP`.
+                let (bucket, place) = unsafe { (sought.buckets.get(slot), found.places.get(slot)) };
+                self.stamp_hit(bucket, first_bit(place), now);
+            });
+        }
+        hits
+    }
+
+    /// Looks one up in the bucket it is sought in; whether it is there.
+    #[inline(always)]
+    fn find_quiet<S: Search, const STAMP: bool>(&self, slot: usize, sought: &Sought, found: &mut Found) -> bool {
+        // SAFETY: `seek` set active slots, and where there are others they are 0.
+        let (number, needle) = unsafe { (sought.buckets.get(slot), sought.needles.get(slot)) };
+        let significant = self.packing.significant();
+        let (value, place) = S::find(self.bucket(number), needle, significant);
+        found.slots.set(slot, value);
+        if STAMP {
+            found.places.set(slot, place);
+        }
+        value & significant == needle
+    }
+
+    /// Of slots that missed, those whose keys may be in their second bucket.
+    #[inline(always)]
+    fn elsewhere(&self, keys: &[u64], missed: u64, sought: &Sought) -> u64 {
+        let mut elsewhere = 0;
+        each(missed, |slot, bit| {
+            // SAFETY: `seek` set active slots.
+            elsewhere |= bit & ones(self.overflows(unsafe { sought.buckets.get(slot) }));
+        });
+        if self.is_staged() {
+            each(elsewhere, |slot, _| {
+                prefetch(self.bucket(second(self.seed.one(keys[slot]), self.count)));
+            });
+        }
+        elsewhere
+    }
+
+    /// A lookup that is right whatever is written meanwhile.
+    #[cold]
+    #[inline(never)]
+    fn disturbed(&self, batch: Batch<'_>) -> u64 {
+        let mut hits = 0;
+        each(batch.active, |slot, bit| {
+            // SAFETY: only active slots, and word 0 always exists.
+            match self.find(unsafe { batch.key(0, slot) }) {
+                Some((value, number, place)) => {
+                    hits |= bit;
+                    // SAFETY: as above.
+                    unsafe { batch.put(0, slot, self.packing.head(value)) };
+                    self.stamp_hit(number, place, step(batch.now) as u32);
+                }
+                // SAFETY: only active slots, and the default's length was checked.
+                None => unsafe { batch.give(slot, batch.default) },
+            }
+        });
+        hits
+    }
+}
+
+impl PackedShape {
+    #[inline(always)]
+    pub(super) fn lookup<S: Search>(&self, batch: &mut Batch<'_>) -> u64 {
+        match (is_dense(batch.active), batch.stamp.is_some()) {
+            (false, false) => self.0.lookup::<S, false, false>(batch),
+            (false, true) => self.0.lookup::<S, false, true>(batch),
+            (true, false) => self.0.lookup::<S, true, false>(batch),
+            (true, true) => self.0.lookup::<S, true, true>(batch),
+        }
+    }
+
+    pub(super) fn is_staged(&self) -> bool {
+        self.0.is_staged()
+    }
+
+    /// Fetches what a lookup of these keys reads.
+    #[inline(always)]
+    pub(super) fn prepare<const DENSE: bool>(&self, active: u64, keys: &[u64]) {
+        let sought = self.0.seek::<DENSE>(active, keys);
+        self.0.fetch::<DENSE, true>(active, &sought);
+    }
+}

@@ -1,0 +1,386 @@
+//! The writer's side.
+
+use crate::fast::LAST_HIT_STEP_NS;
+use crate::fast::head::INDIRECT;
+use crate::fast::mem::Zeroed;
+use crate::fast::packed::bucket::WAYS;
+use crate::fast::packed::{Array, PackedShape, Packing, step};
+use crate::fast::rule::Rule;
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+use std::sync::atomic::{Ordering, fence};
+
+/// Most entries per bucket, of eight.
+const FULL: usize = 7;
+/// Entries per bucket of tables whose size is known: fewer, so that few keys are in their second bucket.
+const LOOSE: usize = 6;
+/// How many buckets the search for a free slot looks at.
+const SEARCH: usize = 64;
+
+/// The writer's side.
+#[derive(Debug)]
+pub(in crate::fast) struct Packed {
+    store: Store,
+    entries: usize,
+    /// Keys by handle, if last hits are wanted.
+    keys: Option<FxHashMap<u32, u64>>,
+}
+
+/// An array and what readers need not know of its slots.
+#[derive(Debug)]
+struct Store {
+    array: Arc<Array>,
+    handles: Vec<u32>,
+}
+
+/// What a slot holds; the stamp in steps.
+#[derive(Debug, Clone, Copy)]
+struct Item {
+    slot: u64,
+    handle: u32,
+    stamp: u64,
+}
+
+/// A slot: bucket and position.
+type Place = (u32, usize);
+
+/// A bucket on the way to a free slot, and the node and the slot there whose occupant can go here.
+#[derive(Debug, Clone, Copy)]
+struct Node {
+    bucket: u32,
+    from: Option<(usize, usize)>,
+}
+
+/// There is no free slot for a key.
+struct Full;
+
+impl Packed {
+    pub(in crate::fast) fn new(packing: Packing, stamps: bool, expected: usize) -> Self {
+        Packed {
+            store: Store::new(packing, expected.div_ceil(LOOSE), stamps),
+            entries: 0,
+            keys: stamps.then(FxHashMap::default),
+        }
+    }
+
+    pub(in crate::fast) fn len(&self) -> usize {
+        self.entries
+    }
+
+    /// Bytes that lookups read from.
+    pub(in crate::fast) fn reach_bytes(&self) -> usize {
+        let array = &self.store.array;
+        array.buckets.bytes() + array.stamps.as_ref().map_or(0, Zeroed::bytes)
+    }
+
+    pub(in crate::fast) fn bytes(&self) -> usize {
+        let keys = self.keys.as_ref().map_or(0, |k| k.capacity() * 17);
+        self.reach_bytes() + self.store.array.overflow.bytes() + self.store.handles.capacity() * 4 + keys
+    }
+
+    pub(in crate::fast) fn shape(&self) -> PackedShape {
+        PackedShape(Arc::clone(&self.store.array))
+    }
+
+    /// When an entry was hit last.
+    pub(in crate::fast) fn stamp(&self, handle: u32) -> Option<u64> {
+        let place = self.store.place(*self.keys.as_ref()?.get(&handle)?)?;
+        Some(self.store.item(place)?.stamp * LAST_HIT_STEP_NS)
+    }
+
+    /// Puts an entry in, if its result says what to do. True: readers need the new shape.
+    pub(in crate::fast) fn put(&mut self, rule: &Rule, result: &[u64], stamp: u64) -> bool {
+        if result[0] & INDIRECT != 0 {
+            return false;
+        }
+        let (key, array) = (rule.value[0], &self.store.array);
+        let mut item = Item {
+            slot: array.packing.pack(key, result[0]),
+            handle: rule.handle,
+            stamp: step(stamp),
+        };
+        let place = self.store.place(key);
+        let old = place.and_then(|p| self.store.item(p));
+        if let Some(keys) = &mut self.keys {
+            if let Some(old) = old {
+                keys.remove(&old.handle);
+            }
+            keys.insert(rule.handle, key);
+        }
+        if let (Some(place), Some(old)) = (place, old) {
+            item.stamp = item.stamp.max(old.stamp);
+            self.store.write(place, item);
+            return false;
+        }
+        self.entries += 1;
+        if self.entries <= self.store.array.buckets.len() * FULL && self.store.add(item).is_ok() {
+            return false;
+        }
+        self.grow(item);
+        true
+    }
+
+    /// Takes an entry out.
+    pub(in crate::fast) fn take(&mut self, rule: &Rule) {
+        let found = self.store.place(rule.value[0]);
+        let Some(place) = found.filter(|p| self.store.handle(*p) == rule.handle) else {
+            return;
+        };
+        if let Some(keys) = &mut self.keys {
+            keys.remove(&rule.handle);
+        }
+        self.entries -= 1;
+        let free = Item {
+            slot: 0,
+            handle: 0,
+            stamp: 0,
+        };
+        self.store.write(place, free);
+    }
+
+    /// Makes a larger array that has this too.
+    fn grow(&mut self, item: Item) {
+        let old = &self.store;
+        let mut buckets = old.array.buckets.len();
+        loop {
+            buckets = (buckets * 3).div_ceil(2);
+            let mut new = Store::new(old.array.packing, buckets, old.array.stamps.is_some());
+            if old.items().chain([item]).all(|item| new.add(item).is_ok()) {
+                new.array.see(old.array.newest.load(Ordering::Acquire));
+                self.store = new;
+                return;
+            }
+        }
+    }
+}
+
+impl Store {
+    /// With so many buckets, at least two.
+    fn new(packing: Packing, buckets: usize, stamps: bool) -> Self {
+        let count = u32::try_from(buckets).unwrap_or(u32::MAX).max(2);
+        Store {
+            array: Arc::new(Array::new(packing, count, stamps)),
+            handles: vec![0; count as usize * WAYS],
+        }
+    }
+
+    fn slot(&self, (bucket, slot): Place) -> u64 {
+        self.array.bucket(bucket).slot(slot).load(Ordering::Relaxed)
+    }
+
+    fn handle(&self, (bucket, slot): Place) -> u32 {
+        self.handles[bucket as usize * WAYS + slot]
+    }
+
+    /// What is in a slot, unless it is free.
+    fn item(&self, place: Place) -> Option<Item> {
+        let slot = self.slot(place);
+        let stamp = self.array.stamp(place.0, place.1);
+        (slot != 0).then(|| Item {
+            slot,
+            handle: self.handle(place),
+            stamp: stamp.map_or(0, |s| self.array.time(s)),
+        })
+    }
+
+    fn items(&self) -> impl Iterator<Item = Item> {
+        let places = (0..self.array.count).flat_map(|b| (0..WAYS).map(move |s| (b, s)));
+        places.filter_map(|p| self.item(p))
+    }
+
+    fn place(&self, key: u64) -> Option<Place> {
+        let (_, bucket, place) = self.array.find(key)?;
+        Some((bucket, place))
+    }
+
+    /// A free slot of a bucket.
+    fn free(&self, bucket: u32) -> Option<Place> {
+        let mut places = (0..WAYS).map(|s| (bucket, s));
+        places.find(|p| self.slot(*p) == 0)
+    }
+
+    /// Writes a slot.
+    fn write(&mut self, place: Place, item: Item) {
+        self.noticed(|this| this.set(place, item));
+    }
+
+    /// Changes something, so that readers that do not look closely notice.
+    fn noticed(&mut self, change: impl FnOnce(&mut Self)) {
+        let writes = self.array.writes.load(Ordering::Relaxed);
+        self.array.writes.store(writes + 1, Ordering::Relaxed);
+        fence(Ordering::Release);
+        change(self);
+        self.array.writes.store(writes + 2, Ordering::Release);
+    }
+
+    fn set(&mut self, place: Place, item: Item) {
+        let (bucket, slot) = place;
+        let array = &self.array;
+        if item.slot != 0 {
+            let [home, _] = array.homes(array.packing.key(item.slot));
+            if home != bucket {
+                array.overflow[home as usize / 32].fetch_or(1 << (home % 32), Ordering::Release);
+            }
+        }
+        if let Some(stamp) = array.stamp(bucket, slot) {
+            array.see(item.stamp);
+            stamp.store(item.stamp as u32, Ordering::Release);
+        }
+        array.bucket(bucket).slot(slot).store(item.slot, Ordering::Release);
+        self.handles[bucket as usize * WAYS + slot] = item.handle;
+    }
+
+    /// Puts a new key in, moving others if need be.
+    fn add(&mut self, item: Item) -> Result<(), Full> {
+        let homes = self.array.homes(self.array.packing.key(item.slot));
+        if let Some(place) = homes.iter().find_map(|b| self.free(*b)) {
+            self.write(place, item);
+            return Ok(());
+        }
+        // Breadth first: which moves lead to a free slot.
+        let mut nodes: Vec<Node> = homes.iter().map(|b| Node { bucket: *b, from: None }).collect();
+        let mut at = 0;
+        while at < nodes.len() && nodes.len() < SEARCH {
+            for slot in 0..WAYS {
+                let other = self.other((nodes[at].bucket, slot));
+                if nodes.iter().any(|n| n.bucket == other) {
+                    continue;
+                }
+                if let Some(free) = self.free(other) {
+                    self.noticed(|this| this.shift(&nodes, (at, slot), free, item));
+                    return Ok(());
+                }
+                nodes.push(Node {
+                    bucket: other,
+                    from: Some((at, slot)),
+                });
+            }
+            at += 1;
+        }
+        Err(Full)
+    }
+
+    /// The other bucket of what is in a slot.
+    fn other(&self, place: Place) -> u32 {
+        let [first, second] = self.array.homes(self.array.packing.key(self.slot(place)));
+        if first == place.0 { second } else { first }
+    }
+
+    /// Moves the occupants of the chain that ends at this node and slot by one towards the free slot. Each is in its new
+    /// place before its old one is written.
+    fn shift(&mut self, nodes: &[Node], from: (usize, usize), mut free: Place, item: Item) {
+        let mut next = Some(from);
+        while let Some((at, slot)) = next {
+            let place = (nodes[at].bucket, slot);
+            if let Some(occupant) = self.item(place) {
+                self.set(free, occupant);
+                self.array.moves.fetch_add(1, Ordering::Release);
+            }
+            (free, next) = (place, nodes[at].from);
+        }
+        self.set(free, item);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fast::layout::ResultLayout;
+    use crate::spec::{ActionSpec, KeySpec, TableSpec};
+    use weir_ir::MatchKind;
+
+    const HEAD: u64 = 0x155 << 32;
+
+    fn packed(stamps: bool, expected: usize) -> Packed {
+        let spec = TableSpec::new("t")
+            .key(KeySpec::new("k", 48, MatchKind::Exact))
+            .action(ActionSpec::new("a").parameter("p", 9));
+        let packing = Packing::new(&spec, &ResultLayout::new(&spec)).expect("58 bits");
+        Packed::new(packing, stamps, expected)
+    }
+
+    fn rule(key: u64) -> Rule {
+        Rule {
+            handle: key as u32 + 1,
+            value: vec![key],
+            ..Rule::default()
+        }
+    }
+
+    /// All keys are there once, in one of their buckets, and the overflow bits tell of those in their second.
+    fn check(packed: &Packed, keys: std::ops::Range<u64>) {
+        let store = &packed.store;
+        assert_eq!(
+            (packed.len(), store.items().count()),
+            (keys.clone().count(), keys.clone().count())
+        );
+        for key in keys {
+            let place = store.place(key).expect("it was put in");
+            let [first, second] = store.array.homes(key);
+            assert!(place.0 == first || place.0 == second && store.array.overflows(first));
+            assert_eq!(store.handle(place), key as u32 + 1);
+            assert_eq!(store.slot(place), key << 10 | 0x155 << 1 | 1);
+        }
+    }
+
+    #[test]
+    fn arrays_grow_by_half_and_are_filled_well() {
+        let mut packed = packed(true, 0);
+        let (mut grown, mut least) = (Vec::new(), 1.0_f64);
+        for key in 0..if cfg!(miri) { 100 } else { 20_000 } {
+            let before = packed.store.array.buckets.len();
+            let is_new = packed.put(&rule(key), &[HEAD], key * LAST_HIT_STEP_NS);
+            let after = packed.store.array.buckets.len();
+            assert_eq!(is_new, before != after);
+            if is_new {
+                grown.push(after);
+                least = least.min(key as f64 / (before * WAYS) as f64);
+            }
+        }
+        let count = packed.len() as u64;
+        check(&packed, 0..count);
+        assert_eq!(grown[..6], [3, 5, 8, 12, 18, 27]);
+        assert!(least > 0.8, "one of them was {least} full");
+        for key in 0..count {
+            assert_eq!(packed.stamp(key as u32 + 1), Some(key * LAST_HIT_STEP_NS));
+        }
+    }
+
+    #[test]
+    fn known_sizes_need_no_growth() {
+        for expected in [1, 20, 1000, if cfg!(miri) { 100 } else { 100_000 }] {
+            let mut packed = packed(false, expected);
+            let buckets = packed.store.array.buckets.len();
+            for key in 0..expected as u64 {
+                packed.put(&rule(key), &[HEAD], 0);
+            }
+            check(&packed, 0..expected as u64);
+            // The fewer buckets, the sooner both of a key are full.
+            assert!(expected < 1000 || packed.store.array.buckets.len() == buckets);
+            assert!(expected < 1000 || packed.reach_bytes() <= expected * 13);
+        }
+    }
+
+    #[test]
+    fn a_full_array_is_churned_without_loss() {
+        let mut packed = packed(false, 0);
+        let count = if cfg!(miri) { 50 } else { 434 };
+        for key in 0..count {
+            packed.put(&rule(key), &[HEAD], 0);
+        }
+        for key in 0..if cfg!(miri) { 100 } else { 20_000 } {
+            packed.take(&rule(key));
+            packed.put(&rule(key + count), &[HEAD], 0);
+        }
+        let gone = if cfg!(miri) { 100 } else { 20_000 };
+        check(&packed, gone..gone + count);
+        assert!(packed.store.array.moves.load(Ordering::Relaxed) > 0 || cfg!(miri));
+    }
+
+    #[test]
+    fn entries_of_members_are_left_out() {
+        let mut packed = packed(false, 0);
+        assert!(!packed.put(&rule(1), &[INDIRECT], 0));
+        assert_eq!(packed.len(), 0);
+    }
+}
