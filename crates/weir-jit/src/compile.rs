@@ -15,7 +15,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use weir_ir::pipeline::Pipeline;
-use weir_ir::{MatchKind, Terminator};
+use weir_ir::{MatchKind, TableId, Terminator};
 use weir_table::TableSpec;
 use weir_table::fast::{KeyLayout, ResultLayout};
 
@@ -33,6 +33,8 @@ pub struct Compiled {
     pub(crate) serial: Option<String>,
     pub(crate) table_count: usize,
     pub(crate) has_back_edges: bool,
+    /// Per table: whether anything reads the handles of entries.
+    reads_handles: Vec<bool>,
     /// Words of the results of each table.
     pub(crate) result_words: Vec<usize>,
     /// Per point: what an exit keeps, wide variables and inputs that nothing writes included.
@@ -70,6 +72,16 @@ pub struct Options {
     /// Tables, by number, whose entries name actions themselves, without direct meters: they may be looked up before it is
     /// certain that a packet gets there.
     pub plain: Vec<bool>,
+}
+
+fn reads_handles(analysis: &Analysis<'_>) -> Vec<bool> {
+    let mut reads = vec![false; analysis.program().tables.len()];
+    for &id in &analysis.order {
+        if let Terminator::Lookup(l) = &analysis.pipeline.body.blocks[id].terminator {
+            reads[l.table.index()] |= analysis.live[l.next.index()].contains(l.entry);
+        }
+    }
+    reads
 }
 
 /// Whether a lookup reads few places.
@@ -252,6 +264,7 @@ impl Compiled {
             keeps_varbits: (layout.points.iter().flat_map(|p| &p.handed_over)).any(|v| analysis.vars[v.index()].varbit),
             in_place: analysis.deparse == Deparse::InPlace,
             table_count: program.tables.len(),
+            reads_handles: reads_handles(&analysis),
             result_words: tables.iter().map(|t| t.1.words).collect(),
             scratch,
             sites,
@@ -282,6 +295,12 @@ impl Compiled {
     #[must_use]
     pub fn serial(&self) -> Option<&str> {
         self.serial.as_deref()
+    }
+
+    /// Whether code needs to know the handles of a table's entries.
+    #[must_use]
+    pub fn reads_handles(&self, table: TableId) -> bool {
+        self.reads_handles.get(table.index()) != Some(&false)
     }
 
     /// Bytes of memory that must lie before a packet.

@@ -479,6 +479,14 @@ impl Memory {
                     rows: (point.key_row, point.result_row),
                     told: true,
                 };
+                if let (Some(guard), false) = (&guard, point.ahead.is_empty()) {
+                    // Large ones share the latency of memory.
+                    let sites = point.ahead.iter().map(|site| &compiled.layout.sites[*site]);
+                    let all = sites.map(|s| (s.table, s.key_row));
+                    for (table, key_row) in std::iter::once((table, point.key_row)).chain(all) {
+                        tables[table.index()].prepare(guard, packets, &self.context[key_row * PITCH..], PITCH);
+                    }
+                }
                 self.look_up(run, guard.as_ref(), now, packets, host);
                 for &site in &point.ahead {
                     let site = &compiled.layout.sites[site];

@@ -57,6 +57,8 @@ pub(crate) struct FastPath {
     fused: Arc<Fused>,
     machine: Machine,
     tables: Vec<Arc<FastTable>>,
+    /// Whose hits must tell the entry's handle.
+    handles: Arc<[bool]>,
     sets: Vec<FastTable>,
     set_specs: Arc<[TableSpec]>,
     on_hit: Arc<[OnHit]>,
@@ -79,7 +81,8 @@ impl Clone for FastPath {
         FastPath {
             fused: Arc::clone(&self.fused),
             machine: Machine::new(Arc::clone(self.machine.compiled())),
-            tables: fast_tables(program),
+            tables: fast_tables(program, &self.handles),
+            handles: Arc::clone(&self.handles),
             sets: self.set_specs.iter().map(FastTable::new).collect(),
             set_specs: Arc::clone(&self.set_specs),
             on_hit: Arc::clone(&self.on_hit),
@@ -92,14 +95,19 @@ impl Clone for FastPath {
     }
 }
 
-fn fast_tables(program: &Program) -> Vec<Arc<FastTable>> {
+/// Tables for the program; of which the handles of hits matter, `handles` says by number.
+fn fast_tables(program: &Program, handles: &[bool]) -> Vec<Arc<FastTable>> {
     let epochs = Arc::new(Epochs::new());
     program
         .tables
         .iter()
         .map(|(id, _)| {
             let spec = TableSpec::from_program(program, id, &["action_selector"]);
-            Arc::new(FastTable::with_epochs(&spec, Arc::clone(&epochs)))
+            let new = match handles.get(id.index()) {
+                Some(false) => FastTable::without_handles,
+                _ => FastTable::with_epochs,
+            };
+            Arc::new(new(&spec, Arc::clone(&epochs)))
         })
         .collect()
 }
@@ -132,9 +140,13 @@ impl FastPath {
             plain: on_hit.iter().map(|on| *on != OnHit::Ask).collect(),
         };
         let compiled = Arc::new(Compiled::new(Arc::clone(&fused.pipeline), options)?);
+        let handles: Arc<[bool]> = (program.tables.ids().zip(on_hit.iter()))
+            .map(|(id, on_hit)| *on_hit != OnHit::Nothing || compiled.reads_handles(id))
+            .collect();
         Ok(FastPath {
             machine: Machine::new(compiled),
-            tables: fast_tables(program),
+            tables: fast_tables(program, &handles),
+            handles,
             sets: set_specs.iter().map(FastTable::new).collect(),
             set_specs,
             on_hit,

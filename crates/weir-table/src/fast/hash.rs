@@ -1,15 +1,14 @@
 //! The hashes, seeded per table: two multiplications for keys of one word, so that several can be hashed at once; else a
 //! folded 64 by 64 multiply for each word, which is sooner done.
 
-use crate::fast::direct::hash_of;
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 
 /// What makes the hashes of a table its own, so that nobody can choose keys that collide.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Seed {
-    pub(super) start: u64,
-    pub(super) factor: u64,
+    start: u64,
+    factor: u64,
 }
 
 impl Seed {
@@ -28,7 +27,9 @@ impl Seed {
 
     #[inline(always)]
     pub(super) fn one(self, word: u64) -> u64 {
-        hash_of(word, self.start, self.factor)
+        let mixed = (word ^ self.start).wrapping_mul(self.factor);
+        let mixed = (mixed ^ mixed >> 32).wrapping_mul(SPREAD);
+        mixed ^ mixed >> 29
     }
 
     /// The hash of `words` words.
@@ -43,7 +44,7 @@ impl Seed {
 }
 
 /// Odd, with its bits well spread.
-pub(super) const SPREAD: u64 = 0xd6e8_feb8_6659_fd93;
+const SPREAD: u64 = 0xd6e8_feb8_6659_fd93;
 
 #[inline(always)]
 fn fold(a: u64, b: u64) -> u64 {

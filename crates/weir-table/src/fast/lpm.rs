@@ -8,13 +8,12 @@
 #![allow(unsafe_code)]
 
 use crate::fast::batch::{Batch, SLOTS, each, each_of, is_dense, ones};
-use crate::fast::direct::Direct;
 use crate::fast::mem::{Arena, Directory, Recycler, STAGED, Zeroed, prefetch};
 use crate::fast::rule::Rule;
 use rustc_hash::FxHashMap;
 use std::hint::select_unpredictable;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 /// Most prefixes of the small structure.
@@ -81,24 +80,19 @@ pub(super) struct Dir {
     slots: Zeroed<AtomicU32>,
     /// Chunk `k` holds the groups from `8 << k` to `16 << k`.
     groups: [OnceLock<Zeroed<AtomicU32>>; (31 - FIRST) as usize],
-    /// Its root is the record of the prefix of length 0, or 0.
-    direct: Direct,
+    /// The record of the prefix of length 0, or 0.
+    root: AtomicU32,
     directory: Arc<Directory>,
 }
 
 impl Dir {
     fn new(width: u32, directory: Arc<Directory>) -> Self {
         let bits = width.min(24);
-        let slots = Zeroed::<AtomicU32>::new(1 << bits);
         Dir {
             shift: 32 - width,
             bits,
-            direct: Direct {
-                base: AtomicPtr::new(slots.as_slice().as_ptr().cast_mut().cast()),
-                more: AtomicPtr::new(directory.origins().cast_mut().cast()),
-                ..Direct::new()
-            },
-            slots,
+            root: AtomicU32::new(0),
+            slots: Zeroed::new(1 << bits),
             groups: [const { OnceLock::new() }; (31 - FIRST) as usize],
             directory,
         }
@@ -109,10 +103,6 @@ impl Dir {
     fn slot(&self, address: u32) -> &AtomicU32 {
         // SAFETY: there are `1 << bits` slots.
         unsafe { self.slots.get_unchecked((address >> (32 - self.bits)) as usize) }
-    }
-
-    pub(super) fn direct(&self) -> &Direct {
-        &self.direct
     }
 
     /// A group that was made.
@@ -178,7 +168,7 @@ impl Dir {
             let key = unsafe { batch.key(0, slot) };
             prefetch(slots.wrapping_add(((key as u32) << shift >> skip) as usize));
         });
-        let root = self.direct.root.load(Ordering::Acquire) as u32;
+        let root = self.root.load(Ordering::Acquire);
         let mut hits = 0;
         each_of::<DENSE>(active, |slot, bit| {
             // SAFETY: as above.
@@ -361,7 +351,7 @@ impl Lpm {
             }
         };
         if length == 0 {
-            dir.direct.root.store(to.into(), Ordering::Release);
+            dir.root.store(to, Ordering::Release);
         } else if length <= dir.bits {
             let first = (address >> (32 - dir.bits)) as usize;
             for slot in &dir.slots[first..first + (1 << (dir.bits - length))] {
@@ -485,7 +475,7 @@ impl Lpm {
     /// Adds a rule to a structure that holds no longer ones.
     fn fill(&mut self, dir: &Dir, address: u32, length: u32, number: u32) {
         if length == 0 {
-            dir.direct.root.store(number.into(), Ordering::Relaxed);
+            dir.root.store(number, Ordering::Relaxed);
         } else if length <= dir.bits {
             let first = (address >> (32 - dir.bits)) as usize;
             for slot in &dir.slots[first..first + (1 << (dir.bits - length))] {

@@ -6,7 +6,7 @@ use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::collections::VecDeque;
 use std::ptr::NonNull;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 const LINE: usize = 64;
 #[cfg(all(target_os = "linux", not(miri)))]
@@ -201,7 +201,7 @@ impl Shape {
     }
 
     /// Words from one record to the next: records of up to a line do not straddle lines.
-    pub(super) fn stride(self) -> usize {
+    fn stride(self) -> usize {
         if self.words <= 8 {
             self.words.next_power_of_two()
         } else {
@@ -220,16 +220,9 @@ const CHUNKS: usize = (32 - FIRST) as usize;
 pub(super) struct Directory {
     stride: usize,
     chunks: [std::sync::OnceLock<Zeroed<AtomicU64>>; CHUNKS],
-    /// The same for code: where record 0 would be, if the chunk's records began with it.
-    origins: [AtomicPtr<AtomicU64>; CHUNKS],
 }
 
 impl Directory {
-    /// Where code finds the addresses of chunks.
-    pub(super) fn origins(&self) -> *const AtomicPtr<AtomicU64> {
-        self.origins.as_ptr()
-    }
-
     /// The first word of a record.
     ///
     /// # Safety
@@ -311,7 +304,6 @@ impl Arena {
         let directory = Directory {
             stride: shape.stride(),
             chunks: [const { std::sync::OnceLock::new() }; CHUNKS],
-            origins: [const { AtomicPtr::new(std::ptr::null_mut()) }; CHUNKS],
         };
         Arena {
             shape,
@@ -349,10 +341,8 @@ impl Arena {
                 }
                 self.next += 1;
                 let chunk = index.ilog2() - FIRST;
-                let (first, stride) = (1 << FIRST << chunk, self.directory.stride);
-                let records = self.directory.chunks[chunk as usize].get_or_init(|| Zeroed::new(first * stride));
-                let origin = records.start.as_ptr().wrapping_sub(first * stride);
-                self.directory.origins[chunk as usize].store(origin, Ordering::Release);
+                self.directory.chunks[chunk as usize]
+                    .get_or_init(|| Zeroed::new((1 << FIRST << chunk) * self.directory.stride));
                 index
             }
         };

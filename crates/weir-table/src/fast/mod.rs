@@ -30,7 +30,6 @@
 
 mod batch;
 mod buckets;
-mod direct;
 mod epochs;
 mod exact;
 mod hash;
@@ -45,10 +44,9 @@ mod structure;
 mod table;
 mod tuple;
 
-pub use direct::{Direct, DirectKind, hash_of};
 pub use epochs::{Epochs, Guard, Reader};
 pub use layout::{FieldSlot, KeyLayout, ResultLayout};
-pub use table::{DirectTable, FastTable};
+pub use table::FastTable;
 
 pub(crate) use mem::prefetch;
 

@@ -2,7 +2,6 @@
 #![allow(unsafe_code)]
 
 use crate::fast::batch::{Batch, is_dense};
-use crate::fast::direct::{self, Direct};
 use crate::fast::exact::{Exact, ExactShape};
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use crate::fast::inline::Avx2;
@@ -108,16 +107,6 @@ pub(super) enum Shape {
 }
 
 impl Shape {
-    /// For code that looks into tables of a kind itself.
-    pub(super) fn direct(&self) -> &Direct {
-        match self {
-            Shape::Dense(shape) => shape.direct(),
-            Shape::Inline(shape) => shape.direct(),
-            Shape::Dir(shape) => shape.direct(),
-            _ => &direct::ASK,
-        }
-    }
-
     /// Looks the vector up; the mask of hits.
     #[inline]
     pub(super) fn lookup(&self, batch: &mut Batch<'_>) -> u64 {
@@ -336,18 +325,6 @@ impl Structure {
             Structure::Lpm(lpm) => lpm.len(),
             Structure::Scan(scan) => scan.len(),
             Structure::Tuple(tuple) => tuple.len(),
-        }
-    }
-
-    /// Bytes that lookups of entries read from, roughly.
-    pub(super) fn reach_bytes(&self) -> usize {
-        match self {
-            Structure::Dense(dense) => dense.reach_bytes(),
-            Structure::Packed(packed) => packed.reach_bytes(),
-            Structure::Inline(inline) => inline.reach_bytes(),
-            // Each entry's number lies in a line of its own, and its record in another.
-            Structure::Lpm(lpm) => lpm.len() * 128,
-            other => other.bytes(),
         }
     }
 

@@ -3,7 +3,6 @@
 
 use crate::entry::Entry;
 use crate::fast::batch::{Batch, Dimensions, SLOTS};
-use crate::fast::direct::{self, Direct, DirectKind};
 use crate::fast::epochs::{Epochs, Guard};
 use crate::fast::layout::{KeyLayout, ResultLayout};
 use crate::fast::mem::{Arena, Shape as RecordShape};
@@ -26,22 +25,12 @@ struct Writer {
     result: Vec<u64>,
 }
 
-/// A table for code that looks into it itself.
-#[derive(Debug, Clone, Copy)]
-pub struct DirectTable<'a> {
-    /// Where entries are.
-    pub structure: &'a Direct,
-    /// The words of a miss, at least as many as a result has.
-    pub default: &'a [AtomicU64],
-}
-
 /// A table as the data plane reads it. See the [module](crate::fast).
 #[derive(Debug)]
 pub struct FastTable {
     key_layout: KeyLayout,
     result_layout: ResultLayout,
     dimensions: Dimensions,
-    direct_kind: Option<DirectKind>,
     has_handles: bool,
     shape: AtomicPtr<Shape>,
     default: AtomicPtr<Vec<AtomicU64>>,
@@ -97,7 +86,6 @@ impl FastTable {
         };
         let table = FastTable {
             has_handles: !matches!(plan, Plan::Packed(_)),
-            direct_kind: DirectKind::of_plan(plan, spec, &key_layout, result_layout.words),
             dimensions: Dimensions {
                 key_words: key_layout.words,
                 result_words: result_layout.words,
@@ -286,42 +274,6 @@ impl FastTable {
         // SAFETY: as in `lookup_within`.
         let shape = unsafe { &*self.shape.load(Ordering::Acquire) };
         shape.prepare(active, &keys[..slots]);
-    }
-
-    /// For code that looks into tables of this kind itself, as the documentation of [`DirectKind`]'s module says. If the
-    /// table is of another kind, or is too small to be, code is told to ask.
-    ///
-    /// # Panics
-    /// The guard is of other epochs.
-    #[inline]
-    pub fn direct<'a>(&'a self, guard: &'a Guard<'_>, kind: DirectKind) -> DirectTable<'a> {
-        assert!(guard.is_of(&self.epochs), "the guard must be of the table's epochs");
-        // SAFETY: as in `lookup_within`; both borrow the guard.
-        let (shape, default) = unsafe {
-            (
-                &*self.shape.load(Ordering::Acquire),
-                &*self.default.load(Ordering::Acquire),
-            )
-        };
-        let is_kind = self.direct_kind == Some(kind);
-        DirectTable {
-            structure: if is_kind { shape.direct() } else { &direct::ASK },
-            default,
-        }
-    }
-
-    /// Whether looking into it without asking succeeds: it has a structure that can be looked into.
-    #[must_use]
-    pub fn is_direct(&self) -> bool {
-        let guard = self.epochs.enter();
-        self.direct_kind
-            .is_some_and(|kind| !std::ptr::eq(self.direct(&guard, kind).structure, &raw const direct::ASK))
-    }
-
-    /// Bytes that lookups read from: of large ones they wait for memory.
-    #[must_use]
-    pub fn reach_bytes(&self) -> usize {
-        self.lock().structure.reach_bytes()
     }
 
     /// Looks one key up: the words of the key, the words of the result.

@@ -15,7 +15,6 @@ pub(super) use bucket::{Bucket, Compare, Four, Portable, Two};
 
 use crate::fast::LAST_HIT_STEP_NS;
 use crate::fast::batch::{Batch, SLOTS, each, each_of, is_dense, ones};
-use crate::fast::direct::Direct;
 use crate::fast::hash::{Seed, first, second};
 use crate::fast::head::HIT;
 use crate::fast::mem::{STAGED, Zeroed, prefetch};
@@ -23,7 +22,7 @@ use crate::fast::rule::Rule;
 use bucket::{Look, OVERFLOW, RESULT, VERSION, WRITING};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering, fence};
+use std::sync::atomic::{AtomicU64, Ordering, fence};
 
 #[derive(Debug)]
 struct Array<B: Bucket> {
@@ -36,8 +35,8 @@ struct Array<B: Bucket> {
     free_key: u64,
     /// Counts keys that left a bucket for the other.
     moves: AtomicU64,
-    /// The same for code. Its `writes` are odd while a slot is written, and different after.
-    direct: Direct,
+    /// Odd while a slot is written, and different after.
+    writes: AtomicU64,
 }
 
 /// What readers see.
@@ -59,20 +58,10 @@ impl<B: Bucket> Array<B> {
         let of = |key: u64| [first(seed.one(key), mask), second(seed.one(key), mask)];
         let zero = of(0);
         let free_key = (1..).find(|k| of(*k).iter().all(|b| !zero.contains(b))).unwrap_or(0);
-        let memory = Zeroed::<B>::new(buckets);
-        let stamps = (stamps && !B::HAS_STAMPS).then(|| Zeroed::<AtomicU64>::new(buckets * B::SLOTS));
-        let stamps_at = stamps.as_ref().map_or(std::ptr::null(), |s| s.as_slice().as_ptr());
         let array: Self = Array {
-            direct: Direct {
-                start: seed.start,
-                factor: seed.factor,
-                mask: (mask * size_of::<B>()) as u64,
-                base: AtomicPtr::new(memory.as_slice().as_ptr().cast_mut().cast()),
-                more: AtomicPtr::new(stamps_at.cast_mut().cast()),
-                ..Direct::new()
-            },
-            buckets: memory,
-            stamps,
+            writes: AtomicU64::new(0),
+            buckets: Zeroed::new(buckets),
+            stamps: (stamps && !B::HAS_STAMPS).then(|| Zeroed::new(buckets * B::SLOTS)),
             mask,
             seed,
             free_key,
@@ -148,11 +137,11 @@ impl<B: Bucket> Array<B> {
 
     #[inline(always)]
     fn lookup<C: Compare, const DENSE: bool, const DATA: bool, const STAMP: bool>(&self, batch: &mut Batch<'_>) -> u64 {
-        let writes = self.direct.writes.load(Ordering::Acquire);
+        let writes = self.writes.load(Ordering::Acquire);
         if writes & 1 == 0 {
             let hits = self.quiet::<C, DENSE, DATA, STAMP>(*batch);
             fence(Ordering::Acquire);
-            if self.direct.writes.load(Ordering::Relaxed) == writes {
+            if self.writes.load(Ordering::Relaxed) == writes {
                 return hits;
             }
         }
@@ -379,10 +368,6 @@ impl<B: Bucket> Array<B> {
 }
 
 impl<B: Bucket> InlineShape<B> {
-    pub(super) fn direct(&self) -> &Direct {
-        &self.0.direct
-    }
-
     pub(super) fn is_staged(&self) -> bool {
         self.0.is_staged()
     }
@@ -455,14 +440,9 @@ impl<B: Bucket> Inline<B> {
         self.entries
     }
 
-    /// Bytes that lookups read from.
-    pub(super) fn reach_bytes(&self) -> usize {
-        let stamps = self.array.stamps.as_ref().map_or(0, Zeroed::bytes);
-        self.array.buckets.bytes() + stamps
-    }
-
     pub(super) fn bytes(&self) -> usize {
-        self.reach_bytes() + self.handles.as_ref().map_or(0, |h| h.capacity() * 17)
+        let stamps = self.array.stamps.as_ref().map_or(0, Zeroed::bytes);
+        self.array.buckets.bytes() + stamps + self.handles.as_ref().map_or(0, |h| h.capacity() * 17)
     }
 
     pub(super) fn shape(&self) -> InlineShape<B> {
@@ -489,11 +469,11 @@ impl<B: Bucket> Inline<B> {
 
     /// Writes a slot, so that readers see all or nothing.
     fn write(&self, place: Place, item: Item) -> Result<(), Stuck> {
-        let writes = self.array.direct.writes.load(Ordering::Relaxed);
-        self.array.direct.writes.store(writes + 1, Ordering::Relaxed);
+        let writes = self.array.writes.load(Ordering::Relaxed);
+        self.array.writes.store(writes + 1, Ordering::Relaxed);
         fence(Ordering::Release);
         let written = self.write_noticed(place, item);
-        self.array.direct.writes.store(writes + 2, Ordering::Release);
+        self.array.writes.store(writes + 2, Ordering::Release);
         written
     }
 
