@@ -35,6 +35,8 @@ pub(crate) enum FusedCall {
     Op(Op, Loc),
     /// The internet checksum of the first argument.
     Checksum,
+    /// What that is the complement of.
+    Sum,
     /// A parser ended with the error in the first argument.
     ParserError,
     /// Whether a checksum was wrong.

@@ -620,7 +620,7 @@ impl<'a> Analysis<'a> {
 
     fn call_reads(&self, state: &State, call: &Call, kind: Option<&CallKind>, f: &mut dyn FnMut(VarId)) {
         match kind {
-            Some(CallKind::InternetChecksum) if self.is_summed_inline(state, call) => {
+            Some(CallKind::InternetChecksum | CallKind::InternetSum) if self.is_summed_inline(state, call) => {
                 if let Some(ArgumentValue::In(leaves)) = call.arguments.first().map(|a| &a.value) {
                     for leaf in leaves {
                         match leaf {

@@ -28,6 +28,7 @@ pub(crate) mod env {
     pub const SCRATCH: i32 = 8;
     pub const ARGUMENTS: i32 = 16;
     pub const TALLIES: i32 = 24;
+    pub const MEMBERS: i32 = 32;
 }
 
 /// Functions of the runtime that code calls.

@@ -114,6 +114,7 @@ pub(crate) struct Env {
     scratch: *mut u8,
     arguments: *mut u64,
     tallies: *mut u64,
+    members: *const u64,
     context: *const u64,
     compiled: *const Compiled,
     host: *mut HostPointer,
@@ -192,6 +193,8 @@ struct Memory {
     arguments: Vec<u64>,
     tallies: Vec<u64>,
     pending: Vec<u64>,
+    /// Of small value sets a bit per value.
+    members: Vec<u64>,
     /// Varbits of packets that left by exits that keep them.
     varbits: Vec<(usize, VarId, Bits)>,
     /// Per point: the segment that begins there, and the lookup before it. `None`: nobody asked.
@@ -212,6 +215,7 @@ impl Machine {
             scratch: vec![0; compiled.scratch * VECTOR + 16],
             arguments: vec![0; compiled.sites.argument_words + 8],
             tallies: vec![0; compiled.sites.tally_words],
+            members: vec![0; compiled.sites.members.words()],
             pending: vec![0; layout.points.len()],
             varbits: Vec::new(),
             profile: None,
@@ -239,6 +243,19 @@ impl Machine {
             .enumerate()
             .filter(|(i, _)| !matches!(self.compiled.layout.points[*i].kind, PointKind::Exit(_)))
             .map(|(i, [segment, lookup])| (self.compiled.point_name(i), *segment, *lookup))
+    }
+
+    /// Takes over the members of a value set, to be called whenever they have changed. Sets that code does not look into
+    /// itself are asked for by [`Host::value_set_contains`].
+    pub fn load_value_set(&mut self, set: ValueSetId, members: &FastTable) {
+        let Some(words) = self.compiled.sites.members.of(set) else {
+            return;
+        };
+        let mut results = vec![0; members.result_layout().words * VECTOR];
+        for (number, word) in self.memory.members[words].iter_mut().enumerate() {
+            let keys: [u64; VECTOR] = std::array::from_fn(|i| (number * VECTOR + i) as u64);
+            *word = members.lookup(u64::MAX, &keys, &mut results, VECTOR, 0);
+        }
     }
 
     /// Takes packets, at most [`VECTOR`], to be run: slot `i` is frame `i`.
@@ -575,6 +592,7 @@ impl Memory {
             scratch: self.scratch.as_mut_ptr(),
             arguments: self.arguments.as_mut_ptr(),
             tallies: self.tallies.as_mut_ptr(),
+            members: self.members.as_ptr(),
             context: self.context.as_ptr(),
             compiled,
             host: &raw mut host,

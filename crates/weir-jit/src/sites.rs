@@ -2,9 +2,10 @@
 
 use crate::analysis::{Analysis, VarInfo};
 use crate::layout::VECTOR;
+use std::ops::Range;
 use weir_interp::{ArgValue, InValue};
 use weir_ir::pipeline::CallKind;
-use weir_ir::{ArgumentValue, Bits, InLeaf, InstKind, Operand, Rvalue, VarId};
+use weir_ir::{ArgumentValue, Bits, InLeaf, InstKind, Operand, Program, Rvalue, ValueSetId, VarId};
 
 /// An operation that the runtime evaluates.
 #[derive(Debug, Clone)]
@@ -237,11 +238,53 @@ impl CallSite {
     }
 }
 
+/// The value sets that code looks into itself, those of one field of few bits: where in one array each has a bit per
+/// value.
+#[derive(Debug, Default)]
+pub(crate) struct Members {
+    words: Vec<Option<Range<usize>>>,
+}
+
+/// Most bits of such a field.
+const MEMBER_BITS: u32 = 16;
+
+impl Members {
+    fn new(program: &Program) -> Self {
+        let mut next = 0;
+        let sets = program.value_sets.iter();
+        let words = sets.map(|(_, set)| match set.fields.as_slice() {
+            [field] if field.width <= MEMBER_BITS => {
+                let first = next;
+                next += (1_usize << field.width).div_ceil(VECTOR);
+                Some(first..next)
+            }
+            _ => None,
+        });
+        Members { words: words.collect() }
+    }
+
+    /// Words of all.
+    pub fn words(&self) -> usize {
+        self.words.iter().flatten().last().map_or(0, |words| words.end)
+    }
+
+    /// The words of a set.
+    pub fn of(&self, set: ValueSetId) -> Option<Range<usize>> {
+        self.words.get(set.index())?.clone()
+    }
+
+    /// The word of value 0 of a set.
+    pub fn first_word(&self, set: ValueSetId) -> Option<usize> {
+        self.of(set).map(|words| words.start)
+    }
+}
+
 /// Everything that code leaves to the runtime.
 #[derive(Debug, Default)]
 pub(crate) struct Sites {
     pub wide: Vec<WideOp>,
     pub calls: Vec<CallSite>,
+    pub members: Members,
     /// By call; the word of the mask is the number of the call.
     pub tallies: Vec<Tally>,
     /// Words of masks and rows.
@@ -325,6 +368,7 @@ impl Sites {
             tallies,
             tally_words,
             wide: Vec::new(),
+            members: Members::new(analysis.program()),
             calls,
             argument_words: 8,
         }

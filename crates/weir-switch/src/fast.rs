@@ -180,7 +180,9 @@ impl FastPath {
                 if is_fresh {
                     set.forget_changes();
                 }
-                take_over(set, fast);
+                if take_over(set, fast) {
+                    self.machine.load_value_set(ValueSetId::new(index), fast);
+                }
             }
         }
     }
@@ -191,10 +193,10 @@ impl FastPath {
     }
 }
 
-/// Does to the fast table what has been done to the other one.
-fn take_over(table: &mut Table, fast: &FastTable) {
+/// Does to the fast table what has been done to the other one. Whether that was anything.
+fn take_over(table: &mut Table, fast: &FastTable) -> bool {
     if !table.has_changed() {
-        return;
+        return false;
     }
     for change in table.take_changes() {
         match change {
@@ -211,6 +213,7 @@ fn take_over(table: &mut Table, fast: &FastTable) {
             Change::Default => fast.set_default(table.default_action()),
         }
     }
+    true
 }
 
 /// What the architecture keeps of packets while they are under way. Most packets go through without anything being

@@ -454,6 +454,13 @@ impl Architecture for V1Model {
                 }
                 true
             }
+            FusedCall::Sum => {
+                let sum = !runtime::internet_checksum(arguments.arguments.first()) & 0xffff;
+                if let Some(result) = arguments.results.first_mut() {
+                    *result = Bits::new(result.width(), sum.into());
+                }
+                true
+            }
             FusedCall::Op(op, loc) => self.runtime(env, packet).operate(op, *loc, arguments),
         }
     }

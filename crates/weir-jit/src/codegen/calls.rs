@@ -1,6 +1,6 @@
 //! Extern calls.
 
-use super::{Segment, env};
+use super::{Segment, env, flags};
 use crate::sites::Tally;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 use weir_ir::pipeline::CallKind;
@@ -10,7 +10,8 @@ impl Segment<'_, '_> {
     pub(super) fn call(&mut self, call: &Call, index: usize) {
         match &self.cx.analysis.pipeline.calls[index] {
             CallKind::Nothing => {}
-            CallKind::InternetChecksum => self.checksum_call(call, index),
+            CallKind::InternetChecksum => self.checksum_call(call, index, true),
+            CallKind::InternetSum => self.checksum_call(call, index, false),
             CallKind::Count(counter) => {
                 let operand = match call.arguments.first().map(|a| &a.value) {
                     Some(ArgumentValue::In(leaves)) => match leaves.first() {
@@ -92,7 +93,7 @@ impl Segment<'_, '_> {
 
     /// Notes that the packet is to be counted; that is done for the whole vector when the segment has ended.
     fn tally(&mut self, call: usize, tally: Tally, at: &Operand) {
-        let tallies = self.b.ins().load(types::I64, super::flags(), self.env, env::TALLIES);
+        let tallies = self.b.ins().load(types::I64, flags(), self.env, env::TALLIES);
         let mask = (call * 8) as i32;
         let old = self.load(types::I64, tallies, mask);
         let bit = self.bit();
@@ -108,11 +109,11 @@ impl Segment<'_, '_> {
     }
 
     /// Inline where the length of what is summed up is known, else by the host.
-    fn checksum_call(&mut self, call: &Call, index: usize) {
+    fn checksum_call(&mut self, call: &Call, index: usize, is_checksum: bool) {
         if !self.cx.analysis.is_summed_inline(&self.state, call) {
             self.host(call, index, &[], None);
         } else {
-            self.internet_checksum(call);
+            self.internet_checksum(call, is_checksum);
         }
     }
 
@@ -224,6 +225,18 @@ impl Segment<'_, '_> {
 
     /// Whether keys are a member of a value set.
     pub(super) fn value_set(&mut self, set: ValueSetId, keys: &[Operand]) -> Value {
+        if let ([key], Some(first)) = (keys, self.sites.members.first_word(set)) {
+            // A bit per value.
+            let key = self.value(key);
+            let members = self.b.ins().load(types::I64, flags(), self.env, env::MEMBERS);
+            let word = self.shr_imm(key, 6);
+            let offset = self.shl_imm(word, 3);
+            let address = self.b.ins().iadd(members, offset);
+            let word = self.b.ins().load(types::I64, flags(), address, (first * 8) as i32);
+            // The shift takes the key modulo 64.
+            let shifted = self.b.ins().ushr(word, key);
+            return self.mask(shifted, 1);
+        }
         let area = self.arguments();
         let mut at = 0;
         for key in keys {

@@ -27,7 +27,8 @@ struct Sum {
 }
 
 impl Segment<'_, '_> {
-    pub(super) fn internet_checksum(&mut self, call: &Call) {
+    /// The checksum, or the sum as it is before it is made one.
+    pub(super) fn internet_checksum(&mut self, call: &Call, is_checksum: bool) {
         let Some(&result) = call.results.first() else { return };
         let leaves = match call.arguments.first().map(|a| &a.value) {
             Some(ArgumentValue::In(leaves)) => leaves.as_slice(),
@@ -60,6 +61,11 @@ impl Segment<'_, '_> {
                 Part::Value(operand) => self.sum_operand(&mut sum, &operand, at),
             }
         }
+        if !is_checksum {
+            let sum = self.plain_sum(&sum);
+            self.set(result, sum);
+            return;
+        }
         let raw = sum.raw.map(|r| {
             let folded = self.fold(r);
             let narrow = self.b.ins().ireduce(types::I16, folded);
@@ -76,6 +82,26 @@ impl Segment<'_, '_> {
         let width = self.cx.analysis.vars[result.index()].width;
         let value = self.mask(inverted, 16.min(width));
         self.set(result, value);
+    }
+
+    /// A number below 2^48 that is the sum modulo 65535; 0 only for 0. Values are below 2^33 once their halves are added.
+    fn plain_sum(&mut self, sum: &Sum) -> Value {
+        let raw = sum.raw.map(|raw| {
+            let half = self.halve(raw);
+            // Turns the bytes of each word round, and the words, which does not matter.
+            let turned = self.b.ins().bswap(half);
+            self.b.ins().uextend(types::I64, turned)
+        });
+        let values = sum.values.map(|values| {
+            let low = self.mask(values, 32);
+            let high = self.shr_imm(values, 32);
+            self.b.ins().iadd(low, high)
+        });
+        match (values, raw) {
+            (None, None) => self.imm(0),
+            (Some(v), None) | (None, Some(v)) => v,
+            (Some(a), Some(b)) => self.b.ins().iadd(a, b),
+        }
     }
 
     /// Parts with their widths, neighbours in the packet joined. Of varbits only the last may have a length that is
@@ -247,16 +273,21 @@ impl Segment<'_, '_> {
         }
     }
 
+    /// The same of 32 bits, modulo 2^32 - 1 and so modulo 65535.
+    fn halve(&mut self, value: Value) -> Value {
+        let thirty_two = self.imm(32);
+        let turned = self.b.ins().rotl(value, thirty_two);
+        let sum = self.b.ins().iadd(value, turned);
+        let sum = self.shr_imm(sum, 32);
+        self.b.ins().ireduce(types::I32, sum)
+    }
+
     /// A sum as a number below 2^16 that is equal to it modulo 65535; 0 only for 0.
     ///
     /// A half added to the other with the carry coming in again is the upper half of the number added to itself
     /// turned round.
     fn fold(&mut self, value: Value) -> Value {
-        let thirty_two = self.imm(32);
-        let turned = self.b.ins().rotl(value, thirty_two);
-        let sum = self.b.ins().iadd(value, turned);
-        let sum = self.shr_imm(sum, 32);
-        let sum = self.b.ins().ireduce(types::I32, sum);
+        let sum = self.halve(value);
         let sixteen = self.imm(16);
         let turned = self.b.ins().rotl(sum, sixteen);
         let sum = self.b.ins().iadd(sum, turned);

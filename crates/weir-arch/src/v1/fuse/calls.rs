@@ -18,6 +18,7 @@ pub(super) fn call_kind(arch: &V1Model, call: &Call, loc: Loc) -> Option<(FusedC
     };
     match call.function.as_str() {
         "$internet_checksum" => return Some((FusedCall::Checksum, CallKind::InternetChecksum)),
+        "$internet_sum" => return Some((FusedCall::Sum, CallKind::InternetSum)),
         "$parser_error" => return Some((FusedCall::ParserError, host(None))),
         "$checksum_error" => return Some((FusedCall::ChecksumError, host(None))),
         _ => {}

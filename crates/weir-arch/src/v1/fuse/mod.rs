@@ -19,7 +19,7 @@ use weir_ir::passes::{Scope, VarSet, fold_paths, read_by};
 use weir_ir::pipeline::Pipeline;
 use weir_ir::{
     Arena, Argument, ArgumentValue, BasicBlock, BinaryOp, Bits, BlockId, Body, Call, Display, InLeaf, Inst, InstKind,
-    Loc, Operand, Program, Rvalue, Terminator, Type, UnaryOp, Var, VarId, VarKind,
+    Loc, Operand, Program, Rvalue, Terminator, Type, Var, VarId, VarKind,
 };
 
 /// State of the generator of random numbers, for the order of calls.
@@ -357,8 +357,7 @@ impl Builder<'_> {
             })
     }
 
-    /// As [`Self::is_plain_sum`] says. What headers add comes from sums of their own, which count where they are valid:
-    /// the complement of a checksum stands for all that it is over.
+    /// As [`Self::is_plain_sum`] says. What headers add comes from sums of their own, which are made where they are valid.
     fn sum(&mut self, call: &Call, loc: Loc) {
         let leaves = match call.arguments.get(3).map(|a| &a.value) {
             Some(ArgumentValue::In(leaves)) => leaves.clone(),
@@ -376,20 +375,22 @@ impl Builder<'_> {
             };
             let valid = header.valid;
             let fields = header.fields.iter().map(|f| InLeaf::Value(Operand::Var(*f))).collect();
-            let (checksum, sum, part) = (self.temporary(16), self.temporary(16), self.temporary(16));
+            // Of 48 bits, so that what comes after lies in the words of the sum as it did.
+            let part = self.temporary(48);
+            self.assign(part, Rvalue::Use(constant(48, 0)));
+            let (compute, join) = (self.block(), self.block());
+            self.end(Terminator::Branch {
+                condition: Operand::Var(valid),
+                then: compute,
+                otherwise: join,
+            });
+            self.at = compute;
             self.push(
-                pseudo("$internet_checksum", Some(ArgumentValue::In(fields)), Some(checksum)),
+                pseudo("$internet_sum", Some(ArgumentValue::In(fields)), Some(part)),
                 loc,
             );
-            self.assign(sum, Rvalue::Unary(UnaryOp::Not, Operand::Var(checksum)));
-            self.assign(
-                part,
-                Rvalue::Mux {
-                    condition: Operand::Var(valid),
-                    then: Operand::Var(sum),
-                    otherwise: constant(16, 0),
-                },
-            );
+            self.end(Terminator::Goto(join));
+            self.at = join;
             parts.push(InLeaf::Value(Operand::Var(part)));
         }
         // Before the scalars, which may end with something whose length only the packet knows.
