@@ -98,7 +98,8 @@ impl<'a> Batch<'a> {
         unsafe { *self.keys.add(word * self.pitch + slot) }
     }
 
-    /// The first slot's word of a row of keys; only active slots may be read.
+    /// The first slot's word of a row of keys, which has as many as there are slots up to the last active one; what others
+    /// than the active ones hold means nothing.
     ///
     /// # Safety
     /// Keys have that many words.

@@ -1,5 +1,5 @@
-//! The hashes, seeded per table: two multiplications for keys of one word, so that several can be hashed at once; else a
-//! folded 64 by 64 multiply for each word, which is sooner done.
+//! The hashes, seeded per table: for keys of one word and for tuple spaces multiplications of 64 bits, so that several keys
+//! can be hashed at once; else a folded 64 by 64 multiply for each word, which is sooner done.
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
@@ -29,6 +29,21 @@ impl Seed {
     pub(super) fn one(self, word: u64) -> u64 {
         let mixed = (word ^ self.start).wrapping_mul(self.factor);
         let mixed = (mixed ^ mixed >> 32).wrapping_mul(SPREAD);
+        mixed ^ mixed >> 29
+    }
+
+    /// The hash of any number of words, as a sum, so that those of several keys can be made at once: of each word this
+    /// is added up, and [`Seed::sum`] makes the hash of what comes out.
+    #[inline(always)]
+    pub(super) fn term(self, at: usize, word: u64) -> u64 {
+        let turn = 17 * at as u32;
+        let (start, factor) = (self.start.rotate_left(turn), self.factor.rotate_left(turn) | 1);
+        (word ^ start).wrapping_mul(factor)
+    }
+
+    #[inline(always)]
+    pub(super) fn sum(self, terms: u64) -> u64 {
+        let mixed = (terms ^ terms >> 32).wrapping_mul(SPREAD);
         mixed ^ mixed >> 29
     }
 

@@ -112,8 +112,11 @@ impl Shape {
     pub(super) fn lookup(&self, batch: &mut Batch<'_>) -> u64 {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         if is_wide() {
-            let is_inline = matches!(self, Shape::Dense(_) | Shape::Packed(_) | Shape::Inline(_));
-            if is_inline && is_widest() {
+            let hashes_many = matches!(
+                self,
+                Shape::Dense(_) | Shape::Packed(_) | Shape::Inline(_) | Shape::Tuple(_)
+            );
+            if hashes_many && is_widest() {
                 // SAFETY: the processor has these features.
                 return unsafe { self.lookup_widest(batch) };
             }
@@ -131,6 +134,7 @@ impl Shape {
             Shape::Dense(shape) => shape.lookup::<Avx2>(batch),
             Shape::Packed(shape) => shape.lookup::<Avx512>(batch),
             Shape::Inline(shape) => shape.lookup::<Avx2>(batch),
+            Shape::Tuple(shape) => shape.lookup(batch),
             other => other.lookup(batch),
         }
     }

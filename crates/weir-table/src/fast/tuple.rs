@@ -22,6 +22,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Groups of more bytes than this are read in two stages.
 const STAGED: usize = 64 << 10;
+/// So few keys are sooner hashed one by one.
+const FEW: u32 = 8;
 
 /// Words of a record after the key: its rank, the number of the next record of the chain with its
 /// own number above, then the bounds.
@@ -76,6 +78,7 @@ impl TupleShape {
         };
         let mut open = batch.active;
         let mut hashes = [0; SLOTS];
+        let count = SLOTS - batch.active.leading_zeros() as usize;
         for (view, mask) in self.groups.iter().zip(self.masks.chunks_exact(n)) {
             each(open & best.found, |slot, bit| {
                 open &= !(bit & ones(best.ranks[slot & (SLOTS - 1)] >= view.best));
@@ -83,22 +86,28 @@ impl TupleShape {
             if open == 0 {
                 break;
             }
-            // Copies in registers; see `Batch`.
-            let (mask0, mask1) = (mask[0], mask[n - 1]);
-            let masked = |w: usize| match w {
-                0 => mask0,
-                1 if WORDS == 2 => mask1,
-                w => mask[w],
-            };
-            let staged = view.buckets.bytes() > STAGED;
-            each(open, |slot, _| {
-                // SAFETY: open slots are active, and keys have `n` words.
-                let hash = seed.many(n, |w| unsafe { batch.key(w, slot) } & masked(w));
-                hashes[slot & (SLOTS - 1)] = hash;
-                if staged {
-                    view.buckets.prefetch(hash);
+            // Of few keys one by one; else of all at once, those that are not asked for included.
+            let hashes = &mut hashes[..count];
+            if open.count_ones() < FEW {
+                each(open, |slot, _| {
+                    // SAFETY: open slots are active, and keys have `n` words.
+                    let terms = (0..n).map(|w| seed.term(w, unsafe { batch.key(w, slot) } & mask[w]));
+                    hashes[slot & (SLOTS - 1)] = seed.sum(terms.fold(0, u64::wrapping_add));
+                });
+            } else {
+                hashes.fill(0);
+                for (w, mask) in mask.iter().enumerate().take(n) {
+                    // SAFETY: keys have `n` words, and each row has as many as there are slots up to the last active one.
+                    let row = unsafe { std::slice::from_raw_parts(batch.key_row(w), count) };
+                    for (hash, key) in hashes.iter_mut().zip(row) {
+                        *hash = hash.wrapping_add(seed.term(w, key & mask));
+                    }
                 }
-            });
+                hashes.iter_mut().for_each(|h| *h = seed.sum(*h));
+            }
+            if view.buckets.bytes() > STAGED {
+                each(open, |slot, _| view.buckets.prefetch(hashes[slot & (SLOTS - 1)]));
+            }
             let tester = view.buckets.tester();
             let mut maybe = 0;
             each(open, |slot, bit| {
@@ -245,7 +254,9 @@ impl Tuple {
     }
 
     fn hash(&self, rule: &Rule) -> u64 {
-        self.seed.many(rule.value.len(), |w| rule.value[w])
+        let words = rule.value.iter().enumerate();
+        let terms = words.fold(0, |sum: u64, (w, v)| sum.wrapping_add(self.seed.term(w, *v)));
+        self.seed.sum(terms)
     }
 
     /// The first record of the chain with the rule's value.
@@ -359,7 +370,11 @@ impl Tuple {
         group.keys += 1;
         let key_at = arena.shape().key;
         // SAFETY: records in the buckets are of this arena and have its shape.
-        let hash_of = |r: NonNull<AtomicU64>| seed.many(n, |w| unsafe { word(r, key_at + w) });
+        let hash_of = |r: NonNull<AtomicU64>| {
+            // SAFETY: records in the buckets are of this arena and have its shape, with the key there.
+            let terms = (0..n).map(|w| seed.term(w, unsafe { word(r, key_at + w) }));
+            seed.sum(terms.fold(0, u64::wrapping_add))
+        };
         if group.keys <= group.buckets.capacity() && group.buckets.add(hash, rec.words, hash_of).is_ok() {
             return rebuild;
         }
