@@ -576,7 +576,7 @@ fn large_tables_are_read_in_two_stages() {
                 table.insert(new).expect("it fits");
             }
             fast.bulk_load(&mut table.entries());
-            assert!(cfg!(miri) || fast.reach_bytes() > 256 << 10);
+            assert!(cfg!(miri) || fast.memory_bytes() > 256 << 10);
             for (from, active) in (0..2 * count)
                 .step_by(64)
                 .zip([u64::MAX, 0xff, 0x8421_7fff_0000_1248].iter().cycle())

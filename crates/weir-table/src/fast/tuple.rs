@@ -369,7 +369,6 @@ impl Tuple {
         set_next(arena, rec, None);
         group.keys += 1;
         let key_at = arena.shape().key;
-        // SAFETY: records in the buckets are of this arena and have its shape.
         let hash_of = |r: NonNull<AtomicU64>| {
             // SAFETY: records in the buckets are of this arena and have its shape, with the key there.
             let terms = (0..n).map(|w| seed.term(w, unsafe { word(r, key_at + w) }));
