@@ -62,6 +62,13 @@ impl<'a> Filler<'a> {
 
     /// Adds an entry with a priority; the larger wins.
     pub fn add_rule(&mut self, priority: u32, keys: &[Match], data: &[u64]) -> Result<()> {
+        let write = self.rule(priority, keys, data)?;
+        self.switch.write(write).context("cannot fill the table")?;
+        Ok(())
+    }
+
+    /// What adds an entry.
+    pub fn rule(&self, priority: u32, keys: &[Match], data: &[u64]) -> Result<Write> {
         ensure!(keys.len() == self.keys.len(), "the table has other keys");
         let matches = self
             .keys
@@ -70,9 +77,7 @@ impl<'a> Filler<'a> {
             .map(|((width, kind), key)| key.of(*width, *kind))
             .collect();
         let entry = NewEntry::new(matches, self.action(data)?).with_priority(priority);
-        let write = Write::Table(self.table, TableOp::Insert(entry));
-        self.switch.write(write).context("cannot fill the table")?;
-        Ok(())
+        Ok(Write::Table(self.table, TableOp::Insert(entry)))
     }
 
     /// Makes this what a miss does.

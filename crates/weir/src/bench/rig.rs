@@ -5,7 +5,7 @@ use super::workload::ByHand;
 use anyhow::{Result, ensure};
 use std::time::Instant;
 use weir_ceiling::{DROP, FLOOD};
-use weir_switch::{Fate, Frame, Switch, VECTOR, cycles, prefetch};
+use weir_switch::{Fate, Frame, Switch, VECTOR, Write, cycles, prefetch};
 
 /// Who runs the packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,7 +16,15 @@ pub enum Side {
     Interp,
     /// The same work written by hand.
     Ceiling,
+    /// Machine code, while the control plane inserts an entry for every [`PACKETS_PER_INSERT`] packets.
+    Inserting,
 }
+
+/// How seldom [`Side::Inserting`] inserts: at 100 cycles per packet some 20,000 times a second.
+pub const PACKETS_PER_INSERT: usize = 1024;
+
+/// Gives an entry that the tables do not have yet.
+pub type NewEntries = Box<dyn FnMut() -> Result<Write>>;
 
 impl Side {
     /// Its name.
@@ -25,6 +33,7 @@ impl Side {
             Side::Jit => "jit",
             Side::Interp => "interp",
             Side::Ceiling => "ceiling",
+            Side::Inserting => "jit, inserting",
         }
     }
 }
@@ -39,6 +48,8 @@ pub struct Rig {
     pub pool: Pool,
     /// Packets at a time.
     pub vector: usize,
+    /// What [`Side::Inserting`] inserts.
+    pub new_entries: Option<NewEntries>,
     started: Instant,
 }
 
@@ -77,6 +88,7 @@ impl Rig {
             by_hand,
             pool,
             vector,
+            new_entries: None,
             started: Instant::now(),
         }
     }
@@ -101,18 +113,40 @@ impl Rig {
         mut seen: impl FnMut(usize, Option<u32>, &[u8]),
     ) -> u64 {
         match side {
-            Side::Jit => self.round_jit(now_ns, watched, &mut seen),
+            Side::Jit => self.round_jit(now_ns, watched, &[], &mut seen),
+            Side::Inserting => {
+                let count = self.pool.len() / PACKETS_PER_INSERT;
+                let make = self.new_entries.iter_mut();
+                let writes: Vec<Write> = make.flat_map(|make| (0..count).filter_map(|_| make().ok())).collect();
+                self.round_jit(now_ns, watched, &writes, &mut seen)
+            }
             Side::Interp => self.round_interp(now_ns, &mut seen),
             Side::Ceiling => self.round_ceiling(now_ns, watched, &mut seen),
         }
     }
 
-    fn round_jit(&mut self, now_ns: u64, watched: bool, seen: &mut impl FnMut(usize, Option<u32>, &[u8])) -> u64 {
+    /// A round by machine code. The writes are done meanwhile, one for every [`PACKETS_PER_INSERT`] packets.
+    fn round_jit(
+        &mut self,
+        now_ns: u64,
+        watched: bool,
+        writes: &[Write],
+        seen: &mut impl FnMut(usize, Option<u32>, &[u8]),
+    ) -> u64 {
         let (ports, frames) = self.pool.fresh(Frame::new);
         let mut frames: Vec<Frame<'_>> = frames.into_iter().flatten().collect();
         let mut fates = vec![Fate::Gone; if watched { ports.len() } else { 0 }];
         let (switch, mut at) = (&mut self.switch, 0);
+        let (mut writes, mut since) = (writes.iter(), 0);
         let took = drive(ports, &mut frames, self.vector, Frame::bytes, |ports, frames| {
+            since += frames.len();
+            if since >= PACKETS_PER_INSERT
+                && let Some(write) = writes.next()
+            {
+                since = 0;
+                // An entry that is refused costs less: `suite` sees that all are new.
+                let _ = std::hint::black_box(switch.write(write.clone()));
+            }
             let fate = switch.forward(ports, frames, now_ns);
             if watched {
                 fates[at..at + fate.len()].copy_from_slice(fate);

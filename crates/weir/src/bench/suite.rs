@@ -1,13 +1,17 @@
 //! The bundled programs against the bars that we set ourselves.
 
 use super::case::Case;
+use super::fill::{Filler, Match};
 use super::measure::{Plan, measure, median};
-use super::rig::{Rig, Side};
+use super::rig::{PACKETS_PER_INSERT, Rig, Side};
 use super::workers;
 use super::workload::Mix;
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
-use std::fmt::Write;
+use std::cell::Cell;
+use std::fmt::Write as _;
+use std::rc::Rc;
+use weir_switch::Write;
 
 /// What a figure is held to.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -84,6 +88,8 @@ const PLAIN: Mix = Mix {
 const EFCP: Mix = Mix { efcp: true, ..PLAIN };
 const SMALL: usize = 4096;
 const LARGE: usize = 65_536;
+/// Entries that there is room for beside a million, so many may be inserted.
+const NEW_ENTRIES: u64 = 40_000;
 
 /// All rows but those that have no packets of their own.
 fn rows() -> Vec<Row> {
@@ -222,7 +228,7 @@ impl Row {
 /// use, as others have more to do with the first. What cannot be measured is said in its row.
 pub fn run(plan: Plan, vector: usize) -> Suite {
     let rows = rows();
-    let total = rows.len() + 2;
+    let total = rows.len() + 3;
     let alone = || {
         // Where that cannot be had, figures are only a little less steady.
         if let Some(&last) = weir_io::cores().last() {
@@ -233,6 +239,8 @@ pub fn run(plan: Plan, vector: usize) -> Suite {
             eprintln!("[{}/{total}] {}", i + 1, row.name());
             outcomes.push(row.run(plan, vector));
         }
+        eprintln!("[{}/{total}] inserting while forwarding", total - 2);
+        outcomes.push(inserting(plan, vector));
         eprintln!("[{}/{total}] compiling ipv4_router", total - 1);
         outcomes.push(compiling());
         outcomes
@@ -244,6 +252,51 @@ pub fn run(plan: Plan, vector: usize) -> Suite {
     eprintln!("[{total}/{total}] two workers");
     outcomes.push(two_workers(plan));
     Suite { outcomes }
+}
+
+/// Forwarding while entries are inserted into a large table, against forwarding alone.
+fn inserting(plan: Plan, vector: usize) -> Outcome {
+    let measured = || -> Result<(f64, f64, bool)> {
+        let mut case = Case::bundled("l2_switch", 1_000_000, PLAIN)?.with_pool(LARGE);
+        case.vector = vector;
+        let mut rig = case.rig(&[Side::Jit])?;
+        rig.check(&[Side::Jit])?;
+        // Addresses that no workload makes: locally administered, counted up.
+        let filler = Filler::new(&mut rig.switch, "source_macs", "known")?;
+        let writes: Vec<Write> = (0..NEW_ENTRIES)
+            .map(|i| filler.rule(0, &[Match::Is(0x0afe_0000_0000 + i)], &[1]))
+            .collect::<Result<_>>()?;
+        let table = rig.switch.table("source_macs")?;
+        let before = rig.switch.table_state(table)?.table.len();
+        let (mut writes, inserted) = (writes.into_iter(), Rc::new(Cell::new(0)));
+        let count = Rc::clone(&inserted);
+        rig.new_entries = Some(Box::new(move || {
+            count.set(count.get() + 1);
+            writes.next().context("no new entries are left")
+        }));
+        let mut rigs = [rig];
+        let (measured, _) = measure(&mut rigs, &[(0, Side::Inserting), (0, Side::Jit)], plan);
+        let all = rigs[0].switch.table_state(table)?.table.len() == before + inserted.get();
+        Ok((measured[0].median(), measured[1].median(), all))
+    };
+    let mut outcome = Outcome {
+        name: format!("l2_switch, 1000000 entries, {LARGE} packets, an insert every {PACKETS_PER_INSERT}"),
+        cycles: None,
+        other: None,
+        value: Err(String::new()),
+        bar: Bar::Times(1.05),
+        counts: true,
+    };
+    outcome.value = match measured() {
+        Ok((_, _, false)) => Err("entries were refused".to_owned()),
+        Ok((with, without, true)) => {
+            outcome.cycles = Some(with);
+            outcome.other = Some(("jit".to_owned(), without));
+            Ok(with / without)
+        }
+        Err(error) => Err(format!("{error:#}")),
+    };
+    outcome
 }
 
 fn compiling() -> Outcome {
