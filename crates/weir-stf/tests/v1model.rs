@@ -60,7 +60,8 @@ macro_rules! programs {
 }
 
 programs!(
-    again, checksums, clones, counters, hashes, matches, messages, parsing, ports, queueing, registers, selectors
+    again, checksums, clones, counters, hashes, lengths, matches, messages, parsing, ports, queueing, registers,
+    selectors
 );
 
 /// A 64-bit generator; the same seed gives the same bytes.
