@@ -26,7 +26,10 @@ pub enum FusedExit {
     /// It is dropped.
     Drop(DropReason),
     /// The driver goes on: [`crate::Architecture::fused_exit`].
-    Driver,
+    Driver {
+        /// Egress has run already, which is work that the packet has caused.
+        after_egress: bool,
+    },
 }
 
 /// What a call of a pipeline is.

@@ -33,9 +33,11 @@ pub mod targets;
 mod user;
 mod v1;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use weir_interp::{Executable, Interpreter};
-use weir_ir::Program;
+use weir_ir::passes::read_by;
+use weir_ir::{Program, Type, VarId};
 
 pub use cells::Cells;
 pub use choices::{Choice, ChoiceKind, Choices, Defaults, Enumeration, OUTCOME_CAP, Script, enumerate};
@@ -70,15 +72,37 @@ pub fn load(engine: Arc<dyn Executable>, externs: &Externs) -> Result<Box<dyn Ar
 }
 
 /// Whether an architecture reads a scalar of a shared group by itself, besides what the program's code
-/// reads: intrinsic metadata, and what a field list keeps for a copy of the packet. The passes of
-/// weir-ir may drop everything else that no code reads.
-#[must_use]
-pub fn observes(role: &str, leaf: &weir_ir::SharedLeaf) -> bool {
-    let is_user_data = matches!(
-        role,
-        "headers" | "metadata" | "ingress_headers" | "egress_headers" | "ingress_metadata" | "egress_metadata"
-    );
-    !is_user_data || leaf.annotations.iter().any(|a| a.name == "field_list")
+/// reads: intrinsic metadata, what a field list keeps for a copy of the packet, and, where the program reads
+/// a packet's length, which headers count for it. The passes of weir-ir may drop everything else that no code
+/// reads.
+pub fn observes(program: &Program) -> impl Fn(&str, &weir_ir::SharedLeaf) -> bool + use<> {
+    let length = program.shared_var("standard_metadata", "packet_length");
+    let mut length_is_read = false;
+    // Before egress the length is that of the packet as it came.
+    let late = |role: &str| !matches!(role, "parser" | "verify_checksum" | "ingress");
+    for block in program.blocks.iter().filter(|b| late(&b.role)) {
+        read_by(program, &block.body, &mut |v| length_is_read |= Some(v) == length);
+    }
+    let measured: HashSet<VarId> = match length_is_read {
+        true => measured(program).collect(),
+        false => HashSet::new(),
+    };
+    move |role, leaf| {
+        let is_user_data = matches!(
+            role,
+            "headers" | "metadata" | "ingress_headers" | "egress_headers" | "ingress_metadata" | "egress_metadata"
+        );
+        !is_user_data || measured.contains(&leaf.var) || leaf.annotations.iter().any(|a| a.name == "field_list")
+    }
+}
+
+/// What the length of headers depends on: whether they are valid, and how long their varbits are.
+fn measured(program: &Program) -> impl Iterator<Item = VarId> + '_ {
+    program.headers.iter().flat_map(|(_, header)| {
+        let fields = header.fields.iter().copied();
+        let varbits = fields.filter(|f| matches!(program.vars[*f].ty, Type::Varbit(_)));
+        varbits.chain([header.valid])
+    })
 }
 
 /// All reasons why a program cannot be run without externs of the caller's; none: it can.

@@ -120,7 +120,8 @@ fn what_is_printed_reads_back() {
                 .unwrap_or_else(|| panic!("{} does not compile", path.display()));
             for optimized in [false, true] {
                 if optimized {
-                    weir_ir::passes::optimize(&mut program, &weir_arch::observes);
+                    let observes = weir_arch::observes(&program);
+                    weir_ir::passes::optimize(&mut program, &observes);
                 }
                 if let Err(errors) = weir_ir::verify::verify(&program) {
                     panic!("{}: {errors:?}", path.display());

@@ -132,7 +132,8 @@ fn router() -> &'static Arc<Program> {
 
 fn optimized(program: &Program) -> Arc<Program> {
     let mut program = program.clone();
-    weir_ir::passes::optimize(&mut program, &weir_arch::observes);
+    let observes = weir_arch::observes(&program);
+    weir_ir::passes::optimize(&mut program, &observes);
     Arc::new(program)
 }
 

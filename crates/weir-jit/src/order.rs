@@ -54,16 +54,29 @@ pub(crate) fn why_serial(analysis: &Analysis<'_>, layout: &Layout) -> Option<Str
             return Some(format!("`{name}` is used, and by packets that go on at {exit} too"));
         }
     }
+    let comes_again = comes_again(analysis, layout);
     let mut seen = vec![0; pipeline.program.tables.len()];
-    for point in &layout.points {
-        if let PointKind::Lookup { table, .. } = point.kind {
+    for (number, point) in layout.points.iter().enumerate() {
+        let own = match point.kind {
+            PointKind::Lookup { table, .. } => Some(table),
+            _ => None,
+        };
+        let ahead = point.ahead.iter().map(|site| layout.sites[*site].table);
+        for table in own.into_iter().chain(ahead) {
+            if pipeline.ordered_tables.get(table.index()) != Some(&true) {
+                continue;
+            }
             seen[table.index()] += 1;
-            let ordered = pipeline.ordered_tables.get(table.index()) == Some(&true);
             let name = &pipeline.program.tables[table].name;
-            if ordered && seen[table.index()] > 1 {
+            if seen[table.index()] > 1 {
                 return Some(format!("`{name}` has direct meters and is looked up at several places"));
             }
-            if let (true, Some((exit, _))) = (ordered, outside.iter().find(|(_, t)| t.tables.contains(&table))) {
+            if comes_again[number] {
+                return Some(format!(
+                    "`{name}` has direct meters and is looked up in or after a loop"
+                ));
+            }
+            if let Some((exit, _)) = outside.iter().find(|(_, t)| t.tables.contains(&table)) {
                 return Some(format!(
                     "`{name}` has direct meters and is looked up by packets that go on at {exit} too"
                 ));
@@ -71,4 +84,26 @@ pub(crate) fn why_serial(analysis: &Analysis<'_>, layout: &Layout) -> Option<Str
         }
     }
     None
+}
+
+/// Points that packets may still come to after others of the vector have been there: a loop leads to them from a point
+/// that is not before them.
+fn comes_again(analysis: &Analysis<'_>, layout: &Layout) -> Vec<bool> {
+    let mut found = vec![false; layout.points.len()];
+    for start in 0..layout.points.len() {
+        let (mut seen, mut work) = (vec![false; layout.points.len()], vec![start]);
+        while let Some(at) = work.pop() {
+            let lookups = layout.regions[at].iter().filter(|b| {
+                let terminator = &analysis.pipeline.body.blocks[**b].terminator;
+                matches!(terminator, Terminator::Lookup(_))
+            });
+            for &to in lookups.filter_map(|b| layout.of_block.get(b)) {
+                found[to] |= to <= start;
+                if !std::mem::replace(&mut seen[to], true) {
+                    work.push(to);
+                }
+            }
+        }
+    }
+    found
 }

@@ -26,7 +26,8 @@ fn check(name: &str) {
     weir_ir::verify::verify(&program).unwrap_or_else(|e| panic!("{name}: {e:?}"));
     let text = std::fs::read_to_string(path.with_extension("stf")).expect("a test beside the program");
     let mut optimized = program.clone();
-    weir_ir::passes::optimize(&mut optimized, &weir_arch::observes);
+    let observes = weir_arch::observes(&optimized);
+    weir_ir::passes::optimize(&mut optimized, &observes);
     let switch = |program| Switch::new(Arc::new(program)).unwrap_or_else(|e| panic!("{name}: {e}"));
     let (plain, optimized) = (switch(program), switch(optimized));
     let mut compiled = optimized.clone();

@@ -31,7 +31,8 @@ fn check(name: &str) {
     let text = std::fs::read_to_string(directory.join(format!("{name}.stf"))).expect("a test beside the program");
     let program = compile(name);
     let mut optimized = weir_ir::Program::clone(&program);
-    weir_ir::passes::optimize(&mut optimized, &weir_arch::observes);
+    let observes = weir_arch::observes(&optimized);
+    weir_ir::passes::optimize(&mut optimized, &observes);
     let switch = |program| Switch::new(program).unwrap_or_else(|e| panic!("{name}: {e}"));
     let plain = [
         ("as compiled", switch(program)),
@@ -59,7 +60,8 @@ macro_rules! programs {
 }
 
 programs!(
-    again, checksums, clones, counters, hashes, matches, messages, parsing, ports, queueing, registers, selectors
+    again, checksums, clones, counters, hashes, lengths, matches, messages, parsing, ports, queueing, registers,
+    selectors
 );
 
 /// A 64-bit generator; the same seed gives the same bytes.

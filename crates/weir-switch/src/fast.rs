@@ -605,7 +605,7 @@ impl Switch {
                     }
                 }
                 FusedExit::Drop(reason) => self.stats.dropped_many(*reason, left.count_ones().into()),
-                FusedExit::Driver => continuing |= left,
+                FusedExit::Driver { .. } => continuing |= left,
             }
         }
         for slot in Slots(all & !transmitted) {
@@ -628,15 +628,22 @@ impl Switch {
 
     /// The driver takes over a packet.
     fn go_on(&mut self, fast: &mut FastPath, slot: usize, port: u32, bytes: &[u8]) {
-        let exits = (0..fast.fused.exits.len() as u32).filter(|e| fast.fused.exits[*e as usize] == FusedExit::Driver);
-        let exits: Vec<u32> = exits.filter(|e| fast.machine.left(*e) >> slot & 1 == 1).collect();
-        for exit in exits {
+        let exits: Vec<(u32, bool)> = (0..)
+            .zip(&fast.fused.exits)
+            .filter_map(|(exit, what)| match what {
+                FusedExit::Driver { after_egress } => Some((exit, *after_egress)),
+                _ => None,
+            })
+            .filter(|(exit, _)| fast.machine.left(*exit) >> slot & 1 == 1)
+            .collect();
+        for (exit, after_egress) in exits {
             let values: Vec<(VarId, Bits)> = fast
                 .machine
                 .exit_values(exit)
                 .map(|v| (v, fast.machine.value(slot, v)))
                 .collect();
             self.allow_work();
+            self.work = self.work.saturating_sub(after_egress.into());
             let arch = Arc::clone(&self.arch);
             let mut env = Env {
                 state: &mut self.state,

@@ -11,7 +11,8 @@ use weir_switch::{Switch, SwitchConfig};
 /// The program as engines run it: without what has no effect on any packet. Traces run it as it is written.
 pub fn optimized(program: &Arc<Program>) -> Arc<Program> {
     let mut optimized = Program::clone(program);
-    weir_ir::passes::optimize(&mut optimized, &weir_arch::observes);
+    let observes = weir_arch::observes(&optimized);
+    weir_ir::passes::optimize(&mut optimized, &observes);
     Arc::new(optimized)
 }
 

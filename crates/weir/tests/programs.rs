@@ -40,7 +40,8 @@ fn bundled_programs_pass_their_packet_tests() {
     for path in programs() {
         let program = compile(&path);
         let mut optimized = weir_ir::Program::clone(&program);
-        weir_ir::passes::optimize(&mut optimized, &weir_arch::observes);
+        let observes = weir_arch::observes(&optimized);
+        weir_ir::passes::optimize(&mut optimized, &observes);
         let optimized = Arc::new(optimized);
         let mut tests = Vec::new();
         files(path.parent().unwrap(), "stf", &mut tests);

@@ -32,7 +32,7 @@ pub(crate) struct Marks {
     pub truncate: Option<u32>,
     pub digests: Vec<Digest>,
     pub checksum_error: bool,
-    /// Colours of the direct meters of the last lookup.
+    /// Colours of the direct meters of each table, of the last hit there.
     colors: Vec<(ExternId, Color)>,
 }
 
@@ -228,13 +228,14 @@ impl V1Runtime<'_> {
 
     // --------------------------------------------------------------------------------- tables
 
-    /// Direct counters count and direct meters run on every hit, whatever the action does.
+    /// Direct counters count and direct meters run on every hit, whatever the action does. What meters of other tables said
+    /// stays: compiled code may be in one of their actions still.
     fn direct(&mut self, table: TableId, handle: EntryHandle) {
-        self.marks.colors.clear();
         let State { tables, resources, .. } = &mut *self.state;
         let Some(state) = tables.get(table.index()) else {
             return;
         };
+        self.marks.colors.retain(|(meter, _)| !state.direct.contains(meter));
         for id in &state.direct {
             match resources.get_mut(id.index()) {
                 Some(Resource::DirectCounter(_, cells)) => {

@@ -120,7 +120,8 @@ impl Built {
             panic!("the lowered program breaks an invariant: {}", errors[0]);
         }
         let mut optimized = plain.clone();
-        weir_ir::passes::optimize(&mut optimized, &weir_arch::observes);
+        let observes = weir_arch::observes(&optimized);
+        weir_ir::passes::optimize(&mut optimized, &observes);
         if let Err(errors) = weir_ir::verify::verify(&optimized) {
             panic!("the optimised program breaks an invariant: {}", errors[0]);
         }

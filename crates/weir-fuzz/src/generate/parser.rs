@@ -211,15 +211,18 @@ impl Generator {
             types.push(ty);
         }
         self.open(&format!("transition select({})", keys.join(", ")));
+        // Whether a case leads out of the loop: a parser must be able to end.
+        let mut leaves = again.is_none();
         for _ in 0..self.rng.between(1, 5) {
             let patterns: Vec<String> = types.iter().map(|t| self.select_pattern(*t, sets)).collect();
             let to = self.destination(states, at, again.as_deref());
+            leaves |= again.as_ref() != Some(&to);
             let text = patterns.join(", ");
             let text = if types.len() == 1 { text } else { format!("({text})") };
             self.line(&format!("{text}: {to};"));
         }
-        if self.rng.chance(75) {
-            let to = match self.rng.chance(70) {
+        if self.rng.chance(75) || !leaves {
+            let to = match self.rng.chance(70) || !leaves {
                 true => self.destination(states, at, None),
                 false => self.destination(states, at, again.as_deref()),
             };

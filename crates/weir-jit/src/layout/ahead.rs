@@ -6,7 +6,7 @@
 
 use crate::analysis::{Analysis, can_fail};
 use std::collections::{BTreeMap, BTreeSet};
-use weir_ir::{BlockId, Lookup, Operand, Terminator, VarId};
+use weir_ir::{BlockId, Lookup, Operand, TableId, Terminator, VarId};
 
 /// A lookup that is done at the suspension of another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,6 +85,11 @@ impl Plan<'_> {
     fn is_possible(&self, with: BlockId, id: BlockId, suspends: &dyn Fn(&BlockId) -> bool) -> Option<bool> {
         let analysis = self.analysis;
         let (first, second) = (self.lookup(with)?, self.lookup(id)?);
+        let ordered = analysis.pipeline.ordered_tables.get(second.table.index()) == Some(&true);
+        if ordered && self.is_looked_up_elsewhere(id, second.table) {
+            // What the meters say of the one must not be there before the actions of the other have asked.
+            return None;
+        }
         let between = self.reach(first.next, Some(id), suspends);
         let repeated = |b: &BlockId| analysis.repeated[b.index()];
         let waits = |b: &BlockId| *b != id && self.lookup(*b).is_some() && suspends(b);
@@ -127,6 +132,11 @@ impl Plan<'_> {
             return None;
         }
         Some(certain)
+    }
+
+    fn is_looked_up_elsewhere(&self, id: BlockId, table: TableId) -> bool {
+        let mut others = self.analysis.order.iter().filter(|b| **b != id);
+        others.any(|b| self.lookup(*b).is_some_and(|l| l.table == table))
     }
 
     fn written_by_lookup(&self, lookup: &Lookup, f: &mut dyn FnMut(VarId)) {

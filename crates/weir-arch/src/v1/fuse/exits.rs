@@ -28,9 +28,10 @@ pub(super) fn exits(arch: &V1Model, blocks: Blocks, program: &Program, calls: &[
             read_by(&arch.program, &block.body, &mut |v| read.insert(v));
         }
     }
+    let observes = crate::observes(&arch.program);
     for group in &program.shared {
         for leaf in &group.leaves {
-            if crate::observes(&group.role, leaf) {
+            if observes(&group.role, leaf) {
                 read.insert(leaf.var);
             }
         }

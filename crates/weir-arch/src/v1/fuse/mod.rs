@@ -664,11 +664,11 @@ impl Builder<'_> {
             FusedExit::Transmit(self.port),
             FusedExit::Drop(DropReason::IngressDrop),
             FusedExit::Drop(DropReason::EgressDrop),
-            FusedExit::Driver,
-            FusedExit::Driver,
+            FusedExit::Driver { after_egress: false },
+            FusedExit::Driver { after_egress: true },
             FusedExit::Drop(DropReason::Assert),
             FusedExit::Drop(DropReason::InstructionBudget),
-            FusedExit::Driver,
+            FusedExit::Driver { after_egress: false },
         ];
         Some(Fused {
             pipeline: Arc::new(pipeline),
