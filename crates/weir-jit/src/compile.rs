@@ -319,7 +319,14 @@ impl Compiled {
     pub(crate) fn point_name(&self, index: usize) -> String {
         match &self.layout.points[index].kind {
             PointKind::Start => "start".to_owned(),
-            PointKind::Lookup { table, .. } => self.pipeline.program.tables[*table].name.clone(),
+            PointKind::Lookup { table, .. } => {
+                let sites = self.layout.points[index].ahead.iter();
+                let ahead = sites.map(|site| self.layout.sites[*site].table);
+                let names = std::iter::once(*table)
+                    .chain(ahead)
+                    .map(|t| self.pipeline.program.tables[t].name.as_str());
+                names.collect::<Vec<_>>().join(" + ")
+            }
             PointKind::Exit(e) => self.pipeline.exits[*e as usize].name.to_owned(),
         }
     }
