@@ -60,7 +60,7 @@ macro_rules! programs {
 }
 
 programs!(
-    again, checksums, clones, counters, hashes, lengths, matches, messages, parsing, ports, queueing, registers,
+    again, ahead, checksums, clones, counters, hashes, lengths, matches, messages, parsing, ports, queueing, registers,
     selectors
 );
 
