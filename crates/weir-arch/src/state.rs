@@ -125,7 +125,6 @@ pub struct LogMessage {
 pub struct Messages<T> {
     queue: VecDeque<T>,
     lost: u64,
-    pushed: u64,
 }
 
 impl<T> Default for Messages<T> {
@@ -133,7 +132,6 @@ impl<T> Default for Messages<T> {
         Messages {
             queue: VecDeque::new(),
             lost: 0,
-            pushed: 0,
         }
     }
 }
@@ -146,25 +144,6 @@ impl<T> Messages<T> {
             self.lost += 1;
         }
         self.queue.push_back(message);
-        self.pushed += 1;
-    }
-
-    /// How many were ever added.
-    #[must_use]
-    pub fn pushed(&self) -> u64 {
-        self.pushed
-    }
-
-    /// Puts the newest messages, as many as there are ranks, into the order of their ranks; equal ones stay as they are.
-    pub fn sort_newest(&mut self, ranks: &[usize]) {
-        if ranks.is_sorted() {
-            return;
-        }
-        let count = ranks.len().min(self.queue.len());
-        let newest = self.queue.split_off(self.queue.len() - count);
-        let mut ranked: Vec<(usize, T)> = ranks[ranks.len() - count..].iter().copied().zip(newest).collect();
-        ranked.sort_by_key(|(rank, _)| *rank);
-        self.queue.extend(ranked.into_iter().map(|(_, message)| message));
     }
 
     /// Takes the oldest message.

@@ -9,7 +9,9 @@ use smallvec::SmallVec;
 use std::sync::Arc;
 use std::time::Duration;
 use thiserror::Error;
-use weir_arch::{Architecture, Defaults, DropReason, Env, Fused, FusedArguments, FusedExit, FusedPacket, Input, State};
+use weir_arch::{
+    Architecture, Defaults, DropReason, Env, Fused, FusedArguments, FusedExit, FusedPacket, Input, LogMessage, State,
+};
 use weir_interp::NoTrace;
 use weir_ir::{Bits, MatchKind, Program, TableId, ValueSetId, VarId};
 use weir_jit::{
@@ -244,8 +246,8 @@ struct SwitchHost<'a> {
     on_hit: &'a [OnHit],
     tables: &'a [Arc<FastTable>],
     sets: &'a [FastTable],
-    /// The slot of each message that was logged.
-    logged: Vec<usize>,
+    /// What was logged, with the slot of the packet: to be put into the order of packets.
+    logged: Vec<(usize, LogMessage)>,
     now_ns: u64,
 }
 
@@ -301,7 +303,6 @@ impl SwitchHost<'_> {
 
 impl Host for SwitchHost<'_> {
     fn call(&mut self, call: usize, slot: usize, packet: &[u8], arguments: &mut CallArguments) -> bool {
-        let before = self.state.log.pushed();
         let mut env = Env {
             state: &mut *self.state,
             now_ns: self.now_ns,
@@ -319,8 +320,9 @@ impl Host for SwitchHost<'_> {
         let goes_on = self
             .arch
             .fused_call(&mut env, self.fused, call, self.packets.of(slot), passed);
-        let logged = self.state.log.pushed() - before;
-        self.logged.extend((0..logged).map(|_| slot));
+        while let Some(message) = self.state.log.pop() {
+            self.logged.push((slot, message));
+        }
         goes_on
     }
 
@@ -562,6 +564,8 @@ impl Switch {
                     .for_each(|(word, length)| *word = length & mask),
             }
         }
+        // Messages wait beside the log until it is their packet's turn.
+        let log = std::mem::take(&mut self.state.log);
         let mut host = SwitchHost {
             arch: &*self.arch,
             state: &mut self.state,
@@ -579,6 +583,7 @@ impl Switch {
         };
         let count = loaded.run(&fast.tables, &mut host, self.now_ns);
         let (begun, mut logged) = (host.packets.begun, host.logged);
+        self.state.log = log;
         self.stats.received_all(&ports[..count], &lengths[..count]);
         let (mut continuing, mut transmitted, all) = (0, 0, u64::MAX >> (64 - count));
         let fates = &mut self.fates[first..first + count];
@@ -611,18 +616,22 @@ impl Switch {
         for slot in Slots(all & !transmitted) {
             fates[slot] = Fate::Gone;
         }
+        // As if the packets had come one after the other.
+        logged.sort_by_key(|(slot, _)| *slot);
+        let mut logged = logged.into_iter().peekable();
         for slot in Slots(continuing) {
+            while let Some((_, message)) = logged.next_if(|(of, _)| *of <= slot) {
+                self.state.log.push(message);
+            }
             if begun >> slot & 1 == 0 {
                 fast.packets[slot].begin(fast.lengths[slot] as usize);
             }
-            let (ready, log) = (self.ready.len(), self.state.log.pushed());
+            let ready = self.ready.len();
             self.go_on(fast, slot, ports[slot], frames[slot].bytes());
             self.leave_at_once();
-            logged.extend((log..self.state.log.pushed()).map(|_| slot));
             self.fates[first + slot] = self.copies_since(ready);
         }
-        // As if the packets had come one after the other.
-        self.state.log.sort_newest(&logged);
+        logged.for_each(|(_, message)| self.state.log.push(message));
         count
     }
 

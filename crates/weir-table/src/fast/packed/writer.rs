@@ -339,7 +339,9 @@ mod tests {
         }
         let count = packed.len() as u64;
         check(&packed, 0..count);
-        assert_eq!(grown[..6], [3, 5, 8, 12, 18, 27]);
+        let expected = [3, 5, 8, 12, 18, 27];
+        let checked = if cfg!(miri) { 5 } else { 6 };
+        assert_eq!(grown[..checked], expected[..checked]);
         assert!(least > 0.8, "one of them was {least} full");
         for key in 0..count {
             assert_eq!(packed.stamp(key as u32 + 1), Some(key * LAST_HIT_STEP_NS));
