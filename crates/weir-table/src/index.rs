@@ -43,6 +43,19 @@ impl Index {
         }
     }
 
+    /// Whether entries are found by their match alone: then no two have the same.
+    pub(crate) fn is_exact(&self) -> bool {
+        matches!(self, Index::Exact(_))
+    }
+
+    /// The entry with exactly these keys, if all are exact.
+    pub(crate) fn exact(&self, matches: &[KeyMatch]) -> Option<EntryHandle> {
+        match self {
+            Index::Exact(map) => map.get(&exact_key(matches)).copied(),
+            _ => None,
+        }
+    }
+
     /// Adds an entry whose match the table does not hold yet.
     pub(crate) fn insert(&mut self, entry: &Entry) {
         match self {

@@ -22,7 +22,8 @@ pub struct Table {
     entries: Entries,
     /// Handles by sequence number: the order of insertion.
     order: BTreeMap<u64, EntryHandle>,
-    by_key: FxHashMap<(Vec<KeyMatch>, u32), EntryHandle>,
+    /// By what makes an entry its own, where `index` does not have that.
+    by_match: FxHashMap<(Vec<KeyMatch>, u32), EntryHandle>,
     index: Index,
     default: ActionCall,
     next_handle: u32,
@@ -58,7 +59,7 @@ impl Table {
             index,
             entries: Entries::default(),
             order: BTreeMap::new(),
-            by_key: FxHashMap::default(),
+            by_match: FxHashMap::default(),
             default: spec.default_action.clone(),
             next_handle: 1,
             next_sequence: 0,
@@ -293,7 +294,7 @@ impl Table {
             check::entry_action(&self.spec, &entry.action)?;
             self.check_not_const()?;
         }
-        if let Some(handle) = self.by_key.get(&(entry.matches.clone(), entry.priority)) {
+        if let Some(handle) = self.same(&entry.matches, entry.priority) {
             return Err(TableError::AlreadyExists {
                 table: self.spec.name.clone(),
                 handle: handle.get(),
@@ -341,18 +342,32 @@ impl Table {
     /// Puts an entry in all structures.
     fn put(&mut self, entry: Entry) {
         self.index.insert(&entry);
-        self.by_key
-            .insert((entry.matches.clone(), entry.priority), entry.handle);
+        if !self.index.is_exact() {
+            self.by_match
+                .insert((entry.matches.clone(), entry.priority), entry.handle);
+        }
         self.order.insert(entry.sequence, entry.handle);
         self.note(Change::Put(entry.handle));
         self.entries.insert(entry.handle.get(), entry);
+    }
+
+    /// The entry with this match and priority.
+    fn same(&self, matches: &[KeyMatch], priority: u32) -> Option<EntryHandle> {
+        if self.index.is_exact() {
+            let handle = self.index.exact(matches)?;
+            let entry = self.entries.get(&handle.get())?;
+            return (entry.priority == priority).then_some(handle);
+        }
+        self.by_match.get(&(matches.to_vec(), priority)).copied()
     }
 
     /// Takes an entry out of all structures.
     fn take(&mut self, handle: EntryHandle) -> Option<Entry> {
         let entry = self.entries.remove(&handle.get())?;
         self.index.remove(&entry);
-        self.by_key.remove(&(entry.matches.clone(), entry.priority));
+        if !self.index.is_exact() {
+            self.by_match.remove(&(entry.matches.clone(), entry.priority));
+        }
         self.order.remove(&entry.sequence);
         if self.changes.is_some() {
             self.note(Change::Taken(Box::new(entry.clone())));
@@ -377,7 +392,7 @@ impl Table {
             EntryRef::Handle(handle) => Some(*handle).filter(|h| self.entries.contains_key(&h.get())),
             EntryRef::Key { matches, priority } => {
                 check::matches(&self.spec, matches, 0)?;
-                self.by_key.get(&(matches.clone(), *priority)).copied()
+                self.same(matches, *priority)
             }
         }
         .ok_or_else(|| self.not_found(which))
