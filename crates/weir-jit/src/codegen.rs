@@ -8,6 +8,7 @@ mod arithmetic;
 mod calls;
 mod checksum;
 mod expression;
+mod lookup;
 mod packet;
 
 use crate::analysis::{Again, Analysis, State, is_idle};
@@ -19,7 +20,7 @@ use cranelift_codegen::isa::TargetFrontendConfig;
 use cranelift_frontend::{FunctionBuilder, Variable};
 use std::collections::{BTreeMap, HashMap};
 use weir_ir::passes::VarSet;
-use weir_ir::{BlockId, InstKind, Lookup, MatchKind, Operand, Pattern, SelectCase, Terminator, VarId};
+use weir_ir::{BlockId, InstKind, Operand, Pattern, SelectCase, Terminator, VarId};
 use weir_table::fast::{KeyLayout, ResultLayout};
 
 /// Offsets in the environment of a segment; see [`crate::run::Env`].
@@ -320,45 +321,6 @@ impl<'a> Segment<'a, '_> {
             Lazy::Packet(bit) => {
                 let packet = self.packet();
                 self.load_bits(packet, bit, self.cx.analysis.vars[var.index()].width)
-            }
-        }
-    }
-
-    /// Takes the result that begins in a row.
-    fn load_result(&mut self, result_row: usize, lookup: &Lookup, live: &VarSet) {
-        let cx = self.cx;
-        let head = self.load_row(result_row);
-        let part = |s: &mut Self, var: VarId, shift: u64, width: u32| {
-            s.written.insert(var);
-            if live.contains(var) {
-                let shifted = s.shr_imm(head, shift);
-                let value = s.mask(shifted, width);
-                s.set(var, value);
-            }
-        };
-        part(self, lookup.hit, 48, 1);
-        let layout = &cx.tables[lookup.table.index()].1;
-        part(self, lookup.action, 32, layout.action_width);
-        part(self, lookup.entry, 0, 32);
-        let table = &cx.analysis.program().tables[lookup.table];
-        for (action, slots) in table.actions.iter().zip(&layout.actions) {
-            for (&var, slot) in action.parameters.iter().zip(slots) {
-                self.written.insert(var);
-                if !live.contains(var) {
-                    continue;
-                }
-                let row = result_row + usize::from(slot.word);
-                if cx.analysis.vars[var.index()].is_narrow() {
-                    let word = self.load_row(row);
-                    let shifted = self.shr_imm(word, slot.shift.into());
-                    let value = self.mask(shifted, slot.width);
-                    self.set(var, value);
-                } else if let Some(home) = cx.layout.rows[var.index()] {
-                    for i in 0..slot.words() {
-                        let word = self.load_row(row + i);
-                        self.store_row(home + i, word);
-                    }
-                }
             }
         }
     }
@@ -701,101 +663,6 @@ impl<'a> Segment<'a, '_> {
             }
             Pattern::ValueSet(set) => Some(self.value_set(*set, keys)),
         }
-    }
-
-    fn lookup(&mut self, id: BlockId, lookup: &Lookup) {
-        let cx = self.cx;
-        if let Some(&site) = cx.layout.site_of_block.get(&id) {
-            return self.looked_up(site, lookup);
-        }
-        let point_index = cx.layout.of_block[&id];
-        let point = &cx.layout.points[point_index];
-        for (i, word) in self.key_words(lookup, point.selector_row).into_iter().enumerate() {
-            self.store_row(point.key_row + i, word);
-        }
-        for &site in &point.ahead {
-            self.key_ahead(site);
-        }
-        self.push(point_index);
-    }
-
-    /// What is to be known before code is made for a block that ends in a lookup.
-    fn lookup_ahead(&mut self, id: BlockId, lookup: &Lookup) {
-        if !self.cx.layout.site_of_block.contains_key(&id) {
-            return self.destination(self.cx.layout.of_block[&id]);
-        }
-        let table = &self.cx.analysis.program().tables[lookup.table];
-        let parameters = table.actions.iter().flat_map(|a| &a.parameters);
-        for var in [lookup.hit, lookup.action, lookup.entry].iter().chain(parameters) {
-            self.written.insert(*var);
-        }
-    }
-
-    /// A lookup that has been done.
-    fn looked_up(&mut self, site: usize, lookup: &Lookup) {
-        let site = self.cx.layout.sites[site];
-        if site.is_told_late() {
-            let head = self.load_row(site.result_row);
-            self.store_row(site.outcome_row, head);
-        }
-        let live = &self.cx.analysis.live[lookup.next.index()];
-        self.load_result(site.result_row, lookup, live);
-        let next = self.blocks[&lookup.next];
-        self.b.ins().jump(next, &[]);
-    }
-
-    /// The key of a lookup that is done at this point for later.
-    fn key_ahead(&mut self, site: usize) {
-        let cx = self.cx;
-        let blocks = &cx.analysis.pipeline.body.blocks;
-        let Some((&id, _)) = cx.layout.site_of_block.iter().find(|(_, s)| **s == site) else {
-            return;
-        };
-        if let Terminator::Lookup(lookup) = &blocks[id].terminator {
-            let site = &cx.layout.sites[site];
-            let words = self.key_words(lookup, site.key_row + cx.tables[site.table.index()].0.words);
-            for (i, word) in words.into_iter().enumerate() {
-                self.store_row(site.key_row + i, word);
-            }
-        }
-    }
-
-    /// The words of a lookup's key. Selector keys go to rows.
-    fn key_words(&mut self, lookup: &Lookup, selector_row: usize) -> Vec<Value> {
-        let cx = self.cx;
-        let layout = &cx.tables[lookup.table.index()].0;
-        let table = &cx.analysis.program().tables[lookup.table];
-        let mut words: Vec<Option<Value>> = vec![None; layout.words];
-        let mut selector = selector_row;
-        for ((key, slot), spec) in lookup.keys.iter().zip(&layout.fields).zip(&table.keys) {
-            match slot {
-                Some(slot) if slot.width == 0 => {}
-                Some(slot) if slot.width <= 64 => {
-                    let value = self.value(key);
-                    let shifted = self.shl_imm(value, slot.shift.into());
-                    let word = &mut words[usize::from(slot.word)];
-                    *word = Some(match *word {
-                        None => shifted,
-                        Some(w) => self.b.ins().bor(w, shifted),
-                    });
-                }
-                Some(slot) => {
-                    for i in 0..slot.words() {
-                        words[usize::from(slot.word) + i] = Some(self.word(key, i));
-                    }
-                }
-                None => {
-                    debug_assert_eq!(spec.match_kind, MatchKind::Selector);
-                    for i in 0..spec.width.div_ceil(64).max(1) as usize {
-                        let word = self.word(key, i);
-                        self.store_row(selector, word);
-                        selector += 1;
-                    }
-                }
-            }
-        }
-        let words = words.into_iter();
-        words.map(|w| w.unwrap_or_else(|| self.imm(0))).collect()
     }
 
     /// Registers an operation that the runtime does, and calls it: narrow operands in the argument area.
