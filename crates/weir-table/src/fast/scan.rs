@@ -1,7 +1,7 @@
 //! Few rules with any masks and ranges: compared one after the other, the highest rank first.
 #![allow(unsafe_code)]
 
-use crate::fast::batch::{Batch, each};
+use crate::fast::batch::Batch;
 use crate::fast::layout::FieldSlot;
 use crate::fast::mem::{Arena, Directory, Rec};
 use crate::fast::rule::{Keys, RankWords, Rule, in_bounds};
@@ -31,8 +31,12 @@ unsafe impl Sync for ScanShape {}
 impl ScanShape {
     #[inline(always)]
     pub(super) fn lookup(&self, batch: &mut Batch<'_>) -> u64 {
-        let mut hits = 0;
-        each(batch.active, |slot, bit| {
+        let (mut hits, batch) = (0, *batch);
+        // No closure for the body: one of that size would be called, and compiled without the caller's instructions.
+        let mut rest = batch.active;
+        while rest != 0 {
+            let (slot, bit) = (rest.trailing_zeros() as usize, rest & rest.wrapping_neg());
+            rest ^= bit;
             // SAFETY: the slot is active; records have the table's shape.
             match self.winner(|word| unsafe { batch.key(word, slot) }) {
                 Some(record) => {
@@ -43,7 +47,7 @@ impl ScanShape {
                 // SAFETY: as above.
                 None => unsafe { batch.give(slot, batch.default) },
             }
-        });
+        }
         hits
     }
 

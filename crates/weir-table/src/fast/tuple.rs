@@ -113,11 +113,14 @@ impl TupleShape {
             each(open, |slot, bit| {
                 maybe |= bit & ones(!tester.absent(hashes[slot & (SLOTS - 1)]));
             });
-            each(maybe, |slot, _| {
+            // No closure for the body: one of that size would be called, and compiled without the caller's instructions.
+            while maybe != 0 {
+                let slot = maybe.trailing_zeros() as usize;
+                maybe &= maybe - 1;
                 // SAFETY: as above.
                 let key = |w| unsafe { batch.key(w, slot) };
                 self.ask(view, hashes[slot & (SLOTS - 1)], key, mask, slot, &mut best);
-            });
+            }
         }
         each(batch.active, |slot, _| {
             // SAFETY: the slot is active; records have the table's shape, the default the result's.
