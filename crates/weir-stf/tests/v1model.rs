@@ -102,3 +102,15 @@ fn a_malformed_packet_can_do_nothing_but_be_dropped_or_forwarded() {
         assert!(sent + dropped >= 2000, "{name}: {sent} sent, {dropped} dropped");
     }
 }
+
+/// What `ahead.stf` is about: else it would test nothing of the kind.
+#[test]
+fn lookups_whose_keys_are_known_early_share_a_suspension() {
+    let mut switch = Switch::new(compile("ahead")).unwrap();
+    switch.compile().unwrap();
+    let segments = switch.compiled().unwrap().describe();
+    let points: Vec<&str> = segments.lines().filter(|l| l.contains("keys in row")).collect();
+    assert_eq!(points.len(), 2, "{segments}");
+    assert!(points[0].contains("I.known + I.routes + I.classes"), "{segments}");
+    assert!(points[1].contains("I.by_class"), "{segments}");
+}
