@@ -34,7 +34,58 @@ fn key_match(kind: MatchKind, width: u32, key: u64) -> KeyMatch {
     }
 }
 
-/// Even keys are always there and are only modified; odd keys come and go.
+/// The writer: even keys are always there and are only modified; odd keys come and go.
+struct Churn<M, C> {
+    keys: u64,
+    /// What stands for the key of a miss.
+    default: u64,
+    matches: M,
+    /// The action of a version of a key.
+    call: C,
+}
+
+impl<M: Fn(u64) -> Vec<KeyMatch>, C: Fn(u64, u64) -> ActionCall> Churn<M, C> {
+    fn insert(&self, fast: &FastTable, table: &mut Table, key: u64, version: u64) {
+        let entry = NewEntry::new((self.matches)(key), EntryAction::Call((self.call)(key, version)));
+        let h = table.insert(entry).expect("new");
+        fast.insert(table.entry(h).expect("inserted"));
+    }
+
+    fn begin(&self, fast: &FastTable, table: &mut Table) {
+        for key in (0..self.keys).step_by(2) {
+            self.insert(fast, table, key, 0);
+        }
+    }
+
+    /// Goes on until readers, who count what they `looked` up, have seen some of it.
+    fn run(&self, fast: &FastTable, table: &mut Table, looked: &AtomicU64) {
+        let end = Instant::now() + Duration::from_millis(250);
+        let mut version = 1;
+        while (Instant::now() < end && !cfg!(miri)) || version < 3 || looked.load(Ordering::Relaxed) < 10 {
+            for key in 0..self.keys {
+                let which = EntryRef::Key {
+                    matches: (self.matches)(key),
+                    priority: 0,
+                };
+                if key % 2 == 0 {
+                    let action = EntryAction::Call((self.call)(key, version));
+                    let h = table.modify(&which, action, 0, 0).expect("there");
+                    fast.insert(table.entry(h).expect("there"));
+                } else if let Ok(gone) = table.delete(&which) {
+                    fast.remove(&gone);
+                } else {
+                    self.insert(fast, table, key, version);
+                }
+            }
+            fast.set_default(&(self.call)(self.default, version));
+            if version % 16 == 0 {
+                fast.bulk_load(&mut table.entries());
+            }
+            version += 1;
+        }
+    }
+}
+
 fn run(kind: MatchKind, width: u32, words: usize, registered: bool, idle: bool) {
     let parameters = (0..words).fold(ActionSpec::new("a"), |a, _| a.parameter("p", 64));
     let mut spec = TableSpec::new("t")
@@ -46,16 +97,13 @@ fn run(kind: MatchKind, width: u32, words: usize, registered: bool, idle: bool) 
     let epochs = Arc::new(Epochs::new());
     let fast = FastTable::with_epochs(&spec, Arc::clone(&epochs));
     let mut table = Table::new(spec.clone());
-    let new = |key, version| {
-        NewEntry::new(
-            vec![key_match(kind, width, key)],
-            EntryAction::Call(call(words, key, version)),
-        )
+    let churn = Churn {
+        keys: KEYS,
+        default: 0xdead,
+        matches: |key| vec![key_match(kind, width, key)],
+        call: |key, version| call(words, key, version),
     };
-    for key in (0..KEYS).step_by(2) {
-        let h = table.insert(new(key, 0)).expect("new");
-        fast.insert(table.entry(h).expect("inserted"));
-    }
+    churn.begin(&fast, &mut table);
     let stop = AtomicBool::new(false);
     let looked = AtomicU64::new(0);
     std::thread::scope(|scope| {
@@ -89,32 +137,7 @@ fn run(kind: MatchKind, width: u32, words: usize, registered: bool, idle: bool) 
                 }
             });
         }
-        let end = Instant::now() + Duration::from_millis(250);
-        let mut version = 1;
-        while (Instant::now() < end && !cfg!(miri)) || version < 3 || looked.load(Ordering::Relaxed) < 10 {
-            for key in 0..KEYS {
-                let which = EntryRef::Key {
-                    matches: vec![key_match(kind, width, key)],
-                    priority: 0,
-                };
-                if key % 2 == 0 {
-                    let h = table
-                        .modify(&which, EntryAction::Call(call(words, key, version)), 0, 0)
-                        .expect("there");
-                    fast.insert(table.entry(h).expect("there"));
-                } else if let Ok(gone) = table.delete(&which) {
-                    fast.remove(&gone);
-                } else {
-                    let h = table.insert(new(key, version)).expect("new");
-                    fast.insert(table.entry(h).expect("there"));
-                }
-            }
-            fast.set_default(&call(words, 0xdead, version));
-            if version % 16 == 0 {
-                fast.bulk_load(&mut table.entries());
-            }
-            version += 1;
-        }
+        churn.run(&fast, &mut table, &looked);
         stop.store(true, Ordering::Relaxed);
     });
     epochs.collect();
@@ -139,12 +162,13 @@ fn run_packed(keys: u64, registered: bool, idle: bool) {
     let fast = FastTable::without_handles(&spec, Arc::clone(&epochs));
     assert!(!fast.has_handles());
     let mut table = Table::new(spec.clone());
-    let matches = |key| vec![key_match(MatchKind::Exact, 48, key)];
-    let new = |key, version| NewEntry::new(matches(key), EntryAction::Call(call(key, version)));
-    for key in (0..keys).step_by(2) {
-        let h = table.insert(new(key, 0)).expect("new");
-        fast.insert(table.entry(h).expect("inserted"));
-    }
+    let churn = Churn {
+        keys,
+        default: DEFAULT,
+        matches: |key| vec![key_match(MatchKind::Exact, 48, key)],
+        call,
+    };
+    churn.begin(&fast, &mut table);
     let stop = AtomicBool::new(false);
     let looked = AtomicU64::new(0);
     std::thread::scope(|scope| {
@@ -176,31 +200,7 @@ fn run_packed(keys: u64, registered: bool, idle: bool) {
                 }
             });
         }
-        let end = Instant::now() + Duration::from_millis(250);
-        let mut version = 1;
-        while (Instant::now() < end && !cfg!(miri)) || version < 3 || looked.load(Ordering::Relaxed) < 10 {
-            for key in 0..keys {
-                let which = EntryRef::Key {
-                    matches: matches(key),
-                    priority: 0,
-                };
-                if key % 2 == 0 {
-                    let action = EntryAction::Call(call(key, version));
-                    let h = table.modify(&which, action, 0, 0).expect("there");
-                    fast.insert(table.entry(h).expect("there"));
-                } else if let Ok(gone) = table.delete(&which) {
-                    fast.remove(&gone);
-                } else {
-                    let h = table.insert(new(key, version)).expect("new");
-                    fast.insert(table.entry(h).expect("there"));
-                }
-            }
-            fast.set_default(&call(DEFAULT, version));
-            if version % 16 == 0 {
-                fast.bulk_load(&mut table.entries());
-            }
-            version += 1;
-        }
+        churn.run(&fast, &mut table, &looked);
         stop.store(true, Ordering::Relaxed);
     });
     epochs.collect();

@@ -4,6 +4,7 @@
 //! so that most misses end there. At most 60 % of the places are used: 15 to 30 bytes per record.
 #![allow(unsafe_code)]
 
+use crate::fast::cuckoo::{self, Place};
 use crate::fast::hash::{first, second};
 use crate::fast::mem::{Zeroable, Zeroed, prefetch};
 use std::ptr::{NonNull, null_mut};
@@ -15,8 +16,6 @@ const TOPS: u64 = 0x0080_8080_8080_8080;
 const ONES: u64 = 0x0001_0101_0101_0101;
 /// The uppermost byte counts records that are in their second bucket; once full it stays.
 const OVERFLOW: u32 = 56;
-/// How many places the search for a free one looks at.
-const SEARCH: usize = 256;
 
 #[derive(Debug)]
 #[repr(C, align(64))]
@@ -177,13 +176,13 @@ impl Buckets {
 
     // ------------------------------------------------------------------------------------- writer
 
-    fn occupant(&self, (bucket, place): (usize, usize)) -> Option<NonNull<AtomicU64>> {
+    fn occupant(&self, (bucket, place): Place) -> Option<NonNull<AtomicU64>> {
         let bucket = self.bucket(bucket);
         let used = bucket.tags.load(Ordering::Relaxed) >> (8 * place) & 0xff != 0;
         NonNull::new(bucket.records[place].load(Ordering::Relaxed)).filter(|_| used)
     }
 
-    fn fill(&self, (bucket, place): (usize, usize), hash: u64, record: NonNull<AtomicU64>) {
+    fn fill(&self, (bucket, place): Place, hash: u64, record: NonNull<AtomicU64>) {
         if bucket != first(hash, self.mask) {
             self.count(first(hash, self.mask), true);
         }
@@ -193,7 +192,7 @@ impl Buckets {
         bucket.tags.store(tags | tag(hash) << (8 * place), Ordering::Release);
     }
 
-    fn clear(&self, (bucket, place): (usize, usize), hash: u64) {
+    fn clear(&self, (bucket, place): Place, hash: u64) {
         let tags = &self.bucket(bucket).tags;
         tags.store(tags.load(Ordering::Relaxed) & !(0xff << (8 * place)), Ordering::Release);
         if bucket != first(hash, self.mask) {
@@ -213,9 +212,14 @@ impl Buckets {
         tags.store(after, Ordering::Release);
     }
 
-    fn places(&self, hash: u64) -> impl Iterator<Item = (usize, usize)> {
-        let numbers = [first(hash, self.mask), second(hash, self.mask)];
-        numbers.into_iter().flat_map(|n| (0..PLACES).map(move |p| (n, p)))
+    fn homes(&self, hash: u64) -> [usize; 2] {
+        [first(hash, self.mask), second(hash, self.mask)]
+    }
+
+    fn places(&self, hash: u64) -> impl Iterator<Item = Place> {
+        self.homes(hash)
+            .into_iter()
+            .flat_map(|n| (0..PLACES).map(move |p| (n, p)))
     }
 
     /// Adds a record that is not there. `hash_of` gives the hash of records that are.
@@ -225,54 +229,32 @@ impl Buckets {
         record: NonNull<AtomicU64>,
         hash_of: impl Fn(NonNull<AtomicU64>) -> u64,
     ) -> Result<(), Full> {
-        if let Some(place) = self.places(hash).find(|p| self.occupant(*p).is_none()) {
+        let homes = self.homes(hash);
+        let is_free = |place| self.occupant(place).is_none();
+        if let Some(place) = cuckoo::free(homes, PLACES, is_free) {
             self.fill(place, hash, record);
             return Ok(());
         }
-        // Breadth first: which moves lead to a free place. Each node is a place and the node before.
-        let mut nodes: Vec<_> = self.places(hash).map(|p| (p, usize::MAX)).collect();
-        let mut at = 0;
-        while at < nodes.len() && nodes.len() < SEARCH {
-            let (place, _) = nodes[at];
-            let moved = self.occupant(place).map(&hash_of).ok_or(Full)?;
-            for other in self.places(moved).filter(|p| p.0 != place.0) {
-                if self.occupant(other).is_none() {
-                    return self.shift(&nodes, at, other, (hash, record), hash_of);
-                }
-                if !nodes.iter().any(|(p, _)| *p == other) {
-                    nodes.push((other, at));
-                }
+        let other = |place: Place| {
+            let homes = self.occupant(place).map_or([place.0; 2], |r| self.homes(hash_of(r)));
+            homes[usize::from(homes[0] == place.0)]
+        };
+        let path = cuckoo::path(homes, PLACES, is_free, other).ok_or(Full)?;
+        for step in path.windows(2) {
+            if let Some(occupant) = self.occupant(step[1]) {
+                let hash = hash_of(occupant);
+                self.fill(step[0], hash, occupant);
+                self.moves.fetch_add(1, Ordering::Release);
+                self.clear(step[1], hash);
             }
-            at += 1;
         }
-        Err(Full)
+        if let Some(place) = path.last() {
+            self.fill(*place, hash, record);
+        }
+        Ok(())
     }
 
-    /// Moves the chain of occupants that ends at node `at` by one towards the free place.
-    fn shift(
-        &self,
-        nodes: &[((usize, usize), usize)],
-        mut at: usize,
-        mut free: (usize, usize),
-        new: (u64, NonNull<AtomicU64>),
-        hash_of: impl Fn(NonNull<AtomicU64>) -> u64,
-    ) -> Result<(), Full> {
-        loop {
-            let (place, before) = nodes[at];
-            let occupant = self.occupant(place).ok_or(Full)?;
-            let hash = hash_of(occupant);
-            self.fill(free, hash, occupant);
-            self.moves.fetch_add(1, Ordering::Release);
-            self.clear(place, hash);
-            if before == usize::MAX {
-                self.fill(place, new.0, new.1);
-                return Ok(());
-            }
-            (at, free) = (before, place);
-        }
-    }
-
-    fn place_of(&self, hash: u64, record: NonNull<AtomicU64>) -> Option<(usize, usize)> {
+    fn place_of(&self, hash: u64, record: NonNull<AtomicU64>) -> Option<Place> {
         self.places(hash).find(|p| self.occupant(*p) == Some(record))
     }
 

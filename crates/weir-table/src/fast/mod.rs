@@ -30,6 +30,7 @@
 
 mod batch;
 mod buckets;
+mod cuckoo;
 mod epochs;
 mod exact;
 mod hash;

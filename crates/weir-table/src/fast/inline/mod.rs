@@ -15,6 +15,7 @@ pub(super) use bucket::{Bucket, Compare, Four, Portable, Two};
 
 use crate::fast::LAST_HIT_STEP_NS;
 use crate::fast::batch::{Batch, SLOTS, each, each_of, is_dense, ones};
+use crate::fast::cuckoo::{self, Place};
 use crate::fast::hash::{Seed, first, second};
 use crate::fast::head::HIT;
 use crate::fast::mem::{STAGED, Zeroed, prefetch};
@@ -415,15 +416,9 @@ struct Item {
 /// The array could not take a write: make a new one.
 struct Stuck;
 
-/// A slot: bucket and position.
-type Place = (usize, usize);
-
 /// So many entries are few, and worth so many buckets.
 const FEW: usize = 32;
 const FEW_BUCKETS: usize = 64;
-
-/// How many buckets the search for a free slot looks at.
-const SEARCH: usize = 128;
 
 impl<B: Bucket> Inline<B> {
     pub(super) fn new(stamps: bool, expected: usize) -> Self {
@@ -507,14 +502,17 @@ impl<B: Bucket> Inline<B> {
         Ok(())
     }
 
-    fn places(&self, key: u64) -> impl Iterator<Item = Place> + use<B> {
+    fn homes(&self, key: u64) -> [usize; 2] {
         let hash = self.array.seed.one(key);
-        let (a, b) = (first(hash, self.array.mask), second(hash, self.array.mask));
-        [a, b].into_iter().flat_map(|b| (0..B::SLOTS).map(move |s| (b, s)))
+        [first(hash, self.array.mask), second(hash, self.array.mask)]
     }
 
     fn place(&self, key: u64) -> Option<Place> {
-        self.places(key).find(|p| self.read(*p).is_some_and(|i| i.key == key))
+        let mut places = self
+            .homes(key)
+            .into_iter()
+            .flat_map(|b| (0..B::SLOTS).map(move |s| (b, s)));
+        places.find(|p| self.read(*p).is_some_and(|i| i.key == key))
     }
 
     /// Puts an entry in. True: readers need the new shape.
@@ -600,43 +598,23 @@ impl<B: Bucket> Inline<B> {
 
     /// Puts a new key in, moving others if need be.
     fn add(&self, item: Item) -> Result<(), Stuck> {
-        if let Some(place) = self.places(item.key).find(|p| self.read(*p).is_none()) {
+        let homes = self.homes(item.key);
+        let is_free = |place| self.read(place).is_none();
+        if let Some(place) = cuckoo::free(homes, B::SLOTS, is_free) {
             return self.write(place, item);
         }
-        // Breadth first: which moves lead to a free slot. Each node is a slot and the node before.
-        let mut nodes: Vec<(Place, usize)> = self.places(item.key).map(|p| (p, usize::MAX)).collect();
-        let mut at = 0;
-        while at < nodes.len() && nodes.len() < SEARCH {
-            let (place, _) = nodes[at];
-            let Some(occupant) = self.read(place) else { break };
-            let others = self.places(occupant.key).filter(|p| p.0 != place.0);
-            for other in others {
-                if nodes.iter().any(|(p, _)| *p == other) {
-                    continue;
-                }
-                if self.read(other).is_none() {
-                    return self.shift(&nodes, at, other, item);
-                }
-                nodes.push((other, at));
-            }
-            at += 1;
-        }
-        Err(Stuck)
-    }
-
-    /// Moves the chain of occupants that ends at node `at` by one towards the free slot.
-    fn shift(&self, nodes: &[(Place, usize)], mut at: usize, mut free: Place, item: Item) -> Result<(), Stuck> {
-        loop {
-            let (place, before) = nodes[at];
-            let occupant = self.read(place).ok_or(Stuck)?;
-            self.write(free, occupant)?;
+        let other = |place: Place| {
+            let homes = self.read(place).map_or([place.0; 2], |i| self.homes(i.key));
+            homes[usize::from(homes[0] == place.0)]
+        };
+        let path = cuckoo::path(homes, B::SLOTS, is_free, other).ok_or(Stuck)?;
+        for step in path.windows(2) {
+            let occupant = self.read(step[1]).ok_or(Stuck)?;
+            self.write(step[0], occupant)?;
             self.array.moves.fetch_add(1, Ordering::Release);
-            if before == usize::MAX {
-                return self.write(place, item);
-            }
-            self.clear(place)?;
-            (at, free) = (before, place);
         }
+        // What is in the last place has a new one, and is written over.
+        self.write(*path.last().ok_or(Stuck)?, item)
     }
 
     /// A new array with that many buckets, or more.

@@ -1,6 +1,7 @@
 //! The writer's side.
 
 use crate::fast::LAST_HIT_STEP_NS;
+use crate::fast::cuckoo::{self, Place};
 use crate::fast::head::INDIRECT;
 use crate::fast::mem::Zeroed;
 use crate::fast::packed::bucket::WAYS;
@@ -14,8 +15,6 @@ use std::sync::atomic::{Ordering, fence};
 const FULL: usize = 7;
 /// Entries per bucket of tables whose size is known: fewer, so that few keys are in their second bucket.
 const LOOSE: usize = 6;
-/// How many buckets the search for a free slot looks at.
-const SEARCH: usize = 64;
 
 /// The writer's side.
 #[derive(Debug)]
@@ -39,16 +38,6 @@ struct Item {
     slot: u64,
     handle: u32,
     stamp: u64,
-}
-
-/// A slot: bucket and position.
-type Place = (u32, usize);
-
-/// A bucket on the way to a free slot, and the node and the slot there whose occupant can go here.
-#[derive(Debug, Clone, Copy)]
-struct Node {
-    bucket: u32,
-    from: Option<(usize, usize)>,
 }
 
 /// There is no free slot for a key.
@@ -165,17 +154,17 @@ impl Store {
     }
 
     fn slot(&self, (bucket, slot): Place) -> u64 {
-        self.array.bucket(bucket).slot(slot).load(Ordering::Relaxed)
+        self.array.bucket(bucket as u32).slot(slot).load(Ordering::Relaxed)
     }
 
     fn handle(&self, (bucket, slot): Place) -> u32 {
-        self.handles[bucket as usize * WAYS + slot]
+        self.handles[bucket * WAYS + slot]
     }
 
     /// What is in a slot, unless it is free.
     fn item(&self, place: Place) -> Option<Item> {
         let slot = self.slot(place);
-        let stamp = self.array.stamp(place.0, place.1);
+        let stamp = self.array.stamp(place.0 as u32, place.1);
         (slot != 0).then(|| Item {
             slot,
             handle: self.handle(place),
@@ -184,19 +173,13 @@ impl Store {
     }
 
     fn items(&self) -> impl Iterator<Item = Item> {
-        let places = (0..self.array.count).flat_map(|b| (0..WAYS).map(move |s| (b, s)));
+        let places = (0..self.array.buckets.len()).flat_map(|b| (0..WAYS).map(move |s| (b, s)));
         places.filter_map(|p| self.item(p))
     }
 
     fn place(&self, key: u64) -> Option<Place> {
         let (_, bucket, place) = self.array.find(key)?;
-        Some((bucket, place))
-    }
-
-    /// A free slot of a bucket.
-    fn free(&self, bucket: u32) -> Option<Place> {
-        let mut places = (0..WAYS).map(|s| (bucket, s));
-        places.find(|p| self.slot(*p) == 0)
+        Some((bucket as usize, place))
     }
 
     /// Writes a slot.
@@ -218,67 +201,53 @@ impl Store {
         let array = &self.array;
         if item.slot != 0 {
             let [home, _] = array.homes(array.packing.key(item.slot));
-            if home != bucket {
+            if home as usize != bucket {
                 array.overflow[home as usize / 32].fetch_or(1 << (home % 32), Ordering::Release);
             }
         }
-        if let Some(stamp) = array.stamp(bucket, slot) {
+        if let Some(stamp) = array.stamp(bucket as u32, slot) {
             array.see(item.stamp);
             stamp.store(item.stamp as u32, Ordering::Release);
         }
-        array.bucket(bucket).slot(slot).store(item.slot, Ordering::Release);
-        self.handles[bucket as usize * WAYS + slot] = item.handle;
+        array
+            .bucket(bucket as u32)
+            .slot(slot)
+            .store(item.slot, Ordering::Release);
+        self.handles[bucket * WAYS + slot] = item.handle;
     }
 
     /// Puts a new key in, moving others if need be.
     fn add(&mut self, item: Item) -> Result<(), Full> {
-        let homes = self.array.homes(self.array.packing.key(item.slot));
-        if let Some(place) = homes.iter().find_map(|b| self.free(*b)) {
+        let homes = self.homes(item.slot);
+        let is_free = |place| self.slot(place) == 0;
+        if let Some(place) = cuckoo::free(homes, WAYS, is_free) {
             self.write(place, item);
             return Ok(());
         }
-        // Breadth first: which moves lead to a free slot.
-        let mut nodes: Vec<Node> = homes.iter().map(|b| Node { bucket: *b, from: None }).collect();
-        let mut at = 0;
-        while at < nodes.len() && nodes.len() < SEARCH {
-            for slot in 0..WAYS {
-                let other = self.other((nodes[at].bucket, slot));
-                if nodes.iter().any(|n| n.bucket == other) {
-                    continue;
+        let other = |place: Place| {
+            let homes = self.homes(self.slot(place));
+            homes[usize::from(homes[0] == place.0)]
+        };
+        let path = cuckoo::path(homes, WAYS, is_free, other).ok_or(Full)?;
+        self.noticed(|this| {
+            for step in path.windows(2) {
+                if let Some(occupant) = this.item(step[1]) {
+                    this.set(step[0], occupant);
+                    this.array.moves.fetch_add(1, Ordering::Release);
                 }
-                if let Some(free) = self.free(other) {
-                    self.noticed(|this| this.shift(&nodes, (at, slot), free, item));
-                    return Ok(());
-                }
-                nodes.push(Node {
-                    bucket: other,
-                    from: Some((at, slot)),
-                });
             }
-            at += 1;
-        }
-        Err(Full)
+            // What is in the last place has a new one, and is written over.
+            if let Some(place) = path.last() {
+                this.set(*place, item);
+            }
+        });
+        Ok(())
     }
 
-    /// The other bucket of what is in a slot.
-    fn other(&self, place: Place) -> u32 {
-        let [first, second] = self.array.homes(self.array.packing.key(self.slot(place)));
-        if first == place.0 { second } else { first }
-    }
-
-    /// Moves the occupants of the chain that ends at this node and slot by one towards the free slot. Each is in its new
-    /// place before its old one is written.
-    fn shift(&mut self, nodes: &[Node], from: (usize, usize), mut free: Place, item: Item) {
-        let mut next = Some(from);
-        while let Some((at, slot)) = next {
-            let place = (nodes[at].bucket, slot);
-            if let Some(occupant) = self.item(place) {
-                self.set(free, occupant);
-                self.array.moves.fetch_add(1, Ordering::Release);
-            }
-            (free, next) = (place, nodes[at].from);
-        }
-        self.set(free, item);
+    /// The buckets of the key of a slot.
+    fn homes(&self, slot: u64) -> [usize; 2] {
+        let homes = self.array.homes(self.array.packing.key(slot));
+        homes.map(|bucket| bucket as usize)
     }
 }
 
@@ -317,7 +286,8 @@ mod tests {
         for key in keys {
             let place = store.place(key).expect("it was put in");
             let [first, second] = store.array.homes(key);
-            assert!(place.0 == first || place.0 == second && store.array.overflows(first));
+            let bucket = place.0 as u32;
+            assert!(bucket == first || bucket == second && store.array.overflows(first));
             assert_eq!(store.handle(place), key as u32 + 1);
             assert_eq!(store.slot(place), key << 10 | 0x155 << 1 | 1);
         }
