@@ -144,7 +144,8 @@ fn reflected(slices: &Slices, initial: u32, data: &[u8]) -> u64 {
 }
 
 impl Algorithm {
-    const ALL: [Algorithm; 8] = [
+    /// All, in the order of v1model.p4.
+    pub const ALL: [Algorithm; 8] = [
         Algorithm::Crc32,
         Algorithm::Crc32Custom,
         Algorithm::Crc16,
@@ -164,20 +165,25 @@ impl Algorithm {
         Self::ALL.get(number as usize).copied()
     }
 
+    /// The member of `HashAlgorithm` that names it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Algorithm::Crc32 => "crc32",
+            Algorithm::Crc32Custom => "crc32_custom",
+            Algorithm::Crc16 => "crc16",
+            Algorithm::Crc16Custom => "crc16_custom",
+            Algorithm::Random => "random",
+            Algorithm::Identity => "identity",
+            Algorithm::Csum16 => "csum16",
+            Algorithm::Xor16 => "xor16",
+        }
+    }
+
     /// The algorithm that a member of `HashAlgorithm` names.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
-        Some(match name {
-            "crc32" => Algorithm::Crc32,
-            "crc32_custom" => Algorithm::Crc32Custom,
-            "crc16" => Algorithm::Crc16,
-            "crc16_custom" => Algorithm::Crc16Custom,
-            "random" => Algorithm::Random,
-            "identity" => Algorithm::Identity,
-            "csum16" => Algorithm::Csum16,
-            "xor16" => Algorithm::Xor16,
-            _ => return None,
-        })
+        Self::ALL.into_iter().find(|a| a.name() == name)
     }
 }
 

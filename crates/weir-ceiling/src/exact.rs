@@ -1,6 +1,7 @@
 //! An exact table of 48-bit keys with 16-bit values, in buckets of one cache line.
 
-use crate::simd::{Finder, KEY, Portable, prefetch};
+use crate::simd::{Finder, KEY, Portable};
+use weir_table::memory::{huge_vec, prefetch};
 
 /// The value of a miss. No entry may have it.
 pub const MISS: u16 = u16::MAX;
@@ -30,7 +31,7 @@ impl Exact {
         assert!(entries.len() <= 1 << 28, "places have 32 bits");
         let count = (entries.len() / 4 + 1).next_power_of_two().max(2);
         let mut table = Exact {
-            buckets: crate::huge_vec(count, Bucket([u64::MAX; 8])),
+            buckets: huge_vec(count, Bucket([u64::MAX; 8])),
             shift: 64 - count.trailing_zeros(),
         };
         for (key, value) in entries {

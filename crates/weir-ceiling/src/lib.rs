@@ -28,13 +28,11 @@ mod count;
 pub mod exact;
 mod l2;
 pub mod lpm;
-mod memory;
 mod router;
 mod simd;
 
 pub use count::{Count, Lookups, PORTS};
 pub use l2::{L2Switch, Learned};
-pub use memory::huge_vec;
 pub use router::{Hop, Neighbour, Route, Router};
 
 /// At most this many packets at a time.

@@ -1,6 +1,6 @@
 //! Longest prefixes of 32-bit addresses, as tables of tables.
 
-use crate::simd::prefetch;
+use weir_table::memory::{huge_vec, prefetch};
 
 /// Set where an entry names a block of the next table.
 const BLOCK: u32 = 1 << 31;
@@ -30,7 +30,7 @@ impl Lpm {
         order.sort_by_key(|i| prefixes[*i].1);
         let bits = if prefixes.len() <= FEW { 16 } else { 24 };
         let mut lpm = Lpm {
-            first: crate::huge_vec(1 << bits, 0),
+            first: huge_vec(1 << bits, 0),
             bits,
             blocks: Vec::new(),
             next_block: 0,

@@ -3,8 +3,9 @@
 use crate::count::PortCounts;
 use crate::exact::{Exact, MISS};
 use crate::lpm::Lpm;
-use crate::simd::{Finder, KEY, Portable, has_avx512, mac_in_memory, prefetch, word};
+use crate::simd::{Finder, KEY, Portable, has_avx512, mac_in_memory, word};
 use crate::{Count, DROP, Lookups, PORTS, VECTOR};
+use weir_table::memory::{huge_vec, prefetch};
 
 /// The control plane's port.
 const CPU_PORT: u32 = 64;
@@ -173,7 +174,7 @@ impl Router {
             .enumerate()
             .map(|(i, n)| (u64::from(n.port) << 32 | u64::from(n.address), i as u16))
             .collect();
-        let mut entries = crate::huge_vec(routes.len() + 1, Entry::default());
+        let mut entries = huge_vec(routes.len() + 1, Entry::default());
         for (entry, route) in entries[1..].iter_mut().zip(routes) {
             (entry.next_hop, entry.port) = match route.hop {
                 Hop::Via { next_hop, port } => (next_hop, port.into()),

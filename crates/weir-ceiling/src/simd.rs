@@ -58,19 +58,6 @@ pub(crate) fn has_avx512() -> bool {
     false
 }
 
-/// Asks for the cache line of a value.
-#[inline(always)]
-pub(crate) fn prefetch<T>(value: &T) {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: prefetching has no effect on the program, and the address is that of a value.
-    unsafe {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(value).cast());
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = value;
-}
-
 /// The eight bytes at `at`, as a little-endian number.
 #[inline(always)]
 pub(crate) fn word<const N: usize>(bytes: &[u8; N], at: usize) -> u64 {

@@ -553,6 +553,44 @@ pub struct Call {
     pub is_pure: bool,
 }
 
+impl Call {
+    /// The scalars and headers that argument `index` passes in, if it passes something in.
+    #[must_use]
+    pub fn inputs(&self, index: usize) -> &[InLeaf] {
+        match self.arguments.get(index).map(|a| &a.value) {
+            Some(ArgumentValue::In(leaves)) => leaves,
+            _ => &[],
+        }
+    }
+
+    /// The first scalar that argument `index` passes in.
+    #[must_use]
+    pub fn input(&self, index: usize) -> Option<&Operand> {
+        match self.inputs(index).first() {
+            Some(InLeaf::Value(operand)) => Some(operand),
+            _ => None,
+        }
+    }
+
+    /// The same, where it is a constant that fits.
+    #[must_use]
+    pub fn constant_input(&self, index: usize) -> Option<u64> {
+        match self.input(index) {
+            Some(Operand::Const(c)) => c.to_u64(),
+            _ => None,
+        }
+    }
+
+    /// The variables that argument `index` is written to, whether it is read or not.
+    #[must_use]
+    pub fn outputs(&self, index: usize) -> &[VarId] {
+        match self.arguments.get(index).map(|a| &a.value) {
+            Some(ArgumentValue::Out(vars) | ArgumentValue::InOut(vars)) => vars,
+            _ => &[],
+        }
+    }
+}
+
 /// An argument of a call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Argument {

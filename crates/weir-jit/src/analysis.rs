@@ -12,8 +12,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use weir_ir::passes::{Scope, VarSet, constants, written};
 use weir_ir::pipeline::{CallKind, Pipeline};
 use weir_ir::{
-    ArgumentValue, BlockId, Call, HeaderId, InLeaf, Inst, InstKind, Operand, Pattern, Program, Rvalue, Terminator,
-    Type, VarId, VarKind,
+    BlockId, Call, HeaderId, InLeaf, Inst, InstKind, Operand, Pattern, Program, Rvalue, Terminator, Type, VarId,
+    VarKind,
 };
 
 /// A variable as code generation sees it.
@@ -567,10 +567,7 @@ impl<'a> Analysis<'a> {
 
     /// Whether code can sum up what a checksum is over: whether it knows where everything lies in the sum.
     pub fn is_summed_inline(&self, state: &State, call: &Call) -> bool {
-        let leaves = match call.arguments.first().map(|a| &a.value) {
-            Some(ArgumentValue::In(leaves)) => leaves.as_slice(),
-            _ => &[],
-        };
+        let leaves = call.inputs(0);
         let varbit = |l: &InLeaf| matches!(l, InLeaf::Value(o @ Operand::Var(v)) if self.vars[v.index()].varbit && !self.is_pristine(state, o));
         !leaves.iter().any(|l| matches!(l, InLeaf::Header(_))) && !leaves.iter().rev().skip(1).any(varbit)
     }
@@ -621,30 +618,20 @@ impl<'a> Analysis<'a> {
     fn call_reads(&self, state: &State, call: &Call, kind: Option<&CallKind>, f: &mut dyn FnMut(VarId)) {
         match kind {
             Some(CallKind::InternetChecksum | CallKind::InternetSum) if self.is_summed_inline(state, call) => {
-                if let Some(ArgumentValue::In(leaves)) = call.arguments.first().map(|a| &a.value) {
-                    for leaf in leaves {
-                        match leaf {
-                            InLeaf::Value(o) => match self.in_packet(state, o) {
-                                Some((header, _)) => self.place_read(header, f),
-                                None => {
-                                    // An empty varbit adds nothing.
-                                    if let Operand::Var(v) = o
-                                        && !(self.vars[v.index()].varbit && self.is_pristine(state, o))
-                                    {
-                                        f(*v);
-                                    }
-                                }
-                            },
-                            InLeaf::Header(_) => {}
-                        }
+                for leaf in call.inputs(0) {
+                    let InLeaf::Value(o) = leaf else { continue };
+                    match (self.in_packet(state, o), o) {
+                        (Some((header, _)), _) => self.place_read(header, f),
+                        // An empty varbit adds nothing.
+                        (None, Operand::Var(v)) if self.vars[v.index()].varbit && self.is_pristine(state, o) => {}
+                        (None, Operand::Var(v)) => f(*v),
+                        (None, Operand::Const(_)) => {}
                     }
                 }
             }
             Some(CallKind::Nothing) => {}
             Some(CallKind::Count(_)) => {
-                if let Some(ArgumentValue::In(leaves)) = call.arguments.first().map(|a| &a.value)
-                    && let Some(InLeaf::Value(Operand::Var(v))) = leaves.first()
-                {
+                if let Some(Operand::Var(v)) = call.input(0) {
                     f(*v);
                 }
             }

@@ -48,5 +48,5 @@ mod sites;
 pub use compile::{Compiled, Options};
 pub use error::{CompileError, Unsupported};
 pub use layout::{PITCH, VECTOR};
-pub use run::{Frame, Host, Indexes, Loaded, LookedUp, Machine, StageCount, TAILROOM, cycles, prefetch};
+pub use run::{Frame, Host, Indexes, Loaded, LookedUp, Machine, StageCount, TAILROOM, cycles};
 pub use sites::CallArguments;

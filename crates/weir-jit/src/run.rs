@@ -168,19 +168,6 @@ pub fn cycles() -> u64 {
     }
 }
 
-/// Fetches what the slice holds into the cache, if the processor can be asked to.
-#[inline]
-pub fn prefetch(slice: &[u8]) {
-    #[cfg(target_arch = "x86_64")]
-    for line in slice.chunks(64) {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: prefetching has no effect on the program, and the address is one of the slice's.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast()) };
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = slice;
-}
-
 /// Memory to run a pipeline in. One per worker; everything is taken when it is made.
 pub struct Machine {
     compiled: Arc<Compiled>,

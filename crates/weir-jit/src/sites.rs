@@ -308,19 +308,15 @@ impl Sites {
         for (id, block) in analysis.pipeline.body.blocks.iter() {
             for inst in &block.insts {
                 let InstKind::Call(call) = &inst.kind else { continue };
-                let index = match call.arguments.first().map(|a| &a.value) {
-                    Some(ArgumentValue::In(leaves)) => leaves.first(),
-                    _ => None,
-                };
                 let mut tally = Tally {
                     counter: None,
                     index: None,
                     row: tally_words,
                 };
                 // A packet that passes twice counts twice: then there is no waiting.
-                if let (CallKind::Count(counter), Some(InLeaf::Value(index)), false) = (
+                if let (CallKind::Count(counter), Some(index), false) = (
                     &analysis.pipeline.calls[calls.len()],
-                    index,
+                    call.input(0),
                     analysis.repeated[id.index()],
                 ) {
                     tally.counter = Some(*counter);

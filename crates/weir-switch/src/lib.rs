@@ -44,5 +44,5 @@ pub use weir_arch::{
     Choice, ChoiceKind, Choices, Color, Count, Defaults, Digest, DropReason, Enumeration, Externs, LoadError,
     LogMessage, MeterConfig, Rate, Script, State,
 };
-pub use weir_jit::{Compiled, Frame, StageCount, TAILROOM, VECTOR, cycles, prefetch};
+pub use weir_jit::{Compiled, Frame, StageCount, TAILROOM, VECTOR, cycles};
 pub use weir_table::{BatchMode, ErrorKind};

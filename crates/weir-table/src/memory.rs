@@ -1,4 +1,4 @@
-//! Large arrays that are read at random.
+//! Large arrays that are read at random, and the caches: for whoever keeps such.
 #![allow(unsafe_code)]
 
 /// A vector of `length` elements, in huge pages where the system gives them to who asks: fewer addresses for the
@@ -33,6 +33,14 @@ fn advise<T>(_vector: &mut Vec<T>) {}
 #[inline(always)]
 pub fn prefetch<T>(value: &T) {
     crate::fast::prefetch(std::ptr::from_ref(value));
+}
+
+/// Asks for all the cache lines of a slice.
+#[inline(always)]
+pub fn prefetch_bytes(bytes: &[u8]) {
+    for line in bytes.chunks(64) {
+        crate::fast::prefetch(line.as_ptr());
+    }
 }
 
 #[cfg(test)]

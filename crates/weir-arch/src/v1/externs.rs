@@ -223,19 +223,7 @@ pub(crate) fn algorithms(program: &Program) -> Vec<Option<Algorithm>> {
         .map(|(_, e)| e.members.as_slice());
     match names {
         Some(names) => names.iter().map(|n| Algorithm::from_name(n)).collect(),
-        // The order of v1model.p4, for a program that carries no enums.
-        None => [
-            "crc32",
-            "crc32_custom",
-            "crc16",
-            "crc16_custom",
-            "random",
-            "identity",
-            "csum16",
-            "xor16",
-        ]
-        .iter()
-        .map(|n| Algorithm::from_name(n))
-        .collect(),
+        // A program that carries no enums.
+        None => Algorithm::ALL.into_iter().map(Some).collect(),
     }
 }

@@ -2,17 +2,7 @@
 
 use super::Generator;
 use super::model::{Place, Scope, Ty, width};
-
-const ALGORITHMS: [&str; 8] = [
-    "crc32",
-    "crc32_custom",
-    "crc16",
-    "crc16_custom",
-    "random",
-    "identity",
-    "csum16",
-    "xor16",
-];
+use weir_arch::hash::Algorithm;
 
 impl Generator {
     pub(super) fn extern_call(&mut self, scope: &mut Scope) {
@@ -135,7 +125,7 @@ impl Generator {
     fn hash(&mut self, scope: &mut Scope) {
         let w = self.rng.one([8, 16, 16, 32, 32, 64, 10]);
         let name = self.name("h");
-        let algorithm = self.rng.one(ALGORITHMS);
+        let algorithm = self.rng.one(Algorithm::ALL).name();
         let data = self.data(scope, true);
         let base = match self.rng.chance(60) {
             true => format!("{w}w0"),

@@ -13,17 +13,11 @@ impl Segment<'_, '_> {
             CallKind::InternetChecksum => self.checksum_call(call, index, true),
             CallKind::InternetSum => self.checksum_call(call, index, false),
             CallKind::Count(counter) => {
-                let operand = match call.arguments.first().map(|a| &a.value) {
-                    Some(ArgumentValue::In(leaves)) => match leaves.first() {
-                        Some(InLeaf::Value(o)) => o.clone(),
-                        _ => return,
-                    },
-                    _ => return,
-                };
+                let Some(operand) = call.input(0) else { return };
                 match self.sites.tallies[index] {
-                    tally if tally.counter.is_some() => self.tally(index, tally, &operand),
+                    tally if tally.counter.is_some() => self.tally(index, tally, operand),
                     _ => {
-                        let at = self.word(&operand, 0);
+                        let at = self.word(operand, 0);
                         let (counter, slot) = (self.imm(*counter as u64), self.slot());
                         self.b.ins().call(self.helpers.count, &[self.env, counter, at, slot]);
                     }
@@ -36,13 +30,11 @@ impl Segment<'_, '_> {
                 base,
                 max,
             } => {
-                if let Some(ArgumentValue::In(leaves)) = call.arguments.get(data).map(|a| &a.value) {
-                    let hash = self.hash(leaves, algorithm);
-                    let value = self.within(hash, base, max);
-                    let width = self.cx.analysis.vars[result.index()].width;
-                    let value = self.mask(value, width);
-                    self.set(result, value);
-                }
+                let hash = self.hash(call.inputs(data), algorithm);
+                let value = self.within(hash, base, max);
+                let width = self.cx.analysis.vars[result.index()].width;
+                let value = self.mask(value, width);
+                self.set(result, value);
             }
             CallKind::Host { writes, abort, .. } => self.host(call, index, writes, *abort),
         }

@@ -8,7 +8,7 @@
 use super::Segment;
 use crate::analysis::field_offsets;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
-use weir_ir::{ArgumentValue, Call, HeaderId, InLeaf, Operand};
+use weir_ir::{Call, HeaderId, InLeaf, Operand};
 
 /// A part of what is summed up.
 enum Part {
@@ -30,17 +30,13 @@ impl Segment<'_, '_> {
     /// The checksum, or the sum as it is before it is made one.
     pub(super) fn internet_checksum(&mut self, call: &Call, is_checksum: bool) {
         let Some(&result) = call.results.first() else { return };
-        let leaves = match call.arguments.first().map(|a| &a.value) {
-            Some(ArgumentValue::In(leaves)) => leaves.as_slice(),
-            _ => &[],
-        };
         let mut sum = Sum {
             values: None,
             raw: None,
         };
         let mut at = 0u32;
         let mut parts: Vec<(Part, u32)> = Vec::new();
-        for (part, width) in self.parts(leaves) {
+        for (part, width) in self.parts(call.inputs(0)) {
             parts.push((part, at));
             at += width;
         }

@@ -55,7 +55,7 @@ impl Pool {
         }
         let mut packet_at: Vec<u32> = (0..packets.len() as u32).collect();
         Random::new(packets.len() as u64).shuffle(&mut packet_at);
-        let mut memory = weir_ceiling::huge_vec(stride * packets.len() + LINE, 0u8);
+        let mut memory = weir_table::memory::huge_vec(stride * packets.len() + LINE, 0u8);
         let aligned = memory.as_ptr().align_offset(LINE).min(LINE);
         memory.truncate(stride * packets.len() + aligned);
         Pool {

@@ -5,7 +5,8 @@ use super::workload::ByHand;
 use anyhow::{Result, ensure};
 use std::time::Instant;
 use weir_ceiling::{DROP, FLOOD};
-use weir_switch::{Fate, Frame, Switch, VECTOR, Write, cycles, prefetch};
+use weir_switch::{Fate, Frame, Switch, VECTOR, Write, cycles};
+use weir_table::memory::prefetch_bytes;
 
 /// Who runs the packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,7 +73,7 @@ fn drive<P>(
         let (now, next) = packets[begin..].split_at_mut(end - begin);
         for packet in next.iter().take(vector) {
             let bytes = bytes(packet);
-            prefetch(&bytes[..bytes.len().min(FETCHED)]);
+            prefetch_bytes(&bytes[..bytes.len().min(FETCHED)]);
         }
         run(&ports[begin..end], now);
         begin = end;

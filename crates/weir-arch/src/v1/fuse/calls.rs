@@ -6,7 +6,7 @@ use super::{RANDOM, exit};
 use crate::fused::FusedCall;
 use crate::hash::Algorithm;
 use weir_ir::pipeline::CallKind;
-use weir_ir::{ArgumentValue, Call, InLeaf, Loc, Operand, Type};
+use weir_ir::{Call, InLeaf, Loc, Operand, Type};
 
 /// What a call is; `None`: nothing that can be called from a pipeline.
 pub(super) fn call_kind(arch: &V1Model, call: &Call, loc: Loc) -> Option<(FusedCall, CallKind)> {
@@ -31,14 +31,7 @@ pub(super) fn call_kind(arch: &V1Model, call: &Call, loc: Loc) -> Option<(FusedC
         Op::Random => host(Some(RANDOM)),
         Op::Hash if plain_hash(arch, call).is_some() => plain_hash(arch, call)?,
         Op::Hash => {
-            let algorithm = call.arguments.get(1).and_then(|a| match &a.value {
-                ArgumentValue::In(leaves) => match leaves.first() {
-                    Some(InLeaf::Value(Operand::Const(c))) => c.to_u64(),
-                    _ => None,
-                },
-                _ => None,
-            });
-            let algorithm = algorithm.and_then(|i| arch.algorithms.get(i as usize).copied().flatten());
+            let algorithm = algorithm(arch, call, 1);
             host((algorithm.is_none() || algorithm == Some(Algorithm::Random)).then_some(RANDOM))
         }
         Op::Checksum16Get => CallKind::InternetChecksum,
@@ -76,31 +69,24 @@ pub(super) fn call_kind(arch: &V1Model, call: &Call, loc: Loc) -> Option<(FusedC
     Some((FusedCall::Op(op, loc), kind))
 }
 
+/// The algorithm that argument `index`, a `HashAlgorithm`, names, if that is known beforehand.
+pub(super) fn algorithm(arch: &V1Model, call: &Call, index: usize) -> Option<Algorithm> {
+    let value = usize::try_from(call.constant_input(index)?).ok()?;
+    *arch.algorithms.get(value)?
+}
+
 /// A hash of scalars whose lengths are known, with bounds that are constants.
 fn plain_hash(arch: &V1Model, call: &Call) -> Option<CallKind> {
-    let constant = |index: usize| match &call.arguments.get(index)?.value {
-        ArgumentValue::In(leaves) => match leaves.as_slice() {
-            [InLeaf::Value(Operand::Const(c))] => c.to_u64(),
-            _ => None,
-        },
-        _ => None,
-    };
     let vars = &arch.program.vars;
-    let algorithm = (*arch.algorithms.get(usize::try_from(constant(1)?).ok()?)?)?;
-    let plain = match &call.arguments.get(3)?.value {
-        ArgumentValue::In(leaves) => leaves.iter().all(|leaf| match leaf {
-            InLeaf::Value(Operand::Var(v)) => matches!(vars.get(*v).map(|v| &v.ty), Some(Type::Bits(_))),
-            InLeaf::Value(Operand::Const(_)) => true,
-            InLeaf::Header(_) => false,
-        }),
-        _ => false,
-    };
-    let result = match &call.arguments.first()?.value {
-        ArgumentValue::Out(vars) | ArgumentValue::InOut(vars) => *vars.first()?,
-        _ => return None,
-    };
+    let algorithm = algorithm(arch, call, 1)?;
+    let plain = call.inputs(3).iter().all(|leaf| match leaf {
+        InLeaf::Value(Operand::Var(v)) => matches!(vars.get(*v).map(|v| &v.ty), Some(Type::Bits(_))),
+        InLeaf::Value(Operand::Const(_)) => true,
+        InLeaf::Header(_) => false,
+    });
+    let result = *call.outputs(0).first()?;
     let narrow = matches!(vars.get(result)?.ty, Type::Bits(width) if width <= 64);
-    let (base, max) = (constant(2)?, constant(4)?.max(1));
+    let (base, max) = (call.constant_input(2)?, call.constant_input(4)?.max(1));
     (plain && narrow && algorithm != Algorithm::Random).then_some(CallKind::Hash {
         result,
         data: 3,

@@ -276,13 +276,7 @@ impl Builder<'_> {
 
     /// Only what fails is the host's business.
     fn assertion(&mut self, kind: &InstKind, call: &Call, loc: Loc) {
-        let condition = match call.arguments.first().map(|a| &a.value) {
-            Some(ArgumentValue::In(leaves)) => match leaves.first() {
-                Some(InLeaf::Value(o)) => o.clone(),
-                _ => constant(1, 0),
-            },
-            _ => constant(1, 0),
-        };
+        let condition = call.input(0).cloned().unwrap_or_else(|| constant(1, 0));
         let (fails, holds) = (self.block(), self.block());
         self.end(Terminator::Branch {
             condition,
@@ -303,21 +297,9 @@ impl Builder<'_> {
         self.at = holds;
     }
 
-    fn constant_argument(call: &Call, index: usize) -> Option<u64> {
-        match call.arguments.get(index).map(|a| &a.value) {
-            Some(ArgumentValue::In(leaves)) => match leaves.as_slice() {
-                [InLeaf::Value(Operand::Const(c))] => c.to_u64(),
-                _ => None,
-            },
-            _ => None,
-        }
-    }
-
     /// Whether argument `index`, a `HashAlgorithm`, is the Internet checksum.
     fn is_csum16(&self, call: &Call, index: usize) -> bool {
-        let algorithm = Self::constant_argument(call, index);
-        let algorithm = algorithm.and_then(|i| *self.arch.algorithms.get(usize::try_from(i).ok()?)?);
-        algorithm == Some(Algorithm::Csum16)
+        calls::algorithm(self.arch, call, index) == Some(Algorithm::Csum16)
     }
 
     fn is_internet_checksum(&self, call: &Call) -> bool {
@@ -328,15 +310,12 @@ impl Builder<'_> {
     /// all its headers begin at whole words of the sum.
     fn is_plain_sum(&self, call: &Call) -> bool {
         let plain = self.is_csum16(call, 1)
-            && Self::constant_argument(call, 2) == Some(0)
-            && Self::constant_argument(call, 4).is_some_and(|max| max > 0xffff);
-        let Some(ArgumentValue::In(leaves)) = call.arguments.get(3).map(|a| &a.value) else {
-            return false;
-        };
+            && call.constant_input(2) == Some(0)
+            && call.constant_input(4).is_some_and(|max| max > 0xffff);
         // Bits so far; `None` after something whose length only the packet knows.
         let mut at = Some(0u32);
         plain
-            && leaves.iter().all(|leaf| match leaf {
+            && call.inputs(3).iter().all(|leaf| match leaf {
                 InLeaf::Value(operand) => {
                     let (width, fixed) = match operand {
                         Operand::Var(v) => (self.width(*v), matches!(self.program.vars[*v].ty, Type::Bits(_))),
@@ -359,19 +338,15 @@ impl Builder<'_> {
 
     /// As [`Self::is_plain_sum`] says. What headers add comes from sums of their own, which are made where they are valid.
     fn sum(&mut self, call: &Call, loc: Loc) {
-        let leaves = match call.arguments.get(3).map(|a| &a.value) {
-            Some(ArgumentValue::In(leaves)) => leaves.clone(),
-            _ => Vec::new(),
-        };
         let mut all = Vec::new();
         let mut parts = Vec::new();
-        for leaf in leaves {
+        for leaf in call.inputs(3) {
             let header = match leaf {
                 InLeaf::Value(_) => {
-                    all.push(leaf);
+                    all.push(leaf.clone());
                     continue;
                 }
-                InLeaf::Header(header) => &self.program.headers[header],
+                InLeaf::Header(header) => &self.program.headers[*header],
             };
             let valid = header.valid;
             let fields = header.fields.iter().map(|f| InLeaf::Value(Operand::Var(*f))).collect();
@@ -400,21 +375,13 @@ impl Builder<'_> {
             pseudo("$internet_checksum", Some(ArgumentValue::In(parts)), Some(result)),
             loc,
         );
-        if let Some(ArgumentValue::Out(vars) | ArgumentValue::InOut(vars)) = call.arguments.first().map(|a| &a.value) {
-            self.copy(vars.first().copied(), result);
-        }
+        self.copy(call.outputs(0).first().copied(), result);
     }
 
     /// `(condition, data, checksum, algorithm)`: where the condition holds and the header is valid, compares
     /// or replaces.
     fn checksum(&mut self, call: &Call, header: Option<VarId>, update: bool, loc: Loc) {
-        let condition = match call.arguments.first().map(|a| &a.value) {
-            Some(ArgumentValue::In(leaves)) => match leaves.first() {
-                Some(InLeaf::Value(o)) => o.clone(),
-                _ => constant(1, 0),
-            },
-            _ => constant(1, 0),
-        };
+        let condition = call.input(0).cloned().unwrap_or_else(|| constant(1, 0));
         let condition = match header {
             Some(valid) if condition != Operand::Var(valid) => {
                 let both = self.temporary(1);
@@ -436,30 +403,24 @@ impl Builder<'_> {
             .get(1)
             .map_or(ArgumentValue::In(Vec::new()), |a| a.value.clone());
         self.push(pseudo("$internet_checksum", Some(data), Some(sum)), loc);
-        match call.arguments.get(2).map(|a| &a.value) {
-            Some(ArgumentValue::Out(vars) | ArgumentValue::InOut(vars)) if update => {
-                self.copy(vars.first().copied(), sum);
-            }
-            Some(ArgumentValue::In(leaves)) if !update => {
-                if let Some(InLeaf::Value(found)) = leaves.first() {
-                    let width = match found {
-                        Operand::Var(v) => self.width(*v),
-                        Operand::Const(c) => c.width(),
-                    };
-                    let (same_width, differs) = (self.temporary(width), self.temporary(1));
-                    self.copy(Some(same_width), sum);
-                    self.assign(
-                        differs,
-                        Rvalue::Binary(BinaryOp::Ne, Operand::Var(same_width), found.clone()),
-                    );
-                    let error = self.checksum_error;
-                    self.assign(
-                        error,
-                        Rvalue::Binary(BinaryOp::Or, Operand::Var(error), Operand::Var(differs)),
-                    );
-                }
-            }
-            _ => {}
+        if update {
+            self.copy(call.outputs(2).first().copied(), sum);
+        } else if let Some(found) = call.input(2) {
+            let width = match found {
+                Operand::Var(v) => self.width(*v),
+                Operand::Const(c) => c.width(),
+            };
+            let (same_width, differs) = (self.temporary(width), self.temporary(1));
+            self.copy(Some(same_width), sum);
+            self.assign(
+                differs,
+                Rvalue::Binary(BinaryOp::Ne, Operand::Var(same_width), found.clone()),
+            );
+            let error = self.checksum_error;
+            self.assign(
+                error,
+                Rvalue::Binary(BinaryOp::Or, Operand::Var(error), Operand::Var(differs)),
+            );
         }
         self.end(Terminator::Goto(join));
         self.at = join;
