@@ -10,7 +10,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use thiserror::Error;
 use weir_arch::{
-    Architecture, Defaults, DropReason, Env, Fused, FusedArguments, FusedExit, FusedPacket, Input, LogMessage, Messages, State,
+    Architecture, Defaults, DropReason, Env, Fused, FusedArguments, FusedExit, FusedPacket, Input, LogMessage,
+    Messages, State,
 };
 use weir_interp::NoTrace;
 use weir_ir::{Bits, MatchKind, Program, TableId, ValueSetId, VarId};
