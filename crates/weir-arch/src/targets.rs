@@ -50,7 +50,6 @@ pub const V1MODEL: Target = Target {
         implementation: &["implementation"],
         direct: &["counters", "meters"],
         idle_timeout: &[("support_timeout", Some("true"))],
-        direct_externs: &["direct_counter", "direct_meter"],
     },
 };
 
@@ -139,7 +138,6 @@ pub const PSA: Target = Target {
         implementation: &["psa_implementation"],
         direct: &["psa_direct_counter", "psa_direct_meter"],
         idle_timeout: &[("psa_idle_timeout", Some("PSA_IdleTimeout_t.NOTIFY_CONTROL"))],
-        direct_externs: &["DirectCounter", "DirectMeter"],
     },
 };
 

@@ -4,6 +4,7 @@
 
 mod dead;
 mod global;
+mod operands;
 mod propagate;
 
 pub use dead::{VarSet, eliminate_dead, liveness, read_by, read_by_inst, read_by_terminator, unread_fields};

@@ -281,7 +281,7 @@ impl Machine {
         let point = self.compiled.layout.of_exit.get(exit as usize);
         point
             .into_iter()
-            .flat_map(|&p| self.compiled.exit_vars[p].iter().copied())
+            .flat_map(|&p| self.compiled.layout.points[p].handed_over.iter().copied())
     }
 
     /// A narrow variable (at most 64 bits) that an exit keeps, of a slot that left by it.
@@ -422,7 +422,7 @@ impl Memory {
             if slots == 0 {
                 continue;
             }
-            let varbits = compiled.exit_vars[point].iter();
+            let varbits = compiled.layout.points[point].handed_over.iter();
             let varbits: Vec<VarId> = varbits.copied().filter(|v| compiled.vars[v.index()].varbit).collect();
             while slots != 0 && !varbits.is_empty() {
                 let slot = slots.trailing_zeros() as usize;

@@ -1,0 +1,56 @@
+//! What the tests of whole programs have in common: `FOLDER/NAME.p4` with the packet test `FOLDER/NAME.stf`.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use weir_compiler::{Options, compile_file};
+use weir_ir::Program;
+use weir_stf::{RunOptions, run_on};
+use weir_switch::Switch;
+use weir_syntax::render;
+
+/// A folder of programs.
+pub fn folder(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(name)
+}
+
+/// A program, compiled without a warning.
+pub fn compile(folder: &Path, name: &str) -> Program {
+    let path = folder.join(format!("{name}.p4"));
+    let compiled = compile_file(&path, &Options::default(), weir_arch::targets());
+    let found: Vec<String> = compiled
+        .diagnostics
+        .list()
+        .iter()
+        .map(|d| render::short(d, &compiled.sources))
+        .collect();
+    let Some(program) = compiled.program else {
+        panic!("{name} does not compile:\n{}", found.join("\n"))
+    };
+    assert!(found.is_empty(), "{name} compiles with warnings:\n{}", found.join("\n"));
+    weir_ir::verify::verify(&program).unwrap_or_else(|e| panic!("{name}: {e:?}"));
+    program
+}
+
+/// Runs the test of a program on it as it is, with all passes, and as machine code of both.
+pub fn check(folder: &Path, name: &str) {
+    let text = std::fs::read_to_string(folder.join(format!("{name}.stf"))).expect("a test beside the program");
+    let program = compile(folder, name);
+    let mut optimized = program.clone();
+    let observes = weir_arch::observes(&optimized);
+    weir_ir::passes::optimize(&mut optimized, &observes);
+    for (what, program) in [("as compiled", program), ("optimized", optimized)] {
+        let switch = Switch::new(Arc::new(program)).unwrap_or_else(|e| panic!("{name}: {e}"));
+        let mut compiled = switch.clone();
+        let mut ways = vec![(what.to_owned(), switch)];
+        // What cannot be compiled is interpreted.
+        if compiled.compile().is_ok() {
+            ways.push((format!("{what}, machine code"), compiled));
+        }
+        for (what, switch) in ways {
+            let report = run_on(switch, &text, &RunOptions::default()).unwrap_or_else(|e| panic!("{name}: {e}"));
+            let failures: Vec<String> = report.failures.iter().map(ToString::to_string).collect();
+            assert!(report.passed(), "{name} {what}:\n{}", failures.join("\n"));
+            assert!(report.checks > 0, "{name} checks nothing");
+        }
+    }
+}
