@@ -15,8 +15,9 @@ use weir_table::fast::{KeyLayout, ResultLayout};
 
 /// Packets of a vector.
 pub const VECTOR: usize = 64;
-/// Words from one row of the context to the next: no power of two, so that rows do not meet in one cache set.
-pub const PITCH: usize = 72;
+/// Words from one row of the context to the next. Only rows that are a multiple of 256 apart agree in the lowest 12 bits of their
+/// addresses: processors take a load for one of what has just been stored if those are the same, and wait.
+pub const PITCH: usize = 74;
 
 /// Row of the address of the packet's first byte.
 pub(crate) const ROW_PACKET: usize = 0;
