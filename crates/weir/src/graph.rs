@@ -133,6 +133,11 @@ fn label(program: &Program, node: &Node) -> String {
     }
 }
 
+/// Text within the quotes of DOT.
+fn in_quotes(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}
+
 /// The pipeline as DOT.
 pub fn dot(program: &Program) -> String {
     let mut out = String::from("digraph pipeline {\n  rankdir=TB;\n  node [fontname=\"sans-serif\"];\n");
@@ -141,7 +146,8 @@ pub fn dot(program: &Program) -> String {
         let _ = writeln!(
             out,
             "  subgraph cluster_{index} {{\n    label=\"{} ({})\";",
-            panel.role, panel.name
+            panel.role,
+            in_quotes(&panel.name)
         );
         for (i, node) in panel.nodes.iter().enumerate() {
             let shape = match node {
@@ -152,7 +158,7 @@ pub fn dot(program: &Program) -> String {
             let _ = writeln!(
                 out,
                 "    n{index}_{i} [label=\"{}\", shape={shape}];",
-                label(program, node)
+                in_quotes(&label(program, node))
             );
         }
         for (a, b) in &panel.edges {
@@ -370,6 +376,17 @@ mod tests {
             assert_eq!(picture.matches(&format!(">{name}<")).count(), 1, "{name}");
         }
         assert!(dot(&program).contains("label=\"ipv4_lpm\", shape=box"));
+    }
+
+    #[test]
+    fn names_with_quotes_are_quoted_in_dot() {
+        let mut program = router();
+        for (_, table) in program.tables.iter_mut() {
+            if table.name.ends_with("ipv4_lpm") {
+                table.name = "RouterIngress.a\"b\\c".to_owned();
+            }
+        }
+        assert!(dot(&program).contains("label=\"a\\\"b\\\\c\", shape=box"));
     }
 
     #[test]
