@@ -54,6 +54,8 @@ pub struct Fused {
     pub inputs: Vec<Input>,
     /// What each of its exits means.
     pub exits: Vec<FusedExit>,
+    /// Extern types that are action selectors.
+    pub selectors: &'static [&'static str],
     /// What each of its calls is.
     pub(crate) calls: Arc<[FusedCall]>,
 }

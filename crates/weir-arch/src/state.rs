@@ -7,7 +7,7 @@ use crate::cells::Cells;
 use crate::hash::{Algorithm, CrcParameters};
 use crate::meter::Meter;
 use std::collections::{BTreeMap, VecDeque};
-use weir_ir::{Bits, ExternId, Loc, TableId, TypeSpec, ValueSetId};
+use weir_ir::{ActionCall, Bits, ExternId, Loc, TableId, TypeSpec, ValueSetId};
 use weir_table::{ActionProfile, Table};
 
 /// Digest messages and log messages that are kept for the control plane.
@@ -174,6 +174,8 @@ pub struct TableState {
     pub misses: u64,
     /// Direct counters and meters.
     pub direct: Vec<ExternId>,
+    /// What an empty group does, where that is not the default action.
+    pub(crate) empty_group: Option<ActionCall>,
     /// For tables with a profile: per action of the profile its index in the table.
     pub(crate) profile_actions: Vec<Option<usize>>,
 }

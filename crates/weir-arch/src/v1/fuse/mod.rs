@@ -635,6 +635,7 @@ impl Builder<'_> {
             pipeline: Arc::new(pipeline),
             exits,
             inputs: inputs.into_iter().map(|(_, i)| i).collect(),
+            selectors: externs::SELECTORS,
             calls: calls.into(),
         })
     }

@@ -1,0 +1,114 @@
+//! Every program of `tests/psa` with its packet test: the ways of packets through PSA and what its externs do, seen
+//! from P4.
+
+mod common;
+
+use weir_ir::{ActionCall, Bits, KeyMatch};
+use weir_switch::{CloneSession, Replica, Switch, Write};
+use weir_table::{EntryAction, NewEntry, TableOp};
+
+programs!(
+    "psa": checksums, clones, counters, digests, hashes, multicast, parsing, recirculated, registers, resubmitted,
+    selectors, sessions, timestamps, unicast
+);
+
+#[test]
+fn a_session_may_shorten_its_clones_and_give_them_a_class() {
+    let mut switch = Switch::new(common::compile("psa", "sessions")).expect("loads");
+    let session = CloneSession {
+        replicas: vec![Replica { port: 4, rid: 0x21 }, Replica { port: 5, rid: 0x22 }],
+        truncate_bytes: 5,
+        class_of_service: 6,
+        ..CloneSession::default()
+    };
+    switch.write(Write::Session(7, Some(session))).expect("a session");
+    let out = switch.inject(1, &[0, 0, 0, 0, 1, 2, 3], 0);
+    let sent: Vec<(u32, &[u8])> = out.iter().map(|o| (o.port, o.bytes.as_slice())).collect();
+    // Instance and class, and of seven bytes five, whatever was parsed of them.
+    let expected: [(u32, &[u8]); 3] = [
+        (4, &[0, 0x21, 0, 6, 1]),
+        (5, &[0, 0x22, 0, 6, 1]),
+        (9, &[0, 0, 0, 0, 1, 2, 3]),
+    ];
+    let mut sent = sent;
+    sent.sort_unstable();
+    assert_eq!(sent, expected);
+}
+
+#[test]
+fn numbers_of_sessions_and_groups_are_those_of_psa() {
+    let mut switch = Switch::new(common::compile("psa", "sessions")).expect("loads");
+    let set = |switch: &mut Switch, id| switch.write(Write::Session(id, Some(CloneSession::default())));
+    assert!(set(&mut switch, 0).is_ok() && set(&mut switch, 0xffff).is_ok());
+    let error = set(&mut switch, 0x1_0000).expect_err("too large").to_string();
+    assert!(error.contains("use 0 to 65535"), "{error}");
+    assert!(switch.write(Write::Group(0x1_0000, Some(Vec::new()))).is_ok());
+    assert!(switch.write(Write::Group(0, Some(Vec::new()))).is_err());
+}
+
+#[test]
+fn the_port_of_recirculation_is_there_where_ports_are_explicit() {
+    let program = common::compile("psa", "recirculated");
+    let config = weir_switch::SwitchConfig {
+        explicit_ports: true,
+        ..weir_switch::SwitchConfig::default()
+    };
+    let engine = std::sync::Arc::new(weir_interp::Interpreter::new(program));
+    let mut switch = Switch::with_engine(engine, config).expect("loads");
+    switch.set_port(3, true);
+    switch.set_port(2, true);
+    assert_eq!(switch.inject(3, &[1, 1, 0, 0], 0).len(), 1);
+    assert_eq!(switch.inject(3, &[1, 0, 0, 0], 0)[0].port, 2);
+}
+
+#[test]
+fn entries_time_out_where_the_table_says_so() {
+    let mut switch = Switch::new(common::compile("psa", "sessions")).expect("loads");
+    let timed = switch.table("timed").expect("a table");
+    let untimed = switch.table("untimed").expect("a table");
+    assert!(!switch.state().table(untimed).expect("there").table.spec().idle_timeout);
+    let action = EntryAction::Call(ActionCall {
+        action: 0,
+        arguments: Vec::new(),
+    });
+    let entry = NewEntry {
+        idle_timeout_ns: 1000,
+        ..NewEntry::new(vec![KeyMatch::Exact(Bits::new(8, 3))], action)
+    };
+    switch
+        .write(Write::Table(timed, TableOp::Insert(entry)))
+        .expect("an entry");
+    switch.inject(1, &[0, 3, 0, 0], 700);
+    assert!(switch.idle_entries(1600).is_empty());
+    assert_eq!(switch.idle_entries(1700).len(), 1);
+}
+
+/// A 64-bit generator; the same seed gives the same bytes.
+fn bytes(seed: &mut u64, length: usize) -> Vec<u8> {
+    let mut next = || {
+        *seed ^= *seed << 13;
+        *seed ^= *seed >> 7;
+        *seed ^= *seed << 17;
+        *seed as u8
+    };
+    (0..length).map(|_| next()).collect()
+}
+
+#[test]
+fn a_malformed_packet_can_do_nothing_but_be_dropped_or_forwarded() {
+    let mut seed = 0x1234_5678_9abc_def1;
+    for name in common::names("psa") {
+        let mut switch = Switch::new(common::compile("psa", &name)).expect("loads");
+        for i in 0..1000 {
+            let mut packet = bytes(&mut seed, i % 24);
+            // Most tests look at small values of the first byte.
+            if let Some(first) = packet.first_mut() {
+                *first %= 16;
+            }
+            switch.inject(i as u32 % 600, &packet, i as u64);
+        }
+        let sent: u64 = switch.active_ports().map(|(_, s)| s.tx.packets).sum();
+        let dropped: u64 = switch.drops().map(|d| d.packets).sum();
+        assert!(sent + dropped >= 1000, "{name}: {sent} sent, {dropped} dropped");
+    }
+}
