@@ -35,6 +35,7 @@ mod service;
 mod state;
 mod user;
 mod v1;
+mod weave;
 
 pub use cells::Cells;
 pub use choices::{Choice, ChoiceKind, Choices, Defaults, Enumeration, OUTCOME_CAP, Script, enumerate};

@@ -131,7 +131,8 @@ impl FastPath {
                     .table(id)
                     .is_none_or(|t| t.table.spec().implementation == Implementation::Direct);
                 let meters = fused.pipeline.ordered_tables.get(id.index()) == Some(&true);
-                match (direct && !meters, table.direct.is_empty()) {
+                let counts = fused.counts_hits && !table.direct.is_empty();
+                match (direct && !meters, !counts) {
                     (false, _) => OnHit::Ask,
                     (true, false) => OnHit::Count,
                     (true, true) => OnHit::Nothing,

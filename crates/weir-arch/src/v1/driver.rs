@@ -3,13 +3,13 @@
 use super::externs::{self, Op, SELECTORS, TARGET};
 use super::fields::{Groups, StandardMetadata, get, set};
 use super::fuse;
-use super::runtime::{self, DROP_PORT, Marks, V1Runtime, is_drop};
+use super::runtime::{self, DROP_PORT, FusedCall, Marks, V1Runtime, is_drop};
 use crate::calls::{self, Engines};
 use crate::driver::{
     Action, Architecture, DropReason, EgressPacket, Env, IngressPacket, MAX_PASSES, Origin, QueueInfo,
 };
 use crate::error::LoadError;
-use crate::fused::{Fused, FusedArguments, FusedCall, FusedPacket};
+use crate::fused::{Fused, FusedArguments, FusedPacket};
 use crate::hash::{self, Algorithm};
 use crate::load;
 use crate::state::State;
@@ -397,7 +397,10 @@ impl Architecture for V1Model {
         arguments: FusedArguments<'_>,
     ) -> bool {
         packet.is_fresh = false;
-        let Some(what) = fused.calls.get(call) else { return true };
+        let calls = fused.calls.downcast_ref::<Vec<FusedCall>>();
+        let Some(what) = calls.and_then(|c| c.get(call)) else {
+            return true;
+        };
         match what {
             FusedCall::ParserError => {
                 let error = arguments

@@ -13,7 +13,6 @@ use weir_ir::passes::read_by;
 use weir_ir::{Program, Type, VarId};
 
 pub use driver::V1Model;
-pub(crate) use externs::Op;
 pub(crate) use runtime::Marks;
 
 /// How everyone else finds it.

@@ -10,11 +10,8 @@ use crate::meter::Color;
 use crate::service::{Service, all_scalars, digest_fields, execute, hash_input};
 use crate::state::{Digest, Resource, State, Unit};
 use std::sync::Arc;
-use weir_interp::{
-    Abort, ArgValue, CallContext, CallEffect, Frame, LookupDetail, LookupOutcome, MethodEngine, Outcome, PacketState,
-    Runtime, SiteId,
-};
-use weir_ir::{Bits, Call, ExternId, Loc, TableId, ValueSetId, VarId};
+use weir_interp::{ArgValue, CallContext, CallEffect, Frame, LookupDetail, LookupOutcome, PacketState, Runtime};
+use weir_ir::{Bits, ExternId, Loc, TableId, ValueSetId, VarId};
 use weir_table::EntryHandle;
 
 /// A clone that was asked for.
@@ -35,6 +32,20 @@ pub(crate) struct Marks {
     pub checksum_error: bool,
     /// Colours of the direct meters of each table, of the last hit there.
     colors: Vec<(ExternId, Color)>,
+}
+
+/// What a call of a pipeline is.
+pub(crate) enum FusedCall {
+    /// An extern of the architecture.
+    Op(Op, Loc),
+    /// The internet checksum of the first argument.
+    Checksum,
+    /// What that is the complement of.
+    Sum,
+    /// A parser ended with the error in the first argument.
+    ParserError,
+    /// Whether a checksum was wrong.
+    ChecksumError,
 }
 
 /// Serves one packet.
@@ -142,19 +153,7 @@ impl V1Runtime<'_> {
                 packet.bytes = call.packet.to_vec();
             }
         }
-        let effect = self.perform(
-            op,
-            &mut CallContext {
-                site: SiteId::default(),
-                call: &NO_CALL,
-                loc,
-                args: call.arguments,
-                results: call.results,
-                entry: call.entry,
-                packet: &mut packet,
-                engine: &mut NoMethods,
-            },
-        );
+        let effect = call.with(loc, &mut packet, |context| self.perform(op, context));
         effect == CallEffect::Continue
     }
 
@@ -305,26 +304,6 @@ fn fill_in(text: &str, argument: Option<&ArgValue>) -> String {
 /// The internet checksum of an argument's scalars.
 pub(crate) fn internet_checksum(argument: Option<&ArgValue>) -> u64 {
     hash::csum16(&hash_input(argument, None)).into()
-}
-
-/// The call of an operation that looks at no call.
-static NO_CALL: Call = Call {
-    instance: None,
-    function: String::new(),
-    type_arguments: Vec::new(),
-    arguments: Vec::new(),
-    results: Vec::new(),
-    entry: None,
-    is_pure: false,
-};
-
-/// Pipelines hold no externs with methods of the program's.
-struct NoMethods;
-
-impl MethodEngine for NoMethods {
-    fn run_method(&mut self, _: ExternId, _: usize, _: &mut PacketState, _: &mut dyn Runtime) -> Outcome {
-        Outcome::Abort(Abort::NoSuchBody)
-    }
 }
 
 /// The value of `egress_spec` that means drop.

@@ -2,8 +2,8 @@
 
 use super::super::driver::V1Model;
 use super::super::externs::{self, Op};
+use super::super::runtime::FusedCall;
 use super::{RANDOM, exit};
-use crate::fused::FusedCall;
 use crate::hash::Algorithm;
 use weir_ir::pipeline::CallKind;
 use weir_ir::{Call, InLeaf, Loc, Operand, Type};

@@ -2,8 +2,8 @@
 
 use super::super::driver::{Blocks, V1Model};
 use super::super::externs::{self, Keep, Op};
+use super::super::runtime::FusedCall;
 use super::calls::call_kind;
-use crate::fused::FusedCall;
 use std::collections::HashMap;
 use weir_ir::passes::{VarSet, read_by};
 use weir_ir::pipeline::{CallKind, Exit, Touched};
