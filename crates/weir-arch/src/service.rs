@@ -178,11 +178,7 @@ impl Service<'_> {
 
     /// Counts the packet at an index of a counter, or for an entry of a direct one.
     pub(crate) fn count(&mut self, id: ExternId, index: u64) {
-        if let Some(Resource::Counter(_, cells) | Resource::DirectCounter(_, cells)) = self.state.resource_mut(id)
-            && let Some(count) = cells.get_mut(index)
-        {
-            count.add(self.bytes);
-        }
+        self.state.count(id, index, self.bytes);
     }
 
     /// The colour of the packet at an index of a meter, or for an entry of a direct one; `before` is what an earlier

@@ -264,20 +264,24 @@ impl State {
         self.value_sets.get_mut(id.index())
     }
 
+    /// The cells of a counter; those of a direct one are by entry.
+    fn counter(&mut self, id: ExternId) -> Option<&mut Cells<Count>> {
+        match self.resources.get_mut(id.index()) {
+            Some(Resource::Counter(_, cells) | Resource::DirectCounter(_, cells)) => Some(cells),
+            _ => None,
+        }
+    }
+
     /// Adds a packet to a counter; nothing beyond its end.
     pub fn count(&mut self, id: ExternId, index: u64, bytes: u64) {
-        if let Some(Resource::Counter(_, cells)) = self.resources.get_mut(id.index())
-            && let Some(count) = cells.get_mut(index)
-        {
+        if let Some(count) = self.counter(id).and_then(|cells| cells.get_mut(index)) {
             count.add(bytes);
         }
     }
 
     /// Adds packets to one index of a counter; nothing beyond its end.
     pub fn count_many(&mut self, id: ExternId, index: u64, packets: u64, bytes: u64) {
-        if let Some(Resource::Counter(_, cells)) = self.resources.get_mut(id.index())
-            && let Some(count) = cells.get_mut(index)
-        {
+        if let Some(count) = self.counter(id).and_then(|cells| cells.get_mut(index)) {
             count.packets = count.packets.wrapping_add(packets);
             count.bytes = count.bytes.wrapping_add(bytes);
         }
@@ -285,7 +289,7 @@ impl State {
 
     /// Adds packets to a counter: indexes and bytes.
     pub fn count_each(&mut self, id: ExternId, packets: impl Iterator<Item = (u64, u64)> + Clone) {
-        if let Some(Resource::Counter(_, cells)) = self.resources.get_mut(id.index()) {
+        if let Some(cells) = self.counter(id) {
             cells.update(packets, Count::add);
         }
     }

@@ -1,7 +1,13 @@
 //! What architectures use to make one body of their blocks and of what they do between them.
 
+use crate::fused::FusedArguments;
+use crate::hash;
+use crate::service::hash_input;
+use crate::state::State;
 use std::ops::DerefMut;
 use std::sync::Arc;
+use weir_interp::ArgValue;
+use weir_ir::pipeline::CallKind;
 use weir_ir::{
     Arena, Argument, ArgumentValue, BasicBlock, BinaryOp, Bits, BlockId, Body, Call, Display, Header, HeaderId, Inst,
     InstKind, Loc, Operand, Program, Rvalue, Terminator, Type, Var, VarId, VarKind,
@@ -277,6 +283,11 @@ pub(crate) trait Weave: DerefMut<Target = Weaver> {
     /// Appends an instruction of the program, or what stands for it.
     fn instruction(&mut self, kind: &InstKind, loc: Loc);
 
+    /// The end of a basic block of the program, or what stands for it.
+    fn terminator(&self, terminator: &Terminator) -> Terminator {
+        terminator.clone()
+    }
+
     /// Appends a block of the program and goes on behind it.
     fn append(&mut self, program: &Arc<Program>, index: usize) -> Appended {
         let body = &program.blocks[index].body;
@@ -288,7 +299,8 @@ pub(crate) trait Weave: DerefMut<Target = Weaver> {
             for inst in &block.insts {
                 self.instruction(&inst.kind, inst.loc);
             }
-            self.close(&appended, &block.terminator, block.loc);
+            let terminator = self.terminator(&block.terminator);
+            self.close(&appended, &terminator, block.loc);
         }
         self.at = appended.done;
         appended
@@ -311,4 +323,57 @@ pub(crate) fn pseudo(name: &str, argument: Option<ArgumentValue>, result: Option
         // Whoever compiles the pipeline is told by `CallKind` what it does.
         is_pure: true,
     })
+}
+
+/// A call that stands for no extern of the program, as the host does it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Pseudo {
+    /// The internet checksum of the first argument.
+    Checksum,
+    /// What that is the complement of.
+    Sum,
+    /// A parser ended with the error in the first argument.
+    ParserError,
+}
+
+impl Pseudo {
+    /// The call of this name.
+    pub(crate) fn of(function: &str) -> Option<(Self, CallKind)> {
+        Some(match function {
+            "$internet_checksum" => (Pseudo::Checksum, CallKind::InternetChecksum),
+            "$internet_sum" => (Pseudo::Sum, CallKind::InternetSum),
+            "$parser_error" => (Pseudo::ParserError, host(None)),
+            _ => return None,
+        })
+    }
+
+    pub(crate) fn perform(self, state: &mut State, call: &mut FusedArguments<'_>) {
+        let argument = call.arguments.first();
+        let sum = match self {
+            Pseudo::Checksum => internet_checksum(argument),
+            Pseudo::Sum => !internet_checksum(argument),
+            Pseudo::ParserError => {
+                let error = argument.and_then(ArgValue::first).map_or(0, Bits::to_u64_saturating);
+                *state.parser_errors.entry(error as u32).or_default() += 1;
+                return;
+            }
+        };
+        if let Some(result) = call.results.first_mut() {
+            *result = Bits::new(result.width(), sum.into());
+        }
+    }
+}
+
+fn internet_checksum(argument: Option<&ArgValue>) -> u16 {
+    hash::csum16(&hash_input(argument, None))
+}
+
+/// A call of the host's that touches no metadata behind its arguments. `state`: what packets must come to in order.
+pub(crate) fn host(state: Option<u32>) -> CallKind {
+    CallKind::Host {
+        reads: Vec::new(),
+        writes: Vec::new(),
+        state,
+        abort: None,
+    }
 }

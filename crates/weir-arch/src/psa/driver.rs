@@ -2,6 +2,9 @@
 
 use super::externs::{self, EMPTY_GROUP, Op, SELECTORS, TARGET};
 use super::fields::{self, Carried, Fields, Path, get, set};
+use super::fuse;
+use super::fuse::FusedCall;
+use super::fuse::emits::Emit;
 use super::runtime::{Checksums, PsaRuntime};
 use crate::calls::{self, Engines, note};
 use crate::driver::{
@@ -9,13 +12,15 @@ use crate::driver::{
     ReplicationRules,
 };
 use crate::error::LoadError;
+use crate::fused::{Fused, FusedArguments, FusedPacket};
 use crate::load;
 use crate::meter::Color;
 use crate::state::State;
 use crate::user::Externs;
 use std::sync::Arc;
-use weir_interp::{Abort, Executable, Outcome, PacketState, PacketTag, SiteId};
-use weir_ir::{Program, VarId};
+use weir_interp::{Abort, BodyKey, Executable, Outcome, PacketState, PacketTag, SiteId};
+use weir_ir::{Bits, Program, TableId, VarId};
+use weir_table::EntryHandle;
 
 /// The port whose packets go back to ingress: `PSA_PORT_RECIRCULATE`.
 pub(crate) const PORT_RECIRCULATE: u32 = 0xffff_fffa;
@@ -26,17 +31,17 @@ const SESSION_TO_CPU: u32 = 0;
 
 /// Positions of the blocks in [`Program::blocks`].
 #[derive(Debug, Clone, Copy)]
-struct Blocks {
-    ingress: Pipeline,
-    egress: Pipeline,
+pub(crate) struct Blocks {
+    pub ingress: Pipeline,
+    pub egress: Pipeline,
 }
 
 /// A parser, a control and a deparser.
 #[derive(Debug, Clone, Copy)]
-struct Pipeline {
-    parser: usize,
-    control: usize,
-    deparser: usize,
+pub(crate) struct Pipeline {
+    pub parser: usize,
+    pub control: usize,
+    pub deparser: usize,
     /// The deparser does something that outlives the packet: it runs for packets that are dropped too.
     deparser_lasts: bool,
 }
@@ -84,12 +89,14 @@ impl Colors {
 /// recirculated or cloned in egress at most [`MAX_PASSES`] times. psa_switch, which carries no metadata with resubmitted, recirculated and
 /// cloned packets, is not followed there.
 pub struct Psa {
-    program: Arc<Program>,
+    pub(crate) program: Arc<Program>,
     engines: Engines,
     ops: Vec<Op>,
-    blocks: Blocks,
-    fields: Fields,
+    pub(crate) blocks: Blocks,
+    pub(crate) fields: Fields,
     pub(crate) colors: Colors,
+    /// What the ingress deparser emits, where that can be said beforehand.
+    pub(crate) emits: Option<Vec<Emit>>,
 }
 
 impl Psa {
@@ -101,11 +108,7 @@ impl Psa {
         let program = Arc::clone(engine.program());
         let engines = Engines::new(engine);
         let ops = externs::resolve(&program, engines.sites(), externs)?;
-        let lasts = |block: usize| {
-            let sites = engines.sites().iter(&program);
-            let mut here = sites.filter(|(_, body, ..)| *body == weir_interp::BodyKey::Block(block));
-            here.any(|(site, ..)| ops.get(site.index()).is_some_and(Op::lasts))
-        };
+        let lasts = |block| lasts(&program, &engines, &ops, block);
         let pipeline = |parser, control, deparser| -> Result<Pipeline, LoadError> {
             let deparser = calls::block(&program, deparser, TARGET)?;
             Ok(Pipeline {
@@ -119,8 +122,10 @@ impl Psa {
             ingress: pipeline("ingress_parser", "ingress", "ingress_deparser").map_err(|e| vec![e])?,
             egress: pipeline("egress_parser", "egress", "egress_deparser").map_err(|e| vec![e])?,
         };
+        let emits = fuse::emits::emits(&program, &program.blocks[blocks.ingress.deparser].body);
         Ok(Psa {
             blocks,
+            emits,
             ops,
             fields: Fields::new(&program),
             colors: Colors::new(&program),
@@ -132,6 +137,11 @@ impl Psa {
     /// What a call does.
     pub(crate) fn op(&self, site: SiteId) -> Option<&Op> {
         self.ops.get(site.index())
+    }
+
+    /// Whether a block does something that outlives the packet.
+    pub(crate) fn lasts(&self, block: usize) -> bool {
+        lasts(&self.program, &self.engines, &self.ops, block)
     }
 
     fn run(&self, block: usize, packet: &mut PacketState, env: &mut Env<'_>) -> Outcome {
@@ -187,13 +197,8 @@ impl Psa {
         Ok(packet.finish())
     }
 
-    /// Everything up to the ingress deparser; what becomes of the packet is in its metadata then.
-    fn before_end_of_ingress(
-        &self,
-        packet: &mut IngressPacket,
-        bytes: Vec<u8>,
-        env: &mut Env<'_>,
-    ) -> Result<PacketState, Abort> {
+    /// A packet that begins ingress.
+    fn arrival(&self, packet: &mut IngressPacket, bytes: Vec<u8>, now_ns: u64) -> PacketState {
         let fields = &self.fields;
         let mut state = PacketState::new(&self.program, bytes);
         let frame = &mut state.frame;
@@ -207,9 +212,21 @@ impl Psa {
         };
         set(frame, &fields.ingress_port, packet.port.into());
         set(frame, &fields.ingress_path, fields.path(path));
-        set(frame, &[fields.ingress_timestamp], env.now_ns / 1000);
-        self.parse(self.blocks.ingress.parser, &mut state, fields.ingress_error, env)?;
-        set(&mut state.frame, &[fields.ingress.drop], 1);
+        set(frame, &[fields.ingress_timestamp], now_ns / 1000);
+        state
+    }
+
+    /// Everything up to the ingress deparser; what becomes of the packet is in its metadata then.
+    fn before_end_of_ingress(
+        &self,
+        packet: &mut IngressPacket,
+        bytes: Vec<u8>,
+        env: &mut Env<'_>,
+    ) -> Result<PacketState, Abort> {
+        let mut state = self.arrival(packet, bytes, env.now_ns);
+        let error = self.fields.ingress_error;
+        self.parse(self.blocks.ingress.parser, &mut state, error, env)?;
+        set(&mut state.frame, &[self.fields.ingress.drop], 1);
         self.control(self.blocks.ingress.control, &mut state, env)?;
         Ok(state)
     }
@@ -295,6 +312,19 @@ impl Psa {
         actions
     }
 
+    /// The packet that the ingress deparser has made, which has run already; `was` says of headers that are not always
+    /// emitted whether they were.
+    fn emitted(&self, state: &mut PacketState, was: impl Fn(usize) -> bool) -> Vec<u8> {
+        for (at, emit) in self.emits.iter().flatten().enumerate() {
+            let header = &self.program.headers[emit.header];
+            if state.frame.is_set(header.valid) && (emit.always || was(at)) {
+                let fields = header.fields.iter();
+                fields.for_each(|f| state.output.push(state.frame.get(*f)));
+            }
+        }
+        state.finish()
+    }
+
     /// A packet that begins egress: nothing is left of the pass before but its bytes and one group of metadata.
     fn for_egress(
         &self,
@@ -357,6 +387,12 @@ impl Psa {
     }
 }
 
+fn lasts(program: &Program, engines: &Engines, ops: &[Op], block: usize) -> bool {
+    let sites = engines.sites().iter(program);
+    let mut here = sites.filter(|(_, body, ..)| *body == BodyKey::Block(block));
+    here.any(|(site, ..)| ops.get(site.index()).is_some_and(Op::lasts))
+}
+
 impl Architecture for Psa {
     fn program(&self) -> &Arc<Program> {
         &self.program
@@ -397,6 +433,85 @@ impl Architecture for Psa {
             Ok(()) => self.end_of_egress(packet, queue.port, env),
             Err(reason) => vec![Action::stopped(reason, tag)],
         }
+    }
+
+    fn fused(&self) -> Option<Fused> {
+        fuse::fuse(self)
+    }
+
+    fn fused_call(
+        &self,
+        env: &mut Env<'_>,
+        fused: &Fused,
+        call: usize,
+        packet: &mut FusedPacket,
+        mut arguments: FusedArguments<'_>,
+    ) -> bool {
+        let calls = fused.calls.downcast_ref::<Vec<FusedCall>>();
+        match calls.and_then(|c| c.get(call)) {
+            Some(FusedCall::Pseudo(pseudo)) => pseudo.perform(env.state, &mut arguments),
+            Some(FusedCall::Op(op, loc)) => {
+                let mut runtime = PsaRuntime {
+                    arch: self,
+                    service: env.service(packet.received_bytes).0,
+                    checksums: Checksums::default(),
+                };
+                return runtime.operate(op, *loc, arguments);
+            }
+            None => {}
+        }
+        true
+    }
+
+    fn fused_hit(
+        &self,
+        env: &mut Env<'_>,
+        packet: &mut FusedPacket,
+        table: TableId,
+        handle: u32,
+        keys: &[Bits],
+    ) -> Option<(usize, Arc<[Bits]>)> {
+        let (mut service, _) = env.service(packet.received_bytes);
+        service.action_of_hit(table, EntryHandle::new(handle)?, keys)
+    }
+
+    fn fused_exit(
+        &self,
+        env: &mut Env<'_>,
+        exit: u32,
+        _: &mut FusedPacket,
+        port: u32,
+        bytes: &[u8],
+        values: &[(VarId, Bits)],
+    ) -> Vec<Action> {
+        let mut arrived = IngressPacket::received(port, bytes.to_vec(), PacketTag::NONE);
+        if exit == fuse::exit::RESTART {
+            return self.ingress(env, arrived);
+        }
+        let mut state = self.arrival(&mut arrived, bytes.to_vec(), env.now_ns);
+        // It was parsed before, with this outcome, which had no effects but that errors were counted.
+        if let Outcome::Abort(reason) = self.run(self.blocks.ingress.parser, &mut state, env) {
+            return vec![Action::stopped(reason, PacketTag::NONE)];
+        }
+        let known = self.program.vars.len();
+        for (var, value) in values.iter().filter(|(v, _)| v.index() < known) {
+            state.frame.set(*var, value.clone());
+        }
+        if exit == fuse::exit::END_OF_INGRESS {
+            return self.end_of_ingress(&arrived, state, env);
+        }
+        let handed = |number| {
+            let var = fuse::handed_over(&self.program, number);
+            let found = values.iter().find(|(v, _)| *v == var);
+            found.map_or(0, |(_, value)| value.to_u64_saturating())
+        };
+        let deparsed = self.emitted(&mut state, |at| handed(1 + at) != 0);
+        let from = (port, 0, PacketTag::NONE);
+        let packet = self.for_egress(deparsed, Path::NormalUnicast, (&state, &self.fields.normal), from);
+        vec![Action::Enqueue {
+            port: handed(0) as u32,
+            packet,
+        }]
     }
 
     fn priority(&self, packet: &EgressPacket) -> u64 {

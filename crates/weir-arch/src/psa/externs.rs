@@ -123,7 +123,8 @@ pub(crate) fn resolve(program: &Program, sites: &CallSites, user: &Externs) -> R
     vocabulary.resolve(program, sites, |call| own(program, call), Op::User)
 }
 
-fn own(program: &Program, call: &Call) -> Option<Op> {
+/// What a call of PSA's own does.
+pub(crate) fn own(program: &Program, call: &Call) -> Option<Op> {
     match call.instance {
         Some(instance) => method(program, instance, call),
         None => function(program, call),

@@ -2,12 +2,13 @@
 
 use super::driver::{PORT_RECIRCULATE, Psa};
 use super::externs::Op;
+use crate::fused::FusedArguments;
 use crate::hash::{self, Algorithm};
 use crate::meter::Color;
 use crate::service::{Service, all_scalars, digest_fields, hash_input};
 use crate::state::Digest;
-use weir_interp::{ArgValue, BitBuffer, CallContext, CallEffect, LookupDetail, LookupOutcome, Runtime};
-use weir_ir::{Bits, ExternId, TableId, ValueSetId};
+use weir_interp::{ArgValue, BitBuffer, CallContext, CallEffect, LookupDetail, LookupOutcome, PacketState, Runtime};
+use weir_ir::{Bits, ExternId, Loc, TableId, ValueSetId};
 
 /// What instances of `Checksum` and `InternetChecksum` hold while one block runs.
 #[derive(Debug, Clone, Default)]
@@ -137,6 +138,13 @@ impl PsaRuntime<'_> {
             Op::User(function) => return function(context),
         }
         CallEffect::Continue
+    }
+
+    /// A call of a packet in a pipeline: there is no frame, only what the pipeline handed over.
+    pub(crate) fn operate(&mut self, op: &Op, loc: Loc, call: FusedArguments<'_>) -> bool {
+        let mut packet = PacketState::default();
+        let effect = call.with(loc, &mut packet, |context| self.perform(op, context));
+        effect == CallEffect::Continue
     }
 
     fn hash(&self, algorithm: Algorithm, context: &CallContext<'_>, argument: usize) -> u64 {

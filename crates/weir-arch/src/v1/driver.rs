@@ -3,7 +3,7 @@
 use super::externs::{self, Op, SELECTORS, TARGET};
 use super::fields::{Groups, StandardMetadata, get, set};
 use super::fuse;
-use super::runtime::{self, DROP_PORT, FusedCall, Marks, V1Runtime, is_drop};
+use super::runtime::{DROP_PORT, FusedCall, Marks, V1Runtime, is_drop};
 use crate::calls::{self, Engines};
 use crate::driver::{
     Action, Architecture, DropReason, EgressPacket, Env, IngressPacket, MAX_PASSES, Origin, QueueInfo,
@@ -15,7 +15,7 @@ use crate::load;
 use crate::state::State;
 use crate::user::Externs;
 use std::sync::Arc;
-use weir_interp::{Abort, ArgValue, Executable, Outcome, PacketState, PacketTag, SiteId};
+use weir_interp::{Abort, Executable, Outcome, PacketState, PacketTag, SiteId};
 use weir_ir::{Bits, Program, TableId, VarId};
 
 /// `instance_type` of simple_switch.
@@ -394,7 +394,7 @@ impl Architecture for V1Model {
         fused: &Fused,
         call: usize,
         packet: &mut FusedPacket,
-        arguments: FusedArguments<'_>,
+        mut arguments: FusedArguments<'_>,
     ) -> bool {
         packet.is_fresh = false;
         let calls = fused.calls.downcast_ref::<Vec<FusedCall>>();
@@ -402,32 +402,13 @@ impl Architecture for V1Model {
             return true;
         };
         match what {
-            FusedCall::ParserError => {
-                let error = arguments
-                    .arguments
-                    .first()
-                    .and_then(ArgValue::first)
-                    .map_or(0, Bits::to_u64_saturating);
-                *env.state.parser_errors.entry(error as u32).or_default() += 1;
+            FusedCall::Pseudo(pseudo) => {
+                pseudo.perform(env.state, &mut arguments);
                 true
             }
             FusedCall::ChecksumError => {
                 if let Some(result) = arguments.results.first_mut() {
                     *result = Bits::bool(packet.marks.checksum_error);
-                }
-                true
-            }
-            FusedCall::Checksum => {
-                let sum = runtime::internet_checksum(arguments.arguments.first());
-                if let Some(result) = arguments.results.first_mut() {
-                    *result = Bits::new(result.width(), sum.into());
-                }
-                true
-            }
-            FusedCall::Sum => {
-                let sum = !runtime::internet_checksum(arguments.arguments.first()) & 0xffff;
-                if let Some(result) = arguments.results.first_mut() {
-                    *result = Bits::new(result.width(), sum.into());
                 }
                 true
             }

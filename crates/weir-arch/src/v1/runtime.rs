@@ -9,6 +9,7 @@ use crate::hash::{self, Algorithm};
 use crate::meter::Color;
 use crate::service::{Service, all_scalars, digest_fields, execute, hash_input};
 use crate::state::{Digest, Resource, State, Unit};
+use crate::weave::Pseudo;
 use std::sync::Arc;
 use weir_interp::{ArgValue, CallContext, CallEffect, Frame, LookupDetail, LookupOutcome, PacketState, Runtime};
 use weir_ir::{Bits, ExternId, Loc, TableId, ValueSetId, VarId};
@@ -38,12 +39,8 @@ pub(crate) struct Marks {
 pub(crate) enum FusedCall {
     /// An extern of the architecture.
     Op(Op, Loc),
-    /// The internet checksum of the first argument.
-    Checksum,
-    /// What that is the complement of.
-    Sum,
-    /// A parser ended with the error in the first argument.
-    ParserError,
+    /// What the pipeline brings along.
+    Pseudo(Pseudo),
     /// Whether a checksum was wrong.
     ChecksumError,
 }
@@ -299,11 +296,6 @@ fn fill_in(text: &str, argument: Option<&ArgValue>) -> String {
         out.push_str(part);
     }
     out
-}
-
-/// The internet checksum of an argument's scalars.
-pub(crate) fn internet_checksum(argument: Option<&ArgValue>) -> u64 {
-    hash::csum16(&hash_input(argument, None)).into()
 }
 
 /// The value of `egress_spec` that means drop.

@@ -1,7 +1,6 @@
-// Checksum and InternetChecksum in parsers and deparsers.
+// InternetChecksum in parsers and deparsers.
 #include "header.p4i"
 error { BadSum }
-header sum_t { bit<16> sum; }
 struct meta_t { }
 #define OWN_INGRESS_PARSER
 parser IP(packet_in b, out headers_t hdr, inout meta_t meta, in psa_ingress_parser_input_metadata_t istd,
@@ -33,8 +32,6 @@ control ED(packet_out b, out none_t cloned, out none_t recirculated, inout heade
            in psa_egress_output_metadata_t istd, in psa_egress_deparser_input_metadata_t edstd) {
     InternetChecksum() ck;
     InternetChecksum() other;
-    Checksum<bit<16>>(PSA_HashAlgorithm_t.CRC16) crc;
-    Checksum<bit<32>>(PSA_HashAlgorithm_t.CRC32) crc32;
     apply {
         bit<8> op = hdr.h.op;
         if (op == 2) {
@@ -63,16 +60,26 @@ control ED(packet_out b, out none_t cloned, out none_t recirculated, inout heade
             hdr.h.index = 0x77;
             hdr.h.value = ck.get();
         }
-        if (op == 6) {
-            crc.update(hdr.h.index);
-            crc.update({ hdr.h.value });
-            hdr.h.value = crc.get();
+        if (op == 8) {
+            // Headers that are not there count for nothing.
+            ck.add({ hdr.h.value, hdr.more, hdr.h });
+            hdr.h.value = ck.get();
         }
-        if (op == 7) {
-            crc32.update(hdr.h.index ++ hdr.h.value);
-            crc32.clear();
-            crc32.update(hdr.h.index ++ hdr.h.value);
-            hdr.h.value = crc32.get()[31:16];
+        if (op == 9) {
+            // What is no whole number of words is filled up with zeros.
+            ck.add(hdr.h.index);
+            ck.add({ hdr.h.value, hdr.h.index });
+            hdr.h.value = ck.get_state();
+        }
+        if (op == 10) {
+            // Zero has two forms, which stay what they are.
+            ck.subtract(hdr.h.value);
+            hdr.h.value = ck.get();
+        }
+        if (op == 11) {
+            ck.add(hdr.h);
+            ck.subtract({ hdr.h.op, hdr.h.index, hdr.h.value });
+            hdr.h.value = ck.get();
         }
         b.emit(hdr);
     }

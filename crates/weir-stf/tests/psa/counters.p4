@@ -50,6 +50,8 @@ control I(inout headers_t hdr, inout meta_t meta, in psa_ingress_input_metadata_
             hdr.h.value = number(by_index.execute(hdr.h.index, PSA_MeterColor_t.YELLOW));
         } else if (hdr.h.op == 5) {
             hdr.h.value = number(by_index.execute(hdr.h.index, PSA_MeterColor_t.RED));
+        } else if (hdr.h.op == 6) {
+            hdr.more = hdr.h;
         }
     }
 }
@@ -58,13 +60,5 @@ control E(inout headers_t hdr, inout meta_t meta, in psa_egress_input_metadata_t
           inout psa_egress_output_metadata_t ostd) {
     Counter<bit<32>, bit<8>>(1, PSA_CounterType_t.BYTES) sent;
     apply { sent.count(0); }
-}
-#define OWN_INGRESS_DEPARSER
-control ID(packet_out b, out none_t cloned, out none_t resubmitted, out none_t normal, inout headers_t hdr,
-           in meta_t meta, in psa_ingress_output_metadata_t istd) {
-    apply {
-        b.emit(hdr.h);
-        if (hdr.h.op == 6) { b.emit(hdr.h); }
-    }
 }
 #include "skeleton.p4i"
