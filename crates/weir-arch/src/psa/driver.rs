@@ -17,9 +17,9 @@ use crate::load;
 use crate::meter::Color;
 use crate::state::State;
 use crate::user::Externs;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use weir_interp::{Abort, BodyKey, Executable, Outcome, PacketState, PacketTag, SiteId};
-use weir_ir::{Bits, Program, TableId, VarId};
+use weir_ir::{Bits, HeaderId, Program, TableId, VarId};
 use weir_table::EntryHandle;
 
 /// The port whose packets go back to ingress: `PSA_PORT_RECIRCULATE`.
@@ -43,7 +43,7 @@ pub(crate) struct Pipeline {
     pub control: usize,
     pub deparser: usize,
     /// The deparser does something that outlives the packet: it runs for packets that are dropped too.
-    deparser_lasts: bool,
+    pub deparser_lasts: bool,
 }
 
 /// Values of `PSA_MeterColor_t`.
@@ -97,6 +97,8 @@ pub struct Psa {
     pub(crate) colors: Colors,
     /// What the ingress deparser emits, where that can be said beforehand.
     pub(crate) emits: Option<Vec<Emit>>,
+    /// See [`Psa::aliases`].
+    aliases: OnceLock<Vec<(usize, HeaderId)>>,
 }
 
 impl Psa {
@@ -108,7 +110,7 @@ impl Psa {
         let program = Arc::clone(engine.program());
         let engines = Engines::new(engine);
         let ops = externs::resolve(&program, engines.sites(), externs)?;
-        let lasts = |block| lasts(&program, &engines, &ops, block);
+        let lasts = |block| lasts(&program, &engines, &ops, block, |_| false);
         let pipeline = |parser, control, deparser| -> Result<Pipeline, LoadError> {
             let deparser = calls::block(&program, deparser, TARGET)?;
             Ok(Pipeline {
@@ -126,6 +128,7 @@ impl Psa {
         Ok(Psa {
             blocks,
             emits,
+            aliases: OnceLock::new(),
             ops,
             fields: Fields::new(&program),
             colors: Colors::new(&program),
@@ -139,9 +142,17 @@ impl Psa {
         self.ops.get(site.index())
     }
 
-    /// Whether a block does something that outlives the packet.
-    pub(crate) fn lasts(&self, block: usize) -> bool {
-        lasts(&self.program, &self.engines, &self.ops, block)
+    /// Whether a block does something that outlives the packet, besides what is allowed to.
+    pub(crate) fn lasts(&self, block: usize, allowed: impl Fn(&Op) -> bool) -> bool {
+        lasts(&self.program, &self.engines, &self.ops, block, allowed)
+    }
+
+    /// Egress headers that are ingress headers in compiled code.
+    pub(crate) fn aliases(&self) -> &[(usize, HeaderId)] {
+        self.aliases.get_or_init(|| match &self.emits {
+            Some(emits) => fuse::aliases(&self.program, self.blocks.egress.parser, emits),
+            None => Vec::new(),
+        })
     }
 
     fn run(&self, block: usize, packet: &mut PacketState, env: &mut Env<'_>) -> Outcome {
@@ -312,12 +323,26 @@ impl Psa {
         actions
     }
 
-    /// The packet that the ingress deparser has made, which has run already; `was` says of headers that are not always
-    /// emitted whether they were.
+    /// Egress headers that compiled code has kept as ingress headers.
+    fn restore_aliases(&self, state: &mut PacketState) {
+        for (at, header) in self.aliases() {
+            let Some(emit) = self.emits.as_ref().and_then(|e| e.get(*at)) else {
+                continue;
+            };
+            let (from, to) = (&self.program.headers[emit.header], &self.program.headers[*header]);
+            let fields = from.fields.iter().zip(&to.fields);
+            for (from, to) in fields.chain([(&from.valid, &to.valid)]) {
+                let value = state.frame.get(*from).clone();
+                state.frame.set(*to, value);
+            }
+        }
+    }
+
+    /// What the ingress deparser has emitted, which has run already, and the payload behind it; `was` says which headers.
     fn emitted(&self, state: &mut PacketState, was: impl Fn(usize) -> bool) -> Vec<u8> {
         for (at, emit) in self.emits.iter().flatten().enumerate() {
             let header = &self.program.headers[emit.header];
-            if state.frame.is_set(header.valid) && (emit.always || was(at)) {
+            if state.frame.is_set(header.valid) && was(at) {
                 let fields = header.fields.iter();
                 fields.for_each(|f| state.output.push(state.frame.get(*f)));
             }
@@ -387,10 +412,11 @@ impl Psa {
     }
 }
 
-fn lasts(program: &Program, engines: &Engines, ops: &[Op], block: usize) -> bool {
+/// Whether a block does something that outlives the packet, besides what is allowed to.
+fn lasts(program: &Program, engines: &Engines, ops: &[Op], block: usize, allowed: impl Fn(&Op) -> bool) -> bool {
     let sites = engines.sites().iter(program);
     let mut here = sites.filter(|(_, body, ..)| *body == BodyKey::Block(block));
-    here.any(|(site, ..)| ops.get(site.index()).is_some_and(Op::lasts))
+    here.any(|(site, ..)| ops.get(site.index()).is_some_and(|op| op.lasts() && !allowed(op)))
 }
 
 impl Architecture for Psa {
@@ -505,12 +531,21 @@ impl Architecture for Psa {
             let found = values.iter().find(|(v, _)| *v == var);
             found.map_or(0, |(_, value)| value.to_u64_saturating())
         };
-        let deparsed = self.emitted(&mut state, |at| handed(1 + at) != 0);
-        let from = (port, 0, PacketTag::NONE);
-        let packet = self.for_egress(deparsed, Path::NormalUnicast, (&state, &self.fields.normal), from);
+        let always = |at: usize| self.emits.iter().flatten().nth(at).is_some_and(|e| e.always);
+        let was = |at| always(at) || handed(1 + at) != 0;
+        let to = handed(0) as u32;
+        let tag = PacketTag::NONE;
+        if exit == fuse::exit::END_OF_EGRESS {
+            state.bytes = self.emitted(&mut state, |at| was(at) && self.aliases().iter().all(|(a, _)| *a != at));
+            state.cursor = 0;
+            self.restore_aliases(&mut state);
+            return self.end_of_egress(EgressPacket::new(state, port, 0, tag), to, env);
+        }
+        let deparsed = self.emitted(&mut state, was);
+        let normal = (&state, &self.fields.normal);
         vec![Action::Enqueue {
-            port: handed(0) as u32,
-            packet,
+            port: to,
+            packet: self.for_egress(deparsed, Path::NormalUnicast, normal, (port, 0, tag)),
         }]
     }
 

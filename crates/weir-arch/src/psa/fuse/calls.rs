@@ -2,11 +2,10 @@
 
 use super::super::driver::Psa;
 use super::super::externs::{self, Op};
-use super::emits::Emit;
 use super::{exit, handed_over};
 use crate::weave::{Pseudo, RANDOM, host};
-use std::collections::HashSet;
-use weir_ir::passes::{VarSet, read_by};
+use std::collections::{BTreeSet, HashSet};
+use weir_ir::passes::{Renaming, VarSet, read_by};
 use weir_ir::pipeline::{CallKind, Exit, Touched};
 use weir_ir::{Call, InstKind, Loc, Program, Terminator, VarId};
 
@@ -71,8 +70,21 @@ fn kind_of(op: &Op) -> Option<CallKind> {
     })
 }
 
+/// The shared variables that a block reads, and a group of metadata that the driver looks at after it.
+fn read_at_end(arch: &Psa, block: usize, group: &str) -> Vec<VarId> {
+    let program = &arch.program;
+    let mut read = VarSet::new(program.vars.len());
+    read_by(program, &program.blocks[block].body, &mut |v| read.insert(v));
+    for leaf in program.shared_group(group).iter().flat_map(|g| &g.leaves) {
+        read.insert(leaf.var);
+    }
+    let leaves = program.shared.iter().flat_map(|g| &g.leaves);
+    let shared: HashSet<VarId> = leaves.map(|l| l.var).collect();
+    read.iter().filter(|v| shared.contains(v)).collect()
+}
+
 /// The exits, with what the driver reads of a packet that leaves by them.
-pub(super) fn exits(arch: &Psa, program: &Program, emits: &[Emit], port: VarId) -> Vec<Exit> {
+pub(super) fn exits(arch: &Psa, program: &Program, renaming: &Renaming, port: VarId) -> Vec<Exit> {
     let blocks = arch.blocks;
     let exit = |name, live, deparsed, touches| Exit {
         name,
@@ -85,44 +97,31 @@ pub(super) fn exits(arch: &Psa, program: &Program, emits: &[Emit], port: VarId) 
         arch,
         &[blocks.egress.parser, blocks.egress.control, blocks.egress.deparser],
     );
-    // What the deparser reads, and where the packet is to go.
-    let mut read = VarSet::new(program.vars.len());
-    let deparser = &arch.program.blocks[blocks.ingress.deparser].body;
-    read_by(&arch.program, deparser, &mut |v| read.insert(v));
-    for leaf in arch
-        .program
-        .shared_group("ingress_output_metadata")
-        .iter()
-        .flat_map(|g| &g.leaves)
-    {
-        read.insert(leaf.var);
-    }
-    let shared: HashSet<VarId> = program
-        .shared
-        .iter()
-        .flat_map(|g| g.leaves.iter().map(|l| l.var))
-        .collect();
-    let after_ingress = read.iter().filter(|v| shared.contains(v)).collect();
-    let mut deparsed = vec![port];
-    deparsed.extend(arch.fields.normal.iter().copied());
-    for (at, emit) in emits.iter().enumerate() {
+    let after_ingress = read_at_end(arch, blocks.ingress.deparser, "ingress_output_metadata");
+    let after_egress = read_at_end(arch, blocks.egress.deparser, "egress_output_metadata");
+    let mut emitted = vec![port];
+    for (at, emit) in arch.emits.iter().flatten().enumerate() {
         if !emit.always {
-            deparsed.push(handed_over(&arch.program, 1 + at));
+            emitted.push(handed_over(&arch.program, 1 + at));
         }
         let header = &program.headers[emit.header];
-        deparsed.push(header.valid);
-        deparsed.extend(header.fields.iter().copied());
+        emitted.push(header.valid);
+        emitted.extend(header.fields.iter().copied());
     }
+    let together = |vars: &[VarId]| -> Vec<VarId> {
+        let all = emitted.iter().chain(vars).map(|v| renaming.var(*v));
+        all.collect::<BTreeSet<_>>().into_iter().collect()
+    };
     vec![
         exit("transmit", vec![port], true, None),
         exit("ingress-drop", Vec::new(), false, None),
         exit("egress-drop", Vec::new(), false, None),
         exit("end-of-ingress", after_ingress, false, Some(everything.clone())),
-        exit("deparsed", deparsed, false, Some(egress)),
+        exit("deparsed", together(&arch.fields.normal), false, Some(egress)),
         exit("assert", Vec::new(), false, None),
         exit("instruction-budget", Vec::new(), false, None),
-        exit("restart", Vec::new(), false, Some(everything)),
-        exit("egress-clone", Vec::new(), false, None),
+        exit("restart", Vec::new(), false, Some(everything.clone())),
+        exit("end-of-egress", together(&after_egress), false, Some(everything)),
     ]
 }
 

@@ -1,8 +1,8 @@
 //! Which headers the ingress deparser emits, in which order.
 
 use std::collections::HashSet;
-use weir_ir::passes::{reachable, written};
-use weir_ir::{BlockId, Body, HeaderId, InstKind, Program};
+use weir_ir::passes::{reachable, read_by_inst, read_by_terminator, written};
+use weir_ir::{BlockId, Body, HeaderId, InstKind, Program, VarId};
 
 /// A header that the deparser emits where it is valid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -112,4 +112,50 @@ fn can_avoid(body: &Body, block: BlockId) -> bool {
 pub(super) fn any(body: &Body, test: impl Fn(&InstKind) -> bool) -> bool {
     let mut blocks = reachable(body).into_iter();
     blocks.any(|id| body.blocks[id].insts.iter().any(|i| test(&i.kind)))
+}
+
+/// Whether a deparser that has run in part may run once more from its beginning with what it has made of shared variables:
+/// it writes none that it has read before.
+pub(super) fn is_repeatable(program: &Program, body: &Body) -> bool {
+    let Some(order) = topological(body) else { return false };
+    let shared: HashSet<VarId> = program
+        .shared
+        .iter()
+        .flat_map(|g| g.leaves.iter().map(|l| l.var))
+        .collect();
+    order.iter().all(|&id| {
+        let block = &body.blocks[id];
+        let mut read = HashSet::new();
+        let mut note = |v| {
+            if shared.contains(&v) {
+                read.insert(v);
+            }
+        };
+        let mut writes_later = false;
+        for inst in &block.insts {
+            read_by_inst(&inst.kind, &program.headers, &mut note);
+        }
+        read_by_terminator(&block.terminator, &mut note);
+        // In the same block the order counts, in later ones all.
+        let mut before = HashSet::new();
+        for inst in &block.insts {
+            read_by_inst(&inst.kind, &program.headers, &mut |v| {
+                before.insert(v);
+            });
+            written(&inst.kind, &program.headers, &mut |v| {
+                writes_later |= shared.contains(&v) && before.contains(&v);
+            });
+        }
+        let mut seen = HashSet::new();
+        let mut work = block.terminator.targets();
+        while let Some(next) = work.pop() {
+            if seen.insert(next) {
+                for inst in &body.blocks[next].insts {
+                    written(&inst.kind, &program.headers, &mut |v| writes_later |= read.contains(&v));
+                }
+                work.extend(body.blocks[next].terminator.targets());
+            }
+        }
+        !writes_later
+    })
 }

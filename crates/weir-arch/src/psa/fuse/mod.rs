@@ -3,7 +3,7 @@
 //! The pipeline is the way of the plain packet: received at a port, sent to one port, whose queue is empty, or
 //! dropped. Clones, groups, resubmission, recirculation and other classes of service leave it where ingress ends, and
 //! [`super::driver`] goes on from there; what the egress parser cannot be given without making a packet leaves it
-//! between ingress and egress.
+//! between ingress and egress, and what clones in egress where that ends.
 
 mod calls;
 pub(crate) mod emits;
@@ -21,10 +21,10 @@ use crate::fused::{Fused, FusedExit, Input};
 use crate::weave::{Appended, Weave, Weaver, constant, endless, pseudo};
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
-use weir_ir::passes::{Renaming, Scope, VarSet, fold_paths, reachable};
+use weir_ir::passes::{Renaming, Scope, VarSet, fold_paths};
 use weir_ir::pipeline::Pipeline;
 use weir_ir::{
-    ArgumentValue, BinaryOp, BlockId, Body, Call, ExternId, InLeaf, InstKind, Loc, Operand, Program, Rvalue,
+    ArgumentValue, BinaryOp, BlockId, Body, Call, ExternId, HeaderId, InLeaf, InstKind, Loc, Operand, Program, Rvalue,
     Terminator, Type, UnaryOp, VarId,
 };
 
@@ -40,8 +40,8 @@ pub(crate) mod exit {
     pub const ASSERT: u32 = 5;
     pub const OVERRUN: u32 = 6;
     pub const RESTART: u32 = 7;
-    /// A clone in egress: programs whose packets may come here are not compiled.
-    pub const CLONES: u32 = 8;
+    /// The egress control has ended, and the packet clones.
+    pub const END_OF_EGRESS: u32 = 8;
 }
 
 /// Makes the pipeline's body block by block.
@@ -80,6 +80,11 @@ impl DerefMut for Builder<'_> {
     }
 }
 
+/// Egress headers that are ingress headers from where they are parsed on: position among the emitted headers, egress header.
+pub(crate) fn aliases(program: &Program, egress_parser: usize, emits: &[Emit]) -> Vec<(usize, HeaderId)> {
+    reparse::aliases(program, &program.blocks[egress_parser].body, emits)
+}
+
 /// Variables of the pipeline alone that the driver is handed: the port, then for each emitted header whether it was.
 pub(crate) fn handed_over(program: &Program, number: usize) -> VarId {
     VarId::new(program.vars.len() + number)
@@ -89,15 +94,19 @@ pub(crate) fn handed_over(program: &Program, number: usize) -> VarId {
 pub(crate) fn fuse(arch: &Psa) -> Option<Fused> {
     let program = &arch.program;
     let emits = arch.emits.clone()?;
-    // What the driver runs again, or only where somebody asks for it, must have no lasting effects.
+    // What the driver runs again, or only where somebody asks for it, must have no lasting effects. For digests the driver
+    // takes over, and runs the ingress deparser from its beginning.
     let blocks = arch.blocks;
-    let quiet = [
-        blocks.ingress.parser,
-        blocks.ingress.deparser,
-        blocks.egress.parser,
-        blocks.egress.deparser,
-    ];
-    if quiet.iter().any(|b| arch.lasts(*b)) || !endless(&program.blocks[blocks.egress.parser].body).is_empty() {
+    let nothing = |_: &Op| false;
+    let digests = |op: &Op| matches!(op, Op::Digest { .. });
+    let deparser = &program.blocks[blocks.ingress.deparser].body;
+    if arch.lasts(blocks.ingress.parser, nothing)
+        || arch.lasts(blocks.ingress.deparser, digests)
+        || arch.lasts(blocks.egress.parser, nothing)
+        || arch.lasts(blocks.egress.deparser, nothing)
+        || !endless(&program.blocks[blocks.egress.parser].body).is_empty()
+        || (blocks.ingress.deparser_lasts && !emits::is_repeatable(program, deparser))
+    {
         return None;
     }
     let mut weaver = Weaver::new(program);
@@ -105,10 +114,9 @@ pub(crate) fn fuse(arch: &Psa) -> Option<Fused> {
     debug_assert_eq!(port, handed_over(program, 0));
     let flags: Vec<VarId> = emits.iter().map(|_| weaver.variable("$emitted", 1)).collect();
     let now_us = weaver.variable("$now_us", 64);
-    let egress_parser = &program.blocks[blocks.egress.parser].body;
-    let aliases = reparse::aliases(program, egress_parser, &emits);
+    let aliases = arch.aliases();
     let mut renaming = Renaming::default();
-    for (at, header) in &aliases {
+    for (at, header) in aliases {
         renaming.header(program, *header, emits[*at].header);
     }
     let mut builder = Builder {
@@ -213,11 +221,16 @@ impl Builder<'_> {
                 }
                 Some(())
             }
+            Some(Op::Digest { .. }) if self.current == self.arch.blocks.ingress.deparser => {
+                self.end(Terminator::Exit(exit::END_OF_INGRESS));
+                self.at = self.block();
+                Some(())
+            }
             Some(op) if op.is_fusible() => {
                 self.push(kind.clone(), loc);
                 Some(())
             }
-            // Checksums of other kinds, digests, and what the embedder brings along.
+            // Checksums of other kinds, digests elsewhere, and what the embedder brings along.
             _ => None,
         };
         self.failed |= done.is_none();
@@ -313,7 +326,7 @@ impl Builder<'_> {
 
     /// What counters and meters of egress count is the packet that egress gets; the host only knows the one that
     /// was received.
-    fn leave_if_longer(&mut self, before: VarId, emitted: &[weir_ir::HeaderId]) {
+    fn leave_if_longer(&mut self, before: VarId, emitted: &[HeaderId]) {
         for (at, flag) in self.flags.clone().into_iter().enumerate() {
             if let Some(flag) = flag {
                 // Headers that were left out count for nothing.
@@ -351,7 +364,12 @@ impl Builder<'_> {
             self.leave_if(clone, exit::END_OF_INGRESS);
         }
         if let Some(drop) = output.drop {
-            self.leave_if(drop, exit::INGRESS_DROP);
+            // A deparser that sends digests runs for dropped packets too.
+            let exit = match self.arch.blocks.ingress.deparser_lasts {
+                true => exit::END_OF_INGRESS,
+                false => exit::INGRESS_DROP,
+            };
+            self.leave_if(drop, exit);
         }
         if let Some(resubmit) = output.resubmit {
             self.leave_if(resubmit, exit::END_OF_INGRESS);
@@ -384,7 +402,7 @@ impl Builder<'_> {
         self.parsed(accepted, rejected, parser.error?, fields.egress_error);
         self.block_of(blocks.egress.control);
         if let Some(clone) = fields.egress.clone {
-            self.leave_if(clone, exit::CLONES);
+            self.leave_if(clone, exit::END_OF_EGRESS);
         }
         if let Some(drop) = fields.egress.drop {
             self.leave_if(drop, exit::EGRESS_DROP);
@@ -423,10 +441,6 @@ impl Builder<'_> {
             inputs: &set,
         };
         fold_paths(scope, &mut body, 6);
-        let clones = |id: BlockId| matches!(body.blocks[id].terminator, Terminator::Exit(exit::CLONES));
-        if reachable(&body).into_iter().any(clones) {
-            return None;
-        }
         let (mut calls, mut kinds) = (Vec::new(), Vec::new());
         for (_, block) in body.blocks.iter() {
             for inst in &block.insts {
@@ -441,7 +455,7 @@ impl Builder<'_> {
             ordered_tables: program.tables.iter().map(|_| false).collect(),
             overrun: exit::OVERRUN,
             restart: exit::RESTART,
-            exits: exits(arch, &program, &self.emits, self.port),
+            exits: exits(arch, &program, &self.renaming, self.port),
             body,
             inputs: inputs.iter().map(|(v, _)| *v).collect(),
             calls: kinds,
@@ -458,7 +472,7 @@ impl Builder<'_> {
             FusedExit::Drop(DropReason::Assert),
             FusedExit::Drop(DropReason::InstructionBudget),
             driver,
-            driver,
+            FusedExit::Driver { after_egress: true },
         ];
         Some(Fused {
             pipeline: Arc::new(pipeline),
