@@ -8,7 +8,7 @@ use weir_interp::{CallSites, Event, Executable, Interpreter, Outcome, PacketStat
 use weir_ir::{Call, Loc, Program};
 
 /// The externs of an architecture.
-pub(crate) struct Vocabulary<'a> {
+pub struct Vocabulary<'a> {
     /// The name of the target in messages.
     pub target: &'static str,
     /// Its extern types.
@@ -23,7 +23,7 @@ impl Vocabulary<'_> {
     ///
     /// # Errors
     /// Everything that neither has.
-    pub(crate) fn resolve<O>(
+    pub fn resolve<O>(
         &self,
         program: &Program,
         sites: &CallSites,
@@ -50,11 +50,29 @@ impl Vocabulary<'_> {
         if errors.is_empty() { Ok(ops) } else { Err(errors) }
     }
 
+    /// The same, where the embedder's externs are none.
+    ///
+    /// # Errors
+    /// Everything that `op` does not know.
+    pub fn resolve_own<O>(
+        &self,
+        program: &Program,
+        sites: &CallSites,
+        op: impl Fn(&Call) -> Option<O>,
+    ) -> Result<Vec<O>, Vec<LoadError>> {
+        let none = Vocabulary {
+            user: &Externs::default(),
+            ..*self
+        };
+        let found = none.resolve(program, sites, |call| op(call).map(Some), |_| None)?;
+        Ok(found.into_iter().flatten().collect())
+    }
+
     /// What one call does.
     ///
     /// # Errors
     /// Nobody knows.
-    pub(crate) fn call<O>(
+    pub fn call<O>(
         &self,
         program: &Program,
         call: &Call,
@@ -79,13 +97,15 @@ impl Vocabulary<'_> {
 }
 
 /// Runs the blocks of a program: by the engine it was loaded for, or by the interpreter where somebody listens.
-pub(crate) struct Engines {
+pub struct Engines {
     engine: Arc<dyn Executable>,
     interpreter: Interpreter,
 }
 
 impl Engines {
-    pub(crate) fn new(engine: Arc<dyn Executable>) -> Self {
+    /// For the program of an engine.
+    #[must_use]
+    pub fn new(engine: Arc<dyn Executable>) -> Self {
         Engines {
             interpreter: Interpreter::new(Arc::clone(engine.program())),
             engine,
@@ -93,12 +113,13 @@ impl Engines {
     }
 
     /// The numbers of the program's calls.
-    pub(crate) fn sites(&self) -> &CallSites {
+    #[must_use]
+    pub fn sites(&self) -> &CallSites {
         self.interpreter.sites()
     }
 
     /// Runs a block, served by `runtime`.
-    pub(crate) fn run(
+    pub fn run(
         &self,
         block: usize,
         packet: &mut PacketState,
@@ -117,13 +138,13 @@ impl Engines {
 ///
 /// # Errors
 /// It has none.
-pub(crate) fn block(program: &Program, role: &'static str, target: &'static str) -> Result<usize, LoadError> {
+pub fn block_with_role(program: &Program, role: &'static str, target: &'static str) -> Result<usize, LoadError> {
     let position = program.blocks.iter().position(|b| b.role == role);
     position.ok_or(LoadError::MissingBlock { role, target })
 }
 
 /// Says something about the packet to whoever listens.
-pub(crate) fn note(env: &mut Env<'_>, text: &str) {
+pub fn note(env: &mut Env<'_>, text: &str) {
     if env.tracer.enabled() {
         env.tracer.event(&Event::Note { text }, Loc::default());
     }

@@ -34,7 +34,7 @@ pub struct Env<'a> {
 
 impl Env<'_> {
     /// The state for a packet of so many bytes, and who listens.
-    pub(crate) fn service(&mut self, bytes: u64) -> (Service<'_>, &mut dyn Tracer) {
+    pub fn service(&mut self, bytes: u64) -> (Service<'_>, &mut dyn Tracer) {
         let service = Service {
             state: &mut *self.state,
             now_ns: self.now_ns,
@@ -209,12 +209,15 @@ pub enum Action {
 }
 
 impl Action {
-    pub(crate) fn drop(reason: DropReason, loc: Option<Loc>, tag: PacketTag) -> Self {
+    /// The packet ends, for a reason and, where it is known, by something in the source.
+    #[must_use]
+    pub fn drop(reason: DropReason, loc: Option<Loc>, tag: PacketTag) -> Self {
         Action::Drop(Drop { reason, loc, tag })
     }
 
     /// The packet went no further because a block was stopped.
-    pub(crate) fn stopped(reason: Abort, tag: PacketTag) -> Self {
+    #[must_use]
+    pub fn stopped(reason: Abort, tag: PacketTag) -> Self {
         match reason {
             Abort::Extern(loc) => Action::drop(DropReason::Assert, Some(loc), tag),
             Abort::InstructionBudget | Abort::NoSuchBody => Action::drop(DropReason::InstructionBudget, None, tag),

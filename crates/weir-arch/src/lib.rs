@@ -37,6 +37,18 @@ mod user;
 mod v1;
 mod weave;
 
+/// What architectures are made of: of use to those that are defined outside this crate, too.
+///
+/// An implementation of [`Architecture`] keeps [`kit::Engines`] to run its blocks, what each call does
+/// (resolved by a [`kit::Vocabulary`]), and the variables that it sets and reads. While a block runs, a
+/// [`kit::Service`] does what tables and stateful externs have in common ([`Env::service`] lends it).
+/// `examples/own_architecture` is one.
+pub mod kit {
+    pub use crate::calls::{Engines, Vocabulary, block_with_role, note};
+    pub use crate::load::{HANDLES, argument, enum_index, member, number, profile, register, scalar, state_of, unit};
+    pub use crate::service::{Service, all_scalars, digest_fields, hash_input};
+}
+
 pub use cells::Cells;
 pub use choices::{Choice, ChoiceKind, Choices, Defaults, Enumeration, OUTCOME_CAP, Script, enumerate};
 pub use driver::{

@@ -9,7 +9,8 @@ use weir_ir::{
 use weir_table::{ActionProfile, ActionSpec, Implementation, ProfileSpec, Table, TableSpec};
 
 /// The constructor argument with this name, or at this position.
-pub(crate) fn argument<'a>(instance: &'a ExternInstance, name: &str, position: usize) -> Option<&'a ConstValue> {
+#[must_use]
+pub fn argument<'a>(instance: &'a ExternInstance, name: &str, position: usize) -> Option<&'a ConstValue> {
     instance
         .arguments
         .iter()
@@ -19,7 +20,8 @@ pub(crate) fn argument<'a>(instance: &'a ExternInstance, name: &str, position: u
 }
 
 /// A number as a constructor argument; 0 if it is absent or no number, saturating.
-pub(crate) fn number(value: Option<&ConstValue>) -> u64 {
+#[must_use]
+pub fn number(value: Option<&ConstValue>) -> u64 {
     match value {
         Some(ConstValue::Bits(bits)) => bits.to_u64_saturating(),
         Some(ConstValue::Int(int)) => int.to_u64().unwrap_or(if int.sign() == num_bigint::Sign::Minus {
@@ -32,7 +34,8 @@ pub(crate) fn number(value: Option<&ConstValue>) -> u64 {
 }
 
 /// The member of an enum as a constructor argument; empty if it is none.
-pub(crate) fn member(value: Option<&ConstValue>) -> &str {
+#[must_use]
+pub fn member(value: Option<&ConstValue>) -> &str {
     match value {
         Some(ConstValue::Enum { member, .. }) => member,
         _ => "",
@@ -40,7 +43,8 @@ pub(crate) fn member(value: Option<&ConstValue>) -> &str {
 }
 
 /// What a counter or meter counts, by the name of the member.
-pub(crate) fn unit(value: Option<&ConstValue>) -> Unit {
+#[must_use]
+pub fn unit(value: Option<&ConstValue>) -> Unit {
     match member(value).to_ascii_lowercase().as_str() {
         "bytes" => Unit::Bytes,
         "packets_and_bytes" => Unit::Both,
@@ -49,10 +53,11 @@ pub(crate) fn unit(value: Option<&ConstValue>) -> Unit {
 }
 
 /// Cells per entry handle: as many as there are handles, and number 0 for the default entry.
-pub(crate) const HANDLES: u64 = 1 << 32;
+pub const HANDLES: u64 = 1 << 32;
 
 /// A register array whose cells have the type and start as `initial` says, or as zeros.
-pub(crate) fn register(program: &Program, ty: &TypeSpec, size: u64, initial: Option<&ConstValue>) -> Resource {
+#[must_use]
+pub fn register(program: &Program, ty: &TypeSpec, size: u64, initial: Option<&ConstValue>) -> Resource {
     let widths: Vec<u32> = scalars(ty, "").into_iter().map(|(_, w)| w).collect();
     let mut cells = Cells::new(size);
     if let Some(initial) = initial {
@@ -76,7 +81,8 @@ fn flatten(program: &Program, value: &ConstValue, widths: &[u32], to: &mut Vec<B
 }
 
 /// A constant as a scalar of some width; 0 if it is absent or none.
-pub(crate) fn scalar(program: &Program, value: Option<&ConstValue>, width: u32) -> Bits {
+#[must_use]
+pub fn scalar(program: &Program, value: Option<&ConstValue>, width: u32) -> Bits {
     match value {
         Some(ConstValue::Bits(bits)) => bits.zero_extend(width),
         Some(ConstValue::Int(int)) => Bits::from_bigint(width, int),
@@ -92,19 +98,15 @@ pub(crate) fn scalar(program: &Program, value: Option<&ConstValue>, width: u32) 
 }
 
 /// The value of a member of an enum that is not serializable.
-pub(crate) fn enum_index(program: &Program, name: &str, member: &str) -> Option<u64> {
+#[must_use]
+pub fn enum_index(program: &Program, name: &str, member: &str) -> Option<u64> {
     let (_, found) = program.enums.iter().find(|(_, e)| e.name == name)?;
     found.members.iter().position(|m| m == member).map(|i| i as u64)
 }
 
 /// The profile's actions are those of all tables that use it, each once.
-pub(crate) fn profile(
-    program: &Program,
-    index: usize,
-    instance: &ExternInstance,
-    size: u64,
-    selector: bool,
-) -> ActionProfile {
+#[must_use]
+pub fn profile(program: &Program, index: usize, instance: &ExternInstance, size: u64, selector: bool) -> ActionProfile {
     let mut actions: Vec<ActionSpec> = Vec::new();
     for (id, table) in program.tables.iter() {
         if table.implementation.is_some_and(|e| e.index() == index) {
@@ -193,12 +195,8 @@ fn action_property(table: &weir_ir::Table, name: &str) -> Option<ActionCall> {
 
 /// The state of a program whose instances have these resources. `selectors` are the extern types that are action
 /// selectors, `empty_group` is the table property that says what an empty group does.
-pub(crate) fn state(
-    program: &Program,
-    resources: Vec<Resource>,
-    selectors: &[&str],
-    empty_group: Option<&str>,
-) -> State {
+#[must_use]
+pub fn state_of(program: &Program, resources: Vec<Resource>, selectors: &[&str], empty_group: Option<&str>) -> State {
     let tables = program
         .tables
         .iter()

@@ -10,9 +10,12 @@ use weir_ir::{Bits, ExternId, KeyMatch, Loc, MatchKind, TableId, ValueSetId};
 use weir_table::{Entry, EntryAction, EntryHandle, Implementation, TableSpec};
 
 /// The state of a program, lent for one packet.
-pub(crate) struct Service<'a> {
+pub struct Service<'a> {
+    /// The state.
     pub state: &'a mut State,
+    /// The time in ns since the switch started.
     pub now_ns: u64,
+    /// Decides what the program leaves to chance.
     pub choices: &'a mut dyn Choices,
     /// Bytes of the packet: what counters and meters count.
     pub bytes: u64,
@@ -22,7 +25,7 @@ impl Service<'_> {
     // --------------------------------------------------------------------------------- tables
 
     /// Looks a table up. `on_hit` is told of the entry before its action is chosen.
-    pub(crate) fn lookup(
+    pub fn lookup(
         &mut self,
         table: TableId,
         keys: &[Bits],
@@ -63,7 +66,7 @@ impl Service<'_> {
     }
 
     /// The action of an entry that was hit and that names none itself.
-    pub(crate) fn action_of_hit(
+    pub fn action_of_hit(
         &mut self,
         table: TableId,
         handle: EntryHandle,
@@ -75,7 +78,8 @@ impl Service<'_> {
     }
 
     /// What a trace tells about a lookup.
-    pub(crate) fn describe(&self, table: TableId, keys: &[Bits], outcome: &LookupOutcome) -> LookupDetail {
+    #[must_use]
+    pub fn describe(&self, table: TableId, keys: &[Bits], outcome: &LookupOutcome) -> LookupDetail {
         let Some(state) = self.state.tables.get(table.index()) else {
             return LookupDetail::default();
         };
@@ -98,7 +102,9 @@ impl Service<'_> {
         detail
     }
 
-    pub(crate) fn value_set_contains(&self, set: ValueSetId, keys: &[Bits]) -> bool {
+    /// Whether the values are a member of the set.
+    #[must_use]
+    pub fn value_set_contains(&self, set: ValueSetId, keys: &[Bits]) -> bool {
         let set = self.state.value_sets.get(set.index());
         set.is_some_and(|s| s.lookup(keys).is_some())
     }
@@ -177,13 +183,13 @@ impl Service<'_> {
     // -------------------------------------------------------------------------- stateful externs
 
     /// Counts the packet at an index of a counter, or for an entry of a direct one.
-    pub(crate) fn count(&mut self, id: ExternId, index: u64) {
+    pub fn count(&mut self, id: ExternId, index: u64) {
         self.state.count(id, index, self.bytes);
     }
 
     /// The colour of the packet at an index of a meter, or for an entry of a direct one; `before` is what an earlier
     /// meter said of it. `None` beyond its end.
-    pub(crate) fn meter(&mut self, id: ExternId, index: u64, before: Color) -> Option<Color> {
+    pub fn meter(&mut self, id: ExternId, index: u64, before: Color) -> Option<Color> {
         let Some(Resource::Meter(unit, cells) | Resource::DirectMeter(unit, cells)) =
             self.state.resources.get_mut(id.index())
         else {
@@ -196,7 +202,8 @@ impl Service<'_> {
     }
 
     /// A register's scalars; `None` beyond its end.
-    pub(crate) fn register_read(&self, id: ExternId, index: u64) -> Option<Vec<Bits>> {
+    #[must_use]
+    pub fn register_read(&self, id: ExternId, index: u64) -> Option<Vec<Bits>> {
         match self.state.resource(id) {
             Resource::Register(register) => register.read(index),
             _ => None,
@@ -204,7 +211,7 @@ impl Service<'_> {
     }
 
     /// Writes a register's scalars; nothing beyond its end.
-    pub(crate) fn register_write(&mut self, id: ExternId, index: u64, value: Option<&ArgValue>) {
+    pub fn register_write(&mut self, id: ExternId, index: u64, value: Option<&ArgValue>) {
         let values: Vec<Bits> = value.map_or(Vec::new(), |a| a.scalars().cloned().collect());
         if let Some(Resource::Register(register)) = self.state.resource_mut(id) {
             register.write(index, &values);
@@ -213,7 +220,7 @@ impl Service<'_> {
 
     /// A number from `low` to `high`, both included, of the width of `low`; `None` where there is none. Ranges are taken
     /// modulo 2^64.
-    pub(crate) fn random(&mut self, low: &Bits, high: &Bits) -> Option<Bits> {
+    pub fn random(&mut self, low: &Bits, high: &Bits) -> Option<Bits> {
         if low.cmp_unsigned(high).is_gt() {
             return None;
         }
@@ -227,7 +234,8 @@ impl Service<'_> {
         Some(low.add(&Bits::new(low.width(), offset.into())))
     }
 
-    pub(crate) fn log(&mut self, text: String, loc: Loc) {
+    /// Keeps a message for the control plane.
+    pub fn log(&mut self, text: String, loc: Loc) {
         self.state.log.push(LogMessage {
             text,
             loc,
@@ -249,7 +257,8 @@ pub(crate) fn execute(meter: &mut Meter, tokens: u64, now_ns: u64, before: Color
 
 /// The bytes a hash runs over: scalars one after the other, invalid headers left out, the last byte
 /// filled up with zeros, then the packet's bytes from a bit on.
-pub(crate) fn hash_input(argument: Option<&ArgValue>, rest: Option<(&[u8], usize)>) -> Vec<u8> {
+#[must_use]
+pub fn hash_input(argument: Option<&ArgValue>, rest: Option<(&[u8], usize)>) -> Vec<u8> {
     let mut buffer = BitBuffer::new();
     if let Some(argument) = argument {
         argument.scalars().for_each(|s| buffer.push(s));
@@ -264,7 +273,8 @@ pub(crate) fn hash_input(argument: Option<&ArgValue>, rest: Option<(&[u8], usize
 }
 
 /// All scalars of an argument, those of invalid headers too.
-pub(crate) fn all_scalars(argument: &ArgValue) -> Vec<Bits> {
+#[must_use]
+pub fn all_scalars(argument: &ArgValue) -> Vec<Bits> {
     match argument {
         ArgValue::In(values) => values
             .iter()
@@ -279,7 +289,8 @@ pub(crate) fn all_scalars(argument: &ArgValue) -> Vec<Bits> {
 }
 
 /// The fields of a digest with their names; those without get a number.
-pub(crate) fn digest_fields(names: &[String], argument: Option<&ArgValue>) -> Vec<(String, Bits)> {
+#[must_use]
+pub fn digest_fields(names: &[String], argument: Option<&ArgValue>) -> Vec<(String, Bits)> {
     let values = argument.map_or(Vec::new(), all_scalars);
     let name_of = |i: usize| names.get(i).cloned().unwrap_or_else(|| format!("f{i}"));
     values.into_iter().enumerate().map(|(i, v)| (name_of(i), v)).collect()

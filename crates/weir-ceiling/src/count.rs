@@ -51,7 +51,9 @@ const ONE: u64 = 1 << 40;
 /// After so many packets the words might overflow, if each has 64 KiB.
 const FULL: usize = 1 << 24;
 
-/// Packets and bytes per port, in one word each until that is full: counting is one addition.
+/// Packets and bytes per port, in one word each until that is full: counting is one addition. The switch counts
+/// the same way in a type of its own: a ceiling shares nothing with what it is compared to, on purpose, but how memory
+/// is asked for and fetched ([`weir_table::memory`]). What makes one of the two slow, or wrong, does so to that one.
 #[derive(Clone)]
 pub(crate) struct PortCounts {
     words: Box<[u64; PORTS]>,

@@ -4,6 +4,7 @@
 
 mod dead;
 mod global;
+mod operands;
 mod propagate;
 mod rename;
 

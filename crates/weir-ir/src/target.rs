@@ -137,7 +137,4 @@ pub struct TableSpec {
     pub direct: &'static [&'static str],
     /// Properties that turn on idle time-outs, with the value that does (`None`: any).
     pub idle_timeout: &'static [(&'static str, Option<&'static str>)],
-    /// Extern types whose constructors without a table property belong to the table that uses them
-    /// in an action (`direct_meter.read` in v1model).
-    pub direct_externs: &'static [&'static str],
 }

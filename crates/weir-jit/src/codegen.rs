@@ -9,6 +9,7 @@ mod calls;
 mod checksum;
 mod expression;
 mod lookup;
+mod movable;
 mod packet;
 
 use crate::analysis::{Again, Analysis, State, is_idle};
@@ -18,6 +19,7 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block, FuncRef, InstBuilder, MemFlagsData, Value, types};
 use cranelift_codegen::isa::TargetFrontendConfig;
 use cranelift_frontend::{FunctionBuilder, Variable};
+use movable::Movable;
 use std::collections::{BTreeMap, HashMap};
 use weir_ir::passes::VarSet;
 use weir_ir::{BlockId, InstKind, Operand, Pattern, SelectCase, Terminator, VarId};
@@ -92,6 +94,13 @@ pub(crate) struct Segment<'a, 'b> {
     lazy: HashMap<VarId, Lazy>,
     /// The parser's position where it is the same on every way.
     pub state: State,
+    /// The most that values can be.
+    bounds: HashMap<Value, u64>,
+    movable: Movable,
+    /// Whether loads from the packet may be moved now.
+    may_move: bool,
+    /// Where in the packet values are from that may be loaded again: first bit and width.
+    origins: HashMap<Value, (u32, u32)>,
 }
 
 /// Most masks that a segment keeps in registers. A short segment is not to wait for what it just stored; a long one has
@@ -148,6 +157,10 @@ pub(crate) fn segment<'a>(
         state: cx.analysis.at[0]
             .clone()
             .unwrap_or_else(|| unreachable!("control begins at block 0")),
+        bounds: HashMap::new(),
+        movable: Movable::new(cx, index),
+        may_move: true,
+        origins: HashMap::new(),
         b,
     };
     segment.b.def_var(todo, params[1]);
@@ -308,6 +321,7 @@ impl<'a> Segment<'a, '_> {
     /// A variable has a value when the segment begins.
     fn had(&mut self, var: VarId, place: Lazy) {
         if self.written.contains(var) {
+            self.may_move = self.movable.variable(var);
             let value = self.fetch(var, place);
             self.set(var, value);
         } else {
@@ -317,7 +331,11 @@ impl<'a> Segment<'a, '_> {
 
     fn fetch(&mut self, var: VarId, place: Lazy) -> Value {
         match place {
-            Lazy::Row(row) => self.load_row(row),
+            Lazy::Row(row) => {
+                let value = self.load_row(row);
+                let width = self.cx.analysis.vars[var.index()].width;
+                self.bounded(value, u64::MAX >> 64_u32.saturating_sub(width.max(1)))
+            }
             Lazy::Packet(bit) => {
                 let packet = self.packet();
                 self.load_bits(packet, bit, self.cx.analysis.vars[var.index()].width)
@@ -401,7 +419,10 @@ impl<'a> Segment<'a, '_> {
         if self.vars.contains_key(&var) || self.written.contains(var) {
             // Perhaps by a block that comes later, in a loop.
             let variable = self.variable(var);
-            return self.b.use_var(variable);
+            let value = self.b.use_var(variable);
+            let width = self.cx.analysis.vars[var.index()].width;
+            let most = self.most(value).min(u64::MAX >> 64_u32.saturating_sub(width.max(1)));
+            return self.bounded(value, most);
         }
         // Read and never written on any way: zero.
         self.imm(0)
@@ -475,6 +496,7 @@ impl<'a> Segment<'a, '_> {
                 continue;
             }
             self.state = states[i].clone();
+            self.may_move = self.movable.in_instruction(cx, id, &inst.kind);
             match &inst.kind {
                 InstKind::Assign { dst, value } => self.assign(*dst, value),
                 InstKind::Extract { header, varbit_bits } => self.extract(*header, varbit_bits.as_ref(), &live[i]),
@@ -494,6 +516,7 @@ impl<'a> Segment<'a, '_> {
             }
         }
         self.state = states[block.insts.len()].clone();
+        self.may_move = self.movable.at_end(id);
         self.terminator(id, &block.terminator);
     }
 

@@ -37,8 +37,6 @@ pub struct Compiled {
     reads_handles: Vec<bool>,
     /// Words of the results of each table.
     pub(crate) result_words: Vec<usize>,
-    /// Per point: what an exit keeps, wide variables and inputs that nothing writes included.
-    pub(crate) exit_vars: Vec<Vec<weir_ir::VarId>>,
     pub(crate) in_place: bool,
     /// Some exit keeps varbits.
     pub(crate) keeps_varbits: bool,
@@ -260,7 +258,6 @@ impl Compiled {
                 .map(|v| layout.rows[v.index()].unwrap_or(0))
                 .collect(),
             inputs_read,
-            exit_vars: layout.points.iter().map(|p| p.handed_over.clone()).collect(),
             keeps_varbits: (layout.points.iter().flat_map(|p| &p.handed_over)).any(|v| analysis.vars[v.index()].varbit),
             in_place: analysis.deparse == Deparse::InPlace,
             table_count: program.tables.len(),

@@ -10,7 +10,7 @@ use crate::analysis::Analysis;
 use ahead::Plan;
 use std::collections::BTreeMap;
 use weir_ir::passes::VarSet;
-use weir_ir::{BlockId, InstKind, MatchKind, TableId, Terminator, VarId};
+use weir_ir::{BlockId, MatchKind, TableId, Terminator, VarId};
 use weir_table::fast::{KeyLayout, ResultLayout};
 
 /// Packets of a vector.
@@ -45,13 +45,13 @@ pub(crate) struct Point {
     pub kept: Vec<VarId>,
     /// Narrow variables that are live and had again without having been kept.
     pub again: Vec<VarId>,
-    /// At exits: everything that whoever gets the packet finds in the context.
+    /// At exits: everything that whoever gets the packet finds in the context, wide variables and inputs that nothing
+    /// writes included.
     pub handed_over: Vec<VarId>,
     /// First row of the keys, of selector keys after them, and of the results.
     pub key_row: usize,
     pub selector_row: usize,
     pub result_row: usize,
-    pub result_words: usize,
     /// Lookups that are done here for later.
     pub ahead: Vec<usize>,
 }
@@ -135,7 +135,6 @@ impl Layout {
             key_row: 0,
             selector_row: 0,
             result_row: 0,
-            result_words: 0,
             ahead: Vec::new(),
         };
         let mut points = vec![point(PointKind::Start, Some(BlockId::new(0)))];
@@ -283,7 +282,6 @@ impl Layout {
             point.key_row = fixed.max(top + 1);
             point.selector_row = point.key_row + keys.words;
             point.result_row = point.selector_row + selector_words(analysis, table);
-            point.result_words = results.words;
             self.row_count = self.row_count.max(point.result_row + results.words);
         }
         for site in &mut self.sites {
@@ -314,9 +312,6 @@ fn named(analysis: &Analysis<'_>) -> VarSet {
         for inst in &block.insts {
             weir_ir::passes::read_by_inst(&inst.kind, headers, &mut |v| used.insert(v));
             weir_ir::passes::written(&inst.kind, headers, &mut |v| used.insert(v));
-            if let InstKind::Emit { header } = inst.kind {
-                headers[header].fields.iter().for_each(|&v| used.insert(v));
-            }
         }
         weir_ir::passes::read_by_terminator(&block.terminator, &mut |v| used.insert(v));
         if let Terminator::Lookup(l) = &block.terminator {

@@ -281,7 +281,7 @@ impl Machine {
         let point = self.compiled.layout.of_exit.get(exit as usize);
         point
             .into_iter()
-            .flat_map(|&p| self.compiled.exit_vars[p].iter().copied())
+            .flat_map(|&p| self.compiled.layout.points[p].handed_over.iter().copied())
     }
 
     /// A narrow variable (at most 64 bits) that an exit keeps, of a slot that left by it.
@@ -422,7 +422,7 @@ impl Memory {
             if slots == 0 {
                 continue;
             }
-            let varbits = compiled.exit_vars[point].iter();
+            let varbits = compiled.layout.points[point].handed_over.iter();
             let varbits: Vec<VarId> = varbits.copied().filter(|v| compiled.vars[v.index()].varbit).collect();
             while slots != 0 && !varbits.is_empty() {
                 let slot = slots.trailing_zeros() as usize;
@@ -462,11 +462,8 @@ impl Memory {
         self.pending[0] = mask;
         let &Run { compiled, tables, .. } = run;
         let exits = compiled.layout.points.len() - compiled.layout.of_exit.len();
-        // One guard for all tables, if they have the same epochs.
-        let epochs = tables.first().map(|t| t.epochs());
-        let guard = epochs
-            .filter(|e| tables.iter().all(|t| Arc::ptr_eq(t.epochs(), e)))
-            .map(|e| e.enter());
+        // One guard for all tables that have the same epochs.
+        let guard = tables.first().map(|t| t.epochs().enter());
         // Points are in the order of control, so the lowest that has packets is waited for by no other.
         let mut at = 0;
         while at < exits {
@@ -488,7 +485,10 @@ impl Memory {
                     let sites = point.ahead.iter().map(|site| &compiled.layout.sites[*site]);
                     let all = sites.map(|s| (s.table, s.key_row));
                     for (table, key_row) in std::iter::once((table, point.key_row)).chain(all) {
-                        tables[table.index()].prepare(guard, packets, &self.context[key_row * PITCH..], PITCH);
+                        let table = &tables[table.index()];
+                        if guard.is_of(table.epochs()) {
+                            table.prepare(guard, packets, &self.context[key_row * PITCH..], PITCH);
+                        }
                     }
                 }
                 self.look_up(run, guard.as_ref(), now, packets, host);
@@ -530,7 +530,7 @@ impl Memory {
         let keys = &before[key_row * PITCH..];
         let results = &mut rest[..run.compiled.result_words[table.index()] * PITCH];
         let table_now = &run.tables[table.index()];
-        let hits = match guard {
+        let hits = match guard.filter(|g| g.is_of(table_now.epochs())) {
             Some(guard) => table_now.lookup_within(guard, packets, keys, results, PITCH, run.now_ns),
             None => table_now.lookup(packets, keys, results, PITCH, run.now_ns),
         };

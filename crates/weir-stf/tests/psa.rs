@@ -3,20 +3,62 @@
 
 mod common;
 
+use std::sync::Arc;
 use weir_ir::{ActionCall, Bits, KeyMatch};
 use weir_switch::{CloneSession, Replica, Switch, Write};
 use weir_table::{EntryAction, NewEntry, TableOp};
 
+/// `NAME.p4`, compiled.
+fn compile(name: &str) -> Arc<weir_ir::Program> {
+    Arc::new(common::compile(&common::folder("psa"), name))
+}
+
+/// Names of all programs, sorted.
+fn names() -> Vec<String> {
+    let files = std::fs::read_dir(common::folder("psa")).expect("the programs");
+    let paths = files.map(|f| f.expect("a file").path());
+    let programs = paths.filter(|p| p.extension().is_some_and(|e| e == "p4"));
+    let mut names: Vec<String> = programs
+        .filter_map(|p| p.file_stem().and_then(|n| n.to_str()).map(str::to_owned))
+        .collect();
+    names.sort();
+    names
+}
+
+macro_rules! programs {
+    ($($name:ident),* $(,)?) => {
+        $(#[test] fn $name() { common::check(&common::folder("psa"), stringify!($name)); })*
+
+        #[test]
+        fn every_program_runs() {
+            assert_eq!(names(), [$(stringify!($name)),*]);
+        }
+    };
+}
+
 programs!(
-    "psa": checksums, clones, counters, crcs, digests, hashes, multicast, parsing, recirculated, registers, resubmitted,
-    selectors, sessions, timestamps, unicast
+    checksums,
+    clones,
+    counters,
+    crcs,
+    digests,
+    hashes,
+    multicast,
+    parsing,
+    recirculated,
+    registers,
+    resubmitted,
+    selectors,
+    sessions,
+    timestamps,
+    unicast
 );
 
 /// Checksums that are no Internet checksums are the interpreter's so far.
 #[test]
 fn plain_programs_are_compiled() {
-    for name in common::names("psa") {
-        let mut switch = Switch::new(common::compile("psa", &name)).expect("loads");
+    for name in names() {
+        let mut switch = Switch::new(compile(&name)).expect("loads");
         let compiled = switch.compile().is_ok();
         let expected = name != "crcs";
         assert_eq!(compiled, expected, "{name}");
@@ -25,7 +67,7 @@ fn plain_programs_are_compiled() {
 
 #[test]
 fn a_session_may_shorten_its_clones_and_give_them_a_class() {
-    let mut switch = Switch::new(common::compile("psa", "sessions")).expect("loads");
+    let mut switch = Switch::new(compile("sessions")).expect("loads");
     let session = CloneSession {
         replicas: vec![Replica { port: 4, rid: 0x21 }, Replica { port: 5, rid: 0x22 }],
         truncate_bytes: 5,
@@ -48,7 +90,7 @@ fn a_session_may_shorten_its_clones_and_give_them_a_class() {
 
 #[test]
 fn numbers_of_sessions_and_groups_are_those_of_psa() {
-    let mut switch = Switch::new(common::compile("psa", "sessions")).expect("loads");
+    let mut switch = Switch::new(compile("sessions")).expect("loads");
     let set = |switch: &mut Switch, id| switch.write(Write::Session(id, Some(CloneSession::default())));
     assert!(set(&mut switch, 0).is_ok() && set(&mut switch, 0xffff).is_ok());
     let error = set(&mut switch, 0x1_0000).expect_err("too large").to_string();
@@ -59,12 +101,12 @@ fn numbers_of_sessions_and_groups_are_those_of_psa() {
 
 #[test]
 fn the_port_of_recirculation_is_there_where_ports_are_explicit() {
-    let program = common::compile("psa", "recirculated");
+    let program = compile("recirculated");
     let config = weir_switch::SwitchConfig {
         explicit_ports: true,
         ..weir_switch::SwitchConfig::default()
     };
-    let engine = std::sync::Arc::new(weir_interp::Interpreter::new(program));
+    let engine = Arc::new(weir_interp::Interpreter::new(program));
     let mut switch = Switch::with_engine(engine, config).expect("loads");
     switch.set_port(3, true);
     switch.set_port(2, true);
@@ -74,7 +116,7 @@ fn the_port_of_recirculation_is_there_where_ports_are_explicit() {
 
 #[test]
 fn entries_time_out_where_the_table_says_so() {
-    let mut switch = Switch::new(common::compile("psa", "sessions")).expect("loads");
+    let mut switch = Switch::new(compile("sessions")).expect("loads");
     let timed = switch.table("timed").expect("a table");
     let untimed = switch.table("untimed").expect("a table");
     assert!(!switch.state().table(untimed).expect("there").table.spec().idle_timeout);
@@ -108,8 +150,8 @@ fn bytes(seed: &mut u64, length: usize) -> Vec<u8> {
 #[test]
 fn a_malformed_packet_can_do_nothing_but_be_dropped_or_forwarded() {
     let mut seed = 0x1234_5678_9abc_def1;
-    for name in common::names("psa") {
-        let mut switch = Switch::new(common::compile("psa", &name)).expect("loads");
+    for name in names() {
+        let mut switch = Switch::new(compile(&name)).expect("loads");
         for i in 0..1000 {
             let mut packet = bytes(&mut seed, i % 24);
             // Most tests look at small values of the first byte.
@@ -126,7 +168,7 @@ fn a_malformed_packet_can_do_nothing_but_be_dropped_or_forwarded() {
 
 /// What the control plane does in a program's test, without packets, meters and what is read.
 fn state_of(name: &str) -> String {
-    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/psa/{name}.stf"));
+    let path = common::folder("psa").join(format!("{name}.stf"));
     let text = std::fs::read_to_string(path).expect("a test beside the program");
     let words = [
         "add",
@@ -144,12 +186,9 @@ fn state_of(name: &str) -> String {
 #[test]
 fn compiled_code_does_what_the_interpreter_does() {
     let mut seed = 0x2545_f491_4f6c_dd1d;
-    for name in common::names("psa") {
-        let (mut plain, failures) = weir_stf::configure(
-            Switch::new(common::compile("psa", &name)).expect("loads"),
-            &state_of(&name),
-        )
-        .expect("directives");
+    for name in names() {
+        let (mut plain, failures) =
+            weir_stf::configure(Switch::new(compile(&name)).expect("loads"), &state_of(&name)).expect("directives");
         assert!(failures.is_empty(), "{name}: {failures:?}");
         let mut compiled = plain.clone();
         if compiled.compile().is_err() {

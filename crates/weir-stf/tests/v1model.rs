@@ -3,11 +3,26 @@
 
 mod common;
 
+use std::sync::Arc;
 use weir_switch::Switch;
 
+/// `NAME.p4`, compiled.
+fn compile(name: &str) -> Arc<weir_ir::Program> {
+    Arc::new(common::compile(&common::folder("v1model"), name))
+}
+
+/// Runs `NAME.stf` on `NAME.p4`.
+fn check(name: &str) {
+    common::check(&common::folder("v1model"), name);
+}
+
+macro_rules! programs {
+    ($($name:ident),*) => { $(#[test] fn $name() { check(stringify!($name)); })* };
+}
+
 programs!(
-    "v1model": again, ahead, checksums, clones, counters, hashes, lengths, matches, messages, parsing, ports, queueing,
-    registers, selectors
+    again, ahead, checksums, clones, counters, hashes, lengths, matches, messages, parsing, ports, queueing, registers,
+    selectors
 );
 
 /// A 64-bit generator; the same seed gives the same bytes.
@@ -34,7 +49,7 @@ fn a_malformed_packet_can_do_nothing_but_be_dropped_or_forwarded() {
         "parsing",
         "registers",
     ] {
-        let mut switch = Switch::new(common::compile("v1model", name)).expect("loads");
+        let mut switch = Switch::new(compile(name)).expect("loads");
         for i in 0..2000 {
             let mut packet = bytes(&mut seed, i % 24);
             // Most tests look at small values of the first byte.
@@ -52,7 +67,7 @@ fn a_malformed_packet_can_do_nothing_but_be_dropped_or_forwarded() {
 /// What `ahead.stf` is about: else it would test nothing of the kind.
 #[test]
 fn lookups_whose_keys_are_known_early_share_a_suspension() {
-    let mut switch = Switch::new(common::compile("v1model", "ahead")).unwrap();
+    let mut switch = Switch::new(compile("ahead")).unwrap();
     switch.compile().unwrap();
     let segments = switch.compiled().unwrap().describe();
     let points: Vec<&str> = segments.lines().filter(|l| l.contains("keys in row")).collect();

@@ -10,7 +10,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use thiserror::Error;
 use weir_arch::{
-    Architecture, Defaults, DropReason, Env, Fused, FusedArguments, FusedExit, FusedPacket, Input, LogMessage, State,
+    Architecture, Defaults, DropReason, Env, Fused, FusedArguments, FusedExit, FusedPacket, Input, LogMessage,
+    Messages, State,
 };
 use weir_interp::NoTrace;
 use weir_ir::{Bits, MatchKind, Program, TableId, ValueSetId, VarId};
@@ -239,6 +240,15 @@ impl Begun<'_> {
     }
 }
 
+/// Packets of a vector that the driver goes on with.
+struct Waiting {
+    slots: u64,
+    /// Those that were [`Begun`].
+    begun: u64,
+    /// What was logged of any packet, with its slot.
+    logged: Vec<(usize, LogMessage)>,
+}
+
 /// Serves the pipeline.
 struct SwitchHost<'a> {
     arch: &'a dyn Architecture,
@@ -248,7 +258,9 @@ struct SwitchHost<'a> {
     on_hit: &'a [OnHit],
     tables: &'a [Arc<FastTable>],
     sets: &'a [FastTable],
-    /// What was logged, with the slot of the packet: to be put into the order of packets.
+    /// The log, while what is logged waits until it is its packet's turn.
+    log: Option<Messages<LogMessage>>,
+    /// What was logged, with the slot of the packet.
     logged: Vec<(usize, LogMessage)>,
     now_ns: u64,
 }
@@ -305,6 +317,9 @@ impl SwitchHost<'_> {
 
 impl Host for SwitchHost<'_> {
     fn call(&mut self, call: usize, slot: usize, packet: &[u8], arguments: &mut CallArguments) -> bool {
+        if self.log.is_none() {
+            self.log = Some(std::mem::take(&mut self.state.log));
+        }
         let mut env = Env {
             state: &mut *self.state,
             now_ns: self.now_ns,
@@ -566,8 +581,6 @@ impl Switch {
                     .for_each(|(word, length)| *word = length & mask),
             }
         }
-        // Messages wait beside the log until it is their packet's turn.
-        let log = std::mem::take(&mut self.state.log);
         let mut host = SwitchHost {
             arch: &*self.arch,
             state: &mut self.state,
@@ -580,12 +593,15 @@ impl Switch {
             on_hit: &fast.on_hit,
             tables: &fast.tables,
             sets: &fast.sets,
+            log: None,
             logged: Vec::new(),
             now_ns: self.now_ns,
         };
         let count = loaded.run(&fast.tables, &mut host, self.now_ns);
-        let (begun, mut logged) = (host.packets.begun, host.logged);
-        self.state.log = log;
+        let (begun, log, logged) = (host.packets.begun, host.log, host.logged);
+        if let Some(log) = log {
+            self.state.log = log;
+        }
         self.stats.received_all(&ports[..count], &lengths[..count]);
         let (mut continuing, mut transmitted, all) = (0, 0, u64::MAX >> (64 - count));
         let fates = &mut self.fates[first..first + count];
@@ -618,10 +634,36 @@ impl Switch {
         for slot in Slots(all & !transmitted) {
             fates[slot] = Fate::Gone;
         }
-        // As if the packets had come one after the other.
+        if continuing != 0 || !logged.is_empty() {
+            let packets = Waiting {
+                slots: continuing,
+                begun,
+                logged,
+            };
+            self.go_on_all(fast, first, packets, ports, frames);
+        }
+        count
+    }
+
+    /// The driver takes over packets, and what was logged is put into the log, as if the packets had come one after the
+    /// other.
+    #[cold]
+    fn go_on_all(
+        &mut self,
+        fast: &mut FastPath,
+        first: usize,
+        packets: Waiting,
+        ports: &[u32],
+        frames: &mut [Frame<'_>],
+    ) {
+        let Waiting {
+            slots,
+            begun,
+            mut logged,
+        } = packets;
         logged.sort_by_key(|(slot, _)| *slot);
         let mut logged = logged.into_iter().peekable();
-        for slot in Slots(continuing) {
+        for slot in Slots(slots) {
             while let Some((_, message)) = logged.next_if(|(of, _)| *of <= slot) {
                 self.state.log.push(message);
             }
@@ -634,7 +676,6 @@ impl Switch {
             self.fates[first + slot] = self.copies_since(ready);
         }
         logged.for_each(|(_, message)| self.state.log.push(message));
-        count
     }
 
     /// The driver takes over a packet.

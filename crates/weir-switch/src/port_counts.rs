@@ -38,16 +38,22 @@ impl Default for PortCounts {
 impl PortCounts {
     /// Counts packets: the port and bytes of each.
     #[inline]
-    pub fn add_all(&mut self, ports: impl ExactSizeIterator<Item = u32>, bytes: &[u64]) {
+    pub fn add_all<P: Copy + Into<u64>>(&mut self, ports: &[P], bytes: &[u64]) {
         if self.room < ports.len() {
             self.take();
         }
         self.room = self.room.saturating_sub(ports.len());
-        let words = &mut *self.words;
-        for (port, bytes) in ports.zip(bytes) {
-            match words.get_mut(port as usize) {
-                Some(word) if *bytes <= LONGEST => *word += ONE | bytes,
-                _ => add(&mut self.taken, &mut self.far, port, 1, *bytes),
+        // All bits of all of them: what is below a power of two is so for each.
+        let any_port = ports.iter().fold(0, |a, p| a | (*p).into());
+        let any_bytes = bytes.iter().fold(0, |a, b| a | b);
+        if any_port < NEAR as u64 && any_bytes <= LONGEST {
+            let words = &mut *self.words;
+            for (port, bytes) in ports.iter().zip(bytes) {
+                words[(*port).into() as usize % NEAR] += ONE | bytes;
+            }
+        } else {
+            for (port, bytes) in ports.iter().zip(bytes) {
+                add(&mut self.taken, &mut self.far, (*port).into() as u32, 1, *bytes);
             }
         }
     }
@@ -108,7 +114,7 @@ mod tests {
         let vector = [LONGEST; 64];
         let rounds = 3 * FULL / 128;
         for _ in 0..rounds {
-            counts.add_all([7; 64].into_iter(), &vector);
+            counts.add_all(&[7_u32; 64], &vector);
         }
         let packets = 64 * rounds as u64;
         let bytes = packets * LONGEST;
@@ -118,7 +124,7 @@ mod tests {
     #[test]
     fn far_ports_and_long_packets_are_counted() {
         let mut counts = PortCounts::default();
-        counts.add_all([5, 70_000, 5].into_iter(), &[60, 61, 1 << 20]);
+        counts.add_all(&[5_u32, 70_000, 5], &[60, 61, 1 << 20]);
         counts.add_many(5, 2, 100);
         let far = Count { packets: 1, bytes: 61 };
         let near = Count {

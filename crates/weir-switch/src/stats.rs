@@ -64,14 +64,14 @@ impl Stats {
             let bytes = lengths.iter().sum();
             self.received.add_many(first, ports.len() as u64, bytes);
         } else {
-            self.received.add_all(ports.iter().copied(), lengths);
+            self.received.add_all(ports, lengths);
         }
     }
 
     /// Packets that leave together: the ports' words, and bytes.
     #[inline]
     pub(crate) fn sent_all(&mut self, ports: &[u64], lengths: &[u64]) {
-        self.sent.add_all(ports.iter().map(|p| *p as u32), lengths);
+        self.sent.add_all(ports, lengths);
     }
 
     /// Packets dropped for the same reason, at no place that is known.
@@ -81,7 +81,7 @@ impl Stats {
 
     #[inline]
     pub(crate) fn sent(&mut self, port: u32, bytes: usize) {
-        self.sent.add_all(std::iter::once(port), &[bytes as u64]);
+        self.sent.add_all(&[port], &[bytes as u64]);
     }
 
     pub(crate) fn dropped(&mut self, reason: DropReason, loc: Option<Loc>) {

@@ -42,12 +42,9 @@ enum Command {
     Bench(Bench),
 }
 
-/// Where the program and its includes are.
+/// What the front end needs besides the program.
 #[derive(Args, Clone)]
-pub struct Source {
-    /// The P4_16 program, or a .weir file that `weir build` made
-    #[arg(value_name = "PROG.p4")]
-    pub program: PathBuf,
+pub struct FrontEnd {
     /// Search this directory for included files
     #[arg(short = 'I', value_name = "DIR")]
     pub include: Vec<PathBuf>,
@@ -57,6 +54,16 @@ pub struct Source {
     /// The architecture, where `main` does not tell: v1model or psa
     #[arg(long, value_name = "NAME")]
     pub arch: Option<String>,
+}
+
+/// Where the program is, and how it is compiled.
+#[derive(Args, Clone)]
+pub struct Source {
+    /// The P4_16 program, or a .weir file that `weir build` made
+    #[arg(value_name = "PROG.p4")]
+    pub program: PathBuf,
+    #[command(flatten)]
+    pub front_end: FrontEnd,
     /// How diagnostics are written
     #[arg(long, value_enum, default_value_t = MessageFormat::Human)]
     pub message_format: MessageFormat,
@@ -297,15 +304,8 @@ pub struct Bench {
     /// The P4_16 program, or a .weir file that `weir build` made
     #[arg(value_name = "PROG.p4", required_unless_present = "suite")]
     pub program: Option<PathBuf>,
-    /// Search this directory for included files
-    #[arg(short = 'I', value_name = "DIR")]
-    pub include: Vec<PathBuf>,
-    /// Define a macro
-    #[arg(short = 'D', value_name = "NAME[=VALUE]")]
-    pub define: Vec<String>,
-    /// The architecture, where `main` does not tell: v1model or psa
-    #[arg(long, value_name = "NAME")]
-    pub arch: Option<String>,
+    #[command(flatten)]
+    pub front_end: FrontEnd,
     /// Control-plane state to start from
     #[arg(long, value_name = "FILE", conflicts_with = "table_entries")]
     pub entries: Option<PathBuf>,

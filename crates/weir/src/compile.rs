@@ -12,10 +12,10 @@ use weir_syntax::render;
 /// Compiles and shows the diagnostics on stderr.
 fn compile(source: &Source) -> Result<Compilation> {
     let options = Options {
-        include_dirs: source.include.clone(),
-        defines: source.define.iter().map(|d| definition(d)).collect(),
+        include_dirs: source.front_end.include.clone(),
+        defines: source.front_end.define.iter().map(|d| definition(d)).collect(),
     };
-    let targets = targets(source.arch.as_deref())?;
+    let targets = targets(source.front_end.arch.as_deref())?;
     let result = compile_file(&source.program, &options, &targets);
     let colours = std::io::stderr().is_terminal();
     let mut err = std::io::stderr().lock();
@@ -66,7 +66,7 @@ pub fn check(source: &Source) -> Result<u8> {
     if compilation.diagnostics.has_errors() {
         return Ok(NO);
     }
-    if let (None, Some(arch)) = (&compilation.program, &source.arch) {
+    if let (None, Some(arch)) = (&compilation.program, &source.front_end.arch) {
         eprintln!("error: `main` is no package of the architecture {arch}");
         return Ok(NO);
     }

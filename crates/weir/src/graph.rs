@@ -1,6 +1,7 @@
 //! Pictures of a pipeline: parser states and tables and how control goes between them, as DOT for
 //! Graphviz or as a self-contained SVG.
 
+use crate::xml::escape;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use weir_ir::{BlockId, Body, Program, TableId, Terminator};
@@ -172,13 +173,6 @@ const TITLE: f64 = 44.0;
 fn box_width(text: &str, note: Option<&String>) -> f64 {
     let characters = text.chars().count().max(note.map_or(0, |n| n.chars().count()));
     (characters as f64 * 7.4 + 22.0).max(70.0)
-}
-
-fn escape(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
-        .replace('"', "&quot;")
 }
 
 struct Placed {

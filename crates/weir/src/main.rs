@@ -15,6 +15,7 @@ mod stats;
 mod test;
 mod trace;
 mod why;
+mod xml;
 
 use std::process::ExitCode;
 

@@ -112,10 +112,10 @@ impl Psa {
         let ops = externs::resolve(&program, engines.sites(), externs)?;
         let lasts = |block| lasts(&program, &engines, &ops, block, |_| false);
         let pipeline = |parser, control, deparser| -> Result<Pipeline, LoadError> {
-            let deparser = calls::block(&program, deparser, TARGET)?;
+            let deparser = calls::block_with_role(&program, deparser, TARGET)?;
             Ok(Pipeline {
-                parser: calls::block(&program, parser, TARGET)?,
-                control: calls::block(&program, control, TARGET)?,
+                parser: calls::block_with_role(&program, parser, TARGET)?,
+                control: calls::block_with_role(&program, control, TARGET)?,
                 deparser,
                 deparser_lasts: lasts(deparser),
             })
@@ -428,7 +428,7 @@ impl Architecture for Psa {
         let program = &self.program;
         let instances = program.externs.iter();
         let resources = instances.map(|(id, e)| externs::resource(program, id.index(), e));
-        load::state(program, resources.collect(), SELECTORS, Some(EMPTY_GROUP))
+        load::state_of(program, resources.collect(), SELECTORS, Some(EMPTY_GROUP))
     }
 
     fn ingress(&self, env: &mut Env<'_>, mut packet: IngressPacket) -> Vec<Action> {

@@ -91,7 +91,6 @@ pub(crate) const TARGET: Target = Target {
         implementation: &["psa_implementation"],
         direct: &["psa_direct_counter", "psa_direct_meter"],
         idle_timeout: &[("psa_idle_timeout", Some("PSA_IdleTimeout_t.NOTIFY_CONTROL"))],
-        direct_externs: &["DirectCounter", "DirectMeter"],
     },
     control: ControlSpec {
         resources: &[

@@ -41,7 +41,7 @@ pub(crate) struct Blocks {
 
 impl Blocks {
     fn new(program: &Program) -> Result<Self, LoadError> {
-        let block = |role| calls::block(program, role, TARGET);
+        let block = |role| calls::block_with_role(program, role, TARGET);
         Ok(Blocks {
             parser: block("parser")?,
             verify_checksum: block("verify_checksum")?,
@@ -308,7 +308,7 @@ impl Architecture for V1Model {
             .iter()
             .map(|(id, e)| externs::resource(program, id.index(), e))
             .collect();
-        load::state(program, resources, SELECTORS, None)
+        load::state_of(program, resources, SELECTORS, None)
     }
 
     fn ingress(&self, env: &mut Env<'_>, mut packet: IngressPacket) -> Vec<Action> {

@@ -26,7 +26,6 @@ pub(crate) const TARGET: Target = Target {
         implementation: &["implementation"],
         direct: &["counters", "meters"],
         idle_timeout: &[("support_timeout", Some("true"))],
-        direct_externs: &["direct_counter", "direct_meter"],
     },
     control: ControlSpec {
         resources: &[

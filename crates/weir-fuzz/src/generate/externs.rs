@@ -190,6 +190,18 @@ impl Generator {
         self.guarded(scope, &call);
     }
 
+    /// A call that makes a packet of a packet: as a rule (so many times in a hundred) those that it made do not make
+    /// it again, because a clone of a clone of a clone takes long.
+    fn multiplying(&mut self, scope: &Scope, as_a_rule: usize, call: &str) {
+        let guard = if self.rng.chance(as_a_rule) {
+            "sm.instance_type == 0"
+        } else {
+            "true"
+        };
+        let condition = self.condition(scope, 1);
+        self.line(&format!("if ({guard} && {condition}) {{ {call} }}"));
+    }
+
     fn copy(&mut self, scope: &Scope) {
         let kind = match scope.place {
             Place::Egress => "E2E",
@@ -203,14 +215,7 @@ impl Generator {
                 self.rng.between(1, 2)
             ),
         };
-        // A clone of a clone of a clone takes long.
-        let guard = if self.rng.chance(90) {
-            "sm.instance_type == 0"
-        } else {
-            "true"
-        };
-        let condition = self.condition(scope, 1);
-        self.line(&format!("if ({guard} && {condition}) {{ {call} }}"));
+        self.multiplying(scope, 90, &call);
     }
 
     fn again(&mut self, scope: &Scope) {
@@ -219,14 +224,6 @@ impl Generator {
             _ => "resubmit",
         };
         let list = self.rng.between(0, 2);
-        let guard = if self.rng.chance(95) {
-            "sm.instance_type == 0"
-        } else {
-            "true"
-        };
-        let condition = self.condition(scope, 1);
-        self.line(&format!(
-            "if ({guard} && {condition}) {{ {what}_preserving_field_list({list}); }}"
-        ));
+        self.multiplying(scope, 95, &format!("{what}_preserving_field_list({list});"));
     }
 }

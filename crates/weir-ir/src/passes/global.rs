@@ -6,7 +6,8 @@
 //! cannot be taken contributes nothing) and learns from the branches it passes.
 
 use super::dead::{VarSet, read_by_inst, read_by_terminator};
-use super::propagate::{basic_block, is_named, written};
+use super::operands::{Stands, replace_in_inst, replace_in_terminator};
+use super::propagate::{basic_block, written};
 use super::simplify_control_flow;
 use crate::arena::Arena;
 use crate::bits::Bits;
@@ -619,7 +620,9 @@ fn fold(scope: Scope<'_>, body: &mut Body) -> bool {
         let mut block = body.blocks[id].clone();
         let mut local = analysis.local(state);
         for inst in &mut block.insts {
-            changed |= replace_in_inst(&local, &mut inst.kind);
+            changed |= replace_in_inst(&mut inst.kind, scope.vars, |o, stands| {
+                replace_but_fields(&local, o, stands)
+            });
             local.step(&inst.kind);
         }
         if let Some(target) = local.decided(&block.terminator) {
@@ -628,7 +631,7 @@ fn fold(scope: Scope<'_>, body: &mut Body) -> bool {
                 changed = true;
             }
         } else {
-            changed |= replace_in_terminator(&local, &mut block.terminator);
+            changed |= replace_in_terminator(&mut block.terminator, |o| replace(&local, o));
         }
         // Straight on through blocks that end in a way that is known from here.
         if let Terminator::Goto(next) = block.terminator {
@@ -713,65 +716,9 @@ fn replace(local: &Local<'_>, operand: &mut Operand) -> bool {
     false
 }
 
-fn replace_in_inst(local: &Local<'_>, kind: &mut InstKind) -> bool {
-    let mut changed = false;
-    match kind {
-        InstKind::Assign { value, .. } => {
-            for operand in value.operands_mut() {
-                changed |= replace(local, operand);
-            }
-        }
-        InstKind::Extract {
-            varbit_bits: Some(o), ..
-        }
-        | InstKind::Advance { bits: o } => changed |= replace(local, o),
-        InstKind::Call(call) => {
-            let vars = local.analysis.scope.vars;
-            let mut arguments = std::mem::take(&mut call.arguments);
-            for argument in &mut arguments {
-                if let ArgumentValue::In(leaves) = &mut argument.value {
-                    for leaf in leaves {
-                        // Fields stay what they are: whoever sums them up wants to see the header.
-                        if let InLeaf::Value(o) = leaf
-                            && !matches!(o, Operand::Var(v) if matches!(vars[*v].kind, VarKind::Field { .. }))
-                            && !is_named(call, o, vars)
-                        {
-                            changed |= replace(local, o);
-                        }
-                    }
-                }
-            }
-            call.arguments = arguments;
-        }
-        _ => {}
-    }
-    changed
-}
-
-fn replace_in_terminator(local: &Local<'_>, terminator: &mut Terminator) -> bool {
-    let mut changed = false;
-    match terminator {
-        Terminator::Select { keys, cases, .. } => {
-            for key in keys {
-                changed |= replace(local, key);
-            }
-            for pattern in cases.iter_mut().flat_map(|c| &mut c.patterns) {
-                match pattern {
-                    Pattern::Exact(a) => changed |= replace(local, a),
-                    Pattern::Mask(a, b) | Pattern::Range(a, b, _) => {
-                        changed |= replace(local, a);
-                        changed |= replace(local, b);
-                    }
-                    Pattern::Any | Pattern::ValueSet(_) => {}
-                }
-            }
-        }
-        Terminator::Lookup(l) => {
-            for key in &mut l.keys {
-                changed |= replace(local, key);
-            }
-        }
-        _ => {}
-    }
-    changed
+/// As [`replace`], but fields in calls stay what they are: whoever sums them up wants to see the header.
+fn replace_but_fields(local: &Local<'_>, operand: &mut Operand, stands: Stands) -> bool {
+    let vars = local.analysis.scope.vars;
+    let is_field = matches!(operand, Operand::Var(v) if matches!(vars[*v].kind, VarKind::Field { .. }));
+    !(stands == Stands::InCall && is_field) && replace(local, operand)
 }

@@ -1,5 +1,6 @@
 //! Constant folding and copy propagation within basic blocks.
 
+use super::operands::{replace_in_inst, replace_in_terminator};
 use crate::bits::Bits;
 use crate::program::*;
 use std::collections::HashMap;
@@ -69,7 +70,7 @@ pub(super) fn basic_block(block: &mut BasicBlock, vars: &crate::Arena<Var>, head
     let mut known = Known::default();
     let mut changed = false;
     for inst in &mut block.insts {
-        changed |= operands_of(&mut inst.kind, &known, vars);
+        changed |= replace_in_inst(&mut inst.kind, vars, |operand, _| known.replace(operand));
         if let InstKind::Assign { dst, value } = &mut inst.kind {
             let width = vars[*dst].ty.width();
             if let Some(simpler) = simplify(value, width) {
@@ -97,79 +98,10 @@ pub(super) fn basic_block(block: &mut BasicBlock, vars: &crate::Arena<Var>, head
             }
         }
     }
-    changed |= terminator_operands(&mut block.terminator, &known);
+    changed |= replace_in_terminator(&mut block.terminator, |operand| known.replace(operand));
     if let Some(simpler) = decided(&block.terminator) {
         block.terminator = simpler;
         changed = true;
-    }
-    changed
-}
-
-/// Whether an architecture may want to know which variable stands in a call, and not only its value: externs that keep
-/// values for a copy of the packet are given them so.
-pub(super) fn is_named(call: &Call, operand: &Operand, vars: &crate::Arena<Var>) -> bool {
-    let Operand::Var(var) = operand else { return false };
-    let keeps = matches!(vars[*var].kind, VarKind::Shared | VarKind::Field { .. });
-    keeps && call.instance.is_none() && !call.is_pure
-}
-
-fn operands_of(kind: &mut InstKind, known: &Known, vars: &crate::Arena<Var>) -> bool {
-    let mut changed = false;
-    match kind {
-        InstKind::Assign { value, .. } => {
-            for operand in value.operands_mut() {
-                changed |= known.replace(operand);
-            }
-        }
-        InstKind::Extract {
-            varbit_bits: Some(o), ..
-        }
-        | InstKind::Advance { bits: o } => changed |= known.replace(o),
-        InstKind::Call(call) => {
-            let mut arguments = std::mem::take(&mut call.arguments);
-            for argument in &mut arguments {
-                if let ArgumentValue::In(leaves) = &mut argument.value {
-                    for leaf in leaves {
-                        if let InLeaf::Value(o) = leaf
-                            && !is_named(call, o, vars)
-                        {
-                            changed |= known.replace(o);
-                        }
-                    }
-                }
-            }
-            call.arguments = arguments;
-        }
-        _ => {}
-    }
-    changed
-}
-
-fn terminator_operands(terminator: &mut Terminator, known: &Known) -> bool {
-    let mut changed = false;
-    match terminator {
-        Terminator::Branch { condition: o, .. } | Terminator::Switch { value: o, .. } => changed |= known.replace(o),
-        Terminator::Select { keys, cases, .. } => {
-            for key in keys {
-                changed |= known.replace(key);
-            }
-            for pattern in cases.iter_mut().flat_map(|c| &mut c.patterns) {
-                match pattern {
-                    Pattern::Exact(a) => changed |= known.replace(a),
-                    Pattern::Mask(a, b) | Pattern::Range(a, b, _) => {
-                        changed |= known.replace(a);
-                        changed |= known.replace(b);
-                    }
-                    Pattern::Any | Pattern::ValueSet(_) => {}
-                }
-            }
-        }
-        Terminator::Lookup(l) => {
-            for key in &mut l.keys {
-                changed |= known.replace(key);
-            }
-        }
-        _ => {}
     }
     changed
 }

@@ -1,5 +1,6 @@
 //! Other variables and headers in place of those that an instruction names.
 
+use super::operands::replace_in_terminator;
 use crate::program::*;
 use std::collections::HashMap;
 
@@ -82,28 +83,10 @@ impl Renaming {
     #[must_use]
     pub fn terminator(&self, terminator: &Terminator) -> Terminator {
         let mut terminator = terminator.clone();
-        match &mut terminator {
-            Terminator::Branch { condition: o, .. } | Terminator::Switch { value: o, .. } => self.operand(o),
-            Terminator::Select { keys, cases, .. } => {
-                keys.iter_mut().for_each(|o| self.operand(o));
-                for pattern in cases.iter_mut().flat_map(|c| &mut c.patterns) {
-                    match pattern {
-                        Pattern::Exact(a) => self.operand(a),
-                        Pattern::Mask(a, b) | Pattern::Range(a, b, _) => {
-                            self.operand(a);
-                            self.operand(b);
-                        }
-                        Pattern::Any | Pattern::ValueSet(_) => {}
-                    }
-                }
-            }
-            Terminator::Lookup(lookup) => lookup.keys.iter_mut().for_each(|o| self.operand(o)),
-            Terminator::Goto(_)
-            | Terminator::Accept
-            | Terminator::Reject
-            | Terminator::Return
-            | Terminator::Exit(_) => {}
-        }
+        replace_in_terminator(&mut terminator, |operand| {
+            self.operand(operand);
+            true
+        });
         terminator
     }
 }

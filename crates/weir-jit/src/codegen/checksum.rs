@@ -24,6 +24,18 @@ struct Sum {
     values: Option<Value>,
     /// Of bytes in the machine's order.
     raw: Option<Value>,
+    /// Values within a word are added to those in the machine's order.
+    turns_words: bool,
+}
+
+/// Whether a value of this width that begins at a bit of what is summed up is within a 16-bit word.
+fn is_small(width: u32, at: u32) -> bool {
+    width + word_shift(width, at) <= 16
+}
+
+/// By how much the value is shifted within its word.
+fn word_shift(width: u32, at: u32) -> u32 {
+    (16 - (at + width) % 16) % 16
 }
 
 impl Segment<'_, '_> {
@@ -33,6 +45,7 @@ impl Segment<'_, '_> {
         let mut sum = Sum {
             values: None,
             raw: None,
+            turns_words: false,
         };
         let mut at = 0u32;
         let mut parts: Vec<(Part, u32)> = Vec::new();
@@ -42,6 +55,10 @@ impl Segment<'_, '_> {
         }
         // First what takes a call: then little has to be kept across it.
         parts.sort_by_key(|(part, _)| !matches!(part, Part::Value(o) if self.is_varbit(o)));
+        // A single word is sooner turned round than the sum of all that are in the packet.
+        let small = |(part, at): &(Part, u32)| matches!(part, Part::Value(o) if is_small(self.width(o), *at));
+        sum.turns_words =
+            parts.iter().filter(|p| small(p)).count() == 1 && parts.iter().any(|(p, _)| matches!(p, Part::Packet(..)));
         for (part, at) in parts {
             match part {
                 Part::Packet(header, first, count) if at.is_multiple_of(8) => {
@@ -62,41 +79,47 @@ impl Segment<'_, '_> {
             self.set(result, sum);
             return;
         }
-        let raw = sum.raw.map(|r| {
-            let folded = self.fold(r);
-            let narrow = self.b.ins().ireduce(types::I16, folded);
-            let swapped = self.b.ins().bswap(narrow);
-            self.b.ins().uextend(types::I64, swapped)
-        });
-        let total = match (sum.values, raw) {
+        let folded = match (sum.values, sum.raw) {
             (None, None) => self.imm(0),
-            (Some(v), None) | (None, Some(v)) => v,
-            (Some(a), Some(b)) => self.b.ins().iadd(a, b),
+            (Some(values), None) => self.fold(values),
+            (None, Some(raw)) => {
+                let folded = self.fold(raw);
+                let narrow = self.b.ins().ireduce(types::I16, folded);
+                let swapped = self.b.ins().bswap(narrow);
+                self.b.ins().uextend(types::I64, swapped)
+            }
+            (Some(_), Some(_)) => {
+                let total = self.plain_sum(&sum);
+                self.fold(total)
+            }
         };
-        let folded = self.fold(total);
         let inverted = self.b.ins().bnot(folded);
         let width = self.cx.analysis.vars[result.index()].width;
         let value = self.mask(inverted, 16.min(width));
         self.set(result, value);
     }
 
-    /// A number below 2^48 that is the sum modulo 65535; 0 only for 0. Values are below 2^33 once their halves are added.
+    /// A number below 2^48 that is the sum modulo 65535; 0 only for 0.
     fn plain_sum(&mut self, sum: &Sum) -> Value {
         let raw = sum.raw.map(|raw| {
             let half = self.halve(raw);
             // Turns the bytes of each word round, and the words, which does not matter.
             let turned = self.b.ins().bswap(half);
-            self.b.ins().uextend(types::I64, turned)
+            let number = self.b.ins().uextend(types::I64, turned);
+            self.bounded(number, u32::MAX.into())
         });
         let values = sum.values.map(|values| {
+            if self.most(values) < 1 << 47 {
+                return values;
+            }
             let low = self.mask(values, 32);
             let high = self.shr_imm(values, 32);
-            self.b.ins().iadd(low, high)
+            self.add(low, high)
         });
         match (values, raw) {
             (None, None) => self.imm(0),
             (Some(v), None) | (None, Some(v)) => v,
-            (Some(a), Some(b)) => self.b.ins().iadd(a, b),
+            (Some(a), Some(b)) => self.add(a, b),
         }
     }
 
@@ -162,10 +185,7 @@ impl Segment<'_, '_> {
             };
             let zero = self.imm(0);
             let value = self.add_varbit(home, at, zero);
-            sum.values = Some(match sum.values {
-                None => value,
-                Some(s) => self.b.ins().iadd(s, value),
-            });
+            sum.values = Some(self.add_to(sum.values, value));
             return;
         }
         // A field that is in the packet but not at whole bytes.
@@ -209,35 +229,31 @@ impl Segment<'_, '_> {
 
     /// Adds a value whose first bit is bit `at` of what is summed up.
     fn sum_value(&mut self, sum: &mut Sum, value: Value, width: u32, at: u32) {
-        let shift = (16 - (at + width) % 16) % 16;
-        if width + shift <= 16 && cfg!(target_endian = "little") {
-            // One word: added to those in the packet, so that no other sum is needed for it.
+        let shift = word_shift(width, at);
+        if is_small(width, at) && sum.turns_words && cfg!(target_endian = "little") {
             let shifted = self.shl_imm(value, shift.into());
             let narrow = self.b.ins().ireduce(types::I16, shifted);
             let swapped = self.b.ins().bswap(narrow);
             let word = self.b.ins().uextend(types::I64, swapped);
-            sum.raw = Some(match sum.raw {
-                None => word,
-                Some(before) => self.b.ins().iadd(before, word),
-            });
-            return;
-        }
-        let mut add = |s: &mut Self, v: Value| {
-            sum.values = Some(match sum.values {
-                None => v,
-                Some(before) => s.b.ins().iadd(before, v),
-            });
-        };
-        if width + shift <= 48 {
+            let word = self.bounded(word, u16::MAX.into());
+            sum.raw = Some(self.add_to(sum.raw, word));
+        } else if width + shift <= 48 {
             let shifted = self.shl_imm(value, shift.into());
-            add(self, shifted);
+            sum.values = Some(self.add_to(sum.values, shifted));
         } else {
             let low = self.mask(value, 32);
             let low = self.shl_imm(low, shift.into());
-            add(self, low);
             let high = self.shr_imm(value, 32);
             let high = self.shl_imm(high, shift.into());
-            add(self, high);
+            let both = self.add(low, high);
+            sum.values = Some(self.add_to(sum.values, both));
+        }
+    }
+
+    fn add_to(&mut self, sum: Option<Value>, value: Value) -> Value {
+        match sum {
+            None => value,
+            Some(before) => self.add(before, value),
         }
     }
 
@@ -248,21 +264,17 @@ impl Segment<'_, '_> {
         let mut left = count;
         let mut odd = at % 2 == 1;
         while left > 0 {
-            let (ty, size) = match left {
-                _ if odd => (types::I8, 1),
-                4.. => (types::I32, 4),
-                2 | 3 => (types::I16, 2),
-                _ => (types::I8, 1),
+            let size = match left {
+                _ if odd => 1,
+                4.. => 4,
+                2 | 3 => 2,
+                _ => 1,
             };
-            let value = self.load(ty, address, offset);
-            let mut value = self.b.ins().uextend(types::I64, value);
+            let mut value = self.load_packet(size, address, offset);
             if cfg!(target_endian = "little") == odd && size == 1 {
                 value = self.shl_imm(value, 8);
             }
-            sum.raw = Some(match sum.raw {
-                None => value,
-                Some(before) => self.b.ins().iadd(before, value),
-            });
+            sum.raw = Some(self.add_to(sum.raw, value));
             odd = false;
             left -= size;
             offset += size as i32;

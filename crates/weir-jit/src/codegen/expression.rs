@@ -125,6 +125,14 @@ impl Segment<'_, '_> {
     pub(super) fn equal(&mut self, a: &Operand, b: &Operand) -> Value {
         let words = self.words_of(a).max(self.words_of(b));
         if words <= 1 {
+            let (value, constant) = match (a, b) {
+                (Operand::Const(c), other) | (other, Operand::Const(c)) => (other, c.to_u64()),
+                (other, _) => (other, None),
+            };
+            if let Some(constant) = constant {
+                let x = self.word(value, 0);
+                return self.equal_constant(x, constant, self.width(value));
+            }
             let (x, y) = (self.word(a, 0), self.word(b, 0));
             return self.compare(IntCC::Equal, x, y);
         }
@@ -138,6 +146,22 @@ impl Segment<'_, '_> {
         self.compare(IntCC::Equal, difference, zero)
     }
 
+    /// Whether a narrow value of this width is a constant.
+    fn equal_constant(&mut self, value: Value, constant: u64, width: u32) -> Value {
+        match (width, constant) {
+            (1, 0) => self.invert(value),
+            (1, _) => value,
+            _ => {
+                let ones = u64::MAX >> 64_u32.saturating_sub(width.max(1));
+                if let Some(equal) = self.equal_in_packet(value, constant, ones) {
+                    return equal;
+                }
+                let constant = self.imm(constant);
+                self.compare(IntCC::Equal, value, constant)
+            }
+        }
+    }
+
     fn words_of(&self, operand: &Operand) -> usize {
         match operand {
             Operand::Var(v) if !self.cx.analysis.vars[v.index()].is_narrow() => {
@@ -149,6 +173,14 @@ impl Segment<'_, '_> {
 
     /// `key & mask == value & mask`
     pub(super) fn equal_masked(&mut self, key: &Operand, value: &Operand, mask: &Operand) -> Value {
+        if let (true, Operand::Const(value), Operand::Const(mask)) = (self.is_narrow(key), value, mask)
+            && let (Some(value), Some(mask)) = (value.to_u64(), mask.to_u64())
+        {
+            let x = self.value(key);
+            if let Some(equal) = self.equal_in_packet(x, value, mask) {
+                return equal;
+            }
+        }
         let mut difference = self.imm(0);
         for i in 0..self.width(key).div_ceil(64).max(1) as usize {
             let (k, v, m) = (self.word(key, i), self.word(value, i), self.word(mask, i));
@@ -193,6 +225,10 @@ impl Segment<'_, '_> {
             Rvalue::Use(a) => self.value(a),
             // Of constants: varbits are not narrow.
             Rvalue::VarbitEq(a, b) => self.equal(a, b),
+            Rvalue::Unary(UnaryOp::Not, a) if width == 1 => {
+                let a = self.value(a);
+                self.invert(a)
+            }
             Rvalue::Unary(UnaryOp::Not, a) => {
                 let a = self.value(a);
                 let not = self.b.ins().bnot(a);
@@ -203,9 +239,18 @@ impl Segment<'_, '_> {
                 let neg = self.b.ins().ineg(a);
                 self.mask(neg, width)
             }
+            Rvalue::Binary(BinaryOp::Eq, a, b) => self.equal(a, b),
+            Rvalue::Binary(BinaryOp::Ne, a, b @ Operand::Const(_)) => {
+                let equal = self.equal(a, b);
+                self.invert(equal)
+            }
             Rvalue::Binary(op, a, b) => self.binary(*op, a, b, width),
             Rvalue::Slice { value, hi, lo } => {
                 let v = self.value(value);
+                if let (true, Some(&(bit, width))) = (self.may_move, self.origins.get(&v)) {
+                    let packet = self.packet();
+                    return self.load_bits(packet, bit + width - 1 - hi, hi - lo + 1);
+                }
                 let shifted = self.shr_imm(v, (*lo).into());
                 self.mask(shifted, hi - lo + 1)
             }
@@ -248,7 +293,7 @@ impl Segment<'_, '_> {
         let (x, y) = (self.value(a), self.value(b));
         match op {
             BinaryOp::Add => {
-                let sum = self.b.ins().iadd(x, y);
+                let sum = self.add(x, y);
                 self.mask(sum, width)
             }
             BinaryOp::Sub => {
@@ -285,9 +330,27 @@ impl Segment<'_, '_> {
                 self.b.ins().select(under, zero, difference)
             }
             BinaryOp::AddSatSigned | BinaryOp::SubSatSigned => self.saturating_signed(op, x, y, width),
-            BinaryOp::And => self.b.ins().band(x, y),
+            BinaryOp::And => {
+                let most = self.most(x).min(self.most(y));
+                let both = self.b.ins().band(x, y);
+                self.bounded(both, most)
+            }
             BinaryOp::Or => self.b.ins().bor(x, y),
             BinaryOp::Xor => self.b.ins().bxor(x, y),
+            BinaryOp::Shl | BinaryOp::Shr if matches!(b, Operand::Const(_)) => {
+                let by = match b {
+                    Operand::Const(c) => c.to_u64_saturating(),
+                    Operand::Var(_) => 0,
+                };
+                match op {
+                    _ if by >= u64::from(width) => self.imm(0),
+                    BinaryOp::Shl => {
+                        let shifted = self.shl_imm(x, by);
+                        self.mask(shifted, width)
+                    }
+                    _ => self.shr_imm(x, by),
+                }
+            }
             BinaryOp::Shl | BinaryOp::Shr => {
                 let limit = self.imm(width.into());
                 let beyond = self.b.ins().icmp(IntCC::UnsignedGreaterThanOrEqual, y, limit);

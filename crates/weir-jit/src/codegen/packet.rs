@@ -170,6 +170,7 @@ impl Segment<'_, '_> {
                 continue;
             }
             if let Type::Bits(_) = ty.fields[i].ty {
+                self.may_move = self.movable.variable(field);
                 self.read(field, address, bit + offset);
             } else if let (Some(home), Some(bits)) = (cx.layout.rows[field.index()], varbit_bits) {
                 let from = self.add_imm(address, u64::from((bit + offset) / 8));
@@ -199,26 +200,9 @@ impl Segment<'_, '_> {
         }
         let (byte, lead) = ((bit / 8) as i32, bit % 8);
         let bytes = (lead + width).div_ceil(8);
-        let (value, size) = match bytes {
-            1 => {
-                let v = self.load(types::I8, address, byte);
-                (self.b.ins().uextend(types::I64, v), 8)
-            }
-            2 => {
-                let v = self.load(types::I16, address, byte);
-                let v = self.b.ins().bswap(v);
-                (self.b.ins().uextend(types::I64, v), 16)
-            }
-            3 | 4 => {
-                let v = self.load(types::I32, address, byte);
-                let v = self.b.ins().bswap(v);
-                (self.b.ins().uextend(types::I64, v), 32)
-            }
-            _ => {
-                let v = self.load(types::I64, address, byte);
-                (self.b.ins().bswap(v), 64)
-            }
-        };
+        let size = bytes.next_power_of_two().min(8);
+        let value = self.load_packet_swapped(size, address, byte);
+        let size = size * 8;
         if bytes == 9 {
             // The lead of the first eight bytes is shifted out, the ninth fills up.
             let rest = lead + width - 64;
@@ -230,7 +214,37 @@ impl Segment<'_, '_> {
             return self.mask(both, width);
         }
         let shifted = self.shr_imm(value, u64::from(size - lead - width));
-        if lead == 0 { shifted } else { self.mask(shifted, width) }
+        let field = self.mask(shifted, width);
+        if self.may_move && address == self.packet() {
+            self.origins.insert(field, (bit, width));
+        }
+        field
+    }
+
+    /// Whether these bits of a value are those of a constant, if it is from the packet: compared as they lie there.
+    pub(super) fn equal_in_packet(&mut self, value: Value, constant: u64, mask: u64) -> Option<Value> {
+        let &(bit, width) = self.origins.get(&value).filter(|_| self.may_move)?;
+        let (byte, lead) = ((bit / 8) as i32, bit % 8);
+        let size = (lead + width).div_ceil(8).next_power_of_two();
+        if size > 8 {
+            return None;
+        }
+        let shift = size * 8 - lead - width;
+        let turn = |bits: u64| match cfg!(target_endian = "little") {
+            true => (bits << shift).swap_bytes() >> (64 - 8 * size),
+            false => bits << shift,
+        };
+        let (mask, constant) = (turn(mask), turn(constant & mask));
+        let packet = self.packet();
+        let raw = self.load_packet(size, packet, byte);
+        let bits = if self.most(raw) == mask {
+            raw
+        } else {
+            let mask = self.imm(mask);
+            self.b.ins().band(raw, mask)
+        };
+        let constant = self.imm(constant);
+        Some(self.compare(IntCC::Equal, bits, constant))
     }
 
     /// Writes bits; the bits around them in their first and last byte stay.

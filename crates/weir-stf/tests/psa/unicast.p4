@@ -26,6 +26,10 @@ control I(inout headers_t hdr, inout meta_t meta, in psa_ingress_input_metadata_
             // Headers are gone in egress but for what the deparser emits.
             hdr.h.setInvalid();
             send_to_port(ostd, PORT(1));
+        } else if (hdr.h.op == 10) {
+            // From the control plane to it.
+            send_to_port(ostd, istd.ingress_port == PSA_PORT_CPU ? PORT(1) : PSA_PORT_CPU);
+            digit.apply(istd.packet_path, hdr.h.index);
         } else {
             send_to_port(ostd, PORT(1));
         }

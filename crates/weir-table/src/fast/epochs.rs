@@ -168,7 +168,7 @@ pub struct Guard<'a> {
 impl Guard<'_> {
     /// Whether it is one of these epochs.
     #[inline]
-    pub(crate) fn is_of(&self, epochs: &Epochs) -> bool {
+    pub fn is_of(&self, epochs: &Epochs) -> bool {
         ptr::eq(self.epochs, epochs)
     }
 }

@@ -108,9 +108,7 @@ fn case(arguments: &Bench) -> Result<Option<Case>> {
     };
     let source = Source {
         program: path.clone(),
-        include: arguments.include.clone(),
-        define: arguments.define.clone(),
-        arch: arguments.arch.clone(),
+        front_end: arguments.front_end.clone(),
         message_format: MessageFormat::Human,
     };
     let Ok(program) = crate::compile::program(&source)? else {

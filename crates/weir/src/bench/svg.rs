@@ -1,5 +1,6 @@
 //! Plots of lines as SVG.
 
+use crate::xml::escape;
 use std::fmt::Write;
 
 /// A line.
@@ -151,13 +152,6 @@ fn short(value: f64) -> String {
         v if v.fract() == 0.0 => format!("{v}"),
         v => format!("{v:.2}"),
     }
-}
-
-fn escape(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
-        .replace('"', "&quot;")
 }
 
 #[cfg(test)]

@@ -109,6 +109,9 @@ pub(crate) fn fuse(arch: &Psa) -> Option<Fused> {
     {
         return None;
     }
+    if !reparse::is_affordable(&program.blocks[blocks.egress.parser].body, emits.len()) {
+        return None;
+    }
     let mut weaver = Weaver::new(program);
     let port = weaver.variable("$port", 32);
     debug_assert_eq!(port, handed_over(program, 0));

@@ -16,6 +16,18 @@ use weir_ir::{BinaryOp, BlockId, Body, HeaderId, InstKind, Loc, Operand, Program
 /// A point of the egress parser: block, instruction, and how many of the emitted headers are behind it.
 type Point = (BlockId, usize, usize);
 
+/// Branches that the egress parser may become at most.
+const BRANCHES: usize = 1 << 16;
+
+/// Whether the egress parser over so many emitted headers is no more code than it may be.
+pub(super) fn is_affordable(parser: &Body, emitted: usize) -> bool {
+    let insts = parser.blocks.iter().flat_map(|(_, b)| &b.insts);
+    let extracts = insts.filter(|i| matches!(i.kind, InstKind::Extract { .. })).count();
+    let points = parser.blocks.len().saturating_mul(emitted + 1);
+    let branches = extracts.saturating_mul(emitted).saturating_mul(emitted);
+    points.saturating_add(branches) <= BRANCHES
+}
+
 /// Whether two headers are the same bits: fields of equal widths, which the packet need not tell.
 fn same_layout(program: &Program, a: HeaderId, b: HeaderId) -> bool {
     let fields = |h: HeaderId| {

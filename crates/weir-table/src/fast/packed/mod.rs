@@ -148,6 +148,16 @@ struct Sought {
     needles: Row<u64>,
 }
 
+impl Sought {
+    #[inline(always)]
+    fn new(active: u64) -> Self {
+        Sought {
+            buckets: Row::new(active),
+            needles: Row::new(active),
+        }
+    }
+}
+
 /// Of each key what the slot holds that has it, or something else, and a bit for its place if somebody wants to know.
 struct Found {
     slots: Row<u64>,
@@ -295,12 +305,8 @@ impl Array {
 
     /// The buckets of all keys: apart from the rest, so that it can be done for several at once. All active slots are set.
     #[inline(always)]
-    fn seek<const DENSE: bool>(&self, active: u64, keys: &[u64]) -> Sought {
+    fn seek<const DENSE: bool>(&self, active: u64, keys: &[u64], sought: &mut Sought) {
         let (seed, count, packing) = (self.seed, self.count, self.packing);
-        let mut sought = Sought {
-            buckets: Row::new(active),
-            needles: Row::new(active),
-        };
         if DENSE {
             let rows = sought.buckets.0.iter_mut().zip(&mut sought.needles.0);
             for ((bucket, needle), key) in rows.zip(&keys[..SLOTS - active.leading_zeros() as usize]) {
@@ -314,7 +320,6 @@ impl Array {
                 sought.needles.set(slot, packing.needle(key));
             });
         }
-        sought
     }
 
     #[inline(always)]
@@ -339,7 +344,8 @@ impl Array {
         let length = SLOTS - active.leading_zeros() as usize;
         // SAFETY: the last active slot is within the row, and word 0 always exists.
         let keys = unsafe { std::slice::from_raw_parts(batch.key_row(0), length) };
-        let mut sought = self.seek::<DENSE>(active, keys);
+        let mut sought = Sought::new(active);
+        self.seek::<DENSE>(active, keys, &mut sought);
         if self.is_staged() {
             self.fetch::<DENSE, STAMP>(active, &sought);
         }
@@ -470,7 +476,8 @@ impl PackedShape {
     /// Fetches what a lookup of these keys reads.
     #[inline(always)]
     pub(super) fn prepare<const DENSE: bool>(&self, active: u64, keys: &[u64]) {
-        let sought = self.0.seek::<DENSE>(active, keys);
+        let mut sought = Sought::new(active);
+        self.0.seek::<DENSE>(active, keys, &mut sought);
         self.0.fetch::<DENSE, true>(active, &sought);
     }
 }

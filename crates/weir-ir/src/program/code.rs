@@ -1,0 +1,417 @@
+//! Code: blocks, instructions, calls, and how basic blocks end.
+
+use super::*;
+use crate::arena::Arena;
+use crate::bits::Bits;
+
+/// A programmable block of the package.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Block {
+    /// The target description's name for it, e.g. `ingress`.
+    pub role: String,
+    /// Name of the parser or control in the source.
+    pub name: String,
+    /// What it is.
+    pub kind: BlockKind,
+    /// Its code.
+    pub body: Body,
+    /// Its declaration.
+    pub loc: Loc,
+}
+
+/// What a block is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum BlockKind {
+    /// Takes headers from a packet.
+    Parser,
+    /// Everything else, deparsers included.
+    Control,
+}
+
+/// A control-flow graph. Control enters at block 0.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Body {
+    /// Basic blocks.
+    pub blocks: Arena<BasicBlock>,
+    /// Where a failing packet operation goes (parsers only).
+    pub on_error: Option<BlockId>,
+    /// `bits<32>`, set to the error by a failing packet operation and by `verify` (parsers only).
+    pub error: Option<VarId>,
+}
+
+/// Straight-line code with one end.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BasicBlock {
+    /// Name of the parser state that starts here.
+    pub state: Option<String>,
+    /// Instructions in order.
+    pub insts: Vec<Inst>,
+    /// How it ends.
+    pub terminator: Terminator,
+    /// Source of the terminator.
+    pub loc: Loc,
+}
+
+/// An instruction and the source it came from.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Inst {
+    /// What it does.
+    pub kind: InstKind,
+    /// Its source.
+    pub loc: Loc,
+}
+
+/// A value an instruction reads.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Operand {
+    /// A variable.
+    Var(VarId),
+    /// A constant; its width is its type.
+    Const(Bits),
+}
+
+/// Instructions.
+#[derive(Debug, Clone, PartialEq)]
+pub enum InstKind {
+    /// `dst = value`; the types agree.
+    Assign {
+        /// Written variable.
+        dst: VarId,
+        /// Its new value.
+        value: Rvalue,
+    },
+    /// Takes the header from the packet at the cursor, sets it valid, moves the cursor. Fails with
+    /// `PacketTooShort`; with a varbit also `HeaderTooShort` (longer than the field) and
+    /// `ParserInvalidArgument` (total length no whole bytes). Parsers only.
+    Extract {
+        /// The header.
+        header: HeaderId,
+        /// Length of the varbit field in bits, `bits<32>`.
+        varbit_bits: Option<Operand>,
+    },
+    /// Reads `dst`'s width of bits from `offset` bits after the cursor; does not move it. Fails with
+    /// `PacketTooShort`. Parsers only.
+    Lookahead {
+        /// Written variable.
+        dst: VarId,
+        /// Distance from the cursor in bits.
+        offset: u32,
+    },
+    /// Moves the cursor by a `bits<32>` number of bits. Fails with `PacketTooShort`. Parsers only.
+    Advance {
+        /// How far.
+        bits: Operand,
+    },
+    /// Writes the packet's length in bytes. Parsers only.
+    PacketLength {
+        /// `bits<32>`.
+        dst: VarId,
+    },
+    /// Appends the header to the packet being built where it is valid. Deparsers only.
+    Emit {
+        /// The header.
+        header: HeaderId,
+    },
+    /// Calls an extern function or a method of an extern instance.
+    Call(Call),
+    /// Nothing for an engine; tells a trace where it is.
+    Mark(Mark),
+}
+
+/// Where inlined code begins and ends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Mark {
+    /// The body of an action begins: from a table or called directly.
+    EnterAction(ActionId),
+    /// The body of a sub-parser, sub-control or function begins.
+    Enter(String),
+    /// The innermost body ends.
+    Leave,
+}
+
+/// What a variable is set to. Operands of one operation have equal widths unless said otherwise.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Rvalue {
+    /// A copy.
+    Use(Operand),
+    /// One operand.
+    Unary(UnaryOp, Operand),
+    /// Two operands.
+    Binary(BinaryOp, Operand, Operand),
+    /// Bits `hi` down to `lo`; the result has `hi - lo + 1` bits.
+    Slice {
+        /// Sliced value.
+        value: Operand,
+        /// Highest bit, counted from 0 at the least significant.
+        hi: u32,
+        /// Lowest bit.
+        lo: u32,
+    },
+    /// `base` with bits `hi` down to `lo` replaced by `value`.
+    Insert {
+        /// The value around it.
+        base: Operand,
+        /// Highest replaced bit.
+        hi: u32,
+        /// Lowest replaced bit.
+        lo: u32,
+        /// The new bits, `hi - lo + 1` wide.
+        value: Operand,
+    },
+    /// To the destination's width: truncated, or extended with zeros.
+    ZeroExtend(Operand),
+    /// To the destination's width: truncated, or extended with the sign.
+    SignExtend(Operand),
+    /// `then` where the `bits<1>` condition is 1, else `otherwise`.
+    Mux {
+        /// Condition.
+        condition: Operand,
+        /// Value if 1.
+        then: Operand,
+        /// Value if 0.
+        otherwise: Operand,
+    },
+    /// The whole of a varbit's bits equal those of another of the same declared type, lengths
+    /// included; `bits<1>`.
+    VarbitEq(Operand, Operand),
+}
+
+/// Unary operators.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum UnaryOp {
+    /// Every bit inverted; also the negation of a boolean.
+    Not,
+    /// Two's complement.
+    Neg,
+}
+
+/// Binary operators. Comparisons give `bits<1>`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum BinaryOp {
+    /// Wrapping sum.
+    Add,
+    /// Wrapping difference.
+    Sub,
+    /// Wrapping product.
+    Mul,
+    /// Unsigned quotient; 0 for a zero divisor.
+    Div,
+    /// Unsigned remainder; 0 for a zero divisor.
+    Mod,
+    /// Unsigned saturating sum.
+    AddSat,
+    /// Unsigned saturating difference.
+    SubSat,
+    /// Signed saturating sum.
+    AddSatSigned,
+    /// Signed saturating difference.
+    SubSatSigned,
+    /// Bitwise and; also of booleans.
+    And,
+    /// Bitwise or; also of booleans.
+    Or,
+    /// Bitwise exclusive or.
+    Xor,
+    /// Left shift; the right operand is unsigned and of any width; 0 once it reaches the width.
+    Shl,
+    /// Logical right shift; as [`BinaryOp::Shl`].
+    Shr,
+    /// Arithmetic right shift; all sign bits once the distance reaches the width.
+    ShrSigned,
+    /// Equal.
+    Eq,
+    /// Not equal.
+    Ne,
+    /// Unsigned less.
+    Lt,
+    /// Unsigned less or equal.
+    Le,
+    /// Signed less.
+    LtSigned,
+    /// Signed less or equal.
+    LeSigned,
+    /// The left operand's bits, then the right one's; widths add up.
+    Concat,
+}
+
+/// A call of an extern. One that is not pure may, besides its arguments, read and write scalars of
+/// [`Shared`] groups that are no part of a header: the architecture keeps its intrinsic metadata there.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Call {
+    /// The instance, or `None` for a function.
+    pub instance: Option<ExternId>,
+    /// Name of the function or method.
+    pub function: String,
+    /// Concrete types of its type parameters (of the method, not of the instance).
+    pub type_arguments: Vec<TypeSpec>,
+    /// Arguments in the order of the declaration; an omitted `@optional` one is absent.
+    pub arguments: Vec<Argument>,
+    /// Where the result goes: one variable per scalar of the result type.
+    pub results: Vec<VarId>,
+    /// Handle of the entry that a direct resource belongs to: the [`Lookup::entry`] of the
+    /// table whose action this is.
+    pub entry: Option<VarId>,
+    /// It has no effect but its results (`@pure`, `@noSideEffects`): may go where nobody reads them.
+    pub is_pure: bool,
+}
+
+impl Call {
+    /// The scalars and headers that argument `index` passes in, if it passes something in.
+    #[must_use]
+    pub fn inputs(&self, index: usize) -> &[InLeaf] {
+        match self.arguments.get(index).map(|a| &a.value) {
+            Some(ArgumentValue::In(leaves)) => leaves,
+            _ => &[],
+        }
+    }
+
+    /// The first scalar that argument `index` passes in.
+    #[must_use]
+    pub fn input(&self, index: usize) -> Option<&Operand> {
+        match self.inputs(index).first() {
+            Some(InLeaf::Value(operand)) => Some(operand),
+            _ => None,
+        }
+    }
+
+    /// The same, where it is a constant that fits.
+    #[must_use]
+    pub fn constant_input(&self, index: usize) -> Option<u64> {
+        match self.input(index) {
+            Some(Operand::Const(c)) => c.to_u64(),
+            _ => None,
+        }
+    }
+
+    /// The variables that argument `index` is written to, whether it is read or not.
+    #[must_use]
+    pub fn outputs(&self, index: usize) -> &[VarId] {
+        match self.arguments.get(index).map(|a| &a.value) {
+            Some(ArgumentValue::Out(vars) | ArgumentValue::InOut(vars)) => vars,
+            _ => &[],
+        }
+    }
+}
+
+/// An argument of a call.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Argument {
+    /// The parameter's name.
+    pub name: String,
+    /// The value.
+    pub value: ArgumentValue,
+}
+
+/// What is passed.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ArgumentValue {
+    /// Read: every scalar of the value, headers kept together.
+    In(Vec<InLeaf>),
+    /// Written: every scalar of the l-value in order (a header's validity, then its fields).
+    Out(Vec<VarId>),
+    /// Read and written.
+    InOut(Vec<VarId>),
+    /// A string.
+    String(String),
+    /// An extern instance.
+    Extern(ExternId),
+    /// The packet (`packet_in` or `packet_out`).
+    Packet,
+}
+
+/// A part of a value that is passed in.
+#[derive(Debug, Clone, PartialEq)]
+pub enum InLeaf {
+    /// A scalar.
+    Value(Operand),
+    /// A header with its validity: checksums and hashes skip it where it is invalid.
+    Header(HeaderId),
+}
+
+/// How a basic block ends.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Terminator {
+    /// Goes on there.
+    Goto(BlockId),
+    /// Two ways.
+    Branch {
+        /// `bits<1>`.
+        condition: Operand,
+        /// Taken where 1.
+        then: BlockId,
+        /// Taken where 0.
+        otherwise: BlockId,
+    },
+    /// Many ways on one value.
+    Switch {
+        /// The value.
+        value: Operand,
+        /// Distinct constants and where they go.
+        cases: Vec<(Bits, BlockId)>,
+        /// Everything else.
+        default: BlockId,
+    },
+    /// A parser's `select`: the first case that matches.
+    Select {
+        /// The selected values.
+        keys: Vec<Operand>,
+        /// Cases in order.
+        cases: Vec<SelectCase>,
+        /// No case matched.
+        default: BlockId,
+    },
+    /// Looks the keys up, writes the outcome, goes on. A suspension point.
+    Lookup(Lookup),
+    /// The parser accepts.
+    Accept,
+    /// The parser rejects; the body's `error` variable says why.
+    Reject,
+    /// The control is done.
+    Return,
+    /// A [`Pipeline`](crate::pipeline::Pipeline) leaves by this exit. In no block of a program.
+    Exit(u32),
+}
+
+/// A table lookup.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Lookup {
+    /// The table.
+    pub table: TableId,
+    /// One value per [`Table::keys`], selector keys included.
+    pub keys: Vec<Operand>,
+    /// `bits<1>`: an entry matched.
+    pub hit: VarId,
+    /// `bits<32>`: index into [`Table::actions`] of the chosen or default action. The
+    /// [`TableAction::parameters`] of that action are written too, those of others are not.
+    pub action: VarId,
+    /// `bits<32>`: handle of the matched entry, 0 on a miss.
+    pub entry: VarId,
+    /// Where control goes on.
+    pub next: BlockId,
+}
+
+/// A case of a select.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SelectCase {
+    /// One pattern per key; a value set covers as many keys as it has fields.
+    pub patterns: Vec<Pattern>,
+    /// Where it goes.
+    pub target: BlockId,
+    /// Its source.
+    pub loc: Loc,
+}
+
+/// What one key of a select is compared to.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Pattern {
+    /// Anything.
+    Any,
+    /// This value.
+    Exact(Operand),
+    /// `key & mask == value & mask`
+    Mask(Operand, Operand),
+    /// Between the two, both included; `true` for a signed comparison.
+    Range(Operand, Operand, bool),
+    /// A member of the value set.
+    ValueSet(ValueSetId),
+}

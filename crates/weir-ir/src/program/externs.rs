@@ -1,0 +1,98 @@
+//! Extern instances, and the values and types they are made with.
+
+use super::*;
+use crate::bits::Bits;
+
+/// An extern instance.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ExternInstance {
+    /// Control-plane name, e.g. `MyIngress.counts`.
+    pub name: String,
+    /// Name of the extern type, e.g. `register`.
+    pub type_name: String,
+    /// Concrete types of its type parameters.
+    pub type_arguments: Vec<TypeSpec>,
+    /// Constructor arguments in order of the declaration, defaults filled in.
+    pub arguments: Vec<(String, ConstValue)>,
+    /// Bodies of abstract methods.
+    pub methods: Vec<Method>,
+    /// Its annotations.
+    pub annotations: Vec<Annotation>,
+    /// Its declaration.
+    pub loc: Loc,
+}
+
+/// The body that an instance gives an abstract method.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Method {
+    /// Its name.
+    pub name: String,
+    /// One group of scalars per parameter.
+    pub parameters: Vec<(String, Vec<VarId>)>,
+    /// Scalars of the result.
+    pub results: Vec<VarId>,
+    /// Its code.
+    pub body: Body,
+}
+
+/// A compile-time value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ConstValue {
+    /// A number with a width.
+    Bits(Bits),
+    /// An `int`.
+    Int(num_bigint::BigInt),
+    /// A boolean.
+    Bool(bool),
+    /// A string.
+    String(String),
+    /// A member of an enum or of `error`.
+    Enum {
+        /// Name of the enum.
+        enum_name: String,
+        /// Name of the member.
+        member: String,
+    },
+    /// An extern instance.
+    Extern(ExternId),
+    /// A list, tuple or struct.
+    List(Vec<ConstValue>),
+}
+
+/// A type, for whoever must describe it to a control plane.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub enum TypeSpec {
+    /// Not representable on the control plane; its name.
+    Opaque(String),
+    /// `void`
+    #[default]
+    Void,
+    /// `bool`
+    Bool,
+    /// `bit<W>`
+    Bit(u32),
+    /// `int<W>`
+    Int(u32),
+    /// `varbit<W>`
+    Varbit(u32),
+    /// `error`
+    Error,
+    /// `string`
+    String,
+    /// A tuple.
+    Tuple(Vec<TypeSpec>),
+    /// A struct and its fields.
+    Struct(String, Vec<(String, TypeSpec)>),
+    /// A header and its fields.
+    Header(String, Vec<(String, TypeSpec)>),
+    /// A header union and its members.
+    HeaderUnion(String, Vec<(String, TypeSpec)>),
+    /// A stack.
+    Stack(Box<TypeSpec>, u32),
+    /// An enum without representation: name and members.
+    Enum(String, Vec<String>),
+    /// A serializable enum: name, width, members with values.
+    SerializableEnum(String, u32, Vec<(String, Bits)>),
+    /// A `type`: name, what it stands for, its translation.
+    New(String, Box<TypeSpec>, Option<(String, Option<u32>)>),
+}
