@@ -58,7 +58,7 @@ fn find(program: &Program) -> Option<&'static Registration> {
 ///
 /// # Errors
 /// The first reason why it cannot be run: its target, a missing block, or an unknown extern.
-/// [`unimplemented`] knows the others.
+/// [`unimplemented()`] knows the others.
 pub fn load(engine: Arc<dyn Executable>, externs: &Externs) -> Result<Box<dyn Architecture>, LoadError> {
     let target = engine.program().target.clone();
     load_all(engine, externs).map_err(|errors| {

@@ -43,6 +43,7 @@ programs!(
     crcs,
     digests,
     hashes,
+    headers,
     multicast,
     parsing,
     recirculated,

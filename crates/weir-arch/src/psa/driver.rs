@@ -86,8 +86,8 @@ impl Colors {
 /// Where that leaves a choice: metadata that nobody has set is zero; timestamps are microseconds since the switch started;
 /// counters and meters of bytes count what the pipeline's parser got; a class of service beyond 7 counts as 0;
 /// `TARGET_DEFAULT` is CRC-32; a deparser that sends digests runs for dropped packets too; a packet is resubmitted,
-/// recirculated or cloned in egress at most [`MAX_PASSES`] times. psa_switch, which carries no metadata with resubmitted, recirculated and
-/// cloned packets, is not followed there.
+/// recirculated or cloned in egress at most [`MAX_PASSES`] times. psa_switch, which carries no metadata with
+/// resubmitted, recirculated and cloned packets, is not followed there.
 pub struct Psa {
     pub(crate) program: Arc<Program>,
     engines: Engines,

@@ -11,7 +11,10 @@ use crate::weave::Weave;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use weir_ir::passes::{read_by_inst, read_by_terminator, written};
-use weir_ir::{BinaryOp, BlockId, Body, HeaderId, InstKind, Loc, Operand, Program, Rvalue, Terminator, Type, VarId};
+use weir_ir::{
+    BinaryOp, BlockId, Body, HeaderId, InstKind, Loc, Operand, Pattern, Program, Rvalue, SelectCase, Terminator, Type,
+    VarId,
+};
 
 /// A point of the egress parser: block, instruction, and how many of the emitted headers are behind it.
 type Point = (BlockId, usize, usize);
@@ -51,6 +54,18 @@ struct Explored {
     leaves: bool,
 }
 
+/// Where control may really go: no further than to a case that takes everything.
+fn targets(terminator: &Terminator) -> Vec<BlockId> {
+    let Terminator::Select { cases, .. } = terminator else {
+        return terminator.targets();
+    };
+    let takes_all = |c: &SelectCase| c.patterns.iter().all(|p| *p == Pattern::Any);
+    match cases.iter().position(takes_all) {
+        Some(last) => cases[..=last].iter().map(|c| c.target).collect(),
+        None => terminator.targets(),
+    }
+}
+
 fn explore(program: &Program, parser: &Body, emits: &[Emit]) -> Explored {
     let mut explored = Explored::default();
     let mut seen = HashSet::new();
@@ -65,7 +80,7 @@ fn explore(program: &Program, parser: &Body, emits: &[Emit]) -> Explored {
             read_by_terminator(&block.terminator, &mut |v| {
                 explored.touched.insert((v, behind, false));
             });
-            let targets = block.terminator.targets();
+            let targets = targets(&block.terminator);
             if targets.is_empty() {
                 explored.ends.insert(behind);
             }
@@ -212,6 +227,11 @@ impl Builder<'_> {
                 self.end(Terminator::Exit(exit::DEPARSED));
             }
             self.at = otherwise;
+            if self.aliased.contains(&at) {
+                // To egress a header that was not there is one that nobody has touched.
+                let fields = self.header(emit.header).fields.clone();
+                fields.iter().for_each(|f| self.set(Some(*f), 0));
+            }
         }
         // The packet itself comes next.
         self.end(Terminator::Exit(exit::DEPARSED));
