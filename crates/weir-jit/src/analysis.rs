@@ -122,6 +122,8 @@ pub(crate) enum Again {
     Constant(u64),
     /// The packet holds it, from this bit on.
     Packet(u32),
+    /// If its header is valid the packet holds it, so many bits after where the header begins; else it is 0.
+    IfValid(HeaderId, u32),
 }
 
 /// The result.
@@ -145,6 +147,8 @@ pub(crate) struct Analysis<'a> {
     pub handed_over: Vec<Vec<VarId>>,
     /// What is live where each block begins.
     pub live: Vec<VarSet>,
+    /// Headers whose fields are had again from the packet at the start of a block, should they be valid.
+    pub had_if_valid: BTreeSet<(BlockId, HeaderId)>,
     /// Variables that have one value on every way to the start of a block.
     pub constants: Vec<HashMap<VarId, u64>>,
     /// Inputs that nothing writes.
@@ -249,6 +253,7 @@ impl<'a> Analysis<'a> {
             first_call: Vec::new(),
             handed_over: Vec::new(),
             live: Vec::new(),
+            had_if_valid: BTreeSet::new(),
             constants: Vec::new(),
             constant_inputs: VarSet::new(0),
             packet_only: VarSet::new(0),
@@ -292,6 +297,11 @@ impl<'a> Analysis<'a> {
         analysis.constant_inputs = analysis.find_constant_inputs();
         analysis.handed_over = analysis.find_handed_over();
         analysis.live = analysis.liveness();
+        analysis.had_if_valid = analysis.find_had_if_valid();
+        if !analysis.had_if_valid.is_empty() {
+            // Where the headers lie must be known there.
+            analysis.live = analysis.liveness();
+        }
         analysis.packet_only = analysis.find_packet_only();
         Ok(analysis)
     }
@@ -570,6 +580,14 @@ impl<'a> Analysis<'a> {
         let leaves = call.inputs(0);
         let varbit = |l: &InLeaf| matches!(l, InLeaf::Value(o @ Operand::Var(v)) if self.vars[v.index()].varbit && !self.is_pristine(state, o));
         !leaves.iter().any(|l| matches!(l, InLeaf::Header(_))) && !leaves.iter().rev().skip(1).any(varbit)
+    }
+
+    /// The variable that holds where a header lies, if it is not always the same place.
+    pub fn place_variable(&self, header: HeaderId) -> Option<VarId> {
+        match self.places[header.index()] {
+            Some(Place::Variable(v)) => Some(v),
+            _ => None,
+        }
     }
 
     fn place_read(&self, header: HeaderId, f: &mut dyn FnMut(VarId)) {

@@ -11,6 +11,7 @@ mod expression;
 mod lookup;
 mod movable;
 mod packet;
+mod validity;
 
 use crate::analysis::{Again, Analysis, State, is_idle};
 use crate::layout::{Layout, PITCH, PointKind, ROW_PACKET};
@@ -21,8 +22,9 @@ use cranelift_codegen::isa::TargetFrontendConfig;
 use cranelift_frontend::{FunctionBuilder, Variable};
 use movable::Movable;
 use std::collections::{BTreeMap, HashMap};
+use validity::Validity;
 use weir_ir::passes::VarSet;
-use weir_ir::{BlockId, InstKind, Operand, Pattern, SelectCase, Terminator, VarId};
+use weir_ir::{BlockId, HeaderId, InstKind, Operand, Pattern, SelectCase, Terminator, VarId};
 use weir_table::fast::{KeyLayout, ResultLayout};
 
 /// Offsets in the environment of a segment; see [`crate::run::Env`].
@@ -32,6 +34,7 @@ pub(crate) mod env {
     pub const ARGUMENTS: i32 = 16;
     pub const TALLIES: i32 = 24;
     pub const MEMBERS: i32 = 32;
+    pub const ZEROS: i32 = 40;
 }
 
 /// Functions of the runtime that code calls.
@@ -96,6 +99,9 @@ pub(crate) struct Segment<'a, 'b> {
     pub state: State,
     /// The most that values can be.
     bounds: HashMap<Value, u64>,
+    /// Values that are constants.
+    constants: HashMap<Value, u64>,
+    validity: Validity,
     movable: Movable,
     /// Whether loads from the packet may be moved now.
     may_move: bool,
@@ -114,6 +120,8 @@ enum Lazy {
     Row(usize),
     /// In the packet, from this bit on.
     Packet(u32),
+    /// In the packet, so many bits after where a header begins, if the header is valid; else it is 0.
+    IfValid(HeaderId, u32),
 }
 
 fn flags() -> MemFlagsData {
@@ -158,6 +166,8 @@ pub(crate) fn segment<'a>(
             .clone()
             .unwrap_or_else(|| unreachable!("control begins at block 0")),
         bounds: HashMap::new(),
+        constants: HashMap::new(),
+        validity: Validity::none(),
         movable: Movable::new(cx, index),
         may_move: true,
         origins: HashMap::new(),
@@ -208,6 +218,7 @@ impl<'a> Segment<'a, '_> {
         if region.iter().any(|b| cx.analysis.loops.get(b) == Some(&false)) {
             self.destination(cx.layout.of_exit[cx.analysis.pipeline.overrun as usize]);
         }
+        self.gather_validity();
         if self.masks.len() <= MASKS_IN_REGISTERS {
             let zero = self.imm(0);
             for mask in self.masks.values_mut() {
@@ -272,6 +283,7 @@ impl<'a> Segment<'a, '_> {
         let cx = self.cx;
         let point = &cx.layout.points[index];
         let live = &cx.analysis.live[resume.index()];
+        self.clear_validity();
         if !cx.analysis.loops.is_empty() {
             let zero = self.imm(0);
             self.set(cx.analysis.turns, zero);
@@ -307,7 +319,13 @@ impl<'a> Segment<'a, '_> {
                     self.set(var, value);
                 }
                 Some(Again::Packet(bit)) => self.had(var, Lazy::Packet(bit)),
-                None => {}
+                Some(Again::IfValid(..)) | None => {}
+            }
+        }
+        // These need to know which headers are valid.
+        for &var in &point.again {
+            if let Some(Again::IfValid(header, offset)) = cx.analysis.again(resume, var) {
+                self.had(var, Lazy::IfValid(header, offset));
             }
         }
         let PointKind::Lookup { block, .. } = &point.kind else {
@@ -320,7 +338,14 @@ impl<'a> Segment<'a, '_> {
 
     /// A variable has a value when the segment begins.
     fn had(&mut self, var: VarId, place: Lazy) {
-        if self.written.contains(var) {
+        let analysis = self.cx.analysis;
+        let changes = match place {
+            Lazy::IfValid(header, _) => std::iter::once(analysis.program().headers[header].valid)
+                .chain(analysis.place_variable(header))
+                .any(|v| self.written.contains(v)),
+            Lazy::Row(_) | Lazy::Packet(_) => false,
+        };
+        if changes || self.written.contains(var) {
             self.may_move = self.movable.variable(var);
             let value = self.fetch(var, place);
             self.set(var, value);
@@ -335,6 +360,15 @@ impl<'a> Segment<'a, '_> {
                 let value = self.load_row(row);
                 let width = self.cx.analysis.vars[var.index()].width;
                 self.bounded(value, u64::MAX >> 64_u32.saturating_sub(width.max(1)))
+            }
+            Lazy::IfValid(header, offset) => {
+                let valid = self.get(self.cx.analysis.program().headers[header].valid);
+                let (address, bit) = self.at_header(header);
+                let address = self.add_imm(address, u64::from(bit / 8));
+                let zeros = flags().with_readonly().with_can_move();
+                let zeros = self.b.ins().load(types::I64, zeros, self.env, env::ZEROS);
+                let from = self.b.ins().select(valid, address, zeros);
+                self.load_bits(from, offset, self.cx.analysis.vars[var.index()].width)
             }
             Lazy::Packet(bit) => {
                 let packet = self.packet();
@@ -392,6 +426,9 @@ impl<'a> Segment<'a, '_> {
     // ------------------------------------------------------------------------- variables
 
     pub fn set(&mut self, var: VarId, value: Value) {
+        if self.set_validity(var, value) {
+            return;
+        }
         let variable = self.variable(var);
         self.b.def_var(variable, value);
     }
@@ -415,6 +452,9 @@ impl<'a> Segment<'a, '_> {
         }
         if let Some(&place) = self.lazy.get(&var) {
             return self.fetch(var, place);
+        }
+        if let Some(valid) = self.get_validity(var) {
+            return valid;
         }
         if self.vars.contains_key(&var) || self.written.contains(var) {
             // Perhaps by a block that comes later, in a loop.
@@ -565,7 +605,16 @@ impl<'a> Segment<'a, '_> {
 
     /// Adds the packet to a point's mask and takes the next one.
     pub fn push(&mut self, point: usize) {
-        self.keep(point);
+        self.push_with(point, Vec::new());
+    }
+
+    /// The same, with words that go to rows besides what the point keeps.
+    fn push_with(&mut self, point: usize, mut words: Vec<(usize, Value)>) {
+        // All before the first is stored: rows are shared.
+        words.extend(self.kept(point));
+        for (row, word) in words {
+            self.store_row(row, word);
+        }
         let bit = self.bit();
         match self.masks[&point] {
             Some(var) => {
@@ -581,20 +630,20 @@ impl<'a> Segment<'a, '_> {
         self.b.ins().jump(self.head, &[]);
     }
 
-    /// Leaves behind what the point keeps.
-    fn keep(&mut self, point: usize) {
+    /// What the point keeps that is not in its row.
+    fn kept(&mut self, point: usize) -> Vec<(usize, Value)> {
         let cx = self.cx;
+        let mut words = Vec::new();
         for &var in &cx.layout.points[point].kept {
             let Some(row) = cx.layout.rows[var.index()] else {
                 continue;
             };
             // What the segment did not write is still where it was.
-            let from_here = self.written.contains(var) || !self.loaded.contains(var);
-            if from_here {
-                let value = self.get(var);
-                self.store_row(row, value);
+            if self.written.contains(var) || !self.loaded.contains(var) {
+                words.push((row, self.get(var)));
             }
         }
+        words
     }
 
     fn terminator(&mut self, id: BlockId, terminator: &Terminator) {
@@ -608,7 +657,7 @@ impl<'a> Segment<'a, '_> {
                 then,
                 otherwise,
             } => {
-                let c = self.value(condition);
+                let c = self.condition(condition);
                 let (then, otherwise) = (self.blocks[then], self.blocks[otherwise]);
                 self.b.ins().brif(c, then, &[], otherwise, &[]);
             }

@@ -15,7 +15,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use weir_ir::pipeline::Pipeline;
-use weir_ir::{MatchKind, TableId, Terminator};
+use weir_ir::{MatchKind, Program, TableId, Terminator};
 use weir_table::TableSpec;
 use weir_table::fast::{KeyLayout, ResultLayout};
 
@@ -38,6 +38,8 @@ pub struct Compiled {
     /// Words of the results of each table.
     pub(crate) result_words: Vec<usize>,
     pub(crate) in_place: bool,
+    /// What the fields of a header that is not valid are read from.
+    pub(crate) zeros: Vec<u8>,
     /// Some exit keeps varbits.
     pub(crate) keeps_varbits: bool,
     compile_time: Duration,
@@ -89,6 +91,12 @@ fn is_quick(spec: &TableSpec) -> bool {
         (Some(key), None) if key.kind == MatchKind::Lpm => key.width <= 32,
         _ => spec.match_keys().all(|k| k.kind == MatchKind::Exact),
     }
+}
+
+/// Bytes of the longest header, apart from varbits.
+fn longest_header(program: &Program) -> usize {
+    let bits = program.header_types.iter().map(|(_, ty)| ty.fixed_width());
+    bits.max().unwrap_or(0).div_ceil(8) as usize
 }
 
 fn codegen(error: impl std::fmt::Display) -> CompileError {
@@ -260,6 +268,7 @@ impl Compiled {
             inputs_read,
             keeps_varbits: (layout.points.iter().flat_map(|p| &p.handed_over)).any(|v| analysis.vars[v.index()].varbit),
             in_place: analysis.deparse == Deparse::InPlace,
+            zeros: vec![0; longest_header(&program) + 8],
             table_count: program.tables.len(),
             reads_handles: reads_handles(&analysis),
             result_words: tables.iter().map(|t| t.1.words).collect(),

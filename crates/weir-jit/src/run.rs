@@ -115,6 +115,7 @@ pub(crate) struct Env {
     arguments: *mut u64,
     tallies: *mut u64,
     members: *const u64,
+    zeros: *const u8,
     context: *const u64,
     compiled: *const Compiled,
     host: *mut HostPointer,
@@ -392,10 +393,11 @@ impl Loaded<'_, '_> {
         memory.count_tallies(compiled, host);
         memory.keep_varbits(compiled);
         if !compiled.in_place {
-            for (i, frame) in self.frames.iter_mut().enumerate().take(count) {
-                let before = frame.memory.as_ptr() as u64;
-                frame.start = (memory.context[ROW_PACKET * PITCH + i] - before) as usize;
-                frame.length = memory.context[ROW_LENGTH * PITCH + i] as usize;
+            let (packets, lengths) = memory.context.split_at(ROW_LENGTH * PITCH);
+            let rows = packets[ROW_PACKET * PITCH..].iter().zip(lengths);
+            for (frame, (packet, length)) in self.frames[..count].iter_mut().zip(rows) {
+                frame.start = (packet - frame.memory.as_ptr() as u64) as usize;
+                frame.length = *length as usize;
             }
         }
         count
@@ -444,9 +446,8 @@ impl Memory {
     /// Has everything counted that segments left to be counted.
     fn count_tallies(&mut self, compiled: &Compiled, host: &mut dyn Host) {
         let sites = &compiled.sites;
-        for (call, tally) in sites.tallies.iter().enumerate() {
-            let Some(counter) = tally.counter else { continue };
-            let slots = std::mem::take(&mut self.tallies[call]);
+        for (number, tally) in sites.tallies.iter().enumerate() {
+            let slots = std::mem::take(&mut self.tallies[number]);
             if slots == 0 {
                 continue;
             }
@@ -454,7 +455,7 @@ impl Memory {
                 Some(index) => Indexes::Same(index),
                 None => Indexes::Each(&self.tallies[tally.row..tally.row + VECTOR]),
             };
-            host.count_all(counter, slots, at);
+            host.count_all(tally.counter, slots, at);
         }
     }
 
@@ -580,6 +581,7 @@ impl Memory {
             arguments: self.arguments.as_mut_ptr(),
             tallies: self.tallies.as_mut_ptr(),
             members: self.members.as_ptr(),
+            zeros: run.compiled.zeros.as_ptr(),
             context: self.context.as_ptr(),
             compiled,
             host: &raw mut host,

@@ -17,11 +17,10 @@ pub(crate) struct WideOp {
     pub width: u32,
 }
 
-/// Packets that a call is to count, when their segment has ended: a word with a bit per slot.
+/// Packets that a call is to count, when the vector has ended: a word with a bit per slot, the word of the tally's number.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Tally {
-    /// The counter; `None`: the call counts at once, or is none that counts.
-    pub counter: Option<usize>,
+    pub counter: usize,
     /// The index, if it is always the same.
     pub index: Option<u64>,
     /// Else the first of a row of words with the index of each slot.
@@ -285,8 +284,9 @@ pub(crate) struct Sites {
     pub wide: Vec<WideOp>,
     pub calls: Vec<CallSite>,
     pub members: Members,
-    /// By call; the word of the mask is the number of the call.
     pub tallies: Vec<Tally>,
+    /// The tally of each call that does not count at once.
+    pub tally_of_call: Vec<Option<usize>>,
     /// Words of masks and rows.
     pub tally_words: usize,
     /// Words of the argument area.
@@ -303,29 +303,32 @@ impl Sites {
                 varbit: false,
             },
         };
-        let (mut calls, mut tallies) = (Vec::new(), Vec::new());
-        let mut tally_words = analysis.pipeline.calls.len();
+        let (mut calls, mut tallies, mut tally_of_call) = (Vec::new(), Vec::<Tally>::new(), Vec::new());
+        let mut row_words = 0;
         for (id, block) in analysis.pipeline.body.blocks.iter() {
             for inst in &block.insts {
                 let InstKind::Call(call) = &inst.kind else { continue };
-                let mut tally = Tally {
-                    counter: None,
-                    index: None,
-                    row: tally_words,
-                };
+                let mut tally = None;
                 // A packet that passes twice counts twice: then there is no waiting.
                 if let (CallKind::Count(counter), Some(index), false) = (
                     &analysis.pipeline.calls[calls.len()],
                     call.input(0),
                     analysis.repeated[id.index()],
                 ) {
-                    tally.counter = Some(*counter);
-                    match index {
-                        Operand::Const(c) => tally.index = Some(c.to_u64_saturating()),
-                        Operand::Var(_) => tally_words += VECTOR,
+                    tally = Some(tallies.len());
+                    tallies.push(Tally {
+                        counter: *counter,
+                        index: match index {
+                            Operand::Const(c) => Some(c.to_u64_saturating()),
+                            Operand::Var(_) => None,
+                        },
+                        row: row_words,
+                    });
+                    if matches!(index, Operand::Var(_)) {
+                        row_words += VECTOR;
                     }
                 }
-                tallies.push(tally);
+                tally_of_call.push(tally);
                 let arguments = call
                     .arguments
                     .iter()
@@ -360,9 +363,13 @@ impl Sites {
                 });
             }
         }
+        // Masks, then rows.
+        let masks = tallies.len();
+        tallies.iter_mut().for_each(|t| t.row += masks);
         Sites {
             tallies,
-            tally_words,
+            tally_of_call,
+            tally_words: masks + row_words,
             wide: Vec::new(),
             members: Members::new(analysis.program()),
             calls,

@@ -9,6 +9,7 @@ use super::dead::{VarSet, read_by_inst, read_by_terminator};
 use super::operands::{Stands, replace_in_inst, replace_in_terminator};
 use super::propagate::{basic_block, written};
 use super::simplify_control_flow;
+use super::split::{Budget, split_ways};
 use crate::arena::Arena;
 use crate::bits::Bits;
 use crate::program::*;
@@ -39,6 +40,14 @@ pub struct Scope<'a> {
 /// `rounds` rounds at the latest.
 pub fn fold_paths(scope: Scope<'_>, body: &mut Body, rounds: usize) {
     split_error_path(body);
+    fold_rounds(scope, body, rounds);
+    let mut budget = Budget::new();
+    while split_ways(scope, body, &mut budget) {
+        fold_rounds(scope, body, rounds);
+    }
+}
+
+fn fold_rounds(scope: Scope<'_>, body: &mut Body, rounds: usize) {
     for _ in 0..rounds {
         let mut changed = false;
         for (_, block) in body.blocks.iter_mut() {
@@ -109,7 +118,7 @@ fn split_error_path(body: &mut Body) {
 
 /// Values of the tracked variables at one point.
 #[derive(Debug, Clone, PartialEq)]
-struct State {
+pub(super) struct State {
     values: Vec<u64>,
     known: Vec<u64>,
     /// Variables that are not zero, whatever they are.
@@ -169,7 +178,7 @@ impl State {
     }
 }
 
-struct Analysis<'a> {
+pub(super) struct Analysis<'a> {
     scope: Scope<'a>,
     /// Position of a variable in states.
     index: HashMap<VarId, usize>,
@@ -197,7 +206,7 @@ struct Follows {
 }
 
 impl<'a> Analysis<'a> {
-    fn new(scope: Scope<'a>, body: &Body, also: Option<&VarSet>) -> Option<Self> {
+    pub fn new(scope: Scope<'a>, body: &Body, also: Option<&VarSet>) -> Option<Self> {
         // Only what is read before it is written in some block crosses from block to block.
         let mut crossing = VarSet::new(scope.vars.len());
         for (_, block) in body.blocks.iter() {
@@ -228,6 +237,11 @@ impl<'a> Analysis<'a> {
             index: tracked.iter().enumerate().map(|(i, &v)| (v, i)).collect(),
             tracked,
         })
+    }
+
+    /// The value of a variable, if it is tracked and known.
+    pub fn value(&self, state: &State, var: VarId) -> Option<u64> {
+        state.get(*self.index.get(&var)?)
     }
 
     fn entry(&self) -> State {
@@ -559,15 +573,23 @@ impl Local<'_> {
     }
 }
 
-fn can_fail(kind: &InstKind) -> bool {
+pub(super) fn can_fail(kind: &InstKind) -> bool {
     matches!(
         kind,
         InstKind::Extract { .. } | InstKind::Lookahead { .. } | InstKind::Advance { .. }
     )
 }
 
+/// Where control goes from the end of a block with a known start, and what is known there.
+pub(super) fn edge_states(analysis: &Analysis<'_>, body: &Body, id: BlockId, state: &State) -> Vec<(BlockId, State)> {
+    let mut local = analysis.local(state.clone());
+    let block = &body.blocks[id];
+    block.insts.iter().for_each(|i| local.step(&i.kind));
+    local.edges(&block.terminator)
+}
+
 /// Known states at the start of blocks that control can reach.
-fn states(analysis: &Analysis<'_>, body: &Body) -> Vec<Option<State>> {
+pub(super) fn states(analysis: &Analysis<'_>, body: &Body) -> Vec<Option<State>> {
     let mut at: Vec<Option<State>> = vec![None; body.blocks.len()];
     let mut work = vec![BlockId::new(0)];
     at[0] = Some(analysis.entry());

@@ -124,6 +124,7 @@ impl Analysis<'_> {
                     }
                     step.reads.iter().for_each(|&v| live.insert(v));
                 }
+                self.read_to_have(id).for_each(|v| live.insert(v));
                 for v in self.constant_inputs.iter() {
                     live.remove(v);
                 }

@@ -1,10 +1,11 @@
 //! What can be had from the packet instead of being kept.
 
-use super::{Again, Analysis, Place, State, field_offsets};
+use super::{Again, Analysis, Place, State, field_of, field_offsets};
 use crate::error::Unsupported;
+use std::collections::{BTreeMap, BTreeSet};
 use weir_ir::passes::VarSet;
 use weir_ir::pipeline::CallKind;
-use weir_ir::{ArgumentValue, BlockId, InstKind, Operand, Rvalue, VarId};
+use weir_ir::{ArgumentValue, BlockId, HeaderId, InstKind, Operand, Rvalue, Terminator, VarId};
 
 impl Analysis<'_> {
     /// Varbits must be extracted or copied: there is no place for others.
@@ -49,7 +50,54 @@ impl Analysis<'_> {
         if !self.vars[var.index()].is_narrow() {
             return None;
         }
-        self.packet_bit(state, var).map(Again::Packet)
+        let in_packet = self.packet_bit(state, var).map(Again::Packet);
+        in_packet.or_else(|| {
+            let (header, field) = self.in_packet_if_valid(block, var)?;
+            let offset = field_offsets(self.program(), header)[field];
+            let known = self.had_if_valid.contains(&(block, header));
+            known.then_some(Again::IfValid(header, offset))
+        })
+    }
+
+    /// The header and field of a narrow variable that at the start of a block is what the packet holds or, if the header is
+    /// not valid, 0.
+    fn in_packet_if_valid(&self, block: BlockId, var: VarId) -> Option<(HeaderId, usize)> {
+        let (header, field) = field_of(self.program(), var)?;
+        let state = &self.at[block.index()].as_ref()?.headers[header.index()];
+        let untouched = !state.validated && !state.is_dirty(field) && self.vars[var.index()].is_narrow();
+        (untouched && self.places[header.index()].is_some()).then_some((header, field))
+    }
+
+    /// After which lookups fields are had from the packet if their headers are valid: where that is fewer variables to keep.
+    pub(super) fn find_had_if_valid(&self) -> BTreeSet<(BlockId, HeaderId)> {
+        let mut found = BTreeSet::new();
+        for &id in &self.order {
+            let Terminator::Lookup(lookup) = &self.pipeline.body.blocks[id].terminator else {
+                continue;
+            };
+            let live = &self.live[lookup.next.index()];
+            let mut fields: BTreeMap<HeaderId, usize> = BTreeMap::new();
+            for var in live.iter().filter(|v| self.again(lookup.next, *v).is_none()) {
+                if let Some((header, _)) = self.in_packet_if_valid(lookup.next, var) {
+                    *fields.entry(header).or_default() += 1;
+                }
+            }
+            for (header, count) in fields {
+                let needed = std::iter::once(self.program().headers[header].valid).chain(self.place_variable(header));
+                let new = needed.filter(|v| !live.contains(*v) && self.again(lookup.next, *v).is_none());
+                if count > new.count() {
+                    found.insert((lookup.next, header));
+                }
+            }
+        }
+        found
+    }
+
+    /// What must be known at the start of a block so that fields can be had from the packet.
+    pub(super) fn read_to_have(&self, block: BlockId) -> impl Iterator<Item = VarId> {
+        let headers = self.had_if_valid.range((block, HeaderId::new(0))..);
+        let headers = headers.take_while(move |(b, _)| *b == block);
+        headers.flat_map(|(_, h)| std::iter::once(self.program().headers[*h].valid).chain(self.place_variable(*h)))
     }
 
     /// The bit of the packet where a field lies that is known to be there unchanged.

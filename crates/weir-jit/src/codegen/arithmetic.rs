@@ -7,7 +7,13 @@ use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Type, Value, types};
 impl Segment<'_, '_> {
     pub fn imm(&mut self, value: u64) -> Value {
         let constant = self.b.ins().iconst(types::I64, value as i64);
+        self.constants.insert(constant, value);
         self.bounded(constant, value)
+    }
+
+    /// The value, if it is a constant.
+    pub fn known(&self, value: Value) -> Option<u64> {
+        self.constants.get(&value).copied()
     }
 
     /// Notes that a value is at most this.

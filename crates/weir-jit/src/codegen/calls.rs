@@ -1,7 +1,6 @@
 //! Extern calls.
 
 use super::{Segment, env, flags};
-use crate::sites::Tally;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 use weir_ir::pipeline::CallKind;
 use weir_ir::{ArgumentValue, Call, InLeaf, Operand, ValueSetId, VarId};
@@ -14,9 +13,9 @@ impl Segment<'_, '_> {
             CallKind::InternetSum => self.checksum_call(call, index, false),
             CallKind::Count(counter) => {
                 let Some(operand) = call.input(0) else { return };
-                match self.sites.tallies[index] {
-                    tally if tally.counter.is_some() => self.tally(index, tally, operand),
-                    _ => {
+                match self.sites.tally_of_call[index] {
+                    Some(tally) => self.tally(tally, operand),
+                    None => {
                         let at = self.word(operand, 0);
                         let (counter, slot) = (self.imm(*counter as u64), self.slot());
                         self.b.ins().call(self.helpers.count, &[self.env, counter, at, slot]);
@@ -83,10 +82,11 @@ impl Segment<'_, '_> {
         self.add_imm(rest, base)
     }
 
-    /// Notes that the packet is to be counted; that is done for the whole vector when the segment has ended.
-    fn tally(&mut self, call: usize, tally: Tally, at: &Operand) {
+    /// Notes that the packet is to be counted; that is done for the whole vector when it has ended.
+    fn tally(&mut self, number: usize, at: &Operand) {
+        let tally = self.sites.tallies[number];
         let tallies = self.b.ins().load(types::I64, flags(), self.env, env::TALLIES);
-        let mask = (call * 8) as i32;
+        let mask = (number * 8) as i32;
         let old = self.load(types::I64, tallies, mask);
         let bit = self.bit();
         let new = self.b.ins().bor(old, bit);

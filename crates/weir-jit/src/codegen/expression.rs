@@ -247,7 +247,10 @@ impl Segment<'_, '_> {
             Rvalue::Binary(op, a, b) => self.binary(*op, a, b, width),
             Rvalue::Slice { value, hi, lo } => {
                 let v = self.value(value);
-                if let (true, Some(&(bit, width))) = (self.may_move, self.origins.get(&v)) {
+                // The value may have been extended by zeros.
+                if let (true, Some(&(bit, width))) = (self.may_move, self.origins.get(&v))
+                    && *hi < width
+                {
                     let packet = self.packet();
                     return self.load_bits(packet, bit + width - 1 - hi, hi - lo + 1);
                 }

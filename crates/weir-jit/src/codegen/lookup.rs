@@ -52,13 +52,11 @@ impl Segment<'_, '_> {
         }
         let point_index = cx.layout.of_block[&id];
         let point = &cx.layout.points[point_index];
-        for (i, word) in self.key_words(lookup, point.selector_row).into_iter().enumerate() {
-            self.store_row(point.key_row + i, word);
-        }
+        let mut words = self.key_words(lookup, point.key_row, point.selector_row);
         for &site in &point.ahead {
-            self.key_ahead(site);
+            words.extend(self.key_ahead(site));
         }
-        self.push(point_index);
+        self.push_with(point_index, words);
     }
 
     /// What is to be known before code is made for a block that ends in a lookup.
@@ -87,28 +85,27 @@ impl Segment<'_, '_> {
     }
 
     /// The key of a lookup that is done at this point for later.
-    fn key_ahead(&mut self, site: usize) {
+    fn key_ahead(&mut self, site: usize) -> Vec<(usize, Value)> {
         let cx = self.cx;
         let blocks = &cx.analysis.pipeline.body.blocks;
-        let Some((&id, _)) = cx.layout.site_of_block.iter().find(|(_, s)| **s == site) else {
-            return;
-        };
-        if let Terminator::Lookup(lookup) = &blocks[id].terminator {
-            let site = &cx.layout.sites[site];
-            let words = self.key_words(lookup, site.key_row + cx.tables[site.table.index()].0.words);
-            for (i, word) in words.into_iter().enumerate() {
-                self.store_row(site.key_row + i, word);
+        let block = cx.layout.site_of_block.iter().find(|(_, s)| **s == site);
+        match block.map(|(&id, _)| &blocks[id].terminator) {
+            Some(Terminator::Lookup(lookup)) => {
+                let site = &cx.layout.sites[site];
+                let selector_row = site.key_row + cx.tables[site.table.index()].0.words;
+                self.key_words(lookup, site.key_row, selector_row)
             }
+            _ => Vec::new(),
         }
     }
 
-    /// The words of a lookup's key. Selector keys go to rows.
-    fn key_words(&mut self, lookup: &Lookup, selector_row: usize) -> Vec<Value> {
+    /// The words of a lookup's key, selector keys included, and the rows they go to.
+    fn key_words(&mut self, lookup: &Lookup, key_row: usize, selector_row: usize) -> Vec<(usize, Value)> {
         let cx = self.cx;
         let layout = &cx.tables[lookup.table.index()].0;
         let table = &cx.analysis.program().tables[lookup.table];
         let mut words: Vec<Option<Value>> = vec![None; layout.words];
-        let mut selector = selector_row;
+        let mut selector = Vec::new();
         for ((key, slot), spec) in lookup.keys.iter().zip(&layout.fields).zip(&table.keys) {
             match slot {
                 Some(slot) if slot.width == 0 => {}
@@ -129,14 +126,12 @@ impl Segment<'_, '_> {
                 None => {
                     debug_assert_eq!(spec.match_kind, MatchKind::Selector);
                     for i in 0..spec.width.div_ceil(64).max(1) as usize {
-                        let word = self.word(key, i);
-                        self.store_row(selector, word);
-                        selector += 1;
+                        selector.push((selector_row + selector.len(), self.word(key, i)));
                     }
                 }
             }
         }
-        let words = words.into_iter();
-        words.map(|w| w.unwrap_or_else(|| self.imm(0))).collect()
+        let words = words.into_iter().map(|w| w.unwrap_or_else(|| self.imm(0)));
+        (key_row..).zip(words).chain(selector).collect()
     }
 }

@@ -181,8 +181,10 @@ impl Segment<'_, '_> {
                 self.store_row(home, zero);
             }
         }
-        let one = self.imm(1);
-        self.set(instance.valid, one);
+        if live.contains(instance.valid) {
+            let one = self.imm(1);
+            self.set(instance.valid, one);
+        }
         let by = match varbit_bits {
             Some(bits) => self.add_imm(bits, fixed.into()),
             None => self.imm(fixed.into()),
@@ -228,6 +230,15 @@ impl Segment<'_, '_> {
         let size = (lead + width).div_ceil(8).next_power_of_two();
         if size > 8 {
             return None;
+        }
+        // The value may have been extended by zeros.
+        let ones = u64::MAX >> (64 - width);
+        if constant & mask & !ones != 0 {
+            return Some(self.imm(0));
+        }
+        let mask = mask & ones;
+        if mask == 0 {
+            return Some(self.imm(1));
         }
         let shift = size * 8 - lead - width;
         let turn = |bits: u64| match cfg!(target_endian = "little") {
@@ -350,7 +361,7 @@ impl Segment<'_, '_> {
         let certain = h.extracted;
         let join = self.b.create_block();
         if !certain {
-            let valid = self.get(instance.valid);
+            let valid = self.condition(&Operand::Var(instance.valid));
             let body = self.b.create_block();
             self.b.ins().brif(valid, body, &[], join, &[]);
             self.b.switch_to_block(body);

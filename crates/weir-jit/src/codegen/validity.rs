@@ -1,0 +1,103 @@
+//! Which headers are valid, in one word.
+//!
+//! A program that adds headers one by one has as many variables that are set on some ways, and asked wherever something is
+//! summed up or emitted. A register for each of them there is not, but for all of them together.
+
+use super::Segment;
+use cranelift_codegen::ir::{InstBuilder, Value, types};
+use cranelift_frontend::Variable;
+use std::collections::HashMap;
+use weir_ir::{Operand, VarId};
+
+/// Fewer variables than these have a register each.
+const LEAST: usize = 8;
+
+/// The bits of variables that say that a header is valid.
+pub(super) struct Validity {
+    words: Vec<Variable>,
+    bits: HashMap<VarId, u32>,
+}
+
+impl Validity {
+    pub fn none() -> Self {
+        Validity {
+            words: Vec::new(),
+            bits: HashMap::new(),
+        }
+    }
+}
+
+impl Segment<'_, '_> {
+    /// Gives the variables that the segment writes their bits, if they are many.
+    pub(super) fn gather_validity(&mut self) {
+        let headers = self.cx.analysis.program().headers.iter();
+        let written: Vec<VarId> = headers
+            .map(|(_, h)| h.valid)
+            .filter(|v| self.written.contains(*v))
+            .collect();
+        if written.len() < LEAST {
+            return;
+        }
+        let words = written.len().div_ceil(64);
+        self.validity = Validity {
+            words: (0..words).map(|_| self.b.declare_var(types::I64)).collect(),
+            bits: written.into_iter().zip(0..).collect(),
+        };
+    }
+
+    /// No header is valid.
+    pub(super) fn clear_validity(&mut self) {
+        let zero = self.imm(0);
+        for word in &self.validity.words {
+            self.b.def_var(*word, zero);
+        }
+    }
+
+    fn validity_bit(&self, var: VarId) -> Option<(Variable, u32)> {
+        let bit = *self.validity.bits.get(&var)?;
+        Some((self.validity.words[bit as usize / 64], bit % 64))
+    }
+
+    /// Sets a variable that has a bit; whether it has one.
+    pub(super) fn set_validity(&mut self, var: VarId, value: Value) -> bool {
+        let Some((variable, bit)) = self.validity_bit(var) else {
+            return false;
+        };
+        let word = self.b.use_var(variable);
+        let new = if self.known(value) == Some(1) {
+            let one = self.imm(1 << bit);
+            self.b.ins().bor(word, one)
+        } else {
+            let others = self.imm(!(1 << bit));
+            let rest = self.b.ins().band(word, others);
+            match self.known(value) {
+                Some(_) => rest,
+                None => {
+                    let shifted = self.shl_imm(value, bit.into());
+                    self.b.ins().bor(rest, shifted)
+                }
+            }
+        };
+        self.b.def_var(variable, new);
+        true
+    }
+
+    /// A variable that has a bit, 0 or 1.
+    pub(super) fn get_validity(&mut self, var: VarId) -> Option<Value> {
+        let (variable, bit) = self.validity_bit(var)?;
+        let word = self.b.use_var(variable);
+        let low = self.shr_imm(word, bit.into());
+        Some(self.mask(low, 1))
+    }
+
+    /// The value of a condition, 0 or anything else.
+    pub(super) fn condition(&mut self, operand: &Operand) -> Value {
+        if let Operand::Var(v) = operand
+            && let Some((variable, bit)) = self.validity_bit(*v)
+        {
+            let (word, mask) = (self.b.use_var(variable), self.imm(1 << bit));
+            return self.b.ins().band(word, mask);
+        }
+        self.value(operand)
+    }
+}
