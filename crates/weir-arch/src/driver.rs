@@ -6,14 +6,19 @@
 
 use crate::choices::Choices;
 use crate::fused::{Fused, FusedArguments, FusedPacket};
+use crate::service::Service;
 use crate::state::State;
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
-use weir_interp::{PacketState, PacketTag, Tracer};
+use weir_interp::{Abort, PacketState, PacketTag, Tracer};
 use weir_ir::{Bits, Loc, Program, TableId, VarId};
 
 /// Times that a packet may be resubmitted, recirculated or cloned in egress before it is dropped.
 pub const MAX_PASSES: u32 = 64;
+
+/// Queues of a port; the one with the largest number is served first.
+pub const PRIORITIES: usize = 8;
 
 /// What the architecture is lent for one step.
 pub struct Env<'a> {
@@ -25,6 +30,19 @@ pub struct Env<'a> {
     pub choices: &'a mut dyn Choices,
     /// Listens.
     pub tracer: &'a mut dyn Tracer,
+}
+
+impl Env<'_> {
+    /// The state for a packet of so many bytes, and who listens.
+    pub fn service(&mut self, bytes: u64) -> (Service<'_>, &mut dyn Tracer) {
+        let service = Service {
+            state: &mut *self.state,
+            now_ns: self.now_ns,
+            choices: &mut *self.choices,
+            bytes,
+        };
+        (service, &mut *self.tracer)
+    }
 }
 
 /// Why a packet begins at ingress.
@@ -93,6 +111,22 @@ pub struct EgressPacket {
 }
 
 impl EgressPacket {
+    /// A packet that nothing has been said of yet.
+    #[must_use]
+    pub fn new(state: PacketState, ingress_port: u32, passes: u32, tag: PacketTag) -> Self {
+        EgressPacket {
+            ingress_port,
+            received_bytes: state.bytes.len() as u64,
+            length: state.bytes.len() as i64,
+            length_bits: 0,
+            state,
+            truncate: None,
+            recirculate: None,
+            passes,
+            tag,
+        }
+    }
+
     /// Shortens the packet to `bytes`, as far as that cuts only what was not parsed: headers stay.
     pub fn truncate_to(&mut self, bytes: u32) {
         let parsed = self.state.cursor.div_ceil(8);
@@ -109,6 +143,30 @@ pub struct QueueInfo {
     pub enqueued_ns: u64,
     /// Packets left in that queue after it was taken out.
     pub depth: u64,
+    /// Which of the port's queues it was.
+    pub priority: u64,
+}
+
+/// Numbers that multicast groups and clone sessions may have, and sessions that are there from the beginning.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReplicationRules {
+    /// Numbers of groups.
+    pub groups: RangeInclusive<u32>,
+    /// Numbers of sessions.
+    pub sessions: RangeInclusive<u32>,
+    /// Sessions that the control plane need not make, each with the port its clones go to.
+    pub initial: &'static [(u32, u32)],
+}
+
+impl Default for ReplicationRules {
+    /// Those of simple_switch: 16 bits for a group, 15 for a session, 0 for none.
+    fn default() -> Self {
+        ReplicationRules {
+            groups: 1..=0xffff,
+            sessions: 1..=0x7fff,
+            initial: &[],
+        }
+    }
 }
 
 /// What is to be done with packets.
@@ -148,6 +206,23 @@ pub enum Action {
     },
     /// Forget it.
     Drop(Drop),
+}
+
+impl Action {
+    /// The packet ends, for a reason and, where it is known, by something in the source.
+    #[must_use]
+    pub fn drop(reason: DropReason, loc: Option<Loc>, tag: PacketTag) -> Self {
+        Action::Drop(Drop { reason, loc, tag })
+    }
+
+    /// The packet went no further because a block was stopped.
+    #[must_use]
+    pub fn stopped(reason: Abort, tag: PacketTag) -> Self {
+        match reason {
+            Abort::Extern(loc) => Action::drop(DropReason::Assert, Some(loc), tag),
+            Abort::InstructionBudget | Abort::NoSuchBody => Action::drop(DropReason::InstructionBudget, None, tag),
+        }
+    }
 }
 
 /// The end of a packet.
@@ -259,6 +334,17 @@ pub trait Architecture: Send + Sync {
 
     /// Tells a packet that it is put in a queue that holds `depth` packets.
     fn enqueued(&self, packet: &mut EgressPacket, now_ns: u64, depth: u64);
+
+    /// What the control plane may do about multicast and clones.
+    fn replication(&self) -> ReplicationRules {
+        ReplicationRules::default()
+    }
+
+    /// Whether a port is one of the architecture's own, which no device has and which is always there: packets for it are
+    /// never sent, but egress gives them another way.
+    fn is_internal(&self, _port: u32) -> bool {
+        false
+    }
 
     /// The way of the plain packet as one pipeline, for an engine that compiles; `None` where there is no such
     /// way.

@@ -7,14 +7,12 @@ use weir_ir::{Loc, Program};
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum LoadError {
     /// Nobody runs programs for this target.
-    #[error("cannot run programs for `{target}`: {why}; targets that run are {known}")]
+    #[error("cannot run programs for `{target}`: there is no such architecture here; there are {known}")]
     Target {
         /// [`Program::target`]
         target: String,
-        /// Why not.
-        why: &'static str,
         /// Targets that can be run.
-        known: &'static str,
+        known: String,
     },
     /// A block is missing.
     #[error("the program has no block `{role}`, which {target} needs")]

@@ -1,11 +1,12 @@
 //! The way of the plain packet as one pipeline, and how the driver takes over where a packet leaves it.
 
 use crate::driver::DropReason;
-use crate::v1::{Marks, Op};
+use crate::v1::Marks;
+use std::any::Any;
 use std::sync::Arc;
-use weir_interp::ArgValue;
+use weir_interp::{Abort, ArgValue, CallContext, MethodEngine, Outcome, PacketState, Runtime, SiteId};
 use weir_ir::pipeline::Pipeline;
-use weir_ir::{Bits, Loc, VarId};
+use weir_ir::{Bits, Call, ExternId, Loc, VarId};
 
 /// What an input of a pipeline is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,20 +33,6 @@ pub enum FusedExit {
     },
 }
 
-/// What a call of a pipeline is.
-pub(crate) enum FusedCall {
-    /// An extern of the architecture.
-    Op(Op, Loc),
-    /// The internet checksum of the first argument.
-    Checksum,
-    /// What that is the complement of.
-    Sum,
-    /// A parser ended with the error in the first argument.
-    ParserError,
-    /// Whether a checksum was wrong.
-    ChecksumError,
-}
-
 /// An architecture's blocks as one pipeline.
 pub struct Fused {
     /// What to compile.
@@ -54,13 +41,18 @@ pub struct Fused {
     pub inputs: Vec<Input>,
     /// What each of its exits means.
     pub exits: Vec<FusedExit>,
-    /// What each of its calls is.
-    pub(crate) calls: Arc<[FusedCall]>,
+    /// Extern types that are action selectors.
+    pub selectors: &'static [&'static str],
+    /// A hit counts in the direct counters of the entry, whatever its action does.
+    pub counts_hits: bool,
+    /// What each of its calls is, as only the architecture knows it.
+    pub calls: Arc<dyn Any + Send + Sync>,
 }
 
 /// What a packet in a pipeline has asked for so far.
 #[derive(Debug, Clone, Default)]
 pub struct FusedPacket {
+    /// v1model's; other architectures have asked for nothing yet that they must keep.
     pub(crate) marks: Marks,
     pub(crate) received_bytes: u64,
     /// Nothing has to be forgotten before the next packet.
@@ -98,4 +90,45 @@ pub struct FusedArguments<'a> {
     pub entry: u32,
     /// Variables that it reads besides, as the pipeline says.
     pub reads: &'a [(VarId, Bits)],
+}
+
+impl FusedArguments<'_> {
+    /// Performs the call as if a block had made it; there is no frame but what `packet` brings.
+    pub(crate) fn with<R>(
+        self,
+        loc: Loc,
+        packet: &mut PacketState,
+        perform: impl FnOnce(&mut CallContext<'_>) -> R,
+    ) -> R {
+        perform(&mut CallContext {
+            site: SiteId::default(),
+            call: &NO_CALL,
+            loc,
+            args: self.arguments,
+            results: self.results,
+            entry: self.entry,
+            packet,
+            engine: &mut NoMethods,
+        })
+    }
+}
+
+/// The call of an operation that looks at no call.
+static NO_CALL: Call = Call {
+    instance: None,
+    function: String::new(),
+    type_arguments: Vec::new(),
+    arguments: Vec::new(),
+    results: Vec::new(),
+    entry: None,
+    is_pure: false,
+};
+
+/// Pipelines hold no externs with methods of the program's.
+struct NoMethods;
+
+impl MethodEngine for NoMethods {
+    fn run_method(&mut self, _: ExternId, _: usize, _: &mut PacketState, _: &mut dyn Runtime) -> Outcome {
+        Outcome::Abort(Abort::NoSuchBody)
+    }
 }

@@ -188,7 +188,7 @@ impl Algorithm {
 }
 
 /// The 16-bit big-endian words of bytes; an odd last byte is the high half of a word.
-fn words(data: &[u8]) -> impl Iterator<Item = u16> {
+pub(crate) fn words(data: &[u8]) -> impl Iterator<Item = u16> {
     data.chunks(2)
         .map(|c| u16::from_be_bytes([c[0], c.get(1).copied().unwrap_or(0)]))
 }

@@ -1,14 +1,16 @@
 //! From a program to its state: what every architecture needs.
 
 use crate::cells::Cells;
-use crate::hash::Algorithm;
 use crate::state::{RegisterArray, Resource, State, TableState, Unit, scalars};
 use num_traits::ToPrimitive;
-use weir_ir::{Annotation, AnnotationBody, AnnotationValue, ConstValue, ExternInstance, Program, TypeSpec};
+use weir_ir::{
+    ActionCall, Annotation, AnnotationBody, AnnotationValue, Bits, ConstValue, ExternInstance, Program, TypeSpec,
+};
 use weir_table::{ActionProfile, ActionSpec, Implementation, ProfileSpec, Table, TableSpec};
 
 /// The constructor argument with this name, or at this position.
-pub(crate) fn argument<'a>(instance: &'a ExternInstance, name: &str, position: usize) -> Option<&'a ConstValue> {
+#[must_use]
+pub fn argument<'a>(instance: &'a ExternInstance, name: &str, position: usize) -> Option<&'a ConstValue> {
     instance
         .arguments
         .iter()
@@ -18,7 +20,8 @@ pub(crate) fn argument<'a>(instance: &'a ExternInstance, name: &str, position: u
 }
 
 /// A number as a constructor argument; 0 if it is absent or no number, saturating.
-pub(crate) fn number(value: Option<&ConstValue>) -> u64 {
+#[must_use]
+pub fn number(value: Option<&ConstValue>) -> u64 {
     match value {
         Some(ConstValue::Bits(bits)) => bits.to_u64_saturating(),
         Some(ConstValue::Int(int)) => int.to_u64().unwrap_or(if int.sign() == num_bigint::Sign::Minus {
@@ -30,14 +33,18 @@ pub(crate) fn number(value: Option<&ConstValue>) -> u64 {
     }
 }
 
-fn member(value: Option<&ConstValue>) -> &str {
+/// The member of an enum as a constructor argument; empty if it is none.
+#[must_use]
+pub fn member(value: Option<&ConstValue>) -> &str {
     match value {
         Some(ConstValue::Enum { member, .. }) => member,
         _ => "",
     }
 }
 
-fn unit(value: Option<&ConstValue>) -> Unit {
+/// What a counter or meter counts, by the name of the member.
+#[must_use]
+pub fn unit(value: Option<&ConstValue>) -> Unit {
     match member(value).to_ascii_lowercase().as_str() {
         "bytes" => Unit::Bytes,
         "packets_and_bytes" => Unit::Both,
@@ -45,41 +52,61 @@ fn unit(value: Option<&ConstValue>) -> Unit {
     }
 }
 
-/// Cells per entry handle: as many as there are handles.
-const HANDLES: u64 = 1 << 32;
+/// Cells per entry handle: as many as there are handles, and number 0 for the default entry.
+pub const HANDLES: u64 = 1 << 32;
 
-/// The state of an instance of v1model.
-pub(crate) fn v1_resource(program: &Program, index: usize, instance: &ExternInstance) -> Resource {
-    let size = || number(argument(instance, "size", 0));
-    match instance.type_name.as_str() {
-        "counter" => Resource::Counter(unit(argument(instance, "type", 1)), Cells::new(size())),
-        "direct_counter" => Resource::DirectCounter(unit(argument(instance, "type", 0)), Cells::new(HANDLES)),
-        "meter" => Resource::Meter(unit(argument(instance, "type", 1)), Cells::new(size())),
-        "direct_meter" => Resource::DirectMeter(unit(argument(instance, "type", 0)), Cells::new(HANDLES)),
-        "register" => {
-            let ty = instance.type_arguments.first().cloned().unwrap_or_default();
-            let widths = scalars(&ty, "").into_iter().map(|(_, w)| w).collect();
-            Resource::Register(RegisterArray {
-                widths,
-                cells: Cells::new(size()),
-            })
+/// A register array whose cells have the type and start as `initial` says, or as zeros.
+#[must_use]
+pub fn register(program: &Program, ty: &TypeSpec, size: u64, initial: Option<&ConstValue>) -> Resource {
+    let widths: Vec<u32> = scalars(ty, "").into_iter().map(|(_, w)| w).collect();
+    let mut cells = Cells::new(size);
+    if let Some(initial) = initial {
+        let mut values = Vec::new();
+        flatten(program, initial, &widths, &mut values);
+        let missing = widths.iter().skip(values.len()).map(|&w| Bits::zero(w));
+        values.extend(missing.collect::<Vec<_>>());
+        cells.fill(values);
+    }
+    Resource::Register(RegisterArray { widths, cells })
+}
+
+/// The scalars of a constant, one after the other, with these widths; as many as there are widths.
+fn flatten(program: &Program, value: &ConstValue, widths: &[u32], to: &mut Vec<Bits>) {
+    if let ConstValue::List(parts) = value {
+        parts.iter().for_each(|part| flatten(program, part, widths, to));
+        return;
+    }
+    let Some(&width) = widths.get(to.len()) else { return };
+    to.push(scalar(program, Some(value), width));
+}
+
+/// A constant as a scalar of some width; 0 if it is absent or none.
+#[must_use]
+pub fn scalar(program: &Program, value: Option<&ConstValue>, width: u32) -> Bits {
+    match value {
+        Some(ConstValue::Bits(bits)) => bits.zero_extend(width),
+        Some(ConstValue::Int(int)) => Bits::from_bigint(width, int),
+        Some(ConstValue::Bool(b)) => Bits::new(width, (*b).into()),
+        Some(ConstValue::Enum { enum_name, member }) => {
+            let value = enum_member(program, &format!("{enum_name}.{member}"))
+                .or_else(|| enum_index(program, enum_name, member))
+                .or_else(|| program.error_code(member).map(u64::from));
+            Bits::new(width, value.unwrap_or(0).into())
         }
-        "action_profile" => Resource::Profile(
-            profile(program, index, instance, number(argument(instance, "size", 0)), false),
-            None,
-        ),
-        "action_selector" => {
-            let algorithm =
-                Algorithm::from_name(member(argument(instance, "algorithm", 0))).unwrap_or(Algorithm::Crc16);
-            let size = number(argument(instance, "size", 1));
-            Resource::Profile(profile(program, index, instance, size, true), Some(algorithm))
-        }
-        _ => Resource::None,
+        _ => Bits::zero(width),
     }
 }
 
+/// The value of a member of an enum that is not serializable.
+#[must_use]
+pub fn enum_index(program: &Program, name: &str, member: &str) -> Option<u64> {
+    let (_, found) = program.enums.iter().find(|(_, e)| e.name == name)?;
+    found.members.iter().position(|m| m == member).map(|i| i as u64)
+}
+
 /// The profile's actions are those of all tables that use it, each once.
-fn profile(program: &Program, index: usize, instance: &ExternInstance, size: u64, selector: bool) -> ActionProfile {
+#[must_use]
+pub fn profile(program: &Program, index: usize, instance: &ExternInstance, size: u64, selector: bool) -> ActionProfile {
     let mut actions: Vec<ActionSpec> = Vec::new();
     for (id, table) in program.tables.iter() {
         if table.implementation.is_some_and(|e| e.index() == index) {
@@ -151,13 +178,25 @@ pub(crate) fn annotation_numbers(program: &Program, annotation: &Annotation) -> 
     }
 }
 
-/// Whether an instance is a direct meter.
-pub(crate) fn is_meter(instance: &ExternInstance) -> bool {
-    instance.type_name == "direct_meter"
+/// The action that a property of a table names.
+fn action_property(table: &weir_ir::Table, name: &str) -> Option<ActionCall> {
+    let (_, value) = table.properties.iter().find(|(n, _)| n == name)?;
+    let ConstValue::List(parts) = value else { return None };
+    let (action, arguments) = parts.split_first()?;
+    let arguments = arguments.iter().map(|a| match a {
+        ConstValue::Bits(bits) => Some(bits.clone()),
+        _ => None,
+    });
+    Some(ActionCall {
+        action: usize::try_from(number(Some(action))).ok()?,
+        arguments: arguments.collect::<Option<_>>()?,
+    })
 }
 
-/// The state of a program whose instances have these resources.
-pub(crate) fn state(program: &Program, resources: Vec<Resource>, selectors: &[&str]) -> State {
+/// The state of a program whose instances have these resources. `selectors` are the extern types that are action
+/// selectors, `empty_group` is the table property that says what an empty group does.
+#[must_use]
+pub fn state_of(program: &Program, resources: Vec<Resource>, selectors: &[&str], empty_group: Option<&str>) -> State {
     let tables = program
         .tables
         .iter()
@@ -180,6 +219,7 @@ pub(crate) fn state(program: &Program, resources: Vec<Resource>, selectors: &[&s
                 hits: 0,
                 misses: 0,
                 direct: table.direct.clone(),
+                empty_group: empty_group.and_then(|name| action_property(table, name)),
                 profile_actions,
             }
         })

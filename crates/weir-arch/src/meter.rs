@@ -1,4 +1,4 @@
-//! Meters: two rates, three colours, colour-blind (RFC 2698), as bmv2 has them.
+//! Meters: two rates, three colours (RFC 2698).
 
 /// Parts of a token that buckets are counted in.
 const FEMTO: u128 = 1_000_000_000_000_000;
@@ -99,17 +99,18 @@ impl Meter {
         self.filled_ns = self.filled_ns.max(now_ns);
     }
 
-    /// The colour of a packet of this many tokens; takes the tokens. `force` overrides the colour (and
-    /// takes what that colour takes, as far as it is there).
-    pub fn execute(&mut self, tokens: u64, now_ns: u64, force: impl FnOnce(Color) -> Color) -> Color {
+    /// The colour of a packet of this many tokens; takes the tokens. It is no better than `before`, what an earlier meter
+    /// said of the packet (green: the meter is colour-blind). `force` overrides the colour (and takes what that colour
+    /// takes, as far as it is there).
+    pub fn execute(&mut self, tokens: u64, now_ns: u64, before: Color, force: impl FnOnce(Color) -> Color) -> Color {
         let Some(config) = self.config else {
             return Color::Green;
         };
         self.fill(&config, now_ns);
         let wanted = u128::from(tokens) * FEMTO;
-        let color = force(if self.peak < wanted {
+        let color = force(if before == Color::Red || self.peak < wanted {
             Color::Red
-        } else if self.committed < wanted {
+        } else if before == Color::Yellow || self.committed < wanted {
             Color::Yellow
         } else {
             Color::Green
@@ -129,7 +130,7 @@ mod tests {
     use super::*;
 
     fn run(meter: &mut Meter, tokens: u64, now_ns: u64) -> Color {
-        meter.execute(tokens, now_ns, |c| c)
+        meter.execute(tokens, now_ns, Color::Green, |c| c)
     }
 
     #[test]
@@ -150,6 +151,23 @@ mod tests {
         assert_eq!(run(&mut meter, 1, 999_999), Color::Red);
         assert_eq!(run(&mut meter, 1, 1_000_000), Color::Green);
         assert_eq!(run(&mut meter, 1, 1_000_000), Color::Red);
+    }
+
+    #[test]
+    fn no_meter_makes_a_packet_better() {
+        let mut meter = Meter::default();
+        assert_eq!(meter.execute(1, 0, Color::Red, |c| c), Color::Green);
+        let config = MeterConfig {
+            cbs: 5,
+            pbs: 5,
+            ..MeterConfig::default()
+        };
+        meter.configure(Some(config), 0);
+        assert_eq!(meter.execute(5, 0, Color::Red, |c| c), Color::Red);
+        assert_eq!(meter.execute(1, 0, Color::Yellow, |c| c), Color::Yellow);
+        // The yellow packet has taken nothing of what is committed, but of the peak.
+        assert_eq!(meter.execute(5, 0, Color::Green, |c| c), Color::Red);
+        assert_eq!(meter.execute(4, 0, Color::Green, |c| c), Color::Green);
     }
 
     #[test]

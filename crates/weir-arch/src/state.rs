@@ -7,7 +7,7 @@ use crate::cells::Cells;
 use crate::hash::{Algorithm, CrcParameters};
 use crate::meter::Meter;
 use std::collections::{BTreeMap, VecDeque};
-use weir_ir::{Bits, ExternId, Loc, TableId, TypeSpec, ValueSetId};
+use weir_ir::{ActionCall, Bits, ExternId, Loc, TableId, TypeSpec, ValueSetId};
 use weir_table::{ActionProfile, Table};
 
 /// Digest messages and log messages that are kept for the control plane.
@@ -174,6 +174,8 @@ pub struct TableState {
     pub misses: u64,
     /// Direct counters and meters.
     pub direct: Vec<ExternId>,
+    /// What an empty group does, where that is not the default action.
+    pub(crate) empty_group: Option<ActionCall>,
     /// For tables with a profile: per action of the profile its index in the table.
     pub(crate) profile_actions: Vec<Option<usize>>,
 }
@@ -262,20 +264,24 @@ impl State {
         self.value_sets.get_mut(id.index())
     }
 
+    /// The cells of a counter; those of a direct one are by entry.
+    fn counter(&mut self, id: ExternId) -> Option<&mut Cells<Count>> {
+        match self.resources.get_mut(id.index()) {
+            Some(Resource::Counter(_, cells) | Resource::DirectCounter(_, cells)) => Some(cells),
+            _ => None,
+        }
+    }
+
     /// Adds a packet to a counter; nothing beyond its end.
     pub fn count(&mut self, id: ExternId, index: u64, bytes: u64) {
-        if let Some(Resource::Counter(_, cells)) = self.resources.get_mut(id.index())
-            && let Some(count) = cells.get_mut(index)
-        {
+        if let Some(count) = self.counter(id).and_then(|cells| cells.get_mut(index)) {
             count.add(bytes);
         }
     }
 
     /// Adds packets to one index of a counter; nothing beyond its end.
     pub fn count_many(&mut self, id: ExternId, index: u64, packets: u64, bytes: u64) {
-        if let Some(Resource::Counter(_, cells)) = self.resources.get_mut(id.index())
-            && let Some(count) = cells.get_mut(index)
-        {
+        if let Some(count) = self.counter(id).and_then(|cells| cells.get_mut(index)) {
             count.packets = count.packets.wrapping_add(packets);
             count.bytes = count.bytes.wrapping_add(bytes);
         }
@@ -283,7 +289,7 @@ impl State {
 
     /// Adds packets to a counter: indexes and bytes.
     pub fn count_each(&mut self, id: ExternId, packets: impl Iterator<Item = (u64, u64)> + Clone) {
-        if let Some(Resource::Counter(_, cells)) = self.resources.get_mut(id.index()) {
+        if let Some(cells) = self.counter(id) {
             cells.update(packets, Count::add);
         }
     }

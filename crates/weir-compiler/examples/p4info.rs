@@ -27,8 +27,8 @@ fn main() -> ExitCode {
         }
         return ExitCode::FAILURE;
     };
-    let texts = weir_compiler::p4info::p4info(&program).and_then(|info| {
-        let entries = weir_compiler::p4info::entries(&program)?;
+    let texts = weir_compiler::p4info::p4info(&program, weir_arch::targets()).and_then(|info| {
+        let entries = weir_compiler::p4info::entries(&program, weir_arch::targets())?;
         Ok((weir_proto::text::to_text(&info), weir_proto::text::to_text(&entries)))
     });
     let (info, request) = match texts {

@@ -28,13 +28,13 @@ use weir_syntax::preprocess::{DiskLoader, FileLoader, SystemFiles};
 use weir_syntax::source::SourceMap;
 use weir_syntax::{Diagnostics, Parsed};
 
-/// The include files that come with weir.
-pub const SYSTEM_FILES: SystemFiles = SystemFiles(&[
-    ("core.p4", include_str!("../../../p4/include/core.p4")),
-    ("v1model.p4", include_str!("../../../p4/include/v1model.p4")),
-    ("psa.p4", include_str!("../../../p4/include/psa.p4")),
-    ("bmv2/psa.p4", include_str!("../../../p4/include/bmv2/psa.p4")),
-]);
+/// The include files that come with weir: the core library, and what declares the architectures.
+#[must_use]
+pub fn system_files(targets: &[Target]) -> Vec<(&'static str, &'static str)> {
+    let core = ("core.p4", include_str!("../../../p4/include/core.p4"));
+    let declared = targets.iter().flat_map(|t| t.files.iter().copied());
+    std::iter::once(core).chain(declared).collect()
+}
 
 /// How to compile.
 #[derive(Debug, Clone, Default)]
@@ -61,16 +61,18 @@ pub struct Compilation {
 #[must_use]
 pub fn compile_file(path: &Path, options: &Options, targets: &[Target]) -> Compilation {
     on_large_stack(|| {
-        let parsed = weir_syntax::parse_file(path, &syntax_options(options), &DiskLoader, SYSTEM_FILES);
+        let files = system_files(targets);
+        let parsed = weir_syntax::parse_file(path, &syntax_options(options), &DiskLoader, SystemFiles(&files));
         finish(parsed, targets)
     })
 }
 
-/// Compiles a text; `#include` finds only the files that come with weir.
+/// Compiles a text; `#include` finds only the core library and the targets' files.
 #[must_use]
 pub fn compile_source(name: &str, text: &str, options: &Options, targets: &[Target]) -> Compilation {
     on_large_stack(|| {
-        let parsed = weir_syntax::parse_source(name, text, &syntax_options(options), SYSTEM_FILES);
+        let files = system_files(targets);
+        let parsed = weir_syntax::parse_source(name, text, &syntax_options(options), SystemFiles(&files));
         finish(parsed, targets)
     })
 }
@@ -85,7 +87,8 @@ pub fn compile_bytes(
     targets: &[Target],
 ) -> Compilation {
     on_large_stack(move || {
-        let parsed = weir_syntax::parse_bytes(name, text, &syntax_options(options), loader, SYSTEM_FILES);
+        let files = system_files(targets);
+        let parsed = weir_syntax::parse_bytes(name, text, &syntax_options(options), loader, SystemFiles(&files));
         finish(parsed, targets)
     })
 }

@@ -5,7 +5,7 @@
 //! its output finds everything under the same number.
 //!
 //! ```
-//! let info = weir_compiler::p4info::p4info(&weir_ir::Program::default()).unwrap();
+//! let info = weir_compiler::p4info::p4info(&weir_ir::Program::default(), &[]).unwrap();
 //! assert!(info.tables.is_empty());
 //! ```
 
@@ -20,6 +20,7 @@ pub use entries::entries;
 
 use annotations::Field;
 use symbols::{Kind, Symbols};
+use weir_ir::target::{ControlSpec, Target};
 use weir_ir::{Annotation, Loc, Program};
 use weir_proto::p4::config::v1 as pb;
 
@@ -114,13 +115,13 @@ impl P4InfoError {
     }
 }
 
-/// The P4Info of a program.
+/// The P4Info of a program; `targets`, among them its own, say what externs are to a control plane.
 ///
 /// # Errors
 ///
 /// Everything that is wrong with the names, ids and annotations of the program.
-pub fn p4info(program: &Program) -> Result<pb::P4Info, Vec<P4InfoError>> {
-    let mut generator = Generator::new(program);
+pub fn p4info(program: &Program, targets: &[Target]) -> Result<pb::P4Info, Vec<P4InfoError>> {
+    let mut generator = Generator::new(program, control(program, targets));
     generator.package();
     generator.tables();
     generator.actions();
@@ -131,9 +132,16 @@ pub fn p4info(program: &Program) -> Result<pb::P4Info, Vec<P4InfoError>> {
     generator.finish()
 }
 
+/// What control planes are told of the externs of a program; nothing where its target is unknown.
+fn control(program: &Program, targets: &[Target]) -> ControlSpec {
+    let target = targets.iter().find(|t| t.name == program.target);
+    target.map(|t| t.control).unwrap_or_default()
+}
+
 /// What one run knows.
 struct Generator<'p> {
     program: &'p Program,
+    control: ControlSpec,
     symbols: Symbols,
     info: pb::P4Info,
     types: pb::P4TypeInfo,
@@ -141,11 +149,12 @@ struct Generator<'p> {
 }
 
 impl<'p> Generator<'p> {
-    fn new(program: &'p Program) -> Self {
+    fn new(program: &'p Program, control: ControlSpec) -> Self {
         let mut errors = Vec::new();
-        let symbols = symbols::of_program(program, &mut errors);
+        let symbols = symbols::of_program(control, program, &mut errors);
         Generator {
             program,
+            control,
             symbols,
             info: pb::P4Info::default(),
             types: pb::P4TypeInfo::default(),

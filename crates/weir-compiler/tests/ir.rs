@@ -108,7 +108,7 @@ fn a_deparser() {
 fn what_is_printed_reads_back() {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../weir-stf/tests");
     let mut programs = 0;
-    for directory in ["language", "v1model"] {
+    for directory in ["language", "v1model", "psa"] {
         for file in std::fs::read_dir(tests.join(directory)).expect("programs") {
             let path = file.expect("a file").path();
             if path.extension().is_none_or(|e| e != "p4") {

@@ -73,8 +73,7 @@ const CAPTURE: &[u8] = include_bytes!("../../../p4/programs/ipv4_router/demo-por
 #[must_use]
 pub fn seeds(target: &str, folder: Option<&Path>) -> Vec<Vec<u8>> {
     let mut seeds: Vec<Vec<u8>> = match target {
-        "source" => weir_compiler::SYSTEM_FILES
-            .0
+        "source" => weir_compiler::system_files(weir_arch::targets())
             .iter()
             .map(|(_, t)| t.as_bytes().to_vec())
             .chain([ROUTER.as_bytes().to_vec()])
@@ -162,10 +161,10 @@ fn source(data: &[u8]) {
     let read = weir_ir::parse::parse(&printed).unwrap_or_else(|e| panic!("the printed form is not read back: {e}"));
     assert!(read == program, "the printed form is read back as another program");
     // Large programs take their time; one packet each is enough.
-    if printed.len() > 2_000_000 || program.target != "v1model" {
+    if printed.len() > 2_000_000 {
         return;
     }
-    let _ = weir_compiler::p4info::p4info(&program);
+    let _ = weir_compiler::p4info::p4info(&program, weir_arch::targets());
     let frame: Vec<u8> = data.iter().copied().take(128).collect();
     same_packets(&Arc::new(program), &[frame]);
 }

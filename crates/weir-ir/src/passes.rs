@@ -6,11 +6,13 @@ mod dead;
 mod global;
 mod operands;
 mod propagate;
+mod rename;
 mod split;
 
 pub use dead::{VarSet, eliminate_dead, liveness, read_by, read_by_inst, read_by_terminator, unread_fields};
 pub use global::{Scope, constants, fold_paths};
 pub use propagate::{propagate, written};
+pub use rename::Renaming;
 
 use crate::arena::Arena;
 use crate::program::{BasicBlock, BlockId, Body, Program, SharedLeaf, Terminator};

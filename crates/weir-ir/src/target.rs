@@ -11,12 +11,16 @@ pub struct Target {
     pub name: &'static str,
     /// Name of the package type, e.g. `V1Switch`.
     pub package: &'static str,
+    /// The P4 files that declare it: the names that programs include them by, and their texts.
+    pub files: &'static [(&'static str, &'static str)],
     /// The blocks in the order of the package's parameters.
     pub blocks: &'static [BlockSpec],
     /// Externs that are nothing but assignments.
     pub expansions: &'static [Expansion],
     /// How some externs relate to tables.
     pub tables: TableSpec,
+    /// What control planes are told of externs.
+    pub control: ControlSpec,
 }
 
 /// One block of a package.
@@ -31,6 +35,88 @@ pub struct BlockSpec {
     pub bindings: &'static [&'static str],
     /// The package parameter is `@optional`.
     pub optional: bool,
+}
+
+/// What control planes are told of externs.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ControlSpec {
+    /// Extern types whose instances they see; of others they are told nothing.
+    pub resources: &'static [ResourceSpec],
+    /// The extern function whose second argument is a message to them, where no extern type sends such messages.
+    pub digest_function: Option<&'static str>,
+}
+
+impl ControlSpec {
+    /// What instances of an extern type are.
+    #[must_use]
+    pub fn resource(&self, extern_type: &str) -> Option<&'static ResourceSpec> {
+        self.resources.iter().find(|r| r.extern_type == extern_type)
+    }
+}
+
+/// An extern type whose instances control planes see.
+#[derive(Debug, Clone, Copy)]
+pub struct ResourceSpec {
+    /// Its name.
+    pub extern_type: &'static str,
+    /// What its instances are.
+    pub kind: ResourceKind,
+    /// Position among its type parameters of the type of its index.
+    pub index: Option<usize>,
+}
+
+impl ResourceSpec {
+    /// A type without an index, or with an index of no type of its own.
+    #[must_use]
+    pub const fn new(extern_type: &'static str, kind: ResourceKind) -> Self {
+        ResourceSpec {
+            extern_type,
+            kind,
+            index: None,
+        }
+    }
+
+    /// A type whose index has the type of this type parameter.
+    #[must_use]
+    pub const fn indexed(extern_type: &'static str, kind: ResourceKind, parameter: usize) -> Self {
+        ResourceSpec {
+            extern_type,
+            kind,
+            index: Some(parameter),
+        }
+    }
+}
+
+/// What an extern instance is to control planes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ResourceKind {
+    /// An array of counters.
+    Counter,
+    /// A counter per table entry.
+    DirectCounter,
+    /// An array of meters.
+    Meter,
+    /// A meter per table entry.
+    DirectMeter,
+    /// An array of registers.
+    Register,
+    /// Actions that entries share.
+    ActionProfile,
+    /// The same with groups.
+    ActionSelector,
+    /// A source of messages.
+    Digest,
+}
+
+/// A block at `path` of the package, not optional.
+#[must_use]
+pub const fn block(path: &'static [&'static str], role: &'static str, bindings: &'static [&'static str]) -> BlockSpec {
+    BlockSpec {
+        path,
+        role,
+        bindings,
+        optional: false,
+    }
 }
 
 /// An extern function that only assigns constants to scalars of an argument.

@@ -287,7 +287,9 @@ impl Control {
         let Some(digest) = self.switch.next_digest() else {
             return Err(Refusal::new(format!("a digest `{name}`"), "none"));
         };
-        if digest.name != name {
+        // PSA's are called by the path of their instance.
+        let suffix = |full: &str| full.strip_suffix(name).is_some_and(|rest| rest.ends_with('.'));
+        if digest.name != name && !suffix(&digest.name) {
             return Err(Refusal::new(
                 format!("a digest `{name}`"),
                 format!("one named `{}`", digest.name),

@@ -39,7 +39,7 @@
 //! ```text
 //! expect PORT HEX… | PORT HEX… | drop      one of these; the first that fits is taken
 //! expect_drop REASON                       a packet was dropped for this reason (`ingress-drop`, …)
-//! expect_digest NAME FIELD:VALUE…          the next digest message
+//! expect_digest NAME FIELD:VALUE…          the next digest message; NAME is P4Info's or ends it
 //! counter_read NAME INDEX [packets|bytes] == N      register_read NAME INDEX == VALUE
 //! add T k:10/8 a()   add T k:5..9 a()   add T k:1&&&3 a()    prefix, range, mask;  k:* is any value
 //! add T k:1 member(7)    add T k:1 group(2)     where the table has an action profile or selector

@@ -135,9 +135,7 @@ impl Session {
 
     /// A port that the program's metadata cannot hold would be taken for another one.
     fn check_port(&self, line: u32, port: u32) -> Result<(), Failure> {
-        let program = self.control.switch.program();
-        let var = program.shared_var("standard_metadata", "ingress_port");
-        let width = var.map_or(32, |v| program.vars[v].ty.width());
+        let width = self.control.switch.port_bits();
         if width < 32 && port >> width != 0 {
             let most = (1u32 << width) - 1;
             return Err(Failure::new(line, format!("a port from 0 to {most}"), port.to_string()));

@@ -26,7 +26,7 @@ use weir_table::{Change, Implementation, Table, TableSpec};
 #[derive(Debug, Error)]
 pub enum FastError {
     /// Its architecture has none for it.
-    #[error("the program uses externs or metadata in a way that only the interpreter can follow")]
+    #[error("the architecture has no compiled way for what this program does; only the interpreter can follow it")]
     NotFused,
     /// It could not be compiled.
     #[error(transparent)]
@@ -84,7 +84,7 @@ impl Clone for FastPath {
         FastPath {
             fused: Arc::clone(&self.fused),
             machine: Machine::new(Arc::clone(self.machine.compiled())),
-            tables: fast_tables(program, &self.handles),
+            tables: fast_tables(program, self.fused.selectors, &self.handles),
             handles: Arc::clone(&self.handles),
             sets: self.set_specs.iter().map(FastTable::new).collect(),
             set_specs: Arc::clone(&self.set_specs),
@@ -98,14 +98,15 @@ impl Clone for FastPath {
     }
 }
 
-/// Tables for the program; of which the handles of hits matter, `handles` says by number.
-fn fast_tables(program: &Program, handles: &[bool]) -> Vec<Arc<FastTable>> {
+/// Tables for the program, with the extern types that are selectors; of which the handles of hits matter, `handles` says by
+/// number.
+fn fast_tables(program: &Program, selectors: &[&str], handles: &[bool]) -> Vec<Arc<FastTable>> {
     let epochs = Arc::new(Epochs::new());
     program
         .tables
         .iter()
         .map(|(id, _)| {
-            let spec = TableSpec::from_program(program, id, &["action_selector"]);
+            let spec = TableSpec::from_program(program, id, selectors);
             let new = match handles.get(id.index()) {
                 Some(false) => FastTable::without_handles,
                 _ => FastTable::with_epochs,
@@ -131,7 +132,8 @@ impl FastPath {
                     .table(id)
                     .is_none_or(|t| t.table.spec().implementation == Implementation::Direct);
                 let meters = fused.pipeline.ordered_tables.get(id.index()) == Some(&true);
-                match (direct && !meters, table.direct.is_empty()) {
+                let counts = fused.counts_hits && !table.direct.is_empty();
+                match (direct && !meters, !counts) {
                     (false, _) => OnHit::Ask,
                     (true, false) => OnHit::Count,
                     (true, true) => OnHit::Nothing,
@@ -148,7 +150,7 @@ impl FastPath {
             .collect();
         Ok(FastPath {
             machine: Machine::new(compiled),
-            tables: fast_tables(program, &handles),
+            tables: fast_tables(program, fused.selectors, &handles),
             handles,
             sets: set_specs.iter().map(FastTable::new).collect(),
             set_specs,

@@ -35,14 +35,14 @@ pub mod testing;
 pub use control::{Cell, ControlError, Write, WriteError, WriteResult};
 pub use fast::{FastError, Fate};
 pub use names::{NameError, resolve};
-pub use queues::{DEFAULT_CAPACITY, PRIORITIES, PortRate, QueueStats};
+pub use queues::{DEFAULT_CAPACITY, PortRate, QueueStats};
 pub use read::ResourceKind;
-pub use replication::{CloneSession, MAX_GROUP, MAX_SESSION, Node, Replica, Replication, ReplicationError};
+pub use replication::{CloneSession, Node, Replica, Replication, ReplicationError};
 pub use stats::{DropCount, PortStats};
 pub use switch::{Output, Switch, SwitchConfig};
 pub use weir_arch::{
     Choice, ChoiceKind, Choices, Color, Count, Defaults, Digest, DropReason, Enumeration, Externs, LoadError,
-    LogMessage, MeterConfig, Rate, Script, State,
+    LogMessage, MeterConfig, PRIORITIES, Rate, ReplicationRules, Script, State,
 };
 pub use weir_jit::{Compiled, Frame, StageCount, TAILROOM, VECTOR, cycles};
 pub use weir_table::{BatchMode, ErrorKind};

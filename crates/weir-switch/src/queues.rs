@@ -1,10 +1,8 @@
 //! The traffic manager: bounded queues per port and priority, strict priority, rates per port.
 
 use std::collections::{BTreeMap, VecDeque};
-use weir_arch::EgressPacket;
+use weir_arch::{EgressPacket, PRIORITIES};
 
-/// Queues of a port; priority 7 is served first.
-pub const PRIORITIES: usize = 8;
 /// Packets that a queue holds unless told otherwise, as in simple_switch.
 pub const DEFAULT_CAPACITY: usize = 64;
 
@@ -97,6 +95,7 @@ pub(crate) struct Departure {
     pub time_ns: u64,
     /// Packets left in the queue.
     pub depth: u64,
+    pub priority: u64,
 }
 
 /// All queues.
@@ -222,8 +221,9 @@ impl TrafficManager {
         let ready = self.ports.iter().filter_map(|(port, q)| q.ready().map(|r| (r, *port)));
         let ((time_ns, _), port) = ready.min()?;
         let queues = self.ports.get_mut(&port)?;
-        let there = |q: &&mut VecDeque<Queued>| q.front().is_some_and(|q| q.enqueued_ns <= time_ns);
-        let queue = queues.queues.iter_mut().rev().find(there)?;
+        let there = |q: &VecDeque<Queued>| q.front().is_some_and(|q| q.enqueued_ns <= time_ns);
+        let priority = queues.queues.iter().rposition(there)?;
+        let queue = queues.queues.get_mut(priority)?;
         let queued = queue.pop_front()?;
         let depth = queue.len() as u64;
         if queues.rate.bits_per_second.is_none() {
@@ -235,6 +235,7 @@ impl TrafficManager {
             enqueued_ns: queued.enqueued_ns,
             time_ns,
             depth,
+            priority: priority as u64,
         })
     }
 

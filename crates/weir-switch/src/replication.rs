@@ -1,14 +1,16 @@
 //! Multicast groups and clone sessions.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use thiserror::Error;
+use weir_arch::ReplicationRules;
 
 /// One copy to make.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Replica {
     /// Egress port.
     pub port: u32,
-    /// Replication id, which the program sees as `egress_rid`.
+    /// Replication id, which the program sees (v1model's `egress_rid`, PSA's `instance`).
     pub rid: u32,
 }
 
@@ -33,11 +35,6 @@ pub struct CloneSession {
     /// Priority of the queue, the larger is served first; 0: as the program says.
     pub class_of_service: u8,
 }
-
-/// Largest number of a clone session.
-pub const MAX_SESSION: u32 = 0x7fff;
-/// Largest number of a multicast group.
-pub const MAX_GROUP: u32 = 0xffff;
 
 /// A request about groups or sessions was refused.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -79,28 +76,47 @@ pub struct Replication {
     groups: BTreeMap<u32, Vec<u32>>,
     sessions: BTreeMap<u32, CloneSession>,
     next_node: u32,
+    rules: ReplicationRules,
 }
 
-fn check(what: &'static str, found: u32, high: u32) -> Result<(), ReplicationError> {
-    if (1..=high).contains(&found) {
+fn check(what: &'static str, found: u32, range: &RangeInclusive<u32>) -> Result<(), ReplicationError> {
+    if range.contains(&found) {
         Ok(())
     } else {
         Err(ReplicationError::OutOfRange {
             what,
             found,
-            low: 1,
-            high,
+            low: *range.start(),
+            high: *range.end(),
         })
     }
 }
 
 impl Replication {
+    /// No groups, and the sessions that an architecture begins with.
+    #[must_use]
+    pub fn new(rules: ReplicationRules) -> Self {
+        let to_port = |&(session, port): &(u32, u32)| {
+            let replicas = vec![Replica { port, rid: 0 }];
+            let config = CloneSession {
+                replicas,
+                ..CloneSession::default()
+            };
+            (session, config)
+        };
+        Replication {
+            sessions: rules.initial.iter().map(to_port).collect(),
+            rules,
+            ..Replication::default()
+        }
+    }
+
     /// Adds an empty group.
     ///
     /// # Errors
     /// Its number is out of range or taken.
     pub fn create_group(&mut self, group: u32) -> Result<(), ReplicationError> {
-        check("multicast group", group, MAX_GROUP)?;
+        check("multicast group", group, &self.rules.groups)?;
         if self.groups.contains_key(&group) {
             return Err(ReplicationError::AlreadyExists {
                 what: "multicast group",
@@ -213,7 +229,7 @@ impl Replication {
     /// # Errors
     /// The number is out of range.
     pub fn set_group(&mut self, group: u32, replicas: Option<&[Replica]>) -> Result<(), ReplicationError> {
-        check("multicast group", group, MAX_GROUP)?;
+        check("multicast group", group, &self.rules.groups)?;
         if let Some(nodes) = self.groups.remove(&group) {
             for node in nodes {
                 if self.groups.values().all(|g| !g.contains(&node)) {
@@ -257,7 +273,7 @@ impl Replication {
     /// # Errors
     /// Its number is out of range.
     pub fn set_session(&mut self, id: u32, session: Option<CloneSession>) -> Result<(), ReplicationError> {
-        check("clone session", id, MAX_SESSION)?;
+        check("clone session", id, &self.rules.sessions)?;
         match session {
             Some(session) => self.sessions.insert(id, session),
             None => self.sessions.remove(&id),

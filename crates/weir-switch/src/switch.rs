@@ -1,14 +1,14 @@
 //! The switch.
 
 use crate::fast::{FastPath, Fate};
-use crate::queues::{DEFAULT_CAPACITY, PRIORITIES, PortRate, QueueStats, Refused, TrafficManager};
+use crate::queues::{DEFAULT_CAPACITY, PortRate, QueueStats, Refused, TrafficManager};
 use crate::replication::Replication;
 use crate::stats::{DropCount, PortStats, Stats};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use weir_arch::{
     Action, Architecture, Choices, Defaults, Drop, DropReason, EgressPacket, Enumeration, Env, Externs, IngressPacket,
-    LoadError, QueueInfo, State, enumerate,
+    LoadError, PRIORITIES, QueueInfo, State, enumerate,
 };
 use weir_interp::{Event, Executable, Interpreter, NoTrace, PacketTag, TraceTree, Tracer};
 use weir_ir::{Loc, Program};
@@ -100,10 +100,16 @@ impl Switch {
     /// The program cannot be run: [`LoadError`].
     pub fn with_engine(engine: Arc<dyn Executable>, config: SwitchConfig) -> Result<Self, LoadError> {
         let arch: Arc<dyn Architecture> = Arc::from(weir_arch::load(engine, &config.externs)?);
-        Ok(Switch {
+        Ok(Self::with_architecture(arch, config))
+    }
+
+    /// A switch for a program of any architecture, also one that weir-arch does not know.
+    #[must_use]
+    pub fn with_architecture(arch: Arc<dyn Architecture>, config: SwitchConfig) -> Self {
+        Switch {
             state: arch.initial_state(),
+            replication: Replication::new(arch.replication()),
             arch,
-            replication: Replication::default(),
             queues: TrafficManager::new(config.queue_capacity),
             config,
             waiting: VecDeque::new(),
@@ -115,13 +121,19 @@ impl Switch {
             fast: None,
             ready: Vec::new(),
             fates: Vec::new(),
-        })
+        }
     }
 
     /// The program.
     #[must_use]
     pub fn program(&self) -> &Arc<Program> {
         self.arch.program()
+    }
+
+    /// How many bits the program has for a port, at most 32.
+    #[must_use]
+    pub fn port_bits(&self) -> u32 {
+        weir_arch::port_bits(self.program())
     }
 
     /// The program's state: tables, counters and so on.
@@ -396,6 +408,7 @@ impl Switch {
             port: departure.port,
             enqueued_ns: departure.enqueued_ns,
             depth: departure.depth,
+            priority: departure.priority,
         };
         let arch = Arc::clone(&self.arch);
         let actions = arch.egress(&mut self.env(context), departure.packet, queue);
@@ -447,7 +460,7 @@ impl Switch {
         match self.ports.get(&port) {
             Some(true) => Ok(()),
             Some(false) => Err(DropReason::PortDown),
-            None if self.config.explicit_ports => Err(DropReason::NoSuchPort),
+            None if self.config.explicit_ports && !self.arch.is_internal(port) => Err(DropReason::NoSuchPort),
             None => Ok(()),
         }
     }

@@ -60,7 +60,7 @@ pub struct Parsed {
 
 /// Reads and parses a file. Files it includes come from `loader`, then from `system`.
 #[must_use]
-pub fn parse_file(path: &Path, options: &Options, loader: &dyn FileLoader, system: SystemFiles) -> Parsed {
+pub fn parse_file(path: &Path, options: &Options, loader: &dyn FileLoader, system: SystemFiles<'_>) -> Parsed {
     let name = path.to_string_lossy();
     match loader.load(path) {
         Ok(bytes) => parse_bytes(&name, bytes, options, loader, system),
@@ -79,7 +79,7 @@ pub fn parse_file(path: &Path, options: &Options, loader: &dyn FileLoader, syste
 
 /// Parses a text that can include nothing but `system` files.
 #[must_use]
-pub fn parse_source(name: &str, text: &str, options: &Options, system: SystemFiles) -> Parsed {
+pub fn parse_source(name: &str, text: &str, options: &Options, system: SystemFiles<'_>) -> Parsed {
     parse_bytes(name, text.into(), options, &MemoryLoader::default(), system)
 }
 
@@ -90,7 +90,7 @@ pub fn parse_bytes(
     bytes: Vec<u8>,
     options: &Options,
     loader: &dyn FileLoader,
-    system: SystemFiles,
+    system: SystemFiles<'_>,
 ) -> Parsed {
     let mut preprocessor = Preprocessor::new(options, loader, system);
     let tokens = preprocessor.run(name, bytes);

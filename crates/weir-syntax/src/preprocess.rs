@@ -133,7 +133,7 @@ struct Conditional {
 pub(crate) struct Preprocessor<'a> {
     options: &'a Options,
     loader: &'a dyn FileLoader,
-    system: SystemFiles,
+    system: SystemFiles<'a>,
     pub(crate) sources: SourceMap,
     pub(crate) diagnostics: Diagnostics,
     pub(crate) interner: Interner,
@@ -160,7 +160,7 @@ pub(crate) struct Preprocessor<'a> {
 }
 
 impl<'a> Preprocessor<'a> {
-    pub(crate) fn new(options: &'a Options, loader: &'a dyn FileLoader, system: SystemFiles) -> Self {
+    pub(crate) fn new(options: &'a Options, loader: &'a dyn FileLoader, system: SystemFiles<'a>) -> Self {
         let mut interner = Interner::new();
         Preprocessor {
             options,

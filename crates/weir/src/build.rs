@@ -18,7 +18,7 @@ pub fn build(arguments: &Build) -> Result<u8> {
     };
     let wants_info = arguments.p4info.is_some() || arguments.output.is_some();
     let info = if wants_info {
-        match p4info::p4info(&program) {
+        match p4info::p4info(&program, weir_arch::targets()) {
             Ok(info) => Some(info),
             Err(errors) => {
                 for error in errors {

@@ -112,8 +112,9 @@ fn load(source: &Source, without_main: bool) -> Result<Result<Arc<Program>, u8>>
             None => bail!("{} includes no architecture that weir knows", source.program.display()),
         },
         None => bail!(
-            "{} has no `main` of an architecture that weir can run (v1model); `weir check` only checks it",
-            source.program.display()
+            "{} has no `main` of an architecture that weir can run ({}); `weir check` only checks it",
+            source.program.display(),
+            weir_arch::known()
         ),
     }
 }

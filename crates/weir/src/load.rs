@@ -46,10 +46,7 @@ pub fn configure(switch: Switch, text: &str, name: &str) -> Result<Switch> {
 
 /// A port number that the program's metadata cannot hold would be taken for another one.
 pub fn check_port(program: &Program, port: u32) -> Result<()> {
-    let Some(var) = program.shared_var("standard_metadata", "ingress_port") else {
-        return Ok(());
-    };
-    let width = program.vars[var].ty.width();
+    let width = weir_arch::port_bits(program);
     if width < 32 && port >> width != 0 {
         bail!(
             "there is no port {port}: the architecture has {width} bits for a port, so 0 to {}",

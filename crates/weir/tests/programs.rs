@@ -94,6 +94,6 @@ fn bundled_programs_have_documentation_entries_and_p4info() {
         let switch = weir_switch::Switch::new(program.clone()).unwrap();
         let (_, failures) = weir_stf::configure(switch, &text).unwrap();
         assert!(failures.is_empty(), "{}: {failures:?}", entries.display());
-        weir_compiler::p4info::p4info(&program).unwrap();
+        weir_compiler::p4info::p4info(&program, weir_arch::targets()).unwrap();
     }
 }

@@ -204,6 +204,70 @@ fn engines_and_numbers_of_workers_make_no_difference() {
 }
 
 #[test]
+fn the_psa_router_sends_what_the_other_router_sends() {
+    let folder = tempfile::tempdir().unwrap();
+    let entries = std::fs::read_to_string(path("ipv4_router/demo.entries")).unwrap();
+    let entries = entries
+        .replace("standard_metadata.ingress_port", "istd.ingress_port")
+        .replace("standard_metadata.egress_spec", "ostd.egress_port")
+        .replace("standard_metadata.egress_port", "istd.egress_port")
+        .lines()
+        .map(|line| match line.starts_with("add ipv4_lpm") {
+            true => line.replace(" to_cpu()", " route_to_cpu()") + "\n",
+            false => line.to_owned() + "\n",
+        })
+        .collect::<String>();
+    let of_psa = folder.path().join("psa.entries");
+    std::fs::write(&of_psa, entries).unwrap();
+    let routers = [
+        ("ipv4_router/ipv4_router.p4", path("ipv4_router/demo.entries"), "64"),
+        (
+            "ipv4_router_psa/ipv4_router_psa.p4",
+            of_psa.display().to_string(),
+            "4294967293",
+        ),
+    ];
+    let mut results = Vec::new();
+    for (program, entries, cpu) in routers {
+        for (engine, workers) in [("interp", "1"), ("jit", "1"), ("jit", "2")] {
+            let recorded = folder.path().join("recorded.pcap");
+            let of_cpu = folder.path().join("cpu.pcap");
+            let out = weir(&[
+                &path(program),
+                "--entries",
+                &entries,
+                "-i",
+                &format!("1@pcap:{}", path("ipv4_router/demo-port1.pcap")),
+                "-i",
+                &format!("2@pcap:{},{}", path("ipv4_router/demo-port2.pcap"), recorded.display()),
+                "-i",
+                &format!("{cpu}@pcap:{},{}", empty_capture(folder.path()), of_cpu.display()),
+                "--engine",
+                engine,
+                "--workers",
+                workers,
+                "--json",
+            ]);
+            assert_eq!(out.status.code(), Some(0), "{}", stderr(&out));
+            let value = last(&out);
+            assert_eq!(value["engine"], engine);
+            let mut sent = read_capture(&recorded);
+            sent.sort();
+            results.push((
+                sent,
+                read_capture(&of_cpu).len(),
+                drops(&value, "ingress-drop"),
+                drops(&value, "no-such-port"),
+            ));
+        }
+    }
+    assert!(results[0].0.len() > 300);
+    for (i, result) in results.iter().enumerate() {
+        assert!(*result == results[0], "run {i}");
+    }
+}
+
+#[test]
 fn signals_stop_it_with_a_summary_of_everything_that_was_received() {
     for (signal, workers) in [("INT", "1"), ("TERM", "2")] {
         let running = Running::start(&[

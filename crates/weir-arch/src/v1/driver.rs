@@ -1,21 +1,22 @@
 //! The order of things: simple_switch's ingress and egress threads as functions.
 
-use super::externs::{self, Op, TARGET};
+use super::externs::{self, Op, SELECTORS, TARGET};
 use super::fields::{Groups, StandardMetadata, get, set};
 use super::fuse;
-use super::runtime::{self, DROP_PORT, Marks, V1Runtime, is_drop};
+use super::runtime::{DROP_PORT, FusedCall, Marks, V1Runtime, is_drop};
+use crate::calls::{self, Engines};
 use crate::driver::{
-    Action, Architecture, Drop, DropReason, EgressPacket, Env, IngressPacket, MAX_PASSES, Origin, QueueInfo,
+    Action, Architecture, DropReason, EgressPacket, Env, IngressPacket, MAX_PASSES, Origin, QueueInfo,
 };
 use crate::error::LoadError;
-use crate::fused::{Fused, FusedArguments, FusedCall, FusedPacket};
+use crate::fused::{Fused, FusedArguments, FusedPacket};
 use crate::hash::{self, Algorithm};
 use crate::load;
 use crate::state::State;
 use crate::user::Externs;
 use std::sync::Arc;
-use weir_interp::{Abort, ArgValue, Event, Executable, Interpreter, Outcome, PacketState, PacketTag, SiteId};
-use weir_ir::{Bits, Loc, Program, TableId, VarId};
+use weir_interp::{Abort, Executable, Outcome, PacketState, PacketTag, SiteId};
+use weir_ir::{Bits, Program, TableId, VarId};
 
 /// `instance_type` of simple_switch.
 mod instance {
@@ -40,10 +41,7 @@ pub(crate) struct Blocks {
 
 impl Blocks {
     fn new(program: &Program) -> Result<Self, LoadError> {
-        let block = |role: &'static str| {
-            let position = program.blocks.iter().position(|b| b.role == role);
-            position.ok_or(LoadError::MissingBlock { role, target: TARGET })
-        };
+        let block = |role| calls::block_with_role(program, role, TARGET);
         Ok(Blocks {
             parser: block("parser")?,
             verify_checksum: block("verify_checksum")?,
@@ -63,9 +61,7 @@ impl Blocks {
 /// `assert` drops the packet instead of ending the switch.
 pub struct V1Model {
     pub(crate) program: Arc<Program>,
-    engine: Arc<dyn Executable>,
-    /// Runs packets that are traced.
-    interpreter: Interpreter,
+    engines: Engines,
     ops: Vec<Op>,
     blocks: Blocks,
     pub(crate) algorithms: Vec<Option<Algorithm>>,
@@ -82,8 +78,8 @@ impl V1Model {
     /// that is so.
     pub fn new(engine: Arc<dyn Executable>, externs: &Externs) -> Result<Self, Vec<LoadError>> {
         let program = Arc::clone(engine.program());
-        let interpreter = Interpreter::new(Arc::clone(&program));
-        let ops = externs::resolve(&program, interpreter.sites(), externs)?;
+        let engines = Engines::new(engine);
+        let ops = externs::resolve(&program, engines.sites(), externs)?;
         Ok(V1Model {
             ops,
             blocks: Blocks::new(&program).map_err(|e| vec![e])?,
@@ -91,8 +87,7 @@ impl V1Model {
             fields: StandardMetadata::new(&program),
             groups: Groups::new(&program),
             externs: externs.clone(),
-            engine,
-            interpreter,
+            engines,
             program,
         })
     }
@@ -110,20 +105,13 @@ impl V1Model {
         received_bytes: u64,
         env: &mut Env<'_>,
     ) -> Outcome {
+        let (service, tracer) = env.service(received_bytes);
         let mut runtime = V1Runtime {
             arch: self,
-            state: &mut *env.state,
-            now_ns: env.now_ns,
-            choices: &mut *env.choices,
+            service,
             marks,
-            received_bytes,
         };
-        if env.tracer.enabled() {
-            self.interpreter
-                .run_traced(block, packet, &mut runtime, &mut *env.tracer)
-        } else {
-            self.engine.run(block, packet, &mut runtime)
-        }
+        self.engines.run(block, packet, tracer, &mut runtime)
     }
 
     /// Parses; leaves the error in `parser_error`.
@@ -237,17 +225,9 @@ impl V1Model {
         }
     }
 
-    fn stopped(&self, reason: Abort, tag: PacketTag) -> Action {
-        let (reason, loc) = match reason {
-            Abort::Extern(loc) => (DropReason::Assert, Some(loc)),
-            Abort::InstructionBudget | Abort::NoSuchBody => (DropReason::InstructionBudget, None),
-        };
-        Action::Drop(Drop { reason, loc, tag })
-    }
-
     fn dropped(&self, reason: DropReason, tag: PacketTag, env: &Env<'_>) -> Action {
         let loc = self.fields.egress_spec.and_then(|v| env.tracer.last_write(v));
-        Action::Drop(Drop { reason, loc, tag })
+        Action::drop(reason, loc, tag)
     }
 
     /// What follows the ingress control.
@@ -260,7 +240,7 @@ impl V1Model {
                     session: mark.session,
                     packet: clone,
                 }),
-                Err(reason) => actions.push(self.stopped(reason, packet.tag)),
+                Err(reason) => actions.push(Action::stopped(reason, packet.tag)),
             }
             env.tracer.resume_packet(packet.tag);
         }
@@ -297,7 +277,7 @@ impl V1Model {
     fn deparse(&self, mut packet: EgressPacket, mut marks: Marks, port: u32, env: &mut Env<'_>) -> Action {
         for block in [self.blocks.compute_checksum, self.blocks.deparser] {
             if let Outcome::Abort(reason) = self.run(block, &mut packet.state, &mut marks, packet.received_bytes, env) {
-                return self.stopped(reason, packet.tag);
+                return Action::stopped(reason, packet.tag);
             }
         }
         let mut bytes = packet.state.finish();
@@ -326,31 +306,27 @@ impl Architecture for V1Model {
         let resources = program
             .externs
             .iter()
-            .map(|(id, e)| load::v1_resource(program, id.index(), e))
+            .map(|(id, e)| externs::resource(program, id.index(), e))
             .collect();
-        load::state(program, resources, &["action_selector"])
+        load::state_of(program, resources, SELECTORS, None)
     }
 
     fn ingress(&self, env: &mut Env<'_>, mut packet: IngressPacket) -> Vec<Action> {
         let tag = packet.tag;
         env.tracer.resume_packet(tag);
         if packet.passes > MAX_PASSES {
-            return vec![Action::Drop(Drop {
-                reason: DropReason::Loop,
-                loc: None,
-                tag,
-            })];
+            return vec![Action::drop(DropReason::Loop, None, tag)];
         }
         let received_bytes = packet.bytes.len() as u64;
         let mut marks = Marks::default();
         let mut state = self.arrival(&mut packet, env.now_ns);
         if let Err(reason) = self.parse(&mut state, &mut marks, env) {
-            return vec![self.stopped(reason, tag)];
+            return vec![Action::stopped(reason, tag)];
         }
         let length_bits = self.groups.header_bits(&self.program, &state.frame);
         for block in [self.blocks.verify_checksum, self.blocks.ingress] {
             if let Outcome::Abort(reason) = self.run(block, &mut state, &mut marks, received_bytes, env) {
-                return vec![self.stopped(reason, tag)];
+                return vec![Action::stopped(reason, tag)];
             }
             if block == self.blocks.verify_checksum {
                 set(
@@ -358,13 +334,8 @@ impl Architecture for V1Model {
                     self.fields.checksum_error,
                     marks.checksum_error.into(),
                 );
-                if marks.checksum_error && env.tracer.enabled() {
-                    env.tracer.event(
-                        &Event::Note {
-                            text: "a checksum is wrong",
-                        },
-                        Loc::default(),
-                    );
+                if marks.checksum_error {
+                    calls::note(env, "a checksum is wrong");
                 }
             }
         }
@@ -386,11 +357,7 @@ impl Architecture for V1Model {
         let (tag, fields) = (packet.tag, &self.fields);
         env.tracer.resume_packet(tag);
         if packet.passes > MAX_PASSES {
-            return vec![Action::Drop(Drop {
-                reason: DropReason::Loop,
-                loc: None,
-                tag,
-            })];
+            return vec![Action::drop(DropReason::Loop, None, tag)];
         }
         let frame = &mut packet.state.frame;
         set(frame, fields.egress_global_timestamp, env.now_ns / 1000);
@@ -412,7 +379,7 @@ impl Architecture for V1Model {
             env,
         );
         if let Outcome::Abort(reason) = outcome {
-            return vec![self.stopped(reason, tag)];
+            return vec![Action::stopped(reason, tag)];
         }
         self.end_of_egress(packet, marks, queue.port, env)
     }
@@ -427,37 +394,21 @@ impl Architecture for V1Model {
         fused: &Fused,
         call: usize,
         packet: &mut FusedPacket,
-        arguments: FusedArguments<'_>,
+        mut arguments: FusedArguments<'_>,
     ) -> bool {
         packet.is_fresh = false;
-        let Some(what) = fused.calls.get(call) else { return true };
+        let calls = fused.calls.downcast_ref::<Vec<FusedCall>>();
+        let Some(what) = calls.and_then(|c| c.get(call)) else {
+            return true;
+        };
         match what {
-            FusedCall::ParserError => {
-                let error = arguments
-                    .arguments
-                    .first()
-                    .and_then(ArgValue::first)
-                    .map_or(0, Bits::to_u64_saturating);
-                *env.state.parser_errors.entry(error as u32).or_default() += 1;
+            FusedCall::Pseudo(pseudo) => {
+                pseudo.perform(env.state, &mut arguments);
                 true
             }
             FusedCall::ChecksumError => {
                 if let Some(result) = arguments.results.first_mut() {
                     *result = Bits::bool(packet.marks.checksum_error);
-                }
-                true
-            }
-            FusedCall::Checksum => {
-                let sum = runtime::internet_checksum(arguments.arguments.first());
-                if let Some(result) = arguments.results.first_mut() {
-                    *result = Bits::new(result.width(), sum.into());
-                }
-                true
-            }
-            FusedCall::Sum => {
-                let sum = !runtime::internet_checksum(arguments.arguments.first()) & 0xffff;
-                if let Some(result) = arguments.results.first_mut() {
-                    *result = Bits::new(result.width(), sum.into());
                 }
                 true
             }
@@ -507,7 +458,7 @@ impl Architecture for V1Model {
             env,
         );
         if let Outcome::Abort(reason) = outcome {
-            return vec![self.stopped(reason, PacketTag::NONE)];
+            return vec![Action::stopped(reason, PacketTag::NONE)];
         }
         let length_bits = self.groups.header_bits(&self.program, &state.frame);
         let known = self.program.vars.len();
@@ -559,11 +510,8 @@ impl V1Model {
     fn runtime<'a>(&'a self, env: &'a mut Env<'_>, packet: &'a mut FusedPacket) -> V1Runtime<'a> {
         V1Runtime {
             arch: self,
-            state: &mut *env.state,
-            now_ns: env.now_ns,
-            choices: &mut *env.choices,
+            service: env.service(packet.received_bytes).0,
             marks: &mut packet.marks,
-            received_bytes: packet.received_bytes,
         }
     }
 

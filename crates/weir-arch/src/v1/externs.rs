@@ -1,15 +1,23 @@
 //! The externs of v1model, resolved once when a program is loaded.
 
-use crate::error::{LoadError, place};
+use crate::calls::Vocabulary;
+use crate::cells::Cells;
+use crate::error::LoadError;
 use crate::hash::Algorithm;
-use crate::state::scalars;
+use crate::load::{self, HANDLES, argument, member, number, unit};
+use crate::state::{Resource, scalars};
 use crate::user::{Externs, UserFunction};
 use std::sync::Arc;
 use weir_interp::CallSites;
-use weir_ir::{Argument, ArgumentValue, Call, ExternId, InLeaf, Loc, Operand, Program, TypeSpec, VarId, VarKind};
+use weir_ir::{
+    Argument, ArgumentValue, Call, ExternId, ExternInstance, InLeaf, Loc, Operand, Program, TypeSpec, VarId, VarKind,
+};
 
 /// The name of the target in messages.
 pub(crate) const TARGET: &str = "v1model";
+
+/// Extern types that are action selectors.
+pub(crate) const SELECTORS: &[&str] = &["action_selector"];
 
 /// Extern types of v1model.
 const TYPES: &[&str] = &[
@@ -70,50 +78,32 @@ pub(crate) enum Op {
     User(UserFunction),
 }
 
+fn vocabulary(user: &Externs) -> Vocabulary<'_> {
+    Vocabulary {
+        target: TARGET,
+        types: TYPES,
+        user,
+    }
+}
+
 /// All calls of a program, by site.
 ///
 /// # Errors
 /// Everything that neither v1model nor `user` has.
 pub(crate) fn resolve(program: &Program, sites: &CallSites, user: &Externs) -> Result<Vec<Op>, Vec<LoadError>> {
-    let (mut ops, mut errors) = (Vec::new(), Vec::new());
-    for (_, instance) in program.externs.iter() {
-        let name = instance.type_name.as_str();
-        if !TYPES.contains(&name) && !user.has_type(name) {
-            errors.push(LoadError::UnknownExtern {
-                what: format!("type `{name}` (of `{}`)", instance.name),
-                place: place(program, instance.loc),
-                target: TARGET,
-            });
-        }
-    }
-    for (_, _, call, loc) in sites.iter(program) {
-        match call_op(program, call, loc, user) {
-            Ok(op) => ops.push(op),
-            Err(error) => errors.push(error),
-        }
-    }
-    if errors.is_empty() { Ok(ops) } else { Err(errors) }
+    vocabulary(user).resolve(program, sites, |call| own(program, call), Op::User)
 }
 
 /// What a call of the program does.
 pub(crate) fn call_op(program: &Program, call: &Call, loc: Loc, user: &Externs) -> Result<Op, LoadError> {
-    let type_name = call.instance.map(|i| program.externs[i].type_name.as_str());
-    let op = match call.instance {
+    vocabulary(user).call(program, call, loc, |call| own(program, call), Op::User)
+}
+
+fn own(program: &Program, call: &Call) -> Option<Op> {
+    match call.instance {
         Some(instance) => method(program, instance, &call.function),
         None => function(program, call),
-    };
-    let op = op.or_else(|| user.find(type_name, &call.function).map(Op::User));
-    op.ok_or_else(|| {
-        let what = match call.instance {
-            Some(instance) => format!("method `{}.{}`", program.externs[instance].type_name, call.function),
-            None => format!("function `{}` with {} arguments", call.function, call.arguments.len()),
-        };
-        LoadError::UnknownExtern {
-            what,
-            place: place(program, loc),
-            target: TARGET,
-        }
-    })
+    }
 }
 
 fn method(program: &Program, instance: ExternId, name: &str) -> Option<Op> {
@@ -226,4 +216,32 @@ pub(crate) fn algorithms(program: &Program) -> Vec<Option<Algorithm>> {
         // A program that carries no enums.
         None => Algorithm::ALL.into_iter().map(Some).collect(),
     }
+}
+
+/// The state of an instance.
+pub(crate) fn resource(program: &Program, index: usize, instance: &ExternInstance) -> Resource {
+    let size = || number(argument(instance, "size", 0));
+    match instance.type_name.as_str() {
+        "counter" => Resource::Counter(unit(argument(instance, "type", 1)), Cells::new(size())),
+        "direct_counter" => Resource::DirectCounter(unit(argument(instance, "type", 0)), Cells::new(HANDLES)),
+        "meter" => Resource::Meter(unit(argument(instance, "type", 1)), Cells::new(size())),
+        "direct_meter" => Resource::DirectMeter(unit(argument(instance, "type", 0)), Cells::new(HANDLES)),
+        "register" => {
+            let ty = instance.type_arguments.first().cloned().unwrap_or_default();
+            load::register(program, &ty, size(), None)
+        }
+        "action_profile" => Resource::Profile(load::profile(program, index, instance, size(), false), None),
+        "action_selector" => {
+            let algorithm =
+                Algorithm::from_name(member(argument(instance, "algorithm", 0))).unwrap_or(Algorithm::Crc16);
+            let size = number(argument(instance, "size", 1));
+            Resource::Profile(load::profile(program, index, instance, size, true), Some(algorithm))
+        }
+        _ => Resource::None,
+    }
+}
+
+/// Whether an instance is a direct meter.
+pub(crate) fn is_direct_meter(instance: &ExternInstance) -> bool {
+    instance.type_name == "direct_meter"
 }

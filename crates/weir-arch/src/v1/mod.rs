@@ -5,7 +5,49 @@ mod externs;
 mod fields;
 mod fuse;
 mod runtime;
+mod target;
+
+use crate::registry::{Observer, Registration};
+use std::collections::HashSet;
+use weir_ir::passes::read_by;
+use weir_ir::{Program, Type, VarId};
 
 pub use driver::V1Model;
-pub(crate) use externs::Op;
 pub(crate) use runtime::Marks;
+
+/// How everyone else finds it.
+pub(crate) const REGISTRATION: Registration = Registration {
+    target: target::TARGET,
+    ingress_port: ("standard_metadata", "ingress_port"),
+    observes,
+    load: |engine, externs| Ok(Box::new(V1Model::new(engine, externs)?)),
+};
+
+/// What v1model reads: intrinsic metadata, what a field list keeps for a copy of the packet, and, where the program reads
+/// a packet's length, which headers count for it.
+pub(crate) fn observes(program: &Program) -> Observer {
+    let length = program.shared_var("standard_metadata", "packet_length");
+    let mut length_is_read = false;
+    // Before egress the length is that of the packet as it came.
+    let late = |role: &str| !matches!(role, "parser" | "verify_checksum" | "ingress");
+    for block in program.blocks.iter().filter(|b| late(&b.role)) {
+        read_by(program, &block.body, &mut |v| length_is_read |= Some(v) == length);
+    }
+    let measured: HashSet<VarId> = match length_is_read {
+        true => measured(program).collect(),
+        false => HashSet::new(),
+    };
+    Box::new(move |role, leaf| {
+        let is_user_data = matches!(role, "headers" | "metadata");
+        !is_user_data || measured.contains(&leaf.var) || leaf.annotations.iter().any(|a| a.name == "field_list")
+    })
+}
+
+/// What the length of headers depends on: whether they are valid, and how long their varbits are.
+fn measured(program: &Program) -> impl Iterator<Item = VarId> + '_ {
+    program.headers.iter().flat_map(|(_, header)| {
+        let fields = header.fields.iter().copied();
+        let varbits = fields.filter(|f| matches!(program.vars[*f].ty, Type::Varbit(_)));
+        varbits.chain([header.valid])
+    })
+}

@@ -21,6 +21,7 @@ impl<'a> Checker<'a> {
         let mut keys: Option<Vec<(Ty, &'a ast::Ident)>> = None;
         let mut has_actions = false;
         let mut default: Option<&'a ast::TableProperty> = None;
+        let mut of_actions: Vec<&'a ast::TableProperty> = Vec::new();
         for property in &table.properties {
             self.annotations(&property.annotations);
             if let Some(previous) = seen.iter().find(|n| n.name == property.name.name) {
@@ -49,6 +50,7 @@ impl<'a> Checker<'a> {
                     default = Some(property);
                     let _ = e;
                 }
+                TablePropertyValue::Expression(e) if self.names_action(e) => of_actions.push(property),
                 TablePropertyValue::Expression(e) => self.table_property(property, e),
             }
         }
@@ -74,6 +76,10 @@ impl<'a> Checker<'a> {
             }
             None if has_actions => self.implied_default_action(id, table),
             None => {}
+        }
+        // What they name may be the default action that the source leaves out.
+        for property in of_actions {
+            self.default_action(id, property);
         }
         self.current_table = outer;
     }
@@ -271,7 +277,22 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// `default_action = a;` or `a(args)`.
+    /// Whether the value of a property is an action, with or without arguments.
+    fn names_action(&self, value: &ast::Expr) -> bool {
+        let callee = match &value.kind {
+            ExprKind::Call { callee, .. } => callee,
+            _ => value,
+        };
+        let ExprKind::Name { absolute, name } = &callee.kind else {
+            return false;
+        };
+        let found = self.lookup(&name.name, *absolute);
+        found
+            .first()
+            .is_some_and(|d| matches!(self.def(*d).kind, DefKind::Action { .. }))
+    }
+
+    /// `default_action = a;` or `a(args)`, and any other property whose value is an action.
     fn default_action(&mut self, table: DefId, property: &'a ast::TableProperty) {
         let TablePropertyValue::Expression(value) = &property.value else {
             return;

@@ -397,20 +397,26 @@ impl<'a> Lowerer<'a, '_> {
         }
     }
 
+    /// The action that the value of a property names, with its arguments.
+    fn named_action(&mut self, state: &TableState, value: &'a Expr) -> Option<ActionCall> {
+        let (callee, arguments): (&'a Expr, &'a [ast::Argument]) = match &value.kind {
+            ExprKind::Call { callee, arguments, .. } => (callee, arguments),
+            _ => (value, &[]),
+        };
+        let action = self.checked.names[callee.id.0 as usize]?;
+        matches!(self.def_kind(action), DefKind::Action { .. }).then(|| self.action_call(state, action, arguments))
+    }
+
     fn table_default(&mut self, state: &TableState, ast: &'a ast::Table) {
         let (call, is_const) = match property(ast, "default_action") {
             Some(p) => {
                 let TablePropertyValue::Expression(value) = &p.value else {
                     return;
                 };
-                let (callee, arguments): (&'a Expr, &'a [ast::Argument]) = match &value.kind {
-                    ExprKind::Call { callee, arguments, .. } => (callee, arguments),
-                    _ => (value, &[]),
-                };
-                let Some(action) = self.checked.names[callee.id.0 as usize] else {
+                let Some(call) = self.named_action(state, value) else {
                     return;
                 };
-                (self.action_call(state, action, arguments), p.is_const)
+                (call, p.is_const)
             }
             None => {
                 let index = state
@@ -456,6 +462,14 @@ impl<'a> Lowerer<'a, '_> {
                     }
                 }
                 _ => {
+                    // An action is its position in the table, and its data.
+                    if let Some(call) = self.named_action(state, value) {
+                        let data = call.arguments.into_iter().map(ConstValue::Bits);
+                        let parts = std::iter::once(ConstValue::Int(call.action.into())).chain(data);
+                        let property = (name.to_string(), ConstValue::List(parts.collect()));
+                        self.program.tables[state.id].properties.push(property);
+                        continue;
+                    }
                     let ty = self.ty(value);
                     let known = self.expr(value);
                     let constant = self.const_value(&known, ty);

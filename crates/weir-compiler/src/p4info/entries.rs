@@ -3,6 +3,7 @@
 use super::P4InfoError;
 use super::annotations::{self, Field};
 use super::symbols::{self, Kind, Symbols};
+use weir_ir::target::Target;
 use weir_ir::{Bits, Entry, KeyMatch, MatchKind, Program, Table};
 use weir_proto::p4::v1 as pb;
 use weir_proto::p4::v1::field_match::{Exact, FieldMatchType, Lpm, Optional, Range, Ternary};
@@ -14,9 +15,9 @@ use weir_proto::p4::v1::field_match::{Exact, FieldMatchType, Lpm, Optional, Rang
 /// # Errors
 ///
 /// As [`super::p4info`].
-pub fn entries(program: &Program) -> Result<pb::WriteRequest, Vec<P4InfoError>> {
+pub fn entries(program: &Program, targets: &[Target]) -> Result<pb::WriteRequest, Vec<P4InfoError>> {
     let mut errors = Vec::new();
-    let symbols = symbols::of_program(program, &mut errors);
+    let symbols = symbols::of_program(super::control(program, targets), program, &mut errors);
     if !errors.is_empty() {
         return Err(errors);
     }

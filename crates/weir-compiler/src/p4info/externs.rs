@@ -3,70 +3,32 @@
 use super::annotations;
 use super::symbols::Kind;
 use super::{Generator, P4InfoError};
+use weir_ir::target::{ControlSpec, ResourceKind as Resource};
 use weir_ir::{Annotation, Call, ConstValue, ExternId, ExternInstance, InstKind, Loc, Program, TypeSpec};
 use weir_proto::p4::config::v1 as pb;
-
-/// What an extern type is to the control plane.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Resource {
-    Counter,
-    DirectCounter,
-    Meter,
-    DirectMeter,
-    Register,
-    ActionProfile,
-    ActionSelector,
-    Digest,
-}
-
-/// Extern types by name, with the position of the type of their index among their type parameters.
-const EXTERNS: &[(&str, Resource, Option<usize>)] = &[
-    ("counter", Resource::Counter, Some(0)),
-    ("direct_counter", Resource::DirectCounter, None),
-    ("meter", Resource::Meter, Some(0)),
-    ("direct_meter", Resource::DirectMeter, None),
-    ("register", Resource::Register, Some(1)),
-    ("action_profile", Resource::ActionProfile, None),
-    ("action_selector", Resource::ActionSelector, None),
-    ("Counter", Resource::Counter, Some(1)),
-    ("DirectCounter", Resource::DirectCounter, None),
-    ("Meter", Resource::Meter, Some(0)),
-    ("DirectMeter", Resource::DirectMeter, None),
-    ("Register", Resource::Register, Some(1)),
-    ("ActionProfile", Resource::ActionProfile, None),
-    ("ActionSelector", Resource::ActionSelector, None),
-    ("Digest", Resource::Digest, None),
-];
-
-/// The extern function of architectures without a digest type: its second argument is the message.
-const DIGEST_FUNCTION: &str = "digest";
 
 /// Annotations of action profiles that become fields.
 const PROFILE_ANNOTATIONS: [&str; 3] = ["max_group_size", "selector_size_semantics", "max_member_weight"];
 
-impl Resource {
-    pub(super) fn of(instance: &ExternInstance) -> Option<Resource> {
-        if annotations::is_hidden(&instance.annotations) {
-            return None;
-        }
-        EXTERNS
-            .iter()
-            .find(|(name, ..)| *name == instance.type_name)
-            .map(|(_, resource, _)| *resource)
+/// What an instance is to the control plane; `None`: it is not told of it.
+fn resource(control: ControlSpec, instance: &ExternInstance) -> Option<Resource> {
+    if annotations::is_hidden(&instance.annotations) {
+        return None;
     }
+    Some(control.resource(&instance.type_name)?.kind)
+}
 
-    /// The kind of object that an instance is described as. A direct resource that no table has is none.
-    pub(super) fn kind(self, program: &Program, id: ExternId) -> Option<Kind> {
-        match self {
-            Resource::Counter => Some(Kind::Counter),
-            Resource::DirectCounter => table_of(program, id).map(|_| Kind::DirectCounter),
-            Resource::Meter => Some(Kind::Meter),
-            Resource::DirectMeter => table_of(program, id).map(|_| Kind::DirectMeter),
-            Resource::Register => Some(Kind::Register),
-            Resource::ActionProfile | Resource::ActionSelector => Some(Kind::ActionProfile),
-            Resource::Digest => Some(Kind::Digest),
-        }
-    }
+/// The kind of object that an instance is described as. A direct resource that no table has is none.
+pub(super) fn kind(control: ControlSpec, program: &Program, id: ExternId) -> Option<Kind> {
+    Some(match resource(control, &program.externs[id])? {
+        Resource::Counter => Kind::Counter,
+        Resource::DirectCounter => table_of(program, id).map(|_| Kind::DirectCounter)?,
+        Resource::Meter => Kind::Meter,
+        Resource::DirectMeter => table_of(program, id).map(|_| Kind::DirectMeter)?,
+        Resource::Register => Kind::Register,
+        Resource::ActionProfile | Resource::ActionSelector => Kind::ActionProfile,
+        Resource::Digest => Kind::Digest,
+    })
 }
 
 /// The name of the table that has a direct resource.
@@ -82,7 +44,7 @@ fn table_of(program: &Program, id: ExternId) -> Option<&str> {
 
 /// The types that the program sends by a call of the digest function, with their names and where. A type
 /// without a name gets a number.
-pub(super) fn digest_calls(program: &Program) -> Vec<(String, Loc, &TypeSpec)> {
+pub(super) fn digest_calls(control: ControlSpec, program: &Program) -> Vec<(String, Loc, &TypeSpec)> {
     let mut found: Vec<(String, Loc, &TypeSpec)> = Vec::new();
     let mut unnamed = 0;
     let blocks = program.blocks.iter().flat_map(|b| b.body.blocks.iter());
@@ -96,7 +58,10 @@ pub(super) fn digest_calls(program: &Program) -> Vec<(String, Loc, &TypeSpec)> {
         else {
             continue;
         };
-        let (DIGEST_FUNCTION, Some(ty)) = (function.as_str(), type_arguments.first()) else {
+        let Some(ty) = type_arguments
+            .first()
+            .filter(|_| control.digest_function == Some(function.as_str()))
+        else {
             continue;
         };
         let name = match ty {
@@ -164,19 +129,15 @@ impl Generator<'_> {
     /// The id of an instance that the control plane knows, else 0.
     pub(super) fn extern_id(&self, id: ExternId) -> u32 {
         let instance = &self.program.externs[id];
-        let kind = Resource::of(instance).and_then(|r| r.kind(self.program, id));
+        let kind = kind(self.control, self.program, id);
         kind.map_or(0, |kind| self.symbols.id(kind, &instance.name))
     }
 
     pub(super) fn externs(&mut self) {
         let mut profiles = rustc_hash::FxHashSet::default();
         for (id, instance) in self.program.externs.iter() {
-            let Some(resource) = Resource::of(instance) else {
-                continue;
-            };
-            let Some(kind) = resource.kind(self.program, id) else {
-                continue;
-            };
+            let known = resource(self.control, instance).zip(kind(self.control, self.program, id));
+            let Some((resource, kind)) = known else { continue };
             match resource {
                 Resource::Counter => self.counter(kind, instance),
                 Resource::Meter => self.meter(kind, instance),
@@ -249,8 +210,8 @@ impl Generator<'_> {
 
     /// The name of the index's type, where it is a `type`.
     fn index_type(&mut self, instance: &ExternInstance) -> Option<pb::P4NamedType> {
-        let (_, _, position) = EXTERNS.iter().find(|(name, ..)| *name == instance.type_name)?;
-        let ty = instance.type_arguments.get((*position)?)?;
+        let position = self.control.resource(&instance.type_name)?.index?;
+        let ty = instance.type_arguments.get(position)?;
         let TypeSpec::New(name, ..) = ty else {
             return None;
         };
@@ -320,7 +281,7 @@ impl Generator<'_> {
 
     /// Digests of architectures where a function sends them: named by the type of the message.
     pub(super) fn digest_calls(&mut self) {
-        for (name, _, ty) in digest_calls(self.program) {
+        for (name, _, ty) in digest_calls(self.control, self.program) {
             let type_spec = Some(self.data_type(ty));
             let preamble = Some(self.preamble(Kind::Digest, &name, &[]));
             self.info.digests.push(pb::Digest { preamble, type_spec });

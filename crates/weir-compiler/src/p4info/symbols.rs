@@ -1,10 +1,11 @@
 //! Ids and aliases: every object's number and short name.
 
 use super::annotations::{id_annotation, is_hidden};
-use super::externs::{self, Resource};
+use super::externs;
 use super::{P4InfoError, tables};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
+use weir_ir::target::ControlSpec;
 use weir_ir::{Annotation, Loc, Program};
 use weir_proto::p4::config::v1::p4_ids::Prefix;
 
@@ -187,7 +188,7 @@ pub(super) fn one_at_a_time(bytes: &[u8]) -> u32 {
 }
 
 /// The symbols of a program.
-pub(super) fn of_program(program: &Program, errors: &mut Vec<P4InfoError>) -> Symbols {
+pub(super) fn of_program(control: ControlSpec, program: &Program, errors: &mut Vec<P4InfoError>) -> Symbols {
     let mut collector = Collector::default();
     for (_, table) in program.tables.iter().filter(|(_, t)| !is_hidden(&t.annotations)) {
         collector.add(Kind::Table, &table.name, &table.annotations, table.loc, true);
@@ -196,12 +197,12 @@ pub(super) fn of_program(program: &Program, errors: &mut Vec<P4InfoError>) -> Sy
         collector.add(Kind::Action, &action.name, &action.annotations, action.loc, false);
     }
     for (id, instance) in program.externs.iter() {
-        if let Some(kind) = Resource::of(instance).and_then(|r| r.kind(program, id)) {
+        if let Some(kind) = externs::kind(control, program, id) {
             let (name, unique) = (instance.name.as_str(), kind != Kind::ActionProfile);
             collector.add(kind, name, &instance.annotations, instance.loc, unique);
         }
     }
-    for (name, loc, _) in externs::digest_calls(program) {
+    for (name, loc, _) in externs::digest_calls(control, program) {
         collector.add(Kind::Digest, &name, &[], loc, false);
     }
     for (_, set) in program.value_sets.iter().filter(|(_, s)| !is_hidden(&s.annotations)) {

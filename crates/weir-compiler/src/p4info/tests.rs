@@ -111,7 +111,7 @@ fn instance(type_name: &str, type_arguments: Vec<TypeSpec>, arguments: Vec<(Stri
 
 #[test]
 fn a_table_has_its_keys_actions_and_flags() {
-    let info = p4info(&program()).unwrap();
+    let info = p4info(&program(), weir_arch::targets()).unwrap();
     let table = &info.tables[0];
     assert_eq!(table.preamble.as_ref().unwrap().alias, "t");
     let fields: Vec<_> = table.match_fields.iter().map(|f| (f.id, f.name.as_str())).collect();
@@ -129,7 +129,7 @@ fn a_table_has_its_keys_actions_and_flags() {
 
 #[test]
 fn the_entries_of_the_source_are_written_with_padded_values() {
-    let request = entries(&program()).unwrap();
+    let request = entries(&program(), weir_arch::targets()).unwrap();
     let Some(weir_proto::p4::v1::entity::Entity::TableEntry(entry)) =
         &request.updates[0].entity.as_ref().unwrap().entity
     else {
@@ -154,7 +154,7 @@ fn hidden_objects_are_not_shown() {
             loc: Loc::default(),
         });
     }
-    assert!(p4info(&program).unwrap().tables.is_empty());
+    assert!(p4info(&program, weir_arch::targets()).unwrap().tables.is_empty());
 }
 
 #[test]
@@ -163,11 +163,15 @@ fn a_given_id_gets_the_prefix_of_its_kind_and_no_other() {
     let id = weir_ir::TableId::new(0);
     program.tables[id].annotations = vec![annotation("id", "0x10")];
     assert_eq!(
-        p4info(&program).unwrap().tables[0].preamble.as_ref().unwrap().id,
+        p4info(&program, weir_arch::targets()).unwrap().tables[0]
+            .preamble
+            .as_ref()
+            .unwrap()
+            .id,
         0x0200_0010
     );
     program.tables[id].annotations = vec![annotation("id", "0x01000010")];
-    let errors = p4info(&program).unwrap_err();
+    let errors = p4info(&program, weir_arch::targets()).unwrap_err();
     assert!(
         matches!(errors[..], [P4InfoError::WrongPrefix { expected: 2, .. }]),
         "{errors:?}"
@@ -179,7 +183,7 @@ fn two_tables_of_one_name_are_an_error() {
     let mut program = program();
     let table = program.tables[weir_ir::TableId::new(0)].clone();
     program.tables.push(table);
-    let errors = p4info(&program).unwrap_err();
+    let errors = p4info(&program, weir_arch::targets()).unwrap_err();
     assert_eq!(
         errors[0].to_string(),
         "there are two objects of the kind table named `c.t`; give one of them another @name"
@@ -202,7 +206,7 @@ fn a_translated_type_has_the_width_the_controller_sees() {
         "port_t".into(),
         TypeSpec::New("port_t".into(), Box::new(TypeSpec::Bit(12)), Some(("u".into(), None))),
     ));
-    let info = p4info(&program).unwrap();
+    let info = p4info(&program, weir_arch::targets()).unwrap();
     let field = &info.tables[0].match_fields[0];
     assert_eq!(
         (field.bitwidth, field.type_name.as_ref().map(|t| t.name.as_str())),
@@ -241,7 +245,7 @@ fn externs_are_described_by_what_their_types_are() {
         .push(instance("action_selector", Vec::new(), vec![size(2)]));
     program.externs.push(instance("Checksum", Vec::new(), Vec::new()));
     program.tables[weir_ir::TableId::new(0)].direct.push(direct);
-    let info = p4info(&program).unwrap();
+    let info = p4info(&program, weir_arch::targets()).unwrap();
     assert_eq!(
         info.counters[0].spec,
         Some(pb::CounterSpec {

@@ -39,6 +39,10 @@ control c(inout bit<8> a, inout h_t h, inout bool p) {
     table t26 { actions = { bound(t1.apply().hit ? 8w1 : 2); } default_action = one(); }
     //~^ error[type-error] a table can be applied only in the apply block of a control
     //~^ error[type-error] `one` is not in the actions of the table `t26`
+    // Other properties may name actions too.
+    table t27 { actions = { data; } default_action = data(1); on_something = data(2); }
+    table t28 { actions = { one; } default_action = one; on_something = data(1); } //~ error[type-error] `data` is not in the actions of the table `t28`
+    table t29 { actions = { data; } default_action = data(1); on_something = data; } //~ error[type-error] the parameter `v` of `data` is not given
     apply { }
 }
 control d(inout bit<8> a) { table t { actions = { NoAction; } largest_priority_wins = 5; } apply { } } //~ error[type-error] `largest_priority_wins` is true or false

@@ -61,9 +61,9 @@ impl FileLoader for MemoryLoader {
 /// Files that come with the compiler, `core.p4` among them: pairs of the name that programs include
 /// them by and the text. Searched last.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct SystemFiles(pub &'static [(&'static str, &'static str)]);
+pub struct SystemFiles<'a>(pub &'a [(&'static str, &'static str)]);
 
-impl SystemFiles {
+impl SystemFiles<'_> {
     /// The text of a file.
     #[must_use]
     pub fn get(self, name: &str) -> Option<&'static str> {

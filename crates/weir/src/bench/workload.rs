@@ -188,6 +188,12 @@ const KNOWN: &[Known] = &[
         make: |w| Box::new(ipv4::Router::new(w)),
     },
     Known {
+        name: "ipv4_router_psa",
+        entries: 1 << 20,
+        mixes: &[],
+        make: |w| Box::new(ipv4::OfPsa(ipv4::Router::new(w))),
+    },
+    Known {
         name: "acl_firewall",
         entries: 1 << 20,
         mixes: &[],

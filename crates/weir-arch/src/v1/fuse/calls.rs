@@ -2,26 +2,20 @@
 
 use super::super::driver::V1Model;
 use super::super::externs::{self, Op};
+use super::super::runtime::FusedCall;
 use super::{RANDOM, exit};
-use crate::fused::FusedCall;
 use crate::hash::Algorithm;
+use crate::weave::{Pseudo, host};
 use weir_ir::pipeline::CallKind;
 use weir_ir::{Call, InLeaf, Loc, Operand, Type};
 
 /// What a call is; `None`: nothing that can be called from a pipeline.
 pub(super) fn call_kind(arch: &V1Model, call: &Call, loc: Loc) -> Option<(FusedCall, CallKind)> {
-    let host = |state| CallKind::Host {
-        reads: Vec::new(),
-        writes: Vec::new(),
-        state,
-        abort: None,
-    };
-    match call.function.as_str() {
-        "$internet_checksum" => return Some((FusedCall::Checksum, CallKind::InternetChecksum)),
-        "$internet_sum" => return Some((FusedCall::Sum, CallKind::InternetSum)),
-        "$parser_error" => return Some((FusedCall::ParserError, host(None))),
-        "$checksum_error" => return Some((FusedCall::ChecksumError, host(None))),
-        _ => {}
+    if let Some((pseudo, kind)) = Pseudo::of(&call.function) {
+        return Some((FusedCall::Pseudo(pseudo), kind));
+    }
+    if call.function == "$checksum_error" {
+        return Some((FusedCall::ChecksumError, host(None)));
     }
     let op = externs::call_op(&arch.program, call, loc, &arch.externs).ok()?;
     let kind = match &op {

@@ -2,9 +2,8 @@
 
 use super::super::driver::{Blocks, V1Model};
 use super::super::externs::{self, Keep, Op};
+use super::super::runtime::FusedCall;
 use super::calls::call_kind;
-use crate::fused::FusedCall;
-use crate::load;
 use std::collections::HashMap;
 use weir_ir::passes::{VarSet, read_by};
 use weir_ir::pipeline::{CallKind, Exit, Touched};
@@ -12,7 +11,7 @@ use weir_ir::{InstKind, Program, Terminator, Type, VarId};
 
 pub(super) fn ordered_tables(arch: &V1Model) -> Vec<bool> {
     let program = &arch.program;
-    let is_meter = |x: &weir_ir::ExternId| load::is_meter(&program.externs[*x]);
+    let is_meter = |x: &weir_ir::ExternId| externs::is_direct_meter(&program.externs[*x]);
     program
         .tables
         .iter()
@@ -28,7 +27,7 @@ pub(super) fn exits(arch: &V1Model, blocks: Blocks, program: &Program, calls: &[
             read_by(&arch.program, &block.body, &mut |v| read.insert(v));
         }
     }
-    let observes = crate::observes(&arch.program);
+    let observes = crate::v1::observes(&arch.program);
     for group in &program.shared {
         for leaf in &group.leaves {
             if observes(&group.role, leaf) {

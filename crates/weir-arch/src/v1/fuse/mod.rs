@@ -14,16 +14,14 @@ use super::runtime::DROP_PORT;
 use crate::driver::DropReason;
 use crate::fused::{Fused, FusedExit, Input};
 use crate::hash::Algorithm;
+use crate::weave::{Appended, RANDOM, Weave, Weaver, constant, pseudo};
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use weir_ir::passes::{Scope, VarSet, fold_paths, read_by};
 use weir_ir::pipeline::Pipeline;
 use weir_ir::{
-    Arena, Argument, ArgumentValue, BasicBlock, BinaryOp, Bits, BlockId, Body, Call, Display, InLeaf, Inst, InstKind,
-    Loc, Operand, Program, Rvalue, Terminator, Type, Var, VarId, VarKind,
+    ArgumentValue, BinaryOp, BlockId, Body, Call, InLeaf, InstKind, Loc, Operand, Rvalue, Terminator, Type, VarId,
 };
-
-/// State of the generator of random numbers, for the order of calls.
-const RANDOM: u32 = u32::MAX;
 
 /// Exits of the pipeline.
 pub(crate) mod exit {
@@ -37,17 +35,10 @@ pub(crate) mod exit {
     pub const RESTART: u32 = 7;
 }
 
-fn constant(width: u32, value: u64) -> Operand {
-    Operand::Const(Bits::new(width, value.into()))
-}
-
 /// Makes the pipeline's body block by block.
 struct Builder<'a> {
     arch: &'a V1Model,
-    program: Program,
-    blocks: Arena<BasicBlock>,
-    /// Where instructions go now.
-    at: BlockId,
+    weaver: Weaver,
     special: VarId,
     checksum_error: VarId,
     now_us: VarId,
@@ -55,26 +46,28 @@ struct Builder<'a> {
     port: VarId,
 }
 
+impl Deref for Builder<'_> {
+    type Target = Weaver;
+
+    fn deref(&self) -> &Weaver {
+        &self.weaver
+    }
+}
+
+impl DerefMut for Builder<'_> {
+    fn deref_mut(&mut self) -> &mut Weaver {
+        &mut self.weaver
+    }
+}
+
 /// The pipeline of a program; `None` where something in it needs the driver at every step.
 pub(crate) fn fuse(arch: &V1Model, blocks: Blocks) -> Option<Fused> {
-    let mut program = Program::clone(&arch.program);
-    let mut new = |name: &str, width| {
-        program.vars.push(Var {
-            name: name.to_owned(),
-            ty: Type::Bits(width),
-            display: Display::Unsigned,
-            kind: VarKind::Temporary,
-        })
-    };
-    let (special, checksum_error) = (new("$special", 1), new("$checksum_error", 1));
-    let (now_us, port) = (new("$now_us", 64), new("$port", 32));
-    let mut arena = Arena::default();
-    let at = arena.push(empty());
+    let mut weaver = Weaver::new(&arch.program);
+    let (special, checksum_error) = (weaver.variable("$special", 1), weaver.variable("$checksum_error", 1));
+    let (now_us, port) = (weaver.variable("$now_us", 64), weaver.variable("$port", 32));
     let mut builder = Builder {
         arch,
-        program,
-        blocks: arena,
-        at,
+        weaver,
         special,
         checksum_error,
         now_us,
@@ -84,139 +77,7 @@ pub(crate) fn fuse(arch: &V1Model, blocks: Blocks) -> Option<Fused> {
     builder.finish(blocks, on_error, error)
 }
 
-fn empty() -> BasicBlock {
-    BasicBlock {
-        state: None,
-        insts: Vec::new(),
-        terminator: Terminator::Return,
-        loc: Loc::default(),
-    }
-}
-
-impl Builder<'_> {
-    fn block(&mut self) -> BlockId {
-        self.blocks.push(empty())
-    }
-
-    fn push(&mut self, kind: InstKind, loc: Loc) {
-        self.blocks[self.at].insts.push(Inst { kind, loc });
-    }
-
-    fn assign(&mut self, dst: VarId, value: Rvalue) {
-        self.push(InstKind::Assign { dst, value }, Loc::default());
-    }
-
-    fn end(&mut self, terminator: Terminator) {
-        self.blocks[self.at].terminator = terminator;
-    }
-
-    fn temporary(&mut self, width: u32) -> VarId {
-        self.program.vars.push(Var {
-            name: "$t".to_owned(),
-            ty: Type::Bits(width),
-            display: Display::Unsigned,
-            kind: VarKind::Temporary,
-        })
-    }
-
-    fn width(&self, var: VarId) -> u32 {
-        self.program.vars[var].ty.width()
-    }
-
-    /// Sets a field the program has, to a constant modulo its width.
-    fn set(&mut self, var: Option<VarId>, value: u64) {
-        if let Some(var) = var {
-            let width = self.width(var);
-            self.assign(var, Rvalue::Use(constant(width, value)));
-        }
-    }
-
-    /// Sets a field the program has, truncated or extended to its width.
-    fn copy(&mut self, to: Option<VarId>, from: VarId) {
-        if let Some(to) = to {
-            let value = match self.width(to) == self.width(from) {
-                true => Rvalue::Use(Operand::Var(from)),
-                false => Rvalue::ZeroExtend(Operand::Var(from)),
-            };
-            self.assign(to, value);
-        }
-    }
-
-    /// Leaves by an exit where the condition holds; goes on in a new block otherwise.
-    fn leave_if(&mut self, condition: VarId, exit: u32) {
-        let (out, on) = (self.block(), self.block());
-        self.blocks[out].terminator = Terminator::Exit(exit);
-        self.end(Terminator::Branch {
-            condition: Operand::Var(condition),
-            then: out,
-            otherwise: on,
-        });
-        self.at = on;
-    }
-
-    fn test(&mut self, op: BinaryOp, var: VarId, value: u64) -> VarId {
-        let (result, width) = (self.temporary(1), self.width(var));
-        self.assign(result, Rvalue::Binary(op, Operand::Var(var), constant(width, value)));
-        result
-    }
-
-    /// Appends a block of the program; gives where its ways end: (accept or return, reject).
-    fn append(&mut self, index: usize) -> (BlockId, BlockId, Option<BlockId>) {
-        let program = Arc::clone(&self.arch.program);
-        let body = &program.blocks[index].body;
-        let first: Vec<BlockId> = body.blocks.ids().map(|_| self.block()).collect();
-        let (done, rejected) = (self.block(), self.block());
-        let start = first.first().copied().unwrap_or(done);
-        self.end(Terminator::Goto(start));
-        for (id, block) in body.blocks.iter() {
-            self.at = first[id.index()];
-            self.blocks[self.at].loc = block.loc;
-            for inst in &block.insts {
-                self.instruction(&inst.kind, inst.loc);
-            }
-            let mut terminator = match &block.terminator {
-                Terminator::Accept | Terminator::Return => Terminator::Goto(done),
-                Terminator::Reject => Terminator::Goto(rejected),
-                other => {
-                    let mut other = other.clone();
-                    other.map_targets(|b| first[b.index()]);
-                    other
-                }
-            };
-            std::mem::swap(&mut self.blocks[self.at].terminator, &mut terminator);
-            self.blocks[self.at].loc = block.loc;
-        }
-        self.at = done;
-        (done, rejected, body.on_error.map(|b| first[b.index()]))
-    }
-
-    /// Parser states from which there is no way out, appended from block `first` on, stay states: who runs them ends with an
-    /// error of the parser, and cannot tell by anything else that they belong to one.
-    fn name_endless(&mut self, parser: &Body, first: usize) {
-        let takes = |kind: &InstKind| {
-            matches!(
-                kind,
-                InstKind::Extract { .. } | InstKind::Lookahead { .. } | InstKind::Advance { .. }
-            )
-        };
-        let mut ends = vec![false; parser.blocks.len()];
-        let mut changed = true;
-        while changed {
-            changed = false;
-            for (id, block) in parser.blocks.iter() {
-                let targets = block.terminator.targets();
-                let can_end = targets.is_empty()
-                    || targets.iter().any(|t| ends[t.index()])
-                    || block.insts.iter().any(|i| takes(&i.kind));
-                changed |= can_end && !std::mem::replace(&mut ends[id.index()], true);
-            }
-        }
-        for (id, block) in parser.blocks.iter().filter(|(id, _)| !ends[id.index()]) {
-            let state = block.state.clone().unwrap_or_default();
-            self.blocks[BlockId::new(first + id.index())].state = Some(state);
-        }
-    }
-
+impl Weave for Builder<'_> {
     fn instruction(&mut self, kind: &InstKind, loc: Loc) {
         let InstKind::Call(call) = kind else {
             if !matches!(kind, InstKind::Mark(_)) {
@@ -258,6 +119,14 @@ impl Builder<'_> {
             _ => self.push(kind.clone(), loc),
         }
     }
+}
+
+impl Builder<'_> {
+    /// Appends a block of the program.
+    fn block_of(&mut self, index: usize) -> Appended {
+        let program = Arc::clone(&self.arch.program);
+        self.append(&program, index)
+    }
 
     /// No extern touches shared metadata behind its arguments, and whoever compiles the pipeline goes by `CallKind`: what
     /// is known of metadata stays known across calls. Those that keep variables go on naming them.
@@ -272,29 +141,6 @@ impl Builder<'_> {
                 );
             }
         }
-    }
-
-    /// Only what fails is the host's business.
-    fn assertion(&mut self, kind: &InstKind, call: &Call, loc: Loc) {
-        let condition = call.input(0).cloned().unwrap_or_else(|| constant(1, 0));
-        let (fails, holds) = (self.block(), self.block());
-        self.end(Terminator::Branch {
-            condition,
-            then: holds,
-            otherwise: fails,
-        });
-        self.at = fails;
-        self.push(kind.clone(), loc);
-        if let Some(Inst {
-            kind: InstKind::Call(call),
-            ..
-        }) = self.blocks[fails].insts.last_mut()
-        {
-            call.is_pure = true;
-        }
-        // The host ends the packet's way.
-        self.end(Terminator::Goto(holds));
-        self.at = holds;
     }
 
     /// Whether argument `index`, a `HashAlgorithm`, is the Internet checksum.
@@ -426,32 +272,6 @@ impl Builder<'_> {
         self.at = join;
     }
 
-    /// Bytes of all valid headers, for headers of whole bytes.
-    fn header_bytes(&mut self) -> VarId {
-        let sum = self.temporary(32);
-        self.set(Some(sum), 0);
-        for header in self.arch.groups.headers.clone() {
-            let (valid, bytes) = {
-                let h = &self.program.headers[header];
-                (h.valid, self.program.header_types[h.ty].fixed_width() / 8)
-            };
-            let (part, zero) = (self.temporary(32), constant(32, 0));
-            self.assign(
-                part,
-                Rvalue::Mux {
-                    condition: Operand::Var(valid),
-                    then: constant(32, bytes.into()),
-                    otherwise: zero,
-                },
-            );
-            self.assign(
-                sum,
-                Rvalue::Binary(BinaryOp::Add, Operand::Var(sum), Operand::Var(part)),
-            );
-        }
-        sum
-    }
-
     /// Whether code of egress and after reads the packet's length, which must then be kept.
     fn length_is_read(&self, blocks: Blocks) -> bool {
         let program = &self.arch.program;
@@ -468,12 +288,8 @@ impl Builder<'_> {
     fn whole(&mut self, blocks: Blocks) -> Option<(BlockId, VarId)> {
         let arch = self.arch;
         let fields = arch.fields;
-        let whole_bytes = |p: &Program, h: &weir_ir::HeaderId| {
-            let ty = &p.header_types[p.headers[*h].ty];
-            ty.varbit_field().is_none() && ty.fixed_width().is_multiple_of(8)
-        };
         let length_is_read = self.length_is_read(blocks);
-        if length_is_read && !arch.groups.headers.iter().all(|h| whole_bytes(&self.program, h)) {
+        if length_is_read && !arch.groups.headers.iter().all(|h| self.is_whole(*h)) {
             return None;
         }
         let parser = &arch.program.blocks[blocks.parser].body;
@@ -483,34 +299,18 @@ impl Builder<'_> {
         if insts.any(|i| matches!(i.kind, InstKind::Call(_))) {
             return None;
         }
-        let (accepted, rejected, on_error) = self.append(blocks.parser);
-        self.name_endless(parser, accepted.index() - parser.blocks.len());
-        let on_error = on_error.unwrap_or(rejected);
-        let parsed = self.block();
-        self.at = accepted;
-        self.set(fields.parser_error, 0);
-        self.end(Terminator::Goto(parsed));
-        self.at = rejected;
-        self.copy(fields.parser_error, error);
-        let has_error = self.test(BinaryOp::Ne, error, 0);
-        let note = self.block();
-        self.end(Terminator::Branch {
-            condition: Operand::Var(has_error),
-            then: note,
-            otherwise: parsed,
-        });
-        self.at = note;
-        let what = ArgumentValue::In(vec![InLeaf::Value(Operand::Var(error))]);
-        self.push(pseudo("$parser_error", Some(what), None), Loc::default());
-        self.end(Terminator::Goto(parsed));
-        self.at = parsed;
-        let before = length_is_read.then(|| self.header_bytes());
-        self.append(blocks.verify_checksum);
-        self.copy(fields.checksum_error, self.checksum_error);
-        self.append(blocks.ingress);
+        let appended = self.block_of(blocks.parser);
+        self.name_endless(parser, &appended);
+        let on_error = appended.on_error.unwrap_or(appended.rejected);
+        self.parsed(appended.done, appended.rejected, error, fields.parser_error);
+        let before = length_is_read.then(|| self.header_bytes(&arch.groups.headers));
+        self.block_of(blocks.verify_checksum);
+        let checksum_error = self.checksum_error;
+        self.copy(fields.checksum_error, checksum_error);
+        self.block_of(blocks.ingress);
         self.end_of_ingress();
         if let (Some(before), Some(length)) = (before, fields.packet_length) {
-            let after = self.header_bytes();
+            let after = self.header_bytes(&arch.groups.headers);
             let width = self.width(length);
             for (op, by) in [(BinaryOp::Add, after), (BinaryOp::Sub, before)] {
                 let part = self.temporary(width);
@@ -518,8 +318,9 @@ impl Builder<'_> {
                 self.assign(length, Rvalue::Binary(op, Operand::Var(length), Operand::Var(part)));
             }
         }
-        self.append(blocks.egress);
-        self.leave_if(self.special, exit::END_OF_EGRESS);
+        self.block_of(blocks.egress);
+        let special = self.special;
+        self.leave_if(special, exit::END_OF_EGRESS);
         if let Some(spec) = fields.egress_spec {
             let dropped = self.test(BinaryOp::Eq, spec, DROP_PORT);
             self.leave_if(dropped, exit::EGRESS_DROP);
@@ -529,7 +330,7 @@ impl Builder<'_> {
             self.end(Terminator::Exit(exit::END_OF_EGRESS));
         } else {
             late.iter().for_each(|&b| {
-                self.append(b);
+                self.block_of(b);
             });
             self.end(Terminator::Exit(exit::TRANSMIT));
         }
@@ -539,7 +340,8 @@ impl Builder<'_> {
     /// What the driver and the queue do between ingress and egress to a packet for one port.
     fn end_of_ingress(&mut self) {
         let fields = self.arch.fields;
-        self.leave_if(self.special, exit::END_OF_INGRESS);
+        let special = self.special;
+        self.leave_if(special, exit::END_OF_INGRESS);
         if let Some(group) = fields.mcast_grp {
             let replicated = self.test(BinaryOp::Ne, group, 0);
             self.leave_if(replicated, exit::END_OF_INGRESS);
@@ -582,7 +384,7 @@ impl Builder<'_> {
     fn finish(mut self, blocks: Blocks, on_error: BlockId, error: VarId) -> Option<Fused> {
         let (arch, fields) = (self.arch, self.arch.fields);
         let mut body = Body {
-            blocks: std::mem::take(&mut self.blocks),
+            blocks: std::mem::take(&mut self.weaver.blocks),
             on_error: Some(on_error),
             error: Some(error),
         };
@@ -591,7 +393,7 @@ impl Builder<'_> {
         inputs.extend(fields.ingress_port.map(|v| (v, Input::Port)));
         inputs.extend(fields.ingress_global_timestamp.map(|v| (v, Input::NowUs)));
         inputs.extend(fields.packet_length.map(|v| (v, Input::Length)));
-        let program = Arc::new(self.program);
+        let program = Arc::new(self.weaver.program);
         let mut set = VarSet::new(program.vars.len());
         inputs.iter().for_each(|(v, _)| set.insert(*v));
         let scope = Scope {
@@ -635,25 +437,9 @@ impl Builder<'_> {
             pipeline: Arc::new(pipeline),
             exits,
             inputs: inputs.into_iter().map(|(_, i)| i).collect(),
-            calls: calls.into(),
+            selectors: externs::SELECTORS,
+            counts_hits: true,
+            calls: Arc::new(calls),
         })
     }
-}
-
-/// A call of something that is no extern of the program.
-fn pseudo(name: &str, argument: Option<ArgumentValue>, result: Option<VarId>) -> InstKind {
-    let arguments = argument.map(|value| Argument {
-        name: "data".to_owned(),
-        value,
-    });
-    InstKind::Call(Call {
-        instance: None,
-        function: name.to_owned(),
-        type_arguments: Vec::new(),
-        arguments: arguments.into_iter().collect(),
-        results: result.into_iter().collect(),
-        entry: None,
-        // Whoever compiles the pipeline is told by `CallKind` what it does.
-        is_pure: true,
-    })
 }

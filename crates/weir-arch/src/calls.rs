@@ -1,0 +1,151 @@
+//! From the calls of a program to what an architecture does for them, and the engines that run its blocks.
+
+use crate::driver::Env;
+use crate::error::{LoadError, place};
+use crate::user::{Externs, UserFunction};
+use std::sync::Arc;
+use weir_interp::{CallSites, Event, Executable, Interpreter, Outcome, PacketState, Runtime, Tracer};
+use weir_ir::{Call, Loc, Program};
+
+/// The externs of an architecture.
+pub struct Vocabulary<'a> {
+    /// The name of the target in messages.
+    pub target: &'static str,
+    /// Its extern types.
+    pub types: &'static [&'static str],
+    /// What the embedder brings along.
+    pub user: &'a Externs,
+}
+
+impl Vocabulary<'_> {
+    /// What each call of a program does, by site. `op` knows what the architecture's own externs do, `from_user` what to
+    /// make of the embedder's.
+    ///
+    /// # Errors
+    /// Everything that neither has.
+    pub fn resolve<O>(
+        &self,
+        program: &Program,
+        sites: &CallSites,
+        op: impl Fn(&Call) -> Option<O>,
+        from_user: impl Fn(UserFunction) -> O,
+    ) -> Result<Vec<O>, Vec<LoadError>> {
+        let (mut ops, mut errors) = (Vec::new(), Vec::new());
+        for (_, instance) in program.externs.iter() {
+            let name = instance.type_name.as_str();
+            if !self.types.contains(&name) && !self.user.has_type(name) {
+                errors.push(LoadError::UnknownExtern {
+                    what: format!("type `{name}` (of `{}`)", instance.name),
+                    place: place(program, instance.loc),
+                    target: self.target,
+                });
+            }
+        }
+        for (_, _, call, loc) in sites.iter(program) {
+            match self.call(program, call, loc, &op, &from_user) {
+                Ok(op) => ops.push(op),
+                Err(error) => errors.push(error),
+            }
+        }
+        if errors.is_empty() { Ok(ops) } else { Err(errors) }
+    }
+
+    /// The same, where the embedder's externs are none.
+    ///
+    /// # Errors
+    /// Everything that `op` does not know.
+    pub fn resolve_own<O>(
+        &self,
+        program: &Program,
+        sites: &CallSites,
+        op: impl Fn(&Call) -> Option<O>,
+    ) -> Result<Vec<O>, Vec<LoadError>> {
+        let none = Vocabulary {
+            user: &Externs::default(),
+            ..*self
+        };
+        let found = none.resolve(program, sites, |call| op(call).map(Some), |_| None)?;
+        Ok(found.into_iter().flatten().collect())
+    }
+
+    /// What one call does.
+    ///
+    /// # Errors
+    /// Nobody knows.
+    pub fn call<O>(
+        &self,
+        program: &Program,
+        call: &Call,
+        loc: Loc,
+        op: impl Fn(&Call) -> Option<O>,
+        from_user: impl Fn(UserFunction) -> O,
+    ) -> Result<O, LoadError> {
+        let type_name = call.instance.map(|i| program.externs[i].type_name.as_str());
+        let known = op(call).or_else(|| self.user.find(type_name, &call.function).map(from_user));
+        known.ok_or_else(|| {
+            let what = match type_name {
+                Some(name) => format!("method `{name}.{}`", call.function),
+                None => format!("function `{}` with {} arguments", call.function, call.arguments.len()),
+            };
+            LoadError::UnknownExtern {
+                what,
+                place: place(program, loc),
+                target: self.target,
+            }
+        })
+    }
+}
+
+/// Runs the blocks of a program: by the engine it was loaded for, or by the interpreter where somebody listens.
+pub struct Engines {
+    engine: Arc<dyn Executable>,
+    interpreter: Interpreter,
+}
+
+impl Engines {
+    /// For the program of an engine.
+    #[must_use]
+    pub fn new(engine: Arc<dyn Executable>) -> Self {
+        Engines {
+            interpreter: Interpreter::new(Arc::clone(engine.program())),
+            engine,
+        }
+    }
+
+    /// The numbers of the program's calls.
+    #[must_use]
+    pub fn sites(&self) -> &CallSites {
+        self.interpreter.sites()
+    }
+
+    /// Runs a block, served by `runtime`.
+    pub fn run(
+        &self,
+        block: usize,
+        packet: &mut PacketState,
+        tracer: &mut dyn Tracer,
+        runtime: &mut dyn Runtime,
+    ) -> Outcome {
+        if tracer.enabled() {
+            self.interpreter.run_traced(block, packet, runtime, tracer)
+        } else {
+            self.engine.run(block, packet, runtime)
+        }
+    }
+}
+
+/// Position in the program of the block with a role.
+///
+/// # Errors
+/// It has none.
+pub fn block_with_role(program: &Program, role: &'static str, target: &'static str) -> Result<usize, LoadError> {
+    let position = program.blocks.iter().position(|b| b.role == role);
+    position.ok_or(LoadError::MissingBlock { role, target })
+}
+
+/// Says something about the packet to whoever listens.
+pub fn note(env: &mut Env<'_>, text: &str) {
+    if env.tracer.enabled() {
+        env.tracer.event(&Event::Note { text }, Loc::default());
+    }
+}

@@ -1,0 +1,148 @@
+//! What the extern calls of the pipeline are, and what the driver is handed where packets leave it.
+
+use super::super::driver::Psa;
+use super::super::externs::{self, Op};
+use super::{exit, handed_over};
+use crate::weave::{Pseudo, RANDOM, host};
+use std::collections::{BTreeSet, HashSet};
+use weir_ir::passes::{Renaming, VarSet, read_by};
+use weir_ir::pipeline::{CallKind, Exit, Touched};
+use weir_ir::{Call, InstKind, Loc, Program, Terminator, VarId};
+
+/// What a call of the pipeline is.
+pub(crate) enum FusedCall {
+    /// An extern of the architecture.
+    Op(Op, Loc),
+    /// What the pipeline brings along.
+    Pseudo(Pseudo),
+}
+
+/// Externs that the host can do for compiled code.
+pub(super) trait Fusible {
+    fn is_fusible(&self) -> bool;
+}
+
+impl Fusible for Op {
+    fn is_fusible(&self) -> bool {
+        matches!(
+            self,
+            Op::Hash(_)
+                | Op::HashRange(_)
+                | Op::Count(_)
+                | Op::Meter(_)
+                | Op::DirectMeter(_)
+                | Op::RegisterRead(_)
+                | Op::RegisterWrite(_)
+                | Op::Random { .. }
+        )
+    }
+}
+
+/// What a call is; `None`: nothing that can be called from a pipeline.
+pub(super) fn call_kind(arch: &Psa, call: &Call, loc: Loc) -> Option<(FusedCall, CallKind)> {
+    if let Some((pseudo, kind)) = Pseudo::of(&call.function) {
+        return Some((FusedCall::Pseudo(pseudo), kind));
+    }
+    // A direct counter is given its index here.
+    let op = match call.instance {
+        Some(id) if arch.program.externs[id].type_name == "DirectCounter" => Op::Count(id),
+        _ => externs::own(&arch.program, call)?,
+    };
+    let kind = kind_of(&op)?;
+    Some((FusedCall::Op(op, loc), kind))
+}
+
+fn kind_of(op: &Op) -> Option<CallKind> {
+    Some(match op {
+        Op::Count(id) => CallKind::Count(id.index()),
+        Op::Hash(_) | Op::HashRange(_) => host(None),
+        Op::Meter(id) | Op::DirectMeter(id) | Op::RegisterRead(id) | Op::RegisterWrite(id) => {
+            host(Some(id.index() as u32))
+        }
+        Op::Random { .. } => host(Some(RANDOM)),
+        Op::Assert(_) => CallKind::Host {
+            reads: Vec::new(),
+            writes: Vec::new(),
+            state: None,
+            abort: Some(exit::ASSERT),
+        },
+        _ => return None,
+    })
+}
+
+/// The shared variables that a block reads, and a group of metadata that the driver looks at after it.
+fn read_at_end(arch: &Psa, block: usize, group: &str) -> Vec<VarId> {
+    let program = &arch.program;
+    let mut read = VarSet::new(program.vars.len());
+    read_by(program, &program.blocks[block].body, &mut |v| read.insert(v));
+    for leaf in program.shared_group(group).iter().flat_map(|g| &g.leaves) {
+        read.insert(leaf.var);
+    }
+    let leaves = program.shared.iter().flat_map(|g| &g.leaves);
+    let shared: HashSet<VarId> = leaves.map(|l| l.var).collect();
+    read.iter().filter(|v| shared.contains(v)).collect()
+}
+
+/// The exits, with what the driver reads of a packet that leaves by them.
+pub(super) fn exits(arch: &Psa, program: &Program, renaming: &Renaming, port: VarId) -> Vec<Exit> {
+    let blocks = arch.blocks;
+    let exit = |name, live, deparsed, touches| Exit {
+        name,
+        live,
+        deparsed,
+        touches,
+    };
+    let everything = touched(arch, &(0..arch.program.blocks.len()).collect::<Vec<_>>());
+    let egress = touched(
+        arch,
+        &[blocks.egress.parser, blocks.egress.control, blocks.egress.deparser],
+    );
+    let after_ingress = read_at_end(arch, blocks.ingress.deparser, "ingress_output_metadata");
+    let after_egress = read_at_end(arch, blocks.egress.deparser, "egress_output_metadata");
+    let mut emitted = vec![port];
+    for (at, emit) in arch.emits.iter().flatten().enumerate() {
+        if !emit.always {
+            emitted.push(handed_over(&arch.program, 1 + at));
+        }
+        let header = &program.headers[emit.header];
+        emitted.push(header.valid);
+        emitted.extend(header.fields.iter().copied());
+    }
+    let together = |vars: &[VarId]| -> Vec<VarId> {
+        let all = emitted.iter().chain(vars).map(|v| renaming.var(*v));
+        all.collect::<BTreeSet<_>>().into_iter().collect()
+    };
+    vec![
+        exit("transmit", vec![port], true, None),
+        exit("ingress-drop", Vec::new(), false, None),
+        exit("egress-drop", Vec::new(), false, None),
+        exit("end-of-ingress", after_ingress, false, Some(everything.clone())),
+        exit("deparsed", together(&arch.fields.normal), false, Some(egress)),
+        exit("assert", Vec::new(), false, None),
+        exit("instruction-budget", Vec::new(), false, None),
+        exit("restart", Vec::new(), false, Some(everything.clone())),
+        exit("end-of-egress", together(&after_egress), false, Some(everything)),
+    ]
+}
+
+/// What blocks of the program look up and what state they come to.
+fn touched(arch: &Psa, blocks: &[usize]) -> Touched {
+    let mut touched = Touched::default();
+    for &block in blocks {
+        let body = &arch.program.blocks[block].body;
+        for (_, block) in body.blocks.iter() {
+            if let Terminator::Lookup(lookup) = &block.terminator {
+                touched.tables.insert(lookup.table);
+            }
+            for inst in &block.insts {
+                if let InstKind::Call(call) = &inst.kind
+                    && let Some(CallKind::Host { state: Some(state), .. }) =
+                        externs::own(&arch.program, call).as_ref().and_then(kind_of)
+                {
+                    touched.states.insert(state);
+                }
+            }
+        }
+    }
+    touched
+}

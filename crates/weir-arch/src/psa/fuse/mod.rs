@@ -1,0 +1,489 @@
+//! PSA's blocks and what the driver does between them, as one pipeline for a compiling engine.
+//!
+//! The pipeline is the way of the plain packet: received at a port, sent to one port, whose queue is empty, or
+//! dropped. Clones, groups, resubmission, recirculation and other classes of service leave it where ingress ends, and
+//! [`super::driver`] goes on from there; what the egress parser cannot be given without making a packet leaves it
+//! between ingress and egress, and what clones in egress where that ends.
+
+mod calls;
+pub(crate) mod emits;
+mod reparse;
+mod sums;
+
+pub(crate) use self::calls::FusedCall;
+use self::calls::{Fusible, exits};
+use self::emits::Emit;
+use super::driver::{PORT_RECIRCULATE, Psa};
+use super::externs::{self, Op, SELECTORS};
+use super::fields::Path;
+use crate::driver::DropReason;
+use crate::fused::{Fused, FusedExit, Input};
+use crate::weave::{Appended, Weave, Weaver, constant, endless, pseudo};
+use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
+use weir_ir::passes::{Renaming, Scope, VarSet, fold_paths};
+use weir_ir::pipeline::Pipeline;
+use weir_ir::{
+    ArgumentValue, BinaryOp, BlockId, Body, Call, ExternId, HeaderId, InLeaf, InstKind, Loc, Operand, Program, Rvalue,
+    Terminator, Type, UnaryOp, VarId,
+};
+
+/// Exits of the pipeline.
+pub(crate) mod exit {
+    pub const TRANSMIT: u32 = 0;
+    pub const INGRESS_DROP: u32 = 1;
+    pub const EGRESS_DROP: u32 = 2;
+    /// The ingress control has ended; nothing after it has run.
+    pub const END_OF_INGRESS: u32 = 3;
+    /// The ingress deparser has ended, without having made the packet.
+    pub const DEPARSED: u32 = 4;
+    pub const ASSERT: u32 = 5;
+    pub const OVERRUN: u32 = 6;
+    pub const RESTART: u32 = 7;
+    /// The egress control has ended, and the packet clones.
+    pub const END_OF_EGRESS: u32 = 8;
+}
+
+/// Makes the pipeline's body block by block.
+struct Builder<'a> {
+    arch: &'a Psa,
+    weaver: Weaver,
+    now_us: VarId,
+    /// The port a packet goes to.
+    port: VarId,
+    emits: Vec<Emit>,
+    /// Whether each header was emitted, where that depends on the way through the deparser.
+    flags: Vec<Option<VarId>>,
+    /// Emitted headers that egress headers stand for.
+    aliased: Vec<usize>,
+    /// Egress headers that are ingress headers.
+    renaming: Renaming,
+    /// The block that is being appended.
+    current: usize,
+    /// Sums of instances of `InternetChecksum`.
+    sums: Vec<(ExternId, VarId)>,
+    /// Something cannot be done.
+    failed: bool,
+}
+
+impl Deref for Builder<'_> {
+    type Target = Weaver;
+
+    fn deref(&self) -> &Weaver {
+        &self.weaver
+    }
+}
+
+impl DerefMut for Builder<'_> {
+    fn deref_mut(&mut self) -> &mut Weaver {
+        &mut self.weaver
+    }
+}
+
+/// Egress headers that are ingress headers from where they are parsed on: position among the emitted headers, egress header.
+pub(crate) fn aliases(program: &Program, egress_parser: usize, emits: &[Emit]) -> Vec<(usize, HeaderId)> {
+    reparse::aliases(program, &program.blocks[egress_parser].body, emits)
+}
+
+/// Variables of the pipeline alone that the driver is handed: the port, then for each emitted header whether it was.
+pub(crate) fn handed_over(program: &Program, number: usize) -> VarId {
+    VarId::new(program.vars.len() + number)
+}
+
+/// The pipeline of a program; `None` where something in it needs the driver at every step.
+pub(crate) fn fuse(arch: &Psa) -> Option<Fused> {
+    let program = &arch.program;
+    let emits = arch.emits.clone()?;
+    // What the driver runs again, or only where somebody asks for it, must have no lasting effects. For digests the driver
+    // takes over, and runs the ingress deparser from its beginning.
+    let blocks = arch.blocks;
+    let nothing = |_: &Op| false;
+    let digests = |op: &Op| matches!(op, Op::Digest { .. });
+    let deparser = &program.blocks[blocks.ingress.deparser].body;
+    if arch.lasts(blocks.ingress.parser, nothing)
+        || arch.lasts(blocks.ingress.deparser, digests)
+        || arch.lasts(blocks.egress.parser, nothing)
+        || arch.lasts(blocks.egress.deparser, nothing)
+        || !endless(&program.blocks[blocks.egress.parser].body).is_empty()
+        || (blocks.ingress.deparser_lasts && !emits::is_repeatable(program, deparser))
+    {
+        return None;
+    }
+    if !reparse::is_affordable(&program.blocks[blocks.egress.parser].body, emits.len()) {
+        return None;
+    }
+    let mut weaver = Weaver::new(program);
+    let port = weaver.variable("$port", 32);
+    debug_assert_eq!(port, handed_over(program, 0));
+    let flags: Vec<VarId> = emits.iter().map(|_| weaver.variable("$emitted", 1)).collect();
+    let now_us = weaver.variable("$now_us", 64);
+    let aliases = arch.aliases();
+    let mut renaming = Renaming::default();
+    for (at, header) in aliases {
+        renaming.header(program, *header, emits[*at].header);
+    }
+    let mut builder = Builder {
+        arch,
+        weaver,
+        now_us,
+        port,
+        flags: (emits.iter().zip(flags))
+            .map(|(e, flag)| (!e.always).then_some(flag))
+            .collect(),
+        emits,
+        aliased: aliases.iter().map(|(at, _)| *at).collect(),
+        renaming,
+        current: 0,
+        sums: Vec::new(),
+        failed: false,
+    };
+    let (on_error, error) = builder.whole()?;
+    if builder.failed {
+        return None;
+    }
+    builder.finish(on_error, error)
+}
+
+impl Weave for Builder<'_> {
+    fn instruction(&mut self, kind: &InstKind, loc: Loc) {
+        let blocks = self.arch.blocks;
+        match kind {
+            InstKind::Mark(_) => {}
+            InstKind::Emit { header } if self.current == blocks.ingress.deparser => {
+                let at = self.emits.iter().position(|e| e.header == *header);
+                if let Some(flag) = at.and_then(|at| self.flags[at]) {
+                    self.set(Some(flag), 1);
+                }
+            }
+            kind => {
+                let renamed = match self.is_egress() {
+                    true => self.renaming.inst(kind),
+                    false => kind.clone(),
+                };
+                match &renamed {
+                    InstKind::Call(call) => self.call(call, &renamed, loc),
+                    _ => self.push(renamed, loc),
+                }
+            }
+        }
+    }
+
+    fn terminator(&self, terminator: &Terminator) -> Terminator {
+        match self.is_egress() {
+            true => self.renaming.terminator(terminator),
+            false => terminator.clone(),
+        }
+    }
+}
+
+impl Builder<'_> {
+    fn block_of(&mut self, index: usize) -> Appended {
+        let program = Arc::clone(&self.arch.program);
+        self.begin(index);
+        self.append(&program, index)
+    }
+
+    /// Whether a block of egress is being appended.
+    fn is_egress(&self) -> bool {
+        let egress = self.arch.blocks.egress;
+        [egress.parser, egress.control, egress.deparser].contains(&self.current)
+    }
+
+    fn begin(&mut self, index: usize) {
+        self.current = index;
+        self.clear_sums();
+    }
+
+    fn call(&mut self, call: &Call, kind: &InstKind, loc: Loc) {
+        let op = externs::own(&self.arch.program, call);
+        let done = match &op {
+            Some(Op::Flags {
+                set,
+                clear,
+                recirculates,
+            }) => self.flags_of(call, set, clear, *recirculates),
+            Some(
+                op @ (Op::InternetClear(_)
+                | Op::InternetAdd(_)
+                | Op::InternetSubtract(_)
+                | Op::InternetGet(_)
+                | Op::InternetState(_)
+                | Op::InternetSetState(_)),
+            ) => self.internet(op, call, loc),
+            Some(Op::Assert(_)) => {
+                self.assertion(kind, call, loc);
+                Some(())
+            }
+            Some(Op::DirectCount(_)) => {
+                // As a counter of as many cells as there are entries: whole vectors are counted at once.
+                let index = call.entry.map_or_else(|| constant(32, 0), Operand::Var);
+                let argument = ArgumentValue::In(vec![InLeaf::Value(index)]);
+                if let InstKind::Call(mut count) = pseudo("count", Some(argument), None) {
+                    count.instance = call.instance;
+                    self.push(InstKind::Call(count), loc);
+                }
+                Some(())
+            }
+            Some(Op::Digest { .. }) if self.current == self.arch.blocks.ingress.deparser => {
+                self.end(Terminator::Exit(exit::END_OF_INGRESS));
+                self.at = self.block();
+                Some(())
+            }
+            Some(op) if op.is_fusible() => {
+                self.push(kind.clone(), loc);
+                Some(())
+            }
+            // Checksums of other kinds, digests elsewhere, and what the embedder brings along.
+            _ => None,
+        };
+        self.failed |= done.is_none();
+    }
+
+    /// Whether bits of the metadata are set and others not.
+    fn flags_of(&mut self, call: &Call, set: &[usize], clear: &[usize], recirculates: Option<usize>) -> Option<()> {
+        let bit = |argument: usize, at: usize| match call.inputs(argument).get(at) {
+            Some(InLeaf::Value(operand)) => Some(operand.clone()),
+            _ => None,
+        };
+        let holds = self.temporary(1);
+        self.assign(holds, Rvalue::Use(constant(1, 1)));
+        for &at in set {
+            self.assign(holds, Rvalue::Binary(BinaryOp::And, Operand::Var(holds), bit(0, at)?));
+        }
+        for &at in clear {
+            let not = self.temporary(1);
+            self.assign(not, Rvalue::Unary(UnaryOp::Not, bit(0, at)?));
+            self.assign(
+                holds,
+                Rvalue::Binary(BinaryOp::And, Operand::Var(holds), Operand::Var(not)),
+            );
+        }
+        if let Some(at) = recirculates {
+            let port = bit(1, at)?;
+            let width = match &port {
+                Operand::Var(v) => self.width(*v),
+                Operand::Const(c) => c.width(),
+            };
+            let goes_back = self.temporary(1);
+            let value = Rvalue::Binary(BinaryOp::Eq, port, constant(width, PORT_RECIRCULATE.into()));
+            self.assign(goes_back, value);
+            self.assign(
+                holds,
+                Rvalue::Binary(BinaryOp::And, Operand::Var(holds), Operand::Var(goes_back)),
+            );
+        }
+        let result = *call.results.first()?;
+        self.assign(result, Rvalue::Use(Operand::Var(holds)));
+        Some(())
+    }
+
+    fn set_all(&mut self, vars: &[Option<VarId>], value: u64) {
+        vars.iter().for_each(|v| self.set(*v, value));
+    }
+
+    /// Sets metadata that a block is not to see to zero; `None` where that cannot be done.
+    fn clear(&mut self, vars: &[VarId]) -> Option<()> {
+        for &var in vars {
+            match self.program.vars[var].ty {
+                Type::Bits(_) => self.set(Some(var), 0),
+                Type::Varbit(_) => return None,
+            }
+        }
+        Some(())
+    }
+
+    /// Everything; gives the body's `on_error` and `error`.
+    fn whole(&mut self) -> Option<(BlockId, VarId)> {
+        let arch = self.arch;
+        let (fields, blocks) = (&arch.fields, arch.blocks);
+        let parser = &arch.program.blocks[blocks.ingress.parser].body;
+        let error = parser.error?;
+        self.set_all(&fields.ingress_path, fields.path(Path::Normal));
+        let appended = self.block_of(blocks.ingress.parser);
+        self.name_endless(parser, &appended);
+        let on_error = appended.on_error.unwrap_or(appended.rejected);
+        self.parsed(appended.done, appended.rejected, error, fields.ingress_error);
+        let measured = self.egress_measures();
+        let headers = match arch.program.shared_group("ingress_headers") {
+            Some(group) => group.headers.clone(),
+            None => Vec::new(),
+        };
+        let emitted: Vec<_> = self.emits.iter().map(|e| e.header).collect();
+        if measured && !headers.iter().chain(&emitted).all(|h| self.is_whole(*h)) {
+            return None;
+        }
+        let before = measured.then(|| self.header_bytes(&headers));
+        self.set(fields.ingress.drop, 1);
+        self.block_of(blocks.ingress.control);
+        self.end_of_ingress();
+        for group in [&fields.normal, &fields.clone_i2e] {
+            self.clear(group)?;
+        }
+        self.block_of(blocks.ingress.deparser);
+        if let Some(before) = before {
+            self.leave_if_longer(before, &emitted);
+        }
+        self.egress()?;
+        Some((on_error, error))
+    }
+
+    /// What counters and meters of egress count is the packet that egress gets; the host only knows the one that
+    /// was received.
+    fn leave_if_longer(&mut self, before: VarId, emitted: &[HeaderId]) {
+        for (at, flag) in self.flags.clone().into_iter().enumerate() {
+            if let Some(flag) = flag {
+                // Headers that were left out count for nothing.
+                let valid = self.header(emitted[at]).valid;
+                let value = Rvalue::Binary(BinaryOp::And, Operand::Var(valid), Operand::Var(flag));
+                self.assign(valid, value);
+            }
+        }
+        let after = self.header_bytes(emitted);
+        let differs = self.temporary(1);
+        let value = Rvalue::Binary(BinaryOp::Ne, Operand::Var(before), Operand::Var(after));
+        self.assign(differs, value);
+        self.leave_if(differs, exit::DEPARSED);
+    }
+
+    /// Whether egress counts or meters bytes.
+    fn egress_measures(&self) -> bool {
+        let program = &self.arch.program;
+        emits::any(
+            &program.blocks[self.arch.blocks.egress.control].body,
+            |kind| match kind {
+                InstKind::Call(call) => matches!(
+                    externs::own(program, call),
+                    Some(Op::Count(_) | Op::DirectCount(_) | Op::Meter(_) | Op::DirectMeter(_))
+                ),
+                _ => false,
+            },
+        )
+    }
+
+    /// What the driver and the queue do between ingress and egress to a packet for one port.
+    fn end_of_ingress(&mut self) {
+        let output = self.arch.fields.ingress;
+        if let Some(clone) = output.clone {
+            self.leave_if(clone, exit::END_OF_INGRESS);
+        }
+        if let Some(drop) = output.drop {
+            // A deparser that sends digests runs for dropped packets too.
+            let exit = match self.arch.blocks.ingress.deparser_lasts {
+                true => exit::END_OF_INGRESS,
+                false => exit::INGRESS_DROP,
+            };
+            self.leave_if(drop, exit);
+        }
+        if let Some(resubmit) = output.resubmit {
+            self.leave_if(resubmit, exit::END_OF_INGRESS);
+        }
+        for var in [output.group, output.class_of_service].into_iter().flatten() {
+            let is_set = self.test(BinaryOp::Ne, var, 0);
+            self.leave_if(is_set, exit::END_OF_INGRESS);
+        }
+        if let Some(port) = output.port {
+            let goes_back = self.test(BinaryOp::Eq, port, PORT_RECIRCULATE.into());
+            self.leave_if(goes_back, exit::END_OF_INGRESS);
+            let to = self.port;
+            self.copy(Some(to), port);
+        }
+    }
+
+    /// Egress, from its parser to the wire.
+    fn egress(&mut self) -> Option<()> {
+        let arch = self.arch;
+        let (fields, blocks) = (&arch.fields, arch.blocks);
+        let port = self.port;
+        fields.egress_port.iter().for_each(|v| self.copy(*v, port));
+        self.set_all(&fields.egress_path, fields.path(Path::NormalUnicast));
+        // What another way would have brought.
+        self.clear(&fields.clone_i2e)?;
+        let program = Arc::clone(&arch.program);
+        let parser = &program.blocks[blocks.egress.parser].body;
+        self.begin(blocks.egress.parser);
+        let (accepted, rejected) = self.reparse(&program, parser);
+        self.parsed(accepted, rejected, parser.error?, fields.egress_error);
+        self.block_of(blocks.egress.control);
+        if let Some(clone) = fields.egress.clone {
+            self.leave_if(clone, exit::END_OF_EGRESS);
+        }
+        if let Some(drop) = fields.egress.drop {
+            self.leave_if(drop, exit::EGRESS_DROP);
+        }
+        self.block_of(blocks.egress.deparser);
+        self.emit_rest();
+        self.end(Terminator::Exit(exit::TRANSMIT));
+        Some(())
+    }
+
+    fn finish(mut self, on_error: BlockId, error: VarId) -> Option<Fused> {
+        let (arch, fields) = (self.arch, &self.arch.fields);
+        let mut body = Body {
+            blocks: std::mem::take(&mut self.weaver.blocks),
+            on_error: Some(on_error),
+            error: Some(error),
+        };
+        // No extern of PSA touches metadata behind its arguments.
+        for (_, block) in body.blocks.iter_mut() {
+            for inst in &mut block.insts {
+                if let InstKind::Call(call) = &mut inst.kind {
+                    call.is_pure = true;
+                }
+            }
+        }
+        let mut inputs = vec![(self.now_us, Input::NowUs)];
+        inputs.extend(fields.ingress_port.iter().flatten().map(|v| (*v, Input::Port)));
+        let times = [fields.ingress_timestamp, fields.egress_timestamp];
+        inputs.extend(times.into_iter().flatten().map(|v| (v, Input::NowUs)));
+        let program = Arc::new(self.weaver.program);
+        let mut set = VarSet::new(program.vars.len());
+        inputs.iter().for_each(|(v, _)| set.insert(*v));
+        let scope = Scope {
+            vars: &program.vars,
+            headers: &program.headers,
+            inputs: &set,
+        };
+        fold_paths(scope, &mut body, 6);
+        let (mut calls, mut kinds) = (Vec::new(), Vec::new());
+        for (_, block) in body.blocks.iter() {
+            for inst in &block.insts {
+                if let InstKind::Call(call) = &inst.kind {
+                    let (fused, kind) = calls::call_kind(arch, call, inst.loc)?;
+                    calls.push(fused);
+                    kinds.push(kind);
+                }
+            }
+        }
+        let pipeline = Pipeline {
+            ordered_tables: program.tables.iter().map(|_| false).collect(),
+            overrun: exit::OVERRUN,
+            restart: exit::RESTART,
+            exits: exits(arch, &program, &self.renaming, self.port),
+            body,
+            inputs: inputs.iter().map(|(v, _)| *v).collect(),
+            calls: kinds,
+            program,
+        };
+        debug_assert!(pipeline.is_closed());
+        let driver = FusedExit::Driver { after_egress: false };
+        let exits = vec![
+            FusedExit::Transmit(self.port),
+            FusedExit::Drop(DropReason::IngressDrop),
+            FusedExit::Drop(DropReason::EgressDrop),
+            driver,
+            driver,
+            FusedExit::Drop(DropReason::Assert),
+            FusedExit::Drop(DropReason::InstructionBudget),
+            driver,
+            FusedExit::Driver { after_egress: true },
+        ];
+        Some(Fused {
+            pipeline: Arc::new(pipeline),
+            exits,
+            inputs: inputs.into_iter().map(|(_, i)| i).collect(),
+            selectors: SELECTORS,
+            counts_hits: false,
+            calls: Arc::new(calls),
+        })
+    }
+}

@@ -1,0 +1,288 @@
+//! The egress parser over what the ingress deparser has emitted: nothing is put together to be taken apart again.
+//!
+//! At each point of the egress parser it is known how many of the emitted headers are behind it. Extracting takes the next
+//! one that was emitted; if that is of the same layout its fields are copied, or the egress header simply is the ingress
+//! header from there on. Where the layouts differ, or the parser wants more than was emitted, the driver deparses
+//! and goes on.
+
+use super::emits::Emit;
+use super::{Builder, exit};
+use crate::weave::Weave;
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
+use weir_ir::passes::{read_by_inst, read_by_terminator, written};
+use weir_ir::{
+    BinaryOp, BlockId, Body, HeaderId, InstKind, Loc, Operand, Pattern, Program, Rvalue, SelectCase, Terminator, Type,
+    VarId,
+};
+
+/// A point of the egress parser: block, instruction, and how many of the emitted headers are behind it.
+type Point = (BlockId, usize, usize);
+
+/// Branches that the egress parser may become at most.
+const BRANCHES: usize = 1 << 16;
+
+/// Whether the egress parser over so many emitted headers is no more code than it may be.
+pub(super) fn is_affordable(parser: &Body, emitted: usize) -> bool {
+    let insts = parser.blocks.iter().flat_map(|(_, b)| &b.insts);
+    let extracts = insts.filter(|i| matches!(i.kind, InstKind::Extract { .. })).count();
+    let points = parser.blocks.len().saturating_mul(emitted + 1);
+    let branches = extracts.saturating_mul(emitted).saturating_mul(emitted);
+    points.saturating_add(branches) <= BRANCHES
+}
+
+/// Whether two headers are the same bits: fields of equal widths, which the packet need not tell.
+fn same_layout(program: &Program, a: HeaderId, b: HeaderId) -> bool {
+    let fields = |h: HeaderId| {
+        let ty = &program.header_types[program.headers[h].ty];
+        ty.fields.iter().map(|f| f.ty).collect::<Vec<_>>()
+    };
+    let (a, b) = (fields(a), fields(b));
+    a == b && a.iter().all(|ty| matches!(ty, Type::Bits(_)))
+}
+
+/// What can happen in the egress parser.
+#[derive(Default)]
+struct Explored {
+    /// Emitted headers with the egress headers they become.
+    pairs: BTreeSet<(usize, HeaderId)>,
+    /// Emitted headers behind the parser where it ends.
+    ends: BTreeSet<usize>,
+    /// Points at which variables are read or written: the variable, headers behind, whether written.
+    touched: HashSet<(VarId, usize, bool)>,
+    /// The driver may have to take over.
+    leaves: bool,
+}
+
+/// Where control may really go: no further than to a case that takes everything.
+fn targets(terminator: &Terminator) -> Vec<BlockId> {
+    let Terminator::Select { cases, .. } = terminator else {
+        return terminator.targets();
+    };
+    let takes_all = |c: &SelectCase| c.patterns.iter().all(|p| *p == Pattern::Any);
+    match cases.iter().position(takes_all) {
+        Some(last) => cases[..=last].iter().map(|c| c.target).collect(),
+        None => terminator.targets(),
+    }
+}
+
+fn explore(program: &Program, parser: &Body, emits: &[Emit]) -> Explored {
+    let mut explored = Explored::default();
+    let mut seen = HashSet::new();
+    let mut work: Vec<Point> = vec![(BlockId::new(0), 0, 0)];
+    while let Some(point) = work.pop() {
+        if !seen.insert(point) {
+            continue;
+        }
+        let (id, inst, behind) = point;
+        let block = &parser.blocks[id];
+        let Some(inst_at) = block.insts.get(inst) else {
+            read_by_terminator(&block.terminator, &mut |v| {
+                explored.touched.insert((v, behind, false));
+            });
+            let targets = targets(&block.terminator);
+            if targets.is_empty() {
+                explored.ends.insert(behind);
+            }
+            work.extend(targets.into_iter().map(|t| (t, 0, behind)));
+            continue;
+        };
+        match &inst_at.kind {
+            InstKind::Extract {
+                header,
+                varbit_bits: None,
+            } => {
+                explored.leaves = true;
+                for (at, emit) in emits.iter().enumerate().skip(behind) {
+                    if same_layout(program, emit.header, *header) {
+                        explored.pairs.insert((at, *header));
+                        work.push((id, inst + 1, at + 1));
+                    }
+                }
+            }
+            InstKind::Extract { .. }
+            | InstKind::Lookahead { .. }
+            | InstKind::Advance { .. }
+            | InstKind::PacketLength { .. } => explored.leaves = true,
+            kind => {
+                read_by_inst(kind, &program.headers, &mut |v| {
+                    explored.touched.insert((v, behind, false));
+                });
+                written(kind, &program.headers, &mut |v| {
+                    explored.touched.insert((v, behind, true));
+                });
+                work.push((id, inst + 1, behind));
+            }
+        }
+    }
+    explored
+}
+
+/// Egress headers that are ingress headers from where they are parsed on: position of the emitted header, egress header.
+pub(super) fn aliases(program: &Program, parser: &Body, emits: &[Emit]) -> Vec<(usize, HeaderId)> {
+    let explored = explore(program, parser, emits);
+    let fits = |&&(at, header): &&(usize, HeaderId)| {
+        let alone = explored.pairs.iter().filter(|p| p.0 == at || p.1 == header).count() == 1;
+        let instance = &program.headers[header];
+        let calm = explored.touched.iter().all(|&(var, behind, writes)| {
+            let mine = var == instance.valid || instance.fields.contains(&var);
+            // Before it is parsed it is invalid; and the driver may still want it as ingress left it.
+            !mine || (behind > at && !(writes && explored.leaves))
+        });
+        let always = emits[at].always && explored.ends.iter().all(|end| *end > at);
+        alone && calm && always
+    };
+    explored.pairs.iter().filter(fits).copied().collect()
+}
+
+impl Builder<'_> {
+    /// Appends the egress parser. Gives where its ways end: accept, reject.
+    pub(super) fn reparse(&mut self, program: &Arc<Program>, parser: &Body) -> (BlockId, BlockId) {
+        let (accepted, rejected) = (self.block(), self.block());
+        let mut known: HashMap<Point, BlockId> = HashMap::new();
+        let mut work = Vec::new();
+        let start = self.point((BlockId::new(0), 0, 0), &mut known, &mut work);
+        self.end(Terminator::Goto(start));
+        let mut ends: HashMap<(BlockId, usize), BlockId> = HashMap::new();
+        while let Some((id, first, behind)) = work.pop() {
+            self.at = known[&(id, first, behind)];
+            let block = &parser.blocks[id];
+            let mut taken = false;
+            for (at, inst) in block.insts.iter().enumerate().skip(first) {
+                match &inst.kind {
+                    InstKind::Extract {
+                        header,
+                        varbit_bits: None,
+                    } => {
+                        self.take(program, *header, (id, at + 1, behind), &mut known, &mut work);
+                        taken = true;
+                    }
+                    InstKind::Extract { .. }
+                    | InstKind::Lookahead { .. }
+                    | InstKind::Advance { .. }
+                    | InstKind::PacketLength { .. } => {
+                        self.end(Terminator::Exit(exit::DEPARSED));
+                        taken = true;
+                    }
+                    kind => self.instruction(kind, inst.loc),
+                }
+                if taken {
+                    break;
+                }
+            }
+            if taken {
+                continue;
+            }
+            let mut terminator = match &block.terminator {
+                Terminator::Accept | Terminator::Return => {
+                    Terminator::Goto(self.parsed_up_to(behind, accepted, &mut ends))
+                }
+                Terminator::Reject => Terminator::Goto(self.parsed_up_to(behind, rejected, &mut ends)),
+                other => {
+                    let mut other = self.terminator(other);
+                    other.map_targets(|b| self.point((b, 0, behind), &mut known, &mut work));
+                    other
+                }
+            };
+            let at = self.at;
+            std::mem::swap(&mut self.blocks[at].terminator, &mut terminator);
+        }
+        (accepted, rejected)
+    }
+
+    /// The block of a point, which is to be filled if it is new.
+    fn point(&mut self, point: Point, known: &mut HashMap<Point, BlockId>, work: &mut Vec<Point>) -> BlockId {
+        if let Some(block) = known.get(&point) {
+            return *block;
+        }
+        let block = self.block();
+        known.insert(point, block);
+        work.push(point);
+        block
+    }
+
+    /// Takes the next emitted header for `header` and goes on at the point after that.
+    fn take(
+        &mut self,
+        program: &Arc<Program>,
+        header: HeaderId,
+        (id, next, behind): Point,
+        known: &mut HashMap<Point, BlockId>,
+        work: &mut Vec<Point>,
+    ) {
+        for (at, emit) in self.emits.clone().iter().enumerate().skip(behind) {
+            let mut condition = self.header(emit.header).valid;
+            if let Some(flag) = self.flags[at] {
+                let both = self.temporary(1);
+                let value = Rvalue::Binary(BinaryOp::And, Operand::Var(condition), Operand::Var(flag));
+                self.assign(both, value);
+                condition = both;
+            }
+            let otherwise = self.branch(Operand::Var(condition));
+            if same_layout(program, emit.header, header) {
+                self.becomes(program, emit.header, header);
+                let on = self.point((id, next, at + 1), known, work);
+                self.end(Terminator::Goto(on));
+            } else {
+                self.end(Terminator::Exit(exit::DEPARSED));
+            }
+            self.at = otherwise;
+            if self.aliased.contains(&at) {
+                // To egress a header that was not there is one that nobody has touched.
+                let fields = self.header(emit.header).fields.clone();
+                fields.iter().for_each(|f| self.set(Some(*f), 0));
+            }
+        }
+        // The packet itself comes next.
+        self.end(Terminator::Exit(exit::DEPARSED));
+    }
+
+    /// An emitted header has been parsed as an egress header.
+    fn becomes(&mut self, program: &Arc<Program>, emitted: HeaderId, header: HeaderId) {
+        if self.renaming.header_of(header) == emitted {
+            return;
+        }
+        let (from, to) = (&program.headers[emitted], &program.headers[header]);
+        for (from, to) in from.fields.iter().zip(&to.fields) {
+            self.assign(*to, Rvalue::Use(Operand::Var(*from)));
+        }
+        self.set(Some(to.valid), 1);
+    }
+
+    /// Where the parser ends with so many emitted headers behind it: the others are payload.
+    fn parsed_up_to(&mut self, behind: usize, to: BlockId, ends: &mut HashMap<(BlockId, usize), BlockId>) -> BlockId {
+        if let Some(block) = ends.get(&(to, behind)) {
+            return *block;
+        }
+        let here = self.at;
+        let block = self.block();
+        self.at = block;
+        for at in 0..behind {
+            if !self.aliased.contains(&at) {
+                let valid = self.header(self.emits[at].header).valid;
+                self.set(Some(valid), 0);
+            }
+        }
+        self.end(Terminator::Goto(to));
+        self.at = here;
+        ends.insert((to, behind), block);
+        block
+    }
+
+    /// What egress has not parsed comes after what it emits.
+    pub(super) fn emit_rest(&mut self) {
+        for (at, emit) in self.emits.clone().iter().enumerate() {
+            if self.aliased.contains(&at) {
+                continue;
+            }
+            if let Some(flag) = self.flags[at] {
+                let otherwise = self.branch(Operand::Var(flag));
+                self.push(InstKind::Emit { header: emit.header }, Loc::default());
+                self.end(Terminator::Goto(otherwise));
+                self.at = otherwise;
+            } else {
+                self.push(InstKind::Emit { header: emit.header }, Loc::default());
+            }
+        }
+    }
+}

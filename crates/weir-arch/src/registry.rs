@@ -1,0 +1,118 @@
+//! The architectures there are, and what everyone else asks about them before a program runs.
+
+use crate::driver::Architecture;
+use crate::error::LoadError;
+use crate::user::Externs;
+use crate::{psa, v1};
+use std::sync::{Arc, LazyLock};
+use weir_interp::{Executable, Interpreter};
+use weir_ir::target::Target;
+use weir_ir::{Program, SharedLeaf};
+
+/// Every architecture, a line each: nothing outside this crate names one.
+pub static ARCHITECTURES: &[&Registration] = &[&v1::REGISTRATION, &psa::REGISTRATION];
+
+/// An architecture as the compiler and the switch find it.
+#[derive(Debug, Clone, Copy)]
+pub struct Registration {
+    /// What the compiler must know.
+    pub target: Target,
+    /// The scalar that holds the port a packet came in at: the role of its group, and its path there.
+    pub ingress_port: (&'static str, &'static str),
+    /// What it reads of a program's variables by itself: see [`observes`].
+    pub observes: fn(&Program) -> Observer,
+    /// Prepares a program to run.
+    pub load: Loader,
+}
+
+/// Says of a scalar of a shared group, by the group's role, whether the architecture reads it.
+pub type Observer = Box<dyn Fn(&str, &SharedLeaf) -> bool>;
+
+/// Makes an architecture of a program and its engine, or says all that stands against it.
+pub type Loader = fn(Arc<dyn Executable>, &Externs) -> Result<Box<dyn Architecture>, Vec<LoadError>>;
+
+/// Every architecture that programs can be compiled for.
+///
+/// ```
+/// let names: Vec<_> = weir_arch::targets().iter().map(|t| t.package).collect();
+/// assert_eq!(names, ["V1Switch", "PSA_Switch"]);
+/// ```
+#[must_use]
+pub fn targets() -> &'static [Target] {
+    static TARGETS: LazyLock<Vec<Target>> = LazyLock::new(|| ARCHITECTURES.iter().map(|a| a.target).collect());
+    &TARGETS
+}
+
+/// Names of the architectures, for messages: `v1model, psa`.
+#[must_use]
+pub fn known() -> String {
+    let names: Vec<&str> = ARCHITECTURES.iter().map(|a| a.target.name).collect();
+    names.join(", ")
+}
+
+fn find(program: &Program) -> Option<&'static Registration> {
+    ARCHITECTURES.iter().find(|a| a.target.name == program.target).copied()
+}
+
+/// The architecture of a program, with the engine that runs it and externs besides its own.
+///
+/// # Errors
+/// The first reason why it cannot be run: its target, a missing block, or an unknown extern.
+/// [`unimplemented()`] knows the others.
+pub fn load(engine: Arc<dyn Executable>, externs: &Externs) -> Result<Box<dyn Architecture>, LoadError> {
+    let target = engine.program().target.clone();
+    load_all(engine, externs).map_err(|errors| {
+        let first = errors.into_iter().next();
+        first.unwrap_or_else(|| LoadError::Target { target, known: known() })
+    })
+}
+
+fn load_all(engine: Arc<dyn Executable>, externs: &Externs) -> Result<Box<dyn Architecture>, Vec<LoadError>> {
+    match find(engine.program()) {
+        Some(registration) => (registration.load)(engine, externs),
+        None => Err(vec![LoadError::Target {
+            target: engine.program().target.clone(),
+            known: known(),
+        }]),
+    }
+}
+
+/// All reasons why a program cannot be run without externs of the caller's; none: it can.
+#[must_use]
+pub fn unimplemented(program: &Program) -> Vec<LoadError> {
+    let engine = Arc::new(Interpreter::new(Arc::new(program.clone())));
+    load_all(engine, &Externs::default()).err().unwrap_or_default()
+}
+
+/// Whether an architecture reads a scalar of a shared group by itself, besides what the program's code
+/// reads. The passes of weir-ir may drop everything else that no code reads.
+#[must_use]
+pub fn observes(program: &Program) -> Observer {
+    match find(program) {
+        Some(registration) => (registration.observes)(program),
+        None => Box::new(|_, _| true),
+    }
+}
+
+/// How many bits a program has for the number of the port a packet comes in at, at most 32: a switch's ports have no
+/// more.
+#[must_use]
+pub fn port_bits(program: &Program) -> u32 {
+    let var = find(program).and_then(|a| program.shared_var(a.ingress_port.0, a.ingress_port.1));
+    var.map_or(32, |v| program.vars[v].ty.width().min(32))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn roles_are_unique_within_a_target() {
+        for target in targets() {
+            let mut roles: Vec<_> = target.blocks.iter().map(|b| b.role).collect();
+            roles.sort_unstable();
+            roles.dedup();
+            assert_eq!(roles.len(), target.blocks.len(), "{}", target.name);
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! What the compiler must know of v1model. Source: `v1model.p4` of p4c; the roles are ours.
+
+use weir_ir::target::{ControlSpec, Expansion, ResourceKind, ResourceSpec, TableSpec, Target, block};
+
+/// `V1Switch(p, vr, ig, eg, ck, dep)` of v1model.p4.
+pub(crate) const TARGET: Target = Target {
+    name: "v1model",
+    package: "V1Switch",
+    files: &[("v1model.p4", include_str!("../../../../p4/include/v1model.p4"))],
+    blocks: &[
+        block(&["p"], "parser", &["", "headers", "metadata", "standard_metadata"]),
+        block(&["vr"], "verify_checksum", &["headers", "metadata"]),
+        block(&["ig"], "ingress", &["headers", "metadata", "standard_metadata"]),
+        block(&["eg"], "egress", &["headers", "metadata", "standard_metadata"]),
+        block(&["ck"], "compute_checksum", &["headers", "metadata"]),
+        block(&["dep"], "deparser", &["", "headers"]),
+    ],
+    expansions: &[Expansion {
+        function: "mark_to_drop",
+        assignments: &[
+            ("standard_metadata", "egress_spec", 511),
+            ("standard_metadata", "mcast_grp", 0),
+        ],
+    }],
+    tables: TableSpec {
+        implementation: &["implementation"],
+        direct: &["counters", "meters"],
+        idle_timeout: &[("support_timeout", Some("true"))],
+    },
+    control: ControlSpec {
+        resources: &[
+            ResourceSpec::indexed("counter", ResourceKind::Counter, 0),
+            ResourceSpec::new("direct_counter", ResourceKind::DirectCounter),
+            ResourceSpec::indexed("meter", ResourceKind::Meter, 0),
+            ResourceSpec::new("direct_meter", ResourceKind::DirectMeter),
+            ResourceSpec::indexed("register", ResourceKind::Register, 1),
+            ResourceSpec::new("action_profile", ResourceKind::ActionProfile),
+            ResourceSpec::new("action_selector", ResourceKind::ActionSelector),
+        ],
+        digest_function: Some("digest"),
+    },
+};

@@ -1,0 +1,231 @@
+//! Every program of `tests/psa` with its packet test: the ways of packets through PSA and what its externs do, seen
+//! from P4.
+
+mod common;
+
+use std::sync::Arc;
+use weir_ir::{ActionCall, Bits, KeyMatch};
+use weir_switch::{CloneSession, Replica, Switch, Write};
+use weir_table::{EntryAction, NewEntry, TableOp};
+
+/// `NAME.p4`, compiled.
+fn compile(name: &str) -> Arc<weir_ir::Program> {
+    Arc::new(common::compile(&common::folder("psa"), name))
+}
+
+/// Names of all programs, sorted.
+fn names() -> Vec<String> {
+    let files = std::fs::read_dir(common::folder("psa")).expect("the programs");
+    let paths = files.map(|f| f.expect("a file").path());
+    let programs = paths.filter(|p| p.extension().is_some_and(|e| e == "p4"));
+    let mut names: Vec<String> = programs
+        .filter_map(|p| p.file_stem().and_then(|n| n.to_str()).map(str::to_owned))
+        .collect();
+    names.sort();
+    names
+}
+
+macro_rules! programs {
+    ($($name:ident),* $(,)?) => {
+        $(#[test] fn $name() { common::check(&common::folder("psa"), stringify!($name)); })*
+
+        #[test]
+        fn every_program_runs() {
+            assert_eq!(names(), [$(stringify!($name)),*]);
+        }
+    };
+}
+
+programs!(
+    checksums,
+    clones,
+    counters,
+    crcs,
+    digests,
+    hashes,
+    headers,
+    multicast,
+    parsing,
+    recirculated,
+    registers,
+    resubmitted,
+    selectors,
+    sessions,
+    timestamps,
+    unicast
+);
+
+/// Checksums that are no Internet checksums are the interpreter's so far.
+#[test]
+fn plain_programs_are_compiled() {
+    for name in names() {
+        let mut switch = Switch::new(compile(&name)).expect("loads");
+        let compiled = switch.compile().is_ok();
+        let expected = name != "crcs";
+        assert_eq!(compiled, expected, "{name}");
+    }
+}
+
+#[test]
+fn a_session_may_shorten_its_clones_and_give_them_a_class() {
+    let mut switch = Switch::new(compile("sessions")).expect("loads");
+    let session = CloneSession {
+        replicas: vec![Replica { port: 4, rid: 0x21 }, Replica { port: 5, rid: 0x22 }],
+        truncate_bytes: 5,
+        class_of_service: 6,
+        ..CloneSession::default()
+    };
+    switch.write(Write::Session(7, Some(session))).expect("a session");
+    let out = switch.inject(1, &[0, 0, 0, 0, 1, 2, 3], 0);
+    let sent: Vec<(u32, &[u8])> = out.iter().map(|o| (o.port, o.bytes.as_slice())).collect();
+    // Instance and class, and of seven bytes five, whatever was parsed of them.
+    let expected: [(u32, &[u8]); 3] = [
+        (4, &[0, 0x21, 0, 6, 1]),
+        (5, &[0, 0x22, 0, 6, 1]),
+        (9, &[0, 0, 0, 0, 1, 2, 3]),
+    ];
+    let mut sent = sent;
+    sent.sort_unstable();
+    assert_eq!(sent, expected);
+}
+
+#[test]
+fn numbers_of_sessions_and_groups_are_those_of_psa() {
+    let mut switch = Switch::new(compile("sessions")).expect("loads");
+    let set = |switch: &mut Switch, id| switch.write(Write::Session(id, Some(CloneSession::default())));
+    assert!(set(&mut switch, 0).is_ok() && set(&mut switch, 0xffff).is_ok());
+    let error = set(&mut switch, 0x1_0000).expect_err("too large").to_string();
+    assert!(error.contains("use 0 to 65535"), "{error}");
+    assert!(switch.write(Write::Group(0x1_0000, Some(Vec::new()))).is_ok());
+    assert!(switch.write(Write::Group(0, Some(Vec::new()))).is_err());
+}
+
+#[test]
+fn the_port_of_recirculation_is_there_where_ports_are_explicit() {
+    let program = compile("recirculated");
+    let config = weir_switch::SwitchConfig {
+        explicit_ports: true,
+        ..weir_switch::SwitchConfig::default()
+    };
+    let engine = Arc::new(weir_interp::Interpreter::new(program));
+    let mut switch = Switch::with_engine(engine, config).expect("loads");
+    switch.set_port(3, true);
+    switch.set_port(2, true);
+    assert_eq!(switch.inject(3, &[1, 1, 0, 0], 0).len(), 1);
+    assert_eq!(switch.inject(3, &[1, 0, 0, 0], 0)[0].port, 2);
+}
+
+#[test]
+fn entries_time_out_where_the_table_says_so() {
+    let mut switch = Switch::new(compile("sessions")).expect("loads");
+    let timed = switch.table("timed").expect("a table");
+    let untimed = switch.table("untimed").expect("a table");
+    assert!(!switch.state().table(untimed).expect("there").table.spec().idle_timeout);
+    let action = EntryAction::Call(ActionCall {
+        action: 0,
+        arguments: Vec::new(),
+    });
+    let entry = NewEntry {
+        idle_timeout_ns: 1000,
+        ..NewEntry::new(vec![KeyMatch::Exact(Bits::new(8, 3))], action)
+    };
+    switch
+        .write(Write::Table(timed, TableOp::Insert(entry)))
+        .expect("an entry");
+    switch.inject(1, &[0, 3, 0, 0], 700);
+    assert!(switch.idle_entries(1600).is_empty());
+    assert_eq!(switch.idle_entries(1700).len(), 1);
+}
+
+/// A 64-bit generator; the same seed gives the same bytes.
+fn bytes(seed: &mut u64, length: usize) -> Vec<u8> {
+    let mut next = || {
+        *seed ^= *seed << 13;
+        *seed ^= *seed >> 7;
+        *seed ^= *seed << 17;
+        *seed as u8
+    };
+    (0..length).map(|_| next()).collect()
+}
+
+#[test]
+fn a_malformed_packet_can_do_nothing_but_be_dropped_or_forwarded() {
+    let mut seed = 0x1234_5678_9abc_def1;
+    for name in names() {
+        let mut switch = Switch::new(compile(&name)).expect("loads");
+        for i in 0..1000 {
+            let mut packet = bytes(&mut seed, i % 24);
+            // Most tests look at small values of the first byte.
+            if let Some(first) = packet.first_mut() {
+                *first %= 16;
+            }
+            switch.inject(i as u32 % 600, &packet, i as u64);
+        }
+        let sent: u64 = switch.active_ports().map(|(_, s)| s.tx.packets).sum();
+        let dropped: u64 = switch.drops().map(|d| d.packets).sum();
+        assert!(sent + dropped >= 1000, "{name}: {sent} sent, {dropped} dropped");
+    }
+}
+
+/// What the control plane does in a program's test, without packets, meters and what is read.
+fn state_of(name: &str) -> String {
+    let path = common::folder("psa").join(format!("{name}.stf"));
+    let text = std::fs::read_to_string(path).expect("a test beside the program");
+    let words = [
+        "add",
+        "member",
+        "group",
+        "mc_",
+        "mirroring_add",
+        "value_set",
+        "register_write",
+    ];
+    let lines = text.lines().filter(|l| words.iter().any(|w| l.starts_with(w)));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn compiled_code_does_what_the_interpreter_does() {
+    let mut seed = 0x2545_f491_4f6c_dd1d;
+    for name in names() {
+        let (mut plain, failures) =
+            weir_stf::configure(Switch::new(compile(&name)).expect("loads"), &state_of(&name)).expect("directives");
+        assert!(failures.is_empty(), "{name}: {failures:?}");
+        let mut compiled = plain.clone();
+        if compiled.compile().is_err() {
+            continue;
+        }
+        for i in 0..4000 {
+            let mut packet = bytes(&mut seed, i % 14);
+            for (at, byte) in packet.iter_mut().enumerate().take(3) {
+                // Small values are what tests are about; the second byte is the index of most tables.
+                *byte %= [16, 8, 4][at];
+            }
+            let port = u32::from(bytes(&mut seed, 1)[0] % 8);
+            let (a, b) = (
+                plain.inject(port, &packet, i as u64 * 1000),
+                compiled.inject(port, &packet, i as u64 * 1000),
+            );
+            let sent = |out: Vec<weir_switch::Output>| -> Vec<(u32, Vec<u8>)> {
+                out.into_iter().map(|o| (o.port, o.bytes)).collect()
+            };
+            assert_eq!(sent(a), sent(b), "{name}: {packet:02x?} at port {port}");
+            let fields = |switch: &mut Switch| switch.next_digest().map(|d| (d.name, d.fields));
+            assert_eq!(fields(&mut plain), fields(&mut compiled), "{name}: {packet:02x?}");
+        }
+        let drops = |switch: &Switch| {
+            let mut all = std::collections::BTreeMap::<_, u64>::new();
+            switch
+                .drops()
+                .for_each(|d| *all.entry(d.reason).or_default() += d.packets);
+            all
+        };
+        assert_eq!(drops(&plain), drops(&compiled), "{name}");
+        for (id, _) in plain.program().externs.iter() {
+            for index in 0..8 {
+                let (a, b) = (plain.counter(id, index).ok(), compiled.counter(id, index).ok());
+                assert_eq!(a, b, "{name}: counter at {index}");
+            }
+        }
+    }
+}
