@@ -6,7 +6,7 @@
 //! packet's variables stay in registers across blocks.
 //!
 //! The body may hold parser and deparser instructions alike. Its ways end in
-//! [`Terminator::Exit`](crate::Terminator::Exit), never in `accept`, `reject` or `return`.
+//! [`Terminator::Exit`], never in `accept`, `reject` or `return`.
 
 use crate::passes::VarSet;
 use crate::program::{Body, Program, TableId, Terminator, VarId};

@@ -556,7 +556,7 @@ impl<'a> Segment<'a, '_> {
             }
         }
         self.state = states[block.insts.len()].clone();
-        self.may_move = self.movable.at_end(id);
+        self.may_move = self.movable.at_end(cx, id);
         self.terminator(id, &block.terminator);
     }
 

@@ -3,6 +3,9 @@
 //! Cranelift moves a load to where its value is needed, and leaves it out if that is nowhere, once it is told that nothing
 //! writes the memory. In a segment the deparser does: so loads of what is used when it has begun stay where they are. Of
 //! everything else a segment may take from the packet whatever somebody might need.
+//!
+//! In loops of a parser nothing may be moved: Cranelift would take a load out of the loop, to before the check that the packet
+//! is that long.
 
 use super::Context;
 use std::collections::BTreeSet;
@@ -83,12 +86,12 @@ impl Movable {
 
     /// Whether what an instruction of a block loads may be loaded later.
     pub fn in_instruction(&self, cx: &Context<'_>, block: BlockId, inst: &InstKind) -> bool {
-        !self.after.contains(&block) && (matches!(inst, InstKind::Extract { .. }) || !self.makes_late(cx, inst))
+        self.at_end(cx, block) && (matches!(inst, InstKind::Extract { .. }) || !self.makes_late(cx, inst))
     }
 
     /// Whether what the end of a block loads may be loaded later.
-    pub fn at_end(&self, block: BlockId) -> bool {
-        !self.after.contains(&block)
+    pub fn at_end(&self, cx: &Context<'_>, block: BlockId) -> bool {
+        !self.after.contains(&block) && !cx.analysis.repeated[block.index()]
     }
 
     /// Whether a variable may be loaded later.

@@ -165,12 +165,13 @@ impl Segment<'_, '_> {
         }
         let (address, bit) = self.at_cursor();
         // Only what somebody reads is taken out of the packet.
+        let may_move = self.may_move;
         for (i, (&field, offset)) in instance.fields.iter().zip(field_offsets(program, header)).enumerate() {
             if !live.contains(field) || cx.analysis.packet_only.contains(field) {
                 continue;
             }
             if let Type::Bits(_) = ty.fields[i].ty {
-                self.may_move = self.movable.variable(field);
+                self.may_move = may_move && self.movable.variable(field);
                 self.read(field, address, bit + offset);
             } else if let (Some(home), Some(bits)) = (cx.layout.rows[field.index()], varbit_bits) {
                 let from = self.add_imm(address, u64::from((bit + offset) / 8));
