@@ -103,11 +103,7 @@ impl Control {
             }
             Directive::SelectorGroup { profile, id, members } => {
                 let profile = self.switch.resource(ResourceKind::Profile, profile)?;
-                let member = |&(member, weight): &(u32, u32)| GroupMember {
-                    member,
-                    weight,
-                    watch_port: None,
-                };
+                let member = |&(member, weight): &(u32, u32)| GroupMember { member, weight };
                 let group = Group {
                     members: members.iter().map(member).collect(),
                     max_size: 0,
@@ -491,7 +487,6 @@ fn entry_action(spec: &TableSpec, used: &ActionUse) -> Done<EntryAction> {
             let one = weir_table::OneShotMember {
                 action: call(spec, used)?,
                 weight: 1,
-                watch_port: None,
             };
             Ok(EntryAction::OneShot(vec![one]))
         }

@@ -314,11 +314,7 @@ fn selectors_choose_among_the_members_of_a_group() {
     };
     let group = Group {
         members: [(10, 1), (20, 2)]
-            .map(|(member, weight)| GroupMember {
-                member,
-                weight,
-                watch_port: None,
-            })
+            .map(|(member, weight)| GroupMember { member, weight })
             .to_vec(),
         max_size: 0,
     };

@@ -60,8 +60,6 @@ pub struct OneShotMember {
     pub action: ActionCall,
     /// How often it is chosen relative to the others, from 1.
     pub weight: u32,
-    /// Only chosen while this port is up (`watch_port` of P4Runtime).
-    pub watch_port: Option<Vec<u8>>,
 }
 
 /// An entry to insert, or what to make of one.

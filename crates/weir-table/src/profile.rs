@@ -43,8 +43,6 @@ pub struct GroupMember {
     pub member: u32,
     /// How often it is chosen relative to the others, from 1.
     pub weight: u32,
-    /// Only chosen while this port is up (`watch_port` of P4Runtime).
-    pub watch_port: Option<Vec<u8>>,
 }
 
 /// A group of members.

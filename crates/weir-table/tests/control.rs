@@ -245,11 +245,7 @@ fn profiles_hold_members_and_groups_within_limits() {
     let group = |ws: &[(u32, u32)]| Group {
         members: ws
             .iter()
-            .map(|&(member, weight)| GroupMember {
-                member,
-                weight,
-                watch_port: None,
-            })
+            .map(|&(member, weight)| GroupMember { member, weight })
             .collect(),
         max_size: 0,
     };
