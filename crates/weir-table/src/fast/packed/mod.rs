@@ -112,11 +112,15 @@ struct Row<T>([MaybeUninit<T>; SLOTS]);
 
 impl<T: Copy> Row<T> {
     #[inline(always)]
-    fn new(active: u64) -> Self {
-        if active == u64::MAX {
-            Row([const { MaybeUninit::uninit() }; SLOTS])
-        } else {
-            Row([const { MaybeUninit::zeroed() }; SLOTS])
+    fn unset() -> Self {
+        Row([const { MaybeUninit::uninit() }; SLOTS])
+    }
+
+    /// Must come before anything is set. Apart from [`Row::unset`], for what is chosen from two arrays is copied.
+    #[inline(always)]
+    fn prepare(&mut self, active: u64) {
+        if active != u64::MAX {
+            self.0.fill(MaybeUninit::zeroed());
         }
     }
 
@@ -150,10 +154,10 @@ struct Sought {
 
 impl Sought {
     #[inline(always)]
-    fn new(active: u64) -> Self {
+    fn unset() -> Self {
         Sought {
-            buckets: Row::new(active),
-            needles: Row::new(active),
+            buckets: Row::unset(),
+            needles: Row::unset(),
         }
     }
 }
@@ -307,6 +311,8 @@ impl Array {
     #[inline(always)]
     fn seek<const DENSE: bool>(&self, active: u64, keys: &[u64], sought: &mut Sought) {
         let (seed, count, packing) = (self.seed, self.count, self.packing);
+        sought.buckets.prepare(active);
+        sought.needles.prepare(active);
         if DENSE {
             let rows = sought.buckets.0.iter_mut().zip(&mut sought.needles.0);
             for ((bucket, needle), key) in rows.zip(&keys[..SLOTS - active.leading_zeros() as usize]) {
@@ -344,15 +350,17 @@ impl Array {
         let length = SLOTS - active.leading_zeros() as usize;
         // SAFETY: the last active slot is within the row, and word 0 always exists.
         let keys = unsafe { std::slice::from_raw_parts(batch.key_row(0), length) };
-        let mut sought = Sought::new(active);
+        let mut sought = Sought::unset();
         self.seek::<DENSE>(active, keys, &mut sought);
         if self.is_staged() {
             self.fetch::<DENSE, STAMP>(active, &sought);
         }
         let mut found = Found {
-            slots: Row::new(active),
-            places: Row::new(active),
+            slots: Row::unset(),
+            places: Row::unset(),
         };
+        found.slots.prepare(active);
+        found.places.prepare(active);
         if DENSE {
             // What is sought for slots without keys is nothing in bucket 0.
             for start in (0..length).step_by(BLOCK) {
@@ -476,7 +484,7 @@ impl PackedShape {
     /// Fetches what a lookup of these keys reads.
     #[inline(always)]
     pub(super) fn prepare<const DENSE: bool>(&self, active: u64, keys: &[u64]) {
-        let mut sought = Sought::new(active);
+        let mut sought = Sought::unset();
         self.0.seek::<DENSE>(active, keys, &mut sought);
         self.0.fetch::<DENSE, true>(active, &sought);
     }
