@@ -35,6 +35,7 @@ const HUB: Target = Target {
         implementation: &[],
         direct: &[],
         idle_timeout: &[],
+        exact: &[],
     },
     control: ControlSpec {
         resources: &[],

@@ -147,4 +147,6 @@ pub struct TableSpec {
     pub direct: &'static [&'static str],
     /// Properties that turn on idle time-outs, with the value that does (`None`: any).
     pub idle_timeout: &'static [(&'static str, Option<&'static str>)],
+    /// Match kinds of its own by which a key matches what is equal to it.
+    pub exact: &'static [&'static str],
 }

@@ -20,7 +20,8 @@ const FILES: &[(&str, &str)] = &[
 const TABLES: TableSpec = TableSpec {
     implementation: &["implementation"],
     direct: &["counters", "meters", "registers", "filters"],
-    idle_timeout: &[("idle_timeout", None)],
+    idle_timeout: &[("idle_timeout", Some("true"))],
+    exact: &["atcam_partition_index"],
 };
 
 /// P4Info has no place for the others: filters, direct registers, parameters of register actions.

@@ -43,9 +43,11 @@ impl Lowerer<'_, '_> {
             }
         }
         let mut groups: Vec<Group> = Vec::new();
-        let mut used = Vec::new();
+        let mut used: Vec<Rc<BlockInstance>> = Vec::new();
         for spec in package.blocks {
             match find_block(&arguments, spec.path) {
+                // One package given for two parameters is the same blocks with the same tables: they are there once.
+                Some(instance) if spec.optional && used.iter().any(|u| Rc::ptr_eq(u, &instance)) => {}
                 Some(instance) => {
                     self.package_block(spec, &instance, &mut groups);
                     used.push(instance);
