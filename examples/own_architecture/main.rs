@@ -12,7 +12,7 @@ use weir_compiler::{Options, compile_file};
 use weir_interp::{
     CallContext, CallEffect, Executable, Interpreter, LookupDetail, LookupOutcome, Outcome, PacketState, Runtime,
 };
-use weir_ir::target::{ControlSpec, TableSpec, Target, block};
+use weir_ir::target::{ControlSpec, PackageSpec, TableSpec, Target, block};
 use weir_ir::{Bits, Call, ExternId, Program, TableId, TypeSpec, ValueSetId, VarId};
 use weir_stf::{Report, RunOptions, run_on};
 use weir_switch::{Switch, SwitchConfig};
@@ -20,18 +20,22 @@ use weir_switch::{Switch, SwitchConfig};
 /// What the compiler must know.
 const HUB: Target = Target {
     name: "hub",
-    package: "Hub",
     files: &[("hub.p4", include_str!("hub.p4"))],
-    blocks: &[
-        block(&["parse"], "parser", &["", "headers"]),
-        block(&["act"], "control", &["headers", "hub"]),
-        block(&["put"], "deparser", &["", "headers"]),
-    ],
+    packages: &[PackageSpec {
+        name: "Hub",
+        blocks: &[
+            block(&["parse"], "parser", &["", "headers"]),
+            block(&["act"], "control", &["headers", "hub"]),
+            block(&["put"], "deparser", &["", "headers"]),
+        ],
+    }],
+    macros: &[],
     expansions: &[],
     tables: TableSpec {
         implementation: &[],
         direct: &[],
         idle_timeout: &[],
+        exact: &[],
     },
     control: ControlSpec {
         resources: &[],

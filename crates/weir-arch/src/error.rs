@@ -14,6 +14,12 @@ pub enum LoadError {
         /// Targets that can be run.
         known: String,
     },
+    /// The architecture is described, and that is all.
+    #[error("programs for {target} are checked, compiled and described to control planes, but not run yet")]
+    NotRun {
+        /// [`Program::target`]
+        target: String,
+    },
     /// A block is missing.
     #[error("the program has no block `{role}`, which {target} needs")]
     MissingBlock {

@@ -3,7 +3,7 @@
 //! [`ARCHITECTURES`] lists them. [`targets()`] describes every one to the compiler. [`load`] makes an [`Architecture`] of a
 //! compiled program: a state machine that takes a packet and the time, and answers with what is to be
 //! done ([`Action`]). v1model is run as simple_switch runs it ([`V1Model`] says where not), PSA as its specification says
-//! ([`Psa`]).
+//! ([`Psa`]). The Tofino architectures are described, not run.
 //!
 //! What this crate does not do: it has no ports, no queues, no replication lists, no clone sessions,
 //! no clock and no threads: those are the switch's. It knows no control-plane protocol.
@@ -33,6 +33,7 @@ mod psa;
 mod registry;
 mod service;
 mod state;
+mod tna;
 mod user;
 mod v1;
 mod weave;

@@ -3,14 +3,14 @@
 use crate::driver::Architecture;
 use crate::error::LoadError;
 use crate::user::Externs;
-use crate::{psa, v1};
+use crate::{psa, tna, v1};
 use std::sync::{Arc, LazyLock};
 use weir_interp::{Executable, Interpreter};
 use weir_ir::target::Target;
 use weir_ir::{Program, SharedLeaf};
 
 /// Every architecture, a line each: nothing outside this crate names one.
-pub static ARCHITECTURES: &[&Registration] = &[&v1::REGISTRATION, &psa::REGISTRATION];
+pub static ARCHITECTURES: &[&Registration] = &[&v1::REGISTRATION, &psa::REGISTRATION, &tna::TNA, &tna::T2NA];
 
 /// An architecture as the compiler and the switch find it.
 #[derive(Debug, Clone, Copy)]
@@ -34,8 +34,8 @@ pub type Loader = fn(Arc<dyn Executable>, &Externs) -> Result<Box<dyn Architectu
 /// Every architecture that programs can be compiled for.
 ///
 /// ```
-/// let names: Vec<_> = weir_arch::targets().iter().map(|t| t.package).collect();
-/// assert_eq!(names, ["V1Switch", "PSA_Switch"]);
+/// let names: Vec<_> = weir_arch::targets().iter().map(|t| t.name).collect();
+/// assert_eq!(names, ["v1model", "psa", "tna", "t2na"]);
 /// ```
 #[must_use]
 pub fn targets() -> &'static [Target] {
@@ -107,12 +107,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn roles_are_unique_within_a_target() {
+    fn roles_are_unique_within_a_package() {
         for target in targets() {
-            let mut roles: Vec<_> = target.blocks.iter().map(|b| b.role).collect();
-            roles.sort_unstable();
-            roles.dedup();
-            assert_eq!(roles.len(), target.blocks.len(), "{}", target.name);
+            for package in target.packages {
+                let mut roles: Vec<_> = package.blocks.iter().map(|b| b.role).collect();
+                roles.sort_unstable();
+                roles.dedup();
+                assert_eq!(roles.len(), package.blocks.len(), "{}", package.name);
+            }
         }
     }
 }

@@ -134,7 +134,12 @@ fn finish(parsed: Parsed, targets: &[Target]) -> Compilation {
     diagnostics.extend_if(found, |d| !unreadable || d.code != "not-found");
     let mut lowered = None;
     if !diagnostics.has_errors()
-        && let Some(target) = targets.iter().find(|t| checked.main_fits(t))
+        && let Some(target) = {
+            // Architectures may have packages of one name: then it is the one whose file was included.
+            let fits = |t: &&Target| checked.main_package(t).is_some();
+            let declared = |t: &&Target| included(t) && fits(t);
+            targets.iter().find(declared).or_else(|| targets.iter().find(fits))
+        }
     {
         let (program, found) = lower::lower(&mut checked, &sources, target);
         diagnostics.extend(found);

@@ -4,17 +4,18 @@
 //! blocks of its package hang together: which role each plays and which of their parameters are the
 //! same variables. Everything an extern *does* is the business of whoever runs the program.
 
-/// A description of one package of one architecture.
+/// A description of an architecture.
 #[derive(Debug, Clone, Copy)]
 pub struct Target {
     /// Name for people and for [`crate::Program::target`].
     pub name: &'static str,
-    /// Name of the package type, e.g. `V1Switch`.
-    pub package: &'static str,
+    /// The packages that `main` may be an instance of; most architectures have one.
+    pub packages: &'static [PackageSpec],
     /// The P4 files that declare it: the names that programs include them by, and their texts.
     pub files: &'static [(&'static str, &'static str)],
-    /// The blocks in the order of the package's parameters.
-    pub blocks: &'static [BlockSpec],
+    /// Macros that its programs expect to be defined before the first line where it was chosen by name: the file
+    /// that they include may define them otherwise.
+    pub macros: &'static [(&'static str, &'static str)],
     /// Externs that are nothing but assignments.
     pub expansions: &'static [Expansion],
     /// How some externs relate to tables.
@@ -23,12 +24,21 @@ pub struct Target {
     pub control: ControlSpec,
 }
 
+/// A package of an architecture.
+#[derive(Debug, Clone, Copy)]
+pub struct PackageSpec {
+    /// Name of the package type, e.g. `V1Switch`.
+    pub name: &'static str,
+    /// Its blocks in the order of its parameters.
+    pub blocks: &'static [BlockSpec],
+}
+
 /// One block of a package.
 #[derive(Debug, Clone, Copy)]
 pub struct BlockSpec {
     /// Path of package parameters to it: `["ig"]`, or `["ingress", "ip"]` for nested packages.
     pub path: &'static [&'static str],
-    /// Its role, unique in the target.
+    /// Its role, unique in the package.
     pub role: &'static str,
     /// For each parameter of the block in order: the role of the [`crate::Shared`] group it is bound
     /// to; `""` for the packet.
@@ -137,4 +147,6 @@ pub struct TableSpec {
     pub direct: &'static [&'static str],
     /// Properties that turn on idle time-outs, with the value that does (`None`: any).
     pub idle_timeout: &'static [(&'static str, Option<&'static str>)],
+    /// Match kinds of its own by which a key matches what is equal to it.
+    pub exact: &'static [&'static str],
 }

@@ -51,7 +51,7 @@ pub struct FrontEnd {
     /// Define a macro
     #[arg(short = 'D', value_name = "NAME[=VALUE]")]
     pub define: Vec<String>,
-    /// The architecture, where `main` does not tell: v1model or psa
+    /// The architecture, where `main` does not tell, and its macros: v1model, psa, tna or t2na
     #[arg(long, value_name = "NAME")]
     pub arch: Option<String>,
 }

@@ -11,11 +11,18 @@ use weir_syntax::render;
 
 /// Compiles and shows the diagnostics on stderr.
 fn compile(source: &Source) -> Result<Compilation> {
+    let targets = targets(source.front_end.arch.as_deref())?;
+    let mut defines = Vec::new();
+    if let (Some(_), Some(chosen)) = (&source.front_end.arch, targets.first()) {
+        let given = |&(name, value): &(&str, &str)| (name.to_string(), Some(value.to_string()));
+        defines.extend(chosen.macros.iter().map(given));
+    }
+    // Later ones win: who defines such a macro otherwise means it.
+    defines.extend(source.front_end.define.iter().map(|d| definition(d)));
     let options = Options {
         include_dirs: source.front_end.include.clone(),
-        defines: source.front_end.define.iter().map(|d| definition(d)).collect(),
+        defines,
     };
-    let targets = targets(source.front_end.arch.as_deref())?;
     let result = compile_file(&source.program, &options, &targets);
     let colours = std::io::stderr().is_terminal();
     let mut err = std::io::stderr().lock();

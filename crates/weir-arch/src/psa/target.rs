@@ -1,6 +1,6 @@
 //! What the compiler must know of PSA. Source: `psa.p4` of p4c; the roles are ours.
 
-use weir_ir::target::{ControlSpec, ResourceKind, ResourceSpec, TableSpec, Target, block};
+use weir_ir::target::{ControlSpec, PackageSpec, ResourceKind, ResourceSpec, TableSpec, Target, block};
 
 /// `PSA_Switch(IngressPipeline(ip, ig, id), pre, EgressPipeline(ep, eg, ed), bqe)` of psa.p4.
 ///
@@ -8,89 +8,93 @@ use weir_ir::target::{ControlSpec, ResourceKind, ResourceSpec, TableSpec, Target
 /// metadata) is one group for the writer and the reader: the architecture carries its values over.
 pub(crate) const TARGET: Target = Target {
     name: "psa",
-    package: "PSA_Switch",
     files: &[
         ("psa.p4", include_str!("../../../../p4/include/psa.p4")),
         ("bmv2/psa.p4", include_str!("../../../../p4/include/bmv2/psa.p4")),
     ],
-    blocks: &[
-        block(
-            &["ingress", "ip"],
-            "ingress_parser",
-            &[
-                "",
-                "ingress_headers",
-                "ingress_metadata",
-                "ingress_parser_input_metadata",
-                "resubmit_metadata",
-                "recirculate_metadata",
-            ],
-        ),
-        block(
-            &["ingress", "ig"],
-            "ingress",
-            &[
-                "ingress_headers",
-                "ingress_metadata",
-                "ingress_input_metadata",
-                "ingress_output_metadata",
-            ],
-        ),
-        block(
-            &["ingress", "id"],
-            "ingress_deparser",
-            &[
-                "",
-                "clone_i2e_metadata",
-                "resubmit_metadata",
-                "normal_metadata",
-                "ingress_headers",
-                "ingress_metadata",
-                "ingress_output_metadata",
-            ],
-        ),
-        block(
-            &["egress", "ep"],
-            "egress_parser",
-            &[
-                "",
-                "egress_headers",
-                "egress_metadata",
-                "egress_parser_input_metadata",
-                "normal_metadata",
-                "clone_i2e_metadata",
-                "clone_e2e_metadata",
-            ],
-        ),
-        block(
-            &["egress", "eg"],
-            "egress",
-            &[
-                "egress_headers",
-                "egress_metadata",
-                "egress_input_metadata",
-                "egress_output_metadata",
-            ],
-        ),
-        block(
-            &["egress", "ed"],
-            "egress_deparser",
-            &[
-                "",
-                "clone_e2e_metadata",
-                "recirculate_metadata",
-                "egress_headers",
-                "egress_metadata",
-                "egress_output_metadata",
-                "egress_deparser_input_metadata",
-            ],
-        ),
-    ],
+    packages: &[PackageSpec {
+        name: "PSA_Switch",
+        blocks: &[
+            block(
+                &["ingress", "ip"],
+                "ingress_parser",
+                &[
+                    "",
+                    "ingress_headers",
+                    "ingress_metadata",
+                    "ingress_parser_input_metadata",
+                    "resubmit_metadata",
+                    "recirculate_metadata",
+                ],
+            ),
+            block(
+                &["ingress", "ig"],
+                "ingress",
+                &[
+                    "ingress_headers",
+                    "ingress_metadata",
+                    "ingress_input_metadata",
+                    "ingress_output_metadata",
+                ],
+            ),
+            block(
+                &["ingress", "id"],
+                "ingress_deparser",
+                &[
+                    "",
+                    "clone_i2e_metadata",
+                    "resubmit_metadata",
+                    "normal_metadata",
+                    "ingress_headers",
+                    "ingress_metadata",
+                    "ingress_output_metadata",
+                ],
+            ),
+            block(
+                &["egress", "ep"],
+                "egress_parser",
+                &[
+                    "",
+                    "egress_headers",
+                    "egress_metadata",
+                    "egress_parser_input_metadata",
+                    "normal_metadata",
+                    "clone_i2e_metadata",
+                    "clone_e2e_metadata",
+                ],
+            ),
+            block(
+                &["egress", "eg"],
+                "egress",
+                &[
+                    "egress_headers",
+                    "egress_metadata",
+                    "egress_input_metadata",
+                    "egress_output_metadata",
+                ],
+            ),
+            block(
+                &["egress", "ed"],
+                "egress_deparser",
+                &[
+                    "",
+                    "clone_e2e_metadata",
+                    "recirculate_metadata",
+                    "egress_headers",
+                    "egress_metadata",
+                    "egress_output_metadata",
+                    "egress_deparser_input_metadata",
+                ],
+            ),
+        ],
+    }],
+    macros: &[],
     expansions: &[],
     tables: TableSpec {
         implementation: &["psa_implementation"],
         direct: &["psa_direct_counter", "psa_direct_meter"],
         idle_timeout: &[("psa_idle_timeout", Some("PSA_IdleTimeout_t.NOTIFY_CONTROL"))],
+        exact: &[],
     },
     control: ControlSpec {
         resources: &[

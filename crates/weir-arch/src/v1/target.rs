@@ -1,20 +1,23 @@
 //! What the compiler must know of v1model. Source: `v1model.p4` of p4c; the roles are ours.
 
-use weir_ir::target::{ControlSpec, Expansion, ResourceKind, ResourceSpec, TableSpec, Target, block};
+use weir_ir::target::{ControlSpec, Expansion, PackageSpec, ResourceKind, ResourceSpec, TableSpec, Target, block};
 
 /// `V1Switch(p, vr, ig, eg, ck, dep)` of v1model.p4.
 pub(crate) const TARGET: Target = Target {
     name: "v1model",
-    package: "V1Switch",
     files: &[("v1model.p4", include_str!("../../../../p4/include/v1model.p4"))],
-    blocks: &[
-        block(&["p"], "parser", &["", "headers", "metadata", "standard_metadata"]),
-        block(&["vr"], "verify_checksum", &["headers", "metadata"]),
-        block(&["ig"], "ingress", &["headers", "metadata", "standard_metadata"]),
-        block(&["eg"], "egress", &["headers", "metadata", "standard_metadata"]),
-        block(&["ck"], "compute_checksum", &["headers", "metadata"]),
-        block(&["dep"], "deparser", &["", "headers"]),
-    ],
+    packages: &[PackageSpec {
+        name: "V1Switch",
+        blocks: &[
+            block(&["p"], "parser", &["", "headers", "metadata", "standard_metadata"]),
+            block(&["vr"], "verify_checksum", &["headers", "metadata"]),
+            block(&["ig"], "ingress", &["headers", "metadata", "standard_metadata"]),
+            block(&["eg"], "egress", &["headers", "metadata", "standard_metadata"]),
+            block(&["ck"], "compute_checksum", &["headers", "metadata"]),
+            block(&["dep"], "deparser", &["", "headers"]),
+        ],
+    }],
+    macros: &[],
     expansions: &[Expansion {
         function: "mark_to_drop",
         assignments: &[
@@ -26,6 +29,7 @@ pub(crate) const TARGET: Target = Target {
         implementation: &["implementation"],
         direct: &["counters", "meters"],
         idle_timeout: &[("support_timeout", Some("true"))],
+        exact: &[],
     },
     control: ControlSpec {
         resources: &[

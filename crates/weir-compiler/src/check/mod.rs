@@ -299,25 +299,24 @@ impl<'a> Checked<'a> {
         &self.defs[id.0 as usize]
     }
 
-    /// Whether `main` is an instance of this package: it has the name, and parameters for all blocks.
+    /// The package of the target that `main` is an instance of: it has the name, and parameters for all blocks.
     #[must_use]
-    pub fn main_fits(&self, target: &weir_ir::target::Target) -> bool {
-        let Some(DefKind::Instance { ty, .. }) = self.main.map(|m| &self.def(m).kind) else {
-            return false;
+    pub fn main_package(&self, target: &weir_ir::target::Target) -> Option<&'static weir_ir::target::PackageSpec> {
+        let DefKind::Instance { ty, .. } = &self.def(self.main?).kind else {
+            return None;
         };
         let TyKind::Package(def, _) = self.types.get(*ty) else {
-            return false;
+            return None;
         };
         let def = self.def(*def);
         let DefKind::BlockType { params, .. } = &def.kind else {
-            return false;
+            return None;
         };
         let has = |name: &str| params.iter().any(|p| &*p.name.name == name);
-        &*def.name == target.package
-            && target
-                .blocks
-                .iter()
-                .all(|b| b.optional || b.path.first().is_some_and(|p| has(p)))
+        target.packages.iter().find(|package| {
+            let mut blocks = package.blocks.iter();
+            &*def.name == package.name && blocks.all(|b| b.optional || b.path.first().is_some_and(|p| has(p)))
+        })
     }
 
     /// The type of an expression.

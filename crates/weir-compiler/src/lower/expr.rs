@@ -75,12 +75,10 @@ impl<'a> Lowerer<'a, '_> {
                 let ty = self.ty(expr);
                 self.zero(ty)
             }
-            ExprKind::Type(_)
-            | ExprKind::This
-            | ExprKind::Mask(..)
-            | ExprKind::Range(..)
-            | ExprKind::Default
-            | ExprKind::Error => Val::Void,
+            ExprKind::This => self.this.map_or(Val::Void, |id| Val::Object(Object::Extern(id))),
+            ExprKind::Type(_) | ExprKind::Mask(..) | ExprKind::Range(..) | ExprKind::Default | ExprKind::Error => {
+                Val::Void
+            }
         }
     }
 

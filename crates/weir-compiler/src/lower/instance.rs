@@ -193,6 +193,8 @@ impl<'a> Lowerer<'a, '_> {
 
     /// Bodies that an instance gives to abstract methods.
     fn method_bodies(&mut self, id: weir_ir::ExternId, body: &'a [ast::Declaration]) {
+        // Instances may be declared within a body: afterwards `this` is the outer one again.
+        let outer = self.this.replace(id);
         for declaration in body {
             match &declaration.kind {
                 DeclarationKind::Function(f) => {
@@ -212,6 +214,7 @@ impl<'a> Lowerer<'a, '_> {
                 _ => self.elaborate(declaration),
             }
         }
+        self.this = outer;
     }
 
     fn method_body(&mut self, signature: &crate::check::Signature<'a>, f: &'a ast::Function) -> Method {

@@ -87,6 +87,8 @@ pub(crate) struct Lowerer<'a, 'c> {
     locs: FxHashMap<u32, Loc>,
     /// Instances made by direct application of a type.
     direct_instances: FxHashMap<(String, DefId), Rc<value::BlockInstance>>,
+    /// The instance whose abstract methods are being given bodies: `this`.
+    this: Option<weir_ir::ExternId>,
     depth: u32,
 }
 
@@ -130,6 +132,7 @@ pub(crate) fn lower(checked: &mut Checked<'_>, sources: &SourceMap, target: &Tar
         action_names: FxHashMap::default(),
         locs: FxHashMap::default(),
         direct_instances: FxHashMap::default(),
+        this: None,
         depth: 0,
     };
     let good = lowerer.package();

@@ -21,6 +21,9 @@ impl Lowerer<'_, '_> {
     pub(super) fn package(&mut self) -> bool {
         self.program.errors = self.checked.errors.iter().map(|e| e.name.to_string()).collect();
         let Some(main) = self.checked.main else { return false };
+        let Some(package) = self.checked.main_package(self.target) else {
+            return false;
+        };
         let DefKind::Instance { ast, .. } = self.def_kind(main) else {
             return false;
         };
@@ -40,9 +43,11 @@ impl Lowerer<'_, '_> {
             }
         }
         let mut groups: Vec<Group> = Vec::new();
-        let mut used = Vec::new();
-        for spec in self.target.blocks {
+        let mut used: Vec<Rc<BlockInstance>> = Vec::new();
+        for spec in package.blocks {
             match find_block(&arguments, spec.path) {
+                // One package given for two parameters is the same blocks with the same tables: they are there once.
+                Some(instance) if spec.optional && used.iter().any(|u| Rc::ptr_eq(u, &instance)) => {}
                 Some(instance) => {
                     self.package_block(spec, &instance, &mut groups);
                     used.push(instance);

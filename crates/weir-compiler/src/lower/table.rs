@@ -168,6 +168,7 @@ impl<'a> Lowerer<'a, '_> {
             "range" => MatchKind::Range,
             "optional" => MatchKind::Optional,
             "selector" => MatchKind::Selector,
+            other if self.target.tables.exact.contains(&other) => MatchKind::Exact,
             other => {
                 self.error(
                     "unsupported",

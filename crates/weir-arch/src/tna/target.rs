@@ -1,0 +1,253 @@
+//! What the compiler must know of the Tofino architectures. Source: the vendor's tna.p4 and t2na.p4; the roles are
+//! ours.
+
+use weir_ir::target::{BlockSpec, ControlSpec, PackageSpec, ResourceKind, ResourceSpec, TableSpec, Target, block};
+
+/// Files of both: a program of the first architecture may be built for the second chip.
+const FILES: &[(&str, &str)] = &[
+    ("tna.p4", include_str!("../../../../p4/include/tna.p4")),
+    ("t2na.p4", include_str!("../../../../p4/include/t2na.p4")),
+    (
+        "weir/tofino_common.p4",
+        include_str!("../../../../p4/include/weir/tofino_common.p4"),
+    ),
+    (
+        "weir/tofino_widths.p4",
+        include_str!("../../../../p4/include/weir/tofino_widths.p4"),
+    ),
+];
+
+const TABLES: TableSpec = TableSpec {
+    implementation: &["implementation"],
+    direct: &["counters", "meters", "registers", "filters"],
+    idle_timeout: &[("idle_timeout", Some("true"))],
+    exact: &["atcam_partition_index"],
+};
+
+/// P4Info has no place for the others: filters, direct registers, parameters of register actions.
+const CONTROL: ControlSpec = ControlSpec {
+    resources: &[
+        ResourceSpec::indexed("Counter", ResourceKind::Counter, 1),
+        ResourceSpec::new("DirectCounter", ResourceKind::DirectCounter),
+        ResourceSpec::indexed("Meter", ResourceKind::Meter, 0),
+        ResourceSpec::new("DirectMeter", ResourceKind::DirectMeter),
+        ResourceSpec::indexed("Register", ResourceKind::Register, 1),
+        ResourceSpec::new("ActionProfile", ResourceKind::ActionProfile),
+        ResourceSpec::new("ActionSelector", ResourceKind::ActionSelector),
+        ResourceSpec::new("Digest", ResourceKind::Digest),
+    ],
+    digest_function: None,
+};
+
+/// tna.p4: one parser per gress, or one for each of 18 groups of ports.
+pub(crate) const TNA: Target = Target {
+    name: "tna",
+    packages: &[
+        PackageSpec {
+            name: "Switch",
+            blocks: &SWITCH,
+        },
+        PackageSpec {
+            name: "MultiParserSwitch",
+            blocks: &MULTI_PARSER_SWITCH,
+        },
+    ],
+    files: FILES,
+    macros: &[("__TARGET_TOFINO__", "1")],
+    expansions: &[],
+    tables: TABLES,
+    control: CONTROL,
+};
+
+/// t2na.p4: what it adds is at the end of each list.
+pub(crate) const T2NA: Target = Target {
+    name: "t2na",
+    packages: &[PackageSpec {
+        name: "Switch",
+        blocks: &SWITCH,
+    }],
+    macros: &[("__TARGET_TOFINO__", "2")],
+    ..TNA
+};
+
+/// A block of which a program may have none: only the first pipe must be there, and of it all but the ghost; that, the
+/// package's type sees to, too.
+const fn optional(path: &'static [&'static str], role: &'static str, bindings: &'static [&'static str]) -> BlockSpec {
+    BlockSpec {
+        optional: true,
+        ..block(path, role, bindings)
+    }
+}
+
+/// The variables of a pipe are its own: each pipe has its own packets, and may have its own types.
+macro_rules! parser {
+    ($make:ident, $pipe:literal, "ingress", $path:expr, $name:expr) => {
+        $make(
+            $path,
+            $name,
+            &[
+                "",
+                concat!($pipe, ".ingress_headers"),
+                concat!($pipe, ".ingress_metadata"),
+                concat!($pipe, ".ingress_intrinsic_metadata"),
+                concat!($pipe, ".ingress_intrinsic_metadata_for_tm"),
+                concat!($pipe, ".ingress_intrinsic_metadata_from_parser"),
+            ],
+        )
+    };
+    ($make:ident, $pipe:literal, "egress", $path:expr, $name:expr) => {
+        $make(
+            $path,
+            $name,
+            &[
+                "",
+                concat!($pipe, ".egress_headers"),
+                concat!($pipe, ".egress_metadata"),
+                concat!($pipe, ".egress_intrinsic_metadata"),
+                concat!($pipe, ".egress_intrinsic_metadata_from_parser"),
+                concat!($pipe, ".egress_intrinsic_metadata_for_deparser"),
+            ],
+        )
+    };
+}
+
+macro_rules! controls {
+    ($make:ident, $pipe:literal) => {
+        [
+            $make(
+                &[$pipe, "ingress"],
+                concat!($pipe, ".ingress"),
+                &[
+                    concat!($pipe, ".ingress_headers"),
+                    concat!($pipe, ".ingress_metadata"),
+                    concat!($pipe, ".ingress_intrinsic_metadata"),
+                    concat!($pipe, ".ingress_intrinsic_metadata_from_parser"),
+                    concat!($pipe, ".ingress_intrinsic_metadata_for_deparser"),
+                    concat!($pipe, ".ingress_intrinsic_metadata_for_tm"),
+                    concat!($pipe, ".ghost_intrinsic_metadata"),
+                ],
+            ),
+            $make(
+                &[$pipe, "ingress_deparser"],
+                concat!($pipe, ".ingress_deparser"),
+                &[
+                    "",
+                    concat!($pipe, ".ingress_headers"),
+                    concat!($pipe, ".ingress_metadata"),
+                    concat!($pipe, ".ingress_intrinsic_metadata_for_deparser"),
+                    concat!($pipe, ".ingress_intrinsic_metadata"),
+                ],
+            ),
+            $make(
+                &[$pipe, "egress"],
+                concat!($pipe, ".egress"),
+                &[
+                    concat!($pipe, ".egress_headers"),
+                    concat!($pipe, ".egress_metadata"),
+                    concat!($pipe, ".egress_intrinsic_metadata"),
+                    concat!($pipe, ".egress_intrinsic_metadata_from_parser"),
+                    concat!($pipe, ".egress_intrinsic_metadata_for_deparser"),
+                    concat!($pipe, ".egress_intrinsic_metadata_for_output_port"),
+                ],
+            ),
+            $make(
+                &[$pipe, "egress_deparser"],
+                concat!($pipe, ".egress_deparser"),
+                &[
+                    "",
+                    concat!($pipe, ".egress_headers"),
+                    concat!($pipe, ".egress_metadata"),
+                    concat!($pipe, ".egress_intrinsic_metadata_for_deparser"),
+                    concat!($pipe, ".egress_intrinsic_metadata"),
+                    concat!($pipe, ".egress_intrinsic_metadata_from_parser"),
+                ],
+            ),
+            optional(
+                &[$pipe, "ghost"],
+                concat!($pipe, ".ghost"),
+                &[concat!($pipe, ".ghost_intrinsic_metadata")],
+            ),
+        ]
+    };
+}
+
+macro_rules! pipe {
+    ($make:ident, $pipe:literal) => {
+        join::<7, _>([
+            &[
+                parser!(
+                    $make,
+                    $pipe,
+                    "ingress",
+                    &[$pipe, "ingress_parser"],
+                    concat!($pipe, ".ingress_parser")
+                ),
+                parser!(
+                    $make,
+                    $pipe,
+                    "egress",
+                    &[$pipe, "egress_parser"],
+                    concat!($pipe, ".egress_parser")
+                ),
+            ],
+            &controls!($make, $pipe),
+        ])
+    };
+}
+
+/// The parsers of a gress, `prsr0` to `prsr17`: the first is there in each pipe that is.
+macro_rules! parsers {
+    ($make:ident, $pipe:literal, $gress:tt, $list:literal: $($n:literal)*) => {
+        [
+            parser!($make, $pipe, $gress, &[$pipe, $list, "prsr0"], concat!($pipe, ".", $gress, "_parser0")),
+            $(parser!(
+                optional,
+                $pipe,
+                $gress,
+                &[$pipe, $list, concat!("prsr", $n)],
+                concat!($pipe, ".", $gress, "_parser", $n)
+            ),)*
+        ]
+    };
+}
+
+macro_rules! multi_parser_pipe {
+    ($make:ident, $pipe:literal) => {
+        join::<41, _>([
+            &parsers!($make, $pipe, "ingress", "ig_prsr": 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17),
+            &parsers!($make, $pipe, "egress", "eg_prsr": 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17),
+            &controls!($make, $pipe),
+        ])
+    };
+}
+
+const SWITCH: [BlockSpec; 28] = join([
+    &pipe!(block, "pipe0"),
+    &pipe!(optional, "pipe1"),
+    &pipe!(optional, "pipe2"),
+    &pipe!(optional, "pipe3"),
+]);
+
+const MULTI_PARSER_SWITCH: [BlockSpec; 164] = join([
+    &multi_parser_pipe!(block, "pipe0"),
+    &multi_parser_pipe!(optional, "pipe1"),
+    &multi_parser_pipe!(optional, "pipe2"),
+    &multi_parser_pipe!(optional, "pipe3"),
+]);
+
+/// The lists one after the other, `N` blocks in all.
+const fn join<const N: usize, const LISTS: usize>(lists: [&[BlockSpec]; LISTS]) -> [BlockSpec; N] {
+    let mut all = [block(&[], "", &[]); N];
+    let (mut list, mut next) = (0, 0);
+    while list < LISTS {
+        let mut i = 0;
+        while i < lists[list].len() {
+            all[next] = lists[list][i];
+            next += 1;
+            i += 1;
+        }
+        list += 1;
+    }
+    assert!(next == N, "the lists have another length");
+    all
+}

@@ -1,0 +1,6 @@
+// One pipe.
+#include <tna.p4>
+#include "frame.p4"
+
+Pipeline(IngressParser(), Ingress(), IngressDeparser(), EgressParser(), Egress(), EgressDeparser()) pipe;
+Switch(pipe) main;
