@@ -2,9 +2,10 @@
 
 use crate::driver::Env;
 use crate::error::{LoadError, place};
+use crate::state::State;
 use crate::user::{Externs, UserFunction};
 use std::sync::Arc;
-use weir_interp::{CallSites, Event, Executable, Interpreter, Outcome, PacketState, Runtime, Tracer};
+use weir_interp::{Abort, CallSites, Event, Executable, Interpreter, Outcome, PacketState, Runtime, Tracer};
 use weir_ir::{Call, Loc, Program};
 
 /// The externs of an architecture.
@@ -131,6 +132,21 @@ impl Engines {
         } else {
             self.engine.run(block, packet, runtime)
         }
+    }
+}
+
+/// The error that a parser ended with, which is counted; 0 for none.
+///
+/// # Errors
+/// Why the packet goes no further.
+pub fn parser_error(outcome: Outcome, state: &mut State) -> Result<u32, Abort> {
+    match outcome {
+        Outcome::Abort(reason) => Err(reason),
+        Outcome::Reject(error) if error != 0 => {
+            *state.parser_errors.entry(error).or_default() += 1;
+            Ok(error)
+        }
+        Outcome::Reject(_) | Outcome::Accept | Outcome::Return => Ok(0),
     }
 }
 

@@ -1,13 +1,15 @@
 //! What architectures use to make one body of their blocks and of what they do between them.
 
-use crate::fused::FusedArguments;
+use crate::driver::DropReason;
+use crate::fused::{Fused, FusedArguments, FusedExit, Input};
 use crate::hash;
 use crate::service::hash_input;
 use crate::state::State;
 use std::ops::DerefMut;
 use std::sync::Arc;
 use weir_interp::ArgValue;
-use weir_ir::pipeline::CallKind;
+use weir_ir::passes::{Scope, VarSet, fold_paths};
+use weir_ir::pipeline::{CallKind, Exit, Pipeline, Touched};
 use weir_ir::{
     Arena, Argument, ArgumentValue, BasicBlock, BinaryOp, Bits, BlockId, Body, Call, Display, Header, HeaderId, Inst,
     InstKind, Loc, Operand, Program, Rvalue, Terminator, Type, Var, VarId, VarKind,
@@ -253,6 +255,162 @@ impl Weaver {
         self.end(Terminator::Goto(holds));
         self.at = holds;
     }
+}
+
+/// A body that is done, and what its calls came to.
+pub(crate) struct Woven<C> {
+    pub program: Arc<Program>,
+    pub body: Body,
+    /// Variables that the body is given, and what they hold.
+    pub inputs: Vec<(VarId, Input)>,
+    pub calls: Vec<C>,
+    pub kinds: Vec<CallKind>,
+}
+
+impl Weaver {
+    /// Folds the body and asks for each call that is left what becomes of it. `None`: one of them cannot be done.
+    pub(crate) fn finish<C>(
+        self,
+        (on_error, error): (BlockId, VarId),
+        inputs: Vec<(VarId, Input)>,
+        is_pure: impl Fn(&Call, Loc) -> bool,
+        become_of: impl Fn(&Call, Loc) -> Option<(C, CallKind)>,
+    ) -> Option<Woven<C>> {
+        let mut body = Body {
+            blocks: self.blocks,
+            on_error: Some(on_error),
+            error: Some(error),
+        };
+        for (_, block) in body.blocks.iter_mut() {
+            for inst in &mut block.insts {
+                if let InstKind::Call(call) = &mut inst.kind {
+                    call.is_pure = is_pure(call, inst.loc);
+                }
+            }
+        }
+        let program = Arc::new(self.program);
+        let mut set = VarSet::new(program.vars.len());
+        inputs.iter().for_each(|(v, _)| set.insert(*v));
+        let scope = Scope {
+            vars: &program.vars,
+            headers: &program.headers,
+            inputs: &set,
+        };
+        fold_paths(scope, &mut body, 6);
+        let (mut calls, mut kinds) = (Vec::new(), Vec::new());
+        for (_, block) in body.blocks.iter() {
+            for inst in &block.insts {
+                if let InstKind::Call(call) = &inst.kind {
+                    let (what, kind) = become_of(call, inst.loc)?;
+                    calls.push(what);
+                    kinds.push(kind);
+                }
+            }
+        }
+        Some(Woven {
+            program,
+            body,
+            inputs,
+            calls,
+            kinds,
+        })
+    }
+}
+
+impl<C: Send + Sync + 'static> Woven<C> {
+    /// The pipeline that packets leave by these exits.
+    pub(crate) fn into_fused(
+        self,
+        ordered_tables: Vec<bool>,
+        ends: Ends,
+        selectors: &'static [&'static str],
+        counts_hits: bool,
+    ) -> Fused {
+        let (exits, meanings) = ends.exits.into_iter().unzip();
+        let pipeline = Pipeline {
+            ordered_tables,
+            overrun: ends.overrun,
+            restart: ends.restart,
+            exits,
+            body: self.body,
+            inputs: self.inputs.iter().map(|(v, _)| *v).collect(),
+            calls: self.kinds,
+            program: self.program,
+        };
+        debug_assert!(pipeline.is_closed());
+        Fused {
+            pipeline: Arc::new(pipeline),
+            exits: meanings,
+            inputs: self.inputs.into_iter().map(|(_, i)| i).collect(),
+            selectors,
+            counts_hits,
+            calls: Arc::new(self.calls),
+        }
+    }
+}
+
+/// The exits of a pipeline.
+pub(crate) struct Ends {
+    /// By number, with what they mean.
+    pub exits: Vec<(Exit, FusedExit)>,
+    pub overrun: u32,
+    pub restart: u32,
+}
+
+/// The packet, as the deparser made it, leaves by the port that a variable holds.
+pub(crate) fn transmit(port: VarId) -> (Exit, FusedExit) {
+    let exit = Exit {
+        name: "transmit",
+        live: vec![port],
+        deparsed: true,
+        touches: None,
+    };
+    (exit, FusedExit::Transmit(port))
+}
+
+/// The packet is dropped.
+pub(crate) fn drop(name: &'static str, reason: DropReason) -> (Exit, FusedExit) {
+    let exit = Exit {
+        name,
+        live: Vec::new(),
+        deparsed: false,
+        touches: None,
+    };
+    (exit, FusedExit::Drop(reason))
+}
+
+/// The driver goes on, which is handed variables and touches what else the pipeline touches.
+pub(crate) fn driver(name: &'static str, live: Vec<VarId>, touches: Touched, after_egress: bool) -> (Exit, FusedExit) {
+    let exit = Exit {
+        name,
+        live,
+        deparsed: false,
+        touches: Some(touches),
+    };
+    (exit, FusedExit::Driver { after_egress })
+}
+
+/// What blocks of a program look up and what state they come to; `kind_of` knows the calls.
+pub(crate) fn touched(
+    program: &Program,
+    blocks: &[usize],
+    kind_of: impl Fn(&Call, Loc) -> Option<CallKind>,
+) -> Touched {
+    let mut touched = Touched::default();
+    let bodies = blocks.iter().map(|b| &program.blocks[*b].body);
+    for (_, block) in bodies.flat_map(|b| b.blocks.iter()) {
+        if let Terminator::Lookup(lookup) = &block.terminator {
+            touched.tables.insert(lookup.table);
+        }
+        for inst in &block.insts {
+            if let InstKind::Call(call) = &inst.kind
+                && let Some(CallKind::Host { state: Some(state), .. }) = kind_of(call, inst.loc)
+            {
+                touched.states.insert(state);
+            }
+        }
+    }
+    touched
 }
 
 /// Basic blocks of a parser from which there is no way out.

@@ -264,7 +264,6 @@ impl ProgramBuilder {
                 .collect()
         });
         let table = self.program.tables.push(Table {
-            name: name.to_owned(),
             keys: keys.iter().map(|(n, w, k)| Self::key(n, *w, *k)).collect(),
             actions: actions
                 .iter()
@@ -281,16 +280,7 @@ impl ProgramBuilder {
                 action: last,
                 arguments: zeros,
             },
-            const_default: false,
-            size: None,
-            entries: Vec::new(),
-            const_entries: false,
-            implementation: None,
-            direct: Vec::new(),
-            idle_timeout: false,
-            properties: Vec::new(),
-            annotations: Vec::new(),
-            loc: Loc::default(),
+            ..Table::new(name.to_owned())
         });
         TableVars {
             table,

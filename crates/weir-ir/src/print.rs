@@ -69,17 +69,6 @@ fn display_text(display: Display) -> String {
     }
 }
 
-fn match_kind_text(kind: MatchKind) -> &'static str {
-    match kind {
-        MatchKind::Exact => "exact",
-        MatchKind::Lpm => "lpm",
-        MatchKind::Ternary => "ternary",
-        MatchKind::Range => "range",
-        MatchKind::Optional => "optional",
-        MatchKind::Selector => "selector",
-    }
-}
-
 pub(crate) fn binary_name(op: BinaryOp) -> &'static str {
     match op {
         BinaryOp::Add => "add",
@@ -332,7 +321,7 @@ impl Printer<'_> {
                 " {} : {} {} {}",
                 quoted(&key.name),
                 key.width,
-                match_kind_text(key.match_kind),
+                key.match_kind.name(),
                 display_text(key.display)
             )?;
             self.control(&key.control)?;

@@ -99,8 +99,6 @@ pub(crate) struct Segment<'a, 'b> {
     pub state: State,
     /// The most that values can be.
     bounds: HashMap<Value, u64>,
-    /// Values that are constants.
-    constants: HashMap<Value, u64>,
     validity: Validity,
     movable: Movable,
     /// Whether loads from the packet may be moved now.
@@ -166,7 +164,6 @@ pub(crate) fn segment<'a>(
             .clone()
             .unwrap_or_else(|| unreachable!("control begins at block 0")),
         bounds: HashMap::new(),
-        constants: HashMap::new(),
         validity: Validity::none(),
         movable: Movable::new(cx, index),
         may_move: true,

@@ -2,6 +2,8 @@
 //! from P4.
 
 mod common;
+#[path = "common/malformed.rs"]
+mod malformed;
 
 use std::sync::Arc;
 use weir_ir::{ActionCall, Bits, KeyMatch};
@@ -137,34 +139,9 @@ fn entries_time_out_where_the_table_says_so() {
     assert_eq!(switch.idle_entries(1700).len(), 1);
 }
 
-/// A 64-bit generator; the same seed gives the same bytes.
-fn bytes(seed: &mut u64, length: usize) -> Vec<u8> {
-    let mut next = || {
-        *seed ^= *seed << 13;
-        *seed ^= *seed >> 7;
-        *seed ^= *seed << 17;
-        *seed as u8
-    };
-    (0..length).map(|_| next()).collect()
-}
-
 #[test]
 fn a_malformed_packet_can_do_nothing_but_be_dropped_or_forwarded() {
-    let mut seed = 0x1234_5678_9abc_def1;
-    for name in names() {
-        let mut switch = Switch::new(compile(&name)).expect("loads");
-        for i in 0..1000 {
-            let mut packet = bytes(&mut seed, i % 24);
-            // Most tests look at small values of the first byte.
-            if let Some(first) = packet.first_mut() {
-                *first %= 16;
-            }
-            switch.inject(i as u32 % 600, &packet, i as u64);
-        }
-        let sent: u64 = switch.active_ports().map(|(_, s)| s.tx.packets).sum();
-        let dropped: u64 = switch.drops().map(|d| d.packets).sum();
-        assert!(sent + dropped >= 1000, "{name}: {sent} sent, {dropped} dropped");
-    }
+    malformed::survive("psa", names());
 }
 
 /// What the control plane does in a program's test, without packets, meters and what is read.
@@ -196,12 +173,12 @@ fn compiled_code_does_what_the_interpreter_does() {
             continue;
         }
         for i in 0..4000 {
-            let mut packet = bytes(&mut seed, i % 14);
+            let mut packet = malformed::bytes(&mut seed, i % 14);
             for (at, byte) in packet.iter_mut().enumerate().take(3) {
                 // Small values are what tests are about; the second byte is the index of most tables.
                 *byte %= [16, 8, 4][at];
             }
-            let port = u32::from(bytes(&mut seed, 1)[0] % 8);
+            let port = u32::from(malformed::bytes(&mut seed, 1)[0] % 8);
             let (a, b) = (
                 plain.inject(port, &packet, i as u64 * 1000),
                 compiled.inject(port, &packet, i as u64 * 1000),

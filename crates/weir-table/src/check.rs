@@ -5,18 +5,6 @@ use crate::error::TableError;
 use crate::spec::{ActionSpec, KeySpec, TableSpec};
 use weir_ir::{ActionCall, Bits, KeyMatch, MatchKind};
 
-/// Name of a match kind as P4 writes it.
-fn kind_name(kind: MatchKind) -> &'static str {
-    match kind {
-        MatchKind::Exact => "exact",
-        MatchKind::Lpm => "lpm",
-        MatchKind::Ternary => "ternary",
-        MatchKind::Range => "range",
-        MatchKind::Optional => "optional",
-        MatchKind::Selector => "selector",
-    }
-}
-
 fn match_name(m: &KeyMatch) -> &'static str {
     match m {
         KeyMatch::Exact(_) => "exact",
@@ -113,7 +101,7 @@ fn key_match(table: &str, key: &KeySpec, m: &KeyMatch) -> Result<(), TableError>
         (kind, m) => Err(TableError::KeyKind {
             table: table.to_owned(),
             key: key.name.clone(),
-            expected: kind_name(kind),
+            expected: kind.name(),
             found: match_name(m),
         }),
     }

@@ -174,14 +174,8 @@ impl Psa {
         error_in: Option<VarId>,
         env: &mut Env<'_>,
     ) -> Result<(), Abort> {
-        let error = match self.run(block, packet, env) {
-            Outcome::Abort(reason) => return Err(reason),
-            Outcome::Reject(error) => error,
-            Outcome::Accept | Outcome::Return => 0,
-        };
-        if error != 0 {
-            *env.state.parser_errors.entry(error).or_default() += 1;
-        }
+        let outcome = self.run(block, packet, env);
+        let error = calls::parser_error(outcome, env.state)?;
         set(&mut packet.frame, &[error_in], error.into());
         Ok(())
     }

@@ -117,14 +117,8 @@ impl V1Model {
     /// Parses; leaves the error in `parser_error`.
     fn parse(&self, state: &mut PacketState, marks: &mut Marks, env: &mut Env<'_>) -> Result<(), Abort> {
         let received = state.bytes.len() as u64;
-        let error = match self.run(self.blocks.parser, state, marks, received, env) {
-            Outcome::Abort(reason) => return Err(reason),
-            Outcome::Reject(error) => error,
-            Outcome::Accept | Outcome::Return => 0,
-        };
-        if error != 0 {
-            *env.state.parser_errors.entry(error).or_default() += 1;
-        }
+        let outcome = self.run(self.blocks.parser, state, marks, received, env);
+        let error = calls::parser_error(outcome, env.state)?;
         set(&mut state.frame, self.fields.parser_error, error.into());
         Ok(())
     }

@@ -84,23 +84,11 @@ impl<'a> Lowerer<'a, '_> {
             .collect();
         let ir_annotations = self.annotations(annotations);
         let id = self.program.tables.push(Table {
-            name,
             keys,
             actions: table_actions,
-            default_action: ActionCall {
-                action: 0,
-                arguments: Vec::new(),
-            },
-            const_default: false,
-            size: None,
-            entries: Vec::new(),
-            const_entries: false,
-            implementation: None,
-            direct: Vec::new(),
-            idle_timeout: false,
-            properties: Vec::new(),
             annotations: ir_annotations,
             loc,
+            ..Table::new(name)
         });
         let action_defs: Vec<DefId> = listed.iter().map(|a| a.action).collect();
         let state = TableState {
@@ -161,23 +149,17 @@ impl<'a> Lowerer<'a, '_> {
     }
 
     pub(super) fn match_kind(&mut self, name: &ast::Ident) -> MatchKind {
-        match &*name.name {
-            "exact" => MatchKind::Exact,
-            "lpm" => MatchKind::Lpm,
-            "ternary" => MatchKind::Ternary,
-            "range" => MatchKind::Range,
-            "optional" => MatchKind::Optional,
-            "selector" => MatchKind::Selector,
-            other if self.target.tables.exact.contains(&other) => MatchKind::Exact,
-            other => {
+        let kind = &*name.name;
+        MatchKind::from_name(kind).unwrap_or_else(|| {
+            if !self.target.tables.exact.contains(&kind) {
                 self.error(
                     "unsupported",
                     name.span,
-                    format!("weir has no tables with the match kind `{other}`"),
+                    format!("weir has no tables with the match kind `{kind}`"),
                 );
-                MatchKind::Exact
             }
-        }
+            MatchKind::Exact
+        })
     }
 
     /// The name the control plane has for a key: the expression as P4Info writes it.

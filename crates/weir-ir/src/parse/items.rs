@@ -190,17 +190,9 @@ impl Parser {
             let name = s.string()?;
             s.punctuation(':')?;
             let width = s.number()?;
-            let match_kind = match s.any_word()?.as_str() {
-                "exact" => MatchKind::Exact,
-                "lpm" => MatchKind::Lpm,
-                "ternary" => MatchKind::Ternary,
-                "range" => MatchKind::Range,
-                "optional" => MatchKind::Optional,
-                "selector" => MatchKind::Selector,
-                _ => {
-                    s.at -= 1;
-                    return s.fail("a match kind");
-                }
+            let Some(match_kind) = MatchKind::from_name(&s.any_word()?) else {
+                s.at -= 1;
+                return s.fail("a match kind");
             };
             Ok(Key {
                 name,
@@ -302,23 +294,9 @@ impl Parser {
         let annotations = self.annotations()?;
         let loc = self.loc()?;
         let mut t = Table {
-            name,
-            keys: Vec::new(),
-            actions: Vec::new(),
-            default_action: ActionCall {
-                action: 0,
-                arguments: Vec::new(),
-            },
-            const_default: false,
-            size: None,
-            entries: Vec::new(),
-            const_entries: false,
-            implementation: None,
-            direct: Vec::new(),
-            idle_timeout: false,
-            properties: Vec::new(),
             annotations,
             loc,
+            ..Table::new(name)
         };
         self.punctuation('{')?;
         while !self.eat('}') {

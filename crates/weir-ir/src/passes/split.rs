@@ -14,6 +14,9 @@ const LIMIT: usize = 2000;
 /// Copies of one block.
 const WAYS: usize = 4;
 
+/// Places where ways are split.
+const GOES: usize = 8;
+
 /// Headers that ways must disagree on to be split: of one alone the deparser has to look anyway.
 const LEAST: usize = 2;
 
@@ -28,12 +31,18 @@ struct Join {
     differing: usize,
 }
 
-/// What may still be copied.
-pub(super) struct Budget(usize);
+/// What may still be copied, and in how many goes: the whole body is folded anew after each.
+pub(super) struct Budget {
+    instructions: usize,
+    goes: usize,
+}
 
 impl Budget {
     pub fn new() -> Self {
-        Budget(LIMIT)
+        Budget {
+            instructions: LIMIT,
+            goes: GOES,
+        }
     }
 }
 
@@ -42,6 +51,9 @@ type Validity = Vec<Option<u64>>;
 
 /// Splits the place where ways meet that differ in most headers; whether there was one that could be split.
 pub(super) fn split_ways(scope: Scope<'_>, body: &mut Body, budget: &mut Budget) -> bool {
+    if budget.goes == 0 {
+        return false;
+    }
     let mut valid = VarSet::new(scope.vars.len());
     scope.headers.iter().for_each(|(_, h)| valid.insert(h.valid));
     let Some(analysis) = Analysis::new(scope, body, Some(&valid)) else {
@@ -69,7 +81,7 @@ pub(super) fn split_ways(scope: Scope<'_>, body: &mut Body, budget: &mut Budget)
             (0..emitted.len()).filter(|i| groups.keys().any(|g| g[*i] != groups.keys().next().and_then(|f| f[*i])));
         let differing = differing.count();
         let size: usize = tail.iter().map(|b| body.blocks[*b].insts.len() + 1).sum();
-        if groups.len() > WAYS || (groups.len() - 1) * size > budget.0 {
+        if groups.len() > WAYS || (groups.len() - 1) * size > budget.instructions {
             continue;
         }
         // A block with two edges to the join stays where it is.
@@ -91,8 +103,9 @@ pub(super) fn split_ways(scope: Scope<'_>, body: &mut Body, budget: &mut Budget)
         }
     }
     let Some(join) = best else { return false };
+    budget.goes -= 1;
     for group in &join.others {
-        budget.0 -= join.size;
+        budget.instructions -= join.size;
         copy(body, join.at, &join.tail, group);
     }
     true

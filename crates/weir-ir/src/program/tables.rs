@@ -20,6 +20,37 @@ pub enum MatchKind {
     Selector,
 }
 
+impl MatchKind {
+    /// Every kind.
+    pub const ALL: [MatchKind; 6] = [
+        MatchKind::Exact,
+        MatchKind::Lpm,
+        MatchKind::Ternary,
+        MatchKind::Range,
+        MatchKind::Optional,
+        MatchKind::Selector,
+    ];
+
+    /// Its name in P4.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            MatchKind::Exact => "exact",
+            MatchKind::Lpm => "lpm",
+            MatchKind::Ternary => "ternary",
+            MatchKind::Range => "range",
+            MatchKind::Optional => "optional",
+            MatchKind::Selector => "selector",
+        }
+    }
+
+    /// The kind of this name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+}
+
 /// An action as the control plane knows it. Its code is inlined after each lookup.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Action {
@@ -97,6 +128,32 @@ pub struct Table {
     pub annotations: Vec<Annotation>,
     /// Its declaration.
     pub loc: Loc,
+}
+
+impl Table {
+    /// A table without keys and actions.
+    #[must_use]
+    pub fn new(name: String) -> Self {
+        Table {
+            name,
+            keys: Vec::new(),
+            actions: Vec::new(),
+            default_action: ActionCall {
+                action: 0,
+                arguments: Vec::new(),
+            },
+            const_default: false,
+            size: None,
+            entries: Vec::new(),
+            const_entries: false,
+            implementation: None,
+            direct: Vec::new(),
+            idle_timeout: false,
+            properties: Vec::new(),
+            annotations: Vec::new(),
+            loc: Loc::default(),
+        }
+    }
 }
 
 /// A key of a table.

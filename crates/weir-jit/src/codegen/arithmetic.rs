@@ -2,18 +2,24 @@
 
 use super::{Segment, flags};
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Type, Value, types};
+use cranelift_codegen::ir::{InstBuilder, InstructionData, MemFlagsData, Opcode, Type, Value, types};
 
 impl Segment<'_, '_> {
     pub fn imm(&mut self, value: u64) -> Value {
         let constant = self.b.ins().iconst(types::I64, value as i64);
-        self.constants.insert(constant, value);
         self.bounded(constant, value)
     }
 
     /// The value, if it is a constant.
     pub fn known(&self, value: Value) -> Option<u64> {
-        self.constants.get(&value).copied()
+        let inst = self.b.func.dfg.value_def(value).inst()?;
+        match self.b.func.dfg.insts[inst] {
+            InstructionData::UnaryImm {
+                opcode: Opcode::Iconst,
+                imm,
+            } => Some(imm.bits() as u64),
+            _ => None,
+        }
     }
 
     /// Notes that a value is at most this.

@@ -3,11 +3,12 @@
 use super::super::driver::Psa;
 use super::super::externs::{self, Op};
 use super::{exit, handed_over};
-use crate::weave::{Pseudo, RANDOM, host};
+use crate::driver::DropReason;
+use crate::weave::{Ends, Pseudo, RANDOM, driver, drop, host, touched, transmit};
 use std::collections::{BTreeSet, HashSet};
 use weir_ir::passes::{Renaming, VarSet, read_by};
-use weir_ir::pipeline::{CallKind, Exit, Touched};
-use weir_ir::{Call, InstKind, Loc, Program, Terminator, VarId};
+use weir_ir::pipeline::CallKind;
+use weir_ir::{Call, Loc, Program, VarId};
 
 /// What a call of the pipeline is.
 pub(crate) enum FusedCall {
@@ -84,18 +85,14 @@ fn read_at_end(arch: &Psa, block: usize, group: &str) -> Vec<VarId> {
 }
 
 /// The exits, with what the driver reads of a packet that leaves by them.
-pub(super) fn exits(arch: &Psa, program: &Program, renaming: &Renaming, port: VarId) -> Vec<Exit> {
+pub(super) fn ends(arch: &Psa, program: &Program, renaming: &Renaming, port: VarId) -> Ends {
     let blocks = arch.blocks;
-    let exit = |name, live, deparsed, touches| Exit {
-        name,
-        live,
-        deparsed,
-        touches,
-    };
-    let everything = touched(arch, &(0..arch.program.blocks.len()).collect::<Vec<_>>());
+    let kind = |call: &Call, _| externs::own(&arch.program, call).as_ref().and_then(kind_of);
+    let everything = touched(&arch.program, &(0..arch.program.blocks.len()).collect::<Vec<_>>(), kind);
     let egress = touched(
-        arch,
+        &arch.program,
         &[blocks.egress.parser, blocks.egress.control, blocks.egress.deparser],
+        kind,
     );
     let after_ingress = read_at_end(arch, blocks.ingress.deparser, "ingress_output_metadata");
     let after_egress = read_at_end(arch, blocks.egress.deparser, "egress_output_metadata");
@@ -112,37 +109,20 @@ pub(super) fn exits(arch: &Psa, program: &Program, renaming: &Renaming, port: Va
         let all = emitted.iter().chain(vars).map(|v| renaming.var(*v));
         all.collect::<BTreeSet<_>>().into_iter().collect()
     };
-    vec![
-        exit("transmit", vec![port], true, None),
-        exit("ingress-drop", Vec::new(), false, None),
-        exit("egress-drop", Vec::new(), false, None),
-        exit("end-of-ingress", after_ingress, false, Some(everything.clone())),
-        exit("deparsed", together(&arch.fields.normal), false, Some(egress)),
-        exit("assert", Vec::new(), false, None),
-        exit("instruction-budget", Vec::new(), false, None),
-        exit("restart", Vec::new(), false, Some(everything.clone())),
-        exit("end-of-egress", together(&after_egress), false, Some(everything)),
-    ]
-}
-
-/// What blocks of the program look up and what state they come to.
-fn touched(arch: &Psa, blocks: &[usize]) -> Touched {
-    let mut touched = Touched::default();
-    for &block in blocks {
-        let body = &arch.program.blocks[block].body;
-        for (_, block) in body.blocks.iter() {
-            if let Terminator::Lookup(lookup) = &block.terminator {
-                touched.tables.insert(lookup.table);
-            }
-            for inst in &block.insts {
-                if let InstKind::Call(call) = &inst.kind
-                    && let Some(CallKind::Host { state: Some(state), .. }) =
-                        externs::own(&arch.program, call).as_ref().and_then(kind_of)
-                {
-                    touched.states.insert(state);
-                }
-            }
-        }
+    let exits = vec![
+        transmit(port),
+        drop("ingress-drop", DropReason::IngressDrop),
+        drop("egress-drop", DropReason::EgressDrop),
+        driver("end-of-ingress", after_ingress, everything.clone(), false),
+        driver("deparsed", together(&arch.fields.normal), egress, false),
+        drop("assert", DropReason::Assert),
+        drop("instruction-budget", DropReason::InstructionBudget),
+        driver("restart", Vec::new(), everything.clone(), false),
+        driver("end-of-egress", together(&after_egress), everything, true),
+    ];
+    Ends {
+        exits,
+        overrun: exit::OVERRUN,
+        restart: exit::RESTART,
     }
-    touched
 }

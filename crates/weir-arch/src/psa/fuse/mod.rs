@@ -11,20 +11,18 @@ mod reparse;
 mod sums;
 
 pub(crate) use self::calls::FusedCall;
-use self::calls::{Fusible, exits};
+use self::calls::Fusible;
 use self::emits::Emit;
 use super::driver::{PORT_RECIRCULATE, Psa};
 use super::externs::{self, Op, SELECTORS};
 use super::fields::Path;
-use crate::driver::DropReason;
-use crate::fused::{Fused, FusedExit, Input};
+use crate::fused::{Fused, Input};
 use crate::weave::{Appended, Weave, Weaver, constant, endless, pseudo};
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
-use weir_ir::passes::{Renaming, Scope, VarSet, fold_paths};
-use weir_ir::pipeline::Pipeline;
+use weir_ir::passes::Renaming;
 use weir_ir::{
-    ArgumentValue, BinaryOp, BlockId, Body, Call, ExternId, HeaderId, InLeaf, InstKind, Loc, Operand, Program, Rvalue,
+    ArgumentValue, BinaryOp, BlockId, Call, ExternId, HeaderId, InLeaf, InstKind, Loc, Operand, Program, Rvalue,
     Terminator, Type, UnaryOp, VarId,
 };
 
@@ -137,11 +135,11 @@ pub(crate) fn fuse(arch: &Psa) -> Option<Fused> {
         sums: Vec::new(),
         failed: false,
     };
-    let (on_error, error) = builder.whole()?;
+    let error_path = builder.whole()?;
     if builder.failed {
         return None;
     }
-    builder.finish(on_error, error)
+    builder.finish(error_path)
 }
 
 impl Weave for Builder<'_> {
@@ -416,74 +414,19 @@ impl Builder<'_> {
         Some(())
     }
 
-    fn finish(mut self, on_error: BlockId, error: VarId) -> Option<Fused> {
-        let (arch, fields) = (self.arch, &self.arch.fields);
-        let mut body = Body {
-            blocks: std::mem::take(&mut self.weaver.blocks),
-            on_error: Some(on_error),
-            error: Some(error),
-        };
-        // No extern of PSA touches metadata behind its arguments.
-        for (_, block) in body.blocks.iter_mut() {
-            for inst in &mut block.insts {
-                if let InstKind::Call(call) = &mut inst.kind {
-                    call.is_pure = true;
-                }
-            }
-        }
+    fn finish(self, error_path: (BlockId, VarId)) -> Option<Fused> {
+        let (arch, fields, port, renaming) = (self.arch, &self.arch.fields, self.port, self.renaming);
         let mut inputs = vec![(self.now_us, Input::NowUs)];
         inputs.extend(fields.ingress_port.iter().flatten().map(|v| (*v, Input::Port)));
         let times = [fields.ingress_timestamp, fields.egress_timestamp];
         inputs.extend(times.into_iter().flatten().map(|v| (v, Input::NowUs)));
-        let program = Arc::new(self.weaver.program);
-        let mut set = VarSet::new(program.vars.len());
-        inputs.iter().for_each(|(v, _)| set.insert(*v));
-        let scope = Scope {
-            vars: &program.vars,
-            headers: &program.headers,
-            inputs: &set,
-        };
-        fold_paths(scope, &mut body, 6);
-        let (mut calls, mut kinds) = (Vec::new(), Vec::new());
-        for (_, block) in body.blocks.iter() {
-            for inst in &block.insts {
-                if let InstKind::Call(call) = &inst.kind {
-                    let (fused, kind) = calls::call_kind(arch, call, inst.loc)?;
-                    calls.push(fused);
-                    kinds.push(kind);
-                }
-            }
-        }
-        let pipeline = Pipeline {
-            ordered_tables: program.tables.iter().map(|_| false).collect(),
-            overrun: exit::OVERRUN,
-            restart: exit::RESTART,
-            exits: exits(arch, &program, &self.renaming, self.port),
-            body,
-            inputs: inputs.iter().map(|(v, _)| *v).collect(),
-            calls: kinds,
-            program,
-        };
-        debug_assert!(pipeline.is_closed());
-        let driver = FusedExit::Driver { after_egress: false };
-        let exits = vec![
-            FusedExit::Transmit(self.port),
-            FusedExit::Drop(DropReason::IngressDrop),
-            FusedExit::Drop(DropReason::EgressDrop),
-            driver,
-            driver,
-            FusedExit::Drop(DropReason::Assert),
-            FusedExit::Drop(DropReason::InstructionBudget),
-            driver,
-            FusedExit::Driver { after_egress: true },
-        ];
-        Some(Fused {
-            pipeline: Arc::new(pipeline),
-            exits,
-            inputs: inputs.into_iter().map(|(_, i)| i).collect(),
-            selectors: SELECTORS,
-            counts_hits: false,
-            calls: Arc::new(calls),
-        })
+        // No extern of PSA touches metadata behind its arguments.
+        let is_pure = |_: &Call, _| true;
+        let woven = self.weaver.finish(error_path, inputs, is_pure, |call, loc| {
+            calls::call_kind(arch, call, loc)
+        })?;
+        let ends = calls::ends(arch, &woven.program, &renaming, port);
+        let ordered_tables = woven.program.tables.iter().map(|_| false).collect();
+        Some(woven.into_fused(ordered_tables, ends, SELECTORS, false))
     }
 }

@@ -4,10 +4,12 @@ use super::super::driver::{Blocks, V1Model};
 use super::super::externs::{self, Keep, Op};
 use super::super::runtime::FusedCall;
 use super::calls::call_kind;
+use super::exit;
+use crate::driver::DropReason;
+use crate::weave::{Ends, driver, drop, touched, transmit};
 use std::collections::HashMap;
 use weir_ir::passes::{VarSet, read_by};
-use weir_ir::pipeline::{CallKind, Exit, Touched};
-use weir_ir::{InstKind, Program, Terminator, Type, VarId};
+use weir_ir::{Call, InstKind, Program, Type, VarId};
 
 pub(super) fn ordered_tables(arch: &V1Model) -> Vec<bool> {
     let program = &arch.program;
@@ -20,7 +22,7 @@ pub(super) fn ordered_tables(arch: &V1Model) -> Vec<bool> {
 }
 
 /// The exits, with what the driver reads of a packet that leaves by them.
-pub(super) fn exits(arch: &V1Model, blocks: Blocks, program: &Program, calls: &[FusedCall], port: VarId) -> Vec<Exit> {
+pub(super) fn ends(arch: &V1Model, blocks: Blocks, program: &Program, calls: &[FusedCall], port: VarId) -> Ends {
     let mut read = VarSet::new(program.vars.len());
     for block in &arch.program.blocks {
         if !matches!(block.role.as_str(), "parser" | "verify_checksum") {
@@ -61,29 +63,26 @@ pub(super) fn exits(arch: &V1Model, blocks: Blocks, program: &Program, calls: &[
     let mut after_egress: Vec<VarId> = read.iter().filter(|v| shared.contains_key(v)).collect();
     let after_ingress = after_egress.clone();
     after_egress.push(port);
-    let exit = |name, live, deparsed, touches| Exit {
-        name,
-        live,
-        deparsed,
-        touches,
-    };
-    let (egress, again) = (
-        touched(arch, &[blocks.egress, blocks.compute_checksum]),
-        goes_again(arch),
-    );
-    let everything = touched(arch, &(0..arch.program.blocks.len()).collect::<Vec<_>>());
+    let kind = |call: &Call, loc| call_kind(arch, call, loc).map(|(_, kind)| kind);
+    let egress = touched(&arch.program, &[blocks.egress, blocks.compute_checksum], kind);
+    let everything = touched(&arch.program, &(0..arch.program.blocks.len()).collect::<Vec<_>>(), kind);
     // What goes on runs egress, and the copies that egress makes do so too.
-    let goes_on = if again { everything.clone() } else { egress };
-    vec![
-        exit("transmit", vec![port], true, None),
-        exit("ingress-drop", Vec::new(), false, None),
-        exit("egress-drop", Vec::new(), false, None),
-        exit("end-of-ingress", after_ingress, false, Some(goes_on.clone())),
-        exit("end-of-egress", after_egress, false, Some(goes_on)),
-        exit("assert", Vec::new(), false, None),
-        exit("instruction-budget", Vec::new(), false, None),
-        exit("restart", Vec::new(), false, Some(everything)),
-    ]
+    let goes_on = if goes_again(arch) { everything.clone() } else { egress };
+    let exits = vec![
+        transmit(port),
+        drop("ingress-drop", DropReason::IngressDrop),
+        drop("egress-drop", DropReason::EgressDrop),
+        driver("end-of-ingress", after_ingress, goes_on.clone(), false),
+        driver("end-of-egress", after_egress, goes_on, true),
+        drop("assert", DropReason::Assert),
+        drop("instruction-budget", DropReason::InstructionBudget),
+        driver("restart", Vec::new(), everything, false),
+    ];
+    Ends {
+        exits,
+        overrun: exit::OVERRUN,
+        restart: exit::RESTART,
+    }
 }
 
 /// Whether packets may come to ingress a second time.
@@ -97,25 +96,4 @@ fn goes_again(arch: &V1Model) -> bool {
         ),
         _ => false,
     })
-}
-
-/// What blocks of the program look up and what state they come to.
-fn touched(arch: &V1Model, blocks: &[usize]) -> Touched {
-    let mut touched = Touched::default();
-    for &block in blocks {
-        let body = &arch.program.blocks[block].body;
-        for (_, block) in body.blocks.iter() {
-            if let Terminator::Lookup(lookup) = &block.terminator {
-                touched.tables.insert(lookup.table);
-            }
-            for inst in &block.insts {
-                if let InstKind::Call(call) = &inst.kind
-                    && let Some((_, CallKind::Host { state: Some(state), .. })) = call_kind(arch, call, inst.loc)
-                {
-                    touched.states.insert(state);
-                }
-            }
-        }
-    }
-    touched
 }

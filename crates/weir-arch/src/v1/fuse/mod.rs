@@ -7,20 +7,18 @@ mod calls;
 mod exits;
 
 use self::calls::call_kind;
-use self::exits::{exits, ordered_tables};
+use self::exits::{ends, ordered_tables};
 use super::driver::{Blocks, V1Model};
 use super::externs::{self, Keep, Op};
 use super::runtime::DROP_PORT;
-use crate::driver::DropReason;
-use crate::fused::{Fused, FusedExit, Input};
+use crate::fused::{Fused, Input};
 use crate::hash::Algorithm;
 use crate::weave::{Appended, RANDOM, Weave, Weaver, constant, pseudo};
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
-use weir_ir::passes::{Scope, VarSet, fold_paths, read_by};
-use weir_ir::pipeline::Pipeline;
+use weir_ir::passes::read_by;
 use weir_ir::{
-    ArgumentValue, BinaryOp, BlockId, Body, Call, InLeaf, InstKind, Loc, Operand, Rvalue, Terminator, Type, VarId,
+    ArgumentValue, BinaryOp, BlockId, Call, InLeaf, InstKind, Loc, Operand, Rvalue, Terminator, Type, VarId,
 };
 
 /// Exits of the pipeline.
@@ -73,8 +71,8 @@ pub(crate) fn fuse(arch: &V1Model, blocks: Blocks) -> Option<Fused> {
         now_us,
         port,
     };
-    let (on_error, error) = builder.whole(blocks)?;
-    builder.finish(blocks, on_error, error)
+    let error_path = builder.whole(blocks)?;
+    builder.finish(blocks, error_path)
 }
 
 impl Weave for Builder<'_> {
@@ -126,21 +124,6 @@ impl Builder<'_> {
     fn block_of(&mut self, index: usize) -> Appended {
         let program = Arc::clone(&self.arch.program);
         self.append(&program, index)
-    }
-
-    /// No extern touches shared metadata behind its arguments, and whoever compiles the pipeline goes by `CallKind`: what
-    /// is known of metadata stays known across calls. Those that keep variables go on naming them.
-    fn calls_are_pure(&self, body: &mut Body) {
-        for (_, block) in body.blocks.iter_mut() {
-            for inst in &mut block.insts {
-                let InstKind::Call(call) = &mut inst.kind else { continue };
-                let op = externs::call_op(&self.arch.program, call, inst.loc, &self.arch.externs);
-                call.is_pure = !matches!(
-                    op,
-                    Ok(Op::Clone(Keep::Vars(_)) | Op::Resubmit(Keep::Vars(_)) | Op::Recirculate(Keep::Vars(_)))
-                );
-            }
-        }
     }
 
     /// Whether argument `index`, a `HashAlgorithm`, is the Internet checksum.
@@ -381,65 +364,24 @@ impl Builder<'_> {
         })
     }
 
-    fn finish(mut self, blocks: Blocks, on_error: BlockId, error: VarId) -> Option<Fused> {
-        let (arch, fields) = (self.arch, self.arch.fields);
-        let mut body = Body {
-            blocks: std::mem::take(&mut self.weaver.blocks),
-            on_error: Some(on_error),
-            error: Some(error),
-        };
-        self.calls_are_pure(&mut body);
+    fn finish(self, blocks: Blocks, error_path: (BlockId, VarId)) -> Option<Fused> {
+        let (arch, fields, port) = (self.arch, self.arch.fields, self.port);
         let mut inputs = vec![(self.now_us, Input::NowUs)];
         inputs.extend(fields.ingress_port.map(|v| (v, Input::Port)));
         inputs.extend(fields.ingress_global_timestamp.map(|v| (v, Input::NowUs)));
         inputs.extend(fields.packet_length.map(|v| (v, Input::Length)));
-        let program = Arc::new(self.weaver.program);
-        let mut set = VarSet::new(program.vars.len());
-        inputs.iter().for_each(|(v, _)| set.insert(*v));
-        let scope = Scope {
-            vars: &program.vars,
-            headers: &program.headers,
-            inputs: &set,
+        // No extern touches shared metadata behind its arguments, and whoever compiles the pipeline goes by `CallKind`:
+        // what is known of metadata stays known across calls. Those that keep variables go on naming them.
+        let is_pure = |call: &Call, loc| {
+            !matches!(
+                externs::call_op(&arch.program, call, loc, &arch.externs),
+                Ok(Op::Clone(Keep::Vars(_)) | Op::Resubmit(Keep::Vars(_)) | Op::Recirculate(Keep::Vars(_)))
+            )
         };
-        fold_paths(scope, &mut body, 6);
-        let (mut calls, mut kinds) = (Vec::new(), Vec::new());
-        for (_, block) in body.blocks.iter() {
-            for inst in &block.insts {
-                if let InstKind::Call(call) = &inst.kind {
-                    let (fused, kind) = call_kind(arch, call, inst.loc)?;
-                    calls.push(fused);
-                    kinds.push(kind);
-                }
-            }
-        }
-        let pipeline = Pipeline {
-            ordered_tables: ordered_tables(arch),
-            overrun: exit::OVERRUN,
-            restart: exit::RESTART,
-            exits: exits(arch, blocks, &program, &calls, self.port),
-            body,
-            inputs: inputs.iter().map(|(v, _)| *v).collect(),
-            calls: kinds,
-            program,
-        };
-        debug_assert!(pipeline.is_closed());
-        let exits = vec![
-            FusedExit::Transmit(self.port),
-            FusedExit::Drop(DropReason::IngressDrop),
-            FusedExit::Drop(DropReason::EgressDrop),
-            FusedExit::Driver { after_egress: false },
-            FusedExit::Driver { after_egress: true },
-            FusedExit::Drop(DropReason::Assert),
-            FusedExit::Drop(DropReason::InstructionBudget),
-            FusedExit::Driver { after_egress: false },
-        ];
-        Some(Fused {
-            pipeline: Arc::new(pipeline),
-            exits,
-            inputs: inputs.into_iter().map(|(_, i)| i).collect(),
-            selectors: externs::SELECTORS,
-            counts_hits: true,
-            calls: Arc::new(calls),
-        })
+        let woven = self
+            .weaver
+            .finish(error_path, inputs, is_pure, |call, loc| call_kind(arch, call, loc))?;
+        let ends = ends(arch, blocks, &woven.program, &woven.calls, port);
+        Some(woven.into_fused(ordered_tables(arch), ends, externs::SELECTORS, true))
     }
 }
