@@ -201,6 +201,11 @@ impl Switch {
         for (table, handle) in gone {
             self.state.forget_entry(*table, *handle);
         }
+        for (table, _) in gone.chunk_by(|a, b| a.0 == b.0).filter_map(<[_]>::first) {
+            if let Some(state) = self.state.table_mut(*table) {
+                state.table.reuse_handles();
+            }
+        }
     }
 
     fn take_back(&mut self, back: Back) {

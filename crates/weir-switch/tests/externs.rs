@@ -8,9 +8,9 @@ use weir_ir::{
 };
 use weir_switch::testing::V1Builder;
 use weir_switch::{
-    BatchMode, Cell, Color, Count, DropReason, LoadError, MeterConfig, Rate, ResourceKind, Switch, Write,
+    BatchMode, Cell, Color, Count, DropReason, LoadError, MeterConfig, Rate, ResourceKind, Switch, Write, WriteResult,
 };
-use weir_table::{EntryAction, EntryRef, Group, GroupMember, Member, NewEntry, ProfileOp, TableOp};
+use weir_table::{EntryAction, EntryRef, Group, GroupMember, Member, NewEntry, OpResult, ProfileOp, TableOp};
 
 /// A header `h` of `index` (8 bits) and `value` (16 bits), parsed and sent back to port 0.
 struct Simple {
@@ -266,6 +266,36 @@ fn direct_counters_and_meters_belong_to_entries() {
     let key = EntryRef::Handle(handle);
     switch.write(Write::Table(table, TableOp::Delete(key))).expect("there");
     assert_eq!(switch.counter(ids[0], handle.get().into()).map(|c| c.packets), Ok(0));
+    let next = switch
+        .write(Write::Table(table, TableOp::Insert(entry(3, 9))))
+        .expect("fits");
+    assert_eq!(
+        next,
+        WriteResult::Table(OpResult::Handle(handle)),
+        "the handle is used again"
+    );
+    assert_eq!(value_out(&mut switch, &[3, 0, 0]), 0, "and has no meter any more");
+    assert_eq!(switch.counter(ids[0], handle.get().into()).map(|c| c.packets), Ok(1));
+}
+
+#[test]
+fn what_is_taken_back_has_its_handle_and_counters_again() {
+    let (mut switch, ids) = with_table(true);
+    let table = switch.table("t").expect("there");
+    let insert = |i| Write::Table(table, TableOp::Insert(entry(i, 9)));
+    let Ok(WriteResult::Table(OpResult::Handle(handle))) = switch.write(insert(1)) else {
+        panic!("it fits")
+    };
+    value_out(&mut switch, &[1, 0, 0]);
+    let delete = Write::Table(table, TableOp::Delete(EntryRef::Handle(handle)));
+    let batch = vec![delete, insert(2), insert(3), insert(3)];
+    let error = switch.write_all(batch, BatchMode::Rollback).expect_err("one is twice");
+    assert_eq!(error.failures[0].0, 3);
+    let state = switch.table_state(table).expect("there");
+    let left: Vec<_> = state.table.entries().map(|e| e.handle).collect();
+    assert_eq!(left, [handle]);
+    value_out(&mut switch, &[1, 0, 0]);
+    assert_eq!(switch.counter(ids[0], handle.get().into()).map(|c| c.packets), Ok(2));
 }
 
 /// A table with an action selector over `h.value`.

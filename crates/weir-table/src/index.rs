@@ -7,22 +7,21 @@
 //!   down, and the search ends when no group left can hold a better entry. Range keys have no mask:
 //!   they are compared one by one within the bucket.
 
+use crate::entries::{Entries, HandleMap};
 use crate::entry::{Entry, EntryHandle, Rank};
 use crate::spec::TableSpec;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHasher};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::hash::{Hash, Hasher};
 use weir_ir::{Bits, KeyMatch, MatchKind};
 
 type Key = Box<[u8]>;
 
-/// The entries of a table, by handle.
-pub(crate) type Entries = FxHashMap<u32, Entry>;
-
 /// The structure for a table.
 #[derive(Debug, Clone)]
 pub(crate) enum Index {
-    Exact(FxHashMap<Key, EntryHandle>),
+    Exact(HandleMap),
     Lpm(Lpm),
     Tuples(TupleSpace),
 }
@@ -34,7 +33,7 @@ impl Index {
         let lpm: Vec<_> = (0..kinds.len()).filter(|&i| kinds[i] == MatchKind::Lpm).collect();
         let others = kinds.iter().any(|k| !matches!(k, MatchKind::Lpm | MatchKind::Exact));
         match (others, lpm.as_slice()) {
-            (false, []) => Index::Exact(FxHashMap::default()),
+            (false, []) => Index::Exact(HandleMap::default()),
             (false, &[position]) => Index::Lpm(Lpm {
                 position,
                 by_length: BTreeMap::new(),
@@ -43,16 +42,16 @@ impl Index {
         }
     }
 
-    /// Whether entries are found by their match alone: then no two have the same.
-    pub(crate) fn is_exact(&self) -> bool {
-        matches!(self, Index::Exact(_))
-    }
-
-    /// The entry with exactly these keys, if all are exact.
-    pub(crate) fn exact(&self, matches: &[KeyMatch]) -> Option<EntryHandle> {
+    /// The entry with this match and priority.
+    pub(crate) fn find(&self, matches: &[KeyMatch], priority: u32, entries: &Entries) -> Option<EntryHandle> {
+        let is_it = |handle| {
+            let entry: Option<&Entry> = entries.get(handle);
+            entry.is_some_and(|e| e.priority == priority && e.matches == matches)
+        };
         match self {
-            Index::Exact(map) => map.get(&exact_key(matches)).copied(),
-            _ => None,
+            Index::Exact(map) => map.find(hash_of(matches), is_it),
+            Index::Lpm(lpm) => lpm.by_length.get(&lpm.length(matches))?.find(hash_of(matches), is_it),
+            Index::Tuples(tuples) => tuples.find(matches, is_it),
         }
     }
 
@@ -60,7 +59,7 @@ impl Index {
     pub(crate) fn insert(&mut self, entry: &Entry) {
         match self {
             Index::Exact(map) => {
-                map.insert(exact_key(&entry.matches), entry.handle);
+                map.insert(hash_of(&entry.matches), entry.handle);
             }
             Index::Lpm(lpm) => lpm.insert(entry),
             Index::Tuples(tuples) => tuples.insert(entry),
@@ -71,7 +70,7 @@ impl Index {
     pub(crate) fn remove(&mut self, entry: &Entry) {
         match self {
             Index::Exact(map) => {
-                map.remove(&exact_key(&entry.matches));
+                map.remove(hash_of(&entry.matches), entry.handle);
             }
             Index::Lpm(lpm) => lpm.remove(entry),
             Index::Tuples(tuples) => tuples.remove(entry),
@@ -82,11 +81,15 @@ impl Index {
     pub(crate) fn lookup(&self, keys: &[&Bits], entries: &Entries) -> Option<EntryHandle> {
         match self {
             Index::Exact(map) => {
-                let mut key = Vec::new();
-                keys.iter().for_each(|k| push(&mut key, k));
-                map.get(key.as_slice()).copied()
+                let is_it = |handle| {
+                    let same = |(m, key): (&KeyMatch, &&Bits)| matches!(m, KeyMatch::Exact(value) if value == *key);
+                    entries
+                        .get(handle)
+                        .is_some_and(|e| e.matches.iter().zip(keys).all(same))
+                };
+                map.find(hash_values(keys.iter().copied()), is_it)
             }
-            Index::Lpm(lpm) => lpm.lookup(keys),
+            Index::Lpm(lpm) => lpm.lookup(keys, entries),
             Index::Tuples(tuples) => tuples.lookup(keys, entries),
         }
     }
@@ -96,63 +99,67 @@ fn push(key: &mut Vec<u8>, value: &Bits) {
     key.extend_from_slice(&value.to_bytes());
 }
 
-/// Values of exact and LPM matches, one after the other. Other kinds contribute nothing.
-fn exact_key(matches: &[KeyMatch]) -> Key {
-    let mut key = Vec::new();
-    for m in matches {
-        if let KeyMatch::Exact(value) | KeyMatch::Lpm { value, .. } = m {
-            push(&mut key, value);
-        }
-    }
-    key.into_boxed_slice()
+/// A hash of the values of exact and LPM matches. Other kinds contribute nothing.
+fn hash_of(matches: &[KeyMatch]) -> u64 {
+    hash_values(matches.iter().filter_map(|m| match m {
+        KeyMatch::Exact(value) | KeyMatch::Lpm { value, .. } => Some(value),
+        _ => None,
+    }))
+}
+
+fn hash_values<'a>(values: impl Iterator<Item = &'a Bits>) -> u64 {
+    let mut hasher = FxHasher::default();
+    values.for_each(|v| v.hash(&mut hasher));
+    hasher.finish()
 }
 
 /// One LPM key, at `position` among the matched keys; the others are exact.
 #[derive(Debug, Clone)]
 pub(crate) struct Lpm {
     position: usize,
-    by_length: BTreeMap<Reverse<u32>, FxHashMap<Key, EntryHandle>>,
+    by_length: BTreeMap<Reverse<u32>, HandleMap>,
 }
 
 impl Lpm {
-    fn length(&self, entry: &Entry) -> Reverse<u32> {
-        match &entry.matches[self.position] {
-            KeyMatch::Lpm { prefix_length, .. } => Reverse(*prefix_length),
+    fn length(&self, matches: &[KeyMatch]) -> Reverse<u32> {
+        match matches.get(self.position) {
+            Some(KeyMatch::Lpm { prefix_length, .. }) => Reverse(*prefix_length),
             _ => Reverse(0),
         }
     }
 
     fn insert(&mut self, entry: &Entry) {
-        let length = self.length(entry);
-        self.by_length
-            .entry(length)
-            .or_default()
-            .insert(exact_key(&entry.matches), entry.handle);
+        let length = self.length(&entry.matches);
+        let map = self.by_length.entry(length).or_default();
+        map.insert(hash_of(&entry.matches), entry.handle);
     }
 
     fn remove(&mut self, entry: &Entry) {
-        let length = self.length(entry);
+        let length = self.length(&entry.matches);
         if let Some(map) = self.by_length.get_mut(&length) {
-            map.remove(&exact_key(&entry.matches));
+            map.remove(hash_of(&entry.matches), entry.handle);
             if map.is_empty() {
                 self.by_length.remove(&length);
             }
         }
     }
 
-    fn lookup(&self, keys: &[&Bits]) -> Option<EntryHandle> {
-        let mut key = Vec::new();
+    fn lookup(&self, keys: &[&Bits], entries: &Entries) -> Option<EntryHandle> {
+        let whole = *keys.get(self.position)?;
         for (Reverse(length), map) in &self.by_length {
-            key.clear();
-            for (i, value) in keys.iter().enumerate() {
-                if i == self.position {
-                    push(&mut key, &value.and(&Bits::prefix_mask(value.width(), *length)));
-                } else {
-                    push(&mut key, value);
-                }
-            }
-            if let Some(handle) = map.get(key.as_slice()) {
-                return Some(*handle);
+            let prefix = whole.and(&Bits::prefix_mask(whole.width(), *length));
+            let at = |i: usize| if i == self.position { &prefix } else { keys[i] };
+            let is_it = |handle| {
+                let same = |(i, m): (usize, &KeyMatch)| match m {
+                    KeyMatch::Exact(value) | KeyMatch::Lpm { value, .. } => value == at(i),
+                    _ => false,
+                };
+                entries
+                    .get(handle)
+                    .is_some_and(|e| e.matches.iter().enumerate().all(same))
+            };
+            if let Some(handle) = map.find(hash_values((0..keys.len()).map(at)), is_it) {
+                return Some(handle);
             }
         }
         None
@@ -223,6 +230,13 @@ impl TupleSpace {
         self.groups.sort_by_key(|g| Reverse(g.best()));
     }
 
+    fn find(&self, matches: &[KeyMatch], is_it: impl Fn(EntryHandle) -> bool) -> Option<EntryHandle> {
+        let parts = parts(matches);
+        let group = self.groups.iter().find(|g| g.parts == parts)?;
+        let bucket = group.buckets.get(&group_key(matches))?;
+        bucket.iter().map(|(_, handle)| *handle).find(|h| is_it(*h))
+    }
+
     fn insert(&mut self, entry: &Entry) {
         let (parts, rank) = (parts(&entry.matches), entry.rank());
         let position = match self.groups.iter().position(|g| g.parts == parts) {
@@ -289,7 +303,7 @@ impl TupleSpace {
             let found = group.buckets.get(key.as_slice()).and_then(|bucket| {
                 bucket
                     .iter()
-                    .find(|(_, handle)| entries.get(&handle.get()).is_some_and(|e| in_ranges(&e.matches, keys)))
+                    .find(|(_, handle)| entries.get(*handle).is_some_and(|e| in_ranges(&e.matches, keys)))
             });
             if let Some(candidate) = found
                 && best.is_none_or(|b| candidate.0 > b.0)

@@ -32,6 +32,7 @@
 
 mod batch;
 mod check;
+mod entries;
 mod entry;
 mod error;
 pub mod fast;

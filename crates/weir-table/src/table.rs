@@ -2,12 +2,11 @@
 
 use crate::batch::Undo;
 use crate::check;
+use crate::entries::Entries;
 use crate::entry::{Entry, EntryAction, EntryHandle, EntryRef, NewEntry};
 use crate::error::TableError;
-use crate::index::{Entries, Index};
+use crate::index::Index;
 use crate::spec::TableSpec;
-use rustc_hash::FxHashMap;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use weir_ir::{ActionCall, Bits, KeyMatch, MatchKind};
 
@@ -20,13 +19,8 @@ use weir_ir::{ActionCall, Bits, KeyMatch, MatchKind};
 pub struct Table {
     spec: Arc<TableSpec>,
     entries: Entries,
-    /// Handles by sequence number: the order of insertion.
-    order: BTreeMap<u64, EntryHandle>,
-    /// By what makes an entry its own, where `index` does not have that.
-    by_match: FxHashMap<(Vec<KeyMatch>, u32), EntryHandle>,
     index: Index,
     default: ActionCall,
-    next_handle: u32,
     next_sequence: u64,
     /// What changed since somebody asked; `None`: nobody has asked.
     changes: Option<Vec<Change>>,
@@ -45,7 +39,8 @@ pub enum Change {
     Default,
 }
 
-/// Changes that are remembered one by one.
+/// Changes that are remembered one by one, in small tables; in larger ones half as many as there are entries. To take all entries
+/// anew is less work then.
 const MAX_CHANGES: usize = 4096;
 
 impl Table {
@@ -58,10 +53,7 @@ impl Table {
         let mut table = Table {
             index,
             entries: Entries::default(),
-            order: BTreeMap::new(),
-            by_match: FxHashMap::default(),
             default: spec.default_action.clone(),
-            next_handle: 1,
             next_sequence: 0,
             changes: None,
             spec: Arc::clone(&spec),
@@ -70,7 +62,7 @@ impl Table {
             let new = NewEntry::new(entry.matches.clone(), EntryAction::Call(entry.action.clone()))
                 .with_priority(entry.priority);
             if table.check_new(&new, true).is_ok() {
-                table.add(new, entry.is_const || spec.const_entries, 0);
+                let _ = table.add(new, entry.is_const || spec.const_entries, 0);
             }
         }
         table
@@ -91,7 +83,7 @@ impl Table {
     /// Whether there are no entries.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
+        self.entries.len() == 0
     }
 
     // ------------------------------------------------------------------------------ data plane
@@ -112,17 +104,17 @@ impl Table {
             .map(|(_, v)| v)
             .collect();
         let handle = self.index.lookup(&matched, &self.entries)?;
-        self.entries.get(&handle.get())
+        self.entries.get(handle)
     }
 
     /// Notes that an entry was hit at `now_ns` on the switch's clock. Unknown handles are ignored.
     pub fn touch(&mut self, handle: EntryHandle, now_ns: u64) {
-        if let Some(entry) = self.entries.get_mut(&handle.get()) {
+        if let Some(entry) = self.entries.get_mut(handle) {
             entry.last_hit_ns = entry.last_hit_ns.max(now_ns);
         }
     }
 
-    /// Entries that have a time-out and were not hit for that long, in the order of insertion.
+    /// Entries that have a time-out and were not hit for that long, in the order of [`Table::entries`].
     pub fn idle(&self, now_ns: u64) -> impl Iterator<Item = &Entry> {
         self.entries()
             .filter(move |e| e.idle_timeout_ns > 0 && now_ns.saturating_sub(e.last_hit_ns) >= e.idle_timeout_ns)
@@ -148,7 +140,7 @@ impl Table {
     /// Adds an entry whose idle time begins at `now_ns`. Errors as [`Table::insert`].
     pub fn insert_at(&mut self, entry: NewEntry, now_ns: u64) -> Result<EntryHandle, TableError> {
         self.check_new(&entry, false)?;
-        Ok(self.add(entry, false, now_ns))
+        self.add(entry, false, now_ns)
     }
 
     /// Gives an entry another action, metadata and time-out. Its handle stays.
@@ -164,7 +156,7 @@ impl Table {
     ) -> Result<EntryHandle, TableError> {
         check::entry_action(&self.spec, &action)?;
         let handle = self.resolve_mutable(which)?;
-        if let Some(entry) = self.entries.get_mut(&handle.get()) {
+        if let Some(entry) = self.entries.get_mut(handle) {
             entry.action = action;
             entry.metadata = metadata;
             entry.idle_timeout_ns = idle_timeout_ns;
@@ -188,12 +180,8 @@ impl Table {
     /// The table is const.
     pub fn clear(&mut self) -> Result<Vec<Entry>, TableError> {
         self.check_not_const()?;
-        let handles: Vec<u32> = self.entries().filter(|e| !e.is_const).map(|e| e.handle.get()).collect();
-        Ok(handles
-            .into_iter()
-            .filter_map(EntryHandle::new)
-            .filter_map(|h| self.take(h))
-            .collect())
+        let handles: Vec<EntryHandle> = self.entries().filter(|e| !e.is_const).map(|e| e.handle).collect();
+        Ok(handles.into_iter().filter_map(|h| self.take(h)).collect())
     }
 
     /// Changes what a miss does; returns what it did.
@@ -218,21 +206,22 @@ impl Table {
     /// No such entry, or the match does not fit the table.
     pub fn get(&self, which: &EntryRef) -> Result<&Entry, TableError> {
         let handle = self.resolve(which)?;
-        self.entries.get(&handle.get()).ok_or_else(|| self.not_found(which))
+        self.entries.get(handle).ok_or_else(|| self.not_found(which))
     }
 
     /// The entry with this handle.
     #[must_use]
     pub fn entry(&self, handle: EntryHandle) -> Option<&Entry> {
-        self.entries.get(&handle.get())
+        self.entries.get(handle)
     }
 
-    /// All entries in the order of insertion.
+    /// All entries in the order of their handles: that of insertion, but for handles that were [given
+    /// again](Table::reuse_handles).
     pub fn entries(&self) -> impl Iterator<Item = &Entry> {
-        self.order.values().filter_map(|h| self.entries.get(&h.get()))
+        self.entries.iter()
     }
 
-    /// The entries that fit a filter, in the order of insertion: per matched key `None` for any or
+    /// The entries that fit a filter, in the order of [`Table::entries`]: per matched key `None` for any or
     /// the match to be equal to.
     pub fn entries_where<'a>(&'a self, filter: &'a [Option<KeyMatch>]) -> impl Iterator<Item = &'a Entry> {
         self.entries().filter(move |e| {
@@ -260,6 +249,12 @@ impl Table {
         self.changes.as_ref().is_none_or(|c| !c.is_empty())
     }
 
+    /// Handles of entries that are gone may be given to new ones from now on. Until somebody says so they are not: a batch that
+    /// is taken back gives entries their old handles.
+    pub fn reuse_handles(&mut self) {
+        self.entries.reuse();
+    }
+
     /// The next [`Table::take_changes`] says [`Change::Everything`].
     pub fn forget_changes(&mut self) {
         self.changes = None;
@@ -269,7 +264,7 @@ impl Table {
 
     fn note(&mut self, change: Change) {
         if let Some(changes) = &mut self.changes {
-            if changes.len() >= MAX_CHANGES {
+            if changes.len() >= MAX_CHANGES.max(self.entries.len() / 2) {
                 *changes = vec![Change::Everything];
             } else if changes.first() != Some(&Change::Everything) {
                 changes.push(change);
@@ -301,28 +296,20 @@ impl Table {
             });
         }
         if self.entries.len() as u64 >= self.spec.size {
-            return Err(TableError::Full {
-                table: self.spec.name.clone(),
-                size: self.spec.size,
-            });
+            return Err(self.full());
         }
         Ok(())
     }
 
-    fn fresh_handle(&mut self) -> EntryHandle {
-        loop {
-            let number = self.next_handle;
-            self.next_handle = self.next_handle.checked_add(1).unwrap_or(1);
-            if let Some(handle) = EntryHandle::new(number)
-                && !self.entries.contains_key(&number)
-            {
-                return handle;
-            }
+    fn full(&self) -> TableError {
+        TableError::Full {
+            table: self.spec.name.clone(),
+            size: self.spec.size,
         }
     }
 
-    fn add(&mut self, new: NewEntry, is_const: bool, now_ns: u64) -> EntryHandle {
-        let handle = self.fresh_handle();
+    fn add(&mut self, new: NewEntry, is_const: bool, now_ns: u64) -> Result<EntryHandle, TableError> {
+        let handle = self.entries.fresh_handle().ok_or_else(|| self.full())?;
         let sequence = self.next_sequence;
         self.next_sequence += 1;
         self.put(Entry {
@@ -336,39 +323,25 @@ impl Table {
             is_const,
             sequence,
         });
-        handle
+        Ok(handle)
     }
 
     /// Puts an entry in all structures.
     fn put(&mut self, entry: Entry) {
         self.index.insert(&entry);
-        if !self.index.is_exact() {
-            self.by_match
-                .insert((entry.matches.clone(), entry.priority), entry.handle);
-        }
-        self.order.insert(entry.sequence, entry.handle);
         self.note(Change::Put(entry.handle));
-        self.entries.insert(entry.handle.get(), entry);
+        self.entries.put(entry);
     }
 
     /// The entry with this match and priority.
     fn same(&self, matches: &[KeyMatch], priority: u32) -> Option<EntryHandle> {
-        if self.index.is_exact() {
-            let handle = self.index.exact(matches)?;
-            let entry = self.entries.get(&handle.get())?;
-            return (entry.priority == priority).then_some(handle);
-        }
-        self.by_match.get(&(matches.to_vec(), priority)).copied()
+        self.index.find(matches, priority, &self.entries)
     }
 
     /// Takes an entry out of all structures.
     fn take(&mut self, handle: EntryHandle) -> Option<Entry> {
-        let entry = self.entries.remove(&handle.get())?;
+        let entry = self.entries.take(handle)?;
         self.index.remove(&entry);
-        if !self.index.is_exact() {
-            self.by_match.remove(&(entry.matches.clone(), entry.priority));
-        }
-        self.order.remove(&entry.sequence);
         if self.changes.is_some() {
             self.note(Change::Taken(Box::new(entry.clone())));
         }
@@ -389,7 +362,7 @@ impl Table {
 
     fn resolve(&self, which: &EntryRef) -> Result<EntryHandle, TableError> {
         match which {
-            EntryRef::Handle(handle) => Some(*handle).filter(|h| self.entries.contains_key(&h.get())),
+            EntryRef::Handle(handle) => Some(*handle).filter(|h| self.entries.get(*h).is_some()),
             EntryRef::Key { matches, priority } => {
                 check::matches(&self.spec, matches, 0)?;
                 self.same(matches, *priority)
@@ -401,7 +374,7 @@ impl Table {
     fn resolve_mutable(&self, which: &EntryRef) -> Result<EntryHandle, TableError> {
         self.check_not_const()?;
         let handle = self.resolve(which)?;
-        if self.entries.get(&handle.get()).is_some_and(|e| e.is_const) {
+        if self.entries.get(handle).is_some_and(|e| e.is_const) {
             return Err(TableError::Const {
                 table: self.spec.name.clone(),
                 what: "this entry",
@@ -417,9 +390,12 @@ impl Table {
                 self.take(handle);
             }
             Undo::Restore(entries) => {
-                for entry in entries {
+                // The last to go is the first to come back.
+                for entry in entries.into_iter().rev() {
                     self.take(entry.handle);
-                    self.put(entry);
+                    self.index.insert(&entry);
+                    self.note(Change::Put(entry.handle));
+                    self.entries.put_back(entry);
                 }
             }
             Undo::Default(action) => {

@@ -114,12 +114,12 @@ impl Rig {
         mut seen: impl FnMut(usize, Option<u32>, &[u8]),
     ) -> u64 {
         match side {
-            Side::Jit => self.round_jit(now_ns, watched, &[], &mut seen),
+            Side::Jit => self.round_jit(now_ns, watched, Vec::new(), &mut seen),
             Side::Inserting => {
                 let count = self.pool.len() / PACKETS_PER_INSERT;
                 let make = self.new_entries.iter_mut();
                 let writes: Vec<Write> = make.flat_map(|make| (0..count).filter_map(|_| make().ok())).collect();
-                self.round_jit(now_ns, watched, &writes, &mut seen)
+                self.round_jit(now_ns, watched, writes, &mut seen)
             }
             Side::Interp => self.round_interp(now_ns, &mut seen),
             Side::Ceiling => self.round_ceiling(now_ns, watched, &mut seen),
@@ -131,14 +131,14 @@ impl Rig {
         &mut self,
         now_ns: u64,
         watched: bool,
-        writes: &[Write],
+        writes: Vec<Write>,
         seen: &mut impl FnMut(usize, Option<u32>, &[u8]),
     ) -> u64 {
         let (ports, frames) = self.pool.fresh(Frame::new);
         let mut frames: Vec<Frame<'_>> = frames.into_iter().flatten().collect();
         let mut fates = vec![Fate::Gone; if watched { ports.len() } else { 0 }];
         let (switch, mut at) = (&mut self.switch, 0);
-        let (mut writes, mut since) = (writes.iter(), 0);
+        let (mut writes, mut since) = (writes.into_iter(), 0);
         let took = drive(ports, &mut frames, self.vector, Frame::bytes, |ports, frames| {
             since += frames.len();
             if since >= PACKETS_PER_INSERT
@@ -146,7 +146,7 @@ impl Rig {
             {
                 since = 0;
                 // An entry that is refused costs less: `suite` sees that all are new.
-                let _ = std::hint::black_box(switch.write(write.clone()));
+                let _ = std::hint::black_box(switch.write(write));
             }
             let fate = switch.forward(ports, frames, now_ns);
             if watched {

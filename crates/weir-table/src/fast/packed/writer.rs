@@ -7,7 +7,6 @@ use crate::fast::mem::Zeroed;
 use crate::fast::packed::bucket::WAYS;
 use crate::fast::packed::{Array, PackedShape, Packing, step};
 use crate::fast::rule::Rule;
-use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
 
@@ -21,8 +20,8 @@ const LOOSE: usize = 6;
 pub(in crate::fast) struct Packed {
     store: Store,
     entries: usize,
-    /// Keys by handle, if last hits are wanted.
-    keys: Option<FxHashMap<u32, u64>>,
+    /// Keys by handle, if last hits are wanted; of handles that were taken out, what they were.
+    keys: Option<Vec<u64>>,
 }
 
 /// An array and what readers need not know of its slots.
@@ -48,7 +47,7 @@ impl Packed {
         Packed {
             store: Store::new(packing, expected.div_ceil(LOOSE), stamps),
             entries: 0,
-            keys: stamps.then(FxHashMap::default),
+            keys: stamps.then(Vec::new),
         }
     }
 
@@ -63,7 +62,7 @@ impl Packed {
     }
 
     pub(in crate::fast) fn bytes(&self) -> usize {
-        let keys = self.keys.as_ref().map_or(0, |k| k.capacity() * 17);
+        let keys = self.keys.as_ref().map_or(0, |k| k.capacity() * 8);
         self.reach_bytes() + self.store.array.overflow.bytes() + self.store.handles.capacity() * 4 + keys
     }
 
@@ -73,7 +72,10 @@ impl Packed {
 
     /// When an entry was hit last.
     pub(in crate::fast) fn stamp(&self, handle: u32) -> Option<u64> {
-        let place = self.store.place(*self.keys.as_ref()?.get(&handle)?)?;
+        let place = self.store.place(*self.keys.as_ref()?.get(handle as usize)?)?;
+        if self.store.handle(place) != handle {
+            return None;
+        }
         Some(self.store.item(place)?.stamp * LAST_HIT_STEP_NS)
     }
 
@@ -91,10 +93,11 @@ impl Packed {
         let place = self.store.place(key);
         let old = place.and_then(|p| self.store.item(p));
         if let Some(keys) = &mut self.keys {
-            if let Some(old) = old {
-                keys.remove(&old.handle);
+            let at = rule.handle as usize;
+            if keys.len() <= at {
+                keys.resize(at + 1, 0);
             }
-            keys.insert(rule.handle, key);
+            keys[at] = key;
         }
         if let (Some(place), Some(old)) = (place, old) {
             item.stamp = item.stamp.max(old.stamp);
@@ -115,9 +118,6 @@ impl Packed {
         let Some(place) = found.filter(|p| self.store.handle(*p) == rule.handle) else {
             return;
         };
-        if let Some(keys) = &mut self.keys {
-            keys.remove(&rule.handle);
-        }
         self.entries -= 1;
         let free = Item {
             slot: 0,

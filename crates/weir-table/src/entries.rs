@@ -1,0 +1,182 @@
+//! Where a table keeps its entries, and how it finds one by its hash.
+
+use crate::entry::{Entry, EntryHandle};
+use hashbrown::HashTable;
+use std::collections::VecDeque;
+
+/// The entries of a table, in places that their handles number from 1.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Entries {
+    places: Vec<Option<Entry>>,
+    len: usize,
+    /// Handles of entries that are gone, the oldest first.
+    free: VecDeque<EntryHandle>,
+    /// So many of those, from the front, may be given again.
+    reusable: usize,
+}
+
+impl Entries {
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(crate) fn get(&self, handle: EntryHandle) -> Option<&Entry> {
+        self.places.get(place(handle))?.as_ref()
+    }
+
+    pub(crate) fn get_mut(&mut self, handle: EntryHandle) -> Option<&mut Entry> {
+        self.places.get_mut(place(handle))?.as_mut()
+    }
+
+    /// A handle that no entry has; `None` if all numbers are taken.
+    pub(crate) fn fresh_handle(&mut self) -> Option<EntryHandle> {
+        if self.reusable > 0 {
+            self.reusable -= 1;
+            return self.free.pop_front();
+        }
+        let next = u32::try_from(self.places.len()).ok()?.checked_add(1)?;
+        let handle = EntryHandle::new(next)?;
+        self.places.push(None);
+        Some(handle)
+    }
+
+    /// Puts an entry in its place, which a [fresh handle](Self::fresh_handle) or one that was taken out has.
+    pub(crate) fn put(&mut self, entry: Entry) {
+        let handle = entry.handle;
+        let Some(slot) = self.places.get_mut(place(handle)) else {
+            return;
+        };
+        *slot = Some(entry);
+        self.len += 1;
+    }
+
+    /// Takes an entry out. Its handle is not given again before [`Entries::reuse`].
+    pub(crate) fn take(&mut self, handle: EntryHandle) -> Option<Entry> {
+        let entry = self.places.get_mut(place(handle))?.take()?;
+        self.len -= 1;
+        self.free.push_back(handle);
+        Some(entry)
+    }
+
+    /// Puts an entry back that was taken out since the last [`Entries::reuse`].
+    pub(crate) fn put_back(&mut self, entry: Entry) {
+        // What was taken out last is put back first.
+        if let Some(at) = self.free.iter().rposition(|h| *h == entry.handle) {
+            self.free.remove(at);
+            self.reusable -= usize::from(at < self.reusable);
+        }
+        self.put(entry);
+    }
+
+    /// Handles of entries that are gone may be given to others from now on.
+    pub(crate) fn reuse(&mut self) {
+        self.reusable = self.free.len();
+    }
+
+    /// In the order of handles.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Entry> {
+        self.places.iter().flatten()
+    }
+}
+
+fn place(handle: EntryHandle) -> usize {
+    handle.get() as usize - 1
+}
+
+/// Entries by a hash of what they match. Keys are not kept here: whoever asks compares.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct HandleMap(HashTable<Slot>);
+
+/// The hash is kept so that growing need not look at entries.
+#[derive(Debug, Clone, Copy)]
+struct Slot {
+    hash: u32,
+    handle: EntryHandle,
+}
+
+/// A slot's hash as the table wants it: it takes bits from both ends.
+fn spread(hash: u32) -> u64 {
+    u64::from(hash).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+impl HandleMap {
+    /// The handle with this hash for which `is_it` holds.
+    pub(crate) fn find(&self, hash: u64, is_it: impl Fn(EntryHandle) -> bool) -> Option<EntryHandle> {
+        let hash = fold(hash);
+        let found = self
+            .0
+            .find(spread(hash), |slot| slot.hash == hash && is_it(slot.handle));
+        found.map(|slot| slot.handle)
+    }
+
+    /// Adds a handle.
+    pub(crate) fn insert(&mut self, hash: u64, handle: EntryHandle) {
+        let slot = Slot {
+            hash: fold(hash),
+            handle,
+        };
+        self.0.insert_unique(spread(slot.hash), slot, |slot| spread(slot.hash));
+    }
+
+    /// Takes a handle out.
+    pub(crate) fn remove(&mut self, hash: u64, handle: EntryHandle) {
+        if let Ok(found) = self.0.find_entry(spread(fold(hash)), |slot| slot.handle == handle) {
+            found.remove();
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+fn fold(hash: u64) -> u32 {
+    (hash ^ hash >> 32) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::entry::EntryAction;
+
+    fn entry(handle: EntryHandle) -> Entry {
+        Entry {
+            handle,
+            matches: Vec::new(),
+            priority: 0,
+            action: EntryAction::call(0, Vec::new()),
+            metadata: 0,
+            idle_timeout_ns: 0,
+            last_hit_ns: 0,
+            is_const: false,
+            sequence: 0,
+        }
+    }
+
+    #[test]
+    fn a_handle_is_given_again_only_when_that_is_allowed() {
+        let mut entries = Entries::default();
+        let first = entries.fresh_handle().unwrap();
+        entries.put(entry(first));
+        let taken = entries.take(first).unwrap();
+        assert_ne!(entries.fresh_handle(), Some(first));
+        entries.put_back(taken);
+        assert_eq!((entries.len(), entries.get(first).is_some()), (1, true));
+        entries.reuse();
+        assert_ne!(entries.fresh_handle(), Some(first), "it is back");
+        entries.take(first);
+        entries.reuse();
+        assert_eq!(entries.fresh_handle(), Some(first));
+    }
+
+    #[test]
+    fn handles_with_equal_hashes_are_told_apart() {
+        let mut map = HandleMap::default();
+        let handles: Vec<_> = (1..=3).filter_map(EntryHandle::new).collect();
+        handles.iter().for_each(|h| map.insert(7, *h));
+        assert_eq!(map.find(7, |h| h == handles[1]), Some(handles[1]));
+        map.remove(7, handles[1]);
+        assert_eq!(map.find(7, |h| h == handles[1]), None);
+        assert_eq!(map.find(7, |h| h == handles[2]), Some(handles[2]));
+    }
+}
