@@ -12,6 +12,23 @@ fn main() -> Result<(), Box<dyn Error>> {
     let out = PathBuf::from(std::env::var_os("OUT_DIR").ok_or("OUT_DIR is not set")?);
     // The text form needs the descriptors at run time.
     std::fs::write(out.join("descriptors.bin"), descriptors.encode_to_vec())?;
-    prost_build::Config::new().btree_map(["."]).compile_fds(descriptors)?;
-    Ok(())
+    let mut config = prost_build::Config::new();
+    config.btree_map(["."]);
+    generate(config, descriptors)
+}
+
+#[cfg(any(feature = "client", feature = "server"))]
+fn generate(config: prost_build::Config, descriptors: prost_types::FileDescriptorSet) -> Result<(), Box<dyn Error>> {
+    let services = tonic_prost_build::configure()
+        .build_client(cfg!(feature = "client"))
+        .build_server(cfg!(feature = "server"));
+    Ok(services.compile_fds_with_config(descriptors, config)?)
+}
+
+#[cfg(not(any(feature = "client", feature = "server")))]
+fn generate(
+    mut config: prost_build::Config,
+    descriptors: prost_types::FileDescriptorSet,
+) -> Result<(), Box<dyn Error>> {
+    Ok(config.compile_fds(descriptors)?)
 }

@@ -4,7 +4,8 @@
 //! and entities that a controller exchanges with a device. [`text`] reads and writes the text form
 //! (`.txtpb`) of all of them; the binary form is [`prost::Message`]'s.
 //!
-//! This crate knows no network and no program: what the ids in a message stand for is the business
+//! With the feature `client` there is `p4_runtime_client`, what calls the service, with `server` `p4_runtime_server`, what provides
+//! it. Without them this crate knows no network. It knows no program: what the ids in a message stand for is the business
 //! of whoever holds the P4Info.
 //!
 //! ```
@@ -36,8 +37,8 @@ pub mod p4 {
             include!(concat!(env!("OUT_DIR"), "/p4.config.v1.rs"));
         }
     }
-    /// Version 1 of P4Runtime.
-    #[allow(missing_docs, clippy::all, clippy::pedantic)]
+    /// Version 1 of P4Runtime, with its service where a feature asks for it.
+    #[allow(missing_docs, unused_qualifications, clippy::all, clippy::pedantic)]
     pub mod v1 {
         include!(concat!(env!("OUT_DIR"), "/p4.v1.rs"));
     }

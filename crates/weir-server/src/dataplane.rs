@@ -1,0 +1,196 @@
+//! What a server needs of a switch that runs.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::{Notify, mpsc};
+use weir_ir::Program;
+use weir_switch::{LoadError, Switch};
+
+/// What is done to every replica of the switch: it is called once for each, with the number of the replica.
+pub type Order = Arc<dyn Fn(usize, &mut Switch) + Send + Sync>;
+
+/// What tells when something has been done.
+pub type Done<E> = Pin<Box<dyn Future<Output = Result<(), E>> + Send>>;
+
+/// The data plane has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the switch is not running any more")]
+pub struct Gone;
+
+/// A program was not loaded; the one from before runs on.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadFailure {
+    /// The data plane cannot run it.
+    #[error(transparent)]
+    Refused(#[from] LoadError),
+    /// It does not fit what the data plane was started with, such as its ports.
+    #[error("{0}")]
+    Unfit(String),
+    /// There is none to load it.
+    #[error(transparent)]
+    Gone(#[from] Gone),
+}
+
+/// A switch that runs, as a control plane sees it.
+///
+/// It may consist of several replicas, one per thread: all are given the same orders in the same order, so that their tables,
+/// groups and so on are the same at all times as far as orders can tell. Counters are the sum over all replicas; what
+/// packets leave for packets (registers, meters) is that of replica 0, which then processes all of them.
+///
+/// Orders, loading and packets are taken in the order of the calls, whether or not anybody waits for what a call
+/// returns, and calls return at once. An order is executed between two packet vectors of a replica, never within one:
+/// a vector meets all of it or nothing.
+pub trait DataPlane: Send + Sync + 'static {
+    /// How many replicas there are, at least 1. It never changes.
+    fn replicas(&self) -> usize;
+
+    /// Has an order executed by every replica. Fulfilled once all have done so; the order is executed even if nobody waits.
+    fn order(&self, order: Order) -> Done<Gone>;
+
+    /// Replaces the program. Every replica starts with fresh state, and `prepare` is executed on it before it meets a
+    /// packet. `program` is as the compiler made it; optimising it for the engine is the data plane's business.
+    ///
+    /// Numbers of ports, their rates and whether they are up stay as they are.
+    fn load(&self, program: Arc<Program>, prepare: Order) -> Done<LoadFailure>;
+
+    /// Has a packet received at a port, as if a device had. It is lost where packets come faster than they can be
+    /// processed; whoever implements this counts those.
+    fn inject(&self, port: u32, packet: Vec<u8>);
+
+    /// The port whose packets come from the control plane and go there; `None`: there is no such port.
+    fn cpu_port(&self) -> Option<u32>;
+
+    /// The switch's clock in ns.
+    fn now_ns(&self) -> u64;
+
+    /// Where packets and changes of ports are to be told from now on. A later call replaces an earlier one.
+    fn connect(&self, events: Events);
+}
+
+/// Executes something on every replica and collects what each gives, by the number of the replica.
+///
+/// The order has been given when this returns; what it returns waits for the results.
+pub fn gather<T, F>(plane: &dyn DataPlane, f: F) -> impl Future<Output = Result<Vec<T>, Gone>> + Send + use<T, F>
+where
+    T: Send + 'static,
+    F: Fn(usize, &mut Switch) -> T + Send + Sync + 'static,
+{
+    let slots: Arc<Mutex<Vec<Option<T>>>> = Arc::new(Mutex::new((0..plane.replicas()).map(|_| None).collect()));
+    let results = Arc::clone(&slots);
+    let done = plane.order(Arc::new(move |replica, switch| {
+        let result = f(replica, switch);
+        if let Some(slot) = results.lock().unwrap_or_else(PoisonError::into_inner).get_mut(replica) {
+            *slot = Some(result);
+        }
+    }));
+    async move {
+        done.await?;
+        let mut slots = slots.lock().unwrap_or_else(PoisonError::into_inner);
+        slots.drain(..).map(|slot| slot.ok_or(Gone)).collect()
+    }
+}
+
+/// A packet that reached the port of the control plane.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CpuPacket {
+    /// The packet, with whatever headers the program puts before it.
+    pub bytes: Vec<u8>,
+}
+
+/// What a data plane tells.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    /// A packet reached the port of the control plane.
+    Packet(CpuPacket),
+    /// A port came up or went down.
+    Port {
+        /// The port.
+        port: u32,
+        /// Whether it is up now.
+        up: bool,
+    },
+}
+
+/// Where a data plane tells what happens. Telling never waits: packets are counted and forgotten where the server does not
+/// keep up, changes of ports are not lost.
+#[derive(Debug, Clone)]
+pub struct Events {
+    packets: mpsc::Sender<CpuPacket>,
+    ports: Arc<PortChanges>,
+    lost: Arc<AtomicU64>,
+}
+
+#[derive(Debug, Default)]
+struct PortChanges {
+    /// The last thing said of each port that changed since somebody asked.
+    changed: Mutex<std::collections::BTreeMap<u32, bool>>,
+    news: Notify,
+}
+
+impl Events {
+    /// A connection on which `capacity` packets may wait (at least 1).
+    #[must_use]
+    pub fn new(capacity: usize) -> (Events, Inbox) {
+        let (packets, received) = mpsc::channel(capacity.max(1));
+        let events = Events {
+            packets,
+            ports: Arc::default(),
+            lost: Arc::default(),
+        };
+        let inbox = Inbox {
+            packets: received,
+            ports: Arc::clone(&events.ports),
+        };
+        (events, inbox)
+    }
+
+    /// A packet reached the port of the control plane. Whether it could be kept.
+    pub fn packet(&self, bytes: Vec<u8>) -> bool {
+        let is_kept = self.packets.try_send(CpuPacket { bytes }).is_ok();
+        if !is_kept {
+            self.lost.fetch_add(1, Ordering::Relaxed);
+        }
+        is_kept
+    }
+
+    /// A port came up or went down.
+    pub fn port(&self, port: u32, up: bool) {
+        let mut changed = self.ports.changed.lock().unwrap_or_else(PoisonError::into_inner);
+        changed.insert(port, up);
+        self.ports.news.notify_one();
+    }
+
+    /// Packets that were forgotten.
+    #[must_use]
+    pub fn lost(&self) -> u64 {
+        self.lost.load(Ordering::Relaxed)
+    }
+}
+
+/// Where a server hears what a data plane tells.
+#[derive(Debug)]
+pub struct Inbox {
+    packets: mpsc::Receiver<CpuPacket>,
+    ports: Arc<PortChanges>,
+}
+
+impl Inbox {
+    /// The next event; `None` once the data plane is gone and everything has been heard.
+    pub async fn next(&mut self) -> Option<Event> {
+        loop {
+            let first = {
+                let mut changed = self.ports.changed.lock().unwrap_or_else(PoisonError::into_inner);
+                changed.pop_first()
+            };
+            if let Some((port, up)) = first {
+                return Some(Event::Port { port, up });
+            }
+            tokio::select! {
+                () = self.ports.news.notified() => {}
+                packet = self.packets.recv() => return packet.map(Event::Packet),
+            }
+        }
+    }
+}

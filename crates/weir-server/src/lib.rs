@@ -1,0 +1,13 @@
+//! Control-plane servers of a switch.
+//!
+//! A server speaks to a [`DataPlane`]: one switch, or several replicas of it on several threads. [`Standalone`] is a data
+//! plane without devices, for tests and for whoever embeds a switch and brings its packets along.
+//!
+//! What this crate does not do: it opens no device and owns no packet path, and it knows no client.
+#![forbid(unsafe_code)]
+
+mod dataplane;
+mod standalone;
+
+pub use dataplane::{CpuPacket, DataPlane, Done, Event, Events, Gone, Inbox, LoadFailure, Order, gather};
+pub use standalone::{Clock, Standalone};
