@@ -241,7 +241,7 @@ Signals: INT and TERM stop it, with statistics; HUP compiles the program and
 its entries anew and goes on with them, or with the old ones where the new ones
 are not right. docs/run.md tells the rest.";
 
-#[derive(Args)]
+#[derive(Args, Clone)]
 #[command(after_help = RUN_HELP)]
 pub struct Run {
     #[command(flatten)]
@@ -267,6 +267,12 @@ pub struct Run {
     /// Trace only packets that come in at this port
     #[arg(long, value_name = "PORT")]
     pub trace_port: Option<u32>,
+    /// Serve P4Runtime (gRPC) at this address, e.g. 127.0.0.1:9559
+    #[arg(long, value_name = "ADDR")]
+    pub p4runtime: Option<std::net::SocketAddr>,
+    /// The port by which packets come from the control plane and go there
+    #[arg(long, value_name = "PORT", requires = "p4runtime")]
+    pub cpu_port: Option<u32>,
     /// Packets per queue
     #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     pub queue_capacity: u32,

@@ -6,6 +6,7 @@
 mod control;
 mod flow;
 mod forward;
+mod live;
 mod plan;
 mod report;
 mod ring;
@@ -18,6 +19,8 @@ mod worker;
 
 use crate::cli::Run;
 use anyhow::Result;
+use live::{CpuPort, Live};
+use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::Instant;
 use supervisor::Supervisor;
@@ -36,7 +39,9 @@ pub fn run(arguments: &Run) -> Result<u8> {
     let (sender, events) = channel();
     supervisor::listen(&sender)?;
     let (started, engine) = (Instant::now(), program.engine);
-    let control = start::start(arguments, &specs, program, ports, started, &sender)?;
+    let cpu = Arc::new(CpuPort::new(arguments.cpu_port));
+    let control = start::start(arguments, &specs, program, ports, started, &sender, &cpu)?;
+    let live = arguments.p4runtime.map(|_| Live::new(Arc::clone(&control), arguments.clone(), specs.clone(), cpu, started));
     let mut supervisor = Supervisor::new(arguments, specs, control, events, (started, engine), watch);
     supervisor.say("running; stop with Ctrl-C");
     supervisor.until_stopped()

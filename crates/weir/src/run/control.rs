@@ -6,14 +6,28 @@ use super::ring::Doorbell;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Mutex, PoisonError};
+use tokio::sync::oneshot;
 use weir_switch::Switch;
 
 /// What a worker is told to do.
 pub enum Order {
     /// Send a report.
     Report,
+    /// Do this to the switch.
+    Call(Arc<Call>),
+    /// Process a packet of the control plane as if it had come in at a port; of so many that wait.
+    Take(u32, Vec<u8>, Arc<AtomicUsize>),
     /// Go on with another program, together with all workers.
-    Change(Box<Switch>, Spread),
+    Change {
+        /// The program with its state.
+        switch: Box<Switch>,
+        /// Who processes packets from then on.
+        spread: Spread,
+        /// What runs it.
+        engine: &'static str,
+        /// Whoever waits for it.
+        ticket: Option<Arc<Ticket>>,
+    },
     /// Deal with what has been received, send a report and end, together with all workers.
     Stop,
 }
@@ -26,12 +40,47 @@ pub enum Event {
     Report(Box<Report>),
     /// None of a worker's devices will receive anything any more.
     Ended,
-    /// All workers run the new program.
-    Changed,
+    /// All workers run the new program, by this engine.
+    Changed(&'static str),
     /// A worker has ended.
     Stopped(Box<Report>),
     /// A worker has ended without being told to.
     Died,
+}
+
+/// Something that every worker does to its switch.
+pub struct Call {
+    /// What.
+    pub order: weir_server::Order,
+    /// Whoever waits for it.
+    pub ticket: Ticket,
+}
+
+/// Tells somebody when all workers have done something.
+pub struct Ticket {
+    open: AtomicUsize,
+    done: Mutex<Option<oneshot::Sender<()>>>,
+}
+
+impl Ticket {
+    /// For so many workers, and what is fulfilled by the last.
+    pub fn new(workers: usize) -> (Self, oneshot::Receiver<()>) {
+        let (done, waits) = oneshot::channel();
+        let ticket = Ticket {
+            open: AtomicUsize::new(workers),
+            done: Mutex::new(Some(done)),
+        };
+        (ticket, waits)
+    }
+
+    /// A worker has done it.
+    pub fn done(&self) {
+        if self.open.fetch_sub(1, Ordering::AcqRel) == 1 {
+            let done = self.done.lock().unwrap_or_else(PoisonError::into_inner).take();
+            // Nobody may wait any more.
+            let _ = done.map(|d| d.send(()));
+        }
+    }
 }
 
 struct Mailbox {

@@ -1,11 +1,13 @@
 //! What a worker does with frames: through the switch, and to the ports that they are for.
 
+use super::live::CpuPort;
 use super::plan::{Route, Routes};
 use super::report::{EndReport, Report};
 use super::ring::Outbox;
 use crate::stats::Snapshot;
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Instant;
 use weir_io::{Device, FrameBatch, Pool};
 use weir_switch::{Fate, Frame, Output, Switch, TAILROOM, VECTOR};
@@ -127,6 +129,8 @@ struct Lost {
     ring_full: u64,
     /// There was no frame for a copy, or it was longer than any.
     no_frame: u64,
+    /// They were for the control plane, and too many waited for it or nobody listened.
+    control_plane: u64,
 }
 
 /// Which packets are shown on their way.
@@ -160,10 +164,15 @@ pub struct Forwarder {
     /// Packets for ports that no device is connected to.
     unconnected: BTreeMap<u32, u64>,
     lost: Lost,
+    /// Where packets for the control plane go.
+    cpu: Arc<CpuPort>,
+    /// A control plane takes digest messages; else they are counted and forgotten.
+    keeps_digests: bool,
 }
 
 impl Forwarder {
-    /// A forwarder whose switch's clock began at `started`.
+    /// A forwarder whose switch's clock began at `started`; with the port of the control plane, and whether that takes
+    /// digest messages.
     pub fn new(
         switch: Box<Switch>,
         ends: Vec<End>,
@@ -171,6 +180,7 @@ impl Forwarder {
         routes: Routes,
         started: Instant,
         sampling: Option<Sampling>,
+        (cpu, keeps_digests): (Arc<CpuPort>, bool),
     ) -> Self {
         Forwarder {
             headroom: switch.headroom(),
@@ -185,6 +195,8 @@ impl Forwarder {
             digests: 0,
             unconnected: BTreeMap::new(),
             lost: Lost::default(),
+            cpu,
+            keeps_digests,
         }
     }
 
@@ -295,6 +307,11 @@ impl Forwarder {
         self.take_digests();
     }
 
+    /// Tells the switch what time it is.
+    pub fn tick(&mut self) {
+        self.poll();
+    }
+
     /// Sends what may leave the queues by now. Whether there was anything.
     pub fn poll(&mut self) -> bool {
         let out = self.switch.advance(self.now());
@@ -309,7 +326,7 @@ impl Forwarder {
     }
 
     fn take_digests(&mut self) {
-        while self.switch.next_digest().is_some() {
+        while !self.keeps_digests && self.switch.next_digest().is_some() {
             self.digests += 1;
         }
     }
@@ -324,7 +341,19 @@ impl Forwarder {
                     self.lost.ring_full += 1;
                 }
             }
-            Route::Nowhere => *self.unconnected.entry(port).or_default() += 1,
+            Route::Nowhere => {
+                let data = frames.get(index).unwrap_or_default();
+                self.send_nowhere(port, data);
+            }
+        }
+    }
+
+    /// A packet for a port without a device: that of the control plane, or one that nobody has connected.
+    fn send_nowhere(&mut self, port: u32, data: &[u8]) {
+        if self.cpu.port != Some(port) {
+            *self.unconnected.entry(port).or_default() += 1;
+        } else if !self.cpu.packet(data) {
+            self.lost.control_plane += 1;
         }
     }
 
@@ -341,7 +370,7 @@ impl Forwarder {
                     self.lost.no_frame += 1;
                 }
             }
-            Route::Nowhere => *self.unconnected.entry(output.port).or_default() += 1,
+            Route::Nowhere => self.send_nowhere(output.port, &output.bytes),
         }
     }
 
@@ -395,6 +424,13 @@ impl Forwarder {
         }
         if self.lost.no_frame > 0 {
             counts.add_drops("no-frame", "", self.lost.no_frame);
+        }
+        if self.lost.control_plane > 0 {
+            counts.add_drops("control-plane-full", "", self.lost.control_plane);
+        }
+        // Worker 0 takes what the control plane sends.
+        if worker == 0 && self.cpu.lost() > 0 {
+            counts.add_drops("packet-out-full", "", self.cpu.lost());
         }
         Report {
             workers: vec![(worker, counts.total().rx.packets)],

@@ -6,6 +6,7 @@ use crate::cli::Run;
 use crate::load;
 use anyhow::{Context, Result, bail};
 use std::path::Path;
+use std::sync::Arc;
 use weir_io::{DeviceSpec, PortSpec};
 use weir_switch::{PortRate, Switch, SwitchConfig};
 
@@ -95,6 +96,16 @@ pub fn program(arguments: &Run, specs: &[PortSpec]) -> Result<Result<Program, u8
         Ok(program) => program,
         Err(code) => return Ok(Err(code)),
     };
+    switches(arguments, program, specs, arguments.entries.as_deref()).map(Ok)
+}
+
+/// A switch for each worker, with the ports' rates and the state that `entries` describes.
+pub fn switches(
+    arguments: &Run,
+    program: Arc<weir_ir::Program>,
+    specs: &[PortSpec],
+    entries: Option<&Path>,
+) -> Result<Program> {
     for spec in specs {
         load::check_port(&program, spec.port)?;
     }
@@ -106,7 +117,7 @@ pub fn program(arguments: &Run, specs: &[PortSpec]) -> Result<Result<Program, u8
     // Whoever wants to see every step gets every step.
     let is_traced = arguments.trace.is_some() || arguments.trace_port.is_some();
     let program = if is_traced { program } else { load::optimized(&program) };
-    let mut switch = load::switch(program, config, arguments.entries.as_deref())?;
+    let mut switch = load::switch(program, config, entries)?;
     for rate in &arguments.port_rate {
         let (port, bits) = port_rate(rate)?;
         switch.set_port_rate(
@@ -134,11 +145,11 @@ pub fn program(arguments: &Run, specs: &[PortSpec]) -> Result<Result<Program, u8
         switch.set_profiling(arguments.profile);
         switch.load_tables();
     }
-    Ok(Ok(Program {
+    Ok(Program {
         switches,
         spread,
         engine,
-    }))
+    })
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use super::control::{Control, Event};
 use super::forward::{End, Forwarder, Sampling, WAITING};
+use super::live::CpuPort;
 use super::plan::Plan;
 use super::ring::{self, Doorbell, RING, Sleeper};
 use super::setup;
@@ -60,6 +61,7 @@ pub fn start(
     ports: Ports,
     started: Instant,
     events: &Sender<Event>,
+    cpu: &Arc<CpuPort>,
 ) -> Result<Arc<Control>> {
     let counts: Vec<(u32, usize)> = specs
         .iter()
@@ -83,7 +85,15 @@ pub fn start(
     for (number, (switch, sleeper)) in program.switches.into_iter().zip(sleepers).enumerate() {
         let (rings, outboxes, ends) = parts.of(number);
         let routes = plan.routes(number);
-        let forwarder = Forwarder::new(Box::new(switch), ends, outboxes, routes, started, sampling);
+        let forwarder = Forwarder::new(
+            Box::new(switch),
+            ends,
+            outboxes,
+            routes,
+            started,
+            sampling,
+            (Arc::clone(cpu), arguments.p4runtime.is_some()),
+        );
         let is_only = plan.of(number).map(|place| place.is_only).collect();
         let ties = Ties {
             rings,

@@ -1,7 +1,6 @@
 //! The thread that watches over a run.
 
 use super::control::{Control, Event, Order};
-use super::plan::Spread;
 use super::report::{About, Report};
 use super::setup;
 use super::watch::Watch;
@@ -13,7 +12,6 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 use weir_io::PortSpec;
-use weir_switch::Switch;
 
 /// How often a picture is drawn.
 const PICTURE: Duration = Duration::from_secs(1);
@@ -45,8 +43,6 @@ pub struct Supervisor<'a> {
     events: Receiver<Event>,
     started: Instant,
     engine: &'static str,
-    /// That of the program which workers have been told to go on with.
-    next_engine: &'static str,
     reloads: u64,
     /// Workers whose inputs have ended.
     ended: usize,
@@ -73,7 +69,6 @@ impl<'a> Supervisor<'a> {
             events,
             started,
             engine,
-            next_engine: engine,
             reloads: 0,
             ended: 0,
             is_stopping: false,
@@ -118,9 +113,9 @@ impl<'a> Supervisor<'a> {
                     }
                 }
                 Some(Event::Report(report)) => self.collect(*report)?,
-                Some(Event::Changed) => {
+                Some(Event::Changed(engine)) => {
                     self.reloads += 1;
-                    self.engine = self.next_engine;
+                    self.engine = engine;
                     self.say("reloaded; all packets from here on meet the new program");
                 }
                 Some(Event::Stopped(report)) => {
@@ -217,10 +212,13 @@ impl<'a> Supervisor<'a> {
         if self.is_stopping {
             return Ok(());
         }
+        if self.arguments.p4runtime.is_some() {
+            self.say("not reloaded: the program comes from the control plane (SetForwardingPipelineConfig)");
+            return Ok(());
+        }
         let why = match setup::program(self.arguments, &self.specs) {
             Ok(Ok(program)) => {
-                self.next_engine = program.engine;
-                self.change(program.switches, program.spread);
+                self.change(program);
                 return Ok(());
             }
             // The diagnostics have been printed.
@@ -231,9 +229,15 @@ impl<'a> Supervisor<'a> {
         Ok(())
     }
 
-    fn change(&self, switches: Vec<Switch>, spread: Spread) {
-        for (worker, switch) in switches.into_iter().enumerate() {
-            self.control.tell(worker, Order::Change(Box::new(switch), spread));
+    fn change(&self, program: setup::Program) {
+        for (worker, switch) in program.switches.into_iter().enumerate() {
+            let order = Order::Change {
+                switch: Box::new(switch),
+                spread: program.spread,
+                engine: program.engine,
+                ticket: None,
+            };
+            self.control.tell(worker, order);
         }
     }
 

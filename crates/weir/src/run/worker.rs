@@ -112,7 +112,25 @@ impl Worker {
                         let report = Box::new(self.forwarder.report(self.number));
                         let _ = self.events.send(Event::Report(report));
                     }
-                    Some(Order::Change(switch, spread)) => self.change(switch, spread),
+                    Some(Order::Call(call)) => {
+                        self.forwarder.tick();
+                        (call.order)(self.number, &mut self.forwarder.switch);
+                        call.ticket.done();
+                    }
+                    Some(Order::Take(port, packet, waiting)) => {
+                        waiting.fetch_sub(1, Ordering::Relaxed);
+                        self.forwarder.take(port, &packet);
+                        self.flush();
+                    }
+                    Some(Order::Change {
+                        switch,
+                        spread,
+                        engine,
+                        ticket,
+                    }) => {
+                        self.change(switch, spread, engine);
+                        ticket.iter().for_each(|t| t.done());
+                    }
                     Some(Order::Stop) => return self.stop(),
                     None => {}
                 }
@@ -338,7 +356,7 @@ impl Worker {
         self.forwarder.is_sending() || self.forwarder.switch.queued() > 0
     }
 
-    fn change(&mut self, switch: Box<Switch>, spread: Spread) {
+    fn change(&mut self, switch: Box<Switch>, spread: Spread, engine: &'static str) {
         self.rest(Some(CHANGE_PATIENCE));
         let (forwarder, now) = (&mut self.forwarder, &mut self.spread);
         let is_last = self.control.end_rest(|| {
@@ -346,7 +364,7 @@ impl Worker {
             *now = spread;
         });
         if is_last {
-            let _ = self.events.send(Event::Changed);
+            let _ = self.events.send(Event::Changed(engine));
         }
     }
 

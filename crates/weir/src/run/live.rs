@@ -1,0 +1,221 @@
+//! The running workers as a control plane sees them: orders to all of them, new programs, packets in and out.
+
+use super::control::{Call, Control, Order, Ticket};
+use super::setup;
+use crate::cli::Run;
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+use tokio::sync::oneshot;
+use weir_io::PortSpec;
+use weir_ir::Program;
+use weir_server::{DataPlane, Done, Events, Gone, LoadFailure};
+use weir_switch::LoadError;
+
+/// Packets of the control plane that wait for a worker; further ones are lost, and counted.
+const MAX_INJECTED: usize = 4096;
+
+/// The port of the control plane, as workers see it.
+#[derive(Debug)]
+pub struct CpuPort {
+    /// Its number, if it has one.
+    pub port: Option<u32>,
+    events: Mutex<Option<Events>>,
+    lost: AtomicU64,
+}
+
+impl CpuPort {
+    /// A port that nobody listens at yet.
+    pub fn new(port: Option<u32>) -> Self {
+        CpuPort {
+            port,
+            events: Mutex::default(),
+            lost: AtomicU64::new(0),
+        }
+    }
+
+    /// A packet for it. Whether there is room for it on the way to the control plane.
+    pub fn packet(&self, bytes: &[u8]) -> bool {
+        let events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
+        events.as_ref().is_some_and(|e| e.packet(bytes.to_vec()))
+    }
+
+    /// Packets of the control plane that were lost because too many waited.
+    pub fn lost(&self) -> u64 {
+        self.lost.load(Ordering::Relaxed)
+    }
+}
+
+/// What cannot be given to the workers yet, because a program before it is being made.
+enum Job {
+    Order(Arc<Call>),
+    Load(Arc<Program>, weir_server::Order, oneshot::Sender<Result<(), LoadFailure>>),
+    Inject(u32, Vec<u8>),
+}
+
+/// The way to the workers.
+struct Line {
+    control: Arc<Control>,
+    arguments: Run,
+    specs: Vec<PortSpec>,
+    /// What waits for a program that is being made; `None`: none is.
+    waiting: Mutex<Option<VecDeque<Job>>>,
+    injected: Arc<AtomicUsize>,
+}
+
+/// The workers of `weir run`.
+pub struct Live {
+    line: Arc<Line>,
+    cpu: Arc<CpuPort>,
+    started: Instant,
+}
+
+impl Live {
+    /// Workers that were started with these arguments and ports, and whose clock began at `started`.
+    pub fn new(
+        control: Arc<Control>,
+        arguments: Run,
+        specs: Vec<PortSpec>,
+        cpu: Arc<CpuPort>,
+        started: Instant,
+    ) -> Self {
+        Live {
+            line: Arc::new(Line {
+                control,
+                arguments,
+                specs,
+                waiting: Mutex::default(),
+                injected: Arc::default(),
+            }),
+            cpu,
+            started,
+        }
+    }
+}
+
+impl DataPlane for Live {
+    fn replicas(&self) -> usize {
+        self.line.control.workers()
+    }
+
+    fn order(&self, order: weir_server::Order) -> Done<Gone> {
+        let (ticket, done) = Ticket::new(self.replicas());
+        self.line.give(Job::Order(Arc::new(Call { order, ticket })));
+        Box::pin(async move { done.await.map_err(|_| Gone) })
+    }
+
+    fn load(&self, program: Arc<Program>, prepare: weir_server::Order) -> Done<LoadFailure> {
+        let (reply, done) = oneshot::channel();
+        self.line.give(Job::Load(program, prepare, reply));
+        Box::pin(async move { done.await.map_err(|_| Gone)? })
+    }
+
+    fn inject(&self, port: u32, packet: Vec<u8>) {
+        if self.line.injected.fetch_add(1, Ordering::Relaxed) >= MAX_INJECTED {
+            self.line.injected.fetch_sub(1, Ordering::Relaxed);
+            self.cpu.lost.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
+        self.line.give(Job::Inject(port, packet));
+    }
+
+    fn cpu_port(&self) -> Option<u32> {
+        self.cpu.port
+    }
+
+    fn now_ns(&self) -> u64 {
+        u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    }
+
+    fn connect(&self, events: Events) {
+        for spec in &self.line.specs {
+            events.port(spec.port, true);
+        }
+        *self.cpu.events.lock().unwrap_or_else(PoisonError::into_inner) = Some(events);
+    }
+}
+
+impl Line {
+    fn lock(&self) -> MutexGuard<'_, Option<VecDeque<Job>>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Does a job, or leaves it to whoever makes a program now.
+    fn give(self: &Arc<Self>, job: Job) {
+        let mut waiting = self.lock();
+        match &mut *waiting {
+            Some(jobs) => jobs.push_back(job),
+            None => self.start(job, &mut waiting),
+        }
+    }
+
+    /// Does a job; from now on others wait if it is to make a program.
+    fn start(self: &Arc<Self>, job: Job, waiting: &mut Option<VecDeque<Job>>) {
+        match job {
+            // The lock is held, so that all workers are told in the same order.
+            Job::Order(call) => {
+                for worker in 0..self.control.workers() {
+                    self.control.tell(worker, Order::Call(Arc::clone(&call)));
+                }
+            }
+            Job::Inject(port, packet) => {
+                let order = Order::Take(port, packet, Arc::clone(&self.injected));
+                self.control.tell(0, order);
+            }
+            Job::Load(program, prepare, reply) => {
+                *waiting = Some(VecDeque::new());
+                let this = Arc::clone(self);
+                // Ends with the program; compiling takes up to a second.
+                std::thread::spawn(move || this.make(program, &prepare, reply));
+            }
+        }
+    }
+
+    /// Makes a program, has the workers go on with it, and does what has waited.
+    fn make(
+        self: &Arc<Self>,
+        program: Arc<Program>,
+        prepare: &weir_server::Order,
+        reply: oneshot::Sender<Result<(), LoadFailure>>,
+    ) {
+        let made = setup::switches(&self.arguments, program, &self.specs, None);
+        let mut waiting = self.lock();
+        match made {
+            Err(error) => {
+                let failure = match error.downcast::<LoadError>() {
+                    Ok(error) => LoadFailure::Refused(error),
+                    Err(error) => LoadFailure::Unfit(crate::cli::causes(&error)),
+                };
+                let _ = reply.send(Err(failure));
+            }
+            Ok(mut program) => {
+                for (replica, switch) in program.switches.iter_mut().enumerate() {
+                    prepare(replica, switch);
+                }
+                let (ticket, done) = Ticket::new(program.switches.len());
+                let ticket = Arc::new(ticket);
+                for (worker, switch) in program.switches.into_iter().enumerate() {
+                    let order = Order::Change {
+                        switch: Box::new(switch),
+                        spread: program.spread,
+                        engine: program.engine,
+                        ticket: Some(Arc::clone(&ticket)),
+                    };
+                    self.control.tell(worker, order);
+                }
+                std::thread::spawn(move || {
+                    let _ = reply.send(done.blocking_recv().map_err(|_| LoadFailure::Gone(Gone)));
+                });
+            }
+        }
+        let mut jobs = waiting.take().unwrap_or_default();
+        while let Some(job) = jobs.pop_front() {
+            self.start(job, &mut waiting);
+            if let Some(later) = &mut *waiting {
+                later.append(&mut jobs);
+                return;
+            }
+        }
+    }
+}
