@@ -2,7 +2,7 @@
 
 use crate::batch::Undo;
 use crate::check;
-use crate::entry::{Entry, EntryAction, EntryHandle, EntryRef, NewEntry};
+use crate::entry::{Entry, EntryAction, EntryHandle, EntryRef, NewEntry, Note};
 use crate::error::TableError;
 use crate::index::{Entries, Index};
 use crate::spec::TableSpec;
@@ -173,6 +173,13 @@ impl Table {
         Ok(handle)
     }
 
+    /// Gives an entry another note. Unknown handles are ignored.
+    pub fn annotate(&mut self, handle: EntryHandle, note: Note) {
+        if let Some(entry) = self.entries.get_mut(&handle.get()) {
+            entry.note = note;
+        }
+    }
+
     /// Removes an entry and returns it.
     ///
     /// # Errors
@@ -230,6 +237,24 @@ impl Table {
     /// All entries in the order of insertion.
     pub fn entries(&self) -> impl Iterator<Item = &Entry> {
         self.order.values().filter_map(|h| self.entries.get(&h.get()))
+    }
+
+    /// The entries from this sequence number on ([`Entry::sequence`]), in the order of insertion.
+    pub fn entries_from(&self, sequence: u64) -> impl Iterator<Item = &Entry> {
+        self.order
+            .range(sequence..)
+            .filter_map(|(_, h)| self.entries.get(&h.get()))
+    }
+
+    /// A port came up or went down: actions of entries' own that watch it take part in the choice or do not.
+    pub fn port_changed(&mut self, port: u32, is_down: bool) {
+        let sets = self.entries.values_mut().filter_map(|e| match &mut e.action {
+            EntryAction::OneShot(set) => Some(set),
+            _ => None,
+        });
+        for member in sets.flatten().filter(|m| m.watch == Some(port)) {
+            member.is_down = is_down;
+        }
     }
 
     /// The entries that fit a filter, in the order of insertion: per matched key `None` for any or
@@ -331,6 +356,7 @@ impl Table {
             priority: new.priority,
             action: new.action,
             metadata: new.metadata,
+            note: new.note,
             idle_timeout_ns: new.idle_timeout_ns,
             last_hit_ns: now_ns,
             is_const,
