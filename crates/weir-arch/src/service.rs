@@ -116,13 +116,14 @@ impl Service<'_> {
         let member = match action {
             EntryAction::Call(call) => return (call.action, call.arguments.as_slice().into()),
             EntryAction::OneShot(set) => {
-                let total = set.iter().map(|m| u64::from(m.weight)).sum();
-                let mut at = self.select(table, keys, total);
+                let total = set.iter().map(|m| u64::from(m.live_weight())).sum();
+                empty = total == 0;
+                let mut at = if total > 0 { self.select(table, keys, total) } else { 0 };
                 for m in set {
-                    if at < u64::from(m.weight) {
+                    if at < u64::from(m.live_weight()) {
                         return (m.action.action, m.action.arguments.as_slice().into());
                     }
-                    at -= u64::from(m.weight);
+                    at -= u64::from(m.live_weight());
                 }
                 None
             }
@@ -131,7 +132,7 @@ impl Service<'_> {
                 let weight = self
                     .profile(table)
                     .and_then(|p| p.group(*id))
-                    .map(weir_table::Group::weight);
+                    .map(weir_table::Group::live_weight);
                 empty = weight == Some(0);
                 let total = weight.unwrap_or(0);
                 let at = if total > 0 { self.select(table, keys, total) } else { 0 };

@@ -314,6 +314,24 @@ impl State {
         }
     }
 
+    /// A port came up or went down: what watches it takes part in the choices of selectors or does not.
+    pub fn port_changed(&mut self, port: u32, is_down: bool) {
+        for resource in &mut self.resources {
+            if let Resource::Profile(profile, _) = resource {
+                profile.port_changed(port, is_down);
+            }
+        }
+        // Entries have actions of their own to choose from only where there is a selector.
+        for state in &mut self.tables {
+            if matches!(
+                state.table.spec().implementation,
+                weir_table::Implementation::Selector(_)
+            ) {
+                state.table.port_changed(port, is_down);
+            }
+        }
+    }
+
     /// Forgets the direct counters and meters of an entry that was deleted.
     pub fn forget_entry(&mut self, table: TableId, handle: u32) {
         let Some(state) = self.tables.get(table.index()) else {

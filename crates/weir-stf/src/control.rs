@@ -80,6 +80,7 @@ impl Control {
                     entry: EntryRef::Handle(self.handle(id)?),
                     action,
                     metadata: 0,
+                    note: None,
                     idle_timeout_ns: 0,
                 };
                 self.switch.write(Write::Table(table, op))?;
@@ -103,7 +104,7 @@ impl Control {
             }
             Directive::SelectorGroup { profile, id, members } => {
                 let profile = self.switch.resource(ResourceKind::Profile, profile)?;
-                let member = |&(member, weight): &(u32, u32)| GroupMember { member, weight };
+                let member = |&(member, weight): &(u32, u32)| GroupMember::new(member, weight);
                 let group = Group {
                     members: members.iter().map(member).collect(),
                     max_size: 0,
@@ -484,10 +485,7 @@ fn entry_action(spec: &TableSpec, used: &ActionUse) -> Done<EntryAction> {
         ("member", Some(id)) => Ok(EntryAction::Member(id)),
         ("group", Some(id)) => Ok(EntryAction::Group(id)),
         _ => {
-            let one = weir_table::OneShotMember {
-                action: call(spec, used)?,
-                weight: 1,
-            };
+            let one = weir_table::OneShotMember::new(call(spec, used)?, 1);
             Ok(EntryAction::OneShot(vec![one]))
         }
     }

@@ -1,6 +1,6 @@
 //! Writes of the control plane, alone or as transactions.
 
-use crate::replication::{CloneSession, Replica, Replication, ReplicationError};
+use crate::replication::{CloneSession, MulticastGroup, Replication, ReplicationError};
 use crate::switch::Switch;
 use std::sync::Arc;
 use thiserror::Error;
@@ -33,7 +33,7 @@ pub enum Write {
     /// Sets a register: one value per scalar of its type.
     Register(ExternId, Cell, Vec<Bits>),
     /// Sets a multicast group; `None` removes it.
-    Group(u32, Option<Vec<Replica>>),
+    Group(u32, Option<MulticastGroup>),
     /// Sets a clone session; `None` removes it.
     Session(u32, Option<CloneSession>),
 }
@@ -143,6 +143,70 @@ enum Before<T> {
     All(Cells<T>),
 }
 
+/// Changes that are made at once and can be taken back, all or those since a mark, until [`Transaction::commit`]. Dropping it
+/// takes all back. Nobody else sees the switch in between.
+pub struct Transaction<'a> {
+    switch: &'a mut Switch,
+    log: Vec<Back>,
+    /// Entries that are deleted; their direct counters and meters go when that is sure.
+    gone: Vec<(TableId, u32)>,
+}
+
+/// A point in a [`Transaction`].
+#[derive(Debug, Clone, Copy)]
+pub struct Mark {
+    log: usize,
+    gone: usize,
+}
+
+impl Transaction<'_> {
+    /// The switch with the changes so far.
+    #[must_use]
+    pub fn switch(&self) -> &Switch {
+        self.switch
+    }
+
+    /// Makes a change.
+    ///
+    /// # Errors
+    /// It does not fit; the error says why. The changes before it stay.
+    pub fn write(&mut self, write: Write) -> Result<WriteResult, ControlError> {
+        let (result, back, gone) = self.switch.write_logged(write)?;
+        self.log.push(back);
+        self.gone.extend(gone);
+        Ok(result)
+    }
+
+    /// This point.
+    #[must_use]
+    pub fn mark(&self) -> Mark {
+        Mark {
+            log: self.log.len(),
+            gone: self.gone.len(),
+        }
+    }
+
+    /// Takes back what was changed since then.
+    pub fn back_to(&mut self, mark: Mark) {
+        for back in self.log.drain(mark.log.min(self.log.len())..).rev() {
+            self.switch.take_back(back);
+        }
+        self.gone.truncate(mark.gone);
+    }
+
+    /// The changes stay.
+    pub fn commit(mut self) {
+        self.log.clear();
+        self.switch.forget(&self.gone);
+    }
+}
+
+impl Drop for Transaction<'_> {
+    fn drop(&mut self) {
+        self.back_to(Mark { log: 0, gone: 0 });
+    }
+}
+
 /// The outcome of a change, how to take it back, and the entries that are gone by it.
 type Logged = (WriteResult, Back, Vec<(TableId, u32)>);
 
@@ -163,18 +227,14 @@ impl Switch {
     /// Some do not fit; the error says which, and whether the others were applied.
     pub fn write_all(&mut self, writes: Vec<Write>, mode: BatchMode) -> Result<Vec<WriteResult>, WriteError> {
         let total = writes.len();
-        let (mut results, mut log, mut forgotten, mut failures) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let mut transaction = self.transaction();
+        let (mut results, mut failures) = (Vec::new(), Vec::new());
         for (i, write) in writes.into_iter().enumerate() {
-            match self.write_logged(write) {
-                Ok((result, back, gone)) => {
-                    results.push(result);
-                    log.push(back);
-                    forgotten.extend(gone);
-                }
+            match transaction.write(write) {
+                Ok(result) => results.push(result),
                 Err(error) => {
                     failures.push((i, error));
                     if mode == BatchMode::Rollback {
-                        log.into_iter().rev().for_each(|back| self.take_back(back));
                         return Err(WriteError {
                             failures,
                             total,
@@ -184,7 +244,7 @@ impl Switch {
                 }
             }
         }
-        self.forget(&forgotten);
+        transaction.commit();
         if failures.is_empty() {
             Ok(results)
         } else {
@@ -193,6 +253,15 @@ impl Switch {
                 total,
                 rolled_back: false,
             })
+        }
+    }
+
+    /// Begins a series of changes that can be taken back.
+    pub fn transaction(&mut self) -> Transaction<'_> {
+        Transaction {
+            switch: self,
+            log: Vec::new(),
+            gone: Vec::new(),
         }
     }
 
@@ -252,6 +321,7 @@ impl Switch {
         match write {
             Write::Table(id, op) => {
                 check_references(&self.state, id, &op)?;
+                let op = self.watching(op);
                 let missing = ControlError::NoSuchResource {
                     what: "table",
                     id: id.index(),
@@ -287,9 +357,9 @@ impl Switch {
                 let back = self.write_register(id, cell, values)?;
                 Ok((WriteResult::Done, back, Vec::new()))
             }
-            Write::Group(id, replicas) => {
+            Write::Group(id, group) => {
                 let was = Box::new(self.replication.clone());
-                self.replication.set_group(id, replicas.as_deref())?;
+                self.replication.set_group(id, group)?;
                 Ok((WriteResult::Done, Back::Replication(was), Vec::new()))
             }
             Write::Session(id, session) => {
@@ -307,6 +377,7 @@ impl Switch {
             ProfileOp::DeleteGroup(group) => user_of(&self.state, id, &EntryAction::Group(*group)),
             _ => None,
         };
+        let op = self.watching_group(op);
         let profile = self.state.profile_mut(id).ok_or(wrong)?;
         match (&op, user) {
             (ProfileOp::DeleteMember(m), Some(user)) => {
@@ -318,6 +389,31 @@ impl Switch {
             _ => {}
         }
         Ok(profile.apply(op)?)
+    }
+
+    /// The change, its actions to choose from marked where the port they watch is down.
+    fn watching(&self, mut op: TableOp) -> TableOp {
+        let action = match &mut op {
+            TableOp::Insert(entry) => &mut entry.action,
+            TableOp::Modify { action, .. } => action,
+            _ => return op,
+        };
+        if let EntryAction::OneShot(set) = action {
+            for member in set {
+                member.is_down = member.watch.is_some_and(|port| self.is_down(port));
+            }
+        }
+        op
+    }
+
+    /// As [`Switch::watching`], for groups.
+    fn watching_group(&self, mut op: ProfileOp) -> ProfileOp {
+        if let ProfileOp::InsertGroup(_, group) | ProfileOp::ModifyGroup(_, group) = &mut op {
+            for member in &mut group.members {
+                member.is_down = member.watch.is_some_and(|port| self.is_down(port));
+            }
+        }
+        op
     }
 
     fn write_counter(&mut self, id: ExternId, cell: Cell, value: Count) -> Result<Back, ControlError> {

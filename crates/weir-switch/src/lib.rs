@@ -32,12 +32,12 @@ mod stats;
 mod switch;
 pub mod testing;
 
-pub use control::{Cell, ControlError, Write, WriteError, WriteResult};
+pub use control::{Cell, ControlError, Mark, Transaction, Write, WriteError, WriteResult};
 pub use fast::{FastError, Fate};
 pub use names::{NameError, resolve};
 pub use queues::{DEFAULT_CAPACITY, PortRate, QueueStats};
 pub use read::ResourceKind;
-pub use replication::{CloneSession, Node, Replica, Replication, ReplicationError};
+pub use replication::{CloneSession, GroupReplica, MulticastGroup, Node, Replica, Replication, ReplicationError};
 pub use stats::{DropCount, PortStats};
 pub use switch::{Output, Switch, SwitchConfig};
 pub use weir_arch::{

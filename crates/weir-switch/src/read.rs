@@ -154,6 +154,15 @@ impl Switch {
         self.state.log.pop()
     }
 
+    /// When an entry was hit last, or inserted, in ns on the switch's clock; `None`: no such entry. Only tables whose
+    /// entries can time out are told.
+    #[must_use]
+    pub fn last_hit_ns(&self, table: TableId, handle: EntryHandle) -> Option<u64> {
+        let entry = self.state.table(table)?.table.entry(handle)?;
+        let fast = self.fast.as_ref().and_then(|f| f.last_hit_ns(table, handle.get()));
+        Some(entry.last_hit_ns.max(fast.unwrap_or(0)))
+    }
+
     /// Entries with a time-out that were not hit for that long at `now_ns`.
     #[must_use]
     pub fn idle_entries(&self, now_ns: u64) -> Vec<(TableId, EntryHandle)> {

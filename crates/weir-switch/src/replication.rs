@@ -1,6 +1,6 @@
 //! Multicast groups and clone sessions.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 use thiserror::Error;
 use weir_arch::ReplicationRules;
@@ -21,6 +21,39 @@ pub struct Node {
     pub rid: u32,
     /// Ports in ascending order.
     pub ports: Vec<u32>,
+    /// Copies to make instead where the port is down: the first whose own port is up. Only of nodes with one port.
+    pub backups: Vec<Replica>,
+}
+
+/// A copy that a multicast group makes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GroupReplica {
+    /// The copy.
+    pub replica: Replica,
+    /// Copies to make instead while its port is down: the first whose own port is up.
+    pub backups: Vec<Replica>,
+}
+
+/// A multicast group as P4Runtime has it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct MulticastGroup {
+    /// The copies.
+    pub replicas: Vec<GroupReplica>,
+    /// The controller's; not looked at.
+    pub note: Vec<u8>,
+}
+
+impl From<Vec<Replica>> for MulticastGroup {
+    fn from(replicas: Vec<Replica>) -> Self {
+        let alone = |replica| GroupReplica {
+            replica,
+            backups: Vec::new(),
+        };
+        MulticastGroup {
+            replicas: replicas.into_iter().map(alone).collect(),
+            note: Vec::new(),
+        }
+    }
 }
 
 /// What a clone session does with a clone.
@@ -74,6 +107,10 @@ pub enum ReplicationError {
 pub struct Replication {
     nodes: BTreeMap<u32, Node>,
     groups: BTreeMap<u32, Vec<u32>>,
+    /// Notes of groups that have one.
+    notes: BTreeMap<u32, Vec<u8>>,
+    /// Ports that are down.
+    down: BTreeSet<u32>,
     sessions: BTreeMap<u32, CloneSession>,
     next_node: u32,
     rules: ReplicationRules,
@@ -133,6 +170,7 @@ impl Replication {
     /// There is no such group.
     pub fn delete_group(&mut self, group: u32) -> Result<(), ReplicationError> {
         let gone = self.groups.remove(&group);
+        self.notes.remove(&group);
         gone.map(|_| ()).ok_or(ReplicationError::NotFound {
             what: "multicast group",
             id: group,
@@ -145,7 +183,8 @@ impl Replication {
         ports.dedup();
         let handle = self.next_node;
         self.next_node += 1;
-        self.nodes.insert(handle, Node { rid, ports });
+        let backups = Vec::new();
+        self.nodes.insert(handle, Node { rid, ports, backups });
         handle
     }
 
@@ -228,7 +267,7 @@ impl Replication {
     ///
     /// # Errors
     /// The number is out of range.
-    pub fn set_group(&mut self, group: u32, replicas: Option<&[Replica]>) -> Result<(), ReplicationError> {
+    pub fn set_group(&mut self, group: u32, config: Option<MulticastGroup>) -> Result<(), ReplicationError> {
         check("multicast group", group, &self.rules.groups)?;
         if let Some(nodes) = self.groups.remove(&group) {
             for node in nodes {
@@ -237,24 +276,72 @@ impl Replication {
                 }
             }
         }
-        if let Some(replicas) = replicas {
-            let nodes = replicas.iter().map(|r| self.create_node(r.rid, vec![r.port])).collect();
+        self.notes.remove(&group);
+        if let Some(config) = config {
+            let mut nodes = Vec::new();
+            for GroupReplica { replica, backups } in config.replicas {
+                let node = self.create_node(replica.rid, vec![replica.port]);
+                if let Some(node) = self.nodes.get_mut(&node) {
+                    node.backups = backups;
+                }
+                nodes.push(node);
+            }
             self.groups.insert(group, nodes);
+            if !config.note.is_empty() {
+                self.notes.insert(group, config.note);
+            }
         }
         Ok(())
     }
 
-    /// The copies that a group makes: nodes in the order they were put in, ports ascending. `None` if
-    /// there is no such group.
+    /// The group as P4Runtime has it, whichever ports are down. `None` if there is no such group.
+    #[must_use]
+    pub fn group(&self, group: u32) -> Option<MulticastGroup> {
+        let nodes = self.groups.get(&group)?.iter().filter_map(|n| self.nodes.get(n));
+        let of_node = |n: &Node| -> Vec<GroupReplica> {
+            let of_port = |&port: &u32| GroupReplica {
+                replica: Replica { port, rid: n.rid },
+                backups: n.backups.clone(),
+            };
+            n.ports.iter().map(of_port).collect()
+        };
+        Some(MulticastGroup {
+            replicas: nodes.flat_map(of_node).collect(),
+            note: self.notes.get(&group).cloned().unwrap_or_default(),
+        })
+    }
+
+    /// A port came up or went down: copies with backups go elsewhere or come back.
+    pub(crate) fn port_changed(&mut self, port: u32, is_down: bool) {
+        if is_down {
+            self.down.insert(port);
+        } else {
+            self.down.remove(&port);
+        }
+    }
+
+    /// The copies that a group makes: nodes in the order they were put in, ports ascending. A copy for a port that is
+    /// down is made for the first of its backups whose port is up, else for that port, where it is dropped. `None` if there
+    /// is no such group.
     #[must_use]
     pub fn replicas(&self, group: u32) -> Option<Vec<Replica>> {
         let nodes = self.groups.get(&group)?;
         let nodes = nodes.iter().filter_map(|n| self.nodes.get(n));
         Some(
             nodes
-                .flat_map(|n| n.ports.iter().map(|&port| Replica { port, rid: n.rid }))
+                .flat_map(|n| n.ports.iter().map(|&port| self.choose(port, n)))
                 .collect(),
         )
+    }
+
+    /// The copy of a node for a port, or its backup.
+    fn choose(&self, port: u32, node: &Node) -> Replica {
+        let first = Replica { port, rid: node.rid };
+        if !self.down.contains(&port) {
+            return first;
+        }
+        let up = node.backups.iter().find(|b| !self.down.contains(&b.port));
+        up.copied().unwrap_or(first)
     }
 
     /// All groups with the handles of their nodes.
@@ -279,6 +366,18 @@ impl Replication {
             None => self.sessions.remove(&id),
         };
         Ok(())
+    }
+
+    /// The numbers that groups may have.
+    #[must_use]
+    pub fn group_range(&self) -> RangeInclusive<u32> {
+        self.rules.groups.clone()
+    }
+
+    /// The numbers that sessions may have.
+    #[must_use]
+    pub fn session_range(&self) -> RangeInclusive<u32> {
+        self.rules.sessions.clone()
     }
 
     /// The clone session with this number.
@@ -321,5 +420,29 @@ mod tests {
             Err(ReplicationError::OutOfRange { .. })
         ));
         assert!(matches!(r.associate(1, 0), Err(ReplicationError::NotFound { .. })));
+    }
+
+    #[test]
+    fn a_copy_goes_to_the_first_backup_whose_port_is_up_and_comes_back() {
+        let replica = |port, rid| Replica { port, rid };
+        let mut r = Replication::default();
+        let config = MulticastGroup {
+            replicas: vec![GroupReplica {
+                replica: replica(1, 5),
+                backups: vec![replica(2, 6), replica(3, 7)],
+            }],
+            note: vec![9],
+        };
+        r.set_group(4, Some(config.clone())).expect("in range");
+        let copies = |r: &Replication| r.replicas(4).expect("there");
+        assert_eq!(copies(&r), [replica(1, 5)]);
+        r.port_changed(1, true);
+        r.port_changed(2, true);
+        assert_eq!(copies(&r), [replica(3, 7)]);
+        assert_eq!(r.group(4), Some(config));
+        r.port_changed(2, false);
+        assert_eq!(copies(&r), [replica(2, 6)]);
+        r.port_changed(1, false);
+        assert_eq!(copies(&r), [replica(1, 5)]);
     }
 }

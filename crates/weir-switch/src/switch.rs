@@ -167,6 +167,20 @@ impl Switch {
     /// Adds a port, or sets whether it is up.
     pub fn set_port(&mut self, port: u32, up: bool) {
         self.ports.insert(port, up);
+        self.state.port_changed(port, !up);
+        self.replication.port_changed(port, !up);
+    }
+
+    /// Whether there is such a port.
+    #[must_use]
+    pub fn has_port(&self, port: u32) -> bool {
+        !self.config.explicit_ports || self.ports.contains_key(&port) || self.arch.is_internal(port)
+    }
+
+    /// Whether a port was said to be down.
+    #[must_use]
+    pub fn is_down(&self, port: u32) -> bool {
+        self.ports.get(&port) == Some(&false)
     }
 
     /// Removes a port.
