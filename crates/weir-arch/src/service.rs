@@ -202,6 +202,30 @@ impl Service<'_> {
         Some(execute(meter, tokens, now_ns, before, choices))
     }
 
+    /// A sample smoothed by a filter at an index, or for an entry of a direct one; `None` beyond its end.
+    pub fn smooth(&mut self, id: ExternId, index: u64, sample: u64) -> Option<u64> {
+        match self.state.resources.get_mut(id.index()) {
+            Some(Resource::Lpf(cells)) => Some(cells.get_mut(index)?.execute(sample, self.now_ns)),
+            _ => None,
+        }
+    }
+
+    /// Whether early random drop at an index, or for an entry of a direct one, drops the packet; not beyond its end.
+    pub fn drops_early(&mut self, id: ExternId, index: u64, value: u64) -> bool {
+        let Some(Resource::Wred(cells)) = self.state.resources.get_mut(id.index()) else {
+            return false;
+        };
+        let share = cells.get_mut(index).map_or(0, |c| c.execute(value, self.now_ns));
+        match share {
+            0 => false,
+            10_000.. => true,
+            share => {
+                let default = u64::from(self.state.next_random() % 10_000 < share.into());
+                self.choices.choose(ChoiceKind::Wred, 2, default) == 1
+            }
+        }
+    }
+
     /// A register's scalars; `None` beyond its end.
     #[must_use]
     pub fn register_read(&self, id: ExternId, index: u64) -> Option<Vec<Bits>> {

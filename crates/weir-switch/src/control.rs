@@ -4,7 +4,7 @@ use crate::replication::{CloneSession, MulticastGroup, Replication, ReplicationE
 use crate::switch::Switch;
 use std::sync::Arc;
 use thiserror::Error;
-use weir_arch::{Cells, Count, Meter, MeterConfig, Resource, State};
+use weir_arch::{Cells, Count, Lpf, LpfConfig, Meter, MeterConfig, Resource, State, Wred, WredConfig};
 use weir_ir::{Bits, ExternId, Program, TableId, ValueSetId};
 use weir_table::{BatchMode, EntryAction, ErrorKind, OpResult, ProfileOp, ProfileUndo, TableError, TableOp, Undo};
 
@@ -32,6 +32,10 @@ pub enum Write {
     Meter(ExternId, Cell, Option<MeterConfig>),
     /// Sets a register: one value per scalar of its type.
     Register(ExternId, Cell, Vec<Bits>),
+    /// Sets up a low-pass filter, at zero; `None`: it gives what it is given.
+    Lpf(ExternId, Cell, Option<LpfConfig>),
+    /// Sets up early random drop; `None`: it drops nothing.
+    Wred(ExternId, Cell, Option<WredConfig>),
     /// Sets a multicast group; `None` removes it.
     Group(u32, Option<MulticastGroup>),
     /// Sets a clone session; `None` removes it.
@@ -134,6 +138,8 @@ enum Back {
     Counter(ExternId, Before<Count>),
     Meter(ExternId, Before<Meter>),
     Register(ExternId, Before<Vec<Bits>>),
+    Lpf(ExternId, Before<Lpf>),
+    Wred(ExternId, Before<Wred>),
     Replication(Box<Replication>),
 }
 
@@ -311,6 +317,16 @@ impl Switch {
                     restore(&mut register.cells, before);
                 }
             }
+            Back::Lpf(id, before) => {
+                if let Some(Resource::Lpf(cells)) = self.state.resource_mut(id) {
+                    restore(cells, before);
+                }
+            }
+            Back::Wred(id, before) => {
+                if let Some(Resource::Wred(cells)) = self.state.resource_mut(id) {
+                    restore(cells, before);
+                }
+            }
             Back::Replication(was) => self.replication = *was,
         }
     }
@@ -355,6 +371,18 @@ impl Switch {
             }
             Write::Register(id, cell, values) => {
                 let back = self.write_register(id, cell, values)?;
+                Ok((WriteResult::Done, back, Vec::new()))
+            }
+            Write::Lpf(id, cell, config) => {
+                let mut lpf = Lpf::default();
+                lpf.configure(config, now_ns);
+                let back = self.write_lpf(id, cell, lpf)?;
+                Ok((WriteResult::Done, back, Vec::new()))
+            }
+            Write::Wred(id, cell, config) => {
+                let mut wred = Wred::default();
+                wred.configure(config, now_ns);
+                let back = self.write_wred(id, cell, wred)?;
                 Ok((WriteResult::Done, back, Vec::new()))
             }
             Write::Group(id, group) => {
@@ -433,6 +461,22 @@ impl Switch {
                 Ok(Back::Meter(id, set_cell(&program, id, cells, cell, value)?))
             }
             _ => Err(wrong_resource(&program, id, "meter")),
+        }
+    }
+
+    fn write_lpf(&mut self, id: ExternId, cell: Cell, value: Lpf) -> Result<Back, ControlError> {
+        let program = Arc::clone(self.program());
+        match self.state.resource_mut(id) {
+            Some(Resource::Lpf(cells)) => Ok(Back::Lpf(id, set_cell(&program, id, cells, cell, value)?)),
+            _ => Err(wrong_resource(&program, id, "low-pass filter")),
+        }
+    }
+
+    fn write_wred(&mut self, id: ExternId, cell: Cell, value: Wred) -> Result<Back, ControlError> {
+        let program = Arc::clone(self.program());
+        match self.state.resource_mut(id) {
+            Some(Resource::Wred(cells)) => Ok(Back::Wred(id, set_cell(&program, id, cells, cell, value)?)),
+            _ => Err(wrong_resource(&program, id, "early random drop")),
         }
     }
 

@@ -42,7 +42,7 @@ pub use stats::{DropCount, PortStats};
 pub use switch::{Output, Switch, SwitchConfig};
 pub use weir_arch::{
     Choice, ChoiceKind, Choices, Color, Count, Defaults, Digest, DropReason, Enumeration, Externs, LoadError,
-    LogMessage, MeterConfig, PRIORITIES, Rate, ReplicationRules, Script, State,
+    LogMessage, LpfConfig, LpfKind, MeterConfig, PRIORITIES, Rate, ReplicationRules, Script, State, WredConfig,
 };
 pub use weir_jit::{Compiled, Frame, StageCount, TAILROOM, VECTOR, cycles};
 pub use weir_table::{BatchMode, ErrorKind};

@@ -18,6 +18,10 @@ pub enum ResourceKind {
     Register,
     /// Action profile or selector.
     Profile,
+    /// A low-pass filter.
+    Lpf,
+    /// Early random drop.
+    Wred,
 }
 
 impl ResourceKind {
@@ -27,6 +31,8 @@ impl ResourceKind {
             ResourceKind::Meter => "meter",
             ResourceKind::Register => "register",
             ResourceKind::Profile => "action profile",
+            ResourceKind::Lpf => "low-pass filter",
+            ResourceKind::Wred => "early random drop",
         }
     }
 
@@ -37,6 +43,8 @@ impl ResourceKind {
             Resource::Meter(..) | Resource::DirectMeter(..) => self == ResourceKind::Meter,
             Resource::Register(_) => self == ResourceKind::Register,
             Resource::Profile(..) => self == ResourceKind::Profile,
+            Resource::Lpf(_) => self == ResourceKind::Lpf,
+            Resource::Wred(_) => self == ResourceKind::Wred,
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 use thiserror::Error;
-use weir_arch::ReplicationRules;
+use weir_arch::{Exclusion, ReplicationRules};
 
 /// One copy to make.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -112,6 +112,10 @@ pub struct Replication {
     /// Ports that are down.
     down: BTreeSet<u32>,
     sessions: BTreeMap<u32, CloneSession>,
+    /// By group and node: the number with which packets exclude the node.
+    exclusions: BTreeMap<(u32, u32), u32>,
+    /// Lists of ports that packets exclude by number.
+    port_lists: BTreeMap<u32, Vec<u32>>,
     next_node: u32,
     rules: ReplicationRules,
 }
@@ -171,6 +175,7 @@ impl Replication {
     pub fn delete_group(&mut self, group: u32) -> Result<(), ReplicationError> {
         let gone = self.groups.remove(&group);
         self.notes.remove(&group);
+        self.exclusions.retain(|(of, _), _| *of != group);
         gone.map(|_| ()).ok_or(ReplicationError::NotFound {
             what: "multicast group",
             id: group,
@@ -221,6 +226,7 @@ impl Replication {
         self.groups
             .values_mut()
             .for_each(|nodes| nodes.retain(|n| *n != handle));
+        self.exclusions.retain(|(_, node), _| *node != handle);
         Ok(())
     }
 
@@ -245,6 +251,34 @@ impl Replication {
         Ok(())
     }
 
+    /// Packets with this exclusion number get no copies of a node in a group; `None`: all packets do.
+    ///
+    /// # Errors
+    /// There is no such group, or the node is not in it.
+    pub fn set_exclusion(&mut self, group: u32, node: u32, number: Option<u32>) -> Result<(), ReplicationError> {
+        let missing = |what, id| ReplicationError::NotFound { what, id };
+        let nodes = self.groups.get(&group).ok_or(missing("multicast group", group))?;
+        if !nodes.contains(&node) {
+            return Err(missing("multicast node", node));
+        }
+        match number {
+            Some(number) => self.exclusions.insert((group, node), number),
+            None => self.exclusions.remove(&(group, node)),
+        };
+        Ok(())
+    }
+
+    /// Sets the list of ports that packets exclude by this number.
+    pub fn set_port_list(&mut self, number: u32, ports: Vec<u32>) {
+        self.port_lists.insert(number, ports);
+    }
+
+    /// The list of ports that packets exclude by this number.
+    #[must_use]
+    pub fn port_list(&self, number: u32) -> &[u32] {
+        self.port_lists.get(&number).map_or(&[], Vec::as_slice)
+    }
+
     /// Takes a node out of a group.
     ///
     /// # Errors
@@ -260,6 +294,7 @@ impl Replication {
             id: node,
         })?;
         nodes.remove(position);
+        self.exclusions.remove(&(group, node));
         Ok(())
     }
 
@@ -269,6 +304,7 @@ impl Replication {
     /// The number is out of range.
     pub fn set_group(&mut self, group: u32, config: Option<MulticastGroup>) -> Result<(), ReplicationError> {
         check("multicast group", group, &self.rules.groups)?;
+        self.exclusions.retain(|(of, _), _| *of != group);
         if let Some(nodes) = self.groups.remove(&group) {
             for node in nodes {
                 if self.groups.values().all(|g| !g.contains(&node)) {
@@ -325,13 +361,25 @@ impl Replication {
     /// is no such group.
     #[must_use]
     pub fn replicas(&self, group: u32) -> Option<Vec<Replica>> {
-        let nodes = self.groups.get(&group)?;
-        let nodes = nodes.iter().filter_map(|n| self.nodes.get(n));
-        Some(
-            nodes
-                .flat_map(|n| n.ports.iter().map(|&port| self.choose(port, n)))
-                .collect(),
-        )
+        self.replicas_except(group, None)
+    }
+
+    /// The same, without those that a packet excludes.
+    #[must_use]
+    pub fn replicas_except(&self, group: u32, exclusion: Option<&Exclusion>) -> Option<Vec<Replica>> {
+        let excludes_node = |node: u32| {
+            let number = self.exclusions.get(&(group, node));
+            number.is_some() && number == exclusion.map(|e| &e.node)
+        };
+        let excludes_port = |node: &Node, port: u32| {
+            exclusion.is_some_and(|e| e.rid == node.rid && self.port_list(e.ports).contains(&port))
+        };
+        let nodes = self.groups.get(&group)?.iter().filter(|n| !excludes_node(**n));
+        let replicas = nodes.filter_map(|n| self.nodes.get(n)).flat_map(|node| {
+            let ports = node.ports.iter().filter(move |p| !excludes_port(node, **p));
+            ports.map(|&port| self.choose(port, node))
+        });
+        Some(replicas.collect())
     }
 
     /// The copy of a node for a port, or its backup.
@@ -409,6 +457,32 @@ mod tests {
         r.delete_node(b).expect("there");
         assert_eq!(r.replicas(1).map(|r| r.len()), Some(2));
         assert_eq!(r.replicas(2), None);
+    }
+
+    #[test]
+    fn packets_exclude_nodes_and_ports() {
+        let mut r = Replication::default();
+        r.create_group(1).expect("new");
+        let (a, b) = (r.create_node(7, vec![3, 9]), r.create_node(5, vec![3, 1]));
+        r.associate(1, a).expect("both there");
+        r.associate(1, b).expect("both there");
+        r.set_exclusion(1, b, Some(0)).expect("it is in the group");
+        r.set_port_list(2, vec![3]);
+        let ports = |r: &Replication, node, rid, ports| -> Vec<u32> {
+            let found = r.replicas_except(1, Some(&Exclusion { node, rid, ports }));
+            found.expect("there").iter().map(|r| r.port).collect()
+        };
+        assert_eq!(ports(&r, 1, 7, 0), [3, 9, 1, 3]);
+        assert_eq!(ports(&r, 0, 7, 2), [9]);
+        assert_eq!(ports(&r, 1, 5, 2), [3, 9, 1]);
+        assert_eq!(r.replicas(1).map(|r| r.len()), Some(4));
+        r.dissociate(1, b).expect("it is in the group");
+        assert!(matches!(
+            r.set_exclusion(1, b, Some(1)),
+            Err(ReplicationError::NotFound { .. })
+        ));
+        r.associate(1, b).expect("both there");
+        assert_eq!(ports(&r, 0, 0, 0), [3, 9, 1, 3]);
     }
 
     #[test]
