@@ -40,6 +40,7 @@ const HUB: Target = Target {
     control: ControlSpec {
         resources: &[],
         digest_function: None,
+        port_metadata: None,
     },
 };
 

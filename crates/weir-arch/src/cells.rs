@@ -122,6 +122,14 @@ impl<T: Clone + Default> Cells<T> {
         }
     }
 
+    /// Makes a cell what it was at first, or what all were set to last.
+    pub fn reset(&mut self, index: u64) {
+        let initial = self.initial.clone();
+        if let Some(cell) = self.get_mut(index) {
+            *cell = initial;
+        }
+    }
+
     /// Sets all cells, at a cost that does not depend on their number.
     pub fn fill(&mut self, value: T) {
         self.initial = value;

@@ -1,6 +1,6 @@
 //! Everything a program leaves to chance goes through one object, so that a test can try all of it.
 //!
-//! `random`, the `random` hash, action selectors and meters ask a [`Choices`] which of a number of
+//! `random`, the `random` hash, action selectors, meters and early random drop ask a [`Choices`] which of a number of
 //! outcomes to take, and offer the one that a real switch would take. [`Defaults`] takes that one;
 //! [`Script`] replays a list; [`enumerate`] runs something once per combination of outcomes.
 
@@ -17,6 +17,8 @@ pub enum ChoiceKind {
     Selector,
     /// The colour of a meter: 0 green, 1 yellow, 2 red.
     Meter,
+    /// Whether early random drop drops: 0 no, 1 yes.
+    Wred,
 }
 
 /// Decides.
@@ -61,6 +63,8 @@ impl fmt::Display for Choice {
             (ChoiceKind::Meter, 0) => f.write_str("meter: green"),
             (ChoiceKind::Meter, 1) => f.write_str("meter: yellow"),
             (ChoiceKind::Meter, _) => f.write_str("meter: red"),
+            (ChoiceKind::Wred, 0) => f.write_str("early drop: no"),
+            (ChoiceKind::Wred, _) => f.write_str("early drop: yes"),
         }
     }
 }

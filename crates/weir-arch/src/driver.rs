@@ -104,10 +104,47 @@ pub struct EgressPacket {
     pub truncate: Option<u32>,
     /// Egress is to recirculate it, keeping these variables.
     pub(crate) recirculate: Option<Arc<[VarId]>>,
+    /// What the traffic manager is told of it.
+    pub handling: Handling,
     /// How often it has been at ingress.
     pub passes: u32,
     /// Its name in a trace.
     pub tag: PacketTag,
+}
+
+/// What the traffic manager is told of a packet and tells egress, where architectures do not keep that in variables of
+/// the program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Handling {
+    /// Egress sends it as it is.
+    pub bypasses_egress: bool,
+    /// It goes to the port of deflection if its queue is full.
+    pub deflect: bool,
+    /// So it did.
+    pub is_deflected: bool,
+    /// Its queue, as the program counts them.
+    pub queue: u32,
+    /// Its class of service, as the program counts them.
+    pub class: u32,
+    /// Which copies of its multicast group are not made.
+    pub exclusion: Option<Exclusion>,
+    /// The replication id of the copy.
+    pub rid: u32,
+    /// It is the first copy of its group.
+    pub is_first_copy: bool,
+    /// Packets in its queue when it came there.
+    pub depth: u64,
+}
+
+/// Copies of a multicast group that are not made of a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Exclusion {
+    /// Those of nodes that were put in the group with this number.
+    pub node: u32,
+    /// Of nodes with this replication id …
+    pub rid: u32,
+    /// … those for the ports in the list with this number.
+    pub ports: u32,
 }
 
 impl EgressPacket {
@@ -122,6 +159,7 @@ impl EgressPacket {
             state,
             truncate: None,
             recirculate: None,
+            handling: Handling::default(),
             passes,
             tag,
         }

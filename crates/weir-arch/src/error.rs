@@ -14,12 +14,6 @@ pub enum LoadError {
         /// Targets that can be run.
         known: String,
     },
-    /// The architecture is described, and that is all.
-    #[error("programs for {target} are checked, compiled and described to control planes, but not run yet")]
-    NotRun {
-        /// [`Program::target`]
-        target: String,
-    },
     /// A block is missing.
     #[error("the program has no block `{role}`, which {target} needs")]
     MissingBlock {
@@ -27,6 +21,16 @@ pub enum LoadError {
         role: &'static str,
         /// The target.
         target: &'static str,
+    },
+    /// A block that nobody runs.
+    #[error("{place}: the block `{role}` cannot be run: {problem}")]
+    BadBlock {
+        /// The block's role.
+        role: String,
+        /// What is wrong and what to do.
+        problem: &'static str,
+        /// `file:line:column`
+        place: String,
     },
     /// An extern that the architecture does not have.
     #[error("{place}: {target} has no extern {what}, and none was registered under that name")]

@@ -1,4 +1,4 @@
-//! Hash and checksum algorithms of v1model, as bmv2 computes them.
+//! Hash and checksum algorithms: those of v1model as bmv2 computes them, and those that other architectures have besides.
 
 /// Parameters of a CRC, in the notation of the usual catalogues (polynomial without its top bit, not
 /// reflected).
@@ -88,6 +88,14 @@ pub enum Algorithm {
     Csum16,
     /// Exclusive or of the 16-bit words.
     Xor16,
+    /// Exclusive or of the bytes.
+    Xor8,
+    /// Exclusive or of the 32-bit words.
+    Xor32,
+    /// A CRC of the program's own.
+    Crc(CrcParameters),
+    /// A function that spreads its input, and has no other meaning.
+    Spread,
 }
 
 /// What each byte does to the register of a reflected CRC of up to 32 bits.
@@ -144,7 +152,7 @@ fn reflected(slices: &Slices, initial: u32, data: &[u8]) -> u64 {
 }
 
 impl Algorithm {
-    /// All, in the order of v1model.p4.
+    /// Those of v1model.p4, in its order.
     pub const ALL: [Algorithm; 8] = [
         Algorithm::Crc32,
         Algorithm::Crc32Custom,
@@ -156,9 +164,9 @@ impl Algorithm {
         Algorithm::Xor16,
     ];
 
-    /// A number for it, for [`Algorithm::from_number`].
-    pub(crate) fn number(self) -> u32 {
-        Self::ALL.iter().position(|a| *a == self).unwrap_or(0) as u32
+    /// A number for it, for [`Algorithm::from_number`]; `None` for those that v1model does not have.
+    pub(crate) fn number(self) -> Option<u32> {
+        Self::ALL.iter().position(|a| *a == self).map(|at| at as u32)
     }
 
     pub(crate) fn from_number(number: u32) -> Option<Self> {
@@ -177,6 +185,10 @@ impl Algorithm {
             Algorithm::Identity => "identity",
             Algorithm::Csum16 => "csum16",
             Algorithm::Xor16 => "xor16",
+            Algorithm::Xor8 => "xor8",
+            Algorithm::Xor32 => "xor32",
+            Algorithm::Crc(_) => "crc",
+            Algorithm::Spread => "spread",
         }
     }
 
@@ -228,7 +240,42 @@ pub fn compute(algorithm: Algorithm, data: &[u8], custom: &(CrcParameters, CrcPa
         Algorithm::Identity => identity(data),
         Algorithm::Csum16 => csum16(data).into(),
         Algorithm::Xor16 => xor16(data).into(),
+        Algorithm::Xor8 => data.iter().fold(0, |a, b| a ^ u64::from(*b)),
+        Algorithm::Xor32 => xor32(data).into(),
+        Algorithm::Crc(parameters) => parameters.compute(data),
+        Algorithm::Spread => spread(data),
     }
+}
+
+/// Exclusive or of the 32-bit words; the last one is filled up with zeros.
+#[must_use]
+pub fn xor32(data: &[u8]) -> u32 {
+    let word = |c: &[u8]| {
+        let mut bytes = [0; 4];
+        bytes[..c.len()].copy_from_slice(c);
+        u32::from_be_bytes(bytes)
+    };
+    data.chunks(4).fold(0, |a, c| a ^ word(c))
+}
+
+/// Every bit of the input changes about half of those of the result: FNV-1a, and the finish of SplitMix64.
+fn spread(data: &[u8]) -> u64 {
+    let sum = data.iter().fold(0xcbf2_9ce4_8422_2325_u64, |a, b| {
+        (a ^ u64::from(*b)).wrapping_mul(0x0100_0000_01b3)
+    });
+    let z = (sum ^ (sum >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+/// A one's complement sum of 16-bit words with those of bytes added to it, or taken away from it.
+#[must_use]
+pub(crate) fn ones_sum(sum: u16, data: &[u8], subtract: bool) -> u16 {
+    words(data).fold(sum, |sum, word| {
+        let word = if subtract { !word } else { word };
+        let (total, carry) = sum.overflowing_add(word);
+        total + u16::from(carry)
+    })
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 //! [`ARCHITECTURES`] lists them. [`targets()`] describes every one to the compiler. [`load`] makes an [`Architecture`] of a
 //! compiled program: a state machine that takes a packet and the time, and answers with what is to be
 //! done ([`Action`]). v1model is run as simple_switch runs it ([`V1Model`] says where not), PSA as its specification says
-//! ([`Psa`]). The Tofino architectures are described, not run.
+//! ([`Psa`]), TNA and T2NA as the chips do ([`Tna`] says where not).
 //!
 //! What this crate does not do: it has no ports, no queues, no replication lists, no clone sessions,
 //! no clock and no threads: those are the switch's. It knows no control-plane protocol.
@@ -25,6 +25,7 @@ mod cells;
 mod choices;
 mod driver;
 mod error;
+mod filter;
 mod fused;
 pub mod hash;
 mod load;
@@ -53,10 +54,11 @@ pub mod kit {
 pub use cells::Cells;
 pub use choices::{Choice, ChoiceKind, Choices, Defaults, Enumeration, OUTCOME_CAP, Script, enumerate};
 pub use driver::{
-    Action, Architecture, Drop, DropReason, EgressPacket, Env, IngressPacket, MAX_PASSES, Origin, PRIORITIES,
-    QueueInfo, ReplicationRules,
+    Action, Architecture, Drop, DropReason, EgressPacket, Env, Exclusion, Handling, IngressPacket, MAX_PASSES, Origin,
+    PRIORITIES, QueueInfo, ReplicationRules,
 };
 pub use error::{LoadError, place};
+pub use filter::{Lpf, LpfConfig, LpfKind, Wred, WredConfig};
 pub use fused::{Fused, FusedArguments, FusedExit, FusedPacket, Input};
 pub use meter::{Color, Meter, MeterConfig, Rate};
 pub use psa::Psa;
@@ -64,7 +66,9 @@ pub use registry::{
     ARCHITECTURES, Loader, Observer, Registration, known, load, observes, port_bits, targets, unimplemented,
 };
 pub use state::{
-    Count, Digest, LogMessage, MESSAGE_CAPACITY, Messages, RegisterArray, Resource, State, TableState, Unit, scalars,
+    Count, Digest, LogMessage, MESSAGE_CAPACITY, Messages, Progress, RegisterArray, Resource, State, TableState, Unit,
+    scalars,
 };
+pub use tna::Tna;
 pub use user::{Externs, UserFunction};
 pub use v1::V1Model;

@@ -1,7 +1,7 @@
 //! From a program to its state: what every architecture needs.
 
 use crate::cells::Cells;
-use crate::state::{RegisterArray, Resource, State, TableState, Unit, scalars};
+use crate::state::{Progress, RegisterArray, Resource, State, TableState, Unit, scalars};
 use num_traits::ToPrimitive;
 use weir_ir::{
     ActionCall, Annotation, AnnotationBody, AnnotationValue, Bits, ConstValue, ExternInstance, Program, TypeSpec,
@@ -67,7 +67,11 @@ pub fn register(program: &Program, ty: &TypeSpec, size: u64, initial: Option<&Co
         values.extend(missing.collect::<Vec<_>>());
         cells.fill(values);
     }
-    Resource::Register(RegisterArray { widths, cells })
+    Resource::Register(RegisterArray {
+        widths,
+        cells,
+        progress: Progress::default(),
+    })
 }
 
 /// The scalars of a constant, one after the other, with these widths; as many as there are widths.

@@ -116,13 +116,14 @@ impl Service<'_> {
         let member = match action {
             EntryAction::Call(call) => return (call.action, call.arguments.as_slice().into()),
             EntryAction::OneShot(set) => {
-                let total = set.iter().map(|m| u64::from(m.weight)).sum();
-                let mut at = self.select(table, keys, total);
+                let total = set.iter().map(|m| u64::from(m.live_weight())).sum();
+                empty = total == 0;
+                let mut at = if total > 0 { self.select(table, keys, total) } else { 0 };
                 for m in set {
-                    if at < u64::from(m.weight) {
+                    if at < u64::from(m.live_weight()) {
                         return (m.action.action, m.action.arguments.as_slice().into());
                     }
-                    at -= u64::from(m.weight);
+                    at -= u64::from(m.live_weight());
                 }
                 None
             }
@@ -131,7 +132,7 @@ impl Service<'_> {
                 let weight = self
                     .profile(table)
                     .and_then(|p| p.group(*id))
-                    .map(weir_table::Group::weight);
+                    .map(weir_table::Group::live_weight);
                 empty = weight == Some(0);
                 let total = weight.unwrap_or(0);
                 let at = if total > 0 { self.select(table, keys, total) } else { 0 };
@@ -199,6 +200,30 @@ impl Service<'_> {
         let (now_ns, choices) = (self.now_ns, &mut *self.choices);
         let meter = cells.get_mut(index)?;
         Some(execute(meter, tokens, now_ns, before, choices))
+    }
+
+    /// A sample smoothed by a filter at an index, or for an entry of a direct one; `None` beyond its end.
+    pub fn smooth(&mut self, id: ExternId, index: u64, sample: u64) -> Option<u64> {
+        match self.state.resources.get_mut(id.index()) {
+            Some(Resource::Lpf(cells)) => Some(cells.get_mut(index)?.execute(sample, self.now_ns)),
+            _ => None,
+        }
+    }
+
+    /// Whether early random drop at an index, or for an entry of a direct one, drops the packet; not beyond its end.
+    pub fn drops_early(&mut self, id: ExternId, index: u64, value: u64) -> bool {
+        let Some(Resource::Wred(cells)) = self.state.resources.get_mut(id.index()) else {
+            return false;
+        };
+        let share = cells.get_mut(index).map_or(0, |c| c.execute(value, self.now_ns));
+        match share {
+            0 => false,
+            10_000.. => true,
+            share => {
+                let default = u64::from(self.state.next_random() % 10_000 < share.into());
+                self.choices.choose(ChoiceKind::Wred, 2, default) == 1
+            }
+        }
     }
 
     /// A register's scalars; `None` beyond its end.

@@ -4,6 +4,7 @@
 //! It can be cloned, so that a test can run the same packet twice from the same state.
 
 use crate::cells::Cells;
+use crate::filter::{Lpf, Wred};
 use crate::hash::{Algorithm, CrcParameters};
 use crate::meter::Meter;
 use std::collections::{BTreeMap, VecDeque};
@@ -49,6 +50,19 @@ pub struct RegisterArray {
     pub widths: Vec<u32>,
     /// Its cells; an empty vector stands for zeros.
     pub cells: Cells<Vec<Bits>>,
+    /// Where it is as a log and as a queue, where the program uses it so.
+    pub progress: Progress,
+}
+
+/// How far a register array is filled that is used as a log, a queue or a stack.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Progress {
+    /// The cell that is written to a log next.
+    pub log: u64,
+    /// The first cell of the queue.
+    pub first: u64,
+    /// Cells in the queue or on the stack.
+    pub length: u64,
 }
 
 impl RegisterArray {
@@ -94,6 +108,10 @@ pub enum Resource {
     DirectMeter(Unit, Cells<Meter>),
     /// An array of registers.
     Register(RegisterArray),
+    /// An array of low-pass filters, or one per table entry, by handle.
+    Lpf(Cells<Lpf>),
+    /// An array of early random drops, or one per table entry, by handle.
+    Wred(Cells<Wred>),
     /// An action profile, or an action selector with its hash.
     Profile(ActionProfile, Option<Algorithm>),
 }
@@ -195,6 +213,8 @@ pub struct State {
     pub log: Messages<LogMessage>,
     /// Parameters of `crc32_custom` and `crc16_custom`.
     pub custom_crc: (CrcParameters, CrcParameters),
+    /// What the control plane says of ports, as the bytes that parsers see, where the architecture has such.
+    pub port_metadata: BTreeMap<u32, Vec<u8>>,
     /// Parser runs that ended with each member of `error` (not with NoError).
     pub parser_errors: BTreeMap<u32, u64>,
     random: u64,
@@ -209,6 +229,7 @@ impl State {
             digests: Messages::default(),
             log: Messages::default(),
             custom_crc: (CrcParameters::CRC32, CrcParameters::CRC16),
+            port_metadata: BTreeMap::new(),
             parser_errors: BTreeMap::new(),
             random: 0x9e37_79b9_7f4a_7c15,
         }
@@ -314,7 +335,25 @@ impl State {
         }
     }
 
-    /// Forgets the direct counters and meters of an entry that was deleted.
+    /// A port came up or went down: what watches it takes part in the choices of selectors or does not.
+    pub fn port_changed(&mut self, port: u32, is_down: bool) {
+        for resource in &mut self.resources {
+            if let Resource::Profile(profile, _) = resource {
+                profile.port_changed(port, is_down);
+            }
+        }
+        // Entries have actions of their own to choose from only where there is a selector.
+        for state in &mut self.tables {
+            if matches!(
+                state.table.spec().implementation,
+                weir_table::Implementation::Selector(_)
+            ) {
+                state.table.port_changed(port, is_down);
+            }
+        }
+    }
+
+    /// Forgets the direct counters, meters, registers and filters of an entry that was deleted.
     pub fn forget_entry(&mut self, table: TableId, handle: u32) {
         let Some(state) = self.tables.get(table.index()) else {
             return;
@@ -327,6 +366,9 @@ impl State {
                 Some(Resource::DirectMeter(_, cells)) => {
                     cells.get_mut(handle.into()).map(std::mem::take);
                 }
+                Some(Resource::Register(register)) => register.cells.reset(handle.into()),
+                Some(Resource::Lpf(cells)) => cells.reset(handle.into()),
+                Some(Resource::Wred(cells)) => cells.reset(handle.into()),
                 _ => {}
             }
         }

@@ -17,6 +17,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod bfrt;
 pub(crate) mod check;
 pub(crate) mod lower;
 pub mod p4info;

@@ -9,11 +9,11 @@
 //! assert!(info.tables.is_empty());
 //! ```
 
-mod annotations;
+pub(crate) mod annotations;
 mod entries;
-mod externs;
-mod symbols;
-mod tables;
+pub(crate) mod externs;
+pub(crate) mod symbols;
+pub(crate) mod tables;
 mod types;
 
 pub use entries::entries;
@@ -73,6 +73,16 @@ pub enum P4InfoError {
         /// The table.
         loc: Loc,
     },
+    /// The type of a register, digest or the like that BF Runtime has no form for.
+    #[error(
+        "`{name}` has a type that BF Runtime cannot show: bits, bool, enums with a width, and structs, headers and tuples of these"
+    )]
+    TooComplex {
+        /// The object.
+        name: String,
+        /// The object.
+        loc: Loc,
+    },
     /// A value that P4Info has no room for.
     #[error("`{name}` has {what} {value}, and P4Info has no room for more than {limit}")]
     TooLarge {
@@ -109,6 +119,7 @@ impl P4InfoError {
             | P4InfoError::WrongPrefix { loc, .. }
             | P4InfoError::DuplicateId { loc, .. }
             | P4InfoError::NoScope { loc, .. }
+            | P4InfoError::TooComplex { loc, .. }
             | P4InfoError::TooLarge { loc, .. }
             | P4InfoError::BadAnnotation { loc, .. } => *loc,
         }
@@ -133,7 +144,7 @@ pub fn p4info(program: &Program, targets: &[Target]) -> Result<pb::P4Info, Vec<P
 }
 
 /// What control planes are told of the externs of a program; nothing where its target is unknown.
-fn control(program: &Program, targets: &[Target]) -> ControlSpec {
+pub(crate) fn control(program: &Program, targets: &[Target]) -> ControlSpec {
     let target = targets.iter().find(|t| t.name == program.target);
     target.map(|t| t.control).unwrap_or_default()
 }

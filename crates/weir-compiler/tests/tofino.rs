@@ -1,10 +1,12 @@
 //! Programs for the Tofino architectures: each of `tests/tofino` compiles without a word, and becomes the blocks and
 //! the objects of control planes that it should.
 
+use std::fmt::Write;
 use std::path::Path;
-use weir_compiler::{Options, compile_file, p4info};
+use weir_compiler::{Options, bfrt, compile_file, p4info};
 use weir_ir::Program;
 use weir_ir::target::Target;
+use weir_proto::bfrt_info::{BfrtInfo, DataChoice, DataField, DataShape, FieldType};
 use weir_proto::p4::config::v1::P4Info;
 use weir_syntax::render;
 
@@ -107,4 +109,79 @@ fn control_planes_are_told_of_what_p4info_has_a_place_for() {
     assert_eq!(table("counts").direct_resource_ids.len(), 1);
     let info = described(&compile("parsers.p4", &[], weir_arch::targets()));
     assert_eq!(info.digests.len(), 1);
+}
+
+/// A document in a few lines per table.
+fn brief(info: &BfrtInfo) -> String {
+    let ty = |ty: &FieldType| match ty.width {
+        Some(width) => format!("{}{width}", ty.kind),
+        None => ty.kind.clone(),
+    };
+    let field = |f: &DataField| {
+        let shape = match &f.shape {
+            DataShape::Value(of) => ty(of),
+            DataShape::Container(fields) => format!("{} fields", fields.len()),
+        };
+        format!("{} {} {shape}{}", f.id, f.name, if f.repeated { " list" } else { "" })
+    };
+    let mut out = String::new();
+    for table in &info.tables {
+        let (operations, attributes) = (table.supported_operations.join(" "), table.attributes.join(" "));
+        let _ = writeln!(
+            out,
+            "{} {:#010x} {} size {} [{operations}] [{attributes}] after {:x?}",
+            table.name, table.id, table.table_type, table.size, table.depends_on
+        );
+        for key in &table.key {
+            let _ = writeln!(out, "  key {} {} {} {}", key.id, key.name, key.match_type, ty(&key.ty));
+        }
+        for action in table.action_specs.iter().flatten() {
+            let data: Vec<String> = action
+                .data
+                .iter()
+                .map(|d| format!("{} {} {}", d.id, d.name, ty(&d.ty)))
+                .collect();
+            let (id, scope) = (action.id, &action.action_scope);
+            let _ = writeln!(out, "  action {id:#010x} {} {scope} ({})", action.name, data.join(", "));
+        }
+        for data in &table.data {
+            let text = match &data.field {
+                DataChoice::One(one) => field(one),
+                DataChoice::OneOf(several) => several.iter().map(field).collect::<Vec<_>>().join(" or "),
+            };
+            let _ = writeln!(out, "  data {text}{}", if data.mandatory { "" } else { "?" });
+        }
+    }
+    for filter in &info.learn_filters {
+        let fields: Vec<String> = filter.fields.iter().map(field).collect();
+        let _ = writeln!(out, "{} {:#010x} learn ({})", filter.name, filter.id, fields.join(", "));
+    }
+    out
+}
+
+#[test]
+fn bf_runtime_is_told_of_every_table_extern_and_parser() {
+    for (name, defines) in [
+        ("externs.p4", &[][..]),
+        ("externs.p4", &[("SECOND", "1")][..]),
+        ("parsers.p4", &[][..]),
+    ] {
+        let info = bfrt::bfrt_info(&compile(name, defines, weir_arch::targets()), weir_arch::targets());
+        let info = info.expect("a description");
+        assert_eq!(BfrtInfo::from_json(&info.to_json()).expect("what was written"), info);
+        let number = if defines.is_empty() { 1 } else { 2 };
+        insta::assert_snapshot!(format!("bfrt_{}_{number}", name.trim_end_matches(".p4")), brief(&info));
+    }
+}
+
+#[test]
+fn numbers_are_those_that_other_compilers_give() {
+    let info = bfrt::bfrt_info(&compile("externs.p4", &[], weir_arch::targets()), weir_arch::targets())
+        .expect("a description");
+    let actions = info.tables.iter().flat_map(|t| t.action_specs.iter().flatten());
+    let no_action = actions.clone().find(|a| a.name == "NoAction").expect("it is there");
+    assert_eq!(no_action.id, 21_257_015);
+    let tables: Vec<u32> = info.tables.iter().map(|t| t.id).collect();
+    let distinct: std::collections::BTreeSet<u32> = tables.iter().copied().collect();
+    assert_eq!(tables.len(), distinct.len());
 }

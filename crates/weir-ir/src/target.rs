@@ -54,6 +54,25 @@ pub struct ControlSpec {
     pub resources: &'static [ResourceSpec],
     /// The extern function whose second argument is a message to them, where no extern type sends such messages.
     pub digest_function: Option<&'static str>,
+    /// What each port may be given for parsers to read.
+    pub port_metadata: Option<PortMetadataSpec>,
+}
+
+/// Data of each port that comes before the packets that it receives.
+#[derive(Debug, Clone, Copy)]
+pub struct PortMetadataSpec {
+    /// Roles of the parsers that may read it.
+    pub parsers: &'static [&'static str],
+    /// For each of these the role of the shared variables that hold the port.
+    pub keys: &'static [&'static str],
+    /// The function that gives it as a type of the program's.
+    pub function: &'static str,
+    /// Its bits, where no type is given.
+    pub width: u32,
+    /// Bits of a port.
+    pub port_width: u32,
+    /// Number of ports.
+    pub ports: u64,
 }
 
 impl ControlSpec {
@@ -116,6 +135,18 @@ pub enum ResourceKind {
     ActionSelector,
     /// A source of messages.
     Digest,
+    /// A register per table entry.
+    DirectRegister,
+    /// A number that register actions read.
+    RegisterParameter,
+    /// An array of low-pass filters.
+    Filter,
+    /// A low-pass filter per table entry.
+    DirectFilter,
+    /// An array of filters for random early drops.
+    EarlyDrop,
+    /// A filter for random early drops per table entry.
+    DirectEarlyDrop,
 }
 
 /// A block at `path` of the package, not optional.

@@ -4,6 +4,8 @@
 //! and entities that a controller exchanges with a device. [`text`] reads and writes the text form
 //! (`.txtpb`) of all of them; the binary form is [`prost::Message`]'s.
 //!
+//! [`bfrt_info`] is what BF Runtime has instead of P4Info.
+//!
 //! With the feature `client` there is `p4_runtime_client`, what calls the service, with `server` `p4_runtime_server`, what provides
 //! it. Without them this crate knows no network. It knows no program: what the ids in a message stand for is the business
 //! of whoever holds the P4Info.
@@ -22,6 +24,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod bfrt_info;
 pub mod text;
 
 pub use prost;

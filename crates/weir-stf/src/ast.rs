@@ -1,6 +1,7 @@
 //! A test as data.
 
 use crate::value::Value;
+use weir_switch::{LpfConfig, WredConfig};
 
 /// A test.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -196,13 +197,15 @@ pub enum Directive {
     },
     RegisterRead {
         name: String,
-        index: u64,
-        check: Option<(Comparison, Value)>,
+        index: CounterIndex,
+        /// A value, or one for each scalar of the cell.
+        check: Option<(Comparison, Vec<Value>)>,
     },
     RegisterWrite {
         name: String,
         index: u64,
-        value: Value,
+        /// One for each scalar of the cell.
+        values: Vec<Value>,
     },
     RegisterReset {
         name: String,
@@ -248,6 +251,11 @@ pub enum Directive {
     NodeAssociate {
         group: u32,
         handle: u32,
+        exclusion: Option<u32>,
+    },
+    PortList {
+        number: u32,
+        ports: Vec<u32>,
     },
     Member {
         profile: String,
@@ -274,6 +282,26 @@ pub enum Directive {
     Port {
         port: u32,
         up: bool,
+    },
+    Loopback {
+        port: u32,
+    },
+    PortMetadata {
+        port: u32,
+        bytes: Vec<u8>,
+    },
+    Deflection {
+        port: u32,
+    },
+    Lpf {
+        name: String,
+        index: CounterIndex,
+        config: LpfConfig,
+    },
+    Wred {
+        name: String,
+        index: CounterIndex,
+        config: WredConfig,
     },
     QueueCapacity {
         port: u32,

@@ -80,6 +80,7 @@ impl Control {
                     entry: EntryRef::Handle(self.handle(id)?),
                     action,
                     metadata: 0,
+                    note: None,
                     idle_timeout_ns: 0,
                 };
                 self.switch.write(Write::Table(table, op))?;
@@ -103,7 +104,7 @@ impl Control {
             }
             Directive::SelectorGroup { profile, id, members } => {
                 let profile = self.switch.resource(ResourceKind::Profile, profile)?;
-                let member = |&(member, weight): &(u32, u32)| GroupMember { member, weight };
+                let member = |&(member, weight): &(u32, u32)| GroupMember::new(member, weight);
                 let group = Group {
                     members: members.iter().map(member).collect(),
                     max_size: 0,
@@ -138,21 +139,9 @@ impl Control {
                 self.switch.write(Write::Counter(id, Cell::Index(*index), value))?;
             }
             Directive::RegisterRead { name, index, check } => {
-                return self.register(name, *index, check.as_ref());
+                return self.register(name, index, check.as_ref());
             }
-            Directive::RegisterWrite { name, index, value } => {
-                let id = self.switch.resource(ResourceKind::Register, name)?;
-                let widths: Vec<u32> = self.switch.register(id, *index)?.iter().map(Bits::width).collect();
-                let [width] = widths.as_slice() else {
-                    return Err(Refusal::new(
-                        "a register of numbers",
-                        format!("cells of {} scalars", widths.len()),
-                    ));
-                };
-                let value = value.bits(*width, &format!("register `{name}`"))?;
-                self.switch
-                    .write(Write::Register(id, Cell::Index(*index), vec![value]))?;
-            }
+            Directive::RegisterWrite { name, index, values } => self.register_write(name, *index, values)?,
             Directive::RegisterReset { name } => {
                 let id = self.switch.resource(ResourceKind::Register, name)?;
                 let zeros = match self.switch.register(id, 0) {
@@ -215,10 +204,16 @@ impl Control {
             Directive::NodeUpdate { handle, ports } => {
                 self.switch.replication_mut().update_node(*handle, ports.clone())?;
             }
-            Directive::NodeAssociate { group, handle } => {
-                self.switch.replication_mut().associate(*group, *handle)?;
+            Directive::NodeAssociate {
+                group,
+                handle,
+                exclusion,
+            } => {
+                let replication = self.switch.replication_mut();
+                replication.associate(*group, *handle)?;
+                replication.set_exclusion(*group, *handle, *exclusion)?;
             }
-            _ => {}
+            other => return self.device(other),
         }
         Ok(None)
     }
@@ -231,6 +226,14 @@ impl Control {
     fn handle(&self, entry: &str) -> Done<EntryHandle> {
         let handle = self.entries.get(entry).copied();
         handle.ok_or_else(|| Refusal::new(format!("an entry that was added as `= {entry}`"), "none"))
+    }
+
+    /// The cell that a directive means: by number, or that of an entry.
+    fn index(&self, index: &CounterIndex) -> Done<u64> {
+        Ok(match index {
+            CounterIndex::Number(index) => *index,
+            CounterIndex::Entry(entry) => self.handle(entry)?.get().into(),
+        })
     }
 
     fn spec(&self, table: TableId) -> Done<&TableSpec> {
@@ -313,10 +316,7 @@ impl Control {
         check: Option<&(Quantity, Comparison, u64)>,
     ) -> Done<Option<String>> {
         let id = self.switch.resource(ResourceKind::Counter, name)?;
-        let index = match index {
-            CounterIndex::Number(index) => *index,
-            CounterIndex::Entry(entry) => self.handle(entry)?.get().into(),
-        };
+        let index = self.index(index)?;
         let count = self.switch.counter(id, index)?;
         let Some((quantity, comparison, wanted)) = check else {
             return Ok(Some(format!("{} packets, {} bytes", count.packets, count.bytes)));
@@ -334,23 +334,76 @@ impl Control {
         ))
     }
 
-    fn register(&self, name: &str, index: u64, check: Option<&(Comparison, Value)>) -> Done<Option<String>> {
+    fn register(
+        &self,
+        name: &str,
+        index: &CounterIndex,
+        check: Option<&(Comparison, Vec<Value>)>,
+    ) -> Done<Option<String>> {
         let id = self.switch.resource(ResourceKind::Register, name)?;
+        let index = self.index(index)?;
         let cell = self.switch.register(id, index)?;
         let text: Vec<String> = cell.iter().map(ToString::to_string).collect();
         let Some((comparison, wanted)) = check else {
             return Ok(Some(text.join(", ")));
         };
-        let (Some(found), Some(number)) = (cell.first(), wanted.single()) else {
-            return Err(Refusal::new("one number to compare with", wanted));
-        };
-        if comparison.holds(&found.to_biguint(), &number) {
+        let wanted_text: Vec<String> = wanted.iter().map(ToString::to_string).collect();
+        let refused = |expected: &str| Refusal::new(expected, wanted_text.join(" "));
+        if wanted.len() > cell.len() {
+            return Err(refused("no more numbers than the cell has"));
+        }
+        let numbers: Option<Vec<_>> = wanted.iter().map(Value::single).collect();
+        let numbers = numbers.ok_or_else(|| refused("numbers to compare with"))?;
+        let mut pairs = cell.iter().zip(&numbers);
+        if pairs.all(|(found, number)| comparison.holds(&found.to_biguint(), number)) {
             return Ok(None);
         }
         Err(Refusal::new(
-            format!("{name}[{index}] {} {wanted}", comparison.sign()),
+            format!("{name}[{index}] {} {}", comparison.sign(), wanted_text.join(" ")),
             text.join(", "),
         ))
+    }
+
+    fn register_write(&mut self, name: &str, index: u64, values: &[Value]) -> Done<()> {
+        let id = self.switch.resource(ResourceKind::Register, name)?;
+        let widths: Vec<u32> = self.switch.register(id, index)?.iter().map(Bits::width).collect();
+        if widths.len() != values.len() {
+            return Err(Refusal::new(
+                format!("{} numbers, one for each of the cell's", widths.len()),
+                values.len(),
+            ));
+        }
+        let what = format!("register `{name}`");
+        let values = values.iter().zip(widths).map(|(v, width)| v.bits(width, &what));
+        let values = values.collect::<Result<_, _>>()?;
+        self.switch.write(Write::Register(id, Cell::Index(index), values))?;
+        Ok(())
+    }
+
+    /// Directives about what only some architectures have.
+    fn device(&mut self, directive: &Directive) -> Done<Option<String>> {
+        match directive {
+            Directive::PortList { number, ports } => {
+                self.switch.replication_mut().set_port_list(*number, ports.clone());
+            }
+            Directive::Loopback { port } => self.switch.set_loopback(*port, true),
+            Directive::Deflection { port } => self.switch.set_deflection(Some(*port)),
+            Directive::PortMetadata { port, bytes } => {
+                self.switch.state_mut().port_metadata.insert(*port, bytes.clone());
+            }
+            Directive::Lpf { name, index, config } => {
+                let id = self.switch.resource(ResourceKind::Lpf, name)?;
+                let cell = Cell::Index(self.index(index)?);
+                self.switch.write(Write::Lpf(id, cell, Some(*config)))?;
+            }
+            Directive::Wred { name, index, config } => {
+                let id = self.switch.resource(ResourceKind::Wred, name)?;
+                let cell = Cell::Index(self.index(index)?);
+                self.switch.write(Write::Wred(id, cell, Some(*config)))?;
+            }
+            _ => {}
+        }
+        Ok(None)
     }
 
     fn meter(&mut self, name: &str, cell: Cell, rates: &[Rate; 2]) -> Done<()> {
@@ -484,10 +537,7 @@ fn entry_action(spec: &TableSpec, used: &ActionUse) -> Done<EntryAction> {
         ("member", Some(id)) => Ok(EntryAction::Member(id)),
         ("group", Some(id)) => Ok(EntryAction::Group(id)),
         _ => {
-            let one = weir_table::OneShotMember {
-                action: call(spec, used)?,
-                weight: 1,
-            };
+            let one = weir_table::OneShotMember::new(call(spec, used)?, 1);
             Ok(EntryAction::OneShot(vec![one]))
         }
     }

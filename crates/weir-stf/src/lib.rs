@@ -40,7 +40,9 @@
 //! expect PORT HEX… | PORT HEX… | drop      one of these; the first that fits is taken
 //! expect_drop REASON                       a packet was dropped for this reason (`ingress-drop`, …)
 //! expect_digest NAME FIELD:VALUE…          the next digest message; NAME is P4Info's or ends it
-//! counter_read NAME INDEX [packets|bytes] == N      register_read NAME INDEX == VALUE
+//! counter_read NAME INDEX [packets|bytes] == N
+//! register_read NAME INDEX|$ID == VALUE…   a value for each field of the cell, or for the first ones
+//! register_write NAME INDEX VALUE…         a value for each field
 //! add T k:10/8 a()   add T k:5..9 a()   add T k:1&&&3 a()    prefix, range, mask;  k:* is any value
 //! add T k:1 member(7)    add T k:1 group(2)     where the table has an action profile or selector
 //! member PROFILE ID ACTION(ARG:VALUE, …)        group PROFILE ID MEMBER[:WEIGHT]…
@@ -48,7 +50,14 @@
 //! value_set NAME VALUE…                    adds a member, one value per field
 //! now +1ms                                 the clock goes on: ns, us, ms, s
 //! port PORT up|down                        the link
+//! port PORT loopback                       what it sends comes in there
 //! port_rate PORT pps|bps N                 queue_capacity PORT N
+//! mc_node_associate GROUP HANDLE NUMBER    packets with this exclusion number get no copy of the node
+//! mc_port_list NUMBER PORT…                ports that packets exclude by this number
+//! port_metadata PORT HEX…                  what parsers see of the port
+//! deflection PORT                          where packets go that ask for it when their queue is full
+//! lpf_set NAME INDEX|$ID sample|rate GAIN_NS DECAY_NS SCALE
+//! wred_set NAME INDEX|$ID TIME_CONSTANT_NS MIN MAX OF_10000
 //! receive PORT HEX…                        as `packet`, but the queues are not emptied
 //! drain                                    empties them
 //! ```

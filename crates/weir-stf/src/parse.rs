@@ -6,6 +6,7 @@ use crate::ast::{
 };
 use crate::scan::{ParseError, Scanner};
 use crate::value::Value;
+use weir_switch::{LpfConfig, LpfKind, WredConfig};
 
 type Parsed<T> = Result<T, ParseError>;
 
@@ -87,15 +88,19 @@ fn directive(s: &mut Scanner) -> Parsed<Directive> {
         "group" => selector_group(s),
         "value_set" => {
             let name = name(s, "a value set")?;
-            let mut values = vec![value(s)?];
-            while !s.is_empty() {
-                values.push(value(s)?);
-            }
-            Ok(Directive::ValueSet { name, values })
+            Ok(Directive::ValueSet {
+                name,
+                values: values(s)?,
+            })
         }
         "now" => now(s),
         "port" => port_state(s),
         "port_rate" => port_rate(s),
+        "port_metadata" => {
+            let (port, bytes) = port_and_bytes(s)?;
+            Ok(Directive::PortMetadata { port, bytes })
+        }
+        "deflection" => Ok(Directive::Deflection { port: port(s)? }),
         "queue_capacity" => {
             let port = port(s)?;
             Ok(Directive::QueueCapacity {
@@ -133,8 +138,9 @@ fn resource(s: &mut Scanner, keyword: &str) -> Parsed<Option<Directive>> {
             }
         }
         "register_read" => {
-            let (name, index) = indexed(s, "a register")?;
-            let check = comparison(s)?.map(|c| Ok((c, value(s)?))).transpose()?;
+            let name = name(s, "a register")?;
+            let index = cell_index(s)?;
+            let check = comparison(s)?.map(|c| Ok((c, values(s)?))).transpose()?;
             Directive::RegisterRead { name, index, check }
         }
         "register_write" => {
@@ -142,9 +148,11 @@ fn resource(s: &mut Scanner, keyword: &str) -> Parsed<Option<Directive>> {
             Directive::RegisterWrite {
                 name,
                 index,
-                value: value(s)?,
+                values: values(s)?,
             }
         }
+        "lpf_set" => lpf(s)?,
+        "wred_set" => wred(s)?,
         "register_reset" => Directive::RegisterReset {
             name: name(s, "a register")?,
         },
@@ -200,6 +208,17 @@ fn resource(s: &mut Scanner, keyword: &str) -> Parsed<Option<Directive>> {
             Directive::NodeAssociate {
                 group,
                 handle: number(s, "a node's handle")?,
+                exclusion: match s.is_empty() {
+                    true => None,
+                    false => Some(number(s, "a number by which packets exclude the node")?),
+                },
+            }
+        }
+        "mc_port_list" => {
+            let number = number(s, "a number of a list of ports")?;
+            Directive::PortList {
+                number,
+                ports: ports(s)?,
             }
         }
         _ => return Ok(None),
@@ -248,6 +267,15 @@ fn value(s: &mut Scanner) -> Parsed<Value> {
         text.push_str(&s.word().unwrap_or_default());
     }
     Value::parse(&text).ok_or_else(|| s.error_at(start, "a value (decimal, 0x…, 0b…, with `*` for any digit)"))
+}
+
+/// One or more, to the end of the line.
+fn values(s: &mut Scanner) -> Parsed<Vec<Value>> {
+    let mut values = vec![value(s)?];
+    while !s.is_empty() {
+        values.push(value(s)?);
+    }
+    Ok(values)
 }
 
 fn key_value(s: &mut Scanner) -> Parsed<KeyValue> {
@@ -301,7 +329,8 @@ fn digits(s: &mut Scanner, stars: bool) -> Parsed<(String, bool)> {
     Ok((all, exact))
 }
 
-fn packet(s: &mut Scanner, drained: bool) -> Parsed<Directive> {
+/// A port, and bytes.
+fn port_and_bytes(s: &mut Scanner) -> Parsed<(u32, Vec<u8>)> {
     let port = port(s)?;
     let start = s.mark();
     let (digits, _) = digits(s, false)?;
@@ -309,11 +338,12 @@ fn packet(s: &mut Scanner, drained: bool) -> Parsed<Directive> {
         return Err(s.error_at(start, "an even number of digits: a packet is made of whole bytes"));
     }
     let nibble = |c: u8| (c as char).to_digit(16).unwrap_or(0) as u8;
-    let bytes = digits
-        .as_bytes()
-        .chunks_exact(2)
-        .map(|c| (nibble(c[0]) << 4) | nibble(c[1]))
-        .collect();
+    let pairs = digits.as_bytes().chunks_exact(2);
+    Ok((port, pairs.map(|c| (nibble(c[0]) << 4) | nibble(c[1])).collect()))
+}
+
+fn packet(s: &mut Scanner, drained: bool) -> Parsed<Directive> {
+    let (port, bytes) = port_and_bytes(s)?;
     Ok(if drained {
         Directive::Packet { port, bytes }
     } else {
@@ -452,19 +482,60 @@ fn counter_check(s: &mut Scanner) -> Parsed<Option<(Quantity, Comparison, u64)>>
     }
 }
 
+/// `INDEX` or `$ID`
+fn cell_index(s: &mut Scanner) -> Parsed<CounterIndex> {
+    let start = s.mark();
+    let word = s.word().unwrap_or_default();
+    Ok(match word.strip_prefix('$') {
+        Some(id) => CounterIndex::Entry(id.to_owned()),
+        None => {
+            s.reset(start);
+            CounterIndex::Number(number(s, "an index or $ID")?)
+        }
+    })
+}
+
+fn lpf(s: &mut Scanner) -> Parsed<Directive> {
+    let name = name(s, "a low-pass filter")?;
+    let index = cell_index(s)?;
+    let start = s.mark();
+    let kind = match s.word().map(|w| w.to_ascii_lowercase()).as_deref() {
+        Some("sample") => LpfKind::Sample,
+        Some("rate") => LpfKind::Rate,
+        _ => return Err(s.error_at(start, "`sample` or `rate`")),
+    };
+    let gain_ns = number(s, "the time constant of its rise in ns")?;
+    let decay_ns = number(s, "the time constant of its fall in ns")?;
+    let scale_down = number(s, "how many bits are cut from the result")?;
+    let config = LpfConfig {
+        kind,
+        gain_ns,
+        decay_ns,
+        scale_down,
+    };
+    Ok(Directive::Lpf { name, index, config })
+}
+
+fn wred(s: &mut Scanner) -> Parsed<Directive> {
+    let name = name(s, "an early random drop")?;
+    let index = cell_index(s)?;
+    let time_constant_ns = number(s, "the time constant of its filter in ns")?;
+    let (min, max) = (number(s, "the least value")?, number(s, "the greatest value")?);
+    let max_probability = number(s, "how many of 10000 are dropped at most")?;
+    let config = WredConfig {
+        time_constant_ns,
+        min,
+        max,
+        max_probability,
+    };
+    Ok(Directive::Wred { name, index, config })
+}
+
 fn check_counter(s: &mut Scanner) -> Parsed<Directive> {
     let name = name(s, "a counter")?;
     let mut index = CounterIndex::Number(0);
     if s.eat('(') {
-        let start = s.mark();
-        let word = s.word().unwrap_or_default();
-        index = match word.strip_prefix('$') {
-            Some(id) => CounterIndex::Entry(id.to_owned()),
-            None => {
-                s.reset(start);
-                CounterIndex::Number(number(s, "an index or $ID")?)
-            }
-        };
+        index = cell_index(s)?;
         if !s.eat(')') {
             return Err(s.error("`)`"));
         }
@@ -518,7 +589,8 @@ fn port_state(s: &mut Scanner) -> Parsed<Directive> {
     match s.word().map(|w| w.to_ascii_lowercase()).as_deref() {
         Some("up") => Ok(Directive::Port { port, up: true }),
         Some("down") => Ok(Directive::Port { port, up: false }),
-        _ => Err(s.error_at(start, "`up` or `down`")),
+        Some("loopback") => Ok(Directive::Loopback { port }),
+        _ => Err(s.error_at(start, "`up`, `down` or `loopback`")),
     }
 }
 

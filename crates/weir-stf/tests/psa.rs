@@ -98,8 +98,8 @@ fn numbers_of_sessions_and_groups_are_those_of_psa() {
     assert!(set(&mut switch, 0).is_ok() && set(&mut switch, 0xffff).is_ok());
     let error = set(&mut switch, 0x1_0000).expect_err("too large").to_string();
     assert!(error.contains("use 0 to 65535"), "{error}");
-    assert!(switch.write(Write::Group(0x1_0000, Some(Vec::new()))).is_ok());
-    assert!(switch.write(Write::Group(0, Some(Vec::new()))).is_err());
+    assert!(switch.write(Write::Group(0x1_0000, Some(Vec::new().into()))).is_ok());
+    assert!(switch.write(Write::Group(0, Some(Vec::new().into()))).is_err());
 }
 
 #[test]

@@ -1,10 +1,10 @@
 //! Writes of the control plane, alone or as transactions.
 
-use crate::replication::{CloneSession, Replica, Replication, ReplicationError};
+use crate::replication::{CloneSession, MulticastGroup, Replication, ReplicationError};
 use crate::switch::Switch;
 use std::sync::Arc;
 use thiserror::Error;
-use weir_arch::{Cells, Count, Meter, MeterConfig, Resource, State};
+use weir_arch::{Cells, Count, Lpf, LpfConfig, Meter, MeterConfig, Resource, State, Wred, WredConfig};
 use weir_ir::{Bits, ExternId, Program, TableId, ValueSetId};
 use weir_table::{BatchMode, EntryAction, ErrorKind, OpResult, ProfileOp, ProfileUndo, TableError, TableOp, Undo};
 
@@ -32,8 +32,12 @@ pub enum Write {
     Meter(ExternId, Cell, Option<MeterConfig>),
     /// Sets a register: one value per scalar of its type.
     Register(ExternId, Cell, Vec<Bits>),
+    /// Sets up a low-pass filter, at zero; `None`: it gives what it is given.
+    Lpf(ExternId, Cell, Option<LpfConfig>),
+    /// Sets up early random drop; `None`: it drops nothing.
+    Wred(ExternId, Cell, Option<WredConfig>),
     /// Sets a multicast group; `None` removes it.
-    Group(u32, Option<Vec<Replica>>),
+    Group(u32, Option<MulticastGroup>),
     /// Sets a clone session; `None` removes it.
     Session(u32, Option<CloneSession>),
 }
@@ -134,6 +138,8 @@ enum Back {
     Counter(ExternId, Before<Count>),
     Meter(ExternId, Before<Meter>),
     Register(ExternId, Before<Vec<Bits>>),
+    Lpf(ExternId, Before<Lpf>),
+    Wred(ExternId, Before<Wred>),
     Replication(Box<Replication>),
 }
 
@@ -141,6 +147,70 @@ enum Back {
 enum Before<T> {
     One(u64, T),
     All(Cells<T>),
+}
+
+/// Changes that are made at once and can be taken back, all or those since a mark, until [`Transaction::commit`]. Dropping it
+/// takes all back. Nobody else sees the switch in between.
+pub struct Transaction<'a> {
+    switch: &'a mut Switch,
+    log: Vec<Back>,
+    /// Entries that are deleted; their direct counters and meters go when that is sure.
+    gone: Vec<(TableId, u32)>,
+}
+
+/// A point in a [`Transaction`].
+#[derive(Debug, Clone, Copy)]
+pub struct Mark {
+    log: usize,
+    gone: usize,
+}
+
+impl Transaction<'_> {
+    /// The switch with the changes so far.
+    #[must_use]
+    pub fn switch(&self) -> &Switch {
+        self.switch
+    }
+
+    /// Makes a change.
+    ///
+    /// # Errors
+    /// It does not fit; the error says why. The changes before it stay.
+    pub fn write(&mut self, write: Write) -> Result<WriteResult, ControlError> {
+        let (result, back, gone) = self.switch.write_logged(write)?;
+        self.log.push(back);
+        self.gone.extend(gone);
+        Ok(result)
+    }
+
+    /// This point.
+    #[must_use]
+    pub fn mark(&self) -> Mark {
+        Mark {
+            log: self.log.len(),
+            gone: self.gone.len(),
+        }
+    }
+
+    /// Takes back what was changed since then.
+    pub fn back_to(&mut self, mark: Mark) {
+        for back in self.log.drain(mark.log.min(self.log.len())..).rev() {
+            self.switch.take_back(back);
+        }
+        self.gone.truncate(mark.gone);
+    }
+
+    /// The changes stay.
+    pub fn commit(mut self) {
+        self.log.clear();
+        self.switch.forget(&self.gone);
+    }
+}
+
+impl Drop for Transaction<'_> {
+    fn drop(&mut self) {
+        self.back_to(Mark { log: 0, gone: 0 });
+    }
 }
 
 /// The outcome of a change, how to take it back, and the entries that are gone by it.
@@ -163,18 +233,14 @@ impl Switch {
     /// Some do not fit; the error says which, and whether the others were applied.
     pub fn write_all(&mut self, writes: Vec<Write>, mode: BatchMode) -> Result<Vec<WriteResult>, WriteError> {
         let total = writes.len();
-        let (mut results, mut log, mut forgotten, mut failures) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let mut transaction = self.transaction();
+        let (mut results, mut failures) = (Vec::new(), Vec::new());
         for (i, write) in writes.into_iter().enumerate() {
-            match self.write_logged(write) {
-                Ok((result, back, gone)) => {
-                    results.push(result);
-                    log.push(back);
-                    forgotten.extend(gone);
-                }
+            match transaction.write(write) {
+                Ok(result) => results.push(result),
                 Err(error) => {
                     failures.push((i, error));
                     if mode == BatchMode::Rollback {
-                        log.into_iter().rev().for_each(|back| self.take_back(back));
                         return Err(WriteError {
                             failures,
                             total,
@@ -184,7 +250,7 @@ impl Switch {
                 }
             }
         }
-        self.forget(&forgotten);
+        transaction.commit();
         if failures.is_empty() {
             Ok(results)
         } else {
@@ -193,6 +259,15 @@ impl Switch {
                 total,
                 rolled_back: false,
             })
+        }
+    }
+
+    /// Begins a series of changes that can be taken back.
+    pub fn transaction(&mut self) -> Transaction<'_> {
+        Transaction {
+            switch: self,
+            log: Vec::new(),
+            gone: Vec::new(),
         }
     }
 
@@ -242,6 +317,16 @@ impl Switch {
                     restore(&mut register.cells, before);
                 }
             }
+            Back::Lpf(id, before) => {
+                if let Some(Resource::Lpf(cells)) = self.state.resource_mut(id) {
+                    restore(cells, before);
+                }
+            }
+            Back::Wred(id, before) => {
+                if let Some(Resource::Wred(cells)) = self.state.resource_mut(id) {
+                    restore(cells, before);
+                }
+            }
             Back::Replication(was) => self.replication = *was,
         }
     }
@@ -252,6 +337,7 @@ impl Switch {
         match write {
             Write::Table(id, op) => {
                 check_references(&self.state, id, &op)?;
+                let op = self.watching(op);
                 let missing = ControlError::NoSuchResource {
                     what: "table",
                     id: id.index(),
@@ -287,9 +373,21 @@ impl Switch {
                 let back = self.write_register(id, cell, values)?;
                 Ok((WriteResult::Done, back, Vec::new()))
             }
-            Write::Group(id, replicas) => {
+            Write::Lpf(id, cell, config) => {
+                let mut lpf = Lpf::default();
+                lpf.configure(config, now_ns);
+                let back = self.write_lpf(id, cell, lpf)?;
+                Ok((WriteResult::Done, back, Vec::new()))
+            }
+            Write::Wred(id, cell, config) => {
+                let mut wred = Wred::default();
+                wred.configure(config, now_ns);
+                let back = self.write_wred(id, cell, wred)?;
+                Ok((WriteResult::Done, back, Vec::new()))
+            }
+            Write::Group(id, group) => {
                 let was = Box::new(self.replication.clone());
-                self.replication.set_group(id, replicas.as_deref())?;
+                self.replication.set_group(id, group)?;
                 Ok((WriteResult::Done, Back::Replication(was), Vec::new()))
             }
             Write::Session(id, session) => {
@@ -307,6 +405,7 @@ impl Switch {
             ProfileOp::DeleteGroup(group) => user_of(&self.state, id, &EntryAction::Group(*group)),
             _ => None,
         };
+        let op = self.watching_group(op);
         let profile = self.state.profile_mut(id).ok_or(wrong)?;
         match (&op, user) {
             (ProfileOp::DeleteMember(m), Some(user)) => {
@@ -318,6 +417,31 @@ impl Switch {
             _ => {}
         }
         Ok(profile.apply(op)?)
+    }
+
+    /// The change, its actions to choose from marked where the port they watch is down.
+    fn watching(&self, mut op: TableOp) -> TableOp {
+        let action = match &mut op {
+            TableOp::Insert(entry) => &mut entry.action,
+            TableOp::Modify { action, .. } => action,
+            _ => return op,
+        };
+        if let EntryAction::OneShot(set) = action {
+            for member in set {
+                member.is_down = member.watch.is_some_and(|port| self.is_down(port));
+            }
+        }
+        op
+    }
+
+    /// As [`Switch::watching`], for groups.
+    fn watching_group(&self, mut op: ProfileOp) -> ProfileOp {
+        if let ProfileOp::InsertGroup(_, group) | ProfileOp::ModifyGroup(_, group) = &mut op {
+            for member in &mut group.members {
+                member.is_down = member.watch.is_some_and(|port| self.is_down(port));
+            }
+        }
+        op
     }
 
     fn write_counter(&mut self, id: ExternId, cell: Cell, value: Count) -> Result<Back, ControlError> {
@@ -337,6 +461,22 @@ impl Switch {
                 Ok(Back::Meter(id, set_cell(&program, id, cells, cell, value)?))
             }
             _ => Err(wrong_resource(&program, id, "meter")),
+        }
+    }
+
+    fn write_lpf(&mut self, id: ExternId, cell: Cell, value: Lpf) -> Result<Back, ControlError> {
+        let program = Arc::clone(self.program());
+        match self.state.resource_mut(id) {
+            Some(Resource::Lpf(cells)) => Ok(Back::Lpf(id, set_cell(&program, id, cells, cell, value)?)),
+            _ => Err(wrong_resource(&program, id, "low-pass filter")),
+        }
+    }
+
+    fn write_wred(&mut self, id: ExternId, cell: Cell, value: Wred) -> Result<Back, ControlError> {
+        let program = Arc::clone(self.program());
+        match self.state.resource_mut(id) {
+            Some(Resource::Wred(cells)) => Ok(Back::Wred(id, set_cell(&program, id, cells, cell, value)?)),
+            _ => Err(wrong_resource(&program, id, "early random drop")),
         }
     }
 

@@ -483,6 +483,7 @@ impl Switch {
             && self.queues.total() == 0
             && self.waiting_is_empty()
             && self.queues.is_unlimited()
+            && !self.has_loopback()
             && !self.config.explicit_ports
             && self.ports.values().all(|up| *up)
     }

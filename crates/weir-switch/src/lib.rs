@@ -32,17 +32,17 @@ mod stats;
 mod switch;
 pub mod testing;
 
-pub use control::{Cell, ControlError, Write, WriteError, WriteResult};
+pub use control::{Cell, ControlError, Mark, Transaction, Write, WriteError, WriteResult};
 pub use fast::{FastError, Fate};
 pub use names::{NameError, resolve};
 pub use queues::{DEFAULT_CAPACITY, PortRate, QueueStats};
 pub use read::ResourceKind;
-pub use replication::{CloneSession, Node, Replica, Replication, ReplicationError};
+pub use replication::{CloneSession, GroupReplica, MulticastGroup, Node, Replica, Replication, ReplicationError};
 pub use stats::{DropCount, PortStats};
 pub use switch::{Output, Switch, SwitchConfig};
 pub use weir_arch::{
     Choice, ChoiceKind, Choices, Color, Count, Defaults, Digest, DropReason, Enumeration, Externs, LoadError,
-    LogMessage, MeterConfig, PRIORITIES, Rate, ReplicationRules, Script, State,
+    LogMessage, LpfConfig, LpfKind, MeterConfig, PRIORITIES, Rate, ReplicationRules, Script, State, WredConfig,
 };
 pub use weir_jit::{Compiled, Frame, StageCount, TAILROOM, VECTOR, cycles};
 pub use weir_table::{BatchMode, ErrorKind};

@@ -18,6 +18,10 @@ pub enum ResourceKind {
     Register,
     /// Action profile or selector.
     Profile,
+    /// A low-pass filter.
+    Lpf,
+    /// Early random drop.
+    Wred,
 }
 
 impl ResourceKind {
@@ -27,6 +31,8 @@ impl ResourceKind {
             ResourceKind::Meter => "meter",
             ResourceKind::Register => "register",
             ResourceKind::Profile => "action profile",
+            ResourceKind::Lpf => "low-pass filter",
+            ResourceKind::Wred => "early random drop",
         }
     }
 
@@ -37,6 +43,8 @@ impl ResourceKind {
             Resource::Meter(..) | Resource::DirectMeter(..) => self == ResourceKind::Meter,
             Resource::Register(_) => self == ResourceKind::Register,
             Resource::Profile(..) => self == ResourceKind::Profile,
+            Resource::Lpf(_) => self == ResourceKind::Lpf,
+            Resource::Wred(_) => self == ResourceKind::Wred,
         }
     }
 }
@@ -152,6 +160,15 @@ impl Switch {
     /// Takes the oldest log message.
     pub fn next_log(&mut self) -> Option<LogMessage> {
         self.state.log.pop()
+    }
+
+    /// When an entry was hit last, or inserted, in ns on the switch's clock; `None`: no such entry. Only tables whose
+    /// entries can time out are told.
+    #[must_use]
+    pub fn last_hit_ns(&self, table: TableId, handle: EntryHandle) -> Option<u64> {
+        let entry = self.state.table(table)?.table.entry(handle)?;
+        let fast = self.fast.as_ref().and_then(|f| f.last_hit_ns(table, handle.get()));
+        Some(entry.last_hit_ns.max(fast.unwrap_or(0)))
     }
 
     /// Entries with a time-out that were not hit for that long at `now_ns`.

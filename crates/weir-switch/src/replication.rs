@@ -1,9 +1,9 @@
 //! Multicast groups and clone sessions.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 use thiserror::Error;
-use weir_arch::ReplicationRules;
+use weir_arch::{Exclusion, ReplicationRules};
 
 /// One copy to make.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -21,6 +21,39 @@ pub struct Node {
     pub rid: u32,
     /// Ports in ascending order.
     pub ports: Vec<u32>,
+    /// Copies to make instead where the port is down: the first whose own port is up. Only of nodes with one port.
+    pub backups: Vec<Replica>,
+}
+
+/// A copy that a multicast group makes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GroupReplica {
+    /// The copy.
+    pub replica: Replica,
+    /// Copies to make instead while its port is down: the first whose own port is up.
+    pub backups: Vec<Replica>,
+}
+
+/// A multicast group as P4Runtime has it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct MulticastGroup {
+    /// The copies.
+    pub replicas: Vec<GroupReplica>,
+    /// The controller's; not looked at.
+    pub note: Vec<u8>,
+}
+
+impl From<Vec<Replica>> for MulticastGroup {
+    fn from(replicas: Vec<Replica>) -> Self {
+        let alone = |replica| GroupReplica {
+            replica,
+            backups: Vec::new(),
+        };
+        MulticastGroup {
+            replicas: replicas.into_iter().map(alone).collect(),
+            note: Vec::new(),
+        }
+    }
 }
 
 /// What a clone session does with a clone.
@@ -74,7 +107,15 @@ pub enum ReplicationError {
 pub struct Replication {
     nodes: BTreeMap<u32, Node>,
     groups: BTreeMap<u32, Vec<u32>>,
+    /// Notes of groups that have one.
+    notes: BTreeMap<u32, Vec<u8>>,
+    /// Ports that are down.
+    down: BTreeSet<u32>,
     sessions: BTreeMap<u32, CloneSession>,
+    /// By group and node: the number with which packets exclude the node.
+    exclusions: BTreeMap<(u32, u32), u32>,
+    /// Lists of ports that packets exclude by number.
+    port_lists: BTreeMap<u32, Vec<u32>>,
     next_node: u32,
     rules: ReplicationRules,
 }
@@ -133,6 +174,8 @@ impl Replication {
     /// There is no such group.
     pub fn delete_group(&mut self, group: u32) -> Result<(), ReplicationError> {
         let gone = self.groups.remove(&group);
+        self.notes.remove(&group);
+        self.exclusions.retain(|(of, _), _| *of != group);
         gone.map(|_| ()).ok_or(ReplicationError::NotFound {
             what: "multicast group",
             id: group,
@@ -145,7 +188,8 @@ impl Replication {
         ports.dedup();
         let handle = self.next_node;
         self.next_node += 1;
-        self.nodes.insert(handle, Node { rid, ports });
+        let backups = Vec::new();
+        self.nodes.insert(handle, Node { rid, ports, backups });
         handle
     }
 
@@ -182,6 +226,7 @@ impl Replication {
         self.groups
             .values_mut()
             .for_each(|nodes| nodes.retain(|n| *n != handle));
+        self.exclusions.retain(|(_, node), _| *node != handle);
         Ok(())
     }
 
@@ -206,6 +251,34 @@ impl Replication {
         Ok(())
     }
 
+    /// Packets with this exclusion number get no copies of a node in a group; `None`: all packets do.
+    ///
+    /// # Errors
+    /// There is no such group, or the node is not in it.
+    pub fn set_exclusion(&mut self, group: u32, node: u32, number: Option<u32>) -> Result<(), ReplicationError> {
+        let missing = |what, id| ReplicationError::NotFound { what, id };
+        let nodes = self.groups.get(&group).ok_or(missing("multicast group", group))?;
+        if !nodes.contains(&node) {
+            return Err(missing("multicast node", node));
+        }
+        match number {
+            Some(number) => self.exclusions.insert((group, node), number),
+            None => self.exclusions.remove(&(group, node)),
+        };
+        Ok(())
+    }
+
+    /// Sets the list of ports that packets exclude by this number.
+    pub fn set_port_list(&mut self, number: u32, ports: Vec<u32>) {
+        self.port_lists.insert(number, ports);
+    }
+
+    /// The list of ports that packets exclude by this number.
+    #[must_use]
+    pub fn port_list(&self, number: u32) -> &[u32] {
+        self.port_lists.get(&number).map_or(&[], Vec::as_slice)
+    }
+
     /// Takes a node out of a group.
     ///
     /// # Errors
@@ -221,6 +294,7 @@ impl Replication {
             id: node,
         })?;
         nodes.remove(position);
+        self.exclusions.remove(&(group, node));
         Ok(())
     }
 
@@ -228,8 +302,9 @@ impl Replication {
     ///
     /// # Errors
     /// The number is out of range.
-    pub fn set_group(&mut self, group: u32, replicas: Option<&[Replica]>) -> Result<(), ReplicationError> {
+    pub fn set_group(&mut self, group: u32, config: Option<MulticastGroup>) -> Result<(), ReplicationError> {
         check("multicast group", group, &self.rules.groups)?;
+        self.exclusions.retain(|(of, _), _| *of != group);
         if let Some(nodes) = self.groups.remove(&group) {
             for node in nodes {
                 if self.groups.values().all(|g| !g.contains(&node)) {
@@ -237,24 +312,84 @@ impl Replication {
                 }
             }
         }
-        if let Some(replicas) = replicas {
-            let nodes = replicas.iter().map(|r| self.create_node(r.rid, vec![r.port])).collect();
+        self.notes.remove(&group);
+        if let Some(config) = config {
+            let mut nodes = Vec::new();
+            for GroupReplica { replica, backups } in config.replicas {
+                let node = self.create_node(replica.rid, vec![replica.port]);
+                if let Some(node) = self.nodes.get_mut(&node) {
+                    node.backups = backups;
+                }
+                nodes.push(node);
+            }
             self.groups.insert(group, nodes);
+            if !config.note.is_empty() {
+                self.notes.insert(group, config.note);
+            }
         }
         Ok(())
     }
 
-    /// The copies that a group makes: nodes in the order they were put in, ports ascending. `None` if
-    /// there is no such group.
+    /// The group as P4Runtime has it, whichever ports are down. `None` if there is no such group.
+    #[must_use]
+    pub fn group(&self, group: u32) -> Option<MulticastGroup> {
+        let nodes = self.groups.get(&group)?.iter().filter_map(|n| self.nodes.get(n));
+        let of_node = |n: &Node| -> Vec<GroupReplica> {
+            let of_port = |&port: &u32| GroupReplica {
+                replica: Replica { port, rid: n.rid },
+                backups: n.backups.clone(),
+            };
+            n.ports.iter().map(of_port).collect()
+        };
+        Some(MulticastGroup {
+            replicas: nodes.flat_map(of_node).collect(),
+            note: self.notes.get(&group).cloned().unwrap_or_default(),
+        })
+    }
+
+    /// A port came up or went down: copies with backups go elsewhere or come back.
+    pub(crate) fn port_changed(&mut self, port: u32, is_down: bool) {
+        if is_down {
+            self.down.insert(port);
+        } else {
+            self.down.remove(&port);
+        }
+    }
+
+    /// The copies that a group makes: nodes in the order they were put in, ports ascending. A copy for a port that is
+    /// down is made for the first of its backups whose port is up, else for that port, where it is dropped. `None` if there
+    /// is no such group.
     #[must_use]
     pub fn replicas(&self, group: u32) -> Option<Vec<Replica>> {
-        let nodes = self.groups.get(&group)?;
-        let nodes = nodes.iter().filter_map(|n| self.nodes.get(n));
-        Some(
-            nodes
-                .flat_map(|n| n.ports.iter().map(|&port| Replica { port, rid: n.rid }))
-                .collect(),
-        )
+        self.replicas_except(group, None)
+    }
+
+    /// The same, without those that a packet excludes.
+    #[must_use]
+    pub fn replicas_except(&self, group: u32, exclusion: Option<&Exclusion>) -> Option<Vec<Replica>> {
+        let excludes_node = |node: u32| {
+            let number = self.exclusions.get(&(group, node));
+            number.is_some() && number == exclusion.map(|e| &e.node)
+        };
+        let excludes_port = |node: &Node, port: u32| {
+            exclusion.is_some_and(|e| e.rid == node.rid && self.port_list(e.ports).contains(&port))
+        };
+        let nodes = self.groups.get(&group)?.iter().filter(|n| !excludes_node(**n));
+        let replicas = nodes.filter_map(|n| self.nodes.get(n)).flat_map(|node| {
+            let ports = node.ports.iter().filter(move |p| !excludes_port(node, **p));
+            ports.map(|&port| self.choose(port, node))
+        });
+        Some(replicas.collect())
+    }
+
+    /// The copy of a node for a port, or its backup.
+    fn choose(&self, port: u32, node: &Node) -> Replica {
+        let first = Replica { port, rid: node.rid };
+        if !self.down.contains(&port) {
+            return first;
+        }
+        let up = node.backups.iter().find(|b| !self.down.contains(&b.port));
+        up.copied().unwrap_or(first)
     }
 
     /// All groups with the handles of their nodes.
@@ -279,6 +414,18 @@ impl Replication {
             None => self.sessions.remove(&id),
         };
         Ok(())
+    }
+
+    /// The numbers that groups may have.
+    #[must_use]
+    pub fn group_range(&self) -> RangeInclusive<u32> {
+        self.rules.groups.clone()
+    }
+
+    /// The numbers that sessions may have.
+    #[must_use]
+    pub fn session_range(&self) -> RangeInclusive<u32> {
+        self.rules.sessions.clone()
     }
 
     /// The clone session with this number.
@@ -313,6 +460,32 @@ mod tests {
     }
 
     #[test]
+    fn packets_exclude_nodes_and_ports() {
+        let mut r = Replication::default();
+        r.create_group(1).expect("new");
+        let (a, b) = (r.create_node(7, vec![3, 9]), r.create_node(5, vec![3, 1]));
+        r.associate(1, a).expect("both there");
+        r.associate(1, b).expect("both there");
+        r.set_exclusion(1, b, Some(0)).expect("it is in the group");
+        r.set_port_list(2, vec![3]);
+        let ports = |r: &Replication, node, rid, ports| -> Vec<u32> {
+            let found = r.replicas_except(1, Some(&Exclusion { node, rid, ports }));
+            found.expect("there").iter().map(|r| r.port).collect()
+        };
+        assert_eq!(ports(&r, 1, 7, 0), [3, 9, 1, 3]);
+        assert_eq!(ports(&r, 0, 7, 2), [9]);
+        assert_eq!(ports(&r, 1, 5, 2), [3, 9, 1]);
+        assert_eq!(r.replicas(1).map(|r| r.len()), Some(4));
+        r.dissociate(1, b).expect("it is in the group");
+        assert!(matches!(
+            r.set_exclusion(1, b, Some(1)),
+            Err(ReplicationError::NotFound { .. })
+        ));
+        r.associate(1, b).expect("both there");
+        assert_eq!(ports(&r, 0, 0, 0), [3, 9, 1, 3]);
+    }
+
+    #[test]
     fn numbers_have_ranges() {
         let mut r = Replication::default();
         assert!(matches!(r.create_group(0), Err(ReplicationError::OutOfRange { .. })));
@@ -321,5 +494,29 @@ mod tests {
             Err(ReplicationError::OutOfRange { .. })
         ));
         assert!(matches!(r.associate(1, 0), Err(ReplicationError::NotFound { .. })));
+    }
+
+    #[test]
+    fn a_copy_goes_to_the_first_backup_whose_port_is_up_and_comes_back() {
+        let replica = |port, rid| Replica { port, rid };
+        let mut r = Replication::default();
+        let config = MulticastGroup {
+            replicas: vec![GroupReplica {
+                replica: replica(1, 5),
+                backups: vec![replica(2, 6), replica(3, 7)],
+            }],
+            note: vec![9],
+        };
+        r.set_group(4, Some(config.clone())).expect("in range");
+        let copies = |r: &Replication| r.replicas(4).expect("there");
+        assert_eq!(copies(&r), [replica(1, 5)]);
+        r.port_changed(1, true);
+        r.port_changed(2, true);
+        assert_eq!(copies(&r), [replica(3, 7)]);
+        assert_eq!(r.group(4), Some(config));
+        r.port_changed(2, false);
+        assert_eq!(copies(&r), [replica(2, 6)]);
+        r.port_changed(1, false);
+        assert_eq!(copies(&r), [replica(1, 5)]);
     }
 }

@@ -4,7 +4,7 @@ use crate::fast::{FastPath, Fate};
 use crate::queues::{DEFAULT_CAPACITY, PortRate, QueueStats, Refused, TrafficManager};
 use crate::replication::Replication;
 use crate::stats::{DropCount, PortStats, Stats};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use weir_arch::{
     Action, Architecture, Choices, Defaults, Drop, DropReason, EgressPacket, Enumeration, Env, Externs, IngressPacket,
@@ -79,6 +79,10 @@ pub struct Switch {
     pub(crate) work: u64,
     /// The compiled way of plain packets.
     pub(crate) fast: Option<Box<FastPath>>,
+    /// Where packets go that ask for it when their queue is full.
+    deflection: Option<u32>,
+    /// Ports that take in what they send.
+    loopback: BTreeSet<u32>,
     /// What compiled code has sent and nobody has taken yet.
     pub(crate) ready: Vec<Output>,
     /// What became of the packets that were forwarded last.
@@ -118,6 +122,8 @@ impl Switch {
             now_ns: 0,
             departing_ns: 0,
             work: 0,
+            deflection: None,
+            loopback: BTreeSet::new(),
             fast: None,
             ready: Vec::new(),
             fates: Vec::new(),
@@ -167,6 +173,20 @@ impl Switch {
     /// Adds a port, or sets whether it is up.
     pub fn set_port(&mut self, port: u32, up: bool) {
         self.ports.insert(port, up);
+        self.state.port_changed(port, !up);
+        self.replication.port_changed(port, !up);
+    }
+
+    /// Whether there is such a port.
+    #[must_use]
+    pub fn has_port(&self, port: u32) -> bool {
+        !self.config.explicit_ports || self.ports.contains_key(&port) || self.arch.is_internal(port)
+    }
+
+    /// Whether a port was said to be down.
+    #[must_use]
+    pub fn is_down(&self, port: u32) -> bool {
+        self.ports.get(&port) == Some(&false)
     }
 
     /// Removes a port.
@@ -182,6 +202,26 @@ impl Switch {
     /// Sets how many packets each of a port's queues holds.
     pub fn set_queue_capacity(&mut self, port: u32, packets: usize) {
         self.queues.set_capacity(port, packets);
+    }
+
+    /// Where packets go that ask to be deflected and not dropped when their queue is full; `None`: they are dropped.
+    pub fn set_deflection(&mut self, port: Option<u32>) {
+        self.deflection = port;
+    }
+
+    /// Makes a port take in what it sends, and send nothing, or not.
+    pub fn set_loopback(&mut self, port: u32, on: bool) {
+        if on {
+            self.loopback.insert(port);
+        } else {
+            self.loopback.remove(&port);
+        }
+    }
+
+    /// Whether any port takes in what it sends.
+    #[must_use]
+    pub fn has_loopback(&self) -> bool {
+        !self.loopback.is_empty()
     }
 
     /// Packets in the queues of a port.
@@ -465,9 +505,9 @@ impl Switch {
         }
     }
 
-    fn enqueue(&mut self, port: u32, priority: Option<u8>, mut packet: EgressPacket, context: &mut Context<'_>) {
+    fn enqueue(&mut self, port: u32, priority_of: Option<u8>, mut packet: EgressPacket, context: &mut Context<'_>) {
         let tag = packet.tag;
-        let priority = priority.map_or_else(|| self.arch.priority(&packet), u64::from);
+        let priority = priority_of.map_or_else(|| self.arch.priority(&packet), u64::from);
         let admitted = self.port_usable(port).and_then(|()| {
             self.queues.admit(port, priority).map_err(|refused| match refused {
                 Refused::Full => DropReason::QueueFull,
@@ -475,7 +515,14 @@ impl Switch {
             })
         });
         if let Err(reason) = admitted {
-            self.drop(Drop { reason, loc: None, tag }, context);
+            let handling = &mut packet.handling;
+            match self.deflection {
+                Some(elsewhere) if reason == DropReason::QueueFull && handling.deflect && !handling.is_deflected => {
+                    handling.is_deflected = true;
+                    self.enqueue(elsewhere, priority_of, packet, context);
+                }
+                _ => self.drop(Drop { reason, loc: None, tag }, context),
+            }
             return;
         }
         let depth = self.queues.queue_depth(port, priority);
@@ -489,7 +536,8 @@ impl Switch {
     }
 
     fn multicast(&mut self, group: u32, priority: Option<u8>, packet: &EgressPacket, context: &mut Context<'_>) {
-        let replicas = self.replication.replicas(group).unwrap_or_default();
+        let exclusion = packet.handling.exclusion.as_ref();
+        let replicas = self.replication.replicas_except(group, exclusion).unwrap_or_default();
         if replicas.is_empty() {
             self.drop(
                 Drop {
@@ -501,8 +549,9 @@ impl Switch {
             );
             return;
         }
-        for replica in replicas {
+        for (number, replica) in replicas.into_iter().enumerate() {
             let mut copy = self.arch.replica(packet, replica.rid);
+            copy.handling.is_first_copy = number == 0;
             if context.tracer.enabled() {
                 let what = format!("copy of group {group} for port {}, rid {}", replica.port, replica.rid);
                 copy.tag = context.tracer.begin_packet(packet.tag, &what);
@@ -555,6 +604,11 @@ impl Switch {
                 },
                 Loc::default(),
             );
+        }
+        if self.loopback.contains(&port) {
+            self.stats.received(port, bytes.len());
+            self.waiting.push_back(IngressPacket::received(port, bytes, tag));
+            return None;
         }
         Some(Output {
             port,

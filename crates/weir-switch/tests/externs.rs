@@ -344,7 +344,7 @@ fn selectors_choose_among_the_members_of_a_group() {
     };
     let group = Group {
         members: [(10, 1), (20, 2)]
-            .map(|(member, weight)| GroupMember { member, weight })
+            .map(|(member, weight)| GroupMember::new(member, weight))
             .to_vec(),
         max_size: 0,
     };
@@ -369,6 +369,72 @@ fn selectors_choose_among_the_members_of_a_group() {
     let traces = switch.trace_all(0, &[1, 0, 0], 0, 100);
     assert_eq!(traces.runs[1].0[0].to_string(), "selector: position 1 of 0..3");
     assert!(all.complete);
+}
+
+#[test]
+fn a_member_is_not_chosen_while_its_port_is_down() {
+    let mut switch = with_selector();
+    let table = switch.table("t").expect("there");
+    let profile = switch.resource(ResourceKind::Profile, "sel").expect("there");
+    let call = |v| weir_ir::ActionCall {
+        action: 0,
+        arguments: vec![Bits::new(16, v)],
+    };
+    let watch = |member, port| GroupMember {
+        watch: Some(port),
+        ..GroupMember::new(member, 1)
+    };
+    let group = Group {
+        members: vec![watch(10, 7), watch(20, 8)],
+        max_size: 0,
+    };
+    let one_shot = |v, port| weir_table::OneShotMember {
+        watch: Some(port),
+        ..weir_table::OneShotMember::new(call(v), 1)
+    };
+    let insert = |key, action| {
+        let matches = vec![KeyMatch::Exact(Bits::new(8, key))];
+        Write::Table(table, TableOp::Insert(NewEntry::new(matches, action)))
+    };
+    // Port 8 is down before anything watches it.
+    switch.set_port(8, false);
+    let writes = vec![
+        Write::Profile(profile, ProfileOp::InsertMember(10, Member { action: call(0xaaaa) })),
+        Write::Profile(profile, ProfileOp::InsertMember(20, Member { action: call(0xbbbb) })),
+        Write::Profile(profile, ProfileOp::InsertGroup(1, group)),
+        insert(1, EntryAction::Group(1)),
+        insert(2, EntryAction::OneShot(vec![one_shot(0xcccc, 7), one_shot(0xdddd, 8)])),
+    ];
+    switch.write_all(writes, BatchMode::Rollback).expect("all fit");
+    let chosen = |switch: &mut Switch| {
+        let of = |switch: &mut Switch, key| [0, 1].map(|v| value_out(switch, &[key, 0, v]));
+        (of(switch, 1), of(switch, 2))
+    };
+    assert_eq!(chosen(&mut switch), ([0xaaaa; 2], [0xcccc; 2]));
+    switch.set_port(8, true);
+    assert_eq!(chosen(&mut switch), ([0xaaaa, 0xbbbb], [0xcccc, 0xdddd]));
+    switch.set_port(7, false);
+    assert_eq!(chosen(&mut switch), ([0xbbbb; 2], [0xdddd; 2]));
+}
+
+#[test]
+fn a_transaction_can_be_taken_back_to_a_mark() {
+    let (mut switch, _) = with_table(true);
+    let table = switch.table("t").expect("there");
+    let insert = |i| Write::Table(table, TableOp::Insert(entry(i, 9)));
+    let mut transaction = switch.transaction();
+    transaction.write(insert(1)).expect("fits");
+    let mark = transaction.mark();
+    transaction.write(insert(2)).expect("fits");
+    transaction.write(Write::Table(table, TableOp::Clear)).expect("fits");
+    assert_eq!(transaction.switch().table_state(table).expect("there").table.len(), 0);
+    transaction.back_to(mark);
+    transaction.commit();
+    assert_eq!(switch.table_state(table).expect("there").table.len(), 1);
+    let mut dropped = switch.transaction();
+    dropped.write(insert(3)).expect("fits");
+    drop(dropped);
+    assert_eq!(switch.table_state(table).expect("there").table.len(), 1);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Several changes at once, all or nothing if so wished.
 
-use crate::entry::{Entry, EntryAction, EntryHandle, EntryRef, NewEntry};
+use crate::entry::{Entry, EntryAction, EntryHandle, EntryRef, NewEntry, Note};
 use crate::error::TableError;
 use crate::table::Table;
 use thiserror::Error;
@@ -19,6 +19,8 @@ pub enum TableOp {
         action: EntryAction,
         /// Its new metadata.
         metadata: u64,
+        /// Its new note.
+        note: Note,
         /// Its new time-out in ns.
         idle_timeout_ns: u64,
     },
@@ -91,10 +93,12 @@ impl Table {
                 entry,
                 action,
                 metadata,
+                note,
                 idle_timeout_ns,
             } => {
                 let before = self.get(&entry)?.clone();
                 let handle = self.modify(&entry, action, metadata, idle_timeout_ns)?;
+                self.annotate(handle, note);
                 Ok((OpResult::Handle(handle), Undo::Restore(vec![before])))
             }
             TableOp::Delete(entry) => {

@@ -73,6 +73,16 @@ impl Entries {
         self.reusable = self.free.len();
     }
 
+    /// Those from a place on, in the order of handles.
+    pub(crate) fn iter_from(&self, place: u32) -> impl Iterator<Item = &Entry> {
+        self.places.get(place as usize..).unwrap_or_default().iter().flatten()
+    }
+
+    /// In any order.
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Entry> {
+        self.places.iter_mut().flatten()
+    }
+
     /// In the order of handles.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Entry> {
         self.places.iter().flatten()
@@ -146,6 +156,7 @@ mod tests {
             priority: 0,
             action: EntryAction::call(0, Vec::new()),
             metadata: 0,
+            note: None,
             idle_timeout_ns: 0,
             last_hit_ns: 0,
             is_const: false,

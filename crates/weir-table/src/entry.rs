@@ -1,6 +1,7 @@
 //! Entries as the control plane gives and reads them.
 
 use std::num::NonZeroU32;
+use std::sync::Arc;
 use weir_ir::{ActionCall, Bits, KeyMatch};
 
 /// Names an entry of one table for as long as it exists. Never 0: that is the miss.
@@ -20,6 +21,9 @@ impl EntryHandle {
         self.0.get()
     }
 }
+
+/// Bytes that a controller gives an entry and gets back with it; the table does not look at them.
+pub type Note = Option<Arc<[u8]>>;
 
 /// What an entry does when it matches.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,6 +64,29 @@ pub struct OneShotMember {
     pub action: ActionCall,
     /// How often it is chosen relative to the others, from 1.
     pub weight: u32,
+    /// It is not chosen while this port is down.
+    pub watch: Option<u32>,
+    /// Its port is down. The switch sets this, whoever writes an entry says `false`.
+    pub is_down: bool,
+}
+
+impl OneShotMember {
+    /// An action that watches no port.
+    #[must_use]
+    pub fn new(action: ActionCall, weight: u32) -> Self {
+        OneShotMember {
+            action,
+            weight,
+            watch: None,
+            is_down: false,
+        }
+    }
+
+    /// How often it is chosen as things are.
+    #[must_use]
+    pub fn live_weight(&self) -> u32 {
+        if self.is_down { 0 } else { self.weight }
+    }
 }
 
 /// An entry to insert, or what to make of one.
@@ -73,6 +100,8 @@ pub struct NewEntry {
     pub action: EntryAction,
     /// The controller's; not looked at.
     pub metadata: u64,
+    /// The controller's; not looked at.
+    pub note: Note,
     /// Idle time after which the control plane is told, in ns; 0: never.
     pub idle_timeout_ns: u64,
 }
@@ -86,6 +115,7 @@ impl NewEntry {
             priority: 0,
             action,
             metadata: 0,
+            note: None,
             idle_timeout_ns: 0,
         }
     }
@@ -111,6 +141,8 @@ pub struct Entry {
     pub action: EntryAction,
     /// The controller's; not looked at.
     pub metadata: u64,
+    /// The controller's; not looked at.
+    pub note: Note,
     /// Idle time after which the control plane is told, in ns; 0: never.
     pub idle_timeout_ns: u64,
     /// When it was hit last, or inserted, on the switch's clock in ns.
@@ -122,6 +154,13 @@ pub struct Entry {
 }
 
 impl Entry {
+    /// Where it is in its table, from 0: where reading in portions goes on is behind the last one
+    /// ([`crate::Table::entries_from`]).
+    #[must_use]
+    pub fn place(&self) -> u32 {
+        self.handle.get() - 1
+    }
+
     /// Who wins among entries that match the same packet: larger priority, then more prefix bits in
     /// all, then the older entry.
     pub(crate) fn rank(&self) -> Rank {

@@ -43,7 +43,7 @@ mod spec;
 mod table;
 
 pub use batch::{BatchError, BatchMode, OpResult, TableOp, Undo};
-pub use entry::{Entry, EntryAction, EntryHandle, EntryRef, NewEntry, OneShotMember};
+pub use entry::{Entry, EntryAction, EntryHandle, EntryRef, NewEntry, Note, OneShotMember};
 pub use error::{ErrorKind, TableError};
 pub use profile::{ActionProfile, Group, GroupMember, Member, ProfileOp, ProfileSpec, ProfileUndo};
 pub use spec::{ActionSpec, Implementation, KeySpec, TableSpec};

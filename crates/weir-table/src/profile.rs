@@ -43,6 +43,29 @@ pub struct GroupMember {
     pub member: u32,
     /// How often it is chosen relative to the others, from 1.
     pub weight: u32,
+    /// It is not chosen while this port is down.
+    pub watch: Option<u32>,
+    /// Its port is down. The switch sets this, whoever writes a group says `false`.
+    pub is_down: bool,
+}
+
+impl GroupMember {
+    /// A member that watches no port.
+    #[must_use]
+    pub fn new(member: u32, weight: u32) -> Self {
+        GroupMember {
+            member,
+            weight,
+            watch: None,
+            is_down: false,
+        }
+    }
+
+    /// How often it is chosen as things are.
+    #[must_use]
+    pub fn live_weight(&self) -> u32 {
+        if self.is_down { 0 } else { self.weight }
+    }
 }
 
 /// A group of members.
@@ -55,21 +78,27 @@ pub struct Group {
 }
 
 impl Group {
-    /// Sum of the weights: the number of outcomes a selector's hash chooses from.
+    /// Sum of the weights.
     #[must_use]
     pub fn weight(&self) -> u64 {
         self.members.iter().map(|m| u64::from(m.weight)).sum()
     }
 
-    /// The member at a position in `0..weight()`: members by id, each as often as it weighs.
+    /// Sum of the weights of members whose port is not down: the number of outcomes a selector's hash chooses from.
+    #[must_use]
+    pub fn live_weight(&self) -> u64 {
+        self.members.iter().map(|m| u64::from(m.live_weight())).sum()
+    }
+
+    /// The member at a position in `0..live_weight()`: members by id, each as often as it weighs.
     #[must_use]
     pub fn at(&self, position: u64) -> Option<u32> {
         let mut left = position;
         for m in &self.members {
-            if left < u64::from(m.weight) {
+            if left < u64::from(m.live_weight()) {
                 return Some(m.member);
             }
-            left -= u64::from(m.weight);
+            left -= u64::from(m.live_weight());
         }
         None
     }
@@ -194,6 +223,14 @@ impl ActionProfile {
                 self.present("group", id, self.groups.contains_key(&id))?;
                 Ok(ProfileUndo::Group(id, self.groups.remove(&id)))
             }
+        }
+    }
+
+    /// A port came up or went down: members of groups that watch it take part in the choice or do not.
+    pub fn port_changed(&mut self, port: u32, is_down: bool) {
+        let members = self.groups.values_mut().flat_map(|g| &mut g.members);
+        for member in members.filter(|m| m.watch == Some(port)) {
+            member.is_down = is_down;
         }
     }
 

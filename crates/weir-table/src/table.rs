@@ -3,7 +3,7 @@
 use crate::batch::Undo;
 use crate::check;
 use crate::entries::Entries;
-use crate::entry::{Entry, EntryAction, EntryHandle, EntryRef, NewEntry};
+use crate::entry::{Entry, EntryAction, EntryHandle, EntryRef, NewEntry, Note};
 use crate::error::TableError;
 use crate::index::Index;
 use crate::spec::TableSpec;
@@ -165,6 +165,13 @@ impl Table {
         Ok(handle)
     }
 
+    /// Gives an entry another note. Unknown handles are ignored.
+    pub fn annotate(&mut self, handle: EntryHandle, note: Note) {
+        if let Some(entry) = self.entries.get_mut(handle) {
+            entry.note = note;
+        }
+    }
+
     /// Removes an entry and returns it.
     ///
     /// # Errors
@@ -219,6 +226,22 @@ impl Table {
     /// again](Table::reuse_handles).
     pub fn entries(&self) -> impl Iterator<Item = &Entry> {
         self.entries.iter()
+    }
+
+    /// The entries from this place on ([`Entry::place`]), in the order of [`Table::entries`].
+    pub fn entries_from(&self, place: u32) -> impl Iterator<Item = &Entry> {
+        self.entries.iter_from(place)
+    }
+
+    /// A port came up or went down: actions of entries' own that watch it take part in the choice or do not.
+    pub fn port_changed(&mut self, port: u32, is_down: bool) {
+        let sets = self.entries.iter_mut().filter_map(|e| match &mut e.action {
+            EntryAction::OneShot(set) => Some(set),
+            _ => None,
+        });
+        for member in sets.flatten().filter(|m| m.watch == Some(port)) {
+            member.is_down = is_down;
+        }
     }
 
     /// The entries that fit a filter, in the order of [`Table::entries`]: per matched key `None` for any or
@@ -318,6 +341,7 @@ impl Table {
             priority: new.priority,
             action: new.action,
             metadata: new.metadata,
+            note: new.note,
             idle_timeout_ns: new.idle_timeout_ns,
             last_hit_ns: now_ns,
             is_const,

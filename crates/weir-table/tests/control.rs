@@ -186,6 +186,7 @@ fn a_failing_batch_leaves_nothing_behind_with_rollback() {
                 entry: key(2),
                 action: forward(8),
                 metadata: 0,
+                note: None,
                 idle_timeout_ns: 0,
             },
             TableOp::SetDefault(ActionCall {
@@ -245,7 +246,7 @@ fn profiles_hold_members_and_groups_within_limits() {
     let group = |ws: &[(u32, u32)]| Group {
         members: ws
             .iter()
-            .map(|&(member, weight)| GroupMember { member, weight })
+            .map(|&(member, weight)| GroupMember::new(member, weight))
             .collect(),
         max_size: 0,
     };

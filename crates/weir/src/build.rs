@@ -5,12 +5,14 @@ use anyhow::{Context, Result, bail};
 use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
-use weir_compiler::p4info;
+use weir_compiler::bfrt;
+use weir_compiler::p4info::{self, P4InfoError};
 
 /// Writes what was asked for.
 pub fn build(arguments: &Build) -> Result<u8> {
-    if arguments.output.is_none() && arguments.p4info.is_none() && arguments.emit.is_none() {
-        bail!("nothing to build: say -o DIR, --p4info FILE or --emit ir, dot or svg");
+    let wants_bfrt = arguments.bfrt_json.is_some() || arguments.output.is_some();
+    if !wants_bfrt && arguments.p4info.is_none() && arguments.emit.is_none() {
+        bail!("nothing to build: say -o DIR, --p4info FILE, --bfrt-json FILE or --emit ir, asm, dot or svg");
     }
     let program = match crate::compile::program_or_declarations(&arguments.source)? {
         Ok(program) => program,
@@ -20,14 +22,7 @@ pub fn build(arguments: &Build) -> Result<u8> {
     let info = if wants_info {
         match p4info::p4info(&program, weir_arch::targets()) {
             Ok(info) => Some(info),
-            Err(errors) => {
-                for error in errors {
-                    let place = crate::stats::place(&program, Some(error.loc()));
-                    let separator = if place.is_empty() { "" } else { ": " };
-                    eprintln!("error: {place}{separator}{error}");
-                }
-                return Ok(NO);
-            }
+            Err(errors) => return Ok(refuse(&program, &errors)),
         }
     } else {
         None
@@ -57,6 +52,26 @@ pub fn build(arguments: &Build) -> Result<u8> {
             )?;
             let picture = crate::graph::svg(&program, &stem, &crate::graph::Notes::new(), &[]);
             write_file(&folder.join(format!("{stem}.svg")), picture.as_bytes())?;
+        }
+    }
+    if wants_bfrt {
+        let info = match bfrt::bfrt_info(&program, weir_arch::targets()) {
+            Ok(info) => info.to_json() + "\n",
+            Err(errors) => {
+                let code = refuse(&program, &errors);
+                let is_asked = arguments.bfrt_json.is_some();
+                // P4Info has a form for these: what else was asked for is written.
+                if is_asked || !errors.iter().all(|e| matches!(e, P4InfoError::TooComplex { .. })) {
+                    return Ok(code);
+                }
+                String::new()
+            }
+        };
+        if let Some(path) = &arguments.bfrt_json {
+            write_file(path, info.as_bytes())?;
+        }
+        if let Some(folder) = arguments.output.as_ref().filter(|_| !info.is_empty()) {
+            write_file(&folder.join("bfrt.json"), info.as_bytes())?;
         }
     }
     let mut out = std::io::stdout().lock();
@@ -107,6 +122,23 @@ fn pipeline(program: &Arc<weir_ir::Program>) -> Result<String> {
     Ok(format!("pipeline\n{body}{}", compiled.describe()))
 }
 
+/// Says what is wrong with names, ids and annotations.
+fn refuse(program: &weir_ir::Program, errors: &[P4InfoError]) -> u8 {
+    for error in errors {
+        let place = crate::stats::place(program, Some(error.loc()));
+        let separator = if place.is_empty() { "" } else { ": " };
+        eprintln!("error: {place}{separator}{error}");
+    }
+    NO
+}
+
+/// Writes a file; `-` is stdout.
 fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
+    if path == Path::new("-") {
+        return std::io::stdout()
+            .lock()
+            .write_all(bytes)
+            .context("cannot write to stdout");
+    }
     std::fs::write(path, bytes).with_context(|| format!("cannot write {}", path.display()))
 }

@@ -7,10 +7,22 @@ pub const PROGRAMS: &[(&str, &str)] = &[
         include_str!("../../../p4/programs/acl_firewall/acl_firewall.p4"),
     ),
     (
+        "acl_firewall_tna.p4",
+        include_str!("../../../p4/programs/acl_firewall_tna/acl_firewall_tna.p4"),
+    ),
+    (
         "acl_firewall_ternary.p4",
         include_str!("../../../p4/programs/acl_firewall_ternary/acl_firewall_ternary.p4"),
     ),
+    (
+        "heavy_hitter_tna.p4",
+        include_str!("../../../p4/programs/heavy_hitter_tna/heavy_hitter_tna.p4"),
+    ),
     ("int_lab.p4", include_str!("../../../p4/programs/int_lab/int_lab.p4")),
+    (
+        "int_lab_tna.p4",
+        include_str!("../../../p4/programs/int_lab_tna/int_lab_tna.p4"),
+    ),
     ("int_md.p4", include_str!("../../../p4/programs/int_md/int_md.p4")),
     (
         "ipv4_router.p4",
@@ -23,6 +35,10 @@ pub const PROGRAMS: &[(&str, &str)] = &[
     (
         "l2_switch.p4",
         include_str!("../../../p4/programs/l2_switch/l2_switch.p4"),
+    ),
+    (
+        "l2_switch_tna.p4",
+        include_str!("../../../p4/programs/l2_switch_tna/l2_switch_tna.p4"),
     ),
     ("mixes.p4", include_str!("../../../p4/programs/mixes/mixes.p4")),
     (

@@ -187,7 +187,7 @@ pub enum Color {
 
 #[derive(Args)]
 #[command(
-    after_help = "Examples:\n  weir build router.p4 -o out          out/p4info.txtpb, out/p4info.bin, out/router.weir\n  weir build router.p4 --emit ir       the IR on stdout\n  weir build router.p4 --emit dot | dot -Tpng -o router.png"
+    after_help = "Examples:\n  weir build router.p4 -o out          out/p4info.txtpb, out/p4info.bin, out/bfrt.json,\n                                       out/router.weir, out/router.svg\n  weir build router.p4 --bfrt-json -    bfrt.json on stdout\n  weir build router.p4 --emit ir       the IR on stdout\n  weir build router.p4 --emit dot | dot -Tpng -o router.png"
 )]
 pub struct Build {
     #[command(flatten)]
@@ -198,6 +198,9 @@ pub struct Build {
     /// Write P4Info: text, or binary where the name ends in .bin or .pb
     #[arg(long, value_name = "FILE")]
     pub p4info: Option<PathBuf>,
+    /// Write what BF Runtime clients name, as bfrt.json
+    #[arg(long, value_name = "FILE")]
+    pub bfrt_json: Option<PathBuf>,
     /// Print to stdout
     #[arg(long, value_enum)]
     pub emit: Option<Emit>,

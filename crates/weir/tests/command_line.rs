@@ -117,6 +117,47 @@ fn build_writes_p4info_a_loadable_program_and_a_picture() {
 }
 
 #[test]
+fn build_describes_a_program_to_bf_runtime_clients() {
+    let out = weir(&["build", &router(), "--bfrt-json", "-"]);
+    assert_eq!(out.status.code(), Some(0));
+    let info: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
+    let tables = info["tables"].as_array().unwrap();
+    let routes = tables
+        .iter()
+        .find(|t| t["name"] == "pipe.RouterIngress.ipv4_lpm")
+        .unwrap();
+    assert_eq!(routes["key"][0]["match_type"], "LPM");
+
+    // What has no form there keeps nothing else from being written, unless it was asked for.
+    let (folder, program) = scratch("odd.p4", ODD_DIGEST);
+    let here = folder.path().join("out").display().to_string();
+    let out = weir(&["build", &program, "-o", &here]);
+    let said = text(&out.stderr);
+    assert_eq!(out.status.code(), Some(0), "{said}");
+    assert!(
+        said.contains("odd.p4:8: `odd_t` has a type that BF Runtime cannot show"),
+        "{said}"
+    );
+    assert!(folder.path().join("out/p4info.txtpb").exists() && !folder.path().join("out/bfrt.json").exists());
+    let out = weir(&["build", &program, "--bfrt-json", "-"]);
+    assert_eq!((out.status.code(), out.stdout.as_slice()), (Some(1), &b""[..]));
+}
+
+const ODD_DIGEST: &str = "#include <v1model.p4>
+struct odd_t { error e; }
+struct H {}
+struct M {}
+parser P(packet_in p, out H h, inout M m, inout standard_metadata_t s) { state start { transition accept; } }
+control C(inout H h, inout M m) { apply {} }
+control I(inout H h, inout M m, inout standard_metadata_t s) {
+    apply { odd_t o = { error.NoError }; digest<odd_t>(1, o); }
+}
+control E(inout H h, inout M m, inout standard_metadata_t s) { apply {} }
+control D(packet_out p, in H h) { apply {} }
+V1Switch(P(), C(), I(), E(), C(), D()) main;
+";
+
+#[test]
 fn the_demo_forwards_real_packets_and_draws_a_picture() {
     let folder = tempfile::tempdir().unwrap();
     let svg = folder.path().join("demo.svg").display().to_string();

@@ -34,6 +34,14 @@ fn compile(path: &Path) -> Arc<weir_ir::Program> {
     Arc::new(compilation.program.unwrap())
 }
 
+/// Programs that only the interpreter follows.
+fn is_interpreted(path: &Path) -> bool {
+    path.file_stem()
+        .is_some_and(|name| INTERPRETED.iter().any(|i| name == *i))
+}
+
+const INTERPRETED: [&str; 4] = ["l2_switch_tna", "acl_firewall_tna", "heavy_hitter_tna", "int_lab_tna"];
+
 #[test]
 fn bundled_programs_pass_their_packet_tests() {
     let mut failures = Vec::new();
@@ -49,13 +57,12 @@ fn bundled_programs_pass_their_packet_tests() {
         for test in tests {
             let text = std::fs::read_to_string(&test).unwrap();
             let switch = |program: &Arc<weir_ir::Program>| weir_switch::Switch::new(program.clone()).unwrap();
+            let mut ways = vec![("as written", switch(&program)), ("optimised", switch(&optimized))];
             let mut compiled = switch(&optimized);
-            compiled.compile().unwrap();
-            let ways = [
-                ("as written", switch(&program)),
-                ("optimised", switch(&optimized)),
-                ("machine code", compiled),
-            ];
+            match compiled.compile() {
+                Ok(()) => ways.push(("machine code", compiled)),
+                Err(error) => assert!(is_interpreted(&path), "{}: {error}", path.display()),
+            }
             for (form, switch) in ways {
                 match weir_stf::run_on(switch, &text, &RunOptions::default()) {
                     Ok(report) => {

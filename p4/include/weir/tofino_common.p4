@@ -176,7 +176,8 @@ extern T port_metadata_unpack<T>(packet_in pkt);
 
 extern T max<T>(in T t1, in T t2);
 extern T min<T>(in T t1, in T t2);
-extern void invalidate<T>(in T field);
+// `inout` and not `in`: an invalid field is another value than it was.
+extern void invalidate<T>(inout T field);
 extern bool is_validated<T>(in T field);
 extern bit<32> sizeInBits<H>(in H h);
 extern bit<32> sizeInBytes<H>(in H h);

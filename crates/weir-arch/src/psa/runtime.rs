@@ -173,11 +173,7 @@ impl PsaRuntime<'_> {
     fn add(&mut self, id: ExternId, context: &CallContext<'_>, subtract: bool) {
         let data = hash_input(context.args.first(), None);
         let sum = self.checksums.sum(id);
-        for word in hash::words(&data) {
-            let word = if subtract { !word } else { word };
-            let (total, carry) = sum.overflowing_add(word);
-            *sum = total + u16::from(carry);
-        }
+        *sum = hash::ones_sum(*sum, &data, subtract);
     }
 
     /// Runs a meter; argument `before` is the colour that an earlier one gave, if it is there. Beyond the meter's end

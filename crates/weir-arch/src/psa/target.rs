@@ -108,5 +108,6 @@ pub(crate) const TARGET: Target = Target {
             ResourceSpec::new("Digest", ResourceKind::Digest),
         ],
         digest_function: None,
+        port_metadata: None,
     },
 };

@@ -1,7 +1,9 @@
 //! What the compiler must know of the Tofino architectures. Source: the vendor's tna.p4 and t2na.p4; the roles are
 //! ours.
 
-use weir_ir::target::{BlockSpec, ControlSpec, PackageSpec, ResourceKind, ResourceSpec, TableSpec, Target, block};
+use weir_ir::target::{
+    BlockSpec, ControlSpec, PackageSpec, PortMetadataSpec, ResourceKind, ResourceSpec, TableSpec, Target, block,
+};
 
 /// Files of both: a program of the first architecture may be built for the second chip.
 const FILES: &[(&str, &str)] = &[
@@ -24,7 +26,7 @@ const TABLES: TableSpec = TableSpec {
     exact: &["atcam_partition_index"],
 };
 
-/// P4Info has no place for the others: filters, direct registers, parameters of register actions.
+/// P4Info has no place for the last ones.
 const CONTROL: ControlSpec = ControlSpec {
     resources: &[
         ResourceSpec::indexed("Counter", ResourceKind::Counter, 1),
@@ -35,8 +37,35 @@ const CONTROL: ControlSpec = ControlSpec {
         ResourceSpec::new("ActionProfile", ResourceKind::ActionProfile),
         ResourceSpec::new("ActionSelector", ResourceKind::ActionSelector),
         ResourceSpec::new("Digest", ResourceKind::Digest),
+        ResourceSpec::new("DirectRegister", ResourceKind::DirectRegister),
+        ResourceSpec::new("RegisterParam", ResourceKind::RegisterParameter),
+        ResourceSpec::new("Lpf", ResourceKind::Filter),
+        ResourceSpec::new("DirectLpf", ResourceKind::DirectFilter),
+        ResourceSpec::new("Wred", ResourceKind::EarlyDrop),
+        ResourceSpec::new("DirectWred", ResourceKind::DirectEarlyDrop),
     ],
     digest_function: None,
+    port_metadata: Some(PORT_METADATA),
+};
+
+/// Pipe by pipe; `MultiParserSwitch` has more parsers in each, which all read the same.
+const PORT_METADATA: PortMetadataSpec = PortMetadataSpec {
+    parsers: &[
+        "pipe0.ingress_parser",
+        "pipe1.ingress_parser",
+        "pipe2.ingress_parser",
+        "pipe3.ingress_parser",
+    ],
+    keys: &[
+        "pipe0.ingress_intrinsic_metadata",
+        "pipe1.ingress_intrinsic_metadata",
+        "pipe2.ingress_intrinsic_metadata",
+        "pipe3.ingress_intrinsic_metadata",
+    ],
+    function: "port_metadata_unpack",
+    width: 64,
+    port_width: 9,
+    ports: 288,
 };
 
 /// tna.p4: one parser per gress, or one for each of 18 groups of ports.
@@ -67,6 +96,14 @@ pub(crate) const T2NA: Target = Target {
         blocks: &SWITCH,
     }],
     macros: &[("__TARGET_TOFINO__", "2")],
+    control: ControlSpec {
+        port_metadata: Some(PortMetadataSpec {
+            width: 192,
+            ports: 544,
+            ..PORT_METADATA
+        }),
+        ..CONTROL
+    },
     ..TNA
 };
 

@@ -6,7 +6,7 @@ use super::fuse;
 use super::runtime::{DROP_PORT, FusedCall, Marks, V1Runtime, is_drop};
 use crate::calls::{self, Engines};
 use crate::driver::{
-    Action, Architecture, DropReason, EgressPacket, Env, IngressPacket, MAX_PASSES, Origin, QueueInfo,
+    Action, Architecture, DropReason, EgressPacket, Env, Handling, IngressPacket, MAX_PASSES, Origin, QueueInfo,
 };
 use crate::error::LoadError;
 use crate::fused::{Fused, FusedArguments, FusedPacket};
@@ -161,6 +161,7 @@ impl V1Model {
             received_bytes: original.received_bytes,
             truncate: None,
             recirculate: None,
+            handling: Handling::default(),
             passes: original.passes,
             tag,
         })
@@ -341,6 +342,7 @@ impl Architecture for V1Model {
             received_bytes,
             truncate: marks.truncate,
             recirculate: marks.recirculate.take(),
+            handling: Handling::default(),
             passes: packet.passes,
             tag,
         };
@@ -473,6 +475,7 @@ impl Architecture for V1Model {
             received_bytes,
             truncate: marks.truncate,
             recirculate: marks.recirculate.take_if(|_| exit == fuse::exit::END_OF_INGRESS),
+            handling: Handling::default(),
             passes: 0,
             tag: PacketTag::NONE,
         };

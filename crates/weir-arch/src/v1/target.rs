@@ -42,5 +42,6 @@ pub(crate) const TARGET: Target = Target {
             ResourceSpec::new("action_selector", ResourceKind::ActionSelector),
         ],
         digest_function: Some("digest"),
+        port_metadata: None,
     },
 };

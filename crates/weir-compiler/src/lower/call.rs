@@ -586,13 +586,7 @@ impl<'a> Lowerer<'a, '_> {
             .and_then(|p| self.place_vars(p))
             .unwrap_or_default();
         let type_arguments = given.iter().map(|&t| self.type_spec(t)).collect();
-        let entry = instance.and_then(|id| {
-            let table = self.current_table.clone()?;
-            self.program.tables[table.id]
-                .direct
-                .contains(&id)
-                .then_some(table.entry)
-        });
+        let entry = instance.and_then(|id| self.entry_of(id));
         let has = |name: &str| signature.annotations.iter().any(|a| &*a.name.name == name);
         let is_pure = has("pure") || has("noSideEffects");
         self.emit(InstKind::Call(Call {

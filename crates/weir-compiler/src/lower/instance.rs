@@ -7,7 +7,7 @@ use crate::types::{DefId, Ty, TyKind, Types};
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
 use std::rc::Rc;
-use weir_ir::{Body, ConstValue, ExternInstance, Method, Terminator, VarKind};
+use weir_ir::{Body, ConstValue, ExternId, ExternInstance, Method, Terminator, VarId, VarKind};
 use weir_syntax::ast::{self, DeclarationKind, Expr, ExprKind};
 use weir_syntax::source::Span;
 
@@ -175,7 +175,7 @@ impl<'a> Lowerer<'a, '_> {
         arguments: Vec<(String, ConstValue)>,
         annotations: &'a [ast::Annotation],
         span: Span,
-    ) -> weir_ir::ExternId {
+    ) -> ExternId {
         let type_arguments = parts.iter().map(|&t| self.concrete(t)).collect::<Vec<_>>();
         let type_arguments = type_arguments.into_iter().map(|t| self.type_spec(t)).collect();
         let annotations = self.annotations(annotations);
@@ -192,7 +192,7 @@ impl<'a> Lowerer<'a, '_> {
     }
 
     /// Bodies that an instance gives to abstract methods.
-    fn method_bodies(&mut self, id: weir_ir::ExternId, body: &'a [ast::Declaration]) {
+    fn method_bodies(&mut self, id: ExternId, body: &'a [ast::Declaration]) {
         // Instances may be declared within a body: afterwards `this` is the outer one again.
         let outer = self.this.replace(id);
         for declaration in body {
@@ -249,7 +249,7 @@ impl<'a> Lowerer<'a, '_> {
         }
     }
 
-    pub(super) fn vars_of(&self, place: &Place) -> Vec<weir_ir::VarId> {
+    pub(super) fn vars_of(&self, place: &Place) -> Vec<VarId> {
         let mut vars = Vec::new();
         place.leaves(&mut vars, &|h| self.program.headers[h].valid);
         vars
@@ -348,6 +348,20 @@ impl<'a> Lowerer<'a, '_> {
         }
         *instance.locals.borrow_mut() = Some(known);
         self.path = outer;
+    }
+
+    /// The entry of the table whose action is being lowered, if an instance is direct to that table, or was made of one
+    /// that is.
+    pub(super) fn entry_of(&self, id: ExternId) -> Option<VarId> {
+        let table = self.current_table.as_ref()?;
+        let direct = &self.program.tables[table.id].direct;
+        let arguments = &self.program.externs[id].arguments;
+        let made_of = arguments.iter().filter_map(|(_, value)| match value {
+            ConstValue::Extern(other) => Some(*other),
+            _ => None,
+        });
+        let mut all = made_of.chain([id]);
+        all.any(|id| direct.contains(&id)).then_some(table.entry)
     }
 
     /// The instance that a call's base names, made anew for a direct application of a type.

@@ -13,7 +13,7 @@ pub(super) fn find<'a>(list: &'a [Annotation], name: &str) -> Option<&'a Annotat
 }
 
 /// The control plane is not shown it.
-pub(super) fn is_hidden(list: &[Annotation]) -> bool {
+pub(crate) fn is_hidden(list: &[Annotation]) -> bool {
     find(list, "hidden").is_some()
 }
 
@@ -23,7 +23,7 @@ fn listed(annotation: &Annotation, except: &[&str]) -> bool {
 }
 
 /// `@name` and `@name(text)` as text.
-pub(super) fn texts(list: &[Annotation], except: &[&str]) -> Vec<String> {
+pub(crate) fn texts(list: &[Annotation], except: &[&str]) -> Vec<String> {
     let listed = list.iter().filter(|a| listed(a, except));
     listed
         .filter_map(|a| match &a.body {
@@ -139,7 +139,7 @@ fn integer(token: &str) -> Option<u64> {
 }
 
 /// `@id`: its number, or where it is wrong.
-pub(super) fn id_annotation(list: &[Annotation]) -> Option<Result<(u32, Loc), Loc>> {
+pub(crate) fn id_annotation(list: &[Annotation]) -> Option<Result<(u32, Loc), Loc>> {
     let annotation = find(list, "id")?;
     let id = number(annotation)
         .and_then(|n| u32::try_from(n).ok())
@@ -149,10 +149,10 @@ pub(super) fn id_annotation(list: &[Annotation]) -> Option<Result<(u32, Loc), Lo
 
 /// What a key, parameter or header field needs to get its id.
 #[derive(Clone, Copy)]
-pub(super) struct Field<'a>(pub(super) &'a [Annotation]);
+pub(crate) struct Field<'a>(pub(crate) &'a [Annotation]);
 
 /// Ids of the fields of one object: what `@id` says, the others counted from 1 around those.
-pub(super) fn field_ids(fields: &[Field<'_>], errors: &mut Vec<P4InfoError>) -> Vec<u32> {
+pub(crate) fn field_ids(fields: &[Field<'_>], errors: &mut Vec<P4InfoError>) -> Vec<u32> {
     let mut taken = FxHashSet::default();
     let given: Vec<Option<u32>> = fields
         .iter()

@@ -28,6 +28,13 @@ pub(super) fn kind(control: ControlSpec, program: &Program, id: ExternId) -> Opt
         Resource::Register => Kind::Register,
         Resource::ActionProfile | Resource::ActionSelector => Kind::ActionProfile,
         Resource::Digest => Kind::Digest,
+        // P4Info has no place for these.
+        Resource::DirectRegister
+        | Resource::RegisterParameter
+        | Resource::Filter
+        | Resource::DirectFilter
+        | Resource::EarlyDrop
+        | Resource::DirectEarlyDrop => return None,
     })
 }
 
@@ -44,7 +51,7 @@ fn table_of(program: &Program, id: ExternId) -> Option<&str> {
 
 /// The types that the program sends by a call of the digest function, with their names and where. A type
 /// without a name gets a number.
-pub(super) fn digest_calls(control: ControlSpec, program: &Program) -> Vec<(String, Loc, &TypeSpec)> {
+pub(crate) fn digest_calls(control: ControlSpec, program: &Program) -> Vec<(String, Loc, &TypeSpec)> {
     let mut found: Vec<(String, Loc, &TypeSpec)> = Vec::new();
     let mut unnamed = 0;
     let blocks = program.blocks.iter().flat_map(|b| b.body.blocks.iter());
@@ -79,7 +86,7 @@ pub(super) fn digest_calls(control: ControlSpec, program: &Program) -> Vec<(Stri
 }
 
 /// The first constructor argument with one of these names that is a number.
-fn size(instance: &ExternInstance) -> u64 {
+pub(crate) fn size(instance: &ExternInstance) -> u64 {
     let named = instance
         .arguments
         .iter()
@@ -92,7 +99,7 @@ fn size(instance: &ExternInstance) -> u64 {
 }
 
 /// What a counter or meter counts: `Some((bytes, packets))`.
-fn unit(instance: &ExternInstance) -> (bool, bool) {
+pub(crate) fn unit(instance: &ExternInstance) -> (bool, bool) {
     let member = instance.arguments.iter().find_map(|(_, value)| match value {
         ConstValue::Enum { member, .. } => Some(member.to_ascii_lowercase()),
         _ => None,
@@ -154,6 +161,13 @@ impl Generator<'_> {
                     let preamble = Some(self.preamble(kind, &instance.name, &instance.annotations));
                     self.info.digests.push(pb::Digest { preamble, type_spec });
                 }
+                // They have no kind there.
+                Resource::DirectRegister
+                | Resource::RegisterParameter
+                | Resource::Filter
+                | Resource::DirectFilter
+                | Resource::EarlyDrop
+                | Resource::DirectEarlyDrop => {}
             }
         }
     }
@@ -280,7 +294,7 @@ impl Generator<'_> {
     }
 
     /// Digests of architectures where a function sends them: named by the type of the message.
-    pub(super) fn digest_calls(&mut self) {
+    pub(crate) fn digest_calls(&mut self) {
         for (name, _, ty) in digest_calls(self.control, self.program) {
             let type_spec = Some(self.data_type(ty));
             let preamble = Some(self.preamble(Kind::Digest, &name, &[]));

@@ -175,7 +175,7 @@ fn free_id(kind: Kind, name: &str, taken: &FxHashSet<u32>) -> u32 {
 }
 
 /// Bob Jenkins's one-at-a-time hash.
-pub(super) fn one_at_a_time(bytes: &[u8]) -> u32 {
+pub(crate) fn one_at_a_time(bytes: &[u8]) -> u32 {
     let mut hash = 0u32;
     for &byte in bytes {
         hash = hash.wrapping_add(u32::from(byte));

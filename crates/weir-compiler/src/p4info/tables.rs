@@ -15,7 +15,7 @@ const DEFAULT_SIZE: u64 = 1024;
 
 /// Actions that the control plane is told of, one per name: those of tables, and those that a control
 /// calls itself. What only other actions call has become part of them.
-pub(super) fn described_actions(program: &Program) -> impl Iterator<Item = &Action> {
+pub(crate) fn described_actions(program: &Program) -> impl Iterator<Item = &Action> {
     let mut used: FxHashSet<ActionId> = program
         .tables
         .iter()

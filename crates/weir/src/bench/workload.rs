@@ -167,6 +167,19 @@ pub trait Workload {
 }
 
 /// A program that tables can be filled for: its name, at most how many entries, and the mixes it has besides misses.
+/// The tables and packets of another program, which nobody has written by hand for this one.
+struct Unwritten<W>(W);
+
+impl<W: Workload> Workload for Unwritten<W> {
+    fn fill(&self, switch: &mut Switch) -> Result<()> {
+        self.0.fill(switch)
+    }
+
+    fn into_packets(self: Box<Self>) -> Vec<Packet> {
+        Box::new(self.0).into_packets()
+    }
+}
+
 struct Known {
     name: &'static str,
     entries: usize,
@@ -182,6 +195,12 @@ const KNOWN: &[Known] = &[
         make: |w| Box::new(l2_switch::L2::new(w)),
     },
     Known {
+        name: "l2_switch_tna",
+        entries: 1 << 20,
+        mixes: &[],
+        make: |w| Box::new(Unwritten(l2_switch::L2::new(w))),
+    },
+    Known {
         name: "ipv4_router",
         entries: 1 << 20,
         mixes: &[],
@@ -191,13 +210,19 @@ const KNOWN: &[Known] = &[
         name: "ipv4_router_psa",
         entries: 1 << 20,
         mixes: &[],
-        make: |w| Box::new(ipv4::OfPsa(ipv4::Router::new(w))),
+        make: |w| Box::new(Unwritten(ipv4::Router::new(w))),
     },
     Known {
         name: "acl_firewall",
         entries: 1 << 20,
         mixes: &[],
         make: |w| Box::new(acl::Exact::new(w)),
+    },
+    Known {
+        name: "acl_firewall_tna",
+        entries: 1 << 20,
+        mixes: &[],
+        make: |w| Box::new(Unwritten(acl::Exact::new(w))),
     },
     Known {
         name: "acl_firewall_ternary",

@@ -84,7 +84,7 @@ fn plain_hash(arch: &V1Model, call: &Call) -> Option<CallKind> {
     (plain && narrow && algorithm != Algorithm::Random).then_some(CallKind::Hash {
         result,
         data: 3,
-        algorithm: algorithm.number(),
+        algorithm: algorithm.number()?,
         base,
         max,
     })

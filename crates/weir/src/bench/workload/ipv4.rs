@@ -196,19 +196,6 @@ impl Workload for Router {
     }
 }
 
-/// `ipv4_router_psa.p4`: the same tables and packets. Nobody has written it by hand.
-pub struct OfPsa(pub Router);
-
-impl Workload for OfPsa {
-    fn fill(&self, switch: &mut Switch) -> Result<()> {
-        self.0.fill(switch)
-    }
-
-    fn into_packets(self: Box<Self>) -> Vec<Packet> {
-        self.0.packets
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

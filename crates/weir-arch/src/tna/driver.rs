@@ -1,0 +1,438 @@
+//! The order of things: what happens to a packet between the blocks.
+
+use super::externs::{self, Op, SELECTORS};
+use super::fields::{self, Gress, NO_PORT, Pipe, get, set};
+use super::headers::{self, Chip, NO_MATCH};
+use super::runtime::{LateCount, Requests, TnaRuntime, adjusted};
+use super::transmit;
+use crate::calls::{self, Engines, note};
+use crate::driver::{
+    Action, Architecture, DropReason, EgressPacket, Env, Exclusion, Handling, IngressPacket, MAX_PASSES, Origin,
+    PRIORITIES, QueueInfo, ReplicationRules,
+};
+use crate::error::LoadError;
+use crate::load;
+use crate::state::State;
+use crate::user::Externs;
+use std::sync::Arc;
+use weir_interp::{Abort, Executable, Outcome, PacketState, SiteId};
+use weir_ir::Program;
+
+/// Bits of `drop_ctl`.
+const DROP_PACKET: u64 = 1;
+const DROP_COPY: u64 = 2;
+const DROP_MIRROR: u64 = 4;
+
+/// A program on TNA or T2NA, run as the chips do.
+///
+/// Where they leave a choice, and where weir differs: what nobody has set is zero, but for the port and the types that
+/// deparsers ask for, which are as if they were not there; a packet has no frame check sequence, and lengths do not
+/// count one; queue depths are in packets; of a port's queues the one with the largest number modulo 8 is served first;
+/// there is one state for all pipes that share a program; a packet is resubmitted or recirculated at most
+/// [`MAX_PASSES`] times.
+pub struct Tna {
+    program: Arc<Program>,
+    engines: Engines,
+    ops: Vec<Op>,
+    pipes: Vec<Pipe>,
+    chip: Chip,
+}
+
+/// A packet that has gone through a gress.
+struct Done {
+    state: PacketState,
+    requests: Requests,
+    late: Vec<LateCount>,
+    deparsed: Vec<u8>,
+}
+
+impl Tna {
+    /// Prepares a program. `externs` are what it may call besides the architecture's own.
+    ///
+    /// # Errors
+    /// A block is missing or cannot be run, or it uses an extern that cannot be run: all that is so.
+    pub(super) fn new(engine: Arc<dyn Executable>, externs: &Externs, chip: Chip) -> Result<Self, Vec<LoadError>> {
+        let program = Arc::clone(engine.program());
+        let engines = Engines::new(engine);
+        let ops = externs::resolve(chip.name, &program, engines.sites(), externs);
+        let (ops, pipes) = match (ops, fields::pipes(&program)) {
+            (Ok(ops), Ok(pipes)) => (ops, pipes),
+            (ops, pipes) => {
+                let mut errors = ops.err().unwrap_or_default();
+                errors.extend(pipes.err().unwrap_or_default());
+                return Err(errors);
+            }
+        };
+        Ok(Tna {
+            program,
+            engines,
+            ops,
+            pipes,
+            chip,
+        })
+    }
+
+    /// What a call does.
+    pub(crate) fn op(&self, site: SiteId) -> Option<&Op> {
+        self.ops.get(site.index())
+    }
+
+    pub(crate) fn chip(&self) -> &Chip {
+        &self.chip
+    }
+
+    /// The pipe of a port.
+    fn pipe(&self, port: u32) -> &Pipe {
+        &self.pipes[(port >> 7) as usize % fields::PIPES]
+    }
+
+    /// Parses; then the bits of `parser_err`.
+    fn parse(
+        &self,
+        gress: &Gress,
+        port: u32,
+        front: usize,
+        packet: &mut PacketState,
+        env: &mut Env<'_>,
+    ) -> Result<u64, Abort> {
+        let bytes = (packet.bytes.len() - front.min(packet.bytes.len())) as u64;
+        let (service, tracer) = env.service(bytes);
+        let mut runtime = TnaRuntime::new(self, gress, service);
+        let outcome = self.engines.run(gress.parser(port), packet, tracer, &mut runtime);
+        runtime.settle(packet);
+        // What stands in front is no part of the packet, also where a parser has not taken it.
+        packet.cursor = packet.cursor.max(front * 8);
+        let rejected = matches!(outcome, Outcome::Reject(_));
+        Ok(match calls::parser_error(outcome, env.state)? {
+            0 if rejected => NO_MATCH,
+            error => headers::error_bits(&self.program, error),
+        })
+    }
+
+    /// Runs the control and the deparser on what was parsed.
+    fn process(&self, gress: &Gress, mut state: PacketState, bytes: u64, env: &mut Env<'_>) -> Result<Done, Abort> {
+        let (mut requests, mut late) = (Requests::default(), Vec::new());
+        for block in [gress.control, gress.deparser] {
+            let (service, tracer) = env.service(bytes);
+            let mut runtime = TnaRuntime::new(self, gress, service);
+            if let Outcome::Abort(reason) = self.engines.run(block, &mut state, tracer, &mut runtime) {
+                return Err(reason);
+            }
+            requests = runtime.requests;
+            late.extend(runtime.late);
+        }
+        let deparsed = state.finish();
+        Ok(Done {
+            state,
+            requests,
+            late,
+            deparsed,
+        })
+    }
+
+    /// The variables of a gress before its parser runs.
+    fn begin(&self, gress: &Gress, bytes: Vec<u8>, now_ns: u64) -> PacketState {
+        let mut state = PacketState::new(&self.program, bytes);
+        set(&mut state.frame, gress.timestamp, now_ns);
+        for (var, value) in &gress.unset {
+            state.frame.set_u64(*var, *value);
+        }
+        state
+    }
+
+    // --------------------------------------------------------------------------------- ingress
+
+    /// The packet as the ingress parser sees it, and how many bytes of that are in front of it.
+    fn front(&self, packet: &IngressPacket, env: &Env<'_>) -> (Vec<u8>, usize) {
+        let is_resubmitted = packet.origin == Origin::Resubmitted;
+        let mut bytes = headers::ingress(&self.program, packet.port, env.now_ns, is_resubmitted);
+        let begin = bytes.len();
+        if !is_resubmitted {
+            let metadata = env.state.port_metadata.get(&packet.port);
+            bytes.extend(metadata.into_iter().flatten().take(self.chip.port_metadata));
+            bytes.resize(begin + self.chip.port_metadata, 0);
+        }
+        // A resubmitted packet brings along what stands in place of the port's metadata.
+        let front = begin + self.chip.port_metadata;
+        bytes.extend_from_slice(&packet.bytes);
+        (bytes, front)
+    }
+
+    fn run_ingress(&self, packet: IngressPacket, env: &mut Env<'_>) -> Result<Vec<Action>, Abort> {
+        let pipe = self.pipe(packet.port);
+        let gress = &pipe.ingress;
+        let (bytes, front) = self.front(&packet, env);
+        let received = bytes.get(front..).unwrap_or_default().to_vec();
+        let now_ns = env.now_ns;
+        let mut state = self.begin(gress, bytes, now_ns);
+        let error = self.parse(gress, packet.port, front, &mut state, env)?;
+        let is_resubmitted = packet.origin == Origin::Resubmitted;
+        headers::fill_ingress(gress, &mut state.frame, packet.port, now_ns, is_resubmitted);
+        set(&mut state.frame, gress.timestamp, now_ns);
+        set(&mut state.frame, gress.error, error);
+        if error & NO_MATCH != 0 || error != 0 && !gress.reads_error {
+            let text = match error & NO_MATCH {
+                0 => "the parser has failed, and ingress does not look at parser_err: the packet is dropped",
+                _ => "the parser knows no way on: the packet is dropped",
+            };
+            note(env, text);
+            return Ok(vec![Action::drop(DropReason::IngressDrop, None, packet.tag)]);
+        }
+        let done = self.process(gress, state, received.len() as u64, env)?;
+        Ok(self.end_of_ingress(pipe, &packet, &received, done, env))
+    }
+
+    /// What follows the ingress deparser: mirror, resubmission, and what the traffic manager is given.
+    fn end_of_ingress(
+        &self,
+        pipe: &Pipe,
+        packet: &IngressPacket,
+        received: &[u8],
+        done: Done,
+        env: &mut Env<'_>,
+    ) -> Vec<Action> {
+        let (gress, tm, tag) = (&pipe.ingress, &pipe.tm, packet.tag);
+        let value = |var| get(&done.state.frame, var);
+        let drop = value(gress.drop);
+        let mut actions = Vec::new();
+        let about = (packet.port, packet.passes, tag);
+        actions.extend(self.mirror(gress, &done, received, about, env));
+        let dropped = drop & DROP_PACKET != 0;
+        if let (false, Some(data)) = (dropped, &done.requests.resubmit) {
+            actions.push(self.resubmit(packet, received, data, env));
+            return actions;
+        }
+        let mut handling = Handling {
+            bypasses_egress: value(tm.bypass) != 0,
+            deflect: value(tm.deflect) != 0,
+            queue: value(tm.queue) as u32,
+            class: value(tm.class) as u32,
+            rid: value(tm.rid) as u32,
+            ..Handling::default()
+        };
+        let before = actions.len();
+        let onward = |handling: Handling, tag| {
+            let mut copy = self.for_egress(done.deparsed.clone(), packet.port, packet.passes, tag);
+            copy.handling = handling;
+            copy
+        };
+        if value(tm.copy_to_cpu) != 0 && drop & DROP_COPY == 0 {
+            let class = value(tm.class_of_copy) as u32;
+            let copy_tag = env.tracer.begin_packet(tag, "copy for the CPU");
+            let copy = onward(Handling { class, ..handling }, copy_tag);
+            actions.push(Action::Enqueue {
+                port: self.chip.cpu_port,
+                packet: copy,
+            });
+            env.tracer.resume_packet(tag);
+        }
+        if dropped {
+            let last = gress.drop.and_then(|v| env.tracer.last_write(v));
+            actions.push(Action::drop(DropReason::IngressDrop, last, tag));
+            return actions;
+        }
+        for group in tm.groups.map(value) {
+            if group != 0 {
+                handling.exclusion = Some(Exclusion {
+                    node: value(tm.exclude_node) as u32,
+                    rid: handling.rid,
+                    ports: value(tm.exclude_ports) as u32,
+                });
+                actions.push(Action::Multicast {
+                    group: group as u32,
+                    packet: onward(handling, tag),
+                });
+            }
+        }
+        handling.exclusion = None;
+        let port = tm.port.map_or(NO_PORT, |v| done.state.frame.get_u64(v));
+        if port != NO_PORT {
+            actions.push(Action::Enqueue {
+                port: port as u32,
+                packet: onward(handling, tag),
+            });
+        } else if actions.len() == before {
+            note(env, "ingress has given it neither a port nor a multicast group");
+            actions.push(Action::drop(DropReason::IngressDrop, None, tag));
+        }
+        actions
+    }
+
+    /// The packet once more, as it came, with the data in place of the port's metadata.
+    fn resubmit(&self, packet: &IngressPacket, received: &[u8], data: &[u8], env: &mut Env<'_>) -> Action {
+        let mut bytes = data.to_vec();
+        bytes.resize(self.chip.port_metadata, 0);
+        bytes.extend_from_slice(received);
+        Action::Ingress(IngressPacket {
+            port: packet.port,
+            bytes,
+            origin: Origin::Resubmitted,
+            preserved: Vec::new(),
+            passes: packet.passes + 1,
+            tag: env.tracer.begin_packet(packet.tag, "resubmitted packet"),
+        })
+    }
+
+    /// A copy for a mirror session, if the deparser has asked for one and nothing forbids it.
+    fn mirror(
+        &self,
+        gress: &Gress,
+        done: &Done,
+        came: &[u8],
+        (port, passes, tag): (u32, u32, weir_interp::PacketTag),
+        env: &mut Env<'_>,
+    ) -> Option<Action> {
+        let (session, header) = done.requests.mirror.as_ref()?;
+        if get(&done.state.frame, gress.drop) & DROP_MIRROR != 0 {
+            return None;
+        }
+        let leaving = match gress.mirror_leaving {
+            Some(var) => done.state.frame.is_set(var),
+            None => gress.way == fields::Way::Egress,
+        };
+        let (body, what) = match leaving {
+            true => (done.deparsed.as_slice(), "mirror of the packet that leaves"),
+            false => (came, "mirror of the packet that came"),
+        };
+        let mut bytes = header.clone();
+        bytes.extend_from_slice(body);
+        let mirror_tag = env.tracer.begin_packet(tag, what);
+        let packet = self.for_egress(bytes, port, passes + 1, mirror_tag);
+        env.tracer.resume_packet(tag);
+        Some(Action::Clone {
+            session: *session,
+            packet,
+        })
+    }
+
+    // ---------------------------------------------------------------------------------- egress
+
+    /// A packet for egress, of which nothing is left but its bytes.
+    fn for_egress(&self, bytes: Vec<u8>, port: u32, passes: u32, tag: weir_interp::PacketTag) -> EgressPacket {
+        let state = PacketState {
+            bytes,
+            ..PacketState::default()
+        };
+        EgressPacket::new(state, port, passes, tag)
+    }
+
+    fn run_egress(&self, packet: &EgressPacket, queue: QueueInfo, env: &mut Env<'_>) -> Result<Vec<Action>, Abort> {
+        let (pipe, tag, now_ns) = (self.pipe(queue.port), packet.tag, env.now_ns);
+        let gress = &pipe.egress;
+        let came = &packet.state.bytes;
+        let mut bytes = headers::egress(&self.program, &self.chip, packet, &queue, now_ns);
+        let front = bytes.len();
+        bytes.extend_from_slice(came);
+        let mut state = self.begin(gress, bytes, now_ns);
+        let error = self.parse(gress, queue.port, front, &mut state, env)?;
+        headers::fill_egress(gress, &mut state.frame, packet, &queue, now_ns);
+        set(&mut state.frame, gress.timestamp, now_ns);
+        set(&mut state.frame, gress.error, error);
+        let done = self.process(gress, state, came.len() as u64, env)?;
+        let mut actions = Vec::new();
+        actions.extend(self.mirror(gress, &done, came, (packet.ingress_port, packet.passes, tag), env));
+        if get(&done.state.frame, gress.drop) & DROP_PACKET != 0 {
+            let last = gress.drop.and_then(|v| env.tracer.last_write(v));
+            actions.push(Action::drop(DropReason::EgressDrop, last, tag));
+            return Ok(actions);
+        }
+        let mut sent = done.deparsed;
+        for (counter, index, less) in done.late {
+            env.state.count(counter, index, adjusted(sent.len() as u64, less));
+        }
+        if get(&done.state.frame, pipe.update_delay) != 0 {
+            match transmit::update_delay(&sent, now_ns) {
+                Some(updated) => sent = updated,
+                None => note(
+                    env,
+                    "update_delay_on_tx: the packet is too short for what its first eight bytes say",
+                ),
+            }
+        }
+        actions.push(self.send(sent, packet, queue.port, env));
+        Ok(actions)
+    }
+
+    /// Out of a port, or back to ingress from one of recirculation.
+    fn send(&self, bytes: Vec<u8>, packet: &EgressPacket, port: u32, env: &mut Env<'_>) -> Action {
+        if !self.is_internal(port) {
+            return Action::Transmit {
+                port,
+                bytes,
+                tag: packet.tag,
+            };
+        }
+        Action::Ingress(IngressPacket {
+            port,
+            bytes,
+            origin: Origin::Recirculated,
+            preserved: Vec::new(),
+            passes: packet.passes + 1,
+            tag: env.tracer.begin_packet(packet.tag, "recirculated packet"),
+        })
+    }
+}
+
+impl Architecture for Tna {
+    fn program(&self) -> &Arc<Program> {
+        &self.program
+    }
+
+    fn initial_state(&self) -> State {
+        let program = &self.program;
+        let instances = program.externs.iter();
+        let resources = instances.map(|(id, e)| externs::resource(program, id, e));
+        load::state_of(program, resources.collect(), SELECTORS, None)
+    }
+
+    fn ingress(&self, env: &mut Env<'_>, packet: IngressPacket) -> Vec<Action> {
+        let tag = packet.tag;
+        env.tracer.resume_packet(tag);
+        if packet.passes > MAX_PASSES {
+            return vec![Action::drop(DropReason::Loop, None, tag)];
+        }
+        self.run_ingress(packet, env)
+            .unwrap_or_else(|reason| vec![Action::stopped(reason, tag)])
+    }
+
+    fn egress(&self, env: &mut Env<'_>, packet: EgressPacket, queue: QueueInfo) -> Vec<Action> {
+        let tag = packet.tag;
+        env.tracer.resume_packet(tag);
+        if packet.passes > MAX_PASSES {
+            return vec![Action::drop(DropReason::Loop, None, tag)];
+        }
+        if packet.handling.bypasses_egress {
+            note(env, "bypasses egress");
+            let bytes = packet.state.bytes.clone();
+            return vec![self.send(bytes, &packet, queue.port, env)];
+        }
+        self.run_egress(&packet, queue, env)
+            .unwrap_or_else(|reason| vec![Action::stopped(reason, tag)])
+    }
+
+    fn priority(&self, packet: &EgressPacket) -> u64 {
+        u64::from(packet.handling.queue) % PRIORITIES as u64
+    }
+
+    fn enqueued(&self, packet: &mut EgressPacket, _: u64, depth: u64) {
+        packet.handling.depth = depth;
+    }
+
+    fn replica(&self, packet: &EgressPacket, rid: u32) -> EgressPacket {
+        let mut replica = packet.clone();
+        replica.handling.rid = rid;
+        replica
+    }
+
+    fn replication(&self) -> ReplicationRules {
+        ReplicationRules {
+            groups: 1..=0xffff,
+            sessions: self.chip.sessions.clone(),
+            initial: &[],
+        }
+    }
+
+    fn is_internal(&self, port: u32) -> bool {
+        port < 512 && self.chip.recirculation.contains(&(port & 0x7f))
+    }
+}

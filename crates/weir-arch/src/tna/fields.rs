@@ -1,0 +1,290 @@
+//! The variables of a program that the architecture reads and writes, and the pipes they belong to.
+
+use crate::error::LoadError;
+use crate::{calls, error};
+use weir_interp::Frame;
+use weir_ir::passes::read_by;
+use weir_ir::{BinaryOp, Bits, Body, InstKind, Operand, Program, Rvalue, Terminator, VarId};
+
+/// The pipes of a device.
+pub(crate) const PIPES: usize = 4;
+/// Parsers of a gress, where programs have more than one.
+const PARSERS: usize = 18;
+/// The port of whoever has been given none: no port of any device has this number.
+pub(crate) const NO_PORT: u64 = 511;
+
+/// Which way packets go through a pipe.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Way {
+    Ingress,
+    Egress,
+}
+
+impl Way {
+    fn name(self) -> &'static str {
+        match self {
+            Way::Ingress => "ingress",
+            Way::Egress => "egress",
+        }
+    }
+}
+
+/// What the pipes of a program have.
+#[derive(Debug, Clone)]
+pub(crate) struct Pipe {
+    pub ingress: Gress,
+    pub tm: TmFields,
+    pub egress: Gress,
+    /// `update_delay_on_tx`
+    pub update_delay: Option<VarId>,
+}
+
+/// A parser, a control and a deparser, and what they share.
+#[derive(Debug, Clone)]
+pub(crate) struct Gress {
+    pub way: Way,
+    /// One, or one for each group of four ports.
+    pub parsers: Vec<usize>,
+    pub control: usize,
+    pub deparser: usize,
+    pub intrinsic: Intrinsic,
+    pub timestamp: Option<VarId>,
+    pub error: Option<VarId>,
+    /// The control or the deparser looks at `parser_err`.
+    pub reads_error: bool,
+    pub drop: Option<VarId>,
+    pub digest_type: Option<VarId>,
+    pub resubmit_type: Option<VarId>,
+    pub mirror_type: Option<VarId>,
+    /// Of the second chip: whether mirrors copy what leaves the gress, not what came.
+    pub mirror_leaving: Option<VarId>,
+    /// Variables with the value by which the deparser knows that nobody has set them.
+    pub unset: Vec<(VarId, u64)>,
+}
+
+/// The header in front of packets: its validity, and its fields by name.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Intrinsic {
+    pub valid: Option<VarId>,
+    pub fields: Vec<(String, VarId)>,
+}
+
+/// `ingress_intrinsic_metadata_for_tm_t`
+#[derive(Debug, Clone)]
+pub(crate) struct TmFields {
+    pub port: Option<VarId>,
+    pub bypass: Option<VarId>,
+    pub deflect: Option<VarId>,
+    pub class: Option<VarId>,
+    pub queue: Option<VarId>,
+    pub class_of_copy: Option<VarId>,
+    pub copy_to_cpu: Option<VarId>,
+    pub groups: [Option<VarId>; 2],
+    pub exclude_node: Option<VarId>,
+    pub exclude_ports: Option<VarId>,
+    pub rid: Option<VarId>,
+}
+
+impl Pipe {
+    /// The pipe with this number; `None` if the program has none of its own.
+    pub(crate) fn new(program: &Program, number: usize) -> Result<Option<Self>, LoadError> {
+        if !program.blocks.iter().any(|b| b.role == role(number, "ingress")) {
+            return Ok(None);
+        }
+        if let Some(ghost) = program.blocks.iter().find(|b| b.role == role(number, "ghost")) {
+            return Err(LoadError::BadBlock {
+                role: ghost.role.clone(),
+                problem: "there are no messages on queues for ghost controls here; leave it out of the Pipeline",
+                place: error::place(program, ghost.loc),
+            });
+        }
+        let tm = |path| program.shared_var(&role(number, "ingress_intrinsic_metadata_for_tm"), path);
+        let output_port = role(number, "egress_intrinsic_metadata_for_output_port");
+        let mut ingress = Gress::new(program, number, Way::Ingress)?;
+        ingress
+            .unset
+            .extend(tm("ucast_egress_port").map(|port| (port, NO_PORT)));
+        Ok(Some(Pipe {
+            ingress,
+            tm: TmFields {
+                port: tm("ucast_egress_port"),
+                bypass: tm("bypass_egress"),
+                deflect: tm("deflect_on_drop"),
+                class: tm("ingress_cos"),
+                queue: tm("qid"),
+                class_of_copy: tm("icos_for_copy_to_cpu"),
+                copy_to_cpu: tm("copy_to_cpu"),
+                groups: [tm("mcast_grp_a"), tm("mcast_grp_b")],
+                exclude_node: tm("level1_exclusion_id"),
+                exclude_ports: tm("level2_exclusion_id"),
+                rid: tm("rid"),
+            },
+            egress: Gress::new(program, number, Way::Egress)?,
+            update_delay: program.shared_var(&output_port, "update_delay_on_tx"),
+        }))
+    }
+}
+
+impl Gress {
+    fn new(program: &Program, pipe: usize, way: Way) -> Result<Self, LoadError> {
+        let way_name = way.name();
+        let block = |name: &str| -> Result<usize, LoadError> {
+            let wanted = role(pipe, &format!("{way_name}{name}"));
+            let found = program.blocks.iter().position(|b| b.role == wanted);
+            found.ok_or(LoadError::MissingBlock {
+                role: missing(way, name),
+                target: "tna",
+            })
+        };
+        let parsers = match block("_parser") {
+            Ok(one) => vec![one],
+            Err(_) => {
+                let first = block("_parser0")?;
+                let other = |n: usize| block(&format!("_parser{n}")).unwrap_or(first);
+                (0..PARSERS).map(other).collect()
+            }
+        };
+        let (control, deparser) = (block("")?, block("_deparser")?);
+        let group = |name: &str| role(pipe, &format!("{way_name}_intrinsic_metadata{name}"));
+        let var = |name: &str, path: &str| program.shared_var(&group(name), path);
+        let for_deparser = |path| var("_for_deparser", path);
+        let error = var("_from_parser", "parser_err");
+        let bodies = [control, deparser].map(|b| &program.blocks[b].body);
+        let types = ["digest_type", "resubmit_type", "mirror_type"].map(for_deparser);
+        let unset = types
+            .iter()
+            .flatten()
+            .map(|v| (*v, never_compared(program, *v, bodies[1])));
+        Ok(Gress {
+            way,
+            parsers,
+            control,
+            deparser,
+            intrinsic: Intrinsic::new(program, &group("")),
+            timestamp: var("_from_parser", "global_tstamp"),
+            error,
+            reads_error: error.is_some_and(|e| bodies.iter().any(|b| reads(program, b, e))),
+            drop: for_deparser("drop_ctl"),
+            digest_type: types[0],
+            resubmit_type: types[1],
+            mirror_type: types[2],
+            mirror_leaving: for_deparser("mirror_io_select"),
+            unset: unset.collect(),
+        })
+    }
+
+    /// The parser for packets of a port.
+    pub(crate) fn parser(&self, port: u32) -> usize {
+        let at = (port as usize & 0x7f) / 4;
+        let parser = self.parsers.get(at).or(self.parsers.first());
+        parser.copied().unwrap_or_default()
+    }
+}
+
+impl Intrinsic {
+    fn new(program: &Program, role: &str) -> Self {
+        let leaves = program.shared_group(role).map_or(&[][..], |g| g.leaves.as_slice());
+        let fields = leaves.iter().filter(|l| l.path != "$valid$");
+        Intrinsic {
+            valid: program.shared_var(role, "$valid$"),
+            fields: fields.map(|l| (l.path.clone(), l.var)).collect(),
+        }
+    }
+}
+
+/// The role of something in a pipe.
+fn role(pipe: usize, name: &str) -> String {
+    format!("pipe{pipe}.{name}")
+}
+
+/// A missing block's name, for messages.
+fn missing(way: Way, name: &str) -> &'static str {
+    match (way, name) {
+        (Way::Ingress, "") => "ingress",
+        (Way::Ingress, "_deparser") => "ingress_deparser",
+        (Way::Ingress, _) => "ingress_parser",
+        (Way::Egress, "") => "egress",
+        (Way::Egress, "_deparser") => "egress_deparser",
+        (Way::Egress, _) => "egress_parser",
+    }
+}
+
+fn reads(program: &Program, body: &Body, var: VarId) -> bool {
+    let mut found = false;
+    read_by(program, body, &mut |v| found |= v == var);
+    found
+}
+
+/// The least value that the deparser does not compare the variable to. On the devices a field that nobody has set has
+/// no value at all; a program may well ask for type 0.
+fn never_compared(program: &Program, var: VarId, deparser: &Body) -> u64 {
+    let mut compared: Vec<u64> = Vec::new();
+    let mut note = |value: &Bits| compared.extend(value.to_u64());
+    for (_, block) in deparser.blocks.iter() {
+        for inst in &block.insts {
+            if let InstKind::Assign {
+                value: Rvalue::Binary(BinaryOp::Eq | BinaryOp::Ne, a, b),
+                ..
+            } = &inst.kind
+            {
+                match (a, b) {
+                    (Operand::Var(v), Operand::Const(c)) | (Operand::Const(c), Operand::Var(v)) if *v == var => note(c),
+                    _ => {}
+                }
+            }
+        }
+        if let Terminator::Switch {
+            value: Operand::Var(v),
+            cases,
+            ..
+        } = &block.terminator
+            && *v == var
+        {
+            cases.iter().for_each(|(value, _)| note(value));
+        }
+    }
+    // Externs that are made for a type compare, too.
+    for (_, instance) in program.externs.iter() {
+        if matches!(instance.type_name.as_str(), "Digest" | "Resubmit" | "Mirror") {
+            compared.extend(instance.arguments.iter().filter_map(|(_, value)| match value {
+                weir_ir::ConstValue::Bits(bits) => bits.to_u64(),
+                _ => None,
+            }));
+        }
+    }
+    let values = 1u64 << program.vars[var].ty.width().min(16);
+    (0..values).find(|v| !compared.contains(v)).unwrap_or(0)
+}
+
+/// The pipes of a program, each port's by its number: those that a program does not have are the first two in turn.
+pub(crate) fn pipes(program: &Program) -> Result<Vec<Pipe>, Vec<LoadError>> {
+    let mut own: Vec<Option<Pipe>> = Vec::new();
+    let mut errors = Vec::new();
+    for number in 0..PIPES {
+        match Pipe::new(program, number) {
+            Ok(pipe) => own.push(pipe),
+            Err(error) => errors.push(error),
+        }
+    }
+    if !errors.is_empty() {
+        return Err(errors);
+    }
+    let Some(first) = own.first().cloned().flatten() else {
+        calls::block_with_role(program, "pipe0.ingress", "tna").map_err(|e| vec![e])?;
+        return Ok(Vec::new());
+    };
+    let of = |number: usize| own[number].clone().or_else(|| own[number % 2].clone());
+    Ok((0..PIPES).map(|n| of(n).unwrap_or_else(|| first.clone())).collect())
+}
+
+/// Sets a variable that the program has, modulo its width.
+pub(crate) fn set(frame: &mut Frame, var: Option<VarId>, value: u64) {
+    if let Some(var) = var {
+        frame.set_u64(var, value);
+    }
+}
+
+/// A variable's value; 0 if the program does not have it.
+pub(crate) fn get(frame: &Frame, var: Option<VarId>) -> u64 {
+    var.map_or(0, |v| frame.get_u64(v))
+}

@@ -1,0 +1,436 @@
+//! Registers and what is done to their cells: reads, writes, and actions of the program's own.
+
+use super::externs::{At, Extremum, Op, named};
+use super::runtime::TnaRuntime;
+use crate::error::{LoadError, place};
+use crate::load::{self, argument};
+use crate::state::{Progress, RegisterArray, Resource, scalars};
+use std::sync::Arc;
+use weir_interp::{ArgValue, CallContext, CallEffect, Frame, Outcome};
+use weir_ir::{Bits, Call, ConstValue, ExternId, ExternInstance, Loc, Program, VarId};
+
+/// Which cell a register action works on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Cell {
+    /// The one that an argument or the entry says.
+    At(At),
+    /// The next one each time.
+    Log,
+    Enqueue,
+    Dequeue,
+    Push,
+    Pop,
+    /// All, one after the other.
+    Sweep,
+}
+
+/// A call of `execute` or its like.
+#[derive(Debug, Clone)]
+pub(crate) struct RegisterCall {
+    action: ExternId,
+    register: ExternId,
+    cell: Cell,
+    /// Cells that the action sees as one value.
+    cells: u64,
+    body: Body,
+    /// What runs where the queue or stack is full or empty.
+    otherwise: Option<Body>,
+    /// Positions of the arguments for the second result and on, where they are given.
+    results: Vec<Option<usize>>,
+}
+
+/// A method that the program has given.
+#[derive(Debug, Clone)]
+struct Body {
+    method: usize,
+    value: Vec<VarId>,
+    /// Variables of its results.
+    results: Vec<Vec<VarId>>,
+}
+
+/// What kind of action an extern type is: how many cells it sees is up to their width, where it sees more than one.
+enum Kind {
+    Register,
+    MinMax,
+}
+
+fn kind(type_name: &str) -> Option<Kind> {
+    let name = type_name.trim_end_matches(['2', '3', '4']);
+    match name {
+        "RegisterAction" | "DirectRegisterAction" => Some(Kind::Register),
+        "MinMaxAction" => Some(Kind::MinMax),
+        _ => None,
+    }
+}
+
+/// The state of a register.
+pub(crate) fn array(program: &Program, instance: &ExternInstance, size: u64) -> Resource {
+    let ty = instance.type_arguments.first().cloned().unwrap_or_default();
+    let initial = argument(instance, "initial_value", usize::MAX);
+    load::register(program, &ty, size, initial)
+}
+
+fn widths(instance: &ExternInstance) -> Vec<u32> {
+    let ty = instance.type_arguments.first().cloned().unwrap_or_default();
+    scalars(&ty, "").into_iter().map(|(_, w)| w).collect()
+}
+
+/// The register that an action works on.
+fn register_of(instance: &ExternInstance) -> Option<ExternId> {
+    match argument(instance, "reg", usize::MAX) {
+        Some(ConstValue::Extern(register)) => Some(*register),
+        _ => None,
+    }
+}
+
+/// Whether an action fits its register.
+pub(crate) fn check(program: &Program, instance: &ExternInstance) -> Result<(), LoadError> {
+    let Some(kind) = kind(&instance.type_name) else {
+        return Ok(());
+    };
+    let refused = |problem: String| LoadError::BadExtern {
+        problem,
+        place: place(program, instance.loc),
+    };
+    let Some(register) = register_of(instance).and_then(|id| program.externs.get(id)) else {
+        return Err(refused(format!("`{}` has no register to act on", instance.name)));
+    };
+    let cells = widths(register);
+    let values: Vec<u32> = match kind {
+        Kind::Register => widths(instance),
+        Kind::MinMax => {
+            let fits = matches!(cells.as_slice(), [w] if (1..=128).contains(w) && 128 % w == 0);
+            return if fits {
+                Ok(())
+            } else {
+                Err(refused(format!(
+                    "`{}` sees 128 bits at once; the cells of `{}` have {cells:?} bits",
+                    instance.name, register.name
+                )))
+            };
+        }
+    };
+    if values == cells {
+        return Ok(());
+    }
+    Err(refused(format!(
+        "`{}` acts on values of {values:?} bits, the cells of `{}` have {cells:?}",
+        instance.name, register.name
+    )))
+}
+
+/// What a method of a register or of an action on one does.
+pub(crate) fn method(program: &Program, id: ExternId, call: &Call, loc: Loc) -> Result<Option<Op>, LoadError> {
+    let instance = &program.externs[id];
+    let name = call.function.as_str();
+    let is_direct = instance.type_name.starts_with("Direct");
+    let at = match named(call, "index") {
+        Some(index) if !is_direct => At::Argument(index),
+        _ => At::Entry,
+    };
+    if matches!(instance.type_name.as_str(), "Register" | "DirectRegister") {
+        let value = named(call, "value").unwrap_or(0);
+        return Ok(match name {
+            "read" => Some(Op::Read { id, at }),
+            "write" => Some(Op::Write { id, at, value }),
+            "clear" => Some(Op::Fill(id)),
+            _ => None,
+        });
+    }
+    let Some(kind) = kind(&instance.type_name) else {
+        return Ok(None);
+    };
+    let extremum = |is_max, width| {
+        Op::Extremum(Extremum {
+            is_max,
+            width,
+            index: named(call, "index"),
+            postmod: named(call, "postmod"),
+        })
+    };
+    let cell = match name {
+        "execute" => Cell::At(at),
+        "execute_log" => Cell::Log,
+        "enqueue" => Cell::Enqueue,
+        "dequeue" => Cell::Dequeue,
+        "push" => Cell::Push,
+        "pop" => Cell::Pop,
+        "sweep" => Cell::Sweep,
+        "predicate" => return Ok(Some(Op::Predicate)),
+        "address" if call.arguments.is_empty() => return Ok(Some(Op::Address)),
+        "min8" => return Ok(Some(extremum(false, 8))),
+        "max8" => return Ok(Some(extremum(true, 8))),
+        "min16" => return Ok(Some(extremum(false, 16))),
+        "max16" => return Ok(Some(extremum(true, 16))),
+        _ => return Ok(None),
+    };
+    let refused = |problem: String| LoadError::BadExtern {
+        problem,
+        place: place(program, loc),
+    };
+    let Some(register) = register_of(instance) else {
+        // The instance was refused already.
+        return Ok(Some(Op::Priority));
+    };
+    if matches!(cell, Cell::At(At::Entry)) && !is_direct {
+        return Err(refused(format!("`{}` needs an index here", instance.name)));
+    }
+    let Some(body) = Body::new(instance, "apply", 0) else {
+        return Err(refused(format!("`{}` has no `apply`", instance.name)));
+    };
+    let parameters = 1 + body.results.len();
+    let otherwise = match cell {
+        Cell::Enqueue | Cell::Push => Body::new(instance, "overflow", parameters),
+        Cell::Dequeue | Cell::Pop => Body::new(instance, "underflow", parameters),
+        _ => None,
+    };
+    let cells = match kind {
+        Kind::Register => 1,
+        Kind::MinMax => u64::from(128 / widths(&program.externs[register]).iter().sum::<u32>().max(1)).max(1),
+    };
+    Ok(Some(Op::Register(Arc::new(RegisterCall {
+        action: id,
+        register,
+        cell,
+        cells,
+        body,
+        otherwise,
+        results: ["rv2", "rv3", "rv4"].map(|name| named(call, name)).to_vec(),
+    }))))
+}
+
+impl Body {
+    /// The method of this name. With fewer than so many parameters, it has left out the value, which is the first.
+    fn new(instance: &ExternInstance, name: &str, with_value: usize) -> Option<Self> {
+        let method = instance.methods.iter().position(|m| m.name == name)?;
+        let parameters = &instance.methods[method].parameters;
+        let has_value = parameters.len() >= with_value;
+        let mut parameters = parameters.iter().map(|(_, vars)| vars.clone());
+        Some(Body {
+            method,
+            value: if has_value {
+                parameters.next().unwrap_or_default()
+            } else {
+                Vec::new()
+            },
+            results: parameters.collect(),
+        })
+    }
+}
+
+/// The cells of a register that an index names.
+fn range(index: u64, cells: u64) -> std::ops::Range<u64> {
+    let first = index.saturating_mul(cells);
+    first..first.saturating_add(cells)
+}
+
+/// What an action sees of its cells: their scalars, or, of more than one, all bits, the first cell's lowest.
+fn read(register: &RegisterArray, index: u64, cells: u64) -> Option<Vec<Bits>> {
+    if cells == 1 {
+        return register.read(index);
+    }
+    let mut all = Bits::zero(0);
+    for cell in range(index, cells) {
+        all = register.read(cell)?.first()?.concat(&all);
+    }
+    Some(vec![all])
+}
+
+fn write(register: &mut RegisterArray, index: u64, cells: u64, values: &[Bits]) {
+    if cells == 1 {
+        register.write(index, values);
+        return;
+    }
+    let width = register.widths.iter().sum::<u32>();
+    let Some(all) = values.first() else { return };
+    for (at, cell) in range(index, cells).enumerate() {
+        let part = all.shr(at as u64 * u64::from(width)).zero_extend(width);
+        register.write(cell, &[part]);
+    }
+}
+
+/// Whether the queue or stack of an array has room, or something in it.
+fn is_possible(cell: Cell, progress: &Progress, size: u64) -> bool {
+    match cell {
+        Cell::Enqueue | Cell::Push => progress.length < size,
+        Cell::Dequeue | Cell::Pop => progress.length > 0,
+        Cell::At(_) | Cell::Log | Cell::Sweep => true,
+    }
+}
+
+/// The cell of a log, queue or stack, and how far that is then.
+fn step(cell: Cell, progress: &mut Progress, size: u64) -> u64 {
+    let size = size.max(1);
+    match cell {
+        Cell::Log => {
+            let index = progress.log % size;
+            progress.log = (index + 1) % size;
+            index
+        }
+        Cell::Enqueue => {
+            progress.length += 1;
+            (progress.first + progress.length - 1) % size
+        }
+        Cell::Dequeue => {
+            let index = progress.first % size;
+            progress.first = (index + 1) % size;
+            progress.length -= 1;
+            index
+        }
+        Cell::Push => {
+            progress.length += 1;
+            (progress.first + progress.length - 1) % size
+        }
+        Cell::Pop => {
+            progress.length -= 1;
+            (progress.first + progress.length) % size
+        }
+        Cell::At(_) | Cell::Sweep => 0,
+    }
+}
+
+fn set_all(frame: &mut Frame, vars: &[VarId], values: &[Bits]) {
+    for (var, value) in vars.iter().zip(values) {
+        frame.set_resized(*var, value);
+    }
+}
+
+impl TnaRuntime<'_> {
+    /// Reads a cell into the results; beyond the end they stay zero.
+    pub(super) fn read(&self, id: ExternId, index: u64, context: &mut CallContext<'_>) {
+        let cell = self.service.register_read(id, index).unwrap_or_default();
+        for (slot, value) in context.results.iter_mut().zip(&cell) {
+            *slot = value.zero_extend(slot.width());
+        }
+    }
+
+    /// Sets all cells to the first argument.
+    pub(super) fn fill(&mut self, id: ExternId, context: &CallContext<'_>) {
+        let values: Vec<Bits> = context
+            .args
+            .first()
+            .map_or(Vec::new(), |a| a.scalars().cloned().collect());
+        if let Some(Resource::Register(register)) = self.service.state.resource_mut(id) {
+            register.cells.fill(values);
+        }
+    }
+
+    /// Runs an action on the cell, or on each, that the call is about.
+    pub(super) fn register(&mut self, call: &RegisterCall, context: &mut CallContext<'_>) -> CallEffect {
+        let Some(Resource::Register(register)) = self.service.state.resource_mut(call.register) else {
+            return CallEffect::Continue;
+        };
+        let size = register.cells.size() / call.cells.max(1);
+        if call.cell == Cell::Sweep {
+            for index in 0..size {
+                if self.execute(call, index, context) == CallEffect::Abort {
+                    return CallEffect::Abort;
+                }
+            }
+            return CallEffect::Continue;
+        }
+        let progress = &mut register.progress;
+        if !is_possible(call.cell, progress, size) {
+            return match &call.otherwise {
+                Some(body) => self.run_body(call, body, None, context).1,
+                None => CallEffect::Continue,
+            };
+        }
+        let index = match call.cell {
+            Cell::At(at) => at_index(at, context),
+            other => step(other, progress, size),
+        };
+        self.execute(call, index, context)
+    }
+
+    /// Reads, runs `apply`, writes back. Beyond the end nothing happens, and results stay zero.
+    fn execute(&mut self, call: &RegisterCall, index: u64, context: &mut CallContext<'_>) -> CallEffect {
+        let array = match self.service.state.resource(call.register) {
+            Resource::Register(register) => register,
+            _ => return CallEffect::Continue,
+        };
+        let Some(value) = read(array, index, call.cells) else {
+            return CallEffect::Continue;
+        };
+        self.indices.push(index);
+        let (changed, effect) = self.run_body(call, &call.body, Some(&value), context);
+        self.indices.pop();
+        if let Some(Resource::Register(register)) = self.service.state.resource_mut(call.register) {
+            write(register, index, call.cells, &changed);
+        }
+        effect
+    }
+
+    /// Runs a method on a value, and hands out its results; gives what the value is then.
+    fn run_body(
+        &mut self,
+        call: &RegisterCall,
+        body: &Body,
+        value: Option<&[Bits]>,
+        context: &mut CallContext<'_>,
+    ) -> (Vec<Bits>, CallEffect) {
+        let frame = &mut context.packet.frame;
+        for var in body.value.iter().chain(body.results.iter().flatten()) {
+            frame.set_u64(*var, 0);
+        }
+        set_all(frame, &body.value, value.unwrap_or_default());
+        let outcome = context
+            .engine
+            .run_method(call.action, body.method, context.packet, self);
+        let frame = &context.packet.frame;
+        let changed = body.value.iter().map(|v| frame.get(*v).clone()).collect();
+        if let Some(vars) = body.results.first() {
+            for (slot, var) in context.results.iter_mut().zip(vars) {
+                *slot = frame.get(*var).zero_extend(slot.width());
+            }
+        }
+        for (argument, vars) in call.results.iter().zip(body.results.iter().skip(1)) {
+            if let Some(ArgValue::Out(values)) = argument.and_then(|a| context.args.get_mut(a)) {
+                for (slot, var) in values.iter_mut().zip(vars) {
+                    *slot = frame.get(*var).zero_extend(slot.width());
+                }
+            }
+        }
+        match outcome {
+            Outcome::Abort(_) => (changed, CallEffect::Abort),
+            Outcome::Accept | Outcome::Reject(_) | Outcome::Return => (changed, CallEffect::Continue),
+        }
+    }
+
+    /// The least or greatest part of a value, of those that a mask names.
+    pub(super) fn extremum(&self, op: Extremum, context: &mut CallContext<'_>) {
+        let value = context.scalar(0).cloned().unwrap_or(Bits::zero(0));
+        let mask = context.number(1);
+        let parts = (128 / op.width) as u64;
+        let part = |at: u64| {
+            value
+                .zero_extend(128)
+                .shr(at * u64::from(op.width))
+                .zero_extend(op.width)
+        };
+        let named = (0..parts).filter(|at| mask >> at & 1 == 1);
+        let found = if op.is_max {
+            // Of equal ones the first.
+            named.rev().max_by(|a, b| part(*a).cmp_unsigned(&part(*b)))
+        } else {
+            named.min_by(|a, b| part(*a).cmp_unsigned(&part(*b)))
+        };
+        let Some(at) = found else { return };
+        super::runtime::give(context, &part(at));
+        let moved = op
+            .postmod
+            .and_then(|a| context.scalar(a))
+            .map_or(Bits::zero(64), |m| m.sign_extend(64));
+        if let Some(index) = op.index {
+            context.set(index, &Bits::new(64, at.into()).add(&moved));
+        }
+    }
+}
+
+/// The index of a call.
+pub(super) fn at_index(at: At, context: &CallContext<'_>) -> u64 {
+    match at {
+        At::Argument(argument) => context.number(argument),
+        At::Entry => context.entry.into(),
+    }
+}

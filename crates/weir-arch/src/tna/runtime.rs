@@ -1,0 +1,463 @@
+//! What a running block asks for: tables and externs.
+
+use super::driver::Tna;
+use super::externs::Op;
+use super::fields::{Gress, Way};
+use super::registers::at_index;
+use crate::hash;
+use crate::meter::Color;
+use crate::service::{Service, all_scalars, digest_fields, hash_input};
+use crate::state::Digest;
+use weir_interp::{
+    ArgValue, BitBuffer, CallContext, CallEffect, LookupDetail, LookupOutcome, PacketState, Runtime, read_bits,
+};
+use weir_ir::{ArgumentValue, Bits, ExternId, TableId, ValueSetId, VarId};
+
+/// What a deparser has asked for.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Requests {
+    /// A copy: the session, and what is to be in front of it.
+    pub mirror: Option<(u32, Vec<u8>)>,
+    /// The packet once more, with these bytes in front of it.
+    pub resubmit: Option<Vec<u8>>,
+}
+
+/// A count of a packet that is yet to be sent: counter, index, and bytes that do not count.
+pub(crate) type LateCount = (ExternId, u64, u64);
+
+/// What a checksum of a parser will be when the parser is done: the sum so far, from which bit on extracted headers
+/// are taken away from it, and where it goes.
+#[derive(Debug, Clone)]
+struct Deposit {
+    sum: u16,
+    from: usize,
+    to: Vec<VarId>,
+}
+
+/// Serves one packet in one block.
+pub(crate) struct TnaRuntime<'a> {
+    pub arch: &'a Tna,
+    /// The gress that the block belongs to.
+    pub gress: &'a Gress,
+    /// The state; its bytes are those of the packet without the headers in front of it.
+    pub service: Service<'a>,
+    pub requests: Requests,
+    pub late: Vec<LateCount>,
+    /// Cells that register actions run on now, the innermost last.
+    pub indices: Vec<u64>,
+    sums: Vec<(ExternId, u16)>,
+    counters: Vec<(ExternId, Vec<i8>)>,
+    deposits: Vec<Deposit>,
+}
+
+impl<'a> TnaRuntime<'a> {
+    pub(crate) fn new(arch: &'a Tna, gress: &'a Gress, service: Service<'a>) -> Self {
+        TnaRuntime {
+            arch,
+            gress,
+            service,
+            requests: Requests::default(),
+            late: Vec::new(),
+            indices: Vec::new(),
+            sums: Vec::new(),
+            counters: Vec::new(),
+            deposits: Vec::new(),
+        }
+    }
+
+    /// Says what residual checksums are, when the parser is done.
+    pub(crate) fn settle(&mut self, packet: &mut PacketState) {
+        for deposit in std::mem::take(&mut self.deposits) {
+            let extracted = packet
+                .bytes
+                .get(deposit.from / 8..packet.cursor / 8)
+                .unwrap_or_default();
+            let sum = hash::ones_sum(deposit.sum, extracted, true);
+            for var in deposit.to {
+                packet.frame.set_u64(var, sum.into());
+            }
+        }
+    }
+}
+
+impl Runtime for TnaRuntime<'_> {
+    fn lookup(&mut self, table: TableId, keys: &[Bits]) -> LookupOutcome {
+        // Direct resources do nothing but what actions call for.
+        self.service.lookup(table, keys, |_, _| {})
+    }
+
+    fn describe(&self, table: TableId, keys: &[Bits], outcome: &LookupOutcome) -> LookupDetail {
+        self.service.describe(table, keys, outcome)
+    }
+
+    fn value_set_contains(&mut self, set: ValueSetId, keys: &[Bits]) -> bool {
+        self.service.value_set_contains(set, keys)
+    }
+
+    fn call(&mut self, mut context: CallContext<'_>) -> CallEffect {
+        let arch = self.arch;
+        match arch.op(context.site) {
+            Some(op) => self.perform(op, &mut context),
+            None => CallEffect::Continue,
+        }
+    }
+}
+
+impl TnaRuntime<'_> {
+    pub(super) fn perform(&mut self, op: &Op, context: &mut CallContext<'_>) -> CallEffect {
+        match op {
+            Op::Register(call) => return self.register(call, context),
+            Op::User(function) => return function(context),
+            Op::Read { id, at } => self.read(*id, at_index(*at, context), context),
+            Op::Write { id, at, value } => {
+                let index = at_index(*at, context);
+                self.service.register_write(*id, index, context.args.get(*value));
+            }
+            Op::Fill(id) => self.fill(*id, context),
+            Op::Predicate => predicate(context),
+            Op::Address => {
+                let index = self.indices.last().copied().unwrap_or(0);
+                give(context, &Bits::new(64, index.into()));
+            }
+            Op::Extremum(extremum) => self.extremum(*extremum, context),
+            Op::Math(unit) => {
+                let value = context.scalar(0).map(|x| unit.execute(x));
+                give_some(context, value);
+            }
+            Op::Count { .. } | Op::Meter { .. } | Op::Smooth { .. } | Op::DropEarly { .. } => {
+                self.measure(op, context);
+            }
+            Op::ChecksumAdd(_)
+            | Op::ChecksumSubtract(_)
+            | Op::ChecksumVerify(_)
+            | Op::ChecksumGet(_)
+            | Op::ChecksumDeposit(_)
+            | Op::ChecksumUpdate { .. } => self.checksum(op, context),
+            Op::CounterSet(..)
+            | Op::CounterPop(_)
+            | Op::CounterIsZero(_)
+            | Op::CounterIsNegative(_)
+            | Op::CounterAdd(..)
+            | Op::Priority => self.parser_counter(op, context),
+            Op::Mirror { .. } | Op::Resubmit { .. } | Op::Digest { .. } => self.emit(op, context),
+            Op::Hash(_)
+            | Op::Random
+            | Op::PortMetadata
+            | Op::Larger { .. }
+            | Op::FunnelShift
+            | Op::Invalidate
+            | Op::Size { .. } => self.value(op, context),
+        }
+        CallEffect::Continue
+    }
+
+    /// Functions of their arguments, and what is like them.
+    fn value(&mut self, op: &Op, context: &mut CallContext<'_>) {
+        let width = context.results.first().map_or(0, Bits::width);
+        match op {
+            Op::Hash(hashing) => {
+                let scalars: Vec<Bits> = context
+                    .args
+                    .first()
+                    .map_or(Vec::new(), |a| a.scalars().cloned().collect());
+                give(context, &hashing.compute(scalars.iter(), width));
+            }
+            Op::Random => {
+                let number = self.service.random(&Bits::zero(width), &Bits::ones(width));
+                give_some(context, number);
+            }
+            Op::PortMetadata => self.port_metadata(context),
+            Op::Larger { signed, smaller } => {
+                let (Some(a), Some(b)) = (context.scalar(0).cloned(), context.scalar(1).cloned()) else {
+                    return;
+                };
+                let order = if *signed { a.cmp_signed(&b) } else { a.cmp_unsigned(&b) };
+                give(context, if order.is_lt() == *smaller { &a } else { &b });
+            }
+            Op::FunnelShift => {
+                let (Some(high), Some(low)) = (context.scalar(1).cloned(), context.scalar(2).cloned()) else {
+                    return;
+                };
+                let shifted = high.concat(&low).shr(context.number(3));
+                context.set(0, &shifted);
+            }
+            Op::Invalidate => self.invalidate(context),
+            Op::Size { bytes } => {
+                let scalars = context.args.first().map_or(Vec::new(), all_scalars);
+                let bits: u32 = scalars.iter().map(Bits::width).sum();
+                let size = if *bytes { bits.div_ceil(8) } else { bits };
+                give(context, &Bits::new(32, size.into()));
+            }
+            _ => {}
+        }
+    }
+
+    /// A field of the traffic manager's or the deparser's is as if nobody had set it; others are zero.
+    fn invalidate(&self, context: &mut CallContext<'_>) {
+        let Some(ArgumentValue::InOut(vars)) = context.call.arguments.first().map(|a| &a.value) else {
+            return;
+        };
+        let unset = |var: &VarId| {
+            let known = self.gress.unset.iter().find(|(v, _)| v == var);
+            known.map_or(0, |(_, value)| *value)
+        };
+        if let Some(ArgValue::Out(values)) = context.args.first_mut() {
+            for (slot, var) in values.iter_mut().zip(vars) {
+                *slot = Bits::new(slot.width(), unset(var).into());
+            }
+        }
+    }
+
+    /// Reads the port's metadata and goes on behind it, whatever the type is.
+    fn port_metadata(&self, context: &mut CallContext<'_>) {
+        let packet = &mut *context.packet;
+        let mut at = packet.cursor;
+        for slot in context.results.iter_mut() {
+            if let Some(value) = read_bits(&packet.bytes, at, slot.width()) {
+                *slot = value;
+            }
+            at += slot.width() as usize;
+        }
+        let end = packet.cursor + self.arch.chip().port_metadata * 8;
+        packet.cursor = end.min(packet.bytes.len() * 8);
+    }
+
+    /// Counters, meters and filters.
+    fn measure(&mut self, op: &Op, context: &mut CallContext<'_>) {
+        match op {
+            Op::Count { id, at, less, as_sent } => {
+                let (index, less) = (at_index(*at, context), less.map_or(0, |a| context.number(a)));
+                if *as_sent && self.gress.way == Way::Egress {
+                    self.late.push((*id, index, less));
+                } else {
+                    self.without(less, |service| service.count(*id, index));
+                }
+            }
+            Op::Meter {
+                id,
+                at,
+                color,
+                less,
+                results,
+            } => {
+                let (index, less) = (at_index(*at, context), less.map_or(0, |a| context.number(a)));
+                let before = match color.map_or(0, |a| context.number(a)) {
+                    0 => Color::Green,
+                    1 => Color::Yellow,
+                    _ => Color::Red,
+                };
+                // Beyond the meter's end nothing vouches for the packet.
+                let color = self.without(less, |service| service.meter(*id, index, before));
+                let [green, yellow, red] = *results;
+                let result = match color.unwrap_or(Color::Red) {
+                    Color::Green => green,
+                    Color::Yellow => yellow,
+                    Color::Red => red,
+                };
+                give(context, &Bits::new(8, result.into()));
+            }
+            Op::Smooth { id, at } => {
+                let (index, sample) = (at_index(*at, context), context.number(0));
+                let value = self.service.smooth(*id, index, sample).unwrap_or(0);
+                give_saturated(context, value);
+            }
+            Op::DropEarly { id, at, drop, pass } => {
+                let (index, value) = (at_index(*at, context), context.number(0));
+                let drops = self.service.drops_early(*id, index, value);
+                give(context, &Bits::new(8, if drops { *drop } else { *pass }.into()));
+            }
+            _ => {}
+        }
+    }
+
+    /// Does something about the packet without so many of its bytes. The number is one of 32 bits that may be negative.
+    fn without<R>(&mut self, less: u64, action: impl FnOnce(&mut Service<'_>) -> R) -> R {
+        let all = self.service.bytes;
+        self.service.bytes = adjusted(all, less);
+        let result = action(&mut self.service);
+        self.service.bytes = all;
+        result
+    }
+
+    fn checksum(&mut self, op: &Op, context: &mut CallContext<'_>) {
+        let data = hash_input(context.args.first(), None);
+        match op {
+            Op::ChecksumAdd(id) => self.add(*id, &data, false),
+            Op::ChecksumSubtract(id) => self.add(*id, &data, true),
+            Op::ChecksumVerify(id) => {
+                let sum = *slot(&mut self.sums, *id);
+                give(context, &Bits::bool(sum == 0xffff));
+            }
+            Op::ChecksumGet(id) => {
+                let sum = *slot(&mut self.sums, *id);
+                give(context, &Bits::new(16, sum.into()));
+            }
+            Op::ChecksumDeposit(id) => {
+                let sum = *slot(&mut self.sums, *id);
+                let to = context.call.outputs(0).to_vec();
+                context.set(0, &Bits::new(16, sum.into()));
+                self.deposits.push(Deposit {
+                    sum,
+                    from: context.packet.cursor,
+                    to,
+                });
+            }
+            Op::ChecksumUpdate { zeros_as_ones } => {
+                let checksum = !hash::ones_sum(0, &data, false);
+                let as_ones = zeros_as_ones.is_some_and(|a| context.number(a) != 0);
+                let checksum = if as_ones && checksum == 0 { 0xffff } else { checksum };
+                give(context, &Bits::new(16, checksum.into()));
+            }
+            _ => {}
+        }
+    }
+
+    fn add(&mut self, id: ExternId, data: &[u8], subtract: bool) {
+        let sum = slot(&mut self.sums, id);
+        *sum = hash::ones_sum(*sum, data, subtract);
+    }
+
+    /// A stack of numbers of eight bits, of which all but `push` and `pop` see the last.
+    fn parser_counter(&mut self, op: &Op, context: &mut CallContext<'_>) {
+        let number = |context: &CallContext<'_>, at: usize| context.number(at) as u8;
+        match op {
+            Op::CounterSet(id, push) => {
+                let value = match context.call.arguments.len() {
+                    5.. => {
+                        let [max, rotate, mask, add] = [1, 2, 3, 4].map(|at| number(context, at));
+                        let kept = u16::MAX
+                            .checked_shr(15u32.saturating_sub(mask.into()))
+                            .unwrap_or(u16::MAX);
+                        let turned = number(context, 0).min(max).rotate_right(u32::from(rotate) % 8);
+                        (turned & kept as u8).wrapping_add(add)
+                    }
+                    _ => number(context, 0),
+                } as i8;
+                let stack = slot(&mut self.counters, *id);
+                if !push {
+                    stack.pop();
+                }
+                stack.push(value);
+            }
+            Op::CounterPop(id) => {
+                slot(&mut self.counters, *id).pop();
+            }
+            Op::CounterIsZero(id) => {
+                let value = self.counter(*id);
+                give(context, &Bits::bool(value == 0));
+            }
+            Op::CounterIsNegative(id) => {
+                let value = self.counter(*id);
+                give(context, &Bits::bool(value < 0));
+            }
+            Op::CounterAdd(id, up) => {
+                let by = number(context, 0) as i8;
+                let before = self.counter(*id);
+                let stack = slot(&mut self.counters, *id);
+                stack.pop();
+                stack.push(if *up {
+                    before.wrapping_add(by)
+                } else {
+                    before.wrapping_sub(by)
+                });
+            }
+            _ => {}
+        }
+    }
+
+    fn counter(&mut self, id: ExternId) -> i8 {
+        slot(&mut self.counters, id).last().copied().unwrap_or(0)
+    }
+
+    /// What deparsers send besides the packet, if the type that it was made for is the packet's.
+    fn emit(&mut self, op: &Op, context: &mut CallContext<'_>) {
+        let frame = &context.packet.frame;
+        let is_wanted = |kind: Option<u64>, field: Option<VarId>| match (kind, field) {
+            (Some(kind), Some(field)) => frame.get_u64(field) == kind,
+            _ => true,
+        };
+        match op {
+            Op::Mirror { kind } if is_wanted(*kind, self.gress.mirror_type) => {
+                let session = context.number(0) as u32;
+                self.requests.mirror = Some((session, header(context.args.get(1))));
+            }
+            Op::Resubmit { kind } if is_wanted(*kind, self.gress.resubmit_type) => {
+                self.requests.resubmit = Some(header(context.args.first()));
+            }
+            Op::Digest { name, fields, kind } if is_wanted(*kind, self.gress.digest_type) => {
+                let digest = Digest {
+                    name: name.clone(),
+                    fields: digest_fields(fields, context.args.first()),
+                    time_ns: self.service.now_ns,
+                };
+                self.service.state.digests.push(digest);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// A packet's bytes without some, which may be a negative number of 32 bits.
+pub(crate) fn adjusted(bytes: u64, less: u64) -> u64 {
+    let less = i64::from(less as u32 as i32);
+    bytes.saturating_add_signed(-less)
+}
+
+/// The bytes of a header or struct that is emitted with a copy; fields of headers that are not valid count as well.
+fn header(argument: Option<&ArgValue>) -> Vec<u8> {
+    let mut buffer = BitBuffer::new();
+    argument
+        .map_or(Vec::new(), all_scalars)
+        .iter()
+        .for_each(|s| buffer.push(s));
+    buffer.into_bytes()
+}
+
+fn slot<T: Default>(all: &mut Vec<(ExternId, T)>, id: ExternId) -> &mut T {
+    let at = all.iter().position(|(known, _)| *known == id).unwrap_or_else(|| {
+        all.push((id, T::default()));
+        all.len() - 1
+    });
+    &mut all[at].1
+}
+
+/// The bit of the result that the comparisons name.
+fn predicate(context: &mut CallContext<'_>) {
+    let named = |names: [&str; 2]| {
+        let at = context
+            .call
+            .arguments
+            .iter()
+            .position(|a| names.contains(&a.name.as_str()));
+        u32::from(at.is_some_and(|at| context.number(at) != 0))
+    };
+    let bit =
+        named(["cmplo", "cmp0"]) | named(["cmphi", "cmp1"]) << 1 | named(["cmp2", ""]) << 2 | named(["cmp3", ""]) << 3;
+    give(context, &Bits::new(16, 1 << bit));
+}
+
+/// The first scalar of the result, modulo its width.
+pub(super) fn give(context: &mut CallContext<'_>, value: &Bits) {
+    if let Some(result) = context.results.first_mut() {
+        *result = value.zero_extend(result.width());
+    }
+}
+
+fn give_some(context: &mut CallContext<'_>, value: Option<Bits>) {
+    if let Some(value) = value {
+        give(context, &value);
+    }
+}
+
+/// The same; what does not fit is all ones.
+fn give_saturated(context: &mut CallContext<'_>, value: u64) {
+    if let Some(result) = context.results.first_mut() {
+        let ones = Bits::ones(result.width());
+        let most = ones.to_u64_saturating();
+        *result = if value > most {
+            ones
+        } else {
+            Bits::new(result.width(), value.into())
+        };
+    }
+}

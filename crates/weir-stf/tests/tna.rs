@@ -1,0 +1,115 @@
+//! Every program of `tests/tna` with its packet test: the ways of packets through TNA and T2NA and what their externs do,
+//! seen from P4.
+
+mod common;
+#[path = "common/malformed.rs"]
+mod malformed;
+
+use std::sync::Arc;
+use weir_switch::{CloneSession, Replica, Switch, Write};
+
+/// `NAME.p4`, compiled.
+fn compile(name: &str) -> Arc<weir_ir::Program> {
+    Arc::new(common::compile(&common::folder("tna"), name))
+}
+
+/// Names of all programs, sorted.
+fn names() -> Vec<String> {
+    let files = std::fs::read_dir(common::folder("tna")).expect("the programs");
+    let paths = files.map(|f| f.expect("a file").path());
+    let programs = paths.filter(|p| p.extension().is_some_and(|e| e == "p4"));
+    let mut names: Vec<String> = programs
+        .filter_map(|p| p.file_stem().and_then(|n| n.to_str()).map(str::to_owned))
+        .collect();
+    names.sort();
+    names
+}
+
+macro_rules! programs {
+    ($($name:ident),* $(,)?) => {
+        $(#[test] fn $name() { common::check(&common::folder("tna"), stringify!($name)); })*
+
+        #[test]
+        fn every_program_runs() {
+            assert_eq!(names(), [$(stringify!($name)),*]);
+        }
+    };
+}
+
+programs!(
+    checksums,
+    counters,
+    deflection,
+    digests,
+    direct,
+    errors,
+    errors_read,
+    filters,
+    functions,
+    hashes,
+    intrinsic,
+    loops,
+    math,
+    meters,
+    mirrors,
+    multicast,
+    parsers,
+    pipes,
+    port_metadata,
+    profiles,
+    recirculated,
+    registers,
+    resubmitted,
+    second_accounting,
+    second_loops,
+    second_metadata,
+    second_mirrors,
+    second_registers,
+    second_resubmitted,
+    transmit_time,
+    unicast
+);
+
+#[test]
+fn a_session_may_shorten_its_mirrors() {
+    let mut switch = Switch::new(compile("mirrors")).expect("loads");
+    let session = CloneSession {
+        replicas: vec![Replica { port: 4, rid: 0 }],
+        truncate_bytes: 6,
+        ..CloneSession::default()
+    };
+    switch.write(Write::Session(5, Some(session))).expect("a session");
+    let out = switch.inject(1, &[0, 5, 0, 0, 9, 9, 9], 0);
+    let mut sent: Vec<(u32, &[u8])> = out.iter().map(|o| (o.port, o.bytes.as_slice())).collect();
+    sent.sort_unstable();
+    // The mirror's header is two bytes, of which egress makes one.
+    assert_eq!(sent[1], (4, &[0xe0, 0, 5, 0, 0][..]));
+}
+
+#[test]
+fn what_cannot_be_run_is_refused_with_the_place() {
+    for (name, expected) in [
+        (
+            "ghost",
+            "the block `pipe0.ghost` cannot be run: there are no messages on queues for ghost controls here",
+        ),
+        ("learning", "`I.learn` of type LearnAction cannot be run"),
+        ("selector_action", "`I.change` of type SelectorAction cannot be run"),
+        ("pktgen", "`ID.generate` of type Pktgen cannot be run"),
+        ("is_validated", "function `is_validated` with 1 arguments"),
+        (
+            "widths",
+            "acts on values of [16] bits, the cells of `I.cells` have [32]",
+        ),
+    ] {
+        let refused = Switch::new(compile(&format!("refused/{name}"))).err();
+        let error = refused.expect(name).to_string();
+        assert!(error.contains(expected), "{name}: {error}");
+        assert!(error.contains(&format!("refused/{name}.p4:")), "{name}: {error}");
+    }
+}
+
+#[test]
+fn a_malformed_packet_can_do_nothing_but_be_dropped_or_forwarded() {
+    malformed::survive("tna", names());
+}
