@@ -276,6 +276,18 @@ pub struct Run {
     /// The port by which packets come from the control plane and go there
     #[arg(long, value_name = "PORT", requires = "p4runtime")]
     pub cpu_port: Option<u32>,
+    /// The number that control planes call this switch by
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "p4runtime")]
+    pub device_id: u64,
+    /// Certificate of the servers, as PEM: with it, they speak TLS
+    #[arg(long, value_name = "FILE", requires = "tls_key", requires = "p4runtime")]
+    pub tls_cert: Option<PathBuf>,
+    /// Its private key, as PEM
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub tls_key: Option<PathBuf>,
+    /// Authorities of clients, as PEM: with it, only clients with a certificate of theirs are let in
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub tls_client_ca: Option<PathBuf>,
     /// Packets per queue
     #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     pub queue_capacity: u32,

@@ -10,6 +10,7 @@ mod live;
 mod plan;
 mod report;
 mod ring;
+mod serve;
 mod setup;
 mod sharing;
 mod start;
@@ -20,6 +21,7 @@ mod worker;
 use crate::cli::Run;
 use anyhow::Result;
 use live::{CpuPort, Live};
+use serve::Servers;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::Instant;
@@ -34,6 +36,7 @@ pub fn run(arguments: &Run) -> Result<u8> {
         Ok(program) => program,
         Err(code) => return Ok(code),
     };
+    let source = Arc::clone(&program.source);
     let ports = start::open(arguments, &specs, &program)?;
     let watch = arguments.watch.then(Watch::new).transpose()?;
     let (sender, events) = channel();
@@ -41,8 +44,14 @@ pub fn run(arguments: &Run) -> Result<u8> {
     let (started, engine) = (Instant::now(), program.engine);
     let cpu = Arc::new(CpuPort::new(arguments.cpu_port));
     let control = start::start(arguments, &specs, program, ports, started, &sender, &cpu)?;
-    let live = arguments.p4runtime.map(|_| Live::new(Arc::clone(&control), arguments.clone(), specs.clone(), cpu, started));
-    let mut supervisor = Supervisor::new(arguments, specs, control, events, (started, engine), watch);
+    let servers = match arguments.p4runtime {
+        None => None,
+        Some(_) => {
+            let live = Live::new(Arc::clone(&control), arguments.clone(), specs.clone(), cpu, started);
+            Some(Servers::start(arguments, live, source, &sender)?)
+        }
+    };
+    let mut supervisor = Supervisor::new(arguments, specs, control, events, (started, engine), watch, servers);
     supervisor.say("running; stop with Ctrl-C");
     supervisor.until_stopped()
 }

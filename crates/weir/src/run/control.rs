@@ -46,6 +46,8 @@ pub enum Event {
     Stopped(Box<Report>),
     /// A worker has ended without being told to.
     Died,
+    /// A server of the control plane has ended by itself, and why.
+    ServerEnded(String),
 }
 
 /// Something that every worker does to its switch.

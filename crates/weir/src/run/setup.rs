@@ -88,6 +88,8 @@ pub struct Program {
     pub spread: Spread,
     /// What runs it: `jit` or `interp`.
     pub engine: &'static str,
+    /// It, as the compiler made it.
+    pub source: Arc<weir_ir::Program>,
 }
 
 /// Compiles the program and loads its entries, or gives the exit code that says why there is none.
@@ -106,6 +108,7 @@ pub fn switches(
     specs: &[PortSpec],
     entries: Option<&Path>,
 ) -> Result<Program> {
+    let source = Arc::clone(&program);
     for spec in specs {
         load::check_port(&program, spec.port)?;
     }
@@ -149,6 +152,7 @@ pub fn switches(
         switches,
         spread,
         engine,
+        source,
     })
 }
 

@@ -2,6 +2,7 @@
 
 use super::control::{Control, Event, Order};
 use super::report::{About, Report};
+use super::serve::Servers;
 use super::setup;
 use super::watch::Watch;
 use crate::cli::{NO, Run};
@@ -50,6 +51,8 @@ pub struct Supervisor<'a> {
     /// Those that have come, of the workers that were asked.
     reports: Vec<Report>,
     watch: Option<Watch>,
+    /// They end with this.
+    _servers: Option<Servers>,
 }
 
 impl<'a> Supervisor<'a> {
@@ -61,6 +64,7 @@ impl<'a> Supervisor<'a> {
         events: Receiver<Event>,
         (started, engine): (Instant, &'static str),
         watch: Option<Watch>,
+        servers: Option<Servers>,
     ) -> Self {
         Supervisor {
             arguments,
@@ -74,6 +78,7 @@ impl<'a> Supervisor<'a> {
             is_stopping: false,
             reports: Vec::new(),
             watch,
+            _servers: servers,
         }
     }
 
@@ -124,6 +129,8 @@ impl<'a> Supervisor<'a> {
                         return self.finish(final_reports);
                     }
                 }
+                // Packets go on.
+                Some(Event::ServerEnded(why)) => self.say(&why),
                 Some(Event::Died) => bail!("a worker has failed, which is a mistake in weir: please report it"),
                 None => {}
             }
