@@ -26,6 +26,8 @@ pub struct Table {
     by_match: FxHashMap<(Vec<KeyMatch>, u32), EntryHandle>,
     index: Index,
     default: ActionCall,
+    /// What the controller has given the default action: metadata and note.
+    default_note: (u64, Note),
     next_handle: u32,
     next_sequence: u64,
     /// What changed since somebody asked; `None`: nobody has asked.
@@ -61,6 +63,7 @@ impl Table {
             order: BTreeMap::new(),
             by_match: FxHashMap::default(),
             default: spec.default_action.clone(),
+            default_note: (0, None),
             next_handle: 1,
             next_sequence: 0,
             changes: None,
@@ -217,6 +220,17 @@ impl Table {
     pub fn reset_default(&mut self) -> ActionCall {
         self.note(Change::Default);
         std::mem::replace(&mut self.default, self.spec.default_action.clone())
+    }
+
+    /// What the controller has given the default action: metadata and note; 0 and none at first.
+    #[must_use]
+    pub fn default_note(&self) -> &(u64, Note) {
+        &self.default_note
+    }
+
+    /// Gives the default action other metadata and another note; returns what it had.
+    pub fn annotate_default(&mut self, metadata: u64, note: Note) -> (u64, Note) {
+        std::mem::replace(&mut self.default_note, (metadata, note))
     }
 
     /// The entry.
@@ -448,6 +462,7 @@ impl Table {
                     self.put(entry);
                 }
             }
+            Undo::DefaultNote(metadata, note) => self.default_note = (metadata, note),
             Undo::Default(action) => {
                 self.default = action;
                 self.note(Change::Default);
