@@ -4,7 +4,11 @@ use prost::Message;
 use std::error::Error;
 use std::path::PathBuf;
 
-const FILES: [&str; 2] = ["p4/config/v1/p4info.proto", "p4/v1/p4runtime.proto"];
+const FILES: [&str; 3] = [
+    "p4/config/v1/p4info.proto",
+    "p4/v1/p4runtime.proto",
+    "weir/v1/role.proto",
+];
 
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed=proto");

@@ -127,12 +127,21 @@ pub fn profile(program: &Program, index: usize, instance: &ExternInstance, size:
         .find(|a| a.name == "max_group_size")
         .and_then(|a| annotation_numbers(program, a).first().copied())
         .unwrap_or(0);
+    let semantics = instance
+        .annotations
+        .iter()
+        .find(|a| a.name == "selector_size_semantics");
+    let counts_members = semantics.is_some_and(|a| match &a.body {
+        AnnotationBody::Text { tokens, .. } => tokens.iter().any(|t| t.contains("sum_of_members")),
+        _ => false,
+    });
     ActionProfile::new(ProfileSpec {
         name: instance.name.clone(),
         actions,
         size,
         selector,
         max_group_size,
+        counts_members,
     })
 }
 

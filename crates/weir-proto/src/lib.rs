@@ -47,6 +47,15 @@ pub mod p4 {
     }
 }
 
+/// Messages of weir's own, for what P4Runtime leaves open.
+pub mod weir {
+    /// Version 1.
+    #[allow(missing_docs, clippy::all, clippy::pedantic)]
+    pub mod v1 {
+        include!(concat!(env!("OUT_DIR"), "/weir.v1.rs"));
+    }
+}
+
 /// Messages that P4Runtime borrows.
 pub mod google {
     /// How a request went.

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod dataplane;
+pub mod p4rt;
 mod standalone;
 
 pub use dataplane::{CpuPacket, DataPlane, Done, Event, Events, Gone, Inbox, LoadFailure, Order, gather};

@@ -170,7 +170,7 @@ impl DataPlane for Standalone {
 }
 
 /// A switch that interprets the program, without what has no effect on any packet.
-fn load(program: &Arc<Program>) -> Result<Switch, LoadError> {
+pub(crate) fn load(program: &Arc<Program>) -> Result<Switch, LoadError> {
     let mut optimized = Program::clone(program);
     let observes = weir_arch::observes(&optimized);
     passes::optimize(&mut optimized, &observes);

@@ -200,6 +200,11 @@ impl Transaction<'_> {
         self.gone.truncate(mark.gone);
     }
 
+    /// Takes everything back.
+    pub fn back_to_start(&mut self) {
+        self.back_to(Mark { log: 0, gone: 0 });
+    }
+
     /// The changes stay.
     pub fn commit(mut self) {
         self.log.clear();
@@ -209,7 +214,7 @@ impl Transaction<'_> {
 
 impl Drop for Transaction<'_> {
     fn drop(&mut self) {
-        self.back_to(Mark { log: 0, gone: 0 });
+        self.back_to_start();
     }
 }
 

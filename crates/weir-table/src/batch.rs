@@ -32,6 +32,8 @@ pub enum TableOp {
     SetDefault(ActionCall),
     /// [`Table::reset_default`]
     ResetDefault,
+    /// [`Table::annotate_default`]
+    AnnotateDefault(u64, Note),
 }
 
 /// What a change gave.
@@ -54,6 +56,8 @@ pub enum Undo {
     Restore(Vec<Entry>),
     /// This was the default action.
     Default(ActionCall),
+    /// These were its metadata and note.
+    DefaultNote(u64, Note),
 }
 
 /// What happens to a batch when one of its changes fails.
@@ -113,6 +117,10 @@ impl Table {
                 ))
             }
             TableOp::SetDefault(action) => Ok((OpResult::Done, Undo::Default(self.set_default(action)?))),
+            TableOp::AnnotateDefault(metadata, note) => {
+                let (metadata, note) = self.annotate_default(metadata, note);
+                Ok((OpResult::Done, Undo::DefaultNote(metadata, note)))
+            }
             TableOp::ResetDefault => Ok((OpResult::Done, Undo::Default(self.reset_default()))),
         }
     }

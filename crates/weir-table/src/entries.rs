@@ -74,8 +74,9 @@ impl Entries {
     }
 
     /// Those from a place on, in the order of handles.
-    pub(crate) fn iter_from(&self, place: u32) -> impl Iterator<Item = &Entry> {
-        self.places.get(place as usize..).unwrap_or_default().iter().flatten()
+    pub(crate) fn iter_from(&self, place: u64) -> impl Iterator<Item = &Entry> {
+        let place = usize::try_from(place).unwrap_or(usize::MAX);
+        self.places.get(place..).unwrap_or_default().iter().flatten()
     }
 
     /// In any order.

@@ -157,8 +157,8 @@ impl Entry {
     /// Where it is in its table, from 0: where reading in portions goes on is behind the last one
     /// ([`crate::Table::entries_from`]).
     #[must_use]
-    pub fn place(&self) -> u32 {
-        self.handle.get() - 1
+    pub fn place(&self) -> u64 {
+        u64::from(self.handle.get()) - 1
     }
 
     /// Who wins among entries that match the same packet: larger priority, then more prefix bits in

@@ -17,8 +17,10 @@ pub struct ProfileSpec {
     pub size: u64,
     /// It is a selector: it can have groups.
     pub selector: bool,
-    /// Largest number of members (weights added up) in a group; 0: no limit.
+    /// Largest size of a group; 0: no limit.
     pub max_group_size: u64,
+    /// The size of a group is the number of its members, not the sum of their weights.
+    pub counts_members: bool,
 }
 
 impl ProfileSpec {
@@ -73,7 +75,7 @@ impl GroupMember {
 pub struct Group {
     /// Its members, by id.
     pub members: Vec<GroupMember>,
-    /// Largest sum of weights; 0: the profile's limit.
+    /// Largest size; 0: the profile's limit.
     pub max_size: u64,
 }
 
@@ -359,7 +361,11 @@ impl ActionProfile {
         } else {
             self.spec.max_group_size
         };
-        if limit > 0 && group.weight() > limit {
+        if self.spec.counts_members {
+            if limit > 0 && group.members.len() as u64 > limit {
+                return Err(self.full("members in one group", limit));
+            }
+        } else if limit > 0 && group.weight() > limit {
             return Err(self.full("members (weights added up) in one group", limit));
         }
         group.members.sort_by_key(|m| m.member);

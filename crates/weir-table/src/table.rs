@@ -21,6 +21,8 @@ pub struct Table {
     entries: Entries,
     index: Index,
     default: ActionCall,
+    /// What the controller has given the default action: metadata and note.
+    default_note: (u64, Note),
     next_sequence: u64,
     /// What changed since somebody asked; `None`: nobody has asked.
     changes: Option<Vec<Change>>,
@@ -54,6 +56,7 @@ impl Table {
             index,
             entries: Entries::default(),
             default: spec.default_action.clone(),
+            default_note: (0, None),
             next_sequence: 0,
             changes: None,
             spec: Arc::clone(&spec),
@@ -207,6 +210,17 @@ impl Table {
         std::mem::replace(&mut self.default, self.spec.default_action.clone())
     }
 
+    /// What the controller has given the default action: metadata and note; 0 and none at first.
+    #[must_use]
+    pub fn default_note(&self) -> &(u64, Note) {
+        &self.default_note
+    }
+
+    /// Gives the default action other metadata and another note; returns what it had.
+    pub fn annotate_default(&mut self, metadata: u64, note: Note) -> (u64, Note) {
+        std::mem::replace(&mut self.default_note, (metadata, note))
+    }
+
     /// The entry.
     ///
     /// # Errors
@@ -229,7 +243,7 @@ impl Table {
     }
 
     /// The entries from this place on ([`Entry::place`]), in the order of [`Table::entries`].
-    pub fn entries_from(&self, place: u32) -> impl Iterator<Item = &Entry> {
+    pub fn entries_from(&self, place: u64) -> impl Iterator<Item = &Entry> {
         self.entries.iter_from(place)
     }
 
@@ -422,6 +436,7 @@ impl Table {
                     self.entries.put_back(entry);
                 }
             }
+            Undo::DefaultNote(metadata, note) => self.default_note = (metadata, note),
             Undo::Default(action) => {
                 self.default = action;
                 self.note(Change::Default);

@@ -236,6 +236,7 @@ fn profiles_hold_members_and_groups_within_limits() {
         size: 2,
         selector: true,
         max_group_size: 3,
+        counts_members: false,
     });
     let member = |p| Member {
         action: ActionCall {

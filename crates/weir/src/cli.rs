@@ -262,6 +262,7 @@ pub struct Run {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = workers)]
     pub workers: usize,
     /// Stop after this long, e.g. 10s or 500ms; without it at Ctrl-C, or when all inputs have ended
+    /// and no control plane is served
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub time: Option<std::time::Duration>,
     /// Show the trace of every Nth packet on stderr

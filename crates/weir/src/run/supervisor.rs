@@ -52,7 +52,7 @@ pub struct Supervisor<'a> {
     reports: Vec<Report>,
     watch: Option<Watch>,
     /// They end with this.
-    _servers: Option<Servers>,
+    servers: Option<Servers>,
 }
 
 impl<'a> Supervisor<'a> {
@@ -78,7 +78,7 @@ impl<'a> Supervisor<'a> {
             is_stopping: false,
             reports: Vec::new(),
             watch,
-            _servers: servers,
+            servers,
         }
     }
 
@@ -113,7 +113,8 @@ impl<'a> Supervisor<'a> {
                 }
                 Some(Event::Ended) => {
                     self.ended += 1;
-                    if self.ended == self.control.workers() {
+                    // A control plane may still send packets, and ask what came of those that were received.
+                    if self.ended == self.control.workers() && self.servers.is_none() {
                         self.stop();
                     }
                 }

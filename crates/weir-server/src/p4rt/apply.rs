@@ -1,0 +1,300 @@
+//! Makes changes on a replica of the switch.
+
+use super::change::{Before, Change, Direct, NewState, Place};
+use super::refusal::Refusal;
+use weir_ir::{KeyMatch, TableId, ValueSetId};
+use weir_proto::p4::v1::write_request::Atomicity;
+use weir_switch::{Cell, Count, Switch, Transaction, Write, WriteResult};
+use weir_table::{EntryAction, EntryRef, Implementation, NewEntry, OpResult, ProfileOp, TableOp};
+
+/// Makes the changes in order, those already refused aside, and says what became of each.
+///
+/// The whole is one step between two packet vectors of this replica. Unless failures are to be left alone
+/// (`CONTINUE_ON_ERROR`), the first one takes everything back.
+pub fn apply_all(
+    switch: &mut Switch,
+    replica: usize,
+    changes: &[Result<Change, Refusal>],
+    atomicity: Atomicity,
+) -> Vec<Result<(), Refusal>> {
+    let goes_on = atomicity == Atomicity::ContinueOnError;
+    let mut outcomes = Vec::with_capacity(changes.len());
+    if !goes_on && changes.iter().any(Result::is_err) {
+        // What cannot be done in any state is known before anything is tried.
+        return taken_back(changes.iter().map(|c| c.as_ref().err().cloned()));
+    }
+    let mut transaction = switch.transaction();
+    for change in changes {
+        let mark = transaction.mark();
+        let outcome = change.as_ref().map_err(Refusal::clone);
+        let outcome = outcome.and_then(|change| apply(change, replica, &mut transaction));
+        if outcome.is_err() {
+            transaction.back_to(mark);
+            if !goes_on {
+                transaction.back_to_start();
+                let at = outcomes.len();
+                let mut failure = outcome.err();
+                return taken_back((0..changes.len()).map(|i| if i == at { failure.take() } else { None }));
+            }
+        }
+        outcomes.push(outcome);
+    }
+    transaction.commit();
+    outcomes
+}
+
+/// The outcomes of a batch that was taken back: its failures, and for the others that they were.
+fn taken_back(failures: impl Iterator<Item = Option<Refusal>>) -> Vec<Result<(), Refusal>> {
+    failures.map(|f| Err(f.unwrap_or_else(Refusal::taken_back))).collect()
+}
+
+/// Makes one change; what it has done when it fails is for the caller to take back.
+fn apply(change: &Change, replica: usize, t: &mut Transaction<'_>) -> Result<(), Refusal> {
+    match change {
+        Change::InsertEntry(table, entry, direct) => insert(t, replica, *table, entry, direct),
+        Change::ModifyEntry(table, matches, priority, state) => modify(t, replica, *table, (matches, *priority), state),
+        Change::DeleteEntry(table, matches, priority) => {
+            let entry = key(matches, *priority);
+            t.write(Write::Table(*table, TableOp::Delete(entry)))?;
+            Ok(())
+        }
+        Change::ModifyDefault(table, call, metadata, note, values) => {
+            let op = match call {
+                Some(call) => TableOp::SetDefault(call.clone()),
+                None => TableOp::ResetDefault,
+            };
+            t.write(Write::Table(*table, op))?;
+            t.write(Write::Table(*table, TableOp::AnnotateDefault(*metadata, note.clone())))?;
+            write_direct(t, replica, 0, values)
+        }
+        Change::Profile(instance, tables, op) => {
+            check_profile(t.switch(), tables, *instance, op)?;
+            t.write(Write::Profile(*instance, op.clone()))?;
+            Ok(())
+        }
+        Change::Counter(instance, cell, value) => {
+            t.write(Write::Counter(*instance, *cell, share(*value, replica)))?;
+            Ok(())
+        }
+        Change::Meter(instance, cell, config) => {
+            t.write(Write::Meter(*instance, *cell, *config))?;
+            Ok(())
+        }
+        Change::Direct(table, place, direct) => {
+            let handle = handle_of(t.switch(), *table, place)?;
+            write_direct(t, replica, handle, direct)
+        }
+        Change::Register(instance, cell, values) => {
+            t.write(Write::Register(*instance, *cell, values.clone()))?;
+            Ok(())
+        }
+        Change::Group(before, id, group) => {
+            let is_there = t.switch().replication().group(*id).is_some();
+            check_before(*before, is_there, "multicast group", *id)?;
+            let replicas = group.iter().flat_map(|g| &g.replicas);
+            for replica in replicas.flat_map(|r| std::iter::once(&r.replica).chain(&r.backups)) {
+                check_port(t.switch(), replica.port)?;
+            }
+            t.write(Write::Group(*id, group.clone()))?;
+            Ok(())
+        }
+        Change::Session(before, id, session) => {
+            let is_there = t.switch().replication().session(*id).is_some();
+            check_before(*before, is_there, "clone session", *id)?;
+            for replica in session.iter().flat_map(|s| &s.replicas) {
+                check_port(t.switch(), replica.port)?;
+            }
+            t.write(Write::Session(*id, session.clone()))?;
+            Ok(())
+        }
+        Change::ValueSet(set, members, _) => value_set(t, *set, members),
+        // Digests are the server's: it has checked them before the batch.
+        Change::Digest(..) | Change::Nothing => Ok(()),
+    }
+}
+
+fn key(matches: &[KeyMatch], priority: u32) -> EntryRef {
+    EntryRef::Key {
+        matches: matches.to_vec(),
+        priority,
+    }
+}
+
+/// What a replica holds of a counter that was set: the sum over all replicas is the value.
+fn share(value: Count, replica: usize) -> Count {
+    if replica == 0 { value } else { Count::default() }
+}
+
+fn insert(
+    t: &mut Transaction<'_>,
+    replica: usize,
+    table: TableId,
+    entry: &NewEntry,
+    direct: &Direct,
+) -> Result<(), Refusal> {
+    check_style(t.switch(), table, &entry.action)?;
+    let inserted = t.write(Write::Table(table, TableOp::Insert(entry.clone())))?;
+    match inserted {
+        WriteResult::Table(OpResult::Handle(handle)) => write_direct(t, replica, handle.get(), direct),
+        _ => Ok(()),
+    }
+}
+
+fn modify(
+    t: &mut Transaction<'_>,
+    replica: usize,
+    table: TableId,
+    (matches, priority): (&[KeyMatch], u32),
+    state: &NewState,
+) -> Result<(), Refusal> {
+    let which = key(matches, priority);
+    let there = t.switch().table_state(table)?.table.get(&which);
+    let there = there.map_err(weir_switch::ControlError::from)?;
+    let handle = there.handle;
+    if there.is_const {
+        if state.action.is_some() {
+            return Err(Refusal::forbidden(
+                "the entry is const in the program; leave out the action",
+            ));
+        }
+        return write_direct(t, replica, handle.get(), &state.direct);
+    }
+    // Without an action, everything but the direct resources stays as it is.
+    if let Some(action) = &state.action {
+        check_style(t.switch(), table, action)?;
+        let op = TableOp::Modify {
+            entry: EntryRef::Handle(handle),
+            action: action.clone(),
+            metadata: state.metadata,
+            note: state.note.clone(),
+            idle_timeout_ns: state.idle_timeout_ns,
+        };
+        t.write(Write::Table(table, op))?;
+    }
+    write_direct(t, replica, handle.get(), &state.direct)
+}
+
+fn write_direct(t: &mut Transaction<'_>, replica: usize, handle: u32, direct: &Direct) -> Result<(), Refusal> {
+    let cell = Cell::Index(handle.into());
+    if let Some((instance, value)) = direct.counter {
+        t.write(Write::Counter(instance, cell, share(value, replica)))?;
+    }
+    if let Some((instance, config)) = direct.meter {
+        t.write(Write::Meter(instance, cell, config))?;
+    }
+    Ok(())
+}
+
+/// The number that the direct resources of an entry have; 0 is the default entry's.
+pub fn handle_of(switch: &Switch, table: TableId, place: &Place) -> Result<u32, Refusal> {
+    match place {
+        Place::Default => Ok(0),
+        Place::Entry(matches, priority) => {
+            let state = switch.table_state(table)?;
+            let entry = state.table.get(&key(matches, *priority));
+            Ok(entry.map_err(weir_switch::ControlError::from)?.handle.get())
+        }
+    }
+}
+
+fn check_before(before: Before, is_there: bool, what: &str, id: u32) -> Result<(), Refusal> {
+    match (before, is_there) {
+        (Before::Absent, true) => Err(Refusal::exists(format!(
+            "{what} {id} exists already; modify it instead"
+        ))),
+        (Before::Present, false) => Err(Refusal::not_found(format!("there is no {what} {id}; insert it first"))),
+        _ => Ok(()),
+    }
+}
+
+fn check_port(switch: &Switch, port: u32) -> Result<(), Refusal> {
+    let bits = switch.port_bits();
+    if (bits < 32 && port >> bits != 0) || !switch.has_port(port) {
+        return Err(Refusal::malformed(format!("there is no port {port}")));
+    }
+    Ok(())
+}
+
+/// A selector's tables are filled either by members and groups or by action sets (specification, section "One Shot Action
+/// Selector Programming"). Since all entries are of one sort, one tells.
+fn check_style(switch: &Switch, table: TableId, action: &EntryAction) -> Result<(), Refusal> {
+    let spec = switch.table_state(table)?.table.spec();
+    let Implementation::Selector(instance) = spec.implementation else {
+        return Ok(());
+    };
+    let is_one_shot = matches!(action, EntryAction::OneShot(_));
+    if let EntryAction::OneShot(set) = action {
+        for port in set.iter().filter_map(|m| m.watch) {
+            check_port(switch, port)?;
+        }
+    }
+    let program = switch.program();
+    let users = program
+        .tables
+        .iter()
+        .filter(|(_, t)| t.implementation == Some(instance));
+    let mut others = users.filter_map(|(id, _)| switch.state().table(id)?.table.entries().next());
+    let mixed = others.any(|e| matches!(e.action, EntryAction::OneShot(_)) != is_one_shot);
+    let has_members = switch
+        .state()
+        .profile(instance)
+        .is_some_and(|p| p.members().next().is_some());
+    if mixed || (is_one_shot && has_members) {
+        return Err(mixed_styles());
+    }
+    Ok(())
+}
+
+fn mixed_styles() -> Refusal {
+    Refusal::malformed(
+        "the tables of a selector are filled either by members and groups or by action sets, not by both",
+    )
+}
+
+/// As [`check_style`], for members and groups; and what else the specification asks of groups.
+fn check_profile(
+    switch: &Switch,
+    tables: &[TableId],
+    instance: weir_ir::ExternId,
+    op: &ProfileOp,
+) -> Result<(), Refusal> {
+    if let ProfileOp::InsertMember(..) | ProfileOp::InsertGroup(..) = op {
+        let mut entries = tables
+            .iter()
+            .filter_map(|t| switch.state().table(*t)?.table.entries().next());
+        if entries.any(|e| matches!(e.action, EntryAction::OneShot(_))) {
+            return Err(mixed_styles());
+        }
+    }
+    if let ProfileOp::InsertGroup(_, group) | ProfileOp::ModifyGroup(_, group) = op {
+        for port in group.members.iter().filter_map(|m| m.watch) {
+            check_port(switch, port)?;
+        }
+    }
+    if let ProfileOp::ModifyGroup(id, group) = op
+        && let Some(there) = switch.state().profile(instance).and_then(|p| p.group(*id))
+        && there.max_size != group.max_size
+    {
+        return Err(Refusal::malformed(format!(
+            "the max_size of group {id} is {} and stays so; found {}",
+            there.max_size, group.max_size
+        )));
+    }
+    Ok(())
+}
+
+fn value_set(t: &mut Transaction<'_>, set: ValueSetId, members: &[Vec<KeyMatch>]) -> Result<(), Refusal> {
+    t.write(Write::ValueSet(set, TableOp::Clear))?;
+    // Members have no order, but where they overlap the table below wants one.
+    let has_priority = t
+        .switch()
+        .state()
+        .value_set(set)
+        .is_some_and(|s| s.spec().has_priority());
+    for matches in members {
+        let action = EntryAction::call(0, Vec::new());
+        let entry = NewEntry::new(matches.clone(), action).with_priority(u32::from(has_priority));
+        t.write(Write::ValueSet(set, TableOp::Insert(entry)))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,208 @@
+//! The rules of arbitration, one by one.
+
+use super::*;
+use crate::p4rt::refusal::Cause;
+use prost::Message;
+use weir_proto::weir::v1::RoleConfig;
+
+const LIMITS: Limits = Limits {
+    streams_per_role: 3,
+    roles: 3,
+};
+
+fn arbitration() -> Arbitration {
+    Arbitration::new(LIMITS)
+}
+
+fn hello(role: &str, id: Option<u64>) -> pb::MasterArbitrationUpdate {
+    pb::MasterArbitrationUpdate {
+        device_id: 1,
+        role: (!role.is_empty()).then(|| pb::Role {
+            name: role.to_string(),
+            ..pb::Role::default()
+        }),
+        election_id: id.map(|low| pb::Uint128 { high: 0, low }),
+        status: None,
+    }
+}
+
+/// Who is told which code and which highest election id.
+fn told(notices: &[Notice]) -> Vec<(StreamId, i32, Option<u64>)> {
+    let one = |n: &Notice| {
+        let code = n.update.status.as_ref().map_or(-1, |s| s.code);
+        (n.stream, code, n.update.election_id.map(|e| e.low))
+    };
+    notices.iter().map(one).collect()
+}
+
+const OK: i32 = 0;
+const NOT_FOUND: i32 = 5;
+const ALREADY_EXISTS: i32 = 6;
+
+#[test]
+fn the_first_controller_with_an_election_id_is_primary() {
+    let mut a = arbitration();
+    let notices = a.update(1, &hello("", Some(0))).unwrap();
+    assert_eq!(told(&notices), [(1, OK, Some(0))]);
+    assert!(a.check("", Some(&pb::Uint128 { high: 0, low: 0 })).is_ok());
+}
+
+#[test]
+fn a_controller_without_an_election_id_never_becomes_primary() {
+    let mut a = arbitration();
+    let notices = a.update(1, &hello("", None)).unwrap();
+    assert_eq!(told(&notices), [(1, NOT_FOUND, None)]);
+    assert_eq!(a.check("", None).unwrap_err().cause, Cause::Forbidden);
+}
+
+#[test]
+fn a_higher_election_id_takes_over_and_everybody_is_told_the_new_primary_last() {
+    let mut a = arbitration();
+    a.update(2, &hello("", Some(5))).unwrap();
+    a.update(3, &hello("", Some(4))).unwrap();
+    let notices = a.update(1, &hello("", Some(6))).unwrap();
+    assert_eq!(
+        told(&notices),
+        [
+            (2, ALREADY_EXISTS, Some(6)),
+            (3, ALREADY_EXISTS, Some(6)),
+            (1, OK, Some(6))
+        ]
+    );
+    assert!(
+        notices[2].after_writes,
+        "what the old primary has begun is finished first"
+    );
+    assert_eq!(
+        a.check("", Some(&pb::Uint128 { high: 0, low: 5 })).unwrap_err().cause,
+        Cause::Forbidden
+    );
+}
+
+#[test]
+fn a_lower_election_id_makes_a_backup_and_only_it_is_told() {
+    let mut a = arbitration();
+    a.update(1, &hello("", Some(5))).unwrap();
+    let notices = a.update(2, &hello("", Some(4))).unwrap();
+    assert_eq!(told(&notices), [(2, ALREADY_EXISTS, Some(5))]);
+}
+
+#[test]
+fn when_the_primary_leaves_there_is_none_until_somebody_has_the_highest_election_id_ever() {
+    let mut a = arbitration();
+    a.update(1, &hello("", Some(5))).unwrap();
+    a.update(2, &hello("", Some(4))).unwrap();
+    assert_eq!(told(&a.leave(1)), [(2, NOT_FOUND, Some(5))]);
+    // The same id is not enough.
+    assert_eq!(
+        told(&a.update(2, &hello("", Some(4))).unwrap()),
+        [(2, NOT_FOUND, Some(5))]
+    );
+    assert_eq!(told(&a.update(2, &hello("", Some(5))).unwrap()), [(2, OK, Some(5))]);
+}
+
+#[test]
+fn a_backup_that_leaves_is_not_worth_a_word() {
+    let mut a = arbitration();
+    a.update(1, &hello("", Some(5))).unwrap();
+    a.update(2, &hello("", Some(4))).unwrap();
+    assert!(a.leave(2).is_empty());
+}
+
+#[test]
+fn a_primary_that_lowers_its_election_id_becomes_a_backup_and_everybody_is_told() {
+    let mut a = arbitration();
+    a.update(1, &hello("", Some(5))).unwrap();
+    a.update(2, &hello("", Some(3))).unwrap();
+    let notices = a.update(1, &hello("", Some(4))).unwrap();
+    assert_eq!(told(&notices), [(1, NOT_FOUND, Some(5)), (2, NOT_FOUND, Some(5))]);
+}
+
+#[test]
+fn an_election_id_is_one_live_controllers_only() {
+    let mut a = arbitration();
+    a.update(1, &hello("", Some(5))).unwrap();
+    assert_eq!(a.update(2, &hello("", Some(5))).unwrap_err().cause, Cause::Malformed);
+    // Of another role it may be.
+    assert!(a.update(3, &hello("other", Some(5))).is_ok());
+    a.leave(1);
+    assert!(a.update(2, &hello("", Some(5))).is_ok());
+}
+
+#[test]
+fn a_stream_keeps_its_device_and_role() {
+    let mut a = arbitration();
+    a.update(1, &hello("", Some(5))).unwrap();
+    assert_eq!(
+        a.update(1, &hello("r", Some(5))).unwrap_err().cause,
+        Cause::Precondition
+    );
+    let other = pb::MasterArbitrationUpdate {
+        device_id: 0,
+        ..hello("", Some(5))
+    };
+    assert_eq!(a.update(1, &other).unwrap_err().cause, Cause::Precondition);
+}
+
+#[test]
+fn streams_and_roles_are_limited() {
+    let mut a = arbitration();
+    for stream in 0..3 {
+        a.update(stream, &hello("", Some(stream))).unwrap();
+    }
+    assert_eq!(a.update(9, &hello("", Some(9))).unwrap_err().cause, Cause::Full);
+    a.update(10, &hello("a", None)).unwrap();
+    a.update(11, &hello("b", None)).unwrap();
+    assert_eq!(a.update(12, &hello("c", None)).unwrap_err().cause, Cause::Full);
+    // Nothing is to be remembered of a role that never had a primary.
+    a.leave(10);
+    assert!(a.update(12, &hello("c", None)).is_ok());
+}
+
+#[test]
+fn roles_have_primaries_of_their_own() {
+    let mut a = arbitration();
+    a.update(1, &hello("a", Some(5))).unwrap();
+    assert_eq!(told(&a.update(2, &hello("b", Some(1))).unwrap()), [(2, OK, Some(1))]);
+    assert!(a.check("a", Some(&pb::Uint128 { high: 0, low: 5 })).is_ok());
+    assert_eq!(
+        a.check("b", Some(&pb::Uint128 { high: 0, low: 5 })).unwrap_err().cause,
+        Cause::Forbidden
+    );
+    assert_eq!(a.check("c", None).unwrap_err().cause, Cause::NotFound);
+}
+
+fn configured(ids: &[u32]) -> pb::MasterArbitrationUpdate {
+    let config = RoleConfig {
+        ids: ids.to_vec(),
+        ..RoleConfig::default()
+    };
+    let mut update = hello("r", Some(1));
+    update.role.as_mut().unwrap().config = Some(Any {
+        type_url: format!("type.googleapis.com/{}", crate::p4rt::role::TYPE_NAME),
+        value: config.encode_to_vec(),
+    });
+    update
+}
+
+#[test]
+fn the_primary_sets_the_roles_config_and_everybody_is_told_it() {
+    let mut a = arbitration();
+    a.update(2, &hello("r", None)).unwrap();
+    let notices = a.update(1, &configured(&[7])).unwrap();
+    let told = notices[0].update.role.as_ref().unwrap().config.clone();
+    assert_eq!(told, configured(&[7]).role.unwrap().config);
+    let scope = a.check("r", Some(&pb::Uint128 { high: 0, low: 1 })).unwrap();
+    assert!(scope.has(7) && !scope.has(8));
+}
+
+#[test]
+fn a_config_that_is_not_understood_ends_the_stream() {
+    let mut a = arbitration();
+    let mut update = configured(&[]);
+    update.role.as_mut().unwrap().config.as_mut().unwrap().type_url = "type.googleapis.com/other".to_string();
+    assert_eq!(a.update(1, &update).unwrap_err().cause, Cause::Malformed);
+    let mut default = configured(&[]);
+    default.role.as_mut().unwrap().name.clear();
+    assert_eq!(a.update(1, &default).unwrap_err().cause, Cause::Malformed);
+}

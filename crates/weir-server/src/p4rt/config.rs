@@ -1,0 +1,89 @@
+//! What a server can be told before it starts.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+/// Transport security: PEM texts.
+#[derive(Debug, Clone)]
+pub struct Tls {
+    /// The server's certificate, and those between it and its authority.
+    pub certificate: Vec<u8>,
+    /// Its private key.
+    pub key: Vec<u8>,
+    /// Authorities of clients: with them, clients need a certificate (mutual TLS).
+    pub client_authorities: Option<Vec<u8>>,
+}
+
+/// How a P4Runtime server listens and what it takes.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Where it listens. The default is port 9559 of the loopback interface; whoever opens it to a network should set
+    /// `tls`, too.
+    pub listen: SocketAddr,
+    /// Transport security; none by default.
+    pub tls: Option<Tls>,
+    /// The number of the device. Requests may also say 0 for it.
+    pub device_id: u64,
+    /// Longest message that is taken in, in bytes. The specification wants at least 4 MiB; default 256 MiB, as batches and
+    /// programs may be large.
+    pub max_message_bytes: usize,
+    /// Updates of one Write, default 1,000,000.
+    pub max_updates: usize,
+    /// Queries of one Read, default 10,000.
+    pub max_queries: usize,
+    /// Entities of one ReadResponse, and of one step of the switch while it is read, default 1024.
+    pub read_chunk: usize,
+    /// Chunks that wait for a slow reader, default 64. While a Read of more than one chunk goes on, no Write begins.
+    pub read_ahead: usize,
+    /// How long a reader may take for the next chunk once `read_ahead` wait, default 2 s. Then it is told ABORTED.
+    pub read_patience: Duration,
+    /// Streams in all, default 64.
+    pub max_streams: usize,
+    /// Streams of one role, default 16.
+    pub max_streams_per_role: usize,
+    /// Roles that are remembered, default 256.
+    pub max_roles: usize,
+    /// Messages that wait for a slow stream, default 1024. Further packets, digests and notifications are lost; a stream that
+    /// cannot be told who is primary is ended.
+    pub stream_queue: usize,
+    /// Requests that are processed at a time on one connection, default 256.
+    pub max_requests_per_connection: usize,
+    /// Trailer with error details in bytes that clients with the defaults of gRPC take, default 8 KiB. Where the details are
+    /// larger, their messages are cut, then left out; see [`batch_status`](super::batch_status). A client that takes more
+    /// may say so by the field `weir-max-error-bytes` in the metadata of its request.
+    pub small_error_bytes: usize,
+    /// Largest trailer that is ever sent, default 16 MiB.
+    pub max_error_bytes: usize,
+    /// How often the switch is asked for digests, default 5 ms. It is not asked where none are wanted.
+    pub digest_interval: Duration,
+    /// How often the switch is asked for idle entries, default 100 ms. It is not asked where no table has any.
+    pub idle_interval: Duration,
+    /// Packets that wait to become packet-ins, default 1024.
+    pub packet_queue: usize,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config {
+            listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 9559)),
+            tls: None,
+            device_id: 1,
+            max_message_bytes: 256 << 20,
+            max_updates: 1_000_000,
+            max_queries: 10_000,
+            read_chunk: 1024,
+            read_ahead: 64,
+            read_patience: Duration::from_secs(2),
+            max_streams: 64,
+            max_streams_per_role: 16,
+            max_roles: 256,
+            stream_queue: 1024,
+            max_requests_per_connection: 256,
+            small_error_bytes: 8 << 10,
+            max_error_bytes: 16 << 20,
+            digest_interval: Duration::from_millis(5),
+            idle_interval: Duration::from_millis(100),
+            packet_queue: 1024,
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! Why something was refused, and what clients are told.
+
+use prost::Message;
+use tonic::{Code, Status};
+use weir_proto::google::rpc;
+use weir_proto::p4::v1 as pb;
+use weir_proto::prost_types::Any;
+use weir_switch::{ControlError, ErrorKind};
+use weir_table::TableError;
+
+/// The sorts of refusal. [`code`] maps them to gRPC.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Cause {
+    /// The request is malformed whatever the state is.
+    Malformed,
+    /// A value does not fit its type, or an index is beyond the end.
+    OutOfRange,
+    /// It is not there.
+    NotFound,
+    /// It is there already.
+    Exists,
+    /// There is no room.
+    Full,
+    /// The program or the role does not allow it.
+    Forbidden,
+    /// It cannot be done in this state.
+    Precondition,
+    /// This server does not do it.
+    Unsupported,
+    /// The request was taken back because another one of its batch failed.
+    TakenBack,
+    /// The switch does not run any more.
+    Gone,
+    /// The client was too slow.
+    TooSlow,
+}
+
+/// The code that stands for a sort of refusal.
+#[must_use]
+pub fn code(cause: Cause) -> Code {
+    match cause {
+        Cause::Malformed => Code::InvalidArgument,
+        Cause::OutOfRange => Code::OutOfRange,
+        Cause::NotFound => Code::NotFound,
+        Cause::Exists => Code::AlreadyExists,
+        Cause::Full => Code::ResourceExhausted,
+        Cause::Forbidden => Code::PermissionDenied,
+        Cause::Precondition => Code::FailedPrecondition,
+        Cause::Unsupported => Code::Unimplemented,
+        Cause::TakenBack | Cause::TooSlow => Code::Aborted,
+        Cause::Gone => Code::Unavailable,
+    }
+}
+
+/// Why a request, or one of its parts, was refused. Nothing has changed by it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct Refusal {
+    /// The sort.
+    pub cause: Cause,
+    /// What is wrong, for people.
+    pub message: String,
+}
+
+macro_rules! constructors {
+    ($($name:ident $cause:ident),* $(,)?) => {
+        impl Refusal {
+            $(pub(crate) fn $name(message: impl Into<String>) -> Self {
+                Refusal { cause: Cause::$cause, message: message.into() }
+            })*
+        }
+    };
+}
+
+constructors! {
+    malformed Malformed,
+    out_of_range OutOfRange,
+    not_found NotFound,
+    exists Exists,
+    full Full,
+    forbidden Forbidden,
+    precondition Precondition,
+    unsupported Unsupported,
+    gone Gone,
+    too_slow TooSlow,
+}
+
+impl Refusal {
+    pub(crate) fn taken_back() -> Self {
+        Refusal {
+            cause: Cause::TakenBack,
+            message: "taken back, because another update of the batch failed".to_string(),
+        }
+    }
+
+    /// The same, with where it was found before it.
+    pub(crate) fn within(mut self, place: &str) -> Self {
+        self.message = format!("{place}: {}", self.message);
+        self
+    }
+
+    /// As an error of a whole RPC.
+    #[must_use]
+    pub fn status(&self) -> Status {
+        Status::new(code(self.cause), self.message.clone())
+    }
+}
+
+impl From<ControlError> for Refusal {
+    fn from(error: ControlError) -> Self {
+        let cause = match &error {
+            ControlError::IndexOutOfRange { .. } => Cause::OutOfRange,
+            ControlError::Table(TableError::ActionScope { .. }) => Cause::Forbidden,
+            other => match other.kind() {
+                ErrorKind::InvalidArgument => Cause::Malformed,
+                ErrorKind::AlreadyExists => Cause::Exists,
+                ErrorKind::NotFound => Cause::NotFound,
+                ErrorKind::ResourceExhausted => Cause::Full,
+                ErrorKind::PermissionDenied => Cause::Forbidden,
+                ErrorKind::FailedPrecondition => Cause::Precondition,
+            },
+        };
+        Refusal {
+            cause,
+            message: error.to_string(),
+        }
+    }
+}
+
+impl From<crate::Gone> for Refusal {
+    fn from(gone: crate::Gone) -> Self {
+        Refusal::gone(gone.to_string())
+    }
+}
+
+/// The space that error codes of weir belong to.
+const SPACE: &str = "weir";
+/// How details of errors are marked in a `google.protobuf.Any`.
+const ERROR_URL: &str = "type.googleapis.com/p4.v1.Error";
+
+/// What became of one update or query, as a detail; `message_bytes`: longer messages are cut.
+fn detail(outcome: &Result<(), Refusal>, message_bytes: usize) -> pb::Error {
+    match outcome {
+        Ok(()) => pb::Error::default(),
+        Err(refusal) => pb::Error {
+            canonical_code: code(refusal.cause) as i32,
+            message: cut(&refusal.message, message_bytes).to_string(),
+            space: SPACE.to_string(),
+            ..pb::Error::default()
+        },
+    }
+}
+
+/// The longest beginning of a text of at most so many bytes.
+fn cut(text: &str, bytes: usize) -> &str {
+    let mut end = bytes.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
+/// The status of a batch of which some parts failed, with a detail for every part in order (specification, section
+/// "Error Reporting").
+///
+/// Details travel in a trailer, and clients refuse trailers that are too large without showing any of it. So the
+/// whole is at most `small` bytes where that can be: first messages are cut, then left out. Where even the codes take
+/// more, whoever sends such batches must have raised its limit, as the specification advises ("gRPC Metadata Maximum
+/// Size"): then 8192 + 100 bytes per part are used, at most `large`. If that is not enough either, there are no details, and
+/// the status's own message says how many parts failed and why the first did.
+#[must_use]
+pub fn batch_status(outcomes: &[Result<(), Refusal>], what: &str, small: usize, large: usize) -> Status {
+    let failed = outcomes.iter().filter(|o| o.is_err()).count();
+    let first = outcomes
+        .iter()
+        .enumerate()
+        .find_map(|(i, o)| Some((i, o.as_ref().err()?)));
+    let mut message = format!("{failed} of {} {what} failed", outcomes.len());
+    if let Some((index, refusal)) = first {
+        message.push_str(&format!(
+            "; the first is number {index}: {}",
+            cut(&refusal.message, 1024)
+        ));
+    }
+    let advised = (8192 + 100 * outcomes.len()).min(large).max(small);
+    let cuts = [usize::MAX, 160, 40, 0];
+    let tries = cuts
+        .iter()
+        .map(|c| (*c, small))
+        .chain(cuts.iter().map(|c| (*c, advised)));
+    for (message_bytes, limit) in tries {
+        // The trailer is base64.
+        let limit = limit / 4 * 3;
+        let details = outcomes.iter().map(|o| Any {
+            type_url: ERROR_URL.to_string(),
+            value: detail(o, message_bytes).encode_to_vec(),
+        });
+        let status = rpc::Status {
+            code: Code::Unknown as i32,
+            message: message.clone(),
+            details: details.collect(),
+        };
+        if status.encoded_len() <= limit {
+            return Status::with_details(Code::Unknown, message, status.encode_to_vec().into());
+        }
+    }
+    message.push_str("; there are too many details for a trailer, send smaller batches to see them");
+    Status::new(Code::Unknown, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn details(status: &Status) -> Vec<pb::Error> {
+        let decoded = rpc::Status::decode(status.details()).expect("a status");
+        assert_eq!((decoded.code, decoded.message.as_str()), (2, status.message()));
+        let errors = decoded.details.iter().map(|d| pb::Error::decode(d.value.as_slice()));
+        errors.collect::<Result<_, _>>().expect("errors")
+    }
+
+    #[test]
+    fn a_status_has_a_detail_for_every_part_in_order() {
+        let outcomes = [Ok(()), Err(Refusal::full("no room")), Ok(())];
+        let status = batch_status(&outcomes, "updates", 8192, 8192);
+        assert_eq!(status.code(), Code::Unknown);
+        let details = details(&status);
+        let codes: Vec<i32> = details.iter().map(|d| d.canonical_code).collect();
+        assert_eq!(codes, [0, 8, 0]);
+        assert_eq!(details[0], pb::Error::default());
+        assert_eq!(details[1].message, "no room");
+    }
+
+    #[test]
+    fn an_oversized_trailer_loses_messages_first_and_then_the_details() {
+        let outcomes = vec![Err(Refusal::full("é".repeat(200))); 100];
+        let cut = details(&batch_status(&outcomes, "updates", 32 << 10, 32 << 10));
+        assert_eq!(cut.len(), 100);
+        assert!(!cut[0].message.is_empty() && cut[0].message.len() <= 160);
+        let bare = details(&batch_status(&outcomes, "updates", 10 << 10, 10 << 10));
+        assert!(bare.iter().all(|d| d.message.is_empty() && d.canonical_code == 8));
+        let advised = batch_status(&outcomes, "updates", 1000, 1 << 20);
+        assert_eq!(details(&advised).len(), 100);
+        let none = batch_status(&outcomes, "updates", 1000, 1000);
+        assert!(none.details().is_empty() && none.message().starts_with("100 of 100 updates failed"));
+    }
+}

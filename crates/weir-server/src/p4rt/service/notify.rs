@@ -1,0 +1,229 @@
+//! What the switch tells controllers: packets, digests, idle entries.
+
+use super::{Shared, lock, stream};
+use crate::dataplane::{Event, Inbox, gather};
+use crate::p4rt::digest::{List, Message};
+use crate::p4rt::program::Loaded;
+use crate::p4rt::read::{Digests, Reader};
+use crate::p4rt::refusal::Refusal;
+use crate::p4rt::{data, role::Scope};
+use rustc_hash::FxHashMap;
+use std::sync::{Arc, Weak};
+use std::time::{Duration, SystemTime};
+use weir_ir::TableId;
+use weir_proto::p4::v1 as pb;
+use weir_proto::p4::v1::stream_message_response::Update as Answer;
+use weir_switch::Switch;
+
+/// Digest messages taken from a replica at a time.
+const DIGESTS: usize = 1024;
+/// Idle entries in one notification.
+const IDLE: usize = 256;
+
+/// Starts the tasks that tell controllers; they end with the server.
+pub fn start(shared: &Arc<Shared>, inbox: Inbox) {
+    tokio::spawn(packets(Arc::downgrade(shared), inbox));
+    tokio::spawn(digests(Arc::downgrade(shared), shared.config.digest_interval));
+    tokio::spawn(idle(Arc::downgrade(shared), shared.config.idle_interval));
+}
+
+/// ns since 1970.
+fn wall_clock() -> i64 {
+    let since = SystemTime::now()
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .unwrap_or_default();
+    i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
+}
+
+/// Sends a message to every primary whose role it belongs to.
+fn tell_primaries(shared: &Shared, is_for: impl Fn(&Scope) -> bool, answer: &Answer) -> bool {
+    let primaries: Vec<_> = {
+        let arbitration = lock(&shared.arbitration);
+        arbitration
+            .primaries()
+            .filter(|(_, scope)| is_for(scope))
+            .map(|(id, _)| id)
+            .collect()
+    };
+    let streams = lock(&shared.streams);
+    let mut is_sent = false;
+    for id in primaries {
+        if let Some(stream) = streams.get(&id) {
+            is_sent |= stream::offer(shared, &stream.out, answer.clone());
+        }
+    }
+    is_sent
+}
+
+async fn packets(shared: Weak<Shared>, mut inbox: Inbox) {
+    while let Some(event) = inbox.next().await {
+        let Some(shared) = shared.upgrade() else { return };
+        match event {
+            Event::Packet(packet) => {
+                let Ok(live) = shared.live() else { continue };
+                let packet_in = match &live.schema.packet_in {
+                    // What is shorter than the header is no packet for the controller.
+                    Some(header) => match header.packet_in(&packet.bytes) {
+                        Some(packet_in) => packet_in,
+                        None => continue,
+                    },
+                    None => pb::PacketIn {
+                        payload: packet.bytes,
+                        metadata: Vec::new(),
+                    },
+                };
+                tell_primaries(&shared, |s| s.hears(&packet_in), &Answer::Packet(packet_in.clone()));
+            }
+            // The switch itself chooses other members and backups then.
+            Event::Port { .. } => {}
+        }
+    }
+}
+
+async fn digests(shared: Weak<Shared>, interval: Duration) {
+    let mut ticks = tokio::time::interval(interval);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        let Some(shared) = shared.upgrade() else { return };
+        if lock(&shared.digests).is_idle() {
+            continue;
+        }
+        if send_digests(&shared).await.is_err() {
+            return;
+        }
+    }
+}
+
+async fn send_digests(shared: &Shared) -> Result<(), Refusal> {
+    let Ok(loaded) = shared.live() else { return Ok(()) };
+    let taken = gather(&*shared.plane, |_, switch: &mut Switch| {
+        std::iter::from_fn(|| switch.next_digest())
+            .take(DIGESTS)
+            .collect::<Vec<_>>()
+    });
+    let taken = taken.await?;
+    let now = shared.plane.now_ns();
+    let mut lists = Vec::new();
+    {
+        let mut digests = lock(&shared.digests);
+        for digest in taken.into_iter().flatten() {
+            let known = loaded.schema.digests.values().find(|d| d.name == digest.name);
+            let Some(known) = known else { continue };
+            let message: Message = digest.fields.into_iter().map(|(_, value)| value).collect();
+            lists.extend(digests.message(known.id, message, now));
+        }
+        lists.extend(digests.tick(now));
+    }
+    for list in lists {
+        let id = list.digest;
+        let answer = Answer::Digest(digest_list(&loaded, list));
+        tell_primaries(shared, |s| s.has(id), &answer);
+    }
+    Ok(())
+}
+
+fn digest_list(loaded: &Loaded, list: List) -> pb::DigestList {
+    let ty = loaded.schema.digests.get(&list.digest).map(|d| &d.ty);
+    let messages = list.messages.iter();
+    let values = messages.filter_map(|m| Some(data::encode(ty?, m, &loaded.program.errors)));
+    pb::DigestList {
+        digest_id: list.digest,
+        list_id: list.id,
+        data: values.collect(),
+        timestamp: wall_clock(),
+    }
+}
+
+/// An idle entry of a replica.
+struct Idle {
+    ttl_ns: u64,
+    last_hit_ns: u64,
+    entry: pb::TableEntry,
+}
+
+type Handle = (TableId, u32);
+
+async fn idle(shared: Weak<Shared>, interval: Duration) {
+    let mut ticks = tokio::time::interval(interval);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    // When entries were told of last: they are again after another time-out.
+    let mut told: FxHashMap<Handle, u64> = FxHashMap::default();
+    loop {
+        ticks.tick().await;
+        let Some(shared) = shared.upgrade() else { return };
+        if send_idle(&shared, &mut told).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// The idle entries of a replica.
+fn idle_entries(loaded: &Loaded, switch: &mut Switch, now_ns: u64) -> FxHashMap<Handle, Idle> {
+    let none = Digests::new();
+    let reader = Reader {
+        schema: &loaded.schema,
+        errors: &loaded.program.errors,
+        digests: &none,
+        switch,
+        scope: None,
+    };
+    let entries = switch.idle_entries(now_ns).into_iter().filter_map(|(table, handle)| {
+        let described = loaded.schema.table_of(table)?;
+        let entry = switch.state().table(table)?.table.entry(handle)?;
+        let idle = Idle {
+            ttl_ns: entry.idle_timeout_ns,
+            last_hit_ns: switch.last_hit_ns(table, handle).unwrap_or(0),
+            entry: reader.key_of(described, entry),
+        };
+        Some(((table, handle.get()), idle))
+    });
+    entries.collect()
+}
+
+async fn send_idle(shared: &Shared, told: &mut FxHashMap<Handle, u64>) -> Result<(), Refusal> {
+    let Ok(loaded) = shared.live() else { return Ok(()) };
+    let can_idle = loaded.schema.tables.values().any(|t| t.idle_timeout);
+    if !can_idle || lock(&shared.arbitration).primaries().next().is_none() {
+        told.clear();
+        return Ok(());
+    }
+    let now = shared.plane.now_ns();
+    let found = gather(&*shared.plane, move |_, switch: &mut Switch| {
+        idle_entries(&loaded, switch, now)
+    });
+    let mut replicas = found.await?.into_iter();
+    let mut idle = replicas.next().unwrap_or_default();
+    // An entry is idle where it is so on all replicas.
+    for other in replicas {
+        idle.retain(|handle, entry| match other.get(handle) {
+            Some(o) => {
+                entry.last_hit_ns = entry.last_hit_ns.max(o.last_hit_ns);
+                true
+            }
+            None => false,
+        });
+    }
+    told.retain(|handle, _| idle.contains_key(handle));
+    let mut due: Vec<(Handle, Idle)> = idle
+        .into_iter()
+        .filter(|(handle, entry)| {
+            let since = told.get(handle).copied().unwrap_or(0).max(entry.last_hit_ns);
+            now.saturating_sub(since) >= entry.ttl_ns
+        })
+        .collect();
+    due.sort_by_key(|(handle, _)| *handle);
+    told.extend(due.iter().map(|(handle, _)| (*handle, now)));
+    // Entries of one table go together, so that a role hears of its own tables only.
+    for of_table in due.chunk_by(|a, b| a.0.0 == b.0.0) {
+        for part in of_table.chunks(IDLE) {
+            let id = part[0].1.entry.table_id;
+            let notification = pb::IdleTimeoutNotification {
+                table_entry: part.iter().map(|(_, idle)| idle.entry.clone()).collect(),
+                timestamp: wall_clock(),
+            };
+            tell_primaries(shared, |s| s.has(id), &Answer::IdleTimeoutNotification(notification));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,145 @@
+//! The Write RPC.
+
+use super::{Pipeline, Shared, lock};
+use crate::dataplane::gather;
+use crate::p4rt::apply::apply_all;
+use crate::p4rt::arbitration::role_name;
+use crate::p4rt::change::{self, Before, Change};
+use crate::p4rt::config::Config;
+use crate::p4rt::program::Loaded;
+use crate::p4rt::read::Digests;
+use crate::p4rt::refusal::{Refusal, batch_status};
+use crate::p4rt::role::Scope;
+use std::sync::Arc;
+use tonic::Status;
+use tonic::metadata::MetadataMap;
+use weir_proto::p4::v1 as pb;
+use weir_proto::p4::v1::entity::Entity;
+use weir_proto::p4::v1::write_request::Atomicity;
+
+/// Updates from which on a batch is resolved on a thread of its own.
+const LARGE: usize = 256;
+
+/// Largest trailer for a request.
+pub fn error_limit(config: &Config, metadata: &MetadataMap) -> usize {
+    let said = metadata.get("weir-max-error-bytes").and_then(|v| v.to_str().ok());
+    let said: Option<usize> = said.and_then(|text| text.parse().ok());
+    said.unwrap_or(config.small_error_bytes).min(config.max_error_bytes)
+}
+
+/// What an update and a role make: a change, or why there is none.
+fn resolve(loaded: &Loaded, scope: &Scope, update: &pb::Update) -> Result<Change, Refusal> {
+    if let Some(entity) = &update.entity {
+        scope.check_write(entity)?;
+    }
+    change::decode(&loaded.schema, &loaded.program.errors, update)
+}
+
+fn is_about_digests(update: &pb::Update) -> bool {
+    let entity = update.entity.as_ref().and_then(|e| e.entity.as_ref());
+    matches!(entity, Some(Entity::DigestEntry(_)))
+}
+
+/// Does what a request asks for. `limit`: largest trailer.
+pub async fn write(shared: Arc<Shared>, request: pb::WriteRequest, limit: usize) -> Result<pb::WriteResponse, Status> {
+    let large = shared.config.max_error_bytes;
+    match outcomes(&shared, request).await {
+        Err(refusal) => Err(refusal.status()),
+        Ok(outcomes) if outcomes.iter().all(Result::is_ok) => Ok(pb::WriteResponse {}),
+        Ok(outcomes) => Err(batch_status(&outcomes, "updates", limit, large)),
+    }
+}
+
+/// What becomes of every update, or why none was looked at.
+async fn outcomes(shared: &Arc<Shared>, request: pb::WriteRequest) -> Result<Vec<Result<(), Refusal>>, Refusal> {
+    shared.check_device(request.device_id)?;
+    let role = role_name(&request.role, request.role_id);
+    let election = request.election_id;
+    let scope = lock(&shared.arbitration).check(&role, election.as_ref())?;
+    if request.updates.len() > shared.config.max_updates {
+        return Err(Refusal::full(format!(
+            "{} updates in one Write; at most {} are taken",
+            request.updates.len(),
+            shared.config.max_updates
+        )));
+    }
+    let atomicity = Atomicity::try_from(request.atomicity)
+        .map_err(|_| Refusal::malformed("there is no such atomicity; use CONTINUE_ON_ERROR or one of the others"))?;
+    let submit = |pipeline: &Pipeline, changes: Vec<Result<Change, Refusal>>| {
+        // Who is primary at this moment may write: a new primary's writes come after everything that is given here.
+        let arbitration = lock(&shared.arbitration);
+        arbitration.check(&role, election.as_ref())?;
+        let done = gather(&*pipeline.plane, move |replica, switch| {
+            apply_all(switch, replica, &changes, atomicity)
+        });
+        drop(arbitration);
+        Ok::<_, Refusal>(done)
+    };
+    if !request.updates.iter().any(is_about_digests) {
+        let pipelines = shared.pipelines.read().await;
+        let pipeline = pipelines.current()?;
+        let changes = resolve_all(&pipeline.loaded, scope, request.updates).await?;
+        let results = submit(pipeline, changes)?.await?;
+        return Ok(results.into_iter().next().unwrap_or_default());
+    }
+    let mut pipelines = shared.pipelines.write().await;
+    let pipeline = pipelines.current()?;
+    let mut changes = resolve_all(&pipeline.loaded, scope, request.updates).await?;
+    let mut digests = Digests::clone(&pipeline.digests);
+    configure(&mut digests, &mut changes);
+    let results = submit(pipeline, changes)?.await?;
+    let outcomes = results.into_iter().next().unwrap_or_default();
+    let is_taken_back = atomicity != Atomicity::ContinueOnError && outcomes.iter().any(Result::is_err);
+    if !is_taken_back {
+        let is_committed = pipelines.saved.is_none();
+        let digests = Arc::new(digests);
+        let current = match &mut pipelines.saved {
+            Some(saved) => Some(saved),
+            None => pipelines.committed.as_mut(),
+        };
+        if let Some(current) = current {
+            current.digests = Arc::clone(&digests);
+        }
+        if is_committed {
+            lock(&shared.digests).configure(&digests);
+        }
+    }
+    Ok(outcomes)
+}
+
+/// Resolves a batch; a large one not on the threads that serve everybody.
+async fn resolve_all(
+    loaded: &Arc<Loaded>,
+    scope: Arc<Scope>,
+    updates: Vec<pb::Update>,
+) -> Result<Vec<Result<Change, Refusal>>, Refusal> {
+    let loaded = Arc::clone(loaded);
+    let is_large = updates.len() >= LARGE;
+    let resolve = move || updates.iter().map(|u| resolve(&loaded, &scope, u)).collect();
+    if !is_large {
+        return Ok(resolve());
+    }
+    let resolved = tokio::task::spawn_blocking(resolve).await;
+    resolved.map_err(|_| Refusal::gone("the server is stopping"))
+}
+
+/// Digests are the server's own: what becomes of them is decided here, in order.
+fn configure(digests: &mut Digests, changes: &mut [Result<Change, Refusal>]) {
+    for change in changes {
+        let Ok(Change::Digest(before, id, config)) = change else {
+            continue;
+        };
+        let refusal = match (before, digests.contains_key(id)) {
+            (Before::Absent, true) => Refusal::exists("the digest is configured already; modify it instead"),
+            (Before::Present, false) => Refusal::not_found("the digest is not configured; insert it first"),
+            _ => {
+                match config {
+                    Some(config) => digests.insert(*id, *config),
+                    None => digests.remove(id),
+                };
+                continue;
+            }
+        };
+        *change = Err(refusal);
+    }
+}
