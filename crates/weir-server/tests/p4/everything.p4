@@ -93,14 +93,14 @@ control I(inout headers h, inout meta m, inout standard_metadata_t s) {
     }
     action send(bit<9> port) { s.egress_spec = port; }
     action miss() { mark_to_drop(s); }
-    @defaultonly action only_default() { h.query.answer = 0xdd; s.egress_spec = s.ingress_port; }
+    action only_default() { h.query.answer = 0xdd; s.egress_spec = s.ingress_port; }
 
     direct_counter(CounterType.packets_and_bytes) exact_counter;
     direct_meter<bit<2>>(MeterType.packets) lpm_meter;
 
     table exact_table {
         key = { h.query.key : exact @name("key"); }
-        actions = { answer; send; miss; only_default; }
+        actions = { answer; send; miss; @defaultonly only_default; }
         default_action = miss();
         counters = exact_counter;
         size = 256;

@@ -62,6 +62,9 @@ struct Parts {
     last_hit: bool,
 }
 
+/// What is told of an entry of a table, or of its default entry.
+type OneEntry<'a> = dyn FnMut(&Table, Option<&Entry>) -> Result<Option<Entity>, Refusal> + 'a;
+
 impl Reader<'_> {
     fn filter(&self, table: &Table, query: &pb::TableEntry) -> Result<Filter, Refusal> {
         if query.is_default_action && (!query.r#match.is_empty() || query.priority != 0) {
@@ -125,7 +128,7 @@ impl Reader<'_> {
         query: &pb::TableEntry,
         from: Cursor,
         out: &mut Portion,
-        one: &mut dyn FnMut(&Table, Option<&Entry>) -> Result<Option<Entity>, Refusal>,
+        one: &mut OneEntry<'_>,
     ) -> Result<Progress, Refusal> {
         for (table, filter) in self.tables(query)? {
             if table.id < from.id || !self.sees(table.id) {

@@ -16,7 +16,7 @@ use weir_proto::p4::v1::stream_message_response::Update as Answer;
 use weir_switch::Switch;
 
 /// Digest messages taken from a replica at a time.
-const DIGESTS: usize = 1024;
+const DIGESTS: usize = weir_arch::MESSAGE_CAPACITY;
 /// Idle entries in one notification.
 const IDLE: usize = 256;
 
@@ -95,7 +95,8 @@ async fn digests(shared: Weak<Shared>, interval: Duration) {
     }
 }
 
-async fn send_digests(shared: &Shared) -> Result<(), Refusal> {
+/// Takes the digests that the switch has kept and sends those that are wanted.
+pub async fn send_digests(shared: &Shared) -> Result<(), Refusal> {
     let Ok(loaded) = shared.live() else { return Ok(()) };
     let taken = gather(&*shared.plane, |_, switch: &mut Switch| {
         std::iter::from_fn(|| switch.next_digest())

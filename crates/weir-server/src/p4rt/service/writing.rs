@@ -1,6 +1,6 @@
 //! The Write RPC.
 
-use super::{Pipeline, Shared, lock};
+use super::{Pipeline, Shared, lock, notify};
 use crate::dataplane::gather;
 use crate::p4rt::apply::apply_all;
 use crate::p4rt::arbitration::role_name;
@@ -92,6 +92,10 @@ async fn outcomes(shared: &Arc<Shared>, request: pb::WriteRequest) -> Result<Vec
     let is_taken_back = atomicity != Atomicity::ContinueOnError && outcomes.iter().any(Result::is_err);
     if !is_taken_back {
         let is_committed = pipelines.saved.is_none();
+        if is_committed {
+            // What the switch has kept from before nobody has asked for.
+            notify::send_digests(shared).await?;
+        }
         let digests = Arc::new(digests);
         let current = match &mut pipelines.saved {
             Some(saved) => Some(saved),

@@ -1,0 +1,1 @@
+//! p4runtime-shell from PyPI, unmodified.
