@@ -111,6 +111,7 @@ pub(super) fn ends(arch: &Tna, pipe: &Pipe, port: VarId) -> Ends {
         driver("end-of-ingress", read_at_end(arch, pipe), everything.clone(), false),
         drop("instruction-budget", DropReason::InstructionBudget),
         driver("restart", Vec::new(), everything, false),
+        drop("egress-drop", DropReason::EgressDrop),
     ];
     Ends {
         exits,

@@ -1,20 +1,24 @@
 //! Ingress, and what becomes of a packet behind it, as one pipeline for a compiling engine.
 //!
-//! The pipeline is the way of the plain packet: received at a port, and dropped, or sent to one port without egress. What
-//! asks for copies, digests, resubmission or egress leaves it where the ingress control ends, and [`super::driver`] goes on from
-//! there.
+//! The pipeline is the way of the plain packet: received at a port, and dropped, or sent to one port, whose queue is empty.
+//! What asks for copies, digests or resubmission leaves it where the ingress control ends, and [`super::driver`] goes on from
+//! there; so does what the egress parser cannot be given without making a packet, and all that is for egress where that wants
+//! more than code can do.
 
 mod calls;
+mod egress;
 mod front;
 mod registers;
 
 pub(crate) use self::calls::FusedCall;
+use self::egress::Intrinsic;
 use self::front::Front;
 use super::driver::Tna;
 use super::externs::{self, Op, SELECTORS};
-use super::fields::{NO_PORT, Pipe};
+use super::fields::{Gress, NO_PORT, Pipe, Way};
 use super::headers::{self, NO_MATCH};
 use crate::fused::{Fused, Input};
+use crate::reparse::{Emitted, Reparse};
 use crate::weave::{Weave, Weaver, constant, endless, pseudo};
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -32,6 +36,7 @@ pub(crate) mod exit {
     pub const END_OF_INGRESS: u32 = 2;
     pub const OVERRUN: u32 = 3;
     pub const RESTART: u32 = 4;
+    pub const EGRESS_DROP: u32 = 5;
 }
 
 /// Makes the pipeline's body block by block.
@@ -44,8 +49,14 @@ struct Builder<'a> {
     now_ns: VarId,
     /// The port it goes to.
     port: VarId,
+    /// What the egress parser is given.
+    emitted: Emitted,
     /// A parser is being appended.
     parsing: bool,
+    /// The ingress deparser makes a packet, and does not only say of what.
+    is_emitting: bool,
+    /// Blocks of egress are being appended.
+    is_egress: bool,
     /// Something cannot be done.
     failed: bool,
 }
@@ -70,6 +81,8 @@ pub(crate) fn fuse(arch: &Tna) -> Option<Fused> {
     let mut weaver = Weaver::new(arch.program());
     let (came, now_ns) = (weaver.variable("$came", 9), weaver.variable("$now_ns", 48));
     let port = weaver.variable("$port", 32);
+    let plan = egress::plan(arch, pipe, &mut weaver);
+    let (intrinsic, emitted) = plan.map_or((None, None), |(i, e)| (Some(i), Some(e)));
     let mut builder = Builder {
         arch,
         pipe,
@@ -77,10 +90,13 @@ pub(crate) fn fuse(arch: &Tna) -> Option<Fused> {
         came,
         now_ns,
         port,
+        emitted: emitted.unwrap_or_default(),
         parsing: false,
+        is_emitting: true,
+        is_egress: false,
         failed: false,
     };
-    let error_path = builder.whole()?;
+    let error_path = builder.whole(intrinsic.as_ref())?;
     if builder.failed {
         return None;
     }
@@ -102,14 +118,36 @@ pub(crate) fn fuse(arch: &Tna) -> Option<Fused> {
 
 impl Weave for Builder<'_> {
     fn instruction(&mut self, kind: &InstKind, loc: Loc) {
-        match kind {
+        let renamed = match self.is_egress {
+            true => self.emitted.renaming.inst(kind),
+            false => kind.clone(),
+        };
+        match &renamed {
             InstKind::Mark(_) => {}
+            InstKind::Emit { header } if !self.is_emitting => {
+                let at = self.emitted.emits.iter().position(|e| e.header == *header);
+                let flag = at.and_then(|at| self.emitted.flags[at]);
+                self.set(flag, 1);
+            }
             InstKind::Call(call) => {
-                let done = self.call(call, kind, loc);
+                let done = self.call(call, &renamed, loc);
                 self.failed |= done.is_none();
             }
-            _ => self.push(kind.clone(), loc),
+            _ => self.push(renamed, loc),
         }
+    }
+
+    fn terminator(&self, terminator: &Terminator) -> Terminator {
+        match self.is_egress {
+            true => self.emitted.renaming.terminator(terminator),
+            false => terminator.clone(),
+        }
+    }
+}
+
+impl Reparse for Builder<'_> {
+    fn emitted(&self) -> &Emitted {
+        &self.emitted
     }
 }
 
@@ -157,7 +195,7 @@ impl Builder<'_> {
     }
 
     /// Everything; gives the body's `on_error` and `error`.
-    fn whole(&mut self) -> Option<(BlockId, VarId)> {
+    fn whole(&mut self, intrinsic: Option<&Intrinsic>) -> Option<(BlockId, VarId)> {
         let gress = &self.pipe.ingress;
         let &[parser] = gress.parsers.as_slice() else {
             return None;
@@ -175,32 +213,35 @@ impl Builder<'_> {
         self.parsing = true;
         let parsed = self.parser(body, &front);
         self.parsing = false;
-        self.after_parser(parsed.accepted, parsed.rejected, error);
+        self.after_parser(gress, parsed.accepted, parsed.rejected, error);
         let now_ns = self.now_ns;
         self.copy(gress.timestamp, now_ns);
         self.block_of(gress.control);
-        self.end_of_ingress();
+        let by_egress = self.end_of_ingress();
         self.block_of(gress.deparser);
         self.end(Terminator::Exit(exit::TRANSMIT));
+        if let Some(by_egress) = by_egress {
+            self.at = by_egress;
+            match intrinsic {
+                Some(intrinsic) => self.egress(intrinsic)?,
+                None => self.end(Terminator::Exit(exit::END_OF_INGRESS)),
+            }
+        }
         Some((parsed.on_error, error))
     }
 
-    /// What a parser's outcome leaves: packets are dropped, or the error's bits are in a field.
-    fn after_parser(&mut self, accepted: BlockId, rejected: BlockId, error: VarId) {
-        let gress = &self.pipe.ingress;
+    /// What a parser's outcome leaves: packets are dropped in ingress, or the error's bits are in a field.
+    fn after_parser(&mut self, gress: &Gress, accepted: BlockId, rejected: BlockId, error: VarId) {
+        let drops = |bits: u64| gress.way == Way::Ingress && (bits & NO_MATCH != 0 || !gress.reads_error);
         let parsed = self.block();
         self.at = rejected;
         let what = ArgumentValue::In(vec![InLeaf::Value(Operand::Var(error))]);
         let has_error = self.test(BinaryOp::Ne, error, 0);
         let without = self.branch(Operand::Var(has_error));
         self.push(pseudo("$parser_error", Some(what), None), Loc::default());
-        if gress.reads_error {
-            let codes = self.program.errors.len() as u32;
-            for code in 0..codes {
-                let bits = headers::error_bits(&self.program, code);
-                if bits == 0 || bits & NO_MATCH != 0 {
-                    continue;
-                }
+        for code in 1..self.program.errors.len() as u32 {
+            let bits = headers::error_bits(&self.program, code);
+            if !drops(bits) {
                 let is_this = self.test(BinaryOp::Eq, error, code.into());
                 let other = self.branch(Operand::Var(is_this));
                 self.set(gress.error, bits);
@@ -210,15 +251,21 @@ impl Builder<'_> {
         }
         self.end(Terminator::Exit(exit::INGRESS_DROP));
         self.at = without;
-        self.end(Terminator::Exit(exit::INGRESS_DROP));
+        if drops(NO_MATCH) {
+            self.end(Terminator::Exit(exit::INGRESS_DROP));
+        } else {
+            self.set(gress.error, NO_MATCH);
+            self.end(Terminator::Goto(parsed));
+        }
         self.at = accepted;
         self.set(gress.error, 0);
         self.end(Terminator::Goto(parsed));
         self.at = parsed;
     }
 
-    /// What the driver and the traffic manager do to a packet for one port, of which ingress wants nothing else.
-    fn end_of_ingress(&mut self) {
+    /// What the driver and the traffic manager do to a packet for one port, of which ingress wants nothing else. Goes on
+    /// for one that bypasses egress; gives where others do.
+    fn end_of_ingress(&mut self) -> Option<BlockId> {
         let (gress, tm) = (&self.pipe.ingress, &self.pipe.tm);
         for &(var, unset) in &gress.unset {
             if Some(var) != tm.port {
@@ -232,13 +279,7 @@ impl Builder<'_> {
             self.leave_if(copies, exit::END_OF_INGRESS);
         }
         if let Some(drop) = gress.drop {
-            let dropped = self.temporary(1);
-            let value = Rvalue::Slice {
-                value: Operand::Var(drop),
-                hi: 0,
-                lo: 0,
-            };
-            self.assign(dropped, value);
+            let dropped = self.lowest_bit(drop);
             self.leave_if(dropped, exit::INGRESS_DROP);
         }
         for group in tm.groups.into_iter().flatten() {
@@ -248,17 +289,26 @@ impl Builder<'_> {
         let Some(to) = tm.port else {
             self.end(Terminator::Exit(exit::INGRESS_DROP));
             self.at = self.block();
-            return;
+            return None;
         };
         let nowhere = self.test(BinaryOp::Eq, to, NO_PORT);
         self.leave_if(nowhere, exit::INGRESS_DROP);
-        if let Some(bypasses) = tm.bypass {
-            let by_egress = self.test(BinaryOp::Eq, bypasses, 0);
-            self.leave_if(by_egress, exit::END_OF_INGRESS);
-        }
         self.leave_if_internal(to);
         let port = self.port;
         self.copy(Some(port), to);
+        let bypasses = self.test(BinaryOp::Ne, tm.bypass?, 0);
+        Some(self.branch(Operand::Var(bypasses)))
+    }
+
+    fn lowest_bit(&mut self, var: VarId) -> VarId {
+        let bit = self.temporary(1);
+        let value = Rvalue::Slice {
+            value: Operand::Var(var),
+            hi: 0,
+            lo: 0,
+        };
+        self.assign(bit, value);
+        bit
     }
 
     /// Ports of recirculation are the driver's business.
