@@ -15,6 +15,8 @@ pub enum Input {
     Port,
     /// The switch's clock in microseconds.
     NowUs,
+    /// The switch's clock in nanoseconds.
+    NowNs,
     /// The packet's length in bytes.
     Length,
 }

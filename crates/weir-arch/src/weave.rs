@@ -448,7 +448,11 @@ pub(crate) trait Weave: DerefMut<Target = Weaver> {
 
     /// Appends a block of the program and goes on behind it.
     fn append(&mut self, program: &Arc<Program>, index: usize) -> Appended {
-        let body = &program.blocks[index].body;
+        self.append_body(&program.blocks[index].body)
+    }
+
+    /// The same for any body of the program.
+    fn append_body(&mut self, body: &Body) -> Appended {
         let appended = self.reserve(body);
         for (id, block) in body.blocks.iter() {
             self.at = appended.first[id.index()];

@@ -1,6 +1,8 @@
 //! Every program of `tests/psa` with its packet test: the ways of packets through PSA and what its externs do, seen
 //! from P4.
 
+#[path = "common/agree.rs"]
+mod agree;
 mod common;
 #[path = "common/malformed.rs"]
 mod malformed;
@@ -144,65 +146,7 @@ fn a_malformed_packet_can_do_nothing_but_be_dropped_or_forwarded() {
     malformed::survive("psa", names());
 }
 
-/// What the control plane does in a program's test, without packets, meters and what is read.
-fn state_of(name: &str) -> String {
-    let path = common::folder("psa").join(format!("{name}.stf"));
-    let text = std::fs::read_to_string(path).expect("a test beside the program");
-    let words = [
-        "add",
-        "member",
-        "group",
-        "mc_",
-        "mirroring_add",
-        "value_set",
-        "register_write",
-    ];
-    let lines = text.lines().filter(|l| words.iter().any(|w| l.starts_with(w)));
-    lines.collect::<Vec<_>>().join("\n")
-}
-
 #[test]
 fn compiled_code_does_what_the_interpreter_does() {
-    let mut seed = 0x2545_f491_4f6c_dd1d;
-    for name in names() {
-        let (mut plain, failures) =
-            weir_stf::configure(Switch::new(compile(&name)).expect("loads"), &state_of(&name)).expect("directives");
-        assert!(failures.is_empty(), "{name}: {failures:?}");
-        let mut compiled = plain.clone();
-        if compiled.compile().is_err() {
-            continue;
-        }
-        for i in 0..4000 {
-            let mut packet = malformed::bytes(&mut seed, i % 14);
-            for (at, byte) in packet.iter_mut().enumerate().take(3) {
-                // Small values are what tests are about; the second byte is the index of most tables.
-                *byte %= [16, 8, 4][at];
-            }
-            let port = u32::from(malformed::bytes(&mut seed, 1)[0] % 8);
-            let (a, b) = (
-                plain.inject(port, &packet, i as u64 * 1000),
-                compiled.inject(port, &packet, i as u64 * 1000),
-            );
-            let sent = |out: Vec<weir_switch::Output>| -> Vec<(u32, Vec<u8>)> {
-                out.into_iter().map(|o| (o.port, o.bytes)).collect()
-            };
-            assert_eq!(sent(a), sent(b), "{name}: {packet:02x?} at port {port}");
-            let fields = |switch: &mut Switch| switch.next_digest().map(|d| (d.name, d.fields));
-            assert_eq!(fields(&mut plain), fields(&mut compiled), "{name}: {packet:02x?}");
-        }
-        let drops = |switch: &Switch| {
-            let mut all = std::collections::BTreeMap::<_, u64>::new();
-            switch
-                .drops()
-                .for_each(|d| *all.entry(d.reason).or_default() += d.packets);
-            all
-        };
-        assert_eq!(drops(&plain), drops(&compiled), "{name}");
-        for (id, _) in plain.program().externs.iter() {
-            for index in 0..8 {
-                let (a, b) = (plain.counter(id, index).ok(), compiled.counter(id, index).ok());
-                assert_eq!(a, b, "{name}: counter at {index}");
-            }
-        }
-    }
+    agree::check("psa", &names());
 }

@@ -1,6 +1,8 @@
 //! Every program of `tests/tna` with its packet test: the ways of packets through TNA and T2NA and what their externs do,
 //! seen from P4.
 
+#[path = "common/agree.rs"]
+mod agree;
 mod common;
 #[path = "common/malformed.rs"]
 mod malformed;
@@ -112,4 +114,31 @@ fn what_cannot_be_run_is_refused_with_the_place() {
 #[test]
 fn a_malformed_packet_can_do_nothing_but_be_dropped_or_forwarded() {
     malformed::survive("tna", names());
+}
+
+#[test]
+fn compiled_code_does_what_the_interpreter_does() {
+    agree::check("tna", &names());
+}
+
+/// What the interpreter still follows alone: parsers that count or sum, what reads the port's metadata, several pipes or
+/// parsers, and actions on more than one cell.
+#[test]
+fn plain_programs_are_compiled() {
+    let interpreted: Vec<String> = names()
+        .into_iter()
+        .filter(|name| Switch::new(compile(name)).expect("loads").compile().is_err())
+        .collect();
+    let expected = [
+        "checksums",
+        "loops",
+        "parsers",
+        "pipes",
+        "port_metadata",
+        "registers",
+        "second_loops",
+        "second_metadata",
+        "second_registers",
+    ];
+    assert_eq!(interpreted, expected);
 }

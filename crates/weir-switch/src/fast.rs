@@ -572,6 +572,7 @@ impl Switch {
             let row = loaded.input_row(i);
             match input {
                 Input::NowUs => row.fill((self.now_ns / 1000) & mask),
+                Input::NowNs => row.fill(self.now_ns & mask),
                 Input::Port => row
                     .iter_mut()
                     .zip(ports)

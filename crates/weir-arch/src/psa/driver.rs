@@ -4,13 +4,13 @@ use super::externs::{self, EMPTY_GROUP, Op, SELECTORS, TARGET};
 use super::fields::{self, Carried, Fields, Path, get, set};
 use super::fuse;
 use super::fuse::FusedCall;
-use super::fuse::emits::Emit;
 use super::runtime::{Checksums, PsaRuntime};
 use crate::calls::{self, Engines, note};
 use crate::driver::{
     Action, Architecture, DropReason, EgressPacket, Env, IngressPacket, MAX_PASSES, Origin, PRIORITIES, QueueInfo,
     ReplicationRules,
 };
+use crate::emits::{self, Emit};
 use crate::error::LoadError;
 use crate::fused::{Fused, FusedArguments, FusedPacket};
 use crate::load;
@@ -124,7 +124,7 @@ impl Psa {
             ingress: pipeline("ingress_parser", "ingress", "ingress_deparser").map_err(|e| vec![e])?,
             egress: pipeline("egress_parser", "egress", "egress_deparser").map_err(|e| vec![e])?,
         };
-        let emits = fuse::emits::emits(&program, &program.blocks[blocks.ingress.deparser].body);
+        let emits = emits::emits(&program, &program.blocks[blocks.ingress.deparser].body);
         Ok(Psa {
             blocks,
             emits,

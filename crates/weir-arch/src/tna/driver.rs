@@ -2,6 +2,7 @@
 
 use super::externs::{self, Op, SELECTORS};
 use super::fields::{self, Gress, NO_PORT, Pipe, get, set};
+use super::fuse::{self, FusedCall};
 use super::headers::{self, Chip, NO_MATCH};
 use super::runtime::{LateCount, Requests, TnaRuntime, adjusted};
 use super::transmit;
@@ -11,12 +12,14 @@ use crate::driver::{
     PRIORITIES, QueueInfo, ReplicationRules,
 };
 use crate::error::LoadError;
+use crate::fused::{Fused, FusedArguments, FusedPacket};
 use crate::load;
 use crate::state::State;
 use crate::user::Externs;
 use std::sync::Arc;
-use weir_interp::{Abort, Executable, Outcome, PacketState, SiteId};
-use weir_ir::Program;
+use weir_interp::{Abort, Executable, Outcome, PacketState, PacketTag, SiteId};
+use weir_ir::{Bits, ExternId, Program, TableId, VarId};
+use weir_table::EntryHandle;
 
 /// Bits of `drop_ctl`.
 const DROP_PACKET: u64 = 1;
@@ -77,6 +80,25 @@ impl Tna {
         self.ops.get(site.index())
     }
 
+    /// The pipe that all ports share, if there is only one.
+    pub(crate) fn only_pipe(&self) -> Option<&Pipe> {
+        let first = self.pipes.first()?;
+        let same = |pipe: &Pipe| pipe.ingress.control == first.ingress.control && pipe.tm.port == first.tm.port;
+        self.pipes.iter().all(same).then_some(first)
+    }
+
+    pub(crate) fn program(&self) -> &Arc<Program> {
+        &self.program
+    }
+
+    /// Registers that actions of the program work on.
+    pub(crate) fn registers(&self) -> impl Iterator<Item = ExternId> {
+        self.ops.iter().filter_map(|op| match op {
+            Op::Register(call) => Some(call.register),
+            _ => None,
+        })
+    }
+
     pub(crate) fn chip(&self) -> &Chip {
         &self.chip
     }
@@ -109,13 +131,20 @@ impl Tna {
         })
     }
 
-    /// Runs the control and the deparser on what was parsed.
-    fn process(&self, gress: &Gress, mut state: PacketState, bytes: u64, env: &mut Env<'_>) -> Result<Done, Abort> {
+    /// Runs blocks of a gress on what was parsed, its deparser last.
+    fn process(
+        &self,
+        gress: &Gress,
+        blocks: &[usize],
+        mut state: PacketState,
+        bytes: u64,
+        env: &mut Env<'_>,
+    ) -> Result<Done, Abort> {
         let (mut requests, mut late) = (Requests::default(), Vec::new());
-        for block in [gress.control, gress.deparser] {
+        for block in blocks {
             let (service, tracer) = env.service(bytes);
             let mut runtime = TnaRuntime::new(self, gress, service);
-            if let Outcome::Abort(reason) = self.engines.run(block, &mut state, tracer, &mut runtime) {
+            if let Outcome::Abort(reason) = self.engines.run(*block, &mut state, tracer, &mut runtime) {
                 return Err(reason);
             }
             requests = runtime.requests;
@@ -178,8 +207,33 @@ impl Tna {
             note(env, text);
             return Ok(vec![Action::drop(DropReason::IngressDrop, None, packet.tag)]);
         }
-        let done = self.process(gress, state, received.len() as u64, env)?;
+        let blocks = [gress.control, gress.deparser];
+        let done = self.process(gress, &blocks, state, received.len() as u64, env)?;
         Ok(self.end_of_ingress(pipe, &packet, &received, done, env))
+    }
+
+    /// Goes on where compiled code has ended ingress, with these values of variables.
+    fn resume_ingress(
+        &self,
+        packet: IngressPacket,
+        values: &[(VarId, Bits)],
+        env: &mut Env<'_>,
+    ) -> Result<Vec<Action>, Abort> {
+        let pipe = self.pipe(packet.port);
+        let gress = &pipe.ingress;
+        let (bytes, front) = self.front(&packet, env);
+        let mut state = self.begin(gress, bytes, env.now_ns);
+        let parser_errors = env.state.parser_errors.clone();
+        // It was parsed before, with this outcome, which had no effects but that errors were counted.
+        self.parse(gress, packet.port, front, &mut state, env)?;
+        env.state.parser_errors = parser_errors;
+        let known = self.program.vars.len();
+        for (var, value) in values.iter().filter(|(v, _)| v.index() < known) {
+            state.frame.set(*var, value.clone());
+        }
+        let bytes = packet.bytes.len() as u64;
+        let done = self.process(gress, &[gress.deparser], state, bytes, env)?;
+        Ok(self.end_of_ingress(pipe, &packet, &packet.bytes, done, env))
     }
 
     /// What follows the ingress deparser: mirror, resubmission, and what the traffic manager is given.
@@ -279,7 +333,7 @@ impl Tna {
         gress: &Gress,
         done: &Done,
         came: &[u8],
-        (port, passes, tag): (u32, u32, weir_interp::PacketTag),
+        (port, passes, tag): (u32, u32, PacketTag),
         env: &mut Env<'_>,
     ) -> Option<Action> {
         let (session, header) = done.requests.mirror.as_ref()?;
@@ -308,7 +362,7 @@ impl Tna {
     // ---------------------------------------------------------------------------------- egress
 
     /// A packet for egress, of which nothing is left but its bytes.
-    fn for_egress(&self, bytes: Vec<u8>, port: u32, passes: u32, tag: weir_interp::PacketTag) -> EgressPacket {
+    fn for_egress(&self, bytes: Vec<u8>, port: u32, passes: u32, tag: PacketTag) -> EgressPacket {
         let state = PacketState {
             bytes,
             ..PacketState::default()
@@ -328,7 +382,8 @@ impl Tna {
         headers::fill_egress(gress, &mut state.frame, packet, &queue, now_ns);
         set(&mut state.frame, gress.timestamp, now_ns);
         set(&mut state.frame, gress.error, error);
-        let done = self.process(gress, state, came.len() as u64, env)?;
+        let blocks = [gress.control, gress.deparser];
+        let done = self.process(gress, &blocks, state, came.len() as u64, env)?;
         let mut actions = Vec::new();
         actions.extend(self.mirror(gress, &done, came, (packet.ingress_port, packet.passes, tag), env));
         if get(&done.state.frame, gress.drop) & DROP_PACKET != 0 {
@@ -430,6 +485,59 @@ impl Architecture for Tna {
             sessions: self.chip.sessions.clone(),
             initial: &[],
         }
+    }
+
+    fn fused(&self) -> Option<Fused> {
+        fuse::fuse(self)
+    }
+
+    fn fused_call(
+        &self,
+        env: &mut Env<'_>,
+        fused: &Fused,
+        call: usize,
+        packet: &mut FusedPacket,
+        mut arguments: FusedArguments<'_>,
+    ) -> bool {
+        let calls = fused.calls.downcast_ref::<Vec<FusedCall>>();
+        match (calls.and_then(|c| c.get(call)), self.pipes.first()) {
+            (Some(FusedCall::Pseudo(pseudo)), _) => pseudo.perform(env.state, &mut arguments),
+            (Some(FusedCall::Op(op, loc)), Some(pipe)) => {
+                let (service, _) = env.service(packet.received_bytes());
+                return TnaRuntime::new(self, &pipe.ingress, service).operate(op, *loc, arguments);
+            }
+            _ => {}
+        }
+        true
+    }
+
+    fn fused_hit(
+        &self,
+        env: &mut Env<'_>,
+        packet: &mut FusedPacket,
+        table: TableId,
+        handle: u32,
+        keys: &[Bits],
+    ) -> Option<(usize, Arc<[Bits]>)> {
+        let (mut service, _) = env.service(packet.received_bytes());
+        service.action_of_hit(table, EntryHandle::new(handle)?, keys)
+    }
+
+    fn fused_exit(
+        &self,
+        env: &mut Env<'_>,
+        exit: u32,
+        _: &mut FusedPacket,
+        port: u32,
+        bytes: &[u8],
+        values: &[(VarId, Bits)],
+    ) -> Vec<Action> {
+        let arrived = IngressPacket::received(port, bytes.to_vec(), PacketTag::NONE);
+        if exit == fuse::exit::RESTART {
+            return self.ingress(env, arrived);
+        }
+        self.resume_ingress(arrived, values, env)
+            .unwrap_or_else(|reason| vec![Action::stopped(reason, PacketTag::NONE)])
     }
 
     fn is_internal(&self, port: u32) -> bool {

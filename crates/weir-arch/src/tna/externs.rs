@@ -137,8 +137,8 @@ pub(crate) enum Op {
     },
     Fill(ExternId),
     Register(Arc<RegisterCall>),
-    /// One bit of the result, by what comparisons said.
-    Predicate,
+    /// One bit of the result, by what comparisons said: the arguments of those that there are.
+    Predicate([Option<usize>; 4]),
     Address,
     Extremum(Extremum),
     Math(Arc<MathUnit>),

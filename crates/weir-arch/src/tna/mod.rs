@@ -3,6 +3,7 @@
 mod driver;
 mod externs;
 mod fields;
+mod fuse;
 mod hashes;
 mod headers;
 mod math;

@@ -27,25 +27,25 @@ pub(crate) enum Cell {
 /// A call of `execute` or its like.
 #[derive(Debug, Clone)]
 pub(crate) struct RegisterCall {
-    action: ExternId,
-    register: ExternId,
-    cell: Cell,
+    pub action: ExternId,
+    pub register: ExternId,
+    pub cell: Cell,
     /// Cells that the action sees as one value.
-    cells: u64,
-    body: Body,
+    pub cells: u64,
+    pub body: Body,
     /// What runs where the queue or stack is full or empty.
     otherwise: Option<Body>,
     /// Positions of the arguments for the second result and on, where they are given.
-    results: Vec<Option<usize>>,
+    pub results: Vec<Option<usize>>,
 }
 
 /// A method that the program has given.
 #[derive(Debug, Clone)]
-struct Body {
-    method: usize,
-    value: Vec<VarId>,
+pub(crate) struct Body {
+    pub method: usize,
+    pub value: Vec<VarId>,
     /// Variables of its results.
-    results: Vec<Vec<VarId>>,
+    pub results: Vec<Vec<VarId>>,
 }
 
 /// What kind of action an extern type is: how many cells it sees is up to their width, where it sees more than one.
@@ -156,7 +156,11 @@ pub(crate) fn method(program: &Program, id: ExternId, call: &Call, loc: Loc) -> 
         "push" => Cell::Push,
         "pop" => Cell::Pop,
         "sweep" => Cell::Sweep,
-        "predicate" => return Ok(Some(Op::Predicate)),
+        "predicate" => {
+            let comparison = |names: [&str; 2]| names.iter().find_map(|name| named(call, name));
+            let all = [["cmplo", "cmp0"], ["cmphi", "cmp1"], ["cmp2", ""], ["cmp3", ""]];
+            return Ok(Some(Op::Predicate(all.map(comparison))));
+        }
         "address" if call.arguments.is_empty() => return Ok(Some(Op::Address)),
         "min8" => return Ok(Some(extremum(false, 8))),
         "max8" => return Ok(Some(extremum(true, 8))),

@@ -4,6 +4,7 @@ use super::driver::Tna;
 use super::externs::Op;
 use super::fields::{Gress, Way};
 use super::registers::at_index;
+use crate::fused::FusedArguments;
 use crate::hash;
 use crate::meter::Color;
 use crate::service::{Service, all_scalars, digest_fields, hash_input};
@@ -11,7 +12,7 @@ use crate::state::Digest;
 use weir_interp::{
     ArgValue, BitBuffer, CallContext, CallEffect, LookupDetail, LookupOutcome, PacketState, Runtime, read_bits,
 };
-use weir_ir::{ArgumentValue, Bits, ExternId, TableId, ValueSetId, VarId};
+use weir_ir::{ArgumentValue, Bits, ExternId, Loc, TableId, ValueSetId, VarId};
 
 /// What a deparser has asked for.
 #[derive(Debug, Clone, Default)]
@@ -114,7 +115,7 @@ impl TnaRuntime<'_> {
                 self.service.register_write(*id, index, context.args.get(*value));
             }
             Op::Fill(id) => self.fill(*id, context),
-            Op::Predicate => predicate(context),
+            Op::Predicate(comparisons) => predicate(comparisons, context),
             Op::Address => {
                 let index = self.indices.last().copied().unwrap_or(0);
                 give(context, &Bits::new(64, index.into()));
@@ -149,6 +150,13 @@ impl TnaRuntime<'_> {
             | Op::Size { .. } => self.value(op, context),
         }
         CallEffect::Continue
+    }
+
+    /// A call of a packet in a pipeline: there is no frame, only what the pipeline handed over.
+    pub(super) fn operate(&mut self, op: &Op, loc: Loc, call: FusedArguments<'_>) -> bool {
+        let mut packet = PacketState::default();
+        let effect = call.with(loc, &mut packet, |context| self.perform(op, context));
+        effect == CallEffect::Continue
     }
 
     /// Functions of their arguments, and what is like them.
@@ -422,18 +430,11 @@ fn slot<T: Default>(all: &mut Vec<(ExternId, T)>, id: ExternId) -> &mut T {
 }
 
 /// The bit of the result that the comparisons name.
-fn predicate(context: &mut CallContext<'_>) {
-    let named = |names: [&str; 2]| {
-        let at = context
-            .call
-            .arguments
-            .iter()
-            .position(|a| names.contains(&a.name.as_str()));
-        u32::from(at.is_some_and(|at| context.number(at) != 0))
-    };
-    let bit =
-        named(["cmplo", "cmp0"]) | named(["cmphi", "cmp1"]) << 1 | named(["cmp2", ""]) << 2 | named(["cmp3", ""]) << 3;
-    give(context, &Bits::new(16, 1 << bit));
+fn predicate(comparisons: &[Option<usize>; 4], context: &mut CallContext<'_>) {
+    let holds = |at: &Option<usize>| at.is_some_and(|at| context.number(at) != 0);
+    let bits = comparisons.iter().enumerate().filter(|(_, at)| holds(at));
+    let number: u32 = bits.map(|(bit, _)| 1 << bit).sum();
+    give(context, &Bits::new(16, 1 << number));
 }
 
 /// The first scalar of the result, modulo its width.

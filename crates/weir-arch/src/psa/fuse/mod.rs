@@ -6,17 +6,16 @@
 //! between ingress and egress, and what clones in egress where that ends.
 
 mod calls;
-pub(crate) mod emits;
-mod reparse;
 mod sums;
 
 pub(crate) use self::calls::FusedCall;
 use self::calls::Fusible;
-use self::emits::Emit;
 use super::driver::{PORT_RECIRCULATE, Psa};
 use super::externs::{self, Op, SELECTORS};
 use super::fields::Path;
+use crate::emits::{self, Emit};
 use crate::fused::{Fused, Input};
+use crate::reparse::{self, Emitted, Reparse};
 use crate::weave::{Appended, Weave, Weaver, constant, endless, pseudo};
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -49,13 +48,7 @@ struct Builder<'a> {
     now_us: VarId,
     /// The port a packet goes to.
     port: VarId,
-    emits: Vec<Emit>,
-    /// Whether each header was emitted, where that depends on the way through the deparser.
-    flags: Vec<Option<VarId>>,
-    /// Emitted headers that egress headers stand for.
-    aliased: Vec<usize>,
-    /// Egress headers that are ingress headers.
-    renaming: Renaming,
+    emitted: Emitted,
     /// The block that is being appended.
     current: usize,
     /// Sums of instances of `InternetChecksum`.
@@ -115,22 +108,23 @@ pub(crate) fn fuse(arch: &Psa) -> Option<Fused> {
     debug_assert_eq!(port, handed_over(program, 0));
     let flags: Vec<VarId> = emits.iter().map(|_| weaver.variable("$emitted", 1)).collect();
     let now_us = weaver.variable("$now_us", 64);
-    let aliases = arch.aliases();
-    let mut renaming = Renaming::default();
-    for (at, header) in aliases {
-        renaming.header(program, *header, emits[*at].header);
-    }
+    let mut emitted = Emitted {
+        flags: (emits.iter().zip(flags))
+            .map(|(e, flag)| (!e.always).then_some(flag))
+            .collect(),
+        emits,
+        aliased: Vec::new(),
+        renaming: Renaming::default(),
+        hidden: 0,
+        exit: exit::DEPARSED,
+    };
+    emitted.alias(program, arch.aliases());
     let mut builder = Builder {
         arch,
         weaver,
         now_us,
         port,
-        flags: (emits.iter().zip(flags))
-            .map(|(e, flag)| (!e.always).then_some(flag))
-            .collect(),
-        emits,
-        aliased: aliases.iter().map(|(at, _)| *at).collect(),
-        renaming,
+        emitted,
         current: 0,
         sums: Vec::new(),
         failed: false,
@@ -148,14 +142,14 @@ impl Weave for Builder<'_> {
         match kind {
             InstKind::Mark(_) => {}
             InstKind::Emit { header } if self.current == blocks.ingress.deparser => {
-                let at = self.emits.iter().position(|e| e.header == *header);
-                if let Some(flag) = at.and_then(|at| self.flags[at]) {
+                let at = self.emitted.emits.iter().position(|e| e.header == *header);
+                if let Some(flag) = at.and_then(|at| self.emitted.flags[at]) {
                     self.set(Some(flag), 1);
                 }
             }
             kind => {
                 let renamed = match self.is_egress() {
-                    true => self.renaming.inst(kind),
+                    true => self.emitted.renaming.inst(kind),
                     false => kind.clone(),
                 };
                 match &renamed {
@@ -168,9 +162,15 @@ impl Weave for Builder<'_> {
 
     fn terminator(&self, terminator: &Terminator) -> Terminator {
         match self.is_egress() {
-            true => self.renaming.terminator(terminator),
+            true => self.emitted.renaming.terminator(terminator),
             false => terminator.clone(),
         }
+    }
+}
+
+impl Reparse for Builder<'_> {
+    fn emitted(&self) -> &Emitted {
+        &self.emitted
     }
 }
 
@@ -306,7 +306,7 @@ impl Builder<'_> {
             Some(group) => group.headers.clone(),
             None => Vec::new(),
         };
-        let emitted: Vec<_> = self.emits.iter().map(|e| e.header).collect();
+        let emitted: Vec<_> = self.emitted.emits.iter().map(|e| e.header).collect();
         if measured && !headers.iter().chain(&emitted).all(|h| self.is_whole(*h)) {
             return None;
         }
@@ -328,7 +328,7 @@ impl Builder<'_> {
     /// What counters and meters of egress count is the packet that egress gets; the host only knows the one that
     /// was received.
     fn leave_if_longer(&mut self, before: VarId, emitted: &[HeaderId]) {
-        for (at, flag) in self.flags.clone().into_iter().enumerate() {
+        for (at, flag) in self.emitted.flags.clone().into_iter().enumerate() {
             if let Some(flag) = flag {
                 // Headers that were left out count for nothing.
                 let valid = self.header(emitted[at]).valid;
@@ -415,7 +415,7 @@ impl Builder<'_> {
     }
 
     fn finish(self, error_path: (BlockId, VarId)) -> Option<Fused> {
-        let (arch, fields, port, renaming) = (self.arch, &self.arch.fields, self.port, self.renaming);
+        let (arch, fields, port, renaming) = (self.arch, &self.arch.fields, self.port, self.emitted.renaming);
         let mut inputs = vec![(self.now_us, Input::NowUs)];
         inputs.extend(fields.ingress_port.iter().flatten().map(|v| (*v, Input::Port)));
         let times = [fields.ingress_timestamp, fields.egress_timestamp];

@@ -109,14 +109,14 @@ fn can_avoid(body: &Body, block: BlockId) -> bool {
 }
 
 /// Whether any reachable instruction does something.
-pub(super) fn any(body: &Body, test: impl Fn(&InstKind) -> bool) -> bool {
+pub(crate) fn any(body: &Body, test: impl Fn(&InstKind) -> bool) -> bool {
     let mut blocks = reachable(body).into_iter();
     blocks.any(|id| body.blocks[id].insts.iter().any(|i| test(&i.kind)))
 }
 
 /// Whether a deparser that has run in part may run once more from its beginning with what it has made of shared variables:
 /// it writes none that it has read before.
-pub(super) fn is_repeatable(program: &Program, body: &Body) -> bool {
+pub(crate) fn is_repeatable(program: &Program, body: &Body) -> bool {
     let Some(order) = topological(body) else { return false };
     let shared: HashSet<VarId> = program
         .shared

@@ -1,16 +1,15 @@
-//! The egress parser over what the ingress deparser has emitted: nothing is put together to be taken apart again.
+//! A parser over what a deparser has emitted: nothing is put together to be taken apart again.
 //!
 //! At each point of the egress parser it is known how many of the emitted headers are behind it. Extracting takes the next
 //! one that was emitted; if that is of the same layout its fields are copied, or the egress header simply is the ingress
 //! header from there on. Where the layouts differ, or the parser wants more than was emitted, the driver deparses
 //! and goes on.
 
-use super::emits::Emit;
-use super::{Builder, exit};
+use crate::emits::Emit;
 use crate::weave::Weave;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
-use weir_ir::passes::{read_by_inst, read_by_terminator, written};
+use weir_ir::passes::{Renaming, read_by_inst, read_by_terminator, written};
 use weir_ir::{
     BinaryOp, BlockId, Body, HeaderId, InstKind, Loc, Operand, Pattern, Program, Rvalue, SelectCase, Terminator, Type,
     VarId,
@@ -23,7 +22,7 @@ type Point = (BlockId, usize, usize);
 const BRANCHES: usize = 1 << 16;
 
 /// Whether the egress parser over so many emitted headers is no more code than it may be.
-pub(super) fn is_affordable(parser: &Body, emitted: usize) -> bool {
+pub(crate) fn is_affordable(parser: &Body, emitted: usize) -> bool {
     let insts = parser.blocks.iter().flat_map(|(_, b)| &b.insts);
     let extracts = insts.filter(|i| matches!(i.kind, InstKind::Extract { .. })).count();
     let points = parser.blocks.len().saturating_mul(emitted + 1);
@@ -119,7 +118,7 @@ fn explore(program: &Program, parser: &Body, emits: &[Emit]) -> Explored {
 }
 
 /// Egress headers that are ingress headers from where they are parsed on: position of the emitted header, egress header.
-pub(super) fn aliases(program: &Program, parser: &Body, emits: &[Emit]) -> Vec<(usize, HeaderId)> {
+pub(crate) fn aliases(program: &Program, parser: &Body, emits: &[Emit]) -> Vec<(usize, HeaderId)> {
     let explored = explore(program, parser, emits);
     let fits = |&&(at, header): &&(usize, HeaderId)| {
         let alone = explored.pairs.iter().filter(|p| p.0 == at || p.1 == header).count() == 1;
@@ -135,9 +134,39 @@ pub(super) fn aliases(program: &Program, parser: &Body, emits: &[Emit]) -> Vec<(
     explored.pairs.iter().filter(fits).copied().collect()
 }
 
-impl Builder<'_> {
+/// What the deparser emits, and how the parser knows it.
+#[derive(Default)]
+pub(crate) struct Emitted {
+    pub emits: Vec<Emit>,
+    /// Whether each header was emitted, where that depends on the way through the deparser.
+    pub flags: Vec<Option<VarId>>,
+    /// Emitted headers that egress headers stand for.
+    pub aliased: Vec<usize>,
+    /// Egress headers that are ingress headers.
+    pub renaming: Renaming,
+    /// So many of the first headers are never payload.
+    pub hidden: usize,
+    /// Where a packet leaves that the parser cannot be given without being made.
+    pub exit: u32,
+}
+
+impl Emitted {
+    /// The egress headers that [`aliases`] has found are ingress headers.
+    pub(crate) fn alias(&mut self, program: &Program, aliases: &[(usize, HeaderId)]) {
+        for (at, header) in aliases {
+            self.renaming.header(program, *header, self.emits[*at].header);
+        }
+        self.aliased = aliases.iter().map(|(at, _)| *at).collect();
+    }
+}
+
+/// Appends a parser of what was emitted.
+pub(crate) trait Reparse: Weave {
+    /// What was emitted.
+    fn emitted(&self) -> &Emitted;
+
     /// Appends the egress parser. Gives where its ways end: accept, reject.
-    pub(super) fn reparse(&mut self, program: &Arc<Program>, parser: &Body) -> (BlockId, BlockId) {
+    fn reparse(&mut self, program: &Arc<Program>, parser: &Body) -> (BlockId, BlockId) {
         let (accepted, rejected) = (self.block(), self.block());
         let mut known: HashMap<Point, BlockId> = HashMap::new();
         let mut work = Vec::new();
@@ -161,7 +190,8 @@ impl Builder<'_> {
                     | InstKind::Lookahead { .. }
                     | InstKind::Advance { .. }
                     | InstKind::PacketLength { .. } => {
-                        self.end(Terminator::Exit(exit::DEPARSED));
+                        let exit = self.emitted().exit;
+                        self.end(Terminator::Exit(exit));
                         taken = true;
                     }
                     kind => self.instruction(kind, inst.loc),
@@ -210,9 +240,9 @@ impl Builder<'_> {
         known: &mut HashMap<Point, BlockId>,
         work: &mut Vec<Point>,
     ) {
-        for (at, emit) in self.emits.clone().iter().enumerate().skip(behind) {
+        for (at, emit) in self.emitted().emits.clone().iter().enumerate().skip(behind) {
             let mut condition = self.header(emit.header).valid;
-            if let Some(flag) = self.flags[at] {
+            if let Some(flag) = self.emitted().flags[at] {
                 let both = self.temporary(1);
                 let value = Rvalue::Binary(BinaryOp::And, Operand::Var(condition), Operand::Var(flag));
                 self.assign(both, value);
@@ -224,22 +254,24 @@ impl Builder<'_> {
                 let on = self.point((id, next, at + 1), known, work);
                 self.end(Terminator::Goto(on));
             } else {
-                self.end(Terminator::Exit(exit::DEPARSED));
+                let exit = self.emitted().exit;
+                self.end(Terminator::Exit(exit));
             }
             self.at = otherwise;
-            if self.aliased.contains(&at) {
+            if self.emitted().aliased.contains(&at) {
                 // To egress a header that was not there is one that nobody has touched.
                 let fields = self.header(emit.header).fields.clone();
                 fields.iter().for_each(|f| self.set(Some(*f), 0));
             }
         }
         // The packet itself comes next.
-        self.end(Terminator::Exit(exit::DEPARSED));
+        let exit = self.emitted().exit;
+        self.end(Terminator::Exit(exit));
     }
 
     /// An emitted header has been parsed as an egress header.
     fn becomes(&mut self, program: &Arc<Program>, emitted: HeaderId, header: HeaderId) {
-        if self.renaming.header_of(header) == emitted {
+        if self.emitted().renaming.header_of(header) == emitted {
             return;
         }
         let (from, to) = (&program.headers[emitted], &program.headers[header]);
@@ -258,8 +290,8 @@ impl Builder<'_> {
         let block = self.block();
         self.at = block;
         for at in 0..behind {
-            if !self.aliased.contains(&at) {
-                let valid = self.header(self.emits[at].header).valid;
+            if !self.emitted().aliased.contains(&at) {
+                let valid = self.header(self.emitted().emits[at].header).valid;
                 self.set(Some(valid), 0);
             }
         }
@@ -270,12 +302,13 @@ impl Builder<'_> {
     }
 
     /// What egress has not parsed comes after what it emits.
-    pub(super) fn emit_rest(&mut self) {
-        for (at, emit) in self.emits.clone().iter().enumerate() {
-            if self.aliased.contains(&at) {
+    fn emit_rest(&mut self) {
+        let hidden = self.emitted().hidden;
+        for (at, emit) in self.emitted().emits.clone().iter().enumerate().skip(hidden) {
+            if self.emitted().aliased.contains(&at) {
                 continue;
             }
-            if let Some(flag) = self.flags[at] {
+            if let Some(flag) = self.emitted().flags[at] {
                 let otherwise = self.branch(Operand::Var(flag));
                 self.push(InstKind::Emit { header: emit.header }, Loc::default());
                 self.end(Terminator::Goto(otherwise));

@@ -1,0 +1,121 @@
+//! What the extern calls of the pipeline are, and what the driver is handed where packets leave it.
+
+use super::super::driver::Tna;
+use super::super::externs::{self, At, Op};
+use super::super::fields::Pipe;
+use super::registers::{READ, WRITE};
+use super::{COUNT, exit};
+use crate::driver::DropReason;
+use crate::weave::{Ends, Pseudo, RANDOM, driver, drop, host, touched, transmit};
+use std::collections::HashSet;
+use weir_ir::passes::{VarSet, read_by};
+use weir_ir::pipeline::CallKind;
+use weir_ir::{Call, Loc, VarId};
+
+/// What a call of the pipeline is.
+pub(crate) enum FusedCall {
+    /// An extern of the architecture.
+    Op(Op, Loc),
+    /// What the pipeline brings along.
+    Pseudo(Pseudo),
+}
+
+/// Whether the host can do an extern call for compiled code.
+pub(super) fn is_fusible(op: &Op) -> bool {
+    kind_of(op).is_some()
+}
+
+/// What a call is; `None`: nothing that can be called from a pipeline.
+pub(super) fn call_kind(arch: &Tna, call: &Call, loc: Loc) -> Option<(FusedCall, CallKind)> {
+    if let Some((pseudo, kind)) = Pseudo::of(&call.function) {
+        return Some((FusedCall::Pseudo(pseudo), kind));
+    }
+    let at = At::Argument(0);
+    let op = match (call.function.as_str(), call.instance) {
+        (READ, Some(id)) => Op::Read { id, at },
+        (WRITE, Some(id)) => Op::Write { id, at, value: 1 },
+        // A direct counter is given its index here.
+        (COUNT, Some(id)) => Op::Count {
+            id,
+            at,
+            less: None,
+            as_sent: false,
+        },
+        _ => externs::own(arch.program(), call, loc).ok()??,
+    };
+    let kind = kind_of(&op)?;
+    Some((FusedCall::Op(op, loc), kind))
+}
+
+fn kind_of(op: &Op) -> Option<CallKind> {
+    Some(match op {
+        Op::Count {
+            id,
+            at: At::Argument(0),
+            less: None,
+            as_sent: false,
+        } => CallKind::Count(id.index()),
+        Op::Hash(_) | Op::Math(_) | Op::Predicate(_) | Op::Larger { .. } | Op::FunnelShift | Op::Size { .. } => {
+            host(None)
+        }
+        Op::Random => host(Some(RANDOM)),
+        Op::Count { id, .. }
+        | Op::Meter { id, .. }
+        | Op::Smooth { id, .. }
+        | Op::DropEarly { id, .. }
+        | Op::Read { id, .. }
+        | Op::Write { id, .. }
+        | Op::Fill(id) => host(Some(id.index() as u32)),
+        _ => return None,
+    })
+}
+
+/// The shared variables that the driver and the ingress deparser look at when ingress has ended.
+fn read_at_end(arch: &Tna, pipe: &Pipe) -> Vec<VarId> {
+    let program = arch.program();
+    let mut read = VarSet::new(program.vars.len());
+    let deparser = &program.blocks[pipe.ingress.deparser].body;
+    read_by(program, deparser, &mut |v| read.insert(v));
+    let for_others = ["_for_tm", "_for_deparser"];
+    let groups = program
+        .shared
+        .iter()
+        .filter(|g| for_others.iter().any(|end| g.role.ends_with(end)));
+    for leaf in groups
+        .filter(|g| g.role.starts_with("pipe0.ingress"))
+        .flat_map(|g| &g.leaves)
+    {
+        read.insert(leaf.var);
+    }
+    let leaves = program.shared.iter().flat_map(|g| &g.leaves);
+    let shared: HashSet<VarId> = leaves.map(|l| l.var).collect();
+    read.iter().filter(|v| shared.contains(v)).collect()
+}
+
+/// The exits, with what the driver reads of a packet that leaves by them.
+pub(super) fn ends(arch: &Tna, pipe: &Pipe, port: VarId) -> Ends {
+    let program = arch.program();
+    let kind = |call: &Call, loc| {
+        externs::own(program, call, loc)
+            .ok()
+            .flatten()
+            .as_ref()
+            .and_then(kind_of)
+    };
+    let mut everything = touched(program, &(0..program.blocks.len()).collect::<Vec<_>>(), kind);
+    // What register actions touch is not seen in their calls.
+    everything.states.extend(arch.registers().map(|id| id.index() as u32));
+    let exits = vec![
+        transmit(port),
+        drop("ingress-drop", DropReason::IngressDrop),
+        driver("end-of-ingress", read_at_end(arch, pipe), everything.clone(), false),
+        drop("instruction-budget", DropReason::InstructionBudget),
+        driver("restart", Vec::new(), everything, false),
+        drop("egress-drop", DropReason::EgressDrop),
+    ];
+    Ends {
+        exits,
+        overrun: exit::OVERRUN,
+        restart: exit::RESTART,
+    }
+}

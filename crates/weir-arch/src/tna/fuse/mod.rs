@@ -1,0 +1,329 @@
+//! Ingress, and what becomes of a packet behind it, as one pipeline for a compiling engine.
+//!
+//! The pipeline is the way of the plain packet: received at a port, and dropped, or sent to one port, whose queue is empty.
+//! What asks for copies, digests or resubmission leaves it where the ingress control ends, and [`super::driver`] goes on from
+//! there; so does what the egress parser cannot be given without making a packet, and all that is for egress where that wants
+//! more than code can do.
+
+mod calls;
+mod egress;
+mod front;
+mod registers;
+
+pub(crate) use self::calls::FusedCall;
+use self::egress::Intrinsic;
+use self::front::Front;
+use super::driver::Tna;
+use super::externs::{self, Op, SELECTORS};
+use super::fields::{Gress, NO_PORT, Pipe, Way};
+use super::headers::{self, NO_MATCH};
+use crate::fused::{Fused, Input};
+use crate::reparse::{Emitted, Reparse};
+use crate::weave::{Weave, Weaver, constant, endless, pseudo};
+use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
+use weir_ir::passes::reachable;
+use weir_ir::{ArgumentValue, BinaryOp, BlockId, Call, InLeaf, InstKind, Loc, Operand, Rvalue, Terminator, VarId};
+
+/// A count of a direct counter, as that of a counter with a cell for each entry.
+const COUNT: &str = "$count";
+
+/// Exits of the pipeline.
+pub(crate) mod exit {
+    pub const TRANSMIT: u32 = 0;
+    pub const INGRESS_DROP: u32 = 1;
+    /// The ingress control has ended; nothing after it has run.
+    pub const END_OF_INGRESS: u32 = 2;
+    pub const OVERRUN: u32 = 3;
+    pub const RESTART: u32 = 4;
+    pub const EGRESS_DROP: u32 = 5;
+}
+
+/// Makes the pipeline's body block by block.
+struct Builder<'a> {
+    arch: &'a Tna,
+    pipe: &'a Pipe,
+    weaver: Weaver,
+    /// The port a packet came in at, and the time.
+    came: VarId,
+    now_ns: VarId,
+    /// The port it goes to.
+    port: VarId,
+    /// What the egress parser is given.
+    emitted: Emitted,
+    /// A parser is being appended.
+    parsing: bool,
+    /// The ingress deparser makes a packet, and does not only say of what.
+    is_emitting: bool,
+    /// Blocks of egress are being appended.
+    is_egress: bool,
+    /// Something cannot be done.
+    failed: bool,
+}
+
+impl Deref for Builder<'_> {
+    type Target = Weaver;
+
+    fn deref(&self) -> &Weaver {
+        &self.weaver
+    }
+}
+
+impl DerefMut for Builder<'_> {
+    fn deref_mut(&mut self) -> &mut Weaver {
+        &mut self.weaver
+    }
+}
+
+/// The pipeline of a program; `None` where something in it needs the driver at every step.
+pub(crate) fn fuse(arch: &Tna) -> Option<Fused> {
+    let pipe = arch.only_pipe()?;
+    let mut weaver = Weaver::new(arch.program());
+    let (came, now_ns) = (weaver.variable("$came", 9), weaver.variable("$now_ns", 48));
+    let port = weaver.variable("$port", 32);
+    let plan = egress::plan(arch, pipe, &mut weaver);
+    let (intrinsic, emitted) = plan.map_or((None, None), |(i, e)| (Some(i), Some(e)));
+    let mut builder = Builder {
+        arch,
+        pipe,
+        weaver,
+        came,
+        now_ns,
+        port,
+        emitted: emitted.unwrap_or_default(),
+        parsing: false,
+        is_emitting: true,
+        is_egress: false,
+        failed: false,
+    };
+    let error_path = builder.whole(intrinsic.as_ref())?;
+    if builder.failed {
+        return None;
+    }
+    let inputs = vec![(came, Input::Port), (now_ns, Input::NowNs)];
+    // No extern touches metadata behind its arguments.
+    let is_pure = |_: &Call, _| true;
+    let woven = builder.weaver.finish(error_path, inputs, is_pure, |call, loc| {
+        calls::call_kind(arch, call, loc)
+    })?;
+    // Of ways that the parser cannot be followed, those are left that packets may take.
+    let mut ways = reachable(&woven.body).into_iter();
+    if ways.any(|b| woven.body.blocks[b].terminator == Terminator::Exit(exit::RESTART)) {
+        return None;
+    }
+    let ends = calls::ends(arch, pipe, port);
+    let ordered_tables = woven.program.tables.iter().map(|_| false).collect();
+    Some(woven.into_fused(ordered_tables, ends, SELECTORS, false))
+}
+
+impl Weave for Builder<'_> {
+    fn instruction(&mut self, kind: &InstKind, loc: Loc) {
+        let renamed = match self.is_egress {
+            true => self.emitted.renaming.inst(kind),
+            false => kind.clone(),
+        };
+        match &renamed {
+            InstKind::Mark(_) => {}
+            InstKind::Emit { header } if !self.is_emitting => {
+                let at = self.emitted.emits.iter().position(|e| e.header == *header);
+                let flag = at.and_then(|at| self.emitted.flags[at]);
+                self.set(flag, 1);
+            }
+            InstKind::Call(call) => {
+                let done = self.call(call, &renamed, loc);
+                self.failed |= done.is_none();
+            }
+            _ => self.push(renamed, loc),
+        }
+    }
+
+    fn terminator(&self, terminator: &Terminator) -> Terminator {
+        match self.is_egress {
+            true => self.emitted.renaming.terminator(terminator),
+            false => terminator.clone(),
+        }
+    }
+}
+
+impl Reparse for Builder<'_> {
+    fn emitted(&self) -> &Emitted {
+        &self.emitted
+    }
+}
+
+impl Builder<'_> {
+    fn call(&mut self, call: &Call, kind: &InstKind, loc: Loc) -> Option<()> {
+        let program = Arc::clone(self.arch.program());
+        match externs::own(&program, call, loc).ok()?? {
+            Op::Priority => {}
+            // The driver parses again where a packet leaves by the way: that must have no effects.
+            _ if self.parsing => return None,
+            Op::Register(action) => self.register(&action, call, loc)?,
+            Op::Invalidate => {
+                for var in call.outputs(0).to_vec() {
+                    let unset = &self.pipe.ingress.unset;
+                    let value = unset.iter().find(|(v, _)| *v == var).map_or(0, |(_, value)| *value);
+                    self.set(Some(var), value);
+                }
+            }
+            Op::Count {
+                at: externs::At::Entry,
+                less: None,
+                as_sent: false,
+                ..
+            } => {
+                // As a counter of as many cells as there are entries: whole vectors are counted at once.
+                let index = call.entry.map_or_else(|| constant(32, 0), Operand::Var);
+                let argument = ArgumentValue::In(vec![InLeaf::Value(index)]);
+                if let InstKind::Call(mut count) = pseudo(COUNT, Some(argument), None) {
+                    count.instance = call.instance;
+                    self.push(InstKind::Call(count), loc);
+                }
+            }
+            // Whoever gets here has a type that nobody has set: these calls go when that is known.
+            Op::Mirror { .. } | Op::Resubmit { .. } | Op::Digest { .. } => self.push(kind.clone(), loc),
+            op if calls::is_fusible(&op) => self.push(kind.clone(), loc),
+            // Checksums, what belongs to parsers, and what the embedder brings along.
+            _ => return None,
+        }
+        Some(())
+    }
+
+    fn block_of(&mut self, index: usize) {
+        let program = Arc::clone(self.arch.program());
+        self.append(&program, index);
+    }
+
+    /// Everything; gives the body's `on_error` and `error`.
+    fn whole(&mut self, intrinsic: Option<&Intrinsic>) -> Option<(BlockId, VarId)> {
+        let gress = &self.pipe.ingress;
+        let &[parser] = gress.parsers.as_slice() else {
+            return None;
+        };
+        let program = Arc::clone(self.arch.program());
+        let body = &program.blocks[parser].body;
+        if !endless(body).is_empty() {
+            return None;
+        }
+        let error = body.error?;
+        for (var, value) in &gress.unset {
+            self.set(Some(*var), *value);
+        }
+        let front = Front::new(self.came, self.now_ns, self.arch.chip().port_metadata);
+        self.parsing = true;
+        let parsed = self.parser(body, &front);
+        self.parsing = false;
+        self.after_parser(gress, parsed.accepted, parsed.rejected, error);
+        let now_ns = self.now_ns;
+        self.copy(gress.timestamp, now_ns);
+        self.block_of(gress.control);
+        let by_egress = self.end_of_ingress();
+        self.block_of(gress.deparser);
+        self.end(Terminator::Exit(exit::TRANSMIT));
+        if let Some(by_egress) = by_egress {
+            self.at = by_egress;
+            match intrinsic {
+                Some(intrinsic) => self.egress(intrinsic)?,
+                None => self.end(Terminator::Exit(exit::END_OF_INGRESS)),
+            }
+        }
+        Some((parsed.on_error, error))
+    }
+
+    /// What a parser's outcome leaves: packets are dropped in ingress, or the error's bits are in a field.
+    fn after_parser(&mut self, gress: &Gress, accepted: BlockId, rejected: BlockId, error: VarId) {
+        let drops = |bits: u64| gress.way == Way::Ingress && (bits & NO_MATCH != 0 || !gress.reads_error);
+        let parsed = self.block();
+        self.at = rejected;
+        let what = ArgumentValue::In(vec![InLeaf::Value(Operand::Var(error))]);
+        let has_error = self.test(BinaryOp::Ne, error, 0);
+        let without = self.branch(Operand::Var(has_error));
+        self.push(pseudo("$parser_error", Some(what), None), Loc::default());
+        for code in 1..self.program.errors.len() as u32 {
+            let bits = headers::error_bits(&self.program, code);
+            if !drops(bits) {
+                let is_this = self.test(BinaryOp::Eq, error, code.into());
+                let other = self.branch(Operand::Var(is_this));
+                self.set(gress.error, bits);
+                self.end(Terminator::Goto(parsed));
+                self.at = other;
+            }
+        }
+        self.end(Terminator::Exit(exit::INGRESS_DROP));
+        self.at = without;
+        if drops(NO_MATCH) {
+            self.end(Terminator::Exit(exit::INGRESS_DROP));
+        } else {
+            self.set(gress.error, NO_MATCH);
+            self.end(Terminator::Goto(parsed));
+        }
+        self.at = accepted;
+        self.set(gress.error, 0);
+        self.end(Terminator::Goto(parsed));
+        self.at = parsed;
+    }
+
+    /// What the driver and the traffic manager do to a packet for one port, of which ingress wants nothing else. Goes on
+    /// for one that bypasses egress; gives where others do.
+    fn end_of_ingress(&mut self) -> Option<BlockId> {
+        let (gress, tm) = (&self.pipe.ingress, &self.pipe.tm);
+        for &(var, unset) in &gress.unset {
+            if Some(var) != tm.port {
+                let is_set = self.test(BinaryOp::Ne, var, unset);
+                self.leave_if(is_set, exit::END_OF_INGRESS);
+                // It is known now, and so is what the deparser does about it.
+                self.set(Some(var), unset);
+            }
+        }
+        if let Some(copies) = tm.copy_to_cpu {
+            self.leave_if(copies, exit::END_OF_INGRESS);
+        }
+        if let Some(drop) = gress.drop {
+            let dropped = self.lowest_bit(drop);
+            self.leave_if(dropped, exit::INGRESS_DROP);
+        }
+        for group in tm.groups.into_iter().flatten() {
+            let is_set = self.test(BinaryOp::Ne, group, 0);
+            self.leave_if(is_set, exit::END_OF_INGRESS);
+        }
+        let Some(to) = tm.port else {
+            self.end(Terminator::Exit(exit::INGRESS_DROP));
+            self.at = self.block();
+            return None;
+        };
+        let nowhere = self.test(BinaryOp::Eq, to, NO_PORT);
+        self.leave_if(nowhere, exit::INGRESS_DROP);
+        self.leave_if_internal(to);
+        let port = self.port;
+        self.copy(Some(port), to);
+        let bypasses = self.test(BinaryOp::Ne, tm.bypass?, 0);
+        Some(self.branch(Operand::Var(bypasses)))
+    }
+
+    fn lowest_bit(&mut self, var: VarId) -> VarId {
+        let bit = self.temporary(1);
+        let value = Rvalue::Slice {
+            value: Operand::Var(var),
+            hi: 0,
+            lo: 0,
+        };
+        self.assign(bit, value);
+        bit
+    }
+
+    /// Ports of recirculation are the driver's business.
+    fn leave_if_internal(&mut self, to: VarId) {
+        let ports = self.arch.chip().recirculation.clone();
+        // As many as a power of two says, the first a multiple of that.
+        let lo = (ports.end() - ports.start() + 1).ilog2();
+        let local = self.temporary(7 - lo);
+        let value = Rvalue::Slice {
+            value: Operand::Var(to),
+            hi: 6,
+            lo,
+        };
+        self.assign(local, value);
+        let is_internal = self.test(BinaryOp::Eq, local, (ports.start() >> lo).into());
+        self.leave_if(is_internal, exit::END_OF_INGRESS);
+    }
+}
