@@ -50,7 +50,11 @@ impl CpuPort {
 /// What cannot be given to the workers yet, because a program before it is being made.
 enum Job {
     Order(Arc<Call>),
-    Load(Arc<Program>, weir_server::Order, oneshot::Sender<Result<(), LoadFailure>>),
+    Load(
+        Arc<Program>,
+        weir_server::Order,
+        oneshot::Sender<Result<(), LoadFailure>>,
+    ),
     Inject(u32, Vec<u8>),
 }
 

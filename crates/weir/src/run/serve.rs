@@ -44,12 +44,16 @@ impl Servers {
             let bound = listener.local_addr().unwrap_or(address);
             runtime.spawn(async move {
                 let served = weir_server::p4rt::serve_on(server, listener, std::future::pending()).await;
-                let why = served.err().map_or_else(|| "it has ended".to_owned(), |e| e.to_string());
+                let why = served
+                    .err()
+                    .map_or_else(|| "it has ended".to_owned(), |e| e.to_string());
                 let _ = events.send(Event::ServerEnded(format!("P4Runtime: {why}")));
             });
             eprintln!("P4Runtime at {bound}");
             if is_open {
-                eprintln!("warning: anybody who reaches {bound} controls the switch; see --tls-cert and --tls-client-ca");
+                eprintln!(
+                    "warning: anybody who reaches {bound} controls the switch; see --tls-cert and --tls-client-ca"
+                );
             }
         }
         Ok(Servers(Some(runtime)))

@@ -146,7 +146,11 @@ impl Worker {
                 self.flush_rings();
                 match self.waits_for_others {
                     true => std::thread::yield_now(),
-                    false => self.sleep(),
+                    false => {
+                        // Whoever looks into a capture that is written finds everything so far.
+                        self.forwarder.flush_devices();
+                        self.sleep();
+                    }
                 }
             }
         }
