@@ -376,7 +376,7 @@ fn a_member_is_not_chosen_while_its_port_is_down() {
         insert(2, EntryAction::OneShot(vec![one_shot(0xcccc, 7), one_shot(0xdddd, 8)])),
     ];
     switch.write_all(writes, BatchMode::Rollback).expect("all fit");
-    let mut chosen = |switch: &mut Switch| {
+    let chosen = |switch: &mut Switch| {
         let of = |switch: &mut Switch, key| [0, 1].map(|v| value_out(switch, &[key, 0, v]));
         (of(switch, 1), of(switch, 2))
     };
