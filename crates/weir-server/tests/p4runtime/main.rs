@@ -1,8 +1,17 @@
 //! The P4Runtime server as its clients see it: one module per part of the specification.
+#![allow(
+    deprecated,
+    reason = "controllers of older versions use fields that newer ones should not"
+)]
+#![allow(
+    clippy::cloned_ref_to_slice_refs,
+    reason = "what is read is compared with lists of what was written"
+)]
 
 mod arbitration;
 mod batches;
 mod common;
+mod hostile;
 mod limits;
 mod pipelines;
 mod resources;

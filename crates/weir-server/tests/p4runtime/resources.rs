@@ -271,13 +271,14 @@ async fn meters_color_packets_as_they_are_configured() {
             counter_data: None,
         })
     };
-    let config = Some(pb::MeterConfig {
+    let rates = pb::MeterConfig {
         cir: 1,
         cburst: 1,
         pir: 2,
         pburst: 2,
         eburst: 0,
-    });
+    };
+    let config = Some(rates);
     bench.modify(meter(index(2), config)).await.expect("in range");
     assert_eq!(
         [(); 4].map(|()| bench.ask(21, 0, 2)),
@@ -291,10 +292,7 @@ async fn meters_color_packets_as_they_are_configured() {
     assert_eq!(bench.modify(meter(index(8), config)).await, Err(Code::OutOfRange));
     assert_eq!(bench.modify(meter(index(-2), config)).await, Err(Code::InvalidArgument));
     assert_eq!(bench.insert(meter(index(1), config)).await, Err(Code::InvalidArgument));
-    let negative = Some(pb::MeterConfig {
-        cir: -1,
-        ..config.expect("set")
-    });
+    let negative = Some(pb::MeterConfig { cir: -1, ..rates });
     assert_eq!(
         bench.modify(meter(index(1), negative)).await,
         Err(Code::InvalidArgument)
