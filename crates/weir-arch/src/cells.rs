@@ -51,6 +51,13 @@ impl<T: Clone + Default> Cells<T> {
     /// The cell; `None` beyond the end.
     #[must_use]
     pub fn get(&self, index: u64) -> Option<T> {
+        self.peek(index).cloned()
+    }
+
+    /// The cell where it lies; `None` beyond the end.
+    #[inline]
+    #[must_use]
+    pub fn peek(&self, index: u64) -> Option<&T> {
         if index >= self.size {
             return None;
         }
@@ -61,7 +68,7 @@ impl<T: Clone + Default> Cells<T> {
             let page = self.far.get(&(index >> FIRST));
             page.and_then(|p| p.get((index % (1 << FIRST)) as usize))
         };
-        Some(cell.unwrap_or(&self.initial).clone())
+        Some(cell.unwrap_or(&self.initial))
     }
 
     /// The cell, to be changed; `None` beyond the end.

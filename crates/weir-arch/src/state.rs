@@ -315,6 +315,30 @@ impl State {
         }
     }
 
+    /// A scalar of a register's cell, the last 64 bits of it; 0 beyond the end.
+    #[must_use]
+    pub fn register_scalar(&self, id: ExternId, scalar: usize, index: u64) -> u64 {
+        let Some(Resource::Register(register)) = self.resources.get(id.index()) else {
+            return 0;
+        };
+        let value = register.cells.peek(index).and_then(|cell| cell.get(scalar));
+        value.map_or(0, Bits::to_u64_saturating)
+    }
+
+    /// Sets a scalar of a register's cell, modulo its width; nothing beyond the end.
+    pub fn set_register_scalar(&mut self, id: ExternId, scalar: usize, index: u64, value: u64) {
+        let Some(Resource::Register(RegisterArray { widths, cells, .. })) = self.resources.get_mut(id.index()) else {
+            return;
+        };
+        let Some(cell) = cells.get_mut(index) else { return };
+        if cell.is_empty() {
+            cell.extend(widths.iter().map(|w| Bits::zero(*w)));
+        }
+        if let (Some(slot), Some(width)) = (cell.get_mut(scalar), widths.get(scalar)) {
+            *slot = Bits::new(*width, value.into());
+        }
+    }
+
     /// Notes lookups of a table.
     pub fn looked_up(&mut self, table: TableId, hits: u32, misses: u32) {
         if let Some(state) = self.tables.get_mut(table.index()) {

@@ -87,6 +87,25 @@ pub enum CallKind {
     },
     /// Has no effect.
     Nothing,
+    /// One scalar, of at most 64 bits, of a cell of array number `array` of the host's, at the index in the first argument.
+    /// Into the first result; 0 beyond the end.
+    ReadCell {
+        /// The array.
+        array: usize,
+        /// Which of the cell's scalars.
+        scalar: u32,
+        /// The state that this is, if packets must come to it in order: as for [`CallKind::Host`].
+        state: Option<u32>,
+    },
+    /// The same, set to the second argument; nothing beyond the end.
+    WriteCell {
+        /// The array.
+        array: usize,
+        /// Which of the cell's scalars.
+        scalar: u32,
+        /// The state that this is, if packets must come to it in order.
+        state: Option<u32>,
+    },
     /// The host does it, with arguments and results as the call says.
     Host {
         /// Shared variables it reads besides its arguments.
@@ -98,6 +117,19 @@ pub enum CallKind {
         /// It may end the packet's way; the number of the exit.
         abort: Option<u32>,
     },
+}
+
+impl CallKind {
+    /// The state that a call reads or writes, if packets must come to it in order.
+    #[must_use]
+    pub fn state(&self) -> Option<u32> {
+        match self {
+            CallKind::Host { state, .. } | CallKind::ReadCell { state, .. } | CallKind::WriteCell { state, .. } => {
+                *state
+            }
+            _ => None,
+        }
+    }
 }
 
 impl Pipeline {

@@ -653,6 +653,13 @@ impl<'a> Analysis<'a> {
                     f(*v);
                 }
             }
+            Some(CallKind::ReadCell { .. } | CallKind::WriteCell { .. }) => {
+                for at in 0..2 {
+                    if let Some(Operand::Var(v)) = call.input(at) {
+                        f(*v);
+                    }
+                }
+            }
             _ => {
                 weir_ir::passes::read_by_inst(&InstKind::Call(call.clone()), &self.program().headers, f);
                 if let Some(CallKind::Host { reads, .. }) = kind {

@@ -56,6 +56,10 @@ pub(crate) struct Helpers {
     pub varbit_sum: FuncRef,
     /// `(column, scratch, emitted bytes, cursor bytes)`
     pub finish: FuncRef,
+    /// `(env, array and scalar, index) -> value`
+    pub read_cell: FuncRef,
+    /// `(env, array and scalar, index, value)`
+    pub write_cell: FuncRef,
 }
 
 /// What code generation needs of everything around it.

@@ -104,7 +104,7 @@ fn codegen(error: impl std::fmt::Display) -> CompileError {
 }
 
 /// The functions of the runtime by name, with their numbers of parameters and whether they return something.
-const HELPERS: [(&str, usize, bool); 8] = [
+const HELPERS: [(&str, usize, bool); 10] = [
     ("weir_call", 3, true),
     ("weir_count", 4, false),
     ("weir_hash", 3, true),
@@ -113,6 +113,8 @@ const HELPERS: [(&str, usize, bool); 8] = [
     ("weir_varbit_store", 3, false),
     ("weir_varbit_sum", 3, true),
     ("weir_finish", 4, false),
+    ("weir_read_cell", 3, true),
+    ("weir_write_cell", 4, false),
 ];
 
 fn module() -> Result<JITModule, CompileError> {
@@ -128,7 +130,7 @@ fn module() -> Result<JITModule, CompileError> {
     let isa = cranelift_native::builder().map_err(codegen)?;
     let isa = isa.finish(settings::Flags::new(flags)).map_err(codegen)?;
     let mut builder = JITBuilder::with_isa(isa, cranelift_module::default_libcall_names());
-    let addresses: [*const u8; 8] = [
+    let addresses: [*const u8; 10] = [
         calls::call as *const u8,
         calls::count as *const u8,
         calls::hash as *const u8,
@@ -137,6 +139,8 @@ fn module() -> Result<JITModule, CompileError> {
         calls::varbit_store as *const u8,
         calls::varbit_sum as *const u8,
         calls::finish as *const u8,
+        calls::read_cell as *const u8,
+        calls::write_cell as *const u8,
     ];
     for ((name, ..), address) in HELPERS.iter().zip(addresses) {
         builder.symbol(*name, address);
@@ -223,6 +227,8 @@ impl Compiled {
                 varbit_store: refs[5],
                 varbit_sum: refs[6],
                 finish: refs[7],
+                read_cell: refs[8],
+                write_cell: refs[9],
             };
             let builder = FunctionBuilder::new(&mut context.func, &mut frontend);
             segment(&cx, index, builder, refs, &mut sites, config);

@@ -7,7 +7,7 @@
 use crate::analysis::Analysis;
 use crate::layout::{Layout, PointKind};
 use std::collections::{BTreeMap, BTreeSet};
-use weir_ir::pipeline::{CallKind, Touched};
+use weir_ir::pipeline::Touched;
 use weir_ir::{InstKind, Terminator};
 
 /// Why packets run one by one; `None`: they need not.
@@ -27,14 +27,14 @@ pub(crate) fn why_serial(analysis: &Analysis<'_>, layout: &Layout) -> Option<Str
                     outside.insert(pipeline.restart);
                 }
                 let InstKind::Call(call) = &inst.kind else { continue };
-                let CallKind::Host { state: Some(state), .. } = analysis.kind_of_call(id, i) else {
+                let Some(state) = analysis.kind_of_call(id, i).state() else {
                     continue;
                 };
                 let name = match call.instance {
                     Some(x) => pipeline.program.externs[x].name.clone(),
                     None => call.function.clone(),
                 };
-                let first = touched.entry(*state).or_insert((segment, name.clone()));
+                let first = touched.entry(state).or_insert((segment, name.clone()));
                 if first.0 != segment {
                     return Some(format!("`{name}` is used before and after a table lookup"));
                 }

@@ -38,6 +38,12 @@ pub trait Host {
     /// Counts the packets of many slots, as [`Host::count`] does for one.
     fn count_all(&mut self, counter: usize, slots: u64, at: Indexes<'_>);
 
+    /// A scalar of a cell of an array ([`weir_ir::pipeline::CallKind::ReadCell`]).
+    fn read_cell(&mut self, array: usize, scalar: usize, index: u64) -> u64;
+
+    /// Sets a scalar of a cell of an array ([`weir_ir::pipeline::CallKind::WriteCell`]).
+    fn write_cell(&mut self, array: usize, scalar: usize, index: u64, value: u64);
+
     /// Hashes bytes; the number of the algorithm is that of [`weir_ir::pipeline::CallKind::Hash`].
     fn hash(&mut self, algorithm: u32, data: &[u8]) -> u64;
 

@@ -39,6 +39,7 @@ macro_rules! programs {
 }
 
 programs!(
+    bridged,
     checksums,
     counters,
     deflection,
@@ -60,6 +61,7 @@ programs!(
     port_metadata,
     profiles,
     recirculated,
+    register_actions,
     registers,
     resubmitted,
     second_accounting,

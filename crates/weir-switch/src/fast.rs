@@ -362,6 +362,15 @@ impl Host for SwitchHost<'_> {
         }
     }
 
+    fn read_cell(&mut self, array: usize, scalar: usize, index: u64) -> u64 {
+        self.state.register_scalar(weir_ir::ExternId::new(array), scalar, index)
+    }
+
+    fn write_cell(&mut self, array: usize, scalar: usize, index: u64, value: u64) {
+        self.state
+            .set_register_scalar(weir_ir::ExternId::new(array), scalar, index, value);
+    }
+
     fn hash(&mut self, algorithm: u32, data: &[u8]) -> u64 {
         self.arch.fused_hash(self.state, algorithm, data)
     }

@@ -271,8 +271,10 @@ fn bench_reports_what_packets_cost() {
 fn bench_compares_every_bundled_program_with_the_interpreter() {
     for (program, mix) in [
         ("l2_switch", "misses:0"),
+        ("l2_switch_tna", "misses:0"),
         ("ipv4_router", "misses:30"),
         ("acl_firewall", "misses:30"),
+        ("acl_firewall_tna", "misses:30"),
         ("acl_firewall_ternary", "misses:30"),
         ("int_md", "misses:30"),
         ("rina_router", "ipv4"),

@@ -35,8 +35,30 @@ impl Segment<'_, '_> {
                 let value = self.mask(value, width);
                 self.set(result, value);
             }
+            &CallKind::ReadCell { array, scalar, .. } => {
+                let Some(at) = call.input(0) else { return };
+                let (which, at) = (self.cell(array, scalar), self.word(at, 0));
+                let inst = self.b.ins().call(self.helpers.read_cell, &[self.env, which, at]);
+                let value = self.b.inst_results(inst)[0];
+                if let Some(&result) = call.results.first() {
+                    self.set(result, value);
+                }
+            }
+            &CallKind::WriteCell { array, scalar, .. } => {
+                let (Some(at), Some(value)) = (call.input(0), call.input(1)) else {
+                    return;
+                };
+                let (which, at, value) = (self.cell(array, scalar), self.word(at, 0), self.word(value, 0));
+                let arguments = [self.env, which, at, value];
+                self.b.ins().call(self.helpers.write_cell, &arguments);
+            }
             CallKind::Host { writes, abort, .. } => self.host(call, index, writes, *abort),
         }
+    }
+
+    /// An array and a scalar of its cells, as helpers are told of them.
+    fn cell(&mut self, array: usize, scalar: u32) -> Value {
+        self.imm((array as u64) << 16 | u64::from(scalar))
     }
 
     /// The host's hash of scalars, which are put one after the other into the argument area.

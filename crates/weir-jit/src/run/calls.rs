@@ -41,6 +41,23 @@ pub(crate) unsafe extern "C" fn count(env: *mut Env, counter: u64, index: u64, s
     unsafe { (*(*(*env).host).0).count(counter as usize, index, slot as usize) }
 }
 
+/// An array, and which scalar of its cells: as code packs them.
+fn cell(which: u64) -> (usize, usize) {
+    ((which >> 16) as usize, (which & 0xffff) as usize)
+}
+
+pub(crate) unsafe extern "C" fn read_cell(env: *mut Env, which: u64, index: u64) -> u64 {
+    let (array, scalar) = cell(which);
+    // SAFETY: as for `call`.
+    unsafe { (*(*(*env).host).0).read_cell(array, scalar, index) }
+}
+
+pub(crate) unsafe extern "C" fn write_cell(env: *mut Env, which: u64, index: u64, value: u64) {
+    let (array, scalar) = cell(which);
+    // SAFETY: as for `call`.
+    unsafe { (*(*(*env).host).0).write_cell(array, scalar, index, value) }
+}
+
 pub(crate) unsafe extern "C" fn hash(env: *mut Env, algorithm: u64, bytes: u64) -> u64 {
     // SAFETY: as for `call`; code put so many bytes into the argument area.
     unsafe {

@@ -10,7 +10,7 @@ use crate::weave::{Ends, Pseudo, RANDOM, driver, drop, host, touched, transmit};
 use std::collections::HashSet;
 use weir_ir::passes::{VarSet, read_by};
 use weir_ir::pipeline::CallKind;
-use weir_ir::{Call, Loc, VarId};
+use weir_ir::{Call, ExternId, Loc, VarId};
 
 /// What a call of the pipeline is.
 pub(crate) enum FusedCall {
@@ -18,6 +18,8 @@ pub(crate) enum FusedCall {
     Op(Op, Loc),
     /// What the pipeline brings along.
     Pseudo(Pseudo),
+    /// A cell of a register, which code reads and writes by itself.
+    Cell,
 }
 
 /// Whether the host can do an extern call for compiled code.
@@ -30,10 +32,11 @@ pub(super) fn call_kind(arch: &Tna, call: &Call, loc: Loc) -> Option<(FusedCall,
     if let Some((pseudo, kind)) = Pseudo::of(&call.function) {
         return Some((FusedCall::Pseudo(pseudo), kind));
     }
+    if let (READ | WRITE, Some(id)) = (call.function.as_str(), call.instance) {
+        return Some((FusedCall::Cell, cell(arch, call, id)?));
+    }
     let at = At::Argument(0);
     let op = match (call.function.as_str(), call.instance) {
-        (READ, Some(id)) => Op::Read { id, at },
-        (WRITE, Some(id)) => Op::Write { id, at, value: 1 },
         // A direct counter is given its index here.
         (COUNT, Some(id)) => Op::Count {
             id,
@@ -45,6 +48,19 @@ pub(super) fn call_kind(arch: &Tna, call: &Call, loc: Loc) -> Option<(FusedCall,
     };
     let kind = kind_of(&op)?;
     Some((FusedCall::Op(op, loc), kind))
+}
+
+/// A scalar of a register's cell that is read or written; the last argument says which.
+fn cell(arch: &Tna, call: &Call, id: ExternId) -> Option<CallKind> {
+    let scalar = u32::try_from(call.constant_input(call.arguments.len().checked_sub(1)?)?).ok()?;
+    // No packet writes the parameters of register actions.
+    let is_parameter = arch.program().externs[id].type_name == "RegisterParam";
+    let state = (!is_parameter).then_some(id.index() as u32);
+    let array = id.index();
+    Some(match call.function.as_str() {
+        READ => CallKind::ReadCell { array, scalar, state },
+        _ => CallKind::WriteCell { array, scalar, state },
+    })
 }
 
 fn kind_of(op: &Op) -> Option<CallKind> {

@@ -14,7 +14,7 @@ pub(crate) use self::calls::FusedCall;
 use self::egress::Intrinsic;
 use self::front::Front;
 use super::driver::Tna;
-use super::externs::{self, Op, SELECTORS};
+use super::externs::{self, At, Op, SELECTORS};
 use super::fields::{Gress, NO_PORT, Pipe, Way};
 use super::headers::{self, NO_MATCH};
 use crate::fused::{Fused, Input};
@@ -23,7 +23,9 @@ use crate::weave::{Weave, Weaver, constant, endless, pseudo};
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use weir_ir::passes::reachable;
-use weir_ir::{ArgumentValue, BinaryOp, BlockId, Call, InLeaf, InstKind, Loc, Operand, Rvalue, Terminator, VarId};
+use weir_ir::{
+    ArgumentValue, BinaryOp, BlockId, Call, InLeaf, InstKind, Loc, Operand, Rvalue, Terminator, Type, VarId,
+};
 
 /// A count of a direct counter, as that of a counter with a cell for each entry.
 const COUNT: &str = "$count";
@@ -159,6 +161,13 @@ impl Builder<'_> {
             // The driver parses again where a packet leaves by the way: that must have no effects.
             _ if self.parsing => return None,
             Op::Register(action) => self.register(&action, call, loc)?,
+            Op::Read { id, at } if self.is_narrow(&call.results) => {
+                let index = match at {
+                    At::Argument(at) => call.input(at)?.clone(),
+                    At::Entry => call.entry.map_or_else(|| constant(32, 0), Operand::Var),
+                };
+                self.read_cells(id, &index, &call.results, loc);
+            }
             Op::Invalidate => {
                 for var in call.outputs(0).to_vec() {
                     let unset = &self.pipe.ingress.unset;
@@ -167,7 +176,7 @@ impl Builder<'_> {
                 }
             }
             Op::Count {
-                at: externs::At::Entry,
+                at: At::Entry,
                 less: None,
                 as_sent: false,
                 ..
@@ -187,6 +196,12 @@ impl Builder<'_> {
             _ => return None,
         }
         Some(())
+    }
+
+    /// Whether variables have no more than 64 bits each.
+    fn is_narrow(&self, vars: &[VarId]) -> bool {
+        let narrow = |var: &VarId| matches!(self.program.vars[*var].ty, Type::Bits(width) if width <= 64);
+        vars.iter().all(narrow)
     }
 
     fn block_of(&mut self, index: usize) {

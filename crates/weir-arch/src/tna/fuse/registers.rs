@@ -7,7 +7,7 @@ use crate::cells::Cells;
 use crate::load::{argument, number};
 use crate::weave::{Weave, constant};
 use weir_ir::{
-    Argument, ArgumentValue, BinaryOp, Bits, Call, InLeaf, InstKind, Loc, Operand, Rvalue, Terminator, Type, VarId,
+    Argument, ArgumentValue, BinaryOp, Bits, Call, ExternId, InLeaf, InstKind, Loc, Operand, Rvalue, Terminator, VarId,
 };
 
 /// Calls that stand for reads and writes of a register's cell.
@@ -18,11 +18,31 @@ fn leaf(operand: Operand) -> ArgumentValue {
     ArgumentValue::In(vec![InLeaf::Value(operand)])
 }
 
-fn argument_of(value: ArgumentValue) -> Argument {
-    Argument {
+/// A read or a write of one scalar of a cell: the index, what is written, and which scalar it is.
+fn reach(
+    function: &str,
+    register: ExternId,
+    index: &Operand,
+    value: Option<Operand>,
+    scalar: usize,
+    results: Vec<VarId>,
+) -> InstKind {
+    let operands = std::iter::once(index.clone())
+        .chain(value)
+        .chain([constant(32, scalar as u64)]);
+    let arguments = operands.map(|operand| Argument {
         name: "data".to_owned(),
-        value,
-    }
+        value: leaf(operand),
+    });
+    InstKind::Call(Call {
+        instance: Some(register),
+        function: function.to_owned(),
+        type_arguments: Vec::new(),
+        arguments: arguments.collect(),
+        results,
+        entry: None,
+        is_pure: false,
+    })
 }
 
 impl Builder<'_> {
@@ -41,30 +61,20 @@ impl Builder<'_> {
         }
         let beyond = self.leave_beyond(action, &index);
         let body = &action.body;
-        let wide = |var: &VarId| matches!(self.program.vars[*var].ty, Type::Bits(width) if width <= 64);
-        if !body.value.iter().all(wide) {
+        if !self.is_narrow(&body.value) {
             return None;
         }
-        let reach = |function: &str, values: Option<ArgumentValue>, results: Vec<VarId>| {
-            let arguments = std::iter::once(leaf(index.clone())).chain(values);
-            InstKind::Call(Call {
-                instance: Some(action.register),
-                function: function.to_owned(),
-                type_arguments: Vec::new(),
-                arguments: arguments.map(argument_of).collect(),
-                results,
-                entry: None,
-                is_pure: false,
-            })
-        };
-        self.push(reach(READ, None, body.value.clone()), loc);
+        self.read_cells(action.register, &index, &body.value, loc);
         for var in body.results.iter().flatten() {
             self.set(Some(*var), 0);
         }
         let program = std::sync::Arc::clone(self.arch.program());
         self.append_body(&program.externs[action.action].methods[body.method].body);
-        let values = body.value.iter().map(|v| InLeaf::Value(Operand::Var(*v)));
-        self.push(reach(WRITE, Some(ArgumentValue::In(values.collect())), Vec::new()), loc);
+        for (scalar, value) in body.value.iter().enumerate() {
+            let value = Some(Operand::Var(*value));
+            let write = reach(WRITE, action.register, &index, value, scalar, Vec::new());
+            self.push(write, loc);
+        }
         for (to, from) in results.iter().zip(&body.results) {
             for (to, from) in to.iter().zip(from) {
                 self.copy(Some(*to), *from);
@@ -75,6 +85,14 @@ impl Builder<'_> {
             self.at = join;
         }
         Some(())
+    }
+
+    /// Reads the scalars of a cell.
+    pub(super) fn read_cells(&mut self, register: ExternId, index: &Operand, to: &[VarId], loc: Loc) {
+        for (scalar, var) in to.iter().enumerate() {
+            let read = reach(READ, register, index, None, scalar, vec![*var]);
+            self.push(read, loc);
+        }
     }
 
     /// Where the index may be beyond the register's end, goes on only where it is not; gives where both ways meet.
