@@ -106,7 +106,8 @@ impl Worker {
         let mut idle = BusyPoll::default();
         let mut has_ended = false;
         loop {
-            while self.control.has_orders(self.number) {
+            // One at a time, so that packets do not wait for all of them.
+            if self.control.has_orders(self.number) {
                 match self.control.next_order(self.number) {
                     Some(Order::Report) => {
                         let report = Box::new(self.forwarder.report(self.number));

@@ -1,7 +1,7 @@
 //! The Write RPC.
 
 use super::{Pipeline, Shared, lock, notify};
-use crate::dataplane::gather;
+use crate::dataplane::{Gone, gather};
 use crate::p4rt::apply::apply_all;
 use crate::p4rt::arbitration::role_name;
 use crate::p4rt::change::{self, Before, Change};
@@ -16,6 +16,9 @@ use tonic::metadata::MetadataMap;
 use weir_proto::p4::v1 as pb;
 use weir_proto::p4::v1::entity::Entity;
 use weir_proto::p4::v1::write_request::Atomicity;
+
+/// Updates that are made between two packet vectors, of a batch of which packets may meet a part: some 0.2 ms.
+const STEP: usize = 256;
 
 /// Updates from which on a batch is resolved on a thread of its own.
 const LARGE: usize = 256;
@@ -69,26 +72,37 @@ async fn outcomes(shared: &Arc<Shared>, request: pb::WriteRequest) -> Result<Vec
         // Who is primary at this moment may write: a new primary's writes come after everything that is given here.
         let arbitration = lock(&shared.arbitration);
         arbitration.check(&role, election.as_ref())?;
-        let done = gather(&*pipeline.plane, move |replica, switch| {
-            apply_all(switch, replica, &changes, atomicity)
-        });
+        // Packets need not wait for the whole of a batch whose parts may be seen. Nobody else's order comes in between.
+        let step = match atomicity {
+            Atomicity::ContinueOnError => STEP,
+            _ => changes.len().max(1),
+        };
+        let changes = Arc::new(changes);
+        let steps: Vec<_> = (0..changes.len().max(1))
+            .step_by(step)
+            .map(|from| {
+                let changes = Arc::clone(&changes);
+                let to = changes.len().min(from + step);
+                gather(&*pipeline.plane, move |replica, switch| {
+                    apply_all(switch, replica, &changes[from..to], atomicity)
+                })
+            })
+            .collect();
         drop(arbitration);
-        Ok::<_, Refusal>(done)
+        Ok::<_, Refusal>(outcome_of(steps))
     };
     if !request.updates.iter().any(is_about_digests) {
         let pipelines = shared.pipelines.read().await;
         let pipeline = pipelines.current()?;
         let changes = resolve_all(&pipeline.loaded, scope, request.updates).await?;
-        let results = submit(pipeline, changes)?.await?;
-        return Ok(results.into_iter().next().unwrap_or_default());
+        return submit(pipeline, changes)?.await;
     }
     let mut pipelines = shared.pipelines.write().await;
     let pipeline = pipelines.current()?;
     let mut changes = resolve_all(&pipeline.loaded, scope, request.updates).await?;
     let mut digests = Digests::clone(&pipeline.digests);
     configure(&mut digests, &mut changes);
-    let results = submit(pipeline, changes)?.await?;
-    let outcomes = results.into_iter().next().unwrap_or_default();
+    let outcomes = submit(pipeline, changes)?.await?;
     let is_taken_back = atomicity != Atomicity::ContinueOnError && outcomes.iter().any(Result::is_err);
     if !is_taken_back {
         let is_committed = pipelines.saved.is_none();
@@ -107,6 +121,18 @@ async fn outcomes(shared: &Arc<Shared>, request: pb::WriteRequest) -> Result<Vec
         if is_committed {
             lock(&shared.digests).configure(&digests);
         }
+    }
+    Ok(outcomes)
+}
+
+/// What has become of a batch that is done in steps, as the first replica says; all say the same.
+async fn outcome_of<F>(steps: Vec<F>) -> Result<Vec<Result<(), Refusal>>, Refusal>
+where
+    F: Future<Output = Result<Vec<Vec<Result<(), Refusal>>>, Gone>>,
+{
+    let mut outcomes = Vec::new();
+    for step in steps {
+        outcomes.extend(step.await?.into_iter().next().unwrap_or_default());
     }
     Ok(outcomes)
 }
