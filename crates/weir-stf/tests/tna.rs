@@ -43,6 +43,7 @@ programs!(
     checksums,
     counters,
     deflection,
+    deparser_checksums,
     digests,
     direct,
     errors,

@@ -78,7 +78,7 @@ fn is_plain(arch: &Tna, pipe: &Pipe) -> bool {
     };
     endless(parser).is_empty()
         && !emits::any(parser, is_call)
-        && !emits::any(deparser, is_call)
+        && !emits::any(deparser, |kind| is_call(kind) && !is_checksum(program, kind))
         && !reads_length(control)
         && !reads_length(deparser)
         && !emits::any(control, asks_port)
@@ -86,6 +86,17 @@ fn is_plain(arch: &Tna, pipe: &Pipe) -> bool {
             InstKind::Call(call) => !is_length_blind(program, call),
             _ => false,
         })
+}
+
+/// Whether an instruction sums up what it is given, and nothing else.
+fn is_checksum(program: &Program, kind: &InstKind) -> bool {
+    match kind {
+        InstKind::Call(call) => {
+            let op = externs::own(program, call, Loc::default());
+            matches!(op, Ok(Some(Op::ChecksumUpdate { .. })))
+        }
+        _ => false,
+    }
 }
 
 /// Whether a call can be made from code, and does not depend on the packet's length, which the host does not know there.

@@ -161,6 +161,7 @@ impl Builder<'_> {
             // The driver parses again where a packet leaves by the way: that must have no effects.
             _ if self.parsing => return None,
             Op::Register(action) => self.register(&action, call, loc)?,
+            Op::ChecksumUpdate { zeros_as_ones } => self.checksum(call, zeros_as_ones, loc)?,
             Op::Read { id, at } if self.is_narrow(&call.results) => {
                 let index = match at {
                     At::Argument(at) => call.input(at)?.clone(),
@@ -192,9 +193,31 @@ impl Builder<'_> {
             // Whoever gets here has a type that nobody has set: these calls go when that is known.
             Op::Mirror { .. } | Op::Resubmit { .. } | Op::Digest { .. } => self.push(kind.clone(), loc),
             op if calls::is_fusible(&op) => self.push(kind.clone(), loc),
-            // Checksums, what belongs to parsers, and what the embedder brings along.
+            // What belongs to parsers, and what the embedder brings along.
             _ => return None,
         }
+        Some(())
+    }
+
+    /// The internet checksum of the first argument; zero may have to be written as ones.
+    fn checksum(&mut self, call: &Call, zeros_as_ones: Option<usize>, loc: Loc) -> Option<()> {
+        let data = call.arguments.first()?.value.clone();
+        let as_ones = match zeros_as_ones {
+            Some(at) => call.constant_input(at)? != 0,
+            None => false,
+        };
+        let sum = self.temporary(16);
+        self.push(pseudo("$internet_checksum", Some(data), Some(sum)), loc);
+        if as_ones {
+            let is_zero = self.test(BinaryOp::Eq, sum, 0);
+            let ones = Rvalue::Mux {
+                condition: Operand::Var(is_zero),
+                then: constant(16, 0xffff),
+                otherwise: Operand::Var(sum),
+            };
+            self.assign(sum, ones);
+        }
+        self.copy(call.results.first().copied(), sum);
         Some(())
     }
 
