@@ -224,6 +224,7 @@ const RUN_HELP: &str = "\
 Examples:
   sudo weir run router.p4 -i 1@eth0 -i 2@eth1 --entries router.entries
   sudo weir run router.p4 -i 1@eth0 -i 2@eth1 --workers 4 --watch
+  sudo weir run router.p4 -i 1@eth0 -i 2@eth1 --p4runtime 127.0.0.1:9559 --cpu-port 510
   weir run router.p4 -i 1@pcap:in.pcap,out.pcap -i 2@null
   weir run l2.p4 -i 1@gen:size=64,rate=1000,count=5000 -i 2@null --json
 
