@@ -4,9 +4,13 @@ use super::config::Tls;
 use super::service::P4Runtime;
 use std::future::Future;
 use tokio::net::TcpListener;
-use tokio_stream::wrappers::TcpListenerStream;
+use tonic::transport::server::TcpIncoming;
 use tonic::transport::{Certificate, Identity, Server, ServerTlsConfig};
 use weir_proto::p4::v1::p4_runtime_server::P4RuntimeServer;
+
+/// Bytes that a client may send ahead of the server: the default of 64 KiB makes a large batch wait for the network some
+/// hundred times.
+const WINDOW: u32 = 4 << 20;
 
 /// A server does not start, or has ended by itself.
 #[derive(Debug, thiserror::Error)]
@@ -47,12 +51,14 @@ pub async fn serve_on(
     let config = server.shared.config.clone();
     let mut transport = Server::builder()
         .concurrency_limit_per_connection(config.max_requests_per_connection)
-        .tcp_nodelay(true);
+        .initial_stream_window_size(WINDOW)
+        .initial_connection_window_size(WINDOW);
     if let Some(tls) = &config.tls {
         transport = transport.tls_config(tls_config(tls))?;
     }
     let service = P4RuntimeServer::new(server).max_decoding_message_size(config.max_message_bytes);
-    let incoming = TcpListenerStream::new(listener);
+    // Without it, answers and windows wait for the client's acknowledgements.
+    let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
     let served = transport
         .add_service(service)
         .serve_with_incoming_shutdown(incoming, shutdown);
