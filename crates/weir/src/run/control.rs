@@ -3,6 +3,7 @@
 use super::plan::Spread;
 use super::report::Report;
 use super::ring::Doorbell;
+use super::setup::Program;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Mutex, PoisonError};
@@ -94,6 +95,8 @@ struct Mailbox {
 /// What all threads of a run share.
 pub struct Control {
     mailboxes: Vec<Mailbox>,
+    /// Held by whoever tells all workers something.
+    telling: Mutex<()>,
     /// Bundles that were sent from worker to worker and whose frames have not been dealt with; and one for each
     /// worker that rests and still has packets.
     pub in_flight: Arc<AtomicUsize>,
@@ -119,6 +122,7 @@ impl Control {
             in_flight: Arc::default(),
             resting: AtomicUsize::new(0),
             hurries: AtomicBool::new(false),
+            telling: Mutex::default(),
         }
     }
 
@@ -127,7 +131,30 @@ impl Control {
         self.mailboxes.len()
     }
 
-    /// Tells a worker what to do.
+    /// Tells each worker something. All are told everything in the same order, whoever tells it: a worker that is told to
+    /// stop before a change that others make would be waited for in vain.
+    pub fn tell_all(&self, mut order: impl FnMut(usize) -> Order) {
+        let _telling = self.telling.lock().unwrap_or_else(PoisonError::into_inner);
+        for worker in 0..self.workers() {
+            self.tell(worker, order(worker));
+        }
+    }
+
+    /// Has all workers go on with another program, of which there is a switch for each.
+    pub fn change(&self, program: Program, ticket: Option<Arc<Ticket>>) {
+        let _telling = self.telling.lock().unwrap_or_else(PoisonError::into_inner);
+        for (worker, switch) in program.switches.into_iter().enumerate() {
+            let order = Order::Change {
+                switch: Box::new(switch),
+                spread: program.spread,
+                engine: program.engine,
+                ticket: ticket.clone(),
+            };
+            self.tell(worker, order);
+        }
+    }
+
+    /// Tells a worker what to do, where the others have no part in it.
     pub fn tell(&self, worker: usize, order: Order) {
         let mailbox = &self.mailboxes[worker];
         let mut orders = mailbox.orders.lock().unwrap_or_else(PoisonError::into_inner);

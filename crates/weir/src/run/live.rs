@@ -3,7 +3,9 @@
 use super::control::{Call, Control, Order, Ticket};
 use super::setup;
 use crate::cli::Run;
+use anyhow::anyhow;
 use std::collections::VecDeque;
+use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -157,12 +159,7 @@ impl Line {
     /// Does a job; from now on others wait if it is to make a program.
     fn start(self: &Arc<Self>, job: Job, waiting: &mut Option<VecDeque<Job>>) {
         match job {
-            // The lock is held, so that all workers are told in the same order.
-            Job::Order(call) => {
-                for worker in 0..self.control.workers() {
-                    self.control.tell(worker, Order::Call(Arc::clone(&call)));
-                }
-            }
+            Job::Order(call) => self.control.tell_all(|_| Order::Call(Arc::clone(&call))),
             Job::Inject(port, packet) => {
                 let order = Order::Take(port, packet, Arc::clone(&self.injected));
                 self.control.tell(0, order);
@@ -183,7 +180,20 @@ impl Line {
         prepare: &weir_server::Order,
         reply: oneshot::Sender<Result<(), LoadFailure>>,
     ) {
-        let made = setup::switches(&self.arguments, program, &self.specs, None);
+        let make = || {
+            let mut program = setup::switches(&self.arguments, program, &self.specs, None)?;
+            for (replica, switch) in program.switches.iter_mut().enumerate() {
+                prepare(replica, switch);
+            }
+            Ok(program)
+        };
+        // Orders wait for this: whatever happens, they must not do so for ever.
+        let made = std::panic::catch_unwind(AssertUnwindSafe(make));
+        let made = made.unwrap_or_else(|_| {
+            Err(anyhow!(
+                "making it failed, which is a mistake in weir: please report it"
+            ))
+        });
         let mut waiting = self.lock();
         match made {
             Err(error) => {
@@ -193,21 +203,9 @@ impl Line {
                 };
                 let _ = reply.send(Err(failure));
             }
-            Ok(mut program) => {
-                for (replica, switch) in program.switches.iter_mut().enumerate() {
-                    prepare(replica, switch);
-                }
+            Ok(program) => {
                 let (ticket, done) = Ticket::new(program.switches.len());
-                let ticket = Arc::new(ticket);
-                for (worker, switch) in program.switches.into_iter().enumerate() {
-                    let order = Order::Change {
-                        switch: Box::new(switch),
-                        spread: program.spread,
-                        engine: program.engine,
-                        ticket: Some(Arc::clone(&ticket)),
-                    };
-                    self.control.tell(worker, order);
-                }
+                self.control.change(program, Some(Arc::new(ticket)));
                 std::thread::spawn(move || {
                     let _ = reply.send(done.blocking_recv().map_err(|_| LoadFailure::Gone(Gone)));
                 });

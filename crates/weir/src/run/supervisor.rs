@@ -161,16 +161,10 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    fn tell_all(&self, mut order: impl FnMut() -> Order) {
-        for worker in 0..self.control.workers() {
-            self.control.tell(worker, order());
-        }
-    }
-
     fn stop(&mut self) {
         if !self.is_stopping {
             self.is_stopping = true;
-            self.tell_all(|| Order::Stop);
+            self.control.tell_all(|_| Order::Stop);
         }
     }
 
@@ -179,7 +173,7 @@ impl<'a> Supervisor<'a> {
         let open = self.reports.len() % self.control.workers();
         if open == 0 && !self.is_stopping {
             self.reports.clear();
-            self.tell_all(|| Order::Report);
+            self.control.tell_all(|_| Order::Report);
         }
     }
 
@@ -226,7 +220,7 @@ impl<'a> Supervisor<'a> {
         }
         let why = match setup::program(self.arguments, &self.specs) {
             Ok(Ok(program)) => {
-                self.change(program);
+                self.control.change(program, None);
                 return Ok(());
             }
             // The diagnostics have been printed.
@@ -235,18 +229,6 @@ impl<'a> Supervisor<'a> {
         };
         self.say(&format!("not reloaded, the program from before goes on: {why}"));
         Ok(())
-    }
-
-    fn change(&self, program: setup::Program) {
-        for (worker, switch) in program.switches.into_iter().enumerate() {
-            let order = Order::Change {
-                switch: Box::new(switch),
-                spread: program.spread,
-                engine: program.engine,
-                ticket: None,
-            };
-            self.control.tell(worker, order);
-        }
     }
 
     fn finish(&mut self, reports: Vec<Report>) -> Result<u8> {
