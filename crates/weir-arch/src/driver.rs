@@ -13,6 +13,7 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 use weir_interp::{Abort, PacketState, PacketTag, Tracer};
 use weir_ir::{Bits, Loc, Program, TableId, VarId};
+use weir_table::EntryHandle;
 
 /// Times that a packet may be resubmitted, recirculated or cloned in egress before it is dropped.
 pub const MAX_PASSES: u32 = 64;
@@ -402,16 +403,18 @@ pub trait Architecture: Send + Sync {
         true
     }
 
-    /// An entry was hit that runs something or names no action: its action's index and data.
+    /// An entry was hit that runs something or names no action: its action's index and data. Without direct resources that run at
+    /// every hit, that is what its profile or selector says.
     fn fused_hit(
         &self,
-        _env: &mut Env<'_>,
-        _packet: &mut FusedPacket,
-        _table: TableId,
-        _handle: u32,
-        _keys: &[Bits],
+        env: &mut Env<'_>,
+        packet: &mut FusedPacket,
+        table: TableId,
+        handle: u32,
+        keys: &[Bits],
     ) -> Option<(usize, Arc<[Bits]>)> {
-        None
+        let (mut service, _) = env.service(packet.received_bytes());
+        service.action_of_hit(table, EntryHandle::new(handle)?, keys)
     }
 
     /// The hash that [`weir_ir::pipeline::CallKind::Hash`] asks for, over these bytes.

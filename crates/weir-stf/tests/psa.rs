@@ -6,6 +6,9 @@ mod agree;
 mod common;
 #[path = "common/malformed.rs"]
 mod malformed;
+#[macro_use]
+#[path = "common/programs.rs"]
+mod programs;
 
 use std::sync::Arc;
 use weir_ir::{ActionCall, Bits, KeyMatch};
@@ -17,30 +20,7 @@ fn compile(name: &str) -> Arc<weir_ir::Program> {
     Arc::new(common::compile(&common::folder("psa"), name))
 }
 
-/// Names of all programs, sorted.
-fn names() -> Vec<String> {
-    let files = std::fs::read_dir(common::folder("psa")).expect("the programs");
-    let paths = files.map(|f| f.expect("a file").path());
-    let programs = paths.filter(|p| p.extension().is_some_and(|e| e == "p4"));
-    let mut names: Vec<String> = programs
-        .filter_map(|p| p.file_stem().and_then(|n| n.to_str()).map(str::to_owned))
-        .collect();
-    names.sort();
-    names
-}
-
-macro_rules! programs {
-    ($($name:ident),* $(,)?) => {
-        $(#[test] fn $name() { common::check(&common::folder("psa"), stringify!($name)); })*
-
-        #[test]
-        fn every_program_runs() {
-            assert_eq!(names(), [$(stringify!($name)),*]);
-        }
-    };
-}
-
-programs!(
+programs!("psa":
     checksums,
     clones,
     counters,
@@ -62,7 +42,7 @@ programs!(
 /// Checksums that are no Internet checksums are the interpreter's so far.
 #[test]
 fn plain_programs_are_compiled() {
-    for name in names() {
+    for name in programs::names("psa") {
         let mut switch = Switch::new(compile(&name)).expect("loads");
         let compiled = switch.compile().is_ok();
         let expected = name != "crcs";
@@ -143,10 +123,10 @@ fn entries_time_out_where_the_table_says_so() {
 
 #[test]
 fn a_malformed_packet_can_do_nothing_but_be_dropped_or_forwarded() {
-    malformed::survive("psa", names());
+    malformed::survive("psa", programs::names("psa"));
 }
 
 #[test]
 fn compiled_code_does_what_the_interpreter_does() {
-    agree::check("psa", &names());
+    agree::check("psa", &programs::names("psa"));
 }

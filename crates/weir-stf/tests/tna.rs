@@ -6,6 +6,9 @@ mod agree;
 mod common;
 #[path = "common/malformed.rs"]
 mod malformed;
+#[macro_use]
+#[path = "common/programs.rs"]
+mod programs;
 
 use std::sync::Arc;
 use weir_switch::{CloneSession, Replica, Switch, Write};
@@ -15,30 +18,7 @@ fn compile(name: &str) -> Arc<weir_ir::Program> {
     Arc::new(common::compile(&common::folder("tna"), name))
 }
 
-/// Names of all programs, sorted.
-fn names() -> Vec<String> {
-    let files = std::fs::read_dir(common::folder("tna")).expect("the programs");
-    let paths = files.map(|f| f.expect("a file").path());
-    let programs = paths.filter(|p| p.extension().is_some_and(|e| e == "p4"));
-    let mut names: Vec<String> = programs
-        .filter_map(|p| p.file_stem().and_then(|n| n.to_str()).map(str::to_owned))
-        .collect();
-    names.sort();
-    names
-}
-
-macro_rules! programs {
-    ($($name:ident),* $(,)?) => {
-        $(#[test] fn $name() { common::check(&common::folder("tna"), stringify!($name)); })*
-
-        #[test]
-        fn every_program_runs() {
-            assert_eq!(names(), [$(stringify!($name)),*]);
-        }
-    };
-}
-
-programs!(
+programs!("tna":
     bridged,
     checksums,
     counters,
@@ -116,19 +96,19 @@ fn what_cannot_be_run_is_refused_with_the_place() {
 
 #[test]
 fn a_malformed_packet_can_do_nothing_but_be_dropped_or_forwarded() {
-    malformed::survive("tna", names());
+    malformed::survive("tna", programs::names("tna"));
 }
 
 #[test]
 fn compiled_code_does_what_the_interpreter_does() {
-    agree::check("tna", &names());
+    agree::check("tna", &programs::names("tna"));
 }
 
 /// What the interpreter still follows alone: parsers that count or sum, what reads the port's metadata, several pipes or
 /// parsers, and actions on more than one cell.
 #[test]
 fn plain_programs_are_compiled() {
-    let interpreted: Vec<String> = names()
+    let interpreted: Vec<String> = programs::names("tna")
         .into_iter()
         .filter(|name| Switch::new(compile(name)).expect("loads").compile().is_err())
         .collect();

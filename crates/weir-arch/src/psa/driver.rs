@@ -19,8 +19,7 @@ use crate::state::State;
 use crate::user::Externs;
 use std::sync::{Arc, OnceLock};
 use weir_interp::{Abort, BodyKey, Executable, Outcome, PacketState, PacketTag, SiteId};
-use weir_ir::{Bits, HeaderId, Program, TableId, VarId};
-use weir_table::EntryHandle;
+use weir_ir::{Bits, HeaderId, Program, VarId};
 
 /// The port whose packets go back to ingress: `PSA_PORT_RECIRCULATE`.
 pub(crate) const PORT_RECIRCULATE: u32 = 0xffff_fffa;
@@ -481,18 +480,6 @@ impl Architecture for Psa {
             None => {}
         }
         true
-    }
-
-    fn fused_hit(
-        &self,
-        env: &mut Env<'_>,
-        packet: &mut FusedPacket,
-        table: TableId,
-        handle: u32,
-        keys: &[Bits],
-    ) -> Option<(usize, Arc<[Bits]>)> {
-        let (mut service, _) = env.service(packet.received_bytes);
-        service.action_of_hit(table, EntryHandle::new(handle)?, keys)
     }
 
     fn fused_exit(

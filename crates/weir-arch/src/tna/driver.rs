@@ -18,8 +18,7 @@ use crate::state::State;
 use crate::user::Externs;
 use std::sync::Arc;
 use weir_interp::{Abort, Executable, Outcome, PacketState, PacketTag, SiteId};
-use weir_ir::{Bits, ExternId, Program, TableId, VarId};
-use weir_table::EntryHandle;
+use weir_ir::{Bits, ExternId, Program, VarId};
 
 /// Bits of `drop_ctl`.
 const DROP_PACKET: u64 = 1;
@@ -509,18 +508,6 @@ impl Architecture for Tna {
             _ => {}
         }
         true
-    }
-
-    fn fused_hit(
-        &self,
-        env: &mut Env<'_>,
-        packet: &mut FusedPacket,
-        table: TableId,
-        handle: u32,
-        keys: &[Bits],
-    ) -> Option<(usize, Arc<[Bits]>)> {
-        let (mut service, _) = env.service(packet.received_bytes());
-        service.action_of_hit(table, EntryHandle::new(handle)?, keys)
     }
 
     fn fused_exit(

@@ -7,12 +7,13 @@ mod entries;
 
 use super::change::{self, no_meter_counts};
 use super::refusal::Refusal;
-use super::schema::{Array, Schema};
+use super::schema::{Array, Profile, Schema};
 use super::{action, data, matching};
 use std::collections::BTreeMap;
 use weir_proto::p4::v1 as pb;
 use weir_proto::p4::v1::entity::Entity;
 use weir_switch::{Cell, Count, MeterConfig, Replica, Switch};
+use weir_table::ActionProfile;
 
 /// Digests that are sent, and how.
 pub type Digests = BTreeMap<u32, pb::digest_entry::Config>;
@@ -273,70 +274,74 @@ impl Reader<'_> {
         })
     }
 
-    fn members(&self, query: &pb::ActionProfileMember, from: Cursor, out: &mut Portion) -> Result<Progress, Refusal> {
-        if query.action_profile_id != 0 {
-            self.schema.profile(query.action_profile_id)?;
+    /// What of action profiles a query is about: `wanted` are the numbers that it gives of the profile and of the `what`, 0
+    /// for any. `all` are those of a profile, with their numbers in ascending order.
+    fn of_profiles<'s, T: 's, I: Iterator<Item = (u32, &'s T)>>(
+        &'s self,
+        (wanted_profile, wanted, what): (u32, u32, &str),
+        from: Cursor,
+        out: &mut Portion,
+        all: impl Fn(&'s ActionProfile) -> I,
+        one: impl Fn(&Profile, u32, &T) -> Entity,
+    ) -> Result<Progress, Refusal> {
+        if wanted_profile != 0 {
+            self.schema.profile(wanted_profile)?;
         }
         let profiles = self.schema.profiles.values();
-        let profiles = profiles.filter(|p| query.action_profile_id == 0 || p.id == query.action_profile_id);
-        let mut is_found = query.member_id == 0 || query.action_profile_id == 0;
+        let profiles = profiles.filter(|p| wanted_profile == 0 || p.id == wanted_profile);
+        let mut is_found = wanted == 0 || wanted_profile == 0;
         for profile in profiles.filter(|p| p.id >= from.id && self.sees(p.id)) {
             let Some(state) = self.switch.state().profile(profile.instance) else {
                 continue;
             };
             let first = if profile.id == from.id { from.place } else { 0 };
-            let members = state.members().filter(|(id, _)| u64::from(*id) >= first);
-            for (id, member) in members.filter(|(id, _)| query.member_id == 0 || *id == query.member_id) {
+            let there = all(state).filter(|(id, _)| u64::from(*id) >= first);
+            for (id, item) in there.filter(|(id, _)| wanted == 0 || *id == wanted) {
                 if out.is_full() {
                     let (id, place) = (profile.id, id.into());
                     return Ok(Some(Cursor { id, place }));
                 }
                 is_found = true;
-                out.push(Entity::ActionProfileMember(pb::ActionProfileMember {
-                    action_profile_id: profile.id,
-                    member_id: id,
-                    action: Some(action::encode_call(&profile.actions, &member.action)),
-                }));
+                out.push(one(profile, id, item));
             }
         }
-        found(is_found, "member", query.member_id)
+        found(is_found, what, wanted)
+    }
+
+    fn members(&self, query: &pb::ActionProfileMember, from: Cursor, out: &mut Portion) -> Result<Progress, Refusal> {
+        let wanted = (query.action_profile_id, query.member_id, "member");
+        self.of_profiles(
+            wanted,
+            from,
+            out,
+            ActionProfile::members,
+            |profile, member_id, member| {
+                Entity::ActionProfileMember(pb::ActionProfileMember {
+                    action_profile_id: profile.id,
+                    member_id,
+                    action: Some(action::encode_call(&profile.actions, &member.action)),
+                })
+            },
+        )
     }
 
     fn groups(&self, query: &pb::ActionProfileGroup, from: Cursor, out: &mut Portion) -> Result<Progress, Refusal> {
-        if query.action_profile_id != 0 {
-            self.schema.profile(query.action_profile_id)?;
-        }
-        let profiles = self.schema.profiles.values();
-        let profiles = profiles.filter(|p| query.action_profile_id == 0 || p.id == query.action_profile_id);
-        let mut is_found = query.group_id == 0 || query.action_profile_id == 0;
-        for profile in profiles.filter(|p| p.id >= from.id && self.sees(p.id)) {
-            let Some(state) = self.switch.state().profile(profile.instance) else {
-                continue;
-            };
-            let first = if profile.id == from.id { from.place } else { 0 };
-            let groups = state.groups().filter(|(id, _)| u64::from(*id) >= first);
-            for (id, group) in groups.filter(|(id, _)| query.group_id == 0 || *id == query.group_id) {
-                if out.is_full() {
-                    let (id, place) = (profile.id, id.into());
-                    return Ok(Some(Cursor { id, place }));
-                }
-                is_found = true;
-                let members = group.members.iter().map(|m| pb::action_profile_group::Member {
-                    member_id: m.member,
-                    weight: i32::try_from(m.weight).unwrap_or(i32::MAX),
-                    watch_kind: m
-                        .watch
-                        .map(|port| pb::action_profile_group::member::WatchKind::WatchPort(action::encode_port(port))),
-                });
-                out.push(Entity::ActionProfileGroup(pb::ActionProfileGroup {
-                    action_profile_id: profile.id,
-                    group_id: id,
-                    members: members.collect(),
-                    max_size: i32::try_from(group.max_size).unwrap_or(i32::MAX),
-                }));
-            }
-        }
-        found(is_found, "group", query.group_id)
+        let wanted = (query.action_profile_id, query.group_id, "group");
+        self.of_profiles(wanted, from, out, ActionProfile::groups, |profile, group_id, group| {
+            let members = group.members.iter().map(|m| pb::action_profile_group::Member {
+                member_id: m.member,
+                weight: i32::try_from(m.weight).unwrap_or(i32::MAX),
+                watch_kind: m
+                    .watch
+                    .map(|port| pb::action_profile_group::member::WatchKind::WatchPort(action::encode_port(port))),
+            });
+            Entity::ActionProfileGroup(pb::ActionProfileGroup {
+                action_profile_id: profile.id,
+                group_id,
+                members: members.collect(),
+                max_size: i32::try_from(group.max_size).unwrap_or(i32::MAX),
+            })
+        })
     }
 
     fn value_sets(&self, query: &pb::ValueSetEntry, from: Cursor, out: &mut Portion) -> Result<Progress, Refusal> {
