@@ -1,0 +1,290 @@
+//! Updates that travel in one request.
+
+use crate::encode::{self, Operation, Template};
+use crate::entry::Entry;
+use crate::error::Error;
+use crate::schema::{Protocol, Schema, Table};
+use crate::wire::{Writer, put_varint};
+use std::sync::Arc;
+
+/// What becomes of a batch of which an update fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Atomicity {
+    /// The others are done all the same.
+    #[default]
+    Continue,
+    /// None is done; packets may have met some of them.
+    Rollback,
+    /// None is done, and no packet ever meets a part of the batch.
+    DataplaneAtomic,
+}
+
+impl Atomicity {
+    fn number(self) -> u64 {
+        match self {
+            Atomicity::Continue => 0,
+            Atomicity::Rollback => 1,
+            Atomicity::DataplaneAtomic => 2,
+        }
+    }
+}
+
+/// Updates that travel in one request. They are encoded as they are added.
+#[derive(Debug, Clone)]
+pub struct Batch {
+    schema: Arc<Schema>,
+    bytes: Vec<u8>,
+    /// Where the message of each update begins and ends.
+    updates: Vec<(u32, u32)>,
+    /// P4Runtime: updates that insert or modify, by their places.
+    upserts: Vec<u32>,
+    atomicity: Atomicity,
+    scratch: Writer,
+}
+
+/// Bytes that a batch may have: a request is one message, and places in it are 32 bits.
+const MAX_BYTES: usize = 1 << 30;
+
+impl Batch {
+    /// An empty batch for a target with this schema.
+    #[must_use]
+    pub fn new(schema: &Arc<Schema>) -> Batch {
+        Batch {
+            schema: Arc::clone(schema),
+            bytes: Vec::new(),
+            updates: Vec::new(),
+            upserts: Vec::new(),
+            atomicity: Atomicity::default(),
+            scratch: Writer::default(),
+        }
+    }
+
+    /// What becomes of the batch if an update fails.
+    #[must_use]
+    pub fn atomicity(mut self, atomicity: Atomicity) -> Self {
+        self.atomicity = atomicity;
+        self
+    }
+
+    /// Adds an update.
+    ///
+    /// # Errors
+    /// The entry does not fit its table, or the protocol has no such operation. The batch is as before then.
+    pub fn push(&mut self, operation: Operation, entry: &Entry) -> Result<&mut Self, Error> {
+        if entry.table().protocol != self.schema.protocol {
+            return Err(Error::Unsupported(format!(
+                "{}: the entry is for another protocol than the batch",
+                entry.table().name
+            )));
+        }
+        self.scratch.out.clear();
+        self.scratch.slots.clear();
+        encode::update(&mut self.scratch, operation, entry)?;
+        let body = std::mem::take(&mut self.scratch.out);
+        let is_added = self.add(&body).map(|_| ());
+        self.scratch.out = body;
+        is_added?;
+        let is_array = !entry.table().has_entries() || entry.is_default();
+        if operation == Operation::InsertOrModify && self.schema.protocol == Protocol::P4Runtime && !is_array {
+            self.upserts.push(self.updates.len() as u32 - 1);
+        }
+        Ok(self)
+    }
+
+    /// Adds an entry that must not be there yet.
+    ///
+    /// # Errors
+    /// As for [`Batch::push`].
+    pub fn insert(&mut self, entry: &Entry) -> Result<&mut Self, Error> {
+        self.push(Operation::Insert, entry)
+    }
+
+    /// Changes an entry that must be there.
+    ///
+    /// # Errors
+    /// As for [`Batch::push`].
+    pub fn modify(&mut self, entry: &Entry) -> Result<&mut Self, Error> {
+        self.push(Operation::Modify, entry)
+    }
+
+    /// Adds an entry, or changes the one that is there.
+    ///
+    /// # Errors
+    /// As for [`Batch::push`].
+    pub fn insert_or_modify(&mut self, entry: &Entry) -> Result<&mut Self, Error> {
+        self.push(Operation::InsertOrModify, entry)
+    }
+
+    /// Takes an entry away.
+    ///
+    /// # Errors
+    /// As for [`Batch::push`].
+    pub fn delete(&mut self, entry: &Entry) -> Result<&mut Self, Error> {
+        self.push(Operation::Delete, entry)
+    }
+
+    /// Adds an update of a shape that was encoded before: see [`Template`].
+    ///
+    /// # Errors
+    /// There are not as many numbers as cells, or one does not fit. The batch is as before then.
+    pub fn push_numbers(&mut self, template: &Template, numbers: &[u128]) -> Result<&mut Self, Error> {
+        if template.operation() == Operation::InsertOrModify && self.schema.protocol == Protocol::P4Runtime {
+            return self.push(template.operation(), &template.entry(numbers));
+        }
+        let before = self.bytes.len();
+        self.begin(template.len());
+        let start = self.bytes.len();
+        match template.append(numbers, &mut self.bytes) {
+            Ok(true) => {
+                self.updates.push((start as u32, self.bytes.len() as u32));
+                self.check_size(before)
+            }
+            Ok(false) => {
+                self.bytes.truncate(before);
+                self.push(template.operation(), &template.entry(numbers))
+            }
+            Err(error) => {
+                self.bytes.truncate(before);
+                Err(error)
+            }
+        }
+    }
+
+    /// BF Runtime: all entries of a table go, and its default entry becomes the program's own.
+    ///
+    /// # Errors
+    /// P4Runtime has no such update; see [`Client::clear`](crate::Client::clear).
+    pub fn clear_table(&mut self, table: &Table) -> Result<&mut Self, Error> {
+        self.only_bf_runtime("clear a table in one update")?;
+        let mut writer = Writer::default();
+        writer.varint(1, 4);
+        writer.message(2, |w| {
+            w.message::<Error>(1, |w| {
+                w.varint(1, u64::from(table.id));
+                Ok(())
+            })
+        })?;
+        self.add(&writer.out)
+    }
+
+    /// BF Runtime: an operation on a whole table, such as `SyncCounters`.
+    ///
+    /// # Errors
+    /// The table has no such operation, or the target speaks P4Runtime.
+    pub fn operation(&mut self, table: &Table, name: &str) -> Result<&mut Self, Error> {
+        self.only_bf_runtime("do operations on tables")?;
+        if !table.operations.iter().any(|o| o == name) {
+            return Err(Error::Name {
+                what: "operation",
+                owner: table.name.clone(),
+                name: name.to_owned(),
+                is_ambiguous: false,
+                candidates: table.operations.clone(),
+            });
+        }
+        let mut writer = Writer::default();
+        writer.varint(1, 1);
+        writer.message(2, |w| {
+            w.message::<Error>(4, |w| {
+                w.varint(1, u64::from(table.id));
+                w.bytes(2, name.as_bytes());
+                Ok(())
+            })
+        })?;
+        self.add(&writer.out)
+    }
+
+    fn only_bf_runtime(&self, what: &str) -> Result<(), Error> {
+        match self.schema.protocol {
+            Protocol::BfRuntime => Ok(()),
+            Protocol::P4Runtime => Err(Error::Unsupported(format!("P4Runtime cannot {what}"))),
+        }
+    }
+
+    /// The tag and the length of an update.
+    fn begin(&mut self, length: usize) {
+        let field = match self.schema.protocol {
+            Protocol::P4Runtime => 4,
+            Protocol::BfRuntime => 3,
+        };
+        self.bytes.push(field << 3 | 2);
+        put_varint(&mut self.bytes, length as u64);
+    }
+
+    /// Adds an update that is encoded.
+    pub(crate) fn add(&mut self, body: &[u8]) -> Result<&mut Self, Error> {
+        let before = self.bytes.len();
+        self.begin(body.len());
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(body);
+        self.updates.push((start as u32, self.bytes.len() as u32));
+        self.check_size(before)
+    }
+
+    fn check_size(&mut self, before: usize) -> Result<&mut Self, Error> {
+        if self.bytes.len() <= MAX_BYTES {
+            return Ok(self);
+        }
+        self.bytes.truncate(before);
+        self.updates.pop();
+        Err(Error::Unsupported(
+            "a batch of more than 1 GiB: send several".to_owned(),
+        ))
+    }
+
+    /// Updates.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.updates.len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.updates.is_empty()
+    }
+
+    /// Bytes of the updates.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Forgets all updates; what was allocated stays.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.updates.clear();
+        self.upserts.clear();
+    }
+
+    pub(crate) fn schema(&self) -> &Arc<Schema> {
+        &self.schema
+    }
+
+    pub(crate) fn update(&self, place: usize) -> Option<&[u8]> {
+        let (from, to) = self.updates.get(place)?;
+        self.bytes.get(*from as usize..*to as usize)
+    }
+
+    pub(crate) fn upserts(&self) -> &[u32] {
+        &self.upserts
+    }
+
+    pub(crate) fn atomicity_of(&self) -> Atomicity {
+        self.atomicity
+    }
+
+    /// The request: the updates, and behind them who sends it (fields of a message may come in any order).
+    pub(crate) fn request(&self, sender: &[u8]) -> bytes::Bytes {
+        let mut out = Vec::with_capacity(self.bytes.len() + sender.len() + 2);
+        out.extend_from_slice(&self.bytes);
+        out.extend_from_slice(sender);
+        let field = match self.schema.protocol {
+            Protocol::P4Runtime => 5,
+            Protocol::BfRuntime => 4,
+        };
+        out.push(field << 3);
+        put_varint(&mut out, self.atomicity.number());
+        out.into()
+    }
+}

@@ -1,0 +1,254 @@
+//! The client for threads without a runtime.
+
+use crate::client::{Config, ConfigAction, DigestConfig};
+use crate::encode::{Operation, Template};
+use crate::events::{DigestList, Overflow, PacketIn, Standing};
+use crate::{Batch, Entry, Error, Options, Outcome, Schema, Table, Value};
+use std::sync::Arc;
+use tokio::runtime::Runtime;
+
+/// A [`crate::Client`] whose calls wait until they are done. It brings a runtime with one thread.
+///
+/// ```no_run
+/// use weir_client::{Entry, Options, blocking::Client};
+///
+/// # fn main() -> Result<(), weir_client::Error> {
+/// let client = Client::connect(Options::bfrt("127.0.0.1:50052")?)?;
+/// for entry in client.entries(&client.table("forward")?)? {
+///     println!("{entry}");
+/// }
+/// # Ok(()) }
+/// ```
+#[derive(Debug, Clone)]
+pub struct Client {
+    inner: crate::Client,
+    runtime: Arc<Runtime>,
+}
+
+/// Events of one kind, for threads without a runtime.
+#[derive(Debug)]
+pub struct Subscription<T> {
+    inner: crate::Subscription<T>,
+    // The runtime has to hear them.
+    _runtime: Arc<Runtime>,
+}
+
+impl<T> Subscription<T> {
+    /// The next event, if there is one already.
+    pub fn try_next(&mut self) -> Option<T> {
+        self.inner.try_next()
+    }
+
+    /// Events that were forgotten because nobody took them.
+    #[must_use]
+    pub fn lost(&self) -> u64 {
+        self.inner.lost()
+    }
+}
+
+/// Waits for the next event; ends once the client is gone.
+impl<T> Iterator for Subscription<T> {
+    type Item = T;
+
+    fn next(&mut self) -> Option<T> {
+        self.inner.blocking_next()
+    }
+}
+
+impl Client {
+    /// See [`crate::Client::connect`].
+    ///
+    /// # Errors
+    /// As there; or there is no runtime.
+    pub fn connect(options: Options) -> Result<Client, Error> {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .thread_name("weir-client")
+            .enable_all()
+            .build()
+            .map_err(|e| Error::Options(format!("cannot start a thread: {e}")))?;
+        let inner = runtime.block_on(crate::Client::connect(options))?;
+        Ok(Client {
+            inner,
+            runtime: Arc::new(runtime),
+        })
+    }
+
+    /// The client itself, for what has no blocking form.
+    #[must_use]
+    pub fn inner(&self) -> &crate::Client {
+        &self.inner
+    }
+
+    /// Waits for something that is done with [`Client::inner`].
+    pub fn wait<F: Future>(&self, future: F) -> F::Output {
+        self.runtime.block_on(future)
+    }
+
+    /// See [`crate::Client::standing`].
+    #[must_use]
+    pub fn standing(&self) -> Standing {
+        self.inner.standing()
+    }
+
+    /// See [`crate::Client::schema`].
+    #[must_use]
+    pub fn schema(&self) -> Arc<Schema> {
+        self.inner.schema()
+    }
+
+    /// See [`crate::Client::table`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn table(&self, name: &str) -> Result<Arc<Table>, Error> {
+        self.inner.table(name)
+    }
+
+    /// See [`crate::Client::set_program`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn set_program(&self, config: &Config, action: ConfigAction) -> Result<(), Error> {
+        self.wait(self.inner.set_program(config, action))
+    }
+
+    /// An empty batch for this target.
+    #[must_use]
+    pub fn batch(&self) -> Batch {
+        self.inner.batch()
+    }
+
+    /// See [`crate::Client::write`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn write(&self, batch: &Batch) -> Result<(), Error> {
+        self.wait(self.inner.write(batch))
+    }
+
+    /// See [`crate::Client::update`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn update(&self, operation: Operation, entry: &Entry) -> Result<(), Error> {
+        self.wait(self.inner.update(operation, entry))
+    }
+
+    /// See [`crate::Client::insert`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn insert(&self, entry: &Entry) -> Result<(), Error> {
+        self.update(Operation::Insert, entry)
+    }
+
+    /// See [`crate::Client::delete`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn delete(&self, entry: &Entry) -> Result<(), Error> {
+        self.update(Operation::Delete, entry)
+    }
+
+    /// See [`crate::Client::clear`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn clear(&self, table: &Arc<Table>) -> Result<(), Error> {
+        self.wait(self.inner.clear(table))
+    }
+
+    /// See [`crate::Client::entries`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn entries(&self, table: &Arc<Table>) -> Result<Vec<Entry>, Error> {
+        self.wait(self.inner.entries(table))
+    }
+
+    /// See [`crate::Client::entry`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn entry(&self, like: &Entry) -> Result<Option<Entry>, Error> {
+        self.wait(self.inner.entry(like))
+    }
+
+    /// See [`crate::Client::digests`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn digests(
+        &self,
+        name: &str,
+        config: DigestConfig,
+        capacity: usize,
+        overflow: Overflow,
+    ) -> Result<Subscription<DigestList>, Error> {
+        let inner = self.wait(self.inner.digests(name, config, capacity, overflow))?;
+        Ok(self.subscription(inner))
+    }
+
+    /// See [`crate::Client::packets`].
+    #[must_use]
+    pub fn packets(&self, capacity: usize, overflow: Overflow) -> Subscription<PacketIn> {
+        self.subscription(self.inner.packets(capacity, overflow))
+    }
+
+    fn subscription<T>(&self, inner: crate::Subscription<T>) -> Subscription<T> {
+        Subscription {
+            inner,
+            _runtime: Arc::clone(&self.runtime),
+        }
+    }
+
+    /// See [`crate::Client::packet_out`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn packet_out(&self, payload: Vec<u8>, metadata: &[(&str, Value)]) -> Result<(), Error> {
+        self.wait(self.inner.packet_out(payload, metadata))
+    }
+
+    /// See [`crate::Client::pipeline`].
+    pub fn pipeline(&self, batch_size: usize, in_flight: usize) -> Pipeline {
+        Pipeline {
+            inner: self.inner.pipeline(batch_size, in_flight),
+            runtime: Arc::clone(&self.runtime),
+        }
+    }
+}
+
+/// A [`crate::Pipeline`] whose calls wait.
+#[must_use = "what was added last is sent by `finish`"]
+pub struct Pipeline {
+    inner: crate::Pipeline,
+    runtime: Arc<Runtime>,
+}
+
+impl Pipeline {
+    /// See [`crate::Pipeline::push`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn push(&mut self, operation: Operation, entry: &Entry) -> Result<(), Error> {
+        self.runtime.block_on(self.inner.push(operation, entry))
+    }
+
+    /// See [`crate::Pipeline::push_numbers`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn push_numbers(&mut self, template: &Template, numbers: &[u128]) -> Result<(), Error> {
+        self.runtime.block_on(self.inner.push_numbers(template, numbers))
+    }
+
+    /// See [`crate::Pipeline::finish`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn finish(self) -> Result<Outcome, Error> {
+        self.runtime.block_on(self.inner.finish())
+    }
+}

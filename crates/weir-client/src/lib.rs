@@ -1,0 +1,69 @@
+//! Controls P4 targets: one library for P4Runtime and BF Runtime.
+//!
+//! A [`Client`] connects, learns from the target which tables its program has ([`Schema`]), and writes and reads [`Entry`]s. Both
+//! protocols look the same: everything is a table (see [`schema`]), so that what is written for one target works with another. The
+//! differences that remain are those of the protocols: names of reserved fields, units of meters, and which priority wins.
+//!
+//! ```no_run
+//! use std::net::Ipv4Addr;
+//! use weir_client::{Client, Entry, Match, Options};
+//!
+//! # async fn example() -> Result<(), weir_client::Error> {
+//! let client = Client::connect(Options::p4runtime("127.0.0.1:9559")?).await?;
+//! let routes = client.table("ipv4_lpm")?;
+//! let route = Entry::of(&routes)
+//!     .key("hdr.ipv4.dst_addr", Match::lpm(Ipv4Addr::new(10, 0, 0, 0), 8))
+//!     .action("forward")
+//!     .data("port", 3_u16);
+//! client.insert(&route).await?;
+//! for entry in client.entries(&routes).await? {
+//!     println!("{entry}");
+//! }
+//! # Ok(()) }
+//! ```
+//!
+//! Three speeds:
+//! - [`Client::insert`] and its like: one update per request.
+//! - [`Client::write`] of a [`Batch`]: one request, all atomicities; and [`Client::pipeline`]: many requests in flight.
+//! - [`Template`]s: the message is encoded once, afterwards numbers are replaced in it. [`Page::rows`] reads without copying.
+//!
+//! Without an async runtime: [`blocking`]. It needs no knowledge of the program at compile time, and does not depend on
+//! weir's server or compiler: any target that speaks one of the protocols will do.
+#![forbid(unsafe_code)]
+
+pub mod batch;
+mod blocking_client;
+mod client;
+mod decode;
+mod encode;
+mod entry;
+mod error;
+mod events;
+pub mod notation;
+mod options;
+mod pipeline;
+mod read;
+pub mod schema;
+mod session;
+mod transport;
+mod value;
+mod wire;
+
+pub use batch::{Atomicity, Batch};
+pub use client::{Client, Config, ConfigAction, DigestConfig, Query};
+pub use decode::{Page, RawData, RawKey, Row};
+pub use encode::{Cell, CellKind, Operation, ReadOptions, Template};
+pub use entry::Entry;
+pub use error::{Error, Fault, UpdateError, code_name};
+pub use events::{DigestList, IdleEntry, Overflow, PacketIn, PortChange, Standing, Subscription};
+pub use options::{Address, BFRT_PORT, Options, P4RUNTIME_PORT, Tls};
+pub use pipeline::{MAX_FAILED, Outcome, Pipeline};
+pub use read::Pages;
+pub use schema::{Protocol, Schema, Table};
+pub use tonic::Code;
+pub use value::{Match, Value};
+
+/// The same without an async runtime: every call waits until it is done.
+pub mod blocking {
+    pub use crate::blocking_client::{Client, Pipeline, Subscription};
+}

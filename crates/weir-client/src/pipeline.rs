@@ -1,0 +1,193 @@
+//! Many requests in flight.
+
+use crate::batch::Batch;
+use crate::client::Client;
+use crate::encode::{Operation, Template};
+use crate::entry::Entry;
+use crate::error::{Error, UpdateError};
+use futures_util::stream::FuturesUnordered;
+use futures_util::{FutureExt, StreamExt};
+use std::future::Future;
+use std::pin::Pin;
+
+type Sent = Pin<Box<dyn Future<Output = (Batch, Result<(), Error>)> + Send>>;
+
+/// Sends updates in many requests, some of which are in flight at any time. Memory is bounded: what is added waits while as many
+/// as allowed are in flight.
+///
+/// Requests that are in flight together may be done in any order. Updates of the same entry belong into one pipeline only
+/// with [`Pipeline::flush`] between them.
+///
+/// ```no_run
+/// # async fn load(client: weir_client::Client, routes: &[weir_client::Entry]) -> Result<(), weir_client::Error> {
+/// let mut pipeline = client.pipeline(1000, 8);
+/// for route in routes {
+///     pipeline.insert(route).await?;
+/// }
+/// let outcome = pipeline.finish().await?;
+/// for failed in &outcome.failed {
+///     eprintln!("{failed}");
+/// }
+/// # Ok(()) }
+/// ```
+#[must_use = "what was added last is sent by `finish`"]
+pub struct Pipeline {
+    client: Client,
+    batch: Batch,
+    spare: Vec<Batch>,
+    batch_size: usize,
+    in_flight: usize,
+    sent: FuturesUnordered<Sent>,
+    outcome: Outcome,
+    added: u64,
+    /// The first error that was about a request as a whole.
+    broken: Option<Error>,
+}
+
+/// What has become of the updates of a [`Pipeline`].
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// Updates that were done.
+    pub done: u64,
+    /// Those that were not, in the order in which they were added. Only the first [`MAX_FAILED`] are kept.
+    pub failed: Vec<UpdateError>,
+    /// How many were not.
+    pub failures: u64,
+}
+
+/// Failed updates that an [`Outcome`] keeps.
+pub const MAX_FAILED: usize = 100_000;
+
+impl Client {
+    /// Sends updates in requests of `batch_size`, up to `in_flight` at a time (each at least 1).
+    pub fn pipeline(&self, batch_size: usize, in_flight: usize) -> Pipeline {
+        Pipeline {
+            batch: self.batch(),
+            client: self.clone(),
+            spare: Vec::new(),
+            batch_size: batch_size.max(1),
+            in_flight: in_flight.max(1),
+            sent: FuturesUnordered::new(),
+            outcome: Outcome::default(),
+            added: 0,
+            broken: None,
+        }
+    }
+}
+
+impl Pipeline {
+    /// Adds an update.
+    ///
+    /// # Errors
+    /// The entry does not fit its table; nothing is added then. Or a request as a whole has failed, such as by a broken
+    /// connection.
+    pub async fn push(&mut self, operation: Operation, entry: &Entry) -> Result<(), Error> {
+        self.batch.push(operation, entry)?;
+        self.added().await
+    }
+
+    /// Adds an update of a shape that was encoded before.
+    ///
+    /// # Errors
+    /// As for [`Pipeline::push`].
+    pub async fn push_numbers(&mut self, template: &Template, numbers: &[u128]) -> Result<(), Error> {
+        self.batch.push_numbers(template, numbers)?;
+        if self.batch.len() < self.batch_size {
+            self.added += 1;
+            return Ok(());
+        }
+        self.added().await
+    }
+
+    /// Adds an entry that must not be there yet.
+    ///
+    /// # Errors
+    /// As for [`Pipeline::push`].
+    pub async fn insert(&mut self, entry: &Entry) -> Result<(), Error> {
+        self.push(Operation::Insert, entry).await
+    }
+
+    async fn added(&mut self) -> Result<(), Error> {
+        self.added += 1;
+        if self.batch.len() >= self.batch_size {
+            self.send().await?;
+        }
+        Ok(())
+    }
+
+    /// Sends what was added, once there is room.
+    async fn send(&mut self) -> Result<(), Error> {
+        while self.sent.len() >= self.in_flight {
+            self.take().await;
+        }
+        // What is done already need not be waited for.
+        while let Some(Some((batch, result))) = self.sent.next().now_or_never() {
+            self.note(batch, result);
+        }
+        let next = self.spare.pop().unwrap_or_else(|| self.client.batch());
+        let batch = std::mem::replace(&mut self.batch, next);
+        let first = self.added - batch.len() as u64;
+        let client = self.client.clone();
+        self.sent.push(Box::pin(async move {
+            let result = client.write_numbered(&batch, first).await;
+            (batch, result)
+        }));
+        self.broken.take().map_or(Ok(()), Err)
+    }
+
+    async fn take(&mut self) {
+        if let Some((batch, result)) = self.sent.next().await {
+            self.note(batch, result);
+        }
+    }
+
+    fn note(&mut self, mut batch: Batch, result: Result<(), Error>) {
+        let updates = batch.len() as u64;
+        match result {
+            Ok(()) => self.outcome.done += updates,
+            Err(Error::Updates(errors)) => {
+                let failures = errors.len() as u64;
+                self.outcome.failures += failures;
+                self.outcome.done += updates.saturating_sub(failures);
+                let room = MAX_FAILED.saturating_sub(self.outcome.failed.len());
+                self.outcome.failed.extend(errors.into_iter().take(room));
+            }
+            Err(error) => {
+                self.outcome.failures += updates;
+                self.broken.get_or_insert(error);
+            }
+        }
+        batch.clear();
+        self.spare.push(batch);
+    }
+
+    /// Updates that were added so far.
+    #[must_use]
+    pub fn added_so_far(&self) -> u64 {
+        self.added
+    }
+
+    /// Sends what was added and waits until everything is done.
+    ///
+    /// # Errors
+    /// A request as a whole has failed. Failed updates are no error here: see [`Outcome::failed`].
+    pub async fn flush(&mut self) -> Result<(), Error> {
+        if !self.batch.is_empty() {
+            self.send().await?;
+        }
+        while !self.sent.is_empty() {
+            self.take().await;
+        }
+        self.broken.take().map_or(Ok(()), Err)
+    }
+
+    /// Sends what was added, waits, and tells what has become of everything.
+    ///
+    /// # Errors
+    /// As for [`Pipeline::flush`].
+    pub async fn finish(mut self) -> Result<Outcome, Error> {
+        self.flush().await?;
+        self.outcome.failed.sort_by_key(|e| e.index);
+        Ok(self.outcome)
+    }
+}
