@@ -66,6 +66,8 @@ pub struct Row<'a> {
     pub data: SmallVec<[(u32, RawData<'a>); 6]>,
     /// It is the default entry.
     pub is_default: bool,
+    /// It is the program's and cannot be changed (P4Runtime).
+    pub is_const: bool,
 }
 
 impl<'a> Row<'a> {
@@ -78,6 +80,7 @@ impl<'a> Row<'a> {
             params: SmallVec::new(),
             data: SmallVec::new(),
             is_default: false,
+            is_const: false,
         }
     }
 
@@ -89,6 +92,7 @@ impl<'a> Row<'a> {
         self.params.clear();
         self.data.clear();
         self.is_default = false;
+        self.is_const = false;
     }
 
     /// The value of a key, by its number: the bytes that the target has sent. Of ranges the smallest.
@@ -118,6 +122,7 @@ impl<'a> Row<'a> {
         let malformed = |why: String| Error::Malformed(format!("{}: {why}", table.name));
         let mut entry = Entry::of(table);
         entry.is_default = self.is_default;
+        entry.is_const = self.is_const;
         entry.priority = self.priority;
         for raw in &self.keys {
             if table.priority == Some(raw.id) && !table.is_p4runtime() {

@@ -10,7 +10,8 @@ pub use template::{Cell, CellKind, Template};
 
 use crate::entry::Entry;
 use crate::error::Error;
-use crate::schema::{Protocol, Table};
+use crate::schema::{Key, Protocol, Table, Type};
+use crate::value::{Match, Value};
 use crate::wire::Writer;
 use std::sync::Arc;
 
@@ -119,6 +120,34 @@ fn unsupported(entry: &Entry, operation: Operation) -> Error {
 }
 
 pub(crate) use p4rt::scalar as p4rt_scalar;
+
+/// What a key is compared to as targets tell it: bits that do not count are 0, and what matches anything is [`Match::Any`].
+/// What does not fit the key stays as it is.
+pub(crate) fn normal(key: &Key, to: &Match) -> Match {
+    let value = |bytes: &[u8]| match key.ty {
+        Type::Text(_) => Value::Text(String::from_utf8_lossy(bytes).into_owned()),
+        _ => Value::from_bytes(bytes),
+    };
+    match key::canonical(key, to) {
+        Err(_) => to.clone(),
+        Ok(key::Canonical::Any) => Match::Any,
+        Ok(key::Canonical::Lpm(_, 0)) => Match::Any,
+        Ok(key::Canonical::Exact(v) | key::Canonical::Optional(v)) => Match::Exact(value(&v)),
+        Ok(key::Canonical::Lpm(v, prefix_len)) => Match::Lpm {
+            value: value(&v),
+            prefix_len,
+        },
+        Ok(key::Canonical::Ternary(_, mask)) if mask.iter().all(|b| *b == 0) => Match::Any,
+        Ok(key::Canonical::Ternary(v, mask)) => Match::Ternary {
+            value: value(&v),
+            mask: value(&mask),
+        },
+        Ok(key::Canonical::Range(low, high)) => Match::Range {
+            low: value(&low),
+            high: value(&high),
+        },
+    }
+}
 
 /// A number of ones.
 pub(crate) fn all_ones(width: u32) -> Vec<u8> {

@@ -39,6 +39,7 @@ pub struct Entry {
     pub(crate) action: Option<usize>,
     pub(crate) data: Vec<(Place, Value)>,
     pub(crate) is_default: bool,
+    pub(crate) is_const: bool,
     mistake: Option<Arc<Error>>,
 }
 
@@ -53,6 +54,7 @@ impl Entry {
             action: None,
             data: Vec::new(),
             is_default: false,
+            is_const: false,
             mistake: None,
         }
     }
@@ -178,6 +180,12 @@ impl Entry {
     #[must_use]
     pub fn is_default(&self) -> bool {
         self.is_default
+    }
+
+    /// Whether the target says that the program has it for good (P4Runtime).
+    #[must_use]
+    pub fn is_const(&self) -> bool {
+        self.is_const
     }
 
     /// The action, if the entry has one of its own.

@@ -33,6 +33,7 @@
 
 pub mod batch;
 mod blocking_client;
+pub mod bulk;
 mod client;
 mod decode;
 mod encode;

@@ -2,7 +2,7 @@
 //!
 //! | | Written as |
 //! |---|---|
-//! | number | `17`, `0x11`, `0b10001`, `10.0.0.1`, `2001:db8::1`, `00:11:22:33:44:55` |
+//! | number | `17`, `0x11`, `0b10001`, `10.0.0.1`, `2001:db8::1`, `00:11:22:33:44:55`, `00-11-22-33-44-55` |
 //! | prefix | `10.0.0.0/8` |
 //! | under a mask | `0x10&&&0xf0` |
 //! | range | `1..10`, both included |
@@ -194,7 +194,8 @@ pub fn parse_number(text: &str) -> Option<Value> {
     if let Ok(address) = text.parse::<Ipv4Addr>() {
         return Some(address.into());
     }
-    let parts: Vec<&str> = text.split(':').collect();
+    let separator = if text.contains('-') { '-' } else { ':' };
+    let parts: Vec<&str> = text.split(separator).collect();
     if parts.len() == 6 && parts.iter().all(|p| (1..=2).contains(&p.len())) {
         let bytes: Option<Vec<u8>> = parts.iter().map(|p| u8::from_str_radix(p, 16).ok()).collect();
         if let Some(bytes) = bytes {

@@ -247,6 +247,8 @@ pub struct Table {
     pub elements: Vec<Key>,
     /// Entries cannot be changed.
     pub is_const: bool,
+    /// The default entry cannot be changed.
+    pub has_const_default: bool,
     /// Operations on the whole of it (BF Runtime).
     pub operations: Vec<String>,
     /// What can be set of the whole of it (BF Runtime).

@@ -1,52 +1,13 @@
 //! The client against weir's own P4Runtime server: everything that can be written is read back as it was.
 
-use std::sync::Arc;
+mod common;
+
+use common::{bench, record};
 use std::time::Duration;
-use tokio::net::TcpListener;
 use weir_client::{
     Atomicity, Client, Code, DigestConfig, Entry, Error, Match, Operation, Options, Overflow, Standing, Template, Value,
 };
-use weir_compiler::compile_source;
-use weir_server::p4rt::{self, Config, P4Runtime};
-use weir_server::{Clock, DataPlane, Standalone};
-
-const EVERYTHING: &str = include_str!("../../weir-server/tests/p4/everything.p4");
-
-struct Bench {
-    switch: Arc<Standalone>,
-    address: String,
-}
-
-async fn bench() -> Bench {
-    let compiled = compile_source(
-        "everything.p4",
-        EVERYTHING,
-        &weir_compiler::Options::default(),
-        weir_arch::targets(),
-    );
-    let program = Arc::new(compiled.program.expect("compiles"));
-    let switch = Standalone::new(Arc::clone(&program), Some(510), Clock::manual()).expect("runs");
-    let switch = Arc::new(switch);
-    let server = P4Runtime::new(switch.clone(), Some(program), Config::default()).expect("has a P4Info");
-    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-    let address = listener.local_addr().expect("an address").to_string();
-    tokio::spawn(p4rt::serve_on(server, listener, std::future::pending()));
-    Bench { switch, address }
-}
-
-impl Bench {
-    fn options(&self) -> Options {
-        Options::p4runtime(&self.address).expect("an address")
-    }
-
-    async fn client(&self) -> Client {
-        Client::connect(self.options()).await.expect("connects")
-    }
-}
-
-fn record(fields: &[(&str, Value)]) -> Value {
-    Value::Record(fields.iter().map(|(n, v)| ((*n).to_owned(), v.clone())).collect())
-}
+use weir_server::DataPlane;
 
 /// The entry as the target has it, without what targets add.
 async fn read_back(client: &Client, entry: &Entry) -> String {

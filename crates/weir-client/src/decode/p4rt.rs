@@ -43,6 +43,7 @@ pub fn table_entry<'a>(mut entry: Reader<'a>, row: &mut Row<'a>) -> Result<(), B
             8 => row.is_default = value.number()? != 0,
             9 => row.data.push((id::IDLE, RawData::Number(value.number()?))),
             10 => numbers(value.message()?, &[(1, id::HIT)], row)?,
+            13 => row.is_const = value.number()? != 0,
             11 => row.data.push((id::METADATA_ID, RawData::Bytes(value.bytes()?))),
             _ => {}
         }

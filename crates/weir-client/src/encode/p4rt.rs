@@ -468,7 +468,9 @@ pub fn query(writer: &mut Writer, table: &Arc<Table>, entry: Option<&Entry>, opt
             if options.meters && has(id::CIR) {
                 w.bytes(6, &[]);
             }
-            if options.idle && has(id::HIT) {
+            // A default entry does not time out.
+            let is_default = entry.map_or(options.default_only, |e| e.is_default);
+            if options.idle && has(id::HIT) && !is_default {
                 w.bytes(10, &[]);
             }
             Ok(())

@@ -45,6 +45,7 @@ fn schema(protocol: Protocol) -> Schema {
         data: Vec::new(),
         elements: Vec::new(),
         is_const: false,
+        has_const_default: false,
         operations: Vec::new(),
         attributes: Vec::new(),
     };

@@ -72,6 +72,7 @@ fn table(source: &info::Table) -> Table {
         data: source.data.iter().flat_map(data).collect(),
         elements: Vec::new(),
         is_const: source.read_only == Some(true) || source.attributes.iter().any(|a| a == "ConstTable"),
+        has_const_default: source.has_const_default_action == Some(true),
         operations: source.supported_operations.clone(),
         attributes: source.attributes.clone(),
     }

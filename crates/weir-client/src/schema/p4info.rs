@@ -154,6 +154,7 @@ fn table(id: u32, name: String, kind: Kind, size: i64) -> Table {
         data: Vec::new(),
         elements: Vec::new(),
         is_const: false,
+        has_const_default: false,
         operations: Vec::new(),
         attributes: Vec::new(),
     }
@@ -174,6 +175,7 @@ impl Source<'_> {
             .any(|k| matches!(k.kind, MatchKind::Ternary | MatchKind::Range | MatchKind::Optional));
         table.priority = has_priority.then_some(0);
         table.is_const = source.is_const_table;
+        table.has_const_default = source.const_default_action_id != 0;
         let actions = source.action_refs.iter().filter_map(|reference| {
             let scope = match reference.scope() {
                 pb::action_ref::Scope::TableOnly => Scope::Entries,

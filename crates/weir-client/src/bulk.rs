@@ -1,0 +1,156 @@
+//! Many entries: from files, to files, and what a table is to hold against what it holds.
+
+mod csv;
+mod json;
+mod line;
+mod resync;
+
+pub use csv::CsvEntries;
+pub use json::{JsonEntries, entry_from_json, entry_to_json, value_to_json};
+pub use line::{Lines, parse_line, parse_words};
+pub use resync::SyncReport;
+
+use crate::client::Client;
+use crate::encode::Operation;
+use crate::entry::Entry;
+use crate::error::Error;
+use crate::pipeline::Outcome;
+use crate::schema::{Kind, Protocol};
+
+/// How many entries are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LoadOptions {
+    /// What is done with each.
+    pub operation: Operation,
+    /// Updates of one request.
+    pub batch_size: usize,
+    /// Requests in flight.
+    pub in_flight: usize,
+}
+
+impl Default for LoadOptions {
+    /// Inserted, 1000 per request, 8 requests in flight.
+    fn default() -> Self {
+        LoadOptions {
+            operation: Operation::Insert,
+            batch_size: 1000,
+            in_flight: 8,
+        }
+    }
+}
+
+/// Entries between two calls of whoever wants to see progress.
+const PROGRESS_STEP: u64 = 10_000;
+
+impl Client {
+    /// Writes entries in the order in which they come, as far as one table needs the other: all of one table are written before
+    /// those of the next. Default entries, counters, meters and registers, which are always there, are modified.
+    /// `progress` is told every 10,000 entries how many were sent.
+    ///
+    /// # Errors
+    /// An entry cannot be read or does not fit: nothing behind it is written. Or a request as a whole has failed. Failed
+    /// updates are no error here: see [`Outcome::failed`].
+    pub async fn load(
+        &self,
+        entries: impl IntoIterator<Item = Result<Entry, Error>>,
+        options: &LoadOptions,
+        mut progress: impl FnMut(u64),
+    ) -> Result<Outcome, Error> {
+        let mut pipeline = self.pipeline(options.batch_size, options.in_flight);
+        let mut table = None;
+        for entry in entries {
+            let entry = entry?;
+            if table.is_some_and(|t| t != entry.table().id) {
+                pipeline.flush().await?;
+            }
+            table = Some(entry.table().id);
+            let is_always_there = entry.is_default() || !entry.table().has_entries();
+            let operation = if is_always_there && options.operation != Operation::Delete {
+                Operation::Modify
+            } else {
+                options.operation
+            };
+            pipeline.push(operation, &entry).await?;
+            let sent = pipeline.added_so_far();
+            if sent.is_multiple_of(PROGRESS_STEP) {
+                progress(sent);
+            }
+        }
+        progress(pipeline.added_so_far());
+        pipeline.finish().await
+    }
+
+    /// Everything that can be written back: entries, default entries, members, groups, counters, meters, registers, value
+    /// sets, replication; what others refer to comes first. Of counters, meters and registers only what is not zero; of
+    /// BF Runtime the program's own tables only, and of those what can be read.
+    ///
+    /// # Errors
+    /// The target refuses, `visit` does, or an answer cannot be understood.
+    pub async fn dump(&self, mut visit: impl FnMut(&Entry) -> Result<(), Error>) -> Result<(), Error> {
+        let schema = self.schema();
+        let mut tables: Vec<_> = schema
+            .tables
+            .iter()
+            .filter(|t| !t.is_const || t.kind.is_match())
+            .collect();
+        tables.sort_by_key(|t| rank(&t.kind));
+        for table in tables {
+            let is_of_the_program = schema.protocol == Protocol::P4Runtime || table.name.starts_with("pipe.");
+            if !is_of_the_program || (matches!(table.kind, Kind::Other(_)) && !is_dumped(&table.kind)) {
+                continue;
+            }
+            let is_array = matches!(
+                table.kind,
+                Kind::Counter | Kind::Meter | Kind::Register | Kind::ValueSet
+            );
+            let queries = [crate::Query::Table(std::sync::Arc::clone(table))];
+            let mut pages = self.read_pages(&queries, &crate::ReadOptions::default()).await?;
+            while let Some(page) = pages.next().await? {
+                for entry in page.entries()? {
+                    let is_fixed = entry.is_const() || (entry.is_default() && table.has_const_default);
+                    if is_fixed || (is_array && is_zero(&entry)) {
+                        continue;
+                    }
+                    visit(&entry)?;
+                }
+            }
+            if schema.protocol == Protocol::P4Runtime
+                && table.kind.is_match()
+                && !table.has_const_default
+                && let Some(entry) = self.default_entry(table).await?
+                && entry.chosen_action().is_some()
+            {
+                visit(&entry)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What others refer to comes first.
+fn rank(kind: &Kind) -> u32 {
+    match kind {
+        Kind::Members => 0,
+        Kind::Groups => 1,
+        Kind::MulticastGroups | Kind::CloneSessions => 2,
+        Kind::Match | Kind::MatchIndirect => 3,
+        _ => 4,
+    }
+}
+
+/// Whether a table of another kind holds state of its own.
+fn is_dumped(kind: &Kind) -> bool {
+    let Kind::Other(name) = kind else { return true };
+    ["RegisterParam", "ParserValueSet", "PortMetadata", "Lpf", "Wred"].contains(&name.as_str())
+}
+
+fn is_zero(entry: &Entry) -> bool {
+    fn zero(value: &crate::Value) -> bool {
+        match value {
+            crate::Value::List(values) => values.iter().all(zero),
+            crate::Value::Record(fields) => fields.iter().all(|(_, v)| zero(v)),
+            other => other.bit_length() == Some(0),
+        }
+    }
+    entry.other_data().all(|(_, value)| zero(value))
+}
