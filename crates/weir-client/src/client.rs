@@ -88,6 +88,7 @@ impl Client {
                 Standing::Connecting
             }),
             outgoing: Mutex::default(),
+            closing: std::sync::atomic::AtomicBool::new(false),
             generation: watch::Sender::new(0),
         });
         let client = Client { shared };
@@ -112,6 +113,16 @@ impl Client {
             bind(&client.shared).await?;
         }
         Ok(client)
+    }
+
+    /// Says goodbye: what was sent is sent, and the target has ended the stream, when this returns (or after a second). Other
+    /// clones of the client can read and, of BF Runtime, write as before.
+    pub async fn close(self) {
+        self.shared.closing.store(true, std::sync::atomic::Ordering::Relaxed);
+        self.shared.set_outgoing(None);
+        let mut standing = self.shared.standing.subscribe();
+        let ended = standing.wait_for(|s| matches!(s, Standing::Lost(_) | Standing::Observer));
+        let _ = tokio::time::timeout(Duration::from_secs(1), ended).await;
     }
 
     /// How the target is reached.

@@ -84,6 +84,7 @@ fn is_address(name: &str) -> bool {
         || last
             .split('_')
             .any(|part| part == "ip" || part == "ipv4" || part == "nexthop")
+        || last.contains("next_hop")
 }
 
 fn needs_quotes(text: &str) -> bool {
@@ -205,7 +206,9 @@ pub fn parse_number(text: &str) -> Option<Value> {
     text.parse::<Ipv6Addr>().ok().map(Value::from)
 }
 
-fn hex_bytes(digits: &str) -> Option<Vec<u8>> {
+/// Bytes from hexadecimal digits, two each.
+#[must_use]
+pub fn hex_bytes(digits: &str) -> Option<Vec<u8>> {
     if !digits.is_ascii() || digits.len() % 2 == 1 {
         return None;
     }

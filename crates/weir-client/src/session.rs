@@ -30,6 +30,8 @@ pub struct Shared {
     pub standing: watch::Sender<Standing>,
     /// Where messages for the target go while there is a stream.
     pub outgoing: Mutex<Option<mpsc::Sender<Bytes>>>,
+    /// The client has said goodbye.
+    pub closing: std::sync::atomic::AtomicBool,
     /// How often the stream has been opened.
     pub generation: watch::Sender<u64>,
 }
@@ -50,7 +52,7 @@ impl Shared {
         outgoing.send(message).await.map_err(|_| Error::Closed)
     }
 
-    fn set_outgoing(&self, sender: Option<mpsc::Sender<Bytes>>) {
+    pub fn set_outgoing(&self, sender: Option<mpsc::Sender<Bytes>>) {
         *self.outgoing.lock().unwrap_or_else(PoisonError::into_inner) = sender;
     }
 }
@@ -64,7 +66,10 @@ pub async fn run(shared: std::sync::Weak<Shared>) {
         let ended = once(&strong, &mut wait).await;
         strong.set_outgoing(None);
         strong.standing.send_replace(Standing::Lost(ended));
-        let Some(first) = patience else { return };
+        let is_closing = strong.closing.load(std::sync::atomic::Ordering::Relaxed);
+        let Some(first) = patience.filter(|_| !is_closing) else {
+            return;
+        };
         drop(strong);
         wait = if wait.is_zero() {
             first

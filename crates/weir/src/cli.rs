@@ -40,6 +40,8 @@ enum Command {
     Run(Run),
     /// Measure packets per second without I/O
     Bench(Bench),
+    /// Control a P4Runtime or BF Runtime target: tables, entries, counters, digests
+    Ctl(crate::ctl::Ctl),
 }
 
 /// What the front end needs besides the program.
@@ -390,7 +392,7 @@ pub struct Bench {
     pub json: bool,
 }
 
-fn duration(text: &str) -> Result<std::time::Duration, String> {
+pub fn duration(text: &str) -> Result<std::time::Duration, String> {
     let split = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
     let (number, unit) = text.split_at(split);
     let wrong = || format!("`{text}` is no time; write for example 10s, 500ms or 2m");
@@ -406,7 +408,7 @@ fn duration(text: &str) -> Result<std::time::Duration, String> {
     std::time::Duration::try_from_secs_f64(seconds).map_err(|_| wrong())
 }
 
-fn interval(text: &str) -> Result<std::time::Duration, String> {
+pub fn interval(text: &str) -> Result<std::time::Duration, String> {
     let time = duration(text)?;
     if time < std::time::Duration::from_millis(10) {
         return Err(format!("`{text}` is too often; 10ms is the least"));
@@ -444,6 +446,7 @@ pub fn main() -> ExitCode {
         Command::Build(arguments) => crate::build::build(&arguments),
         Command::Run(arguments) => crate::run::run(&arguments),
         Command::Bench(arguments) => crate::bench::bench(&arguments),
+        Command::Ctl(arguments) => crate::ctl::ctl(&arguments),
     };
     match result {
         Ok(code) => ExitCode::from(code),

@@ -6,6 +6,7 @@ mod build;
 mod bundled;
 mod cli;
 mod compile;
+mod ctl;
 mod demo;
 mod graph;
 mod load;

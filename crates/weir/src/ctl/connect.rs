@@ -1,0 +1,95 @@
+//! The way to the target.
+
+use super::Connection;
+use anyhow::{Context, Result, bail};
+use std::path::Path;
+use weir_client::{Client, Error, Options, Standing, Tls};
+
+/// The options that the command line and the environment say.
+pub fn options(connection: &Connection) -> Result<Options> {
+    let mut options = match (&connection.p4runtime, &connection.bfrt) {
+        (Some(address), _) => Options::p4runtime(address)?,
+        (None, Some(address)) => Options::bfrt(address)?,
+        (None, None) => from_environment()?,
+    };
+    if let Some(id) = connection.device_id {
+        options = options.device(id);
+    }
+    options = options
+        .election(connection.election_id)
+        .role(&connection.role)
+        // Two of us at the same time are two clients.
+        .client(
+            connection
+                .client_id
+                .unwrap_or_else(|| 0x1_0000 + std::process::id() % 0x1_0000),
+        )
+        .deadline(connection.timeout)
+        .reconnect(None);
+    if let Some(program) = &connection.program {
+        options = options.program(program);
+    }
+    if let Some(authorities) = &connection.tls_ca {
+        options = options.tls(tls(connection, authorities)?);
+    }
+    Ok(options)
+}
+
+fn from_environment() -> Result<Options> {
+    let Ok(target) = std::env::var("WEIR_TARGET") else {
+        return Ok(Options::p4runtime("127.0.0.1")?);
+    };
+    match target.split_once(':') {
+        Some(("p4runtime", address)) => Ok(Options::p4runtime(address)?),
+        Some(("bfrt", address)) => Ok(Options::bfrt(address)?),
+        _ => bail!("WEIR_TARGET is `{target}`; it should be p4runtime:ADDR or bfrt:ADDR"),
+    }
+}
+
+fn tls(connection: &Connection, authorities: &Path) -> Result<Tls> {
+    let read = |path: &Path| std::fs::read(path).with_context(|| format!("cannot read {}", path.display()));
+    let identity = connection.tls_cert.as_deref().zip(connection.tls_key.as_deref());
+    Ok(Tls {
+        authorities: read(authorities)?,
+        domain: connection.tls_name.clone(),
+        identity: identity
+            .map(|(certificate, key)| Ok::<_, anyhow::Error>((read(certificate)?, read(key)?)))
+            .transpose()?,
+    })
+}
+
+/// A client that reads. It disturbs no controller.
+pub async fn reader(connection: &Connection) -> Result<Client> {
+    Ok(Client::connect(options(connection)?.observer()).await?)
+}
+
+/// A client that writes: of P4Runtime the primary. BF Runtime lets everybody write who names the program.
+pub async fn writer(connection: &Connection) -> Result<Client> {
+    let options = options(connection)?;
+    if options.protocol == weir_client::Protocol::BfRuntime {
+        return Ok(Client::connect(options.observer()).await?);
+    }
+    listener(connection).await
+}
+
+/// A client that hears what the target tells.
+pub async fn listener(connection: &Connection) -> Result<Client> {
+    let client = Client::connect(options(connection)?).await?;
+    if let Standing::Backup(id) = client.standing() {
+        let who = id.map_or_else(String::new, |id| format!(" (its election id is {id})"));
+        bail!("another controller controls the target{who}: with a larger --election-id we take over");
+    }
+    Ok(client)
+}
+
+/// 0, or 1 with what the target says on stderr. What is no answer of the target stays an error.
+pub fn answer(result: Result<(), Error>) -> Result<u8> {
+    match result {
+        Ok(()) => Ok(0),
+        Err(error @ (Error::Updates(_) | Error::Rpc { .. })) => {
+            eprintln!("error: {error}");
+            Ok(1)
+        }
+        Err(error) => Err(error.into()),
+    }
+}

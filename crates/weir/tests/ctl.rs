@@ -1,0 +1,162 @@
+//! `weir ctl` against a switch that runs.
+
+#![cfg(target_os = "linux")]
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+
+const ROUTER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../p4/programs/ipv4_router/ipv4_router");
+
+struct Switch {
+    child: Child,
+    address: String,
+}
+
+impl Drop for Switch {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Switch {
+    fn start() -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_weir"))
+            .args([
+                "run",
+                &format!("{ROUTER}.p4"),
+                "-i",
+                "1@null",
+                "-i",
+                "2@null",
+                "--cpu-port",
+                "510",
+            ])
+            .args(["--p4runtime", "127.0.0.1:0"])
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap())
+            .lines()
+            .map_while(Result::ok);
+        let address = lines
+            .find_map(|line| line.strip_prefix("P4Runtime at ").map(str::to_owned))
+            .unwrap();
+        // What it says later must not fill the pipe.
+        std::thread::spawn(move || lines.for_each(drop));
+        Switch { child, address }
+    }
+
+    /// Exit code, stdout, stderr.
+    fn ctl(&self, arguments: &[&str]) -> (i32, String, String) {
+        let out = Command::new(env!("CARGO_BIN_EXE_weir"))
+            .args(["ctl", "--p4runtime", &self.address])
+            .args(arguments)
+            .output()
+            .unwrap();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (out.status.code().unwrap(), text(&out.stdout), text(&out.stderr))
+    }
+
+    fn done(&self, arguments: &[&str]) -> String {
+        let (code, out, error) = self.ctl(arguments);
+        assert_eq!(code, 0, "{arguments:?}: {error}");
+        out
+    }
+}
+
+#[test]
+fn entries_are_written_shown_and_deleted() {
+    let switch = Switch::start();
+    switch.done(&["load", &format!("{ROUTER}.entries")]);
+    assert!(switch.done(&["count", "ipv4_lpm"]).trim().starts_with("6 "));
+    let entry = ["ipv4_lpm", "10.0.3.0/24", "route", "next_hop=10.0.0.9", "port=1"];
+    switch.done(&[&["insert"], &entry[..]].concat());
+    assert_eq!(
+        switch.done(&["show", "ipv4_lpm", "10.0.3.0/24"]),
+        "RouterIngress.ipv4_lpm [hdr.ipv4.dst_addr=10.0.3.0/24] -> RouterIngress.route(next_hop=10.0.0.9, port=1) \
+         $COUNTER_SPEC_BYTES=0 $COUNTER_SPEC_PKTS=0\n"
+    );
+    let (code, _, error) = switch.ctl(&[&["insert"], &entry[..]].concat());
+    assert_eq!(code, 1);
+    assert!(
+        error.contains("[hdr.ipv4.dst_addr=10.0.3.0/24]: ALREADY_EXISTS"),
+        "{error}"
+    );
+    switch.done(&["set", "ipv4_lpm", "10.0.3.0/24", "to_cpu"]);
+    switch.done(&["delete", "ipv4_lpm", "10.0.3.0/24"]);
+    let (code, _, error) = switch.ctl(&["show", "ipv4_lpm", "10.0.3.0/24"]);
+    assert_eq!((code, error.contains("there is no entry")), (1, true), "{error}");
+    let dumped = switch.done(&["dump"]);
+    switch.done(&["clear", "own_macs", "ipv4_lpm", "neighbours", "port_macs"]);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("state.jsonl");
+    std::fs::write(&file, &dumped).unwrap();
+    switch.done(&["load", &file.display().to_string()]);
+    // Handles are reused, and entries are read in the order of their handles.
+    let sorted = |text: &str| {
+        let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        lines.sort();
+        lines
+    };
+    assert_eq!(sorted(&switch.done(&["dump"])), sorted(&dumped));
+}
+
+#[test]
+fn mistakes_are_told_before_anything_is_sent() {
+    let switch = Switch::start();
+    for (arguments, expected) in [
+        (
+            &["insert", "ipv4_lpm", "10.0.3.0/24", "rote", "0", "1"][..],
+            "did you mean RouterIngress.route?",
+        ),
+        (
+            &["insert", "ipv4_lmp", "10.0.3.0/24", "drop"],
+            "did you mean RouterIngress.ipv4_lpm",
+        ),
+        (
+            &["insert", "ipv4_lpm", "10.0.3.0/33", "drop"],
+            "longer than the 32 bits",
+        ),
+        (
+            &["insert", "ipv4_lpm", "10.0.3.0/24", "route", "next_hop=0", "port=512"],
+            "the field has 9",
+        ),
+        (&["insert", "ipv4_lpm", "10.0.3.0/24", "route", "next_hop=0"], "port"),
+        (&["insert", "own_macs", "1", "NoAction"], "an exact key needs a value"),
+        (&["load", "/nonexistent"], "/nonexistent"),
+        (&["packet-out", "0g"], "no packet in hex"),
+    ] {
+        let (code, _, error) = switch.ctl(arguments);
+        assert_eq!(code, 2, "{arguments:?}: {error}");
+        assert!(error.contains(expected), "{arguments:?}: {error}");
+    }
+}
+
+#[test]
+fn a_controller_with_a_larger_election_id_is_not_disturbed() {
+    let switch = Switch::start();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let options = weir_client::Options::p4runtime(&switch.address).unwrap().election(7);
+    let controller = runtime.block_on(weir_client::Client::connect(options)).unwrap();
+    let (code, _, error) = switch.ctl(&["clear", "ipv4_lpm"]);
+    assert_eq!(code, 2);
+    assert!(error.contains("its election id is 7"), "{error}");
+    switch.done(&["--election-id", "8", "clear", "ipv4_lpm"]);
+    drop(controller);
+}
+
+#[test]
+fn shells_are_told_what_could_come_next() {
+    let switch = Switch::start();
+    let next = |words: &[&str]| switch.done(&[&["complete", "--", "--p4runtime", &switch.address], words].concat());
+    assert_eq!(next(&["inse"]), "insert\n");
+    assert_eq!(next(&["insert", "ipv4"]), "ipv4_lpm\n");
+    assert_eq!(next(&["insert", "ipv4_lpm", "hdr"]), "hdr.ipv4.dst_addr=\n");
+    assert_eq!(next(&["insert", "ipv4_lpm", "10.0.0.0/8", "rou"]), "route\n");
+    assert!(next(&["insert", "ipv4_lpm", "10.0.0.0/8", "route", "next_hop=1", ""]).starts_with("port=\n"));
+    for shell in ["bash", "zsh", "fish"] {
+        assert!(switch.done(&["completion", shell]).contains("weir ctl complete"));
+    }
+}
