@@ -27,7 +27,7 @@
 //! - [`Client::write`] of a [`Batch`]: one request, all atomicities; and [`Client::pipeline`]: many requests in flight.
 //! - [`Template`]s: the message is encoded once, afterwards numbers are replaced in it. [`Page::rows`] reads without copying.
 //!
-//! Without an async runtime: [`blocking`]. It needs no knowledge of the program at compile time, and does not depend on
+//! For programs that are known at compile time: [`typed`]. Without an async runtime: [`blocking`]. It needs no knowledge of the program at compile time, and does not depend on
 //! weir's server or compiler: any target that speaks one of the protocols will do.
 #![forbid(unsafe_code)]
 
@@ -40,6 +40,7 @@ mod encode;
 mod entry;
 mod error;
 mod events;
+pub mod generate;
 pub mod notation;
 mod options;
 mod pipeline;
@@ -47,6 +48,7 @@ mod read;
 pub mod schema;
 mod session;
 mod transport;
+pub mod typed;
 mod value;
 mod wire;
 

@@ -12,13 +12,14 @@ use weir_compiler::p4info::{self, P4InfoError};
 pub fn build(arguments: &Build) -> Result<u8> {
     let wants_bfrt = arguments.bfrt_json.is_some() || arguments.output.is_some();
     if !wants_bfrt && arguments.p4info.is_none() && arguments.emit.is_none() {
-        bail!("nothing to build: say -o DIR, --p4info FILE, --bfrt-json FILE or --emit ir, asm, dot or svg");
+        bail!("nothing to build: say -o DIR, --p4info FILE, --bfrt-json FILE or --emit ir, asm, dot, svg or rust");
     }
     let program = match crate::compile::program_or_declarations(&arguments.source)? {
         Ok(program) => program,
         Err(_) => return Ok(NO),
     };
-    let wants_info = arguments.p4info.is_some() || arguments.output.is_some();
+    let wants_types = matches!(arguments.emit, Some(Emit::Rust));
+    let wants_info = arguments.p4info.is_some() || arguments.output.is_some() || wants_types;
     let info = if wants_info {
         match p4info::p4info(&program, weir_arch::targets()) {
             Ok(info) => Some(info),
@@ -90,6 +91,10 @@ pub fn build(arguments: &Build) -> Result<u8> {
                 .and_then(weir_switch::Compiled::assembly)
                 .unwrap_or("");
             write!(out, "{text}")?;
+        }
+        Some(Emit::Rust) => {
+            let schema = info.as_ref().map(weir_client::Schema::from_p4info);
+            write!(out, "{}", schema.map(|s| weir_client::generate::module(&s)).unwrap_or_default())?;
         }
         Some(Emit::Dot) => write!(out, "{}", crate::graph::dot(&program))?,
         Some(Emit::Svg) => {

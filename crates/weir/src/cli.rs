@@ -189,7 +189,8 @@ pub enum Color {
 
 #[derive(Args)]
 #[command(
-    after_help = "Examples:\n  weir build router.p4 -o out          out/p4info.txtpb, out/p4info.bin, out/bfrt.json,\n                                       out/router.weir, out/router.svg\n  weir build router.p4 --bfrt-json -    bfrt.json on stdout\n  weir build router.p4 --emit ir       the IR on stdout\n  weir build router.p4 --emit dot | dot -Tpng -o router.png"
+    after_help = "Examples:\n  weir build router.p4 -o out          out/p4info.txtpb, out/p4info.bin, out/bfrt.json,\n                                       out/router.weir, out/router.svg\n  weir build router.p4 --bfrt-json -    bfrt.json on stdout\n  weir build router.p4 --emit ir       the IR on stdout\n  weir build router.p4 --emit rust > router.rs    types for controllers (docs/client.md)
+  weir build router.p4 --emit dot | dot -Tpng -o router.png"
 )]
 pub struct Build {
     #[command(flatten)]
@@ -211,6 +212,8 @@ pub struct Build {
 /// What `weir build --emit` prints.
 #[derive(Clone, Copy, ValueEnum, PartialEq, Eq)]
 pub enum Emit {
+    /// Rust types of tables, keys, actions, digests and registers, for controllers with weir-client
+    Rust,
     /// The IR, and after it as comments the pipeline that is compiled: its code, segments and contexts
     Ir,
     /// The machine code

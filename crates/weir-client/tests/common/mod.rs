@@ -8,7 +8,7 @@ use weir_compiler::compile_source;
 use weir_server::p4rt::{self, Config, P4Runtime};
 use weir_server::{Clock, Standalone};
 
-const EVERYTHING: &str = include_str!("../../../weir-server/tests/p4/everything.p4");
+pub const EVERYTHING: &str = include_str!("../../../weir-server/tests/p4/everything.p4");
 
 pub struct Bench {
     pub switch: Arc<Standalone>,
