@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod dataplane;
+pub mod http;
 pub mod p4rt;
 mod standalone;
 

@@ -94,7 +94,11 @@ pub fn build(arguments: &Build) -> Result<u8> {
         }
         Some(Emit::Rust) => {
             let schema = info.as_ref().map(weir_client::Schema::from_p4info);
-            write!(out, "{}", schema.map(|s| weir_client::generate::module(&s)).unwrap_or_default())?;
+            write!(
+                out,
+                "{}",
+                schema.map(|s| weir_client::generate::module(&s)).unwrap_or_default()
+            )?;
         }
         Some(Emit::Dot) => write!(out, "{}", crate::graph::dot(&program))?,
         Some(Emit::Svg) => {

@@ -295,6 +295,9 @@ pub struct Run {
     /// Authorities of clients, as PEM: with it, only clients with a certificate of theirs are let in
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub tls_client_ca: Option<PathBuf>,
+    /// Serve counters over HTTP at this address, e.g. 127.0.0.1:9600: /metrics for Prometheus, /healthz, /readyz
+    #[arg(long, value_name = "ADDR")]
+    pub http: Option<std::net::SocketAddr>,
     /// Packets per queue
     #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     pub queue_capacity: u32,

@@ -6,7 +6,9 @@
 mod control;
 mod flow;
 mod forward;
+mod http;
 mod live;
+mod metrics;
 mod plan;
 mod report;
 mod ring;
@@ -51,7 +53,12 @@ pub fn run(arguments: &Run) -> Result<u8> {
             Some(Servers::start(arguments, live, source, &sender)?)
         }
     };
-    let mut supervisor = Supervisor::new(arguments, specs, control, events, (started, engine), watch, servers);
+    let http = arguments
+        .http
+        .map(|address| http::Http::start(address, &sender))
+        .transpose()?;
+    let outside = supervisor::Outside { servers, http };
+    let mut supervisor = Supervisor::new(arguments, specs, control, events, (started, engine), watch, outside);
     supervisor.say("running; stop with Ctrl-C");
     supervisor.until_stopped()
 }

@@ -47,6 +47,8 @@ pub enum Event {
     Stopped(Box<Report>),
     /// A worker has ended without being told to.
     Died,
+    /// Somebody wants all counters as Prometheus' text.
+    Metrics(oneshot::Sender<String>),
     /// A server of the control plane has ended by itself, and why.
     ServerEnded(String),
 }

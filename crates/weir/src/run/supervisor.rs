@@ -1,6 +1,8 @@
 //! The thread that watches over a run.
 
 use super::control::{Control, Event, Order};
+use super::http::Http;
+use super::metrics;
 use super::report::{About, Report};
 use super::serve::Servers;
 use super::setup;
@@ -12,6 +14,7 @@ use std::io::Write;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
+use tokio::sync::oneshot;
 use weir_io::PortSpec;
 
 /// How often a picture is drawn.
@@ -36,6 +39,14 @@ pub fn listen(events: &Sender<Event>) -> Result<()> {
     Ok(())
 }
 
+/// What serves those outside; it ends with this.
+pub struct Outside {
+    /// Control planes.
+    pub servers: Option<Servers>,
+    /// Counters.
+    pub http: Option<Http>,
+}
+
 /// Watches over a run.
 pub struct Supervisor<'a> {
     arguments: &'a Run,
@@ -51,8 +62,11 @@ pub struct Supervisor<'a> {
     /// Those that have come, of the workers that were asked.
     reports: Vec<Report>,
     watch: Option<Watch>,
-    /// They end with this.
-    servers: Option<Servers>,
+    /// A report is to be written or drawn.
+    is_due: bool,
+    /// Who waits for counters.
+    metrics: Vec<oneshot::Sender<String>>,
+    outside: Outside,
 }
 
 impl<'a> Supervisor<'a> {
@@ -64,7 +78,7 @@ impl<'a> Supervisor<'a> {
         events: Receiver<Event>,
         (started, engine): (Instant, &'static str),
         watch: Option<Watch>,
-        servers: Option<Servers>,
+        outside: Outside,
     ) -> Self {
         Supervisor {
             arguments,
@@ -78,7 +92,9 @@ impl<'a> Supervisor<'a> {
             is_stopping: false,
             reports: Vec::new(),
             watch,
-            servers,
+            is_due: false,
+            metrics: Vec::new(),
+            outside,
         }
     }
 
@@ -114,7 +130,7 @@ impl<'a> Supervisor<'a> {
                 Some(Event::Ended) => {
                     self.ended += 1;
                     // A control plane may still send packets, and ask what came of those that were received.
-                    if self.ended == self.control.workers() && self.servers.is_none() {
+                    if self.ended == self.control.workers() && self.outside.servers.is_none() {
                         self.stop();
                     }
                 }
@@ -130,6 +146,12 @@ impl<'a> Supervisor<'a> {
                         return self.finish(final_reports);
                     }
                 }
+                // Whoever asks while the switch stops learns so by an error.
+                Some(Event::Metrics(_)) if self.is_stopping => {}
+                Some(Event::Metrics(waiting)) => {
+                    self.metrics.push(waiting);
+                    self.ask();
+                }
                 // Packets go on.
                 Some(Event::ServerEnded(why)) => self.say(&why),
                 Some(Event::Died) => bail!("a worker has failed, which is a mistake in weir: please report it"),
@@ -144,6 +166,7 @@ impl<'a> Supervisor<'a> {
                 && now >= *at
             {
                 *at = now + interval;
+                self.is_due = true;
                 self.ask();
             }
         }
@@ -164,6 +187,10 @@ impl<'a> Supervisor<'a> {
     fn stop(&mut self) {
         if !self.is_stopping {
             self.is_stopping = true;
+            self.metrics.clear();
+            if let Some(http) = &self.outside.http {
+                http.stopping();
+            }
             self.control.tell_all(|_| Order::Stop);
         }
     }
@@ -184,6 +211,16 @@ impl<'a> Supervisor<'a> {
         }
         let report = sum(self.reports.drain(..));
         let about = self.about(false);
+        if !self.metrics.is_empty() {
+            let text = metrics::text(&report, about);
+            for waiting in self.metrics.drain(..) {
+                // Whoever has asked may have gone.
+                let _ = waiting.send(text.clone());
+            }
+        }
+        if !std::mem::take(&mut self.is_due) {
+            return Ok(());
+        }
         match &mut self.watch {
             Some(watch) => watch.draw(report, about),
             None => self.write(&report, about),

@@ -1,0 +1,84 @@
+//! HTTP of a run: asks the thread that watches over it.
+
+use super::control::Event;
+use anyhow::{Context, Result};
+use std::future::Future;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::oneshot;
+use weir_server::http::{Source, serve_on};
+
+/// The server, on a thread and a runtime of its own: who asks for counters cannot hold up a control plane. It ends with this.
+pub struct Http {
+    state: Arc<State>,
+    runtime: Option<tokio::runtime::Runtime>,
+}
+
+struct State {
+    // A `Sender` is not shared between threads by itself.
+    events: Mutex<Sender<Event>>,
+    is_ready: AtomicBool,
+}
+
+impl Source for State {
+    fn metrics(&self) -> Pin<Box<dyn Future<Output = Option<String>> + Send>> {
+        let (sender, receiver) = oneshot::channel();
+        let events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
+        let asked = events.send(Event::Metrics(sender)).is_ok();
+        Box::pin(async move { if asked { receiver.await.ok() } else { None } })
+    }
+
+    fn is_ready(&self) -> bool {
+        self.is_ready.load(Ordering::Relaxed)
+    }
+}
+
+impl Http {
+    /// Starts the server; it listens when this returns.
+    pub fn start(address: SocketAddr, events: &Sender<Event>) -> Result<Http> {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .thread_name("http")
+            .enable_all()
+            .build()
+            .context("cannot start the thread for HTTP")?;
+        let listener = runtime
+            .block_on(tokio::net::TcpListener::bind(address))
+            .with_context(|| format!("cannot listen at {address} for HTTP"))?;
+        let bound = listener.local_addr().unwrap_or(address);
+        let state = Arc::new(State {
+            events: Mutex::new(events.clone()),
+            is_ready: AtomicBool::new(true),
+        });
+        let source: Arc<dyn Source> = Arc::clone(&state) as Arc<dyn Source>;
+        let events = events.clone();
+        runtime.spawn(async move {
+            let why = match serve_on(source, listener).await {
+                Ok(()) => "it has ended".to_owned(),
+                Err(error) => error.to_string(),
+            };
+            let _ = events.send(Event::ServerEnded(format!("HTTP: {why}")));
+        });
+        eprintln!("HTTP at {bound}");
+        Ok(Http {
+            state,
+            runtime: Some(runtime),
+        })
+    }
+
+    /// Packets are not taken any more.
+    pub fn stopping(&self) {
+        self.state.is_ready.store(false, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Http {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
