@@ -4,7 +4,8 @@ use prost::Message;
 use std::error::Error;
 use std::path::PathBuf;
 
-const FILES: [&str; 3] = [
+const FILES: [&str; 4] = [
+    "bfrt_proto/bfruntime.proto",
     "p4/config/v1/p4info.proto",
     "p4/v1/p4runtime.proto",
     "weir/v1/role.proto",
@@ -18,6 +19,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     std::fs::write(out.join("descriptors.bin"), descriptors.encode_to_vec())?;
     let mut config = prost_build::Config::new();
     config.btree_map(["."]);
+    // Batches of many entries are not copied out of the request.
+    config.bytes([".bfrt_proto"]);
     generate(config, descriptors)
 }
 

@@ -1,13 +1,13 @@
-//! The wire messages of P4Runtime, from our own `.proto` files.
+//! The wire messages of P4Runtime and BF Runtime, from our own `.proto` files.
 //!
 //! [`p4::config::v1`] describes a compiled program (P4Info), [`p4::v1`] holds the requests, responses
 //! and entities that a controller exchanges with a device. [`text`] reads and writes the text form
 //! (`.txtpb`) of all of them; the binary form is [`prost::Message`]'s.
 //!
-//! [`bfrt_info`] is what BF Runtime has instead of P4Info.
+//! [`bfrt_proto`] holds those of BF Runtime, [`bfrt_info`] is what it has instead of P4Info.
 //!
-//! With the feature `client` there is `p4_runtime_client`, what calls the service, with `server` `p4_runtime_server`, what provides
-//! it. Without them this crate knows no network. It knows no program: what the ids in a message stand for is the business
+//! With the feature `client` there are `p4_runtime_client` and `bf_runtime_client`, what calls the services, with `server`
+//! `p4_runtime_server` and `bf_runtime_server`, what provides them. Without them this crate knows no network. It knows no program: what the ids in a message stand for is the business
 //! of whoever holds the P4Info.
 //!
 //! ```
@@ -45,6 +45,12 @@ pub mod p4 {
     pub mod v1 {
         include!(concat!(env!("OUT_DIR"), "/p4.v1.rs"));
     }
+}
+
+/// BF Runtime, with its service where a feature asks for it. Byte strings are [`prost::bytes::Bytes`].
+#[allow(missing_docs, unused_qualifications, deprecated, clippy::all, clippy::pedantic)]
+pub mod bfrt_proto {
+    include!(concat!(env!("OUT_DIR"), "/bfrt_proto.rs"));
 }
 
 /// Messages of weir's own, for what P4Runtime leaves open.
