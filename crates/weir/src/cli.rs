@@ -187,7 +187,7 @@ pub enum Color {
 
 #[derive(Args)]
 #[command(
-    after_help = "Examples:\n  weir build router.p4 -o out          out/p4info.txtpb, out/p4info.bin, out/bfrt.json,\n                                       out/router.weir, out/router.svg\n  weir build router.p4 --bfrt-json -    bfrt.json on stdout\n  weir build router.p4 --emit ir       the IR on stdout\n  weir build router.p4 --emit dot | dot -Tpng -o router.png"
+    after_help = "Examples:\n  weir build router.p4 -o out          out/p4info.txtpb, out/p4info.bin, out/bfrt.json,\n                                       out/router.weir, out/router.svg\n  weir build router.p4 --bfrt-json -    bfrt.json on stdout\n  weir build switch.p4 --fixed-tables - what the device has besides: $PORT, $pre.*, $mirror.cfg, …\n  weir build router.p4 --emit ir       the IR on stdout\n  weir build router.p4 --emit dot | dot -Tpng -o router.png"
 )]
 pub struct Build {
     #[command(flatten)]
@@ -201,6 +201,9 @@ pub struct Build {
     /// Write what BF Runtime clients name, as bfrt.json
     #[arg(long, value_name = "FILE")]
     pub bfrt_json: Option<PathBuf>,
+    /// Write the tables that the program's device has whatever the program, in the form of bfrt.json
+    #[arg(long, value_name = "FILE")]
+    pub fixed_tables: Option<PathBuf>,
     /// Print to stdout
     #[arg(long, value_enum)]
     pub emit: Option<Emit>,
