@@ -24,6 +24,19 @@ fn ranked(priority: u64) -> Result<u32, Refusal> {
         .ok_or_else(|| Refusal::malformed(format!("key `$MATCH_PRIORITY` is 0 to {}", FIRST_PRIORITY - 1)))
 }
 
+/// The switch's priority of an entry, by the priority that its key gives, if it gives one.
+///
+/// # Errors
+/// It is too large.
+pub(crate) fn switch_priority(of: &Match, given: Option<u64>) -> Result<u32, Refusal> {
+    match (given, of.priority, of.is_ranked) {
+        (Some(priority), ..) => ranked(priority),
+        (None, Some(_), _) => Ok(FIRST_PRIORITY),
+        (None, None, true) => Ok(ONLY_PRIORITY),
+        (None, None, false) => Ok(0),
+    }
+}
+
 /// BF Runtime's priority for the switch's.
 fn told(priority: u32) -> u32 {
     FIRST_PRIORITY.saturating_sub(priority)
@@ -36,11 +49,7 @@ fn told(priority: u32) -> u32 {
 /// # Errors
 /// A field is unknown, given twice, of another kind, or has a value that does not fit.
 pub(crate) fn matches(table: &Table, of: &Match, given: &pb::TableKey) -> Result<(Vec<KeyMatch>, u32), Refusal> {
-    let mut priority = match (of.priority, of.is_ranked) {
-        (Some(_), _) => FIRST_PRIORITY,
-        (None, true) => ONLY_PRIORITY,
-        (None, false) => 0,
-    };
+    let mut priority = None;
     let mut found: Vec<KeyMatch> = Vec::with_capacity(table.keys.len());
     let mut used = 0;
     for (at, key) in table.keys.iter().enumerate() {
@@ -63,12 +72,12 @@ pub(crate) fn matches(table: &Table, of: &Match, given: &pb::TableKey) -> Result
             return Err(Refusal::malformed("key `$MATCH_PRIORITY` is given exactly"));
         };
         let number = value::number(32, &m.value).map_err(|e| e.within("key `$MATCH_PRIORITY`"))?;
-        priority = ranked(number)?;
+        priority = Some(number);
     }
     if used < given.fields.len() {
         return Err(odd_key(table, of, given));
     }
-    Ok((found, priority))
+    Ok((found, switch_priority(of, priority)?))
 }
 
 /// Why there are more fields in a key than the table has.

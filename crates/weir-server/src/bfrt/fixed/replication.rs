@@ -11,8 +11,11 @@ const EXCLUDES: &str = "$MULTICAST_NODE_L1_XID_VALID";
 const EXCLUSION: &str = "$MULTICAST_NODE_L1_XID";
 const PORTS: &str = "$DEV_PORT";
 
+/// Nodes, each with the number with which packets exclude it.
+type GroupNodes = Vec<(u32, Option<u32>)>;
+
 /// The nodes of a group that a row gives, each with the number with which packets exclude it.
-fn nodes_of(row: &Row, table: &Table) -> Result<Option<Vec<(u32, Option<u32>)>>, Refusal> {
+fn nodes_of(row: &Row, table: &Table) -> Result<Option<GroupNodes>, Refusal> {
     if row.numbers(table, "$MULTICAST_ECMP_ID").is_some_and(|l| !l.is_empty()) {
         return Err(Refusal::unsupported(
             "groups have nodes; weir has no nodes that are chosen by a hash (ECMP)",
@@ -41,7 +44,7 @@ fn nodes_of(row: &Row, table: &Table) -> Result<Option<Vec<(u32, Option<u32>)>>,
     Ok(Some(nodes.iter().enumerate().map(of).collect()))
 }
 
-fn group_nodes(switch: &Switch, group: u32) -> Option<Vec<(u32, Option<u32>)>> {
+fn group_nodes(switch: &Switch, group: u32) -> Option<GroupNodes> {
     let replication = switch.replication();
     let (_, nodes) = replication.groups().find(|(id, _)| *id == group)?;
     Some(nodes.iter().map(|n| (*n, replication.exclusion(group, *n))).collect())

@@ -11,6 +11,7 @@ use crate::bfrt::errors::{self, Reporter, batch_status};
 use crate::bfrt::fixed::port;
 use crate::bfrt::schema::{Kind, Schema};
 use crate::bfrt::target::Scopes;
+use crate::bfrt::wire;
 use crate::dataplane::{DataPlane, Gone, gather};
 use crate::device::lock;
 use crate::ports::Settings;
@@ -120,6 +121,11 @@ struct Submission {
 
 impl Submission {
     fn resolve(&self, update: &Bytes) -> Step {
+        if !self.is_shared
+            && let Some(step) = wire::step(&self.schema, &self.scopes, self.target.as_ref(), update)
+        {
+            return step;
+        }
         let decoded = pb::Update::decode(update.clone());
         let mut step = match decoded {
             Ok(update) => change::decode(&self.schema, &self.scopes, self.target.as_ref(), &update),
