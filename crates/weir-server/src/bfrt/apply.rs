@@ -28,6 +28,37 @@ pub(crate) enum Done {
 /// What became of the changes of a batch, in order. All or nothing: those after the first failure are missing.
 pub(crate) type Outcomes = Vec<Result<Done, Refusal>>;
 
+/// The changes of a batch.
+pub(crate) enum Steps<'a> {
+    /// Nobody else needs them: entries are moved to where they belong.
+    Own(&'a mut [Step]),
+    /// Other replicas make the same changes.
+    Shared(&'a [Step]),
+}
+
+impl Steps<'_> {
+    fn all(&self) -> &[Step] {
+        match self {
+            Steps::Own(steps) => steps,
+            Steps::Shared(steps) => steps,
+        }
+    }
+
+    /// The entry that a step inserts, if it can be taken.
+    fn take_entry(&mut self, at: usize) -> Option<(NewEntry, Option<Box<Patch>>)> {
+        let Steps::Own(steps) = self else { return None };
+        let change = steps.get_mut(at)?.change.as_mut().ok()?;
+        if !matches!(change, Change::InsertEntry(..)) {
+            return None;
+        }
+        // What is left in its place is not looked at again.
+        match std::mem::replace(change, Change::Operation) {
+            Change::InsertEntry(entry, patch) => Some((entry, patch)),
+            _ => None,
+        }
+    }
+}
+
 /// Makes the changes in order, those already refused aside.
 ///
 /// The whole is one step between two packet vectors of this replica. Unless failures are to be left alone (`goes_on`), the
@@ -36,18 +67,28 @@ pub(crate) fn apply_all(
     switch: &mut Switch,
     replica: usize,
     schema: &Schema,
-    steps: &[Step],
+    mut steps: Steps<'_>,
     (goes_on, ignores_absent): (bool, bool),
 ) -> Outcomes {
-    let mut outcomes = Vec::with_capacity(steps.len());
+    let mut outcomes = Vec::with_capacity(steps.all().len());
     let mut transaction = switch.transaction();
-    for step in steps {
+    for at in 0..steps.all().len() {
         let mark = transaction.mark();
-        let outcome = match (&step.change, step.table.map(|at| &*schema.tables[at])) {
-            (Err(refusal), _) => Err(refusal.clone()),
-            (Ok(change), Some(table)) => apply(change, table, replica, &mut transaction),
-            (Ok(_), None) => Ok(Done::Made),
+        let table = steps.all()[at].table.map(|at| &*schema.tables[at]);
+        let outcome = match (steps.take_entry(at), table) {
+            (
+                Some((entry, patch)),
+                Some(Table {
+                    kind: Kind::Match(of), ..
+                }),
+            ) => insert(&mut transaction, replica, of, entry, patch.as_deref()).map(|()| Done::Made),
+            (_, table) => match (&steps.all()[at].change, table) {
+                (Err(refusal), _) => Err(refusal.clone()),
+                (Ok(change), Some(table)) => apply(change, table, replica, &mut transaction),
+                (Ok(_), None) => Ok(Done::Made),
+            },
         };
+        let step = &steps.all()[at];
         let outcome = match outcome {
             Err(e) if ignores_absent && e.cause == Cause::NotFound && is_deletion(&step.change) => Ok(Done::Absent),
             other => other,
@@ -81,7 +122,9 @@ fn is_deletion(change: &Result<Change, Refusal>) -> bool {
 /// Makes one change; what it has done when it fails is for the caller to take back.
 fn apply(change: &Change, table: &Table, replica: usize, t: &mut Transaction<'_>) -> Result<Done, Refusal> {
     match (change, &table.kind) {
-        (Change::InsertEntry(entry, patch), Kind::Match(of)) => insert(t, replica, of, entry, patch.as_deref())?,
+        (Change::InsertEntry(entry, patch), Kind::Match(of)) => {
+            insert(t, replica, of, entry.clone(), patch.as_deref())?
+        }
         (Change::ModifyEntry(which, state), Kind::Match(of)) => modify(t, replica, (table, of), which, state)?,
         (Change::UpsertEntry(entry, state), Kind::Match(of)) => return upsert(t, replica, (table, of), entry, state),
         (Change::DeleteEntry(which), Kind::Match(of)) => {
@@ -174,11 +217,11 @@ fn insert(
     t: &mut Transaction<'_>,
     replica: usize,
     of: &Match,
-    entry: &NewEntry,
+    entry: NewEntry,
     patch: Option<&Patch>,
 ) -> Result<(), Refusal> {
     check_style(t.switch(), of.table, &entry.action)?;
-    let inserted = t.write(Write::Table(of.table, TableOp::Insert(entry.clone())))?;
+    let inserted = t.write(Write::Table(of.table, TableOp::Insert(entry)))?;
     if let (Some(patch), WriteResult::Table(OpResult::Handle(handle))) = (patch, inserted) {
         patch.apply(t, replica, &of.resources, Cell::Index(handle.get().into()), true)?;
     }
@@ -267,7 +310,7 @@ fn upsert(
         modify(t, replica, (table, of), &which, state)?;
         return Ok(Done::Modified);
     }
-    insert(t, replica, of, entry, state.patch.as_deref())?;
+    insert(t, replica, of, entry.clone(), state.patch.as_deref())?;
     Ok(Done::Made)
 }
 

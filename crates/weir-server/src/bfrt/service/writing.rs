@@ -4,7 +4,7 @@
 //! resolved: one is applied while the next is resolved. Batches that must be all or nothing are one piece.
 
 use super::{Addressed, Options, Shared};
-use crate::bfrt::apply::{Done, Outcomes, apply_all};
+use crate::bfrt::apply::{Done, Outcomes, Steps, apply_all};
 use crate::bfrt::attribute::{self, Attributes};
 use crate::bfrt::change::{self, Step};
 use crate::bfrt::errors::{self, Reporter, batch_status};
@@ -158,8 +158,19 @@ impl Submission {
         }
         let (schema, reporter) = (Arc::clone(&self.schema), Arc::clone(&self.reporter));
         let (goes_on, ignore_not_found) = (self.goes_on, self.ignore_not_found);
+        // A single replica may take the entries themselves.
+        let (own, all) = match self.plane.replicas() {
+            1 => (Some(Mutex::new(steps)), Vec::new()),
+            _ => (None, steps),
+        };
         let done = gather(&*self.plane, move |replica, switch| {
-            let outcomes: Outcomes = apply_all(switch, replica, &schema, &steps, (goes_on, ignore_not_found));
+            let how = (goes_on, ignore_not_found);
+            let mut own = own.as_ref().map(lock);
+            let outcomes: Outcomes = match own.as_deref_mut() {
+                Some(steps) => apply_all(switch, replica, &schema, Steps::Own(steps), how),
+                None => apply_all(switch, replica, &schema, Steps::Shared(&all), how),
+            };
+            let steps = own.as_deref().unwrap_or(&all);
             // All replicas say the same.
             if replica != 0 {
                 return None;
@@ -167,7 +178,7 @@ impl Submission {
             let mut reporter = lock(&reporter);
             let odd = outcomes
                 .iter()
-                .zip(&steps)
+                .zip(steps)
                 .enumerate()
                 .filter_map(|(at, (outcome, step))| {
                     let error = odd(&mut reporter, &schema, step, outcome)?;
