@@ -29,6 +29,9 @@ fn generate(config: prost_build::Config, descriptors: prost_types::FileDescripto
     let services = tonic_prost_build::configure()
         .build_client(cfg!(feature = "client"))
         .build_server(cfg!(feature = "server"));
+    if cfg!(feature = "server") {
+        raw_service();
+    }
     Ok(services.compile_fds_with_config(descriptors, config)?)
 }
 
@@ -38,4 +41,61 @@ fn generate(
     descriptors: prost_types::FileDescriptorSet,
 ) -> Result<(), Box<dyn Error>> {
     Ok(config.compile_fds(descriptors)?)
+}
+
+/// BF Runtime's service with messages whose long lists stay bytes (`src/bfrt_raw.rs`).
+#[cfg(any(feature = "client", feature = "server"))]
+fn raw_service() {
+    use tonic_prost_build::manual::{Builder, Method, Service};
+    let method = |name: &str, route: &str, input: &str, output: &str| {
+        let path = |ty: &str| format!("crate::{ty}");
+        Method::builder()
+            .name(name)
+            .route_name(route)
+            .input_type(path(input))
+            .output_type(path(output))
+            .codec_path("tonic_prost::ProstCodec")
+    };
+    let config = "SetForwardingPipelineConfig";
+    let service = Service::builder()
+        .name("BfRuntime")
+        .package("bfrt_proto")
+        .comment("BF Runtime: the control API of Tofino switches.")
+        .method(method("write", "Write", "bfrt_raw::WriteRequest", "bfrt_proto::WriteResponse").build())
+        .method(
+            method("read", "Read", "bfrt_proto::ReadRequest", "bfrt_raw::ReadResponse")
+                .server_streaming()
+                .build(),
+        )
+        .method(
+            method(
+                "set_forwarding_pipeline_config",
+                config,
+                &format!("bfrt_proto::{config}Request"),
+                &format!("bfrt_proto::{config}Response"),
+            )
+            .build(),
+        )
+        .method(
+            method(
+                "get_forwarding_pipeline_config",
+                "GetForwardingPipelineConfig",
+                "bfrt_proto::GetForwardingPipelineConfigRequest",
+                "bfrt_proto::GetForwardingPipelineConfigResponse",
+            )
+            .build(),
+        )
+        .method(
+            method(
+                "stream_channel",
+                "StreamChannel",
+                "bfrt_proto::StreamMessageRequest",
+                "bfrt_proto::StreamMessageResponse",
+            )
+            .client_streaming()
+            .server_streaming()
+            .build(),
+        )
+        .build();
+    Builder::new().build_client(false).compile(&[service]);
 }

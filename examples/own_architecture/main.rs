@@ -35,7 +35,7 @@ const HUB: Target = Target {
         implementation: &[],
         direct: &[],
         idle_timeout: &[],
-        exact: &[],
+        own_kinds: &[],
     },
     control: ControlSpec {
         resources: &[],

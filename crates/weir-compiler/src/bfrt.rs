@@ -4,8 +4,10 @@
 //! its output finds everything; programs of other architectures are described by the same rules. Names begin with `pipe.`
 //! (but for actions).
 //!
-//! What this module does not describe: snapshots and debug counters of match-action stages, which weir does not have, the tables
-//! that configure hashes at run time, and the tables that are the same for all programs (ports, replication, mirror sessions).
+//! What is there whatever the program (ports, replication, mirror sessions, …) is described by [`fixed_info`].
+//!
+//! What this module does not describe: snapshots and debug counters of match-action stages, which weir does not have, and the tables
+//! that configure hashes at run time.
 //!
 //! ```
 //! let info = weir_compiler::bfrt::bfrt_info(&weir_ir::Program::default(), &[]).unwrap();
@@ -13,8 +15,11 @@
 //! ```
 
 mod fields;
+mod fixed;
 mod ids;
 mod resources;
+
+pub use fixed::{Chip, fixed_info};
 
 use crate::p4info::annotations::{self, Field, is_hidden};
 use crate::p4info::{P4InfoError, control};
@@ -292,12 +297,13 @@ fn key_field(key: &Key, id: u32) -> info::KeyField {
             value: Some("true".to_owned()),
         });
     }
-    let match_type = match key.match_kind {
-        MatchKind::Lpm => "LPM",
-        MatchKind::Ternary => "Ternary",
-        MatchKind::Range => "Range",
-        MatchKind::Optional => "Optional",
-        MatchKind::Exact | MatchKind::Selector => "Exact",
+    let match_type = match (&key.own_kind, key.match_kind) {
+        (Some(shown), _) => shown,
+        (None, MatchKind::Lpm) => "LPM",
+        (None, MatchKind::Ternary) => "Ternary",
+        (None, MatchKind::Range) => "Range",
+        (None, MatchKind::Optional) => "Optional",
+        (None, MatchKind::Exact | MatchKind::Selector) => "Exact",
     };
     let mut ty = info::FieldType::bytes(key.width);
     if key.match_kind == MatchKind::Exact {

@@ -236,6 +236,7 @@ impl ProgramBuilder {
             name: name.to_owned(),
             width,
             match_kind,
+            own_kind: None,
             display: Display::Unsigned,
             control: ControlType::default(),
             annotations: Vec::new(),

@@ -318,10 +318,14 @@ impl Printer<'_> {
         for key in keys {
             write!(
                 self.out,
-                " {} : {} {} {}",
+                " {} : {} {}{} {}",
                 quoted(&key.name),
                 key.width,
                 key.match_kind.name(),
+                key.own_kind
+                    .iter()
+                    .map(|k| format!(" {}", quoted(k)))
+                    .collect::<String>(),
                 display_text(key.display)
             )?;
             self.control(&key.control)?;

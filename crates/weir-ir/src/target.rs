@@ -178,6 +178,17 @@ pub struct TableSpec {
     pub direct: &'static [&'static str],
     /// Properties that turn on idle time-outs, with the value that does (`None`: any).
     pub idle_timeout: &'static [(&'static str, Option<&'static str>)],
-    /// Match kinds of its own by which a key matches what is equal to it.
-    pub exact: &'static [&'static str],
+    /// Match kinds of its own.
+    pub own_kinds: &'static [OwnKind],
+}
+
+/// A match kind that an architecture declares.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OwnKind {
+    /// Its name in the source.
+    pub name: &'static str,
+    /// How keys of it match.
+    pub matches: crate::MatchKind,
+    /// What control planes call it.
+    pub shown: &'static str,
 }

@@ -6,6 +6,7 @@
 //! Source: the schema, version 1.0.0, of p4lang/open-p4studio.
 
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// The version of the schema that is written.
 pub const SCHEMA_VERSION: &str = "1.0.0";
@@ -92,12 +93,23 @@ pub struct Table {
     /// What can be set of the whole table.
     #[serde(default)]
     pub attributes: Vec<String>,
-    /// What clients may do with it, where that is not everything.
+    /// What clients may do with it, where that is not everything, by the name of the call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub supported_apis: Option<Vec<String>>,
+    pub supported_apis: Option<BTreeMap<String, SupportedApi>>,
     /// Entries cannot be changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_only: Option<bool>,
+}
+
+/// What a call takes that clients may make of a table.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct SupportedApi {
+    /// What the target of the call may say, e.g. `dev_id` and `pipe_id`.
+    #[serde(default)]
+    pub target_attributes: Vec<String>,
+    /// For people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
 }
 
 /// An annotation: `{"name": "@defaultonly"}`, or with a value.

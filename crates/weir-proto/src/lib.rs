@@ -25,6 +25,7 @@
 #![forbid(unsafe_code)]
 
 pub mod bfrt_info;
+pub mod bfrt_raw;
 pub mod text;
 
 pub use prost;

@@ -33,6 +33,15 @@ pub enum LoadFailure {
     Gone(#[from] Gone),
 }
 
+/// A port and what carries it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PortInfo {
+    /// Its number.
+    pub port: u32,
+    /// Its device, for people.
+    pub device: String,
+}
+
 /// A switch that runs, as a control plane sees it.
 ///
 /// It may consist of several replicas, one per thread: all are given the same orders in the same order, so that their tables,
@@ -67,6 +76,11 @@ pub trait DataPlane: Send + Sync + 'static {
 
     /// Where packets and changes of ports are to be told from now on. A later call replaces an earlier one.
     fn connect(&self, events: Events);
+
+    /// The ports that there are; none: every number is a port.
+    fn ports(&self) -> Vec<PortInfo> {
+        Vec::new()
+    }
 }
 
 /// Executes something on every replica and collects what each gives, by the number of the replica.

@@ -6,10 +6,19 @@
 //! What this crate does not do: it opens no device and owns no packet path, and it knows no client.
 #![forbid(unsafe_code)]
 
+pub mod bfrt;
 mod dataplane;
+mod device;
 pub mod http;
+mod loading;
 pub mod p4rt;
+mod ports;
+mod refusal;
+mod serving;
 mod standalone;
 
-pub use dataplane::{CpuPacket, DataPlane, Done, Event, Events, Gone, Inbox, LoadFailure, Order, gather};
+pub use dataplane::{CpuPacket, DataPlane, Done, Event, Events, Gone, Inbox, LoadFailure, Order, PortInfo, gather};
+pub use device::Device;
+pub use refusal::{Cause, Refusal};
+pub use serving::{ServeError, Tls};
 pub use standalone::{Clock, Standalone};

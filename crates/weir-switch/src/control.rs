@@ -1,12 +1,14 @@
 //! Writes of the control plane, alone or as transactions.
 
-use crate::replication::{CloneSession, MulticastGroup, Replication, ReplicationError};
+use crate::replication::{CloneSession, MulticastGroup, Node, RemovedNode, Replication, ReplicationError};
 use crate::switch::Switch;
 use std::sync::Arc;
 use thiserror::Error;
 use weir_arch::{Cells, Count, Lpf, LpfConfig, Meter, MeterConfig, Resource, State, Wred, WredConfig};
 use weir_ir::{Bits, ExternId, Program, TableId, ValueSetId};
-use weir_table::{BatchMode, EntryAction, ErrorKind, OpResult, ProfileOp, ProfileUndo, TableError, TableOp, Undo};
+use weir_table::{
+    BatchMode, EntryAction, EntryHandle, ErrorKind, OpResult, ProfileOp, ProfileUndo, TableError, TableOp, Undo,
+};
 
 /// Which cell of an indexed resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,6 +42,22 @@ pub enum Write {
     Group(u32, Option<MulticastGroup>),
     /// Sets a clone session; `None` removes it.
     Session(u32, Option<CloneSession>),
+    /// Sets a node of multicast groups; `None` removes it, also from the groups that it is in.
+    Node(u32, Option<Node>),
+    /// Sets the nodes of a multicast group, each with the number with which packets exclude it; `None` removes the group.
+    GroupNodes(u32, Option<Vec<(u32, Option<u32>)>>),
+    /// Sets which ports are one, as far as nodes with this number are concerned; `None`: there is no such number.
+    Lag(u32, Option<Vec<u32>>),
+    /// Sets the ports that packets exclude by a number; none: packets with the number get all copies.
+    PortList(u32, Vec<u32>),
+    /// An entry counts as hit now.
+    Touch(TableId, EntryHandle),
+    /// Sets what parsers see of a port; `None`: nothing.
+    PortMetadata(u32, Option<Vec<u8>>),
+    /// A port comes up or goes down.
+    Port(u32, bool),
+    /// A port takes in what it sends, or does not.
+    Loopback(u32, bool),
 }
 
 /// What a change gave.
@@ -141,6 +159,11 @@ enum Back {
     Lpf(ExternId, Before<Lpf>),
     Wred(ExternId, Before<Wred>),
     Replication(Box<Replication>),
+    Node(u32, Option<Box<RemovedNode>>),
+    Port(u32, Option<bool>),
+    Loopback(u32, bool),
+    PortMetadata(u32, Option<Vec<u8>>),
+    Nothing,
 }
 
 /// What cells were.
@@ -333,6 +356,17 @@ impl Switch {
                 }
             }
             Back::Replication(was) => self.replication = *was,
+            Back::Node(id, was) => self.replication.restore_node(id, was.map(|w| *w)),
+            Back::Port(port, Some(up)) => self.set_port(port, up),
+            Back::Port(port, None) => {
+                self.set_port(port, true);
+                self.remove_port(port);
+            }
+            Back::Loopback(port, was) => self.set_loopback(port, was),
+            Back::PortMetadata(port, was) => {
+                self.set_port_metadata(port, was);
+            }
+            Back::Nothing => {}
         }
     }
 
@@ -400,6 +434,60 @@ impl Switch {
                 self.replication.set_session(id, session)?;
                 Ok((WriteResult::Done, Back::Replication(was), Vec::new()))
             }
+            Write::Touch(id, handle) => {
+                let missing = ControlError::NoSuchResource {
+                    what: "table",
+                    id: id.index(),
+                };
+                self.state.table_mut(id).ok_or(missing)?.table.touch(handle, now_ns);
+                Ok((WriteResult::Done, Back::Nothing, Vec::new()))
+            }
+            device => Ok((WriteResult::Done, self.write_device(device)?, Vec::new())),
+        }
+    }
+
+    /// Sets what parsers see of a port, and says what that was.
+    fn set_port_metadata(&mut self, port: u32, bytes: Option<Vec<u8>>) -> Option<Vec<u8>> {
+        match bytes {
+            Some(bytes) => self.state.port_metadata.insert(port, bytes),
+            None => self.state.port_metadata.remove(&port),
+        }
+    }
+
+    /// Changes of what is beside the program: ports and replication.
+    fn write_device(&mut self, write: Write) -> Result<Back, ControlError> {
+        match write {
+            Write::Node(id, node) => {
+                let was = self.replication.set_node(id, node);
+                Ok(Back::Node(id, was.map(Box::new)))
+            }
+            Write::GroupNodes(id, nodes) => {
+                let was = Box::new(self.replication.clone());
+                self.replication.set_group_nodes(id, nodes)?;
+                Ok(Back::Replication(was))
+            }
+            Write::Lag(id, ports) => {
+                let was = Box::new(self.replication.clone());
+                self.replication.set_lag(id, ports);
+                Ok(Back::Replication(was))
+            }
+            Write::PortList(id, ports) => {
+                let was = Box::new(self.replication.clone());
+                self.replication.set_port_list(id, ports);
+                Ok(Back::Replication(was))
+            }
+            Write::Port(port, up) => {
+                let was = self.ports.get(&port).copied();
+                self.set_port(port, up);
+                Ok(Back::Port(port, was))
+            }
+            Write::Loopback(port, on) => {
+                let was = self.is_loopback(port);
+                self.set_loopback(port, on);
+                Ok(Back::Loopback(port, was))
+            }
+            Write::PortMetadata(port, bytes) => Ok(Back::PortMetadata(port, self.set_port_metadata(port, bytes))),
+            _ => Ok(Back::Nothing),
         }
     }
 

@@ -21,8 +21,18 @@ pub struct Node {
     pub rid: u32,
     /// Ports in ascending order.
     pub ports: Vec<u32>,
+    /// Groups of ports, by number, that are one port: one of each group gets a copy.
+    pub lags: Vec<u32>,
     /// Copies to make instead where the port is down: the first whose own port is up. Only of nodes with one port.
     pub backups: Vec<Replica>,
+}
+
+/// A node that is gone, with the groups it was in: their numbers, its position there and the number with which packets
+/// excluded it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct RemovedNode {
+    node: Node,
+    groups: Vec<(u32, usize, Option<u32>)>,
 }
 
 /// A copy that a multicast group makes.
@@ -116,6 +126,8 @@ pub struct Replication {
     exclusions: BTreeMap<(u32, u32), u32>,
     /// Lists of ports that packets exclude by number.
     port_lists: BTreeMap<u32, Vec<u32>>,
+    /// Ports that are one, by number.
+    lags: BTreeMap<u32, Vec<u32>>,
     next_node: u32,
     rules: ReplicationRules,
 }
@@ -186,11 +198,126 @@ impl Replication {
     pub fn create_node(&mut self, rid: u32, mut ports: Vec<u32>) -> u32 {
         ports.sort_unstable();
         ports.dedup();
+        while self.nodes.contains_key(&self.next_node) {
+            self.next_node = self.next_node.wrapping_add(1);
+        }
         let handle = self.next_node;
-        self.next_node += 1;
-        let backups = Vec::new();
-        self.nodes.insert(handle, Node { rid, ports, backups });
+        self.next_node = self.next_node.wrapping_add(1);
+        let node = Node {
+            rid,
+            ports,
+            ..Node::default()
+        };
+        self.nodes.insert(handle, node);
         handle
+    }
+
+    /// Sets the node with a number of the control plane's choice; `None` removes it, also from its groups. What it was.
+    pub(crate) fn set_node(&mut self, handle: u32, node: Option<Node>) -> Option<RemovedNode> {
+        match node {
+            Some(mut node) => {
+                node.ports.sort_unstable();
+                node.ports.dedup();
+                let node = self.nodes.insert(handle, node)?;
+                let groups = Vec::new();
+                Some(RemovedNode { node, groups })
+            }
+            None => {
+                let node = self.nodes.remove(&handle)?;
+                let mut groups = Vec::new();
+                for (group, nodes) in &mut self.groups {
+                    if let Some(position) = nodes.iter().position(|n| *n == handle) {
+                        nodes.remove(position);
+                        groups.push((*group, position, self.exclusions.remove(&(*group, handle))));
+                    }
+                }
+                Some(RemovedNode { node, groups })
+            }
+        }
+    }
+
+    /// Takes [`Replication::set_node`] back.
+    pub(crate) fn restore_node(&mut self, handle: u32, was: Option<RemovedNode>) {
+        let Some(was) = was else {
+            self.nodes.remove(&handle);
+            return;
+        };
+        self.nodes.insert(handle, was.node);
+        for (group, position, number) in was.groups {
+            if let Some(nodes) = self.groups.get_mut(&group) {
+                nodes.insert(position.min(nodes.len()), handle);
+            }
+            if let Some(number) = number {
+                self.exclusions.insert((group, handle), number);
+            }
+        }
+    }
+
+    /// Sets which nodes a group has, each with the number with which packets exclude it; `None` removes the group. Nodes
+    /// that it had stay.
+    ///
+    /// # Errors
+    /// The number is out of range, or there is no such node.
+    pub fn set_group_nodes(
+        &mut self,
+        group: u32,
+        nodes: Option<Vec<(u32, Option<u32>)>>,
+    ) -> Result<(), ReplicationError> {
+        check("multicast group", group, &self.rules.groups)?;
+        let missing = nodes.iter().flatten().find(|(n, _)| !self.nodes.contains_key(n));
+        if let Some((node, _)) = missing {
+            return Err(ReplicationError::NotFound {
+                what: "multicast node",
+                id: *node,
+            });
+        }
+        self.exclusions.retain(|(of, _), _| *of != group);
+        self.notes.remove(&group);
+        match nodes {
+            Some(nodes) => {
+                let numbers = nodes
+                    .iter()
+                    .filter_map(|(node, number)| Some(((group, *node), (*number)?)));
+                self.exclusions.extend(numbers);
+                self.groups
+                    .insert(group, nodes.into_iter().map(|(node, _)| node).collect());
+            }
+            None => {
+                self.groups.remove(&group);
+            }
+        }
+        Ok(())
+    }
+
+    /// The number with which packets exclude a node of a group.
+    #[must_use]
+    pub fn exclusion(&self, group: u32, node: u32) -> Option<u32> {
+        self.exclusions.get(&(group, node)).copied()
+    }
+
+    /// Sets the ports of which one gets the copy of nodes with this number; `None`: there is no such number.
+    pub fn set_lag(&mut self, number: u32, ports: Option<Vec<u32>>) {
+        match ports {
+            Some(ports) => self.lags.insert(number, ports),
+            None => self.lags.remove(&number),
+        };
+    }
+
+    /// All groups of ports of which one gets a copy.
+    pub fn lags(&self) -> impl Iterator<Item = (u32, &[u32])> {
+        self.lags.iter().map(|(number, ports)| (*number, ports.as_slice()))
+    }
+
+    /// All lists of ports that packets exclude.
+    pub fn port_lists(&self) -> impl Iterator<Item = (u32, &[u32])> {
+        self.port_lists
+            .iter()
+            .map(|(number, ports)| (*number, ports.as_slice()))
+    }
+
+    /// All nodes by number.
+    pub fn nodes(&self) -> impl Iterator<Item = (u32, &Node)> {
+        self.nodes.iter().map(|(handle, node)| (*handle, node))
     }
 
     /// Gives a node other ports.
@@ -270,7 +397,11 @@ impl Replication {
 
     /// Sets the list of ports that packets exclude by this number.
     pub fn set_port_list(&mut self, number: u32, ports: Vec<u32>) {
-        self.port_lists.insert(number, ports);
+        if ports.is_empty() {
+            self.port_lists.remove(&number);
+        } else {
+            self.port_lists.insert(number, ports);
+        }
     }
 
     /// The list of ports that packets exclude by this number.
@@ -376,10 +507,19 @@ impl Replication {
         };
         let nodes = self.groups.get(&group)?.iter().filter(|n| !excludes_node(**n));
         let replicas = nodes.filter_map(|n| self.nodes.get(n)).flat_map(|node| {
-            let ports = node.ports.iter().filter(move |p| !excludes_port(node, **p));
-            ports.map(|&port| self.choose(port, node))
+            let of_lags = node.lags.iter().filter_map(|lag| self.lag_port(*lag));
+            let ports = node.ports.iter().copied().chain(of_lags);
+            let ports = ports.filter(move |p| !excludes_port(node, *p));
+            ports.map(|port| self.choose(port, node))
         });
         Some(replicas.collect())
+    }
+
+    /// The port of a group of ports that gets a copy: the first that is up, else the first.
+    fn lag_port(&self, number: u32) -> Option<u32> {
+        let ports = self.lags.get(&number)?;
+        let up = ports.iter().find(|p| !self.down.contains(p));
+        up.or(ports.first()).copied()
     }
 
     /// The copy of a node for a port, or its backup.

@@ -218,6 +218,12 @@ impl Switch {
         }
     }
 
+    /// Whether a port takes in what it sends.
+    #[must_use]
+    pub fn is_loopback(&self, port: u32) -> bool {
+        self.loopback.contains(&port)
+    }
+
     /// Whether any port takes in what it sends.
     #[must_use]
     pub fn has_loopback(&self) -> bool {

@@ -49,6 +49,8 @@ pub struct GroupMember {
     pub watch: Option<u32>,
     /// Its port is down. The switch sets this, whoever writes a group says `false`.
     pub is_down: bool,
+    /// It is not chosen until the control plane says otherwise.
+    pub is_off: bool,
 }
 
 impl GroupMember {
@@ -60,13 +62,14 @@ impl GroupMember {
             weight,
             watch: None,
             is_down: false,
+            is_off: false,
         }
     }
 
     /// How often it is chosen as things are.
     #[must_use]
     pub fn live_weight(&self) -> u32 {
-        if self.is_down { 0 } else { self.weight }
+        if self.is_down || self.is_off { 0 } else { self.weight }
     }
 }
 

@@ -11,8 +11,11 @@ use weir_compiler::p4info::{self, P4InfoError};
 /// Writes what was asked for.
 pub fn build(arguments: &Build) -> Result<u8> {
     let wants_bfrt = arguments.bfrt_json.is_some() || arguments.output.is_some();
-    if !wants_bfrt && arguments.p4info.is_none() && arguments.emit.is_none() {
-        bail!("nothing to build: say -o DIR, --p4info FILE, --bfrt-json FILE or --emit ir, asm, dot, svg or rust");
+    let wants_file = arguments.p4info.is_some() || arguments.fixed_tables.is_some();
+    if !wants_bfrt && !wants_file && arguments.emit.is_none() {
+        bail!(
+            "nothing to build: say -o DIR, --p4info FILE, --bfrt-json FILE, --fixed-tables FILE or --emit ir, asm, dot, svg or rust"
+        );
     }
     let program = match crate::compile::program_or_declarations(&arguments.source)? {
         Ok(program) => program,
@@ -74,6 +77,10 @@ pub fn build(arguments: &Build) -> Result<u8> {
         if let Some(folder) = arguments.output.as_ref().filter(|_| !info.is_empty()) {
             write_file(&folder.join("bfrt.json"), info.as_bytes())?;
         }
+    }
+    if let Some(path) = &arguments.fixed_tables {
+        let info = bfrt::fixed_info(bfrt::Chip::of(&program));
+        write_file(path, (info.to_json() + "\n").as_bytes())?;
     }
     let mut out = std::io::stdout().lock();
     match arguments.emit {

@@ -189,8 +189,7 @@ pub enum Color {
 
 #[derive(Args)]
 #[command(
-    after_help = "Examples:\n  weir build router.p4 -o out          out/p4info.txtpb, out/p4info.bin, out/bfrt.json,\n                                       out/router.weir, out/router.svg\n  weir build router.p4 --bfrt-json -    bfrt.json on stdout\n  weir build router.p4 --emit ir       the IR on stdout\n  weir build router.p4 --emit rust > router.rs    types for controllers (docs/client.md)
-  weir build router.p4 --emit dot | dot -Tpng -o router.png"
+    after_help = "Examples:\n  weir build router.p4 -o out          out/p4info.txtpb, out/p4info.bin, out/bfrt.json,\n                                       out/router.weir, out/router.svg\n  weir build router.p4 --bfrt-json -    bfrt.json on stdout\n  weir build switch.p4 --fixed-tables - what the device has besides: $PORT, $pre.*, $mirror.cfg, …\n  weir build router.p4 --emit ir       the IR on stdout\n  weir build router.p4 --emit rust > router.rs    types for controllers (docs/client.md)\n  weir build router.p4 --emit dot | dot -Tpng -o router.png"
 )]
 pub struct Build {
     #[command(flatten)]
@@ -204,6 +203,9 @@ pub struct Build {
     /// Write what BF Runtime clients name, as bfrt.json
     #[arg(long, value_name = "FILE")]
     pub bfrt_json: Option<PathBuf>,
+    /// Write the tables that the program's device has whatever the program, in the form of bfrt.json
+    #[arg(long, value_name = "FILE")]
+    pub fixed_tables: Option<PathBuf>,
     /// Print to stdout
     #[arg(long, value_enum)]
     pub emit: Option<Emit>,
@@ -230,6 +232,7 @@ Examples:
   sudo weir run router.p4 -i 1@eth0 -i 2@eth1 --entries router.entries
   sudo weir run router.p4 -i 1@eth0 -i 2@eth1 --workers 4 --watch
   sudo weir run router.p4 -i 1@eth0 -i 2@eth1 --p4runtime 127.0.0.1:9559 --cpu-port 510
+  sudo weir run switch_tna.p4 -i 1@eth0 -i 2@eth1 --bfrt 127.0.0.1:50052
   weir run router.p4 -i 1@pcap:in.pcap,out.pcap -i 2@null
   weir run l2.p4 -i 1@gen:size=64,rate=1000,count=5000 -i 2@null --json
 
@@ -251,7 +254,7 @@ its entries anew and goes on with them, or with the old ones where the new ones
 are not right. docs/run.md tells the rest.";
 
 #[derive(Args, Clone)]
-#[command(after_help = RUN_HELP)]
+#[command(after_help = RUN_HELP, group(clap::ArgGroup::new("servers").multiple(true)))]
 pub struct Run {
     #[command(flatten)]
     pub source: Source,
@@ -278,16 +281,22 @@ pub struct Run {
     #[arg(long, value_name = "PORT")]
     pub trace_port: Option<u32>,
     /// Serve P4Runtime (gRPC) at this address, e.g. 127.0.0.1:9559
-    #[arg(long, value_name = "ADDR")]
+    #[arg(long, value_name = "ADDR", group = "servers")]
     pub p4runtime: Option<std::net::SocketAddr>,
+    /// Serve BF Runtime (gRPC) at this address, e.g. 127.0.0.1:50052
+    #[arg(long, value_name = "ADDR", group = "servers")]
+    pub bfrt: Option<std::net::SocketAddr>,
+    /// What BF Runtime's clients call the program; without it the name of its file without the ending
+    #[arg(long, value_name = "NAME", requires = "bfrt")]
+    pub p4_name: Option<String>,
     /// The port by which packets come from the control plane and go there
-    #[arg(long, value_name = "PORT", requires = "p4runtime")]
+    #[arg(long, value_name = "PORT", requires = "servers")]
     pub cpu_port: Option<u32>,
-    /// The number that control planes call this switch by
-    #[arg(long, value_name = "N", default_value_t = 1, requires = "p4runtime")]
+    /// The number that control planes call this switch by; 0 means it, too
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "servers")]
     pub device_id: u64,
     /// Certificate of the servers, as PEM: with it, they speak TLS
-    #[arg(long, value_name = "FILE", requires = "tls_key", requires = "p4runtime")]
+    #[arg(long, value_name = "FILE", requires = "tls_key", requires = "servers")]
     pub tls_cert: Option<PathBuf>,
     /// Its private key, as PEM
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
@@ -316,6 +325,14 @@ pub struct Run {
     /// Draw on the terminal what the switch does now
     #[arg(long, conflicts_with = "json")]
     pub watch: bool,
+}
+
+impl Run {
+    /// Whether any control plane is served.
+    #[must_use]
+    pub fn is_served(&self) -> bool {
+        self.p4runtime.is_some() || self.bfrt.is_some()
+    }
 }
 
 /// What `weir bench` compares the engine with.

@@ -46,9 +46,9 @@ pub fn run(arguments: &Run) -> Result<u8> {
     let (started, engine) = (Instant::now(), program.engine);
     let cpu = Arc::new(CpuPort::new(arguments.cpu_port));
     let control = start::start(arguments, &specs, program, ports, started, &sender, &cpu)?;
-    let servers = match arguments.p4runtime {
-        None => None,
-        Some(_) => {
+    let servers = match arguments.is_served() {
+        false => None,
+        true => {
             let live = Live::new(Arc::clone(&control), arguments.clone(), specs.clone(), cpu, started);
             Some(Servers::start(arguments, live, source, &sender)?)
         }

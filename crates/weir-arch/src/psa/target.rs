@@ -94,7 +94,7 @@ pub(crate) const TARGET: Target = Target {
         implementation: &["psa_implementation"],
         direct: &["psa_direct_counter", "psa_direct_meter"],
         idle_timeout: &[("psa_idle_timeout", Some("PSA_IdleTimeout_t.NOTIFY_CONTROL"))],
-        exact: &[],
+        own_kinds: &[],
     },
     control: ControlSpec {
         resources: &[

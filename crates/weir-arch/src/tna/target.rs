@@ -1,8 +1,10 @@
 //! What the compiler must know of the Tofino architectures. Source: the vendor's tna.p4 and t2na.p4; the roles are
 //! ours.
 
+use weir_ir::MatchKind;
 use weir_ir::target::{
-    BlockSpec, ControlSpec, PackageSpec, PortMetadataSpec, ResourceKind, ResourceSpec, TableSpec, Target, block,
+    BlockSpec, ControlSpec, OwnKind, PackageSpec, PortMetadataSpec, ResourceKind, ResourceSpec, TableSpec, Target,
+    block,
 };
 
 /// Files of both: a program of the first architecture may be built for the second chip.
@@ -23,7 +25,11 @@ const TABLES: TableSpec = TableSpec {
     implementation: &["implementation"],
     direct: &["counters", "meters", "registers", "filters"],
     idle_timeout: &[("idle_timeout", Some("true"))],
-    exact: &["atcam_partition_index"],
+    own_kinds: &[OwnKind {
+        name: "atcam_partition_index",
+        matches: MatchKind::Exact,
+        shown: "ATCAM",
+    }],
 };
 
 /// P4Info has no place for the last ones.

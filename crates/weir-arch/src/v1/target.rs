@@ -29,7 +29,7 @@ pub(crate) const TARGET: Target = Target {
         implementation: &["implementation"],
         direct: &["counters", "meters"],
         idle_timeout: &[("support_timeout", Some("true"))],
-        exact: &[],
+        own_kinds: &[],
     },
     control: ControlSpec {
         resources: &[

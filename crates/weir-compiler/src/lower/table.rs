@@ -114,7 +114,7 @@ impl<'a> Lowerer<'a, '_> {
 
     fn table_key(&mut self, element: &'a ast::KeyElement) -> Key {
         let ty = self.ty(&element.expression);
-        let match_kind = self.match_kind(&element.match_kind);
+        let (match_kind, own_kind) = self.match_kind(&element.match_kind);
         let name =
             super::annotation::name_annotation(&element.annotations).or_else(|| self.key_name(&element.expression));
         let name = name.unwrap_or_else(|| {
@@ -141,6 +141,7 @@ impl<'a> Lowerer<'a, '_> {
             name,
             width,
             match_kind,
+            own_kind,
             display: self.display(ty),
             control: self.control_type(ty),
             annotations: self.annotations(&element.annotations),
@@ -148,18 +149,22 @@ impl<'a> Lowerer<'a, '_> {
         }
     }
 
-    pub(super) fn match_kind(&mut self, name: &ast::Ident) -> MatchKind {
+    /// How keys of a kind match, and the architecture's name for it if it is one of its own.
+    pub(super) fn match_kind(&mut self, name: &ast::Ident) -> (MatchKind, Option<String>) {
         let kind = &*name.name;
-        MatchKind::from_name(kind).unwrap_or_else(|| {
-            if !self.target.tables.exact.contains(&kind) {
-                self.error(
-                    "unsupported",
-                    name.span,
-                    format!("weir has no tables with the match kind `{kind}`"),
-                );
-            }
-            MatchKind::Exact
-        })
+        if let Some(known) = MatchKind::from_name(kind) {
+            return (known, None);
+        }
+        let mut own = self.target.tables.own_kinds.iter();
+        if let Some(own) = own.find(|own| own.name == kind) {
+            return (own.matches, Some(own.shown.to_owned()));
+        }
+        self.error(
+            "unsupported",
+            name.span,
+            format!("weir has no tables with the match kind `{kind}`"),
+        );
+        (MatchKind::Exact, None)
     }
 
     /// The name the control plane has for a key: the expression as P4Info writes it.
@@ -665,6 +670,7 @@ impl<'a> Lowerer<'a, '_> {
             name: name.to_string(),
             width: self.scalar_width(ty).unwrap_or(0),
             match_kind: MatchKind::Exact,
+            own_kind: None,
             display: self.display(ty),
             control: self.control_type(ty),
             annotations: Vec::new(),
@@ -689,7 +695,7 @@ impl<'a> Lowerer<'a, '_> {
                 name: token.text.clone(),
                 span: token.span,
             };
-            key.match_kind = self.match_kind(&ident);
+            (key.match_kind, key.own_kind) = self.match_kind(&ident);
         }
         key.annotations = self.annotations(list);
         key

@@ -23,6 +23,7 @@ fn key(name: &str, width: u32, match_kind: MatchKind) -> Key {
         name: name.into(),
         width,
         match_kind,
+        own_kind: None,
         display: Display::Unsigned,
         control: ControlType::default(),
         annotations: Vec::new(),

@@ -106,6 +106,14 @@ impl Parser {
         }
     }
 
+    pub(super) fn optional_string(&mut self) -> Option<String> {
+        let Token::String(found) = self.peek().clone() else {
+            return None;
+        };
+        self.at += 1;
+        Some(found)
+    }
+
     pub(super) fn big(&mut self) -> Parsed<BigInt> {
         match self.peek().clone() {
             Token::Number(n) => {

@@ -198,6 +198,7 @@ impl Parser {
                 name,
                 width,
                 match_kind,
+                own_kind: s.optional_string(),
                 display: s.display()?,
                 control: s.control()?,
                 annotations: s.annotations()?,

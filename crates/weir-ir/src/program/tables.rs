@@ -165,6 +165,8 @@ pub struct Key {
     pub width: u32,
     /// How it is matched.
     pub match_kind: MatchKind,
+    /// What control planes call that, where the architecture has a name of its own for it.
+    pub own_kind: Option<String>,
     /// How it is shown.
     pub display: Display,
     /// How the control plane names its type.

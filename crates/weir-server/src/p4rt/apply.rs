@@ -217,7 +217,7 @@ fn check_port(switch: &Switch, port: u32) -> Result<(), Refusal> {
 
 /// A selector's tables are filled either by members and groups or by action sets (specification, section "One Shot Action
 /// Selector Programming"). Since all entries are of one sort, one tells.
-fn check_style(switch: &Switch, table: TableId, action: &EntryAction) -> Result<(), Refusal> {
+pub(crate) fn check_style(switch: &Switch, table: TableId, action: &EntryAction) -> Result<(), Refusal> {
     let spec = switch.table_state(table)?.table.spec();
     let Implementation::Selector(instance) = spec.implementation else {
         return Ok(());
@@ -252,7 +252,7 @@ fn mixed_styles() -> Refusal {
 }
 
 /// As [`check_style`], for members and groups; and what else the specification asks of groups.
-fn check_profile(
+pub(crate) fn check_profile(
     switch: &Switch,
     tables: &[TableId],
     instance: weir_ir::ExternId,

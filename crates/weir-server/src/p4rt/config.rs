@@ -1,18 +1,8 @@
 //! What a server can be told before it starts.
 
+use crate::serving::Tls;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
-
-/// Transport security: PEM texts.
-#[derive(Debug, Clone)]
-pub struct Tls {
-    /// The server's certificate, and those between it and its authority.
-    pub certificate: Vec<u8>,
-    /// Its private key.
-    pub key: Vec<u8>,
-    /// Authorities of clients: with them, clients need a certificate (mutual TLS).
-    pub client_authorities: Option<Vec<u8>>,
-}
 
 /// How a P4Runtime server listens and what it takes.
 #[derive(Debug, Clone)]

@@ -11,7 +11,7 @@
 )]
 
 mod action;
-mod apply;
+pub(crate) mod apply;
 mod arbitration;
 mod bytes;
 mod change;
@@ -20,20 +20,21 @@ mod data;
 mod digest;
 mod matching;
 mod packet;
-mod program;
-mod read;
-mod refusal;
+pub(crate) mod program;
+pub(crate) mod read;
+pub(crate) mod refusal;
 mod role;
 mod schema;
 mod server;
 mod service;
-mod transfer;
+pub(crate) mod transfer;
 mod translation;
 
-pub use config::{Config, Tls};
+pub use crate::serving::{ServeError, Tls};
+pub use config::Config;
 pub use refusal::{Cause, Refusal, batch_status, code};
 pub use role::TYPE_NAME as ROLE_CONFIG;
-pub use server::{ServeError, serve, serve_on};
+pub use server::{serve, serve_on};
 pub use service::P4Runtime;
 
 /// The version of the specification.

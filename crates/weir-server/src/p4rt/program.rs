@@ -23,6 +23,8 @@ pub struct Loaded {
     pub schema: Schema,
     /// What the client gave, or what stands for it.
     pub config: pb::ForwardingPipelineConfig,
+    /// As BF Runtime names it.
+    pub bfrt: Result<Arc<crate::bfrt::program::Program>, Refusal>,
 }
 
 fn info_of(program: &Program) -> Result<config::P4Info, Refusal> {
@@ -33,11 +35,11 @@ fn info_of(program: &Program) -> Result<config::P4Info, Refusal> {
 }
 
 impl Loaded {
-    /// A program that runs without a client having loaded it.
+    /// A program that runs without a client of P4Runtime having loaded it; `name` is what BF Runtime calls it.
     ///
     /// # Errors
     /// It has no P4Info.
-    pub fn running(program: Arc<Program>) -> Result<Self, Refusal> {
+    pub fn running(program: Arc<Program>, name: &str) -> Result<Self, Refusal> {
         let info = info_of(&program)?;
         let schema = Schema::new(&program, &info);
         let config = pb::ForwardingPipelineConfig {
@@ -46,6 +48,7 @@ impl Loaded {
             cookie: None,
         };
         Ok(Loaded {
+            bfrt: crate::bfrt::program::Program::new(&program, name).map(Arc::new),
             program,
             schema,
             config,
@@ -69,7 +72,11 @@ impl Loaded {
         }
         standalone::load(&program).map_err(|e| Refusal::malformed(format!("the program cannot be run: {e}")))?;
         let schema = Schema::new(&program, &info);
+        let name = info.pkg_info.as_ref().map_or("", |p| p.name.as_str());
+        let before = running.and_then(|r| r.bfrt.as_ref().ok()).map(|b| b.name.as_str());
+        let name = if name.is_empty() { before.unwrap_or("p4") } else { name };
         Ok(Loaded {
+            bfrt: crate::bfrt::program::Program::new(&program, name).map(Arc::new),
             program,
             schema,
             config,
@@ -78,7 +85,7 @@ impl Loaded {
 }
 
 /// What `p4_device_config` holds: P4 source text, a program that `weir build` saved, or nothing for the one that runs.
-fn program(bytes: &[u8], running: Option<&Loaded>) -> Result<Arc<Program>, Refusal> {
+pub(crate) fn program(bytes: &[u8], running: Option<&Loaded>) -> Result<Arc<Program>, Refusal> {
     if bytes.is_empty() {
         return running.map(|r| Arc::clone(&r.program)).ok_or_else(|| {
             Refusal::malformed(

@@ -1,39 +1,12 @@
-//! Why something was refused, and what clients are told.
+//! What clients are told of refusals (specification, section "Error Reporting").
 
 use prost::Message;
 use tonic::{Code, Status};
 use weir_proto::google::rpc;
 use weir_proto::p4::v1 as pb;
 use weir_proto::prost_types::Any;
-use weir_switch::{ControlError, ErrorKind};
-use weir_table::TableError;
 
-/// The sorts of refusal. [`code`] maps them to gRPC.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Cause {
-    /// The request is malformed whatever the state is.
-    Malformed,
-    /// A value does not fit its type, or an index is beyond the end.
-    OutOfRange,
-    /// It is not there.
-    NotFound,
-    /// It is there already.
-    Exists,
-    /// There is no room.
-    Full,
-    /// The program or the role does not allow it.
-    Forbidden,
-    /// It cannot be done in this state.
-    Precondition,
-    /// This server does not do it.
-    Unsupported,
-    /// The request was taken back because another one of its batch failed.
-    TakenBack,
-    /// The switch does not run any more.
-    Gone,
-    /// The client was too slow.
-    TooSlow,
-}
+pub use crate::refusal::{Cause, Refusal};
 
 /// The code that stands for a sort of refusal.
 #[must_use]
@@ -45,91 +18,18 @@ pub fn code(cause: Cause) -> Code {
         Cause::Exists => Code::AlreadyExists,
         Cause::Full => Code::ResourceExhausted,
         Cause::Forbidden => Code::PermissionDenied,
-        Cause::Precondition => Code::FailedPrecondition,
+        Cause::Precondition | Cause::InUse => Code::FailedPrecondition,
         Cause::Unsupported => Code::Unimplemented,
         Cause::TakenBack | Cause::TooSlow => Code::Aborted,
         Cause::Gone => Code::Unavailable,
     }
 }
 
-/// Why a request, or one of its parts, was refused. Nothing has changed by it.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{message}")]
-pub struct Refusal {
-    /// The sort.
-    pub cause: Cause,
-    /// What is wrong, for people.
-    pub message: String,
-}
-
-macro_rules! constructors {
-    ($($name:ident $cause:ident),* $(,)?) => {
-        impl Refusal {
-            $(pub(crate) fn $name(message: impl Into<String>) -> Self {
-                Refusal { cause: Cause::$cause, message: message.into() }
-            })*
-        }
-    };
-}
-
-constructors! {
-    malformed Malformed,
-    out_of_range OutOfRange,
-    not_found NotFound,
-    exists Exists,
-    full Full,
-    forbidden Forbidden,
-    precondition Precondition,
-    unsupported Unsupported,
-    gone Gone,
-    too_slow TooSlow,
-}
-
 impl Refusal {
-    pub(crate) fn taken_back() -> Self {
-        Refusal {
-            cause: Cause::TakenBack,
-            message: "taken back, because another update of the batch failed".to_string(),
-        }
-    }
-
-    /// The same, with where it was found before it.
-    pub(crate) fn within(mut self, place: &str) -> Self {
-        self.message = format!("{place}: {}", self.message);
-        self
-    }
-
     /// As an error of a whole RPC.
     #[must_use]
     pub fn status(&self) -> Status {
         Status::new(code(self.cause), self.message.clone())
-    }
-}
-
-impl From<ControlError> for Refusal {
-    fn from(error: ControlError) -> Self {
-        let cause = match &error {
-            ControlError::IndexOutOfRange { .. } => Cause::OutOfRange,
-            ControlError::Table(TableError::ActionScope { .. }) => Cause::Forbidden,
-            other => match other.kind() {
-                ErrorKind::InvalidArgument => Cause::Malformed,
-                ErrorKind::AlreadyExists => Cause::Exists,
-                ErrorKind::NotFound => Cause::NotFound,
-                ErrorKind::ResourceExhausted => Cause::Full,
-                ErrorKind::PermissionDenied => Cause::Forbidden,
-                ErrorKind::FailedPrecondition => Cause::Precondition,
-            },
-        };
-        Refusal {
-            cause,
-            message: error.to_string(),
-        }
-    }
-}
-
-impl From<crate::Gone> for Refusal {
-    fn from(gone: crate::Gone) -> Self {
-        Refusal::gone(gone.to_string())
     }
 }
 
@@ -152,7 +52,7 @@ fn detail(outcome: &Result<(), Refusal>, message_bytes: usize) -> pb::Error {
 }
 
 /// The longest beginning of a text of at most so many bytes.
-fn cut(text: &str, bytes: usize) -> &str {
+pub(crate) fn cut(text: &str, bytes: usize) -> &str {
     let mut end = bytes.min(text.len());
     while !text.is_char_boundary(end) {
         end -= 1;

@@ -9,43 +9,20 @@ mod writing;
 use super::arbitration::{self, Arbitration, StreamId};
 use super::config::Config;
 use super::digest::Digests;
-use super::program::Loaded;
-use super::read;
 use super::refusal::Refusal;
-use crate::dataplane::{DataPlane, Events};
+use crate::dataplane::DataPlane;
+use crate::device::{Device, lock};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status, Streaming};
 use weir_ir::Program;
 use weir_proto::p4::v1 as pb;
 use weir_proto::p4::v1::p4_runtime_server::P4Runtime as Service;
 
-/// A program that is loaded, the switch that runs it, and what the server keeps for it.
-pub(super) struct Pipeline {
-    pub plane: Arc<dyn DataPlane>,
-    pub loaded: Arc<Loaded>,
-    /// Digests that are sent.
-    pub digests: Arc<read::Digests>,
-}
-
-/// The programs of the device.
-#[derive(Default)]
-pub(super) struct Pipelines {
-    /// The one that processes packets.
-    pub committed: Option<Pipeline>,
-    /// One that was saved and not committed yet. It is what is written and read until then, on a switch without packets.
-    pub saved: Option<Pipeline>,
-}
-
-impl Pipelines {
-    /// The one that is written and read.
-    pub fn current(&self) -> Result<&Pipeline, Refusal> {
-        let current = self.saved.as_ref().or(self.committed.as_ref());
-        current.ok_or_else(|| Refusal::precondition("no forwarding pipeline config has been set"))
-    }
-}
+/// What BF Runtime calls the program of a device that was made for P4Runtime alone.
+const NAME: &str = "p4";
 
 /// An open stream.
 pub(super) struct Stream {
@@ -56,15 +33,8 @@ pub(super) struct Stream {
 
 /// What all RPCs share.
 pub(super) struct Shared {
-    /// The switch.
-    pub plane: Arc<dyn DataPlane>,
+    pub device: Arc<Device>,
     pub config: Config,
-    /// Writes and short reads share it; long reads and new programs have it alone.
-    pub pipelines: tokio::sync::RwLock<Pipelines>,
-    /// The program that processes packets, for whoever must not wait for long reads.
-    pub live: Mutex<Option<Arc<Loaded>>>,
-    /// The switch that writes go to, for whoever must wait until they are done.
-    pub written: Mutex<Arc<dyn DataPlane>>,
     pub arbitration: Mutex<Arbitration>,
     /// One change of arbitration, with everybody told, before the next.
     pub arbitration_turn: tokio::sync::Mutex<()>,
@@ -73,12 +43,6 @@ pub(super) struct Shared {
     next_stream: AtomicU64,
     /// Messages that slow streams have missed.
     pub missed: AtomicU64,
-    events: Events,
-}
-
-/// What a lock protects, whether or not somebody panicked with it: everything under these locks is whole at all times.
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Shared {
@@ -91,12 +55,6 @@ impl Shared {
             "there is no device {device}; this one is {}",
             self.config.device_id
         )))
-    }
-
-    /// The program that processes packets.
-    pub fn live(&self) -> Result<Arc<Loaded>, Refusal> {
-        let live = lock(&self.live).clone();
-        live.ok_or_else(|| Refusal::precondition("no forwarding pipeline config has been set"))
     }
 
     pub fn next_stream(&self) -> StreamId {
@@ -119,42 +77,35 @@ impl P4Runtime {
     /// # Errors
     /// The program has no P4Info.
     pub fn new(plane: Arc<dyn DataPlane>, program: Option<Arc<Program>>, config: Config) -> Result<Self, Refusal> {
-        let committed = match program {
-            None => None,
-            Some(program) => Some(Pipeline {
-                plane: Arc::clone(&plane),
-                loaded: Arc::new(Loaded::running(program)?),
-                digests: Arc::default(),
-            }),
-        };
+        let device = Device::new(plane, program, NAME, config.packet_queue)?;
+        Ok(Self::on(&device, config))
+    }
+
+    /// A server of a device that others may serve, too. Must be called within a tokio runtime, as [`P4Runtime::new`].
+    #[must_use]
+    pub fn on(device: &Arc<Device>, config: Config) -> Self {
         let limits = arbitration::Limits {
             streams_per_role: config.max_streams_per_role,
             roles: config.max_roles,
         };
-        let (events, inbox) = Events::new(config.packet_queue);
-        plane.connect(events.clone());
         let shared = Arc::new(Shared {
-            live: Mutex::new(committed.as_ref().map(|p| Arc::clone(&p.loaded))),
-            written: Mutex::new(Arc::clone(&plane)),
-            plane,
+            device: Arc::clone(device),
             config,
-            pipelines: tokio::sync::RwLock::new(Pipelines { committed, saved: None }),
             arbitration: Mutex::new(Arbitration::new(limits)),
             arbitration_turn: tokio::sync::Mutex::default(),
             streams: Mutex::default(),
             digests: Mutex::default(),
             next_stream: AtomicU64::new(1),
             missed: AtomicU64::new(0),
-            events,
         });
-        notify::start(&shared, inbox);
-        Ok(P4Runtime { shared })
+        notify::start(&shared);
+        P4Runtime { shared }
     }
 
     /// Packets for the controller that were lost because they came faster than they could be sent.
     #[must_use]
     pub fn lost_packets(&self) -> u64 {
-        self.shared.events.lost()
+        self.shared.device.lost_packets()
     }
 
     /// Messages that were not sent because a stream was slow.

@@ -12,7 +12,7 @@ use std::time::Instant;
 use tokio::sync::oneshot;
 use weir_io::PortSpec;
 use weir_ir::Program;
-use weir_server::{DataPlane, Done, Events, Gone, LoadFailure};
+use weir_server::{DataPlane, Done, Events, Gone, LoadFailure, PortInfo};
 use weir_switch::LoadError;
 
 /// Packets of the control plane that wait for a worker; further ones are lost, and counted.
@@ -132,6 +132,14 @@ impl DataPlane for Live {
 
     fn now_ns(&self) -> u64 {
         u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    }
+
+    fn ports(&self) -> Vec<PortInfo> {
+        let port = |spec: &PortSpec| PortInfo {
+            port: spec.port,
+            device: spec.device.to_string(),
+        };
+        self.line.specs.iter().map(port).collect()
     }
 
     fn connect(&self, events: Events) {

@@ -4,18 +4,25 @@ use super::control::Event;
 use super::live::Live;
 use crate::cli::Run;
 use anyhow::{Context, Result};
+use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
+use tokio::net::TcpListener;
+use tokio::runtime::Runtime;
 use weir_ir::Program;
-use weir_server::DataPlane;
-use weir_server::p4rt::{Config, P4Runtime, Tls};
+use weir_server::bfrt::{self, BfRuntime};
+use weir_server::p4rt::{self, P4Runtime};
+use weir_server::{DataPlane, Device, ServeError, Tls};
 
 /// Threads that serve control planes: one may translate a large request while another answers small ones.
 const THREADS: usize = 2;
 
+/// What BF Runtime's clients call a program whose file has no name.
+const NO_NAME: &str = "p4";
+
 /// Keeps the servers running.
-pub struct Servers(Option<tokio::runtime::Runtime>);
+pub struct Servers(Option<Runtime>);
 
 impl Servers {
     /// Starts those that were asked for; each listens when this returns. One that ends by itself is an event.
@@ -26,38 +33,83 @@ impl Servers {
             .enable_all()
             .build()
             .context("cannot start the control plane's threads")?;
-        let events = events.clone();
+        let tls = tls(arguments)?;
+        let plane: Arc<dyn DataPlane> = Arc::new(live);
+        let packets = p4rt::Config::default().packet_queue;
+        let device = {
+            let _within = runtime.enter();
+            let device = Device::new(plane, Some(program), &p4_name(arguments), packets);
+            device.map_err(|e| anyhow::anyhow!("{e}"))?
+        };
+        let is_open = |address: SocketAddr| !address.ip().is_loopback() && tls.is_none();
         if let Some(address) = arguments.p4runtime {
-            let config = Config {
+            let config = p4rt::Config {
                 listen: address,
                 device_id: arguments.device_id,
-                tls: tls(arguments)?,
-                ..Config::default()
+                tls: tls.clone(),
+                ..p4rt::Config::default()
             };
-            let is_open = !address.ip().is_loopback() && config.tls.is_none();
-            let plane: Arc<dyn DataPlane> = Arc::new(live);
             let _within = runtime.enter();
-            let server = P4Runtime::new(plane, Some(program), config).map_err(|e| anyhow::anyhow!("{e}"))?;
-            let listener = runtime
-                .block_on(tokio::net::TcpListener::bind(address))
-                .with_context(|| format!("cannot listen at {address} for P4Runtime"))?;
-            let bound = listener.local_addr().unwrap_or(address);
-            runtime.spawn(async move {
-                let served = weir_server::p4rt::serve_on(server, listener, std::future::pending()).await;
-                let why = served
-                    .err()
-                    .map_or_else(|| "it has ended".to_owned(), |e| e.to_string());
-                let _ = events.send(Event::ServerEnded(format!("P4Runtime: {why}")));
-            });
-            eprintln!("P4Runtime at {bound}");
-            if is_open {
-                eprintln!(
-                    "warning: anybody who reaches {bound} controls the switch; see --tls-cert and --tls-client-ca"
-                );
-            }
+            let server = P4Runtime::on(&device, config);
+            let listener = listen(&runtime, "P4Runtime", address, is_open(address))?;
+            let served = p4rt::serve_on(server, listener, std::future::pending());
+            keep(&runtime, "P4Runtime", served, events.clone());
+        }
+        if let Some(address) = arguments.bfrt {
+            let device_id = u32::try_from(arguments.device_id);
+            let config = bfrt::Config {
+                listen: address,
+                device_id: device_id.context("--device-id is at most 4294967295 with --bfrt")?,
+                tls: tls.clone(),
+                ..bfrt::Config::default()
+            };
+            let _within = runtime.enter();
+            let server = BfRuntime::on(&device, config);
+            let listener = listen(&runtime, "BF Runtime", address, is_open(address))?;
+            let served = bfrt::serve_on(server, listener, std::future::pending());
+            keep(&runtime, "BF Runtime", served, events.clone());
         }
         Ok(Servers(Some(runtime)))
     }
+}
+
+/// What BF Runtime's clients call the program.
+fn p4_name(arguments: &Run) -> String {
+    let stem = arguments
+        .source
+        .program
+        .file_stem()
+        .map(|s| s.to_string_lossy().into_owned());
+    arguments.p4_name.clone().or(stem).unwrap_or_else(|| NO_NAME.to_owned())
+}
+
+/// Listens for a server, and says where.
+fn listen(runtime: &Runtime, name: &str, address: SocketAddr, is_open: bool) -> Result<TcpListener> {
+    let listener = runtime
+        .block_on(TcpListener::bind(address))
+        .with_context(|| format!("cannot listen at {address} for {name}"))?;
+    let bound = listener.local_addr().unwrap_or(address);
+    eprintln!("{name} at {bound}");
+    if is_open {
+        eprintln!("warning: anybody who reaches {bound} controls the switch; see --tls-cert and --tls-client-ca");
+    }
+    Ok(listener)
+}
+
+/// Has a server go on until the run ends, and tells of one that ends before.
+fn keep(
+    runtime: &Runtime,
+    name: &'static str,
+    served: impl Future<Output = Result<(), ServeError>> + Send + 'static,
+    events: Sender<Event>,
+) {
+    runtime.spawn(async move {
+        let why = match served.await {
+            Ok(()) => "it has ended".to_owned(),
+            Err(error) => error.to_string(),
+        };
+        let _ = events.send(Event::ServerEnded(format!("{name}: {why}")));
+    });
 }
 
 impl Drop for Servers {

@@ -92,7 +92,7 @@ pub fn start(
             routes,
             started,
             sampling,
-            (Arc::clone(cpu), arguments.p4runtime.is_some()),
+            (Arc::clone(cpu), arguments.is_served()),
         );
         let is_only = plan.of(number).map(|place| place.is_only).collect();
         let ties = Ties {

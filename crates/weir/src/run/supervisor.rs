@@ -251,7 +251,7 @@ impl<'a> Supervisor<'a> {
         if self.is_stopping {
             return Ok(());
         }
-        if self.arguments.p4runtime.is_some() {
+        if self.arguments.is_served() {
             self.say("not reloaded: the program comes from the control plane (SetForwardingPipelineConfig)");
             return Ok(());
         }

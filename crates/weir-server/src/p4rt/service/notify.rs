@@ -1,7 +1,8 @@
 //! What the switch tells controllers: packets, digests, idle entries.
 
 use super::{Shared, lock, stream};
-use crate::dataplane::{Event, Inbox, gather};
+use crate::dataplane::{Event, gather};
+use crate::device::{Change, Listener};
 use crate::p4rt::digest::{List, Message};
 use crate::p4rt::program::Loaded;
 use crate::p4rt::read::{Digests, Reader};
@@ -13,16 +14,15 @@ use std::time::{Duration, SystemTime};
 use weir_ir::TableId;
 use weir_proto::p4::v1 as pb;
 use weir_proto::p4::v1::stream_message_response::Update as Answer;
-use weir_switch::Switch;
+use weir_switch::{Digest, Switch};
 
-/// Digest messages taken from a replica at a time.
-const DIGESTS: usize = weir_arch::MESSAGE_CAPACITY;
 /// Idle entries in one notification.
 const IDLE: usize = 256;
 
 /// Starts the tasks that tell controllers; they end with the server.
-pub fn start(shared: &Arc<Shared>, inbox: Inbox) {
-    tokio::spawn(packets(Arc::downgrade(shared), inbox));
+pub fn start(shared: &Arc<Shared>) {
+    let listener: Weak<Shared> = Arc::downgrade(shared);
+    shared.device.listen(listener);
     tokio::spawn(digests(Arc::downgrade(shared), shared.config.digest_interval));
     tokio::spawn(idle(Arc::downgrade(shared), shared.config.idle_interval));
 }
@@ -55,28 +55,44 @@ fn tell_primaries(shared: &Shared, is_for: impl Fn(&Scope) -> bool, answer: &Ans
     is_sent
 }
 
-async fn packets(shared: Weak<Shared>, mut inbox: Inbox) {
-    while let Some(event) = inbox.next().await {
-        let Some(shared) = shared.upgrade() else { return };
-        match event {
-            Event::Packet(packet) => {
-                let Ok(live) = shared.live() else { continue };
-                let packet_in = match &live.schema.packet_in {
-                    // What is shorter than the header is no packet for the controller.
-                    Some(header) => match header.packet_in(&packet.bytes) {
-                        Some(packet_in) => packet_in,
-                        None => continue,
-                    },
-                    None => pb::PacketIn {
-                        payload: packet.bytes,
-                        metadata: Vec::new(),
-                    },
-                };
-                tell_primaries(&shared, |s| s.hears(&packet_in), &Answer::Packet(packet_in.clone()));
+impl Listener for Shared {
+    fn event(&self, event: &Event) {
+        // The switch itself chooses other members and backups when a port goes down.
+        let Event::Packet(packet) = event else { return };
+        let Ok(live) = self.device.live() else { return };
+        let packet_in = match &live.schema.packet_in {
+            // What is shorter than the header is no packet for the controller.
+            Some(header) => match header.packet_in(&packet.bytes) {
+                Some(packet_in) => packet_in,
+                None => return,
+            },
+            None => pb::PacketIn {
+                payload: packet.bytes.clone(),
+                metadata: Vec::new(),
+            },
+        };
+        tell_primaries(self, |s| s.hears(&packet_in), &Answer::Packet(packet_in.clone()));
+    }
+
+    fn digests(&self, loaded: &Loaded, digests: &[Digest], now_ns: u64) {
+        let mut lists = Vec::new();
+        {
+            let mut machine = lock(&self.digests);
+            for digest in digests {
+                let known = loaded.schema.digests.values().find(|d| d.name == digest.name);
+                let Some(known) = known else { continue };
+                let message: Message = digest.fields.iter().map(|(_, value)| value.clone()).collect();
+                lists.extend(machine.message(known.id, message, now_ns));
             }
-            // The switch itself chooses other members and backups then.
-            Event::Port { .. } => {}
         }
+        send_lists(self, loaded, lists);
+    }
+
+    fn program(&self, _change: Change) {
+        let mut machine = lock(&self.digests);
+        machine.forget();
+        // Whoever loads a program for P4Runtime's controllers says afterwards which digests they still want.
+        machine.configure(&Digests::new());
     }
 }
 
@@ -97,31 +113,21 @@ async fn digests(shared: Weak<Shared>, interval: Duration) {
 
 /// Takes the digests that the switch has kept and sends those that are wanted.
 pub async fn send_digests(shared: &Shared) -> Result<(), Refusal> {
-    let Ok(loaded) = shared.live() else { return Ok(()) };
-    let taken = gather(&*shared.plane, |_, switch: &mut Switch| {
-        std::iter::from_fn(|| switch.next_digest())
-            .take(DIGESTS)
-            .collect::<Vec<_>>()
-    });
-    let taken = taken.await?;
-    let now = shared.plane.now_ns();
-    let mut lists = Vec::new();
-    {
-        let mut digests = lock(&shared.digests);
-        for digest in taken.into_iter().flatten() {
-            let known = loaded.schema.digests.values().find(|d| d.name == digest.name);
-            let Some(known) = known else { continue };
-            let message: Message = digest.fields.into_iter().map(|(_, value)| value).collect();
-            lists.extend(digests.message(known.id, message, now));
-        }
-        lists.extend(digests.tick(now));
-    }
+    shared.device.poll_digests().await?;
+    let Ok(loaded) = shared.device.live() else {
+        return Ok(());
+    };
+    let lists = lock(&shared.digests).tick(shared.device.plane.now_ns());
+    send_lists(shared, &loaded, lists);
+    Ok(())
+}
+
+fn send_lists(shared: &Shared, loaded: &Loaded, lists: Vec<List>) {
     for list in lists {
         let id = list.digest;
-        let answer = Answer::Digest(digest_list(&loaded, list));
+        let answer = Answer::Digest(digest_list(loaded, list));
         tell_primaries(shared, |s| s.has(id), &answer);
     }
-    Ok(())
 }
 
 fn digest_list(loaded: &Loaded, list: List) -> pb::DigestList {
@@ -183,14 +189,16 @@ fn idle_entries(loaded: &Loaded, switch: &mut Switch, now_ns: u64) -> FxHashMap<
 }
 
 async fn send_idle(shared: &Shared, told: &mut FxHashMap<Handle, u64>) -> Result<(), Refusal> {
-    let Ok(loaded) = shared.live() else { return Ok(()) };
+    let Ok(loaded) = shared.device.live() else {
+        return Ok(());
+    };
     let can_idle = loaded.schema.tables.values().any(|t| t.idle_timeout);
     if !can_idle || lock(&shared.arbitration).primaries().next().is_none() {
         told.clear();
         return Ok(());
     }
-    let now = shared.plane.now_ns();
-    let found = gather(&*shared.plane, move |_, switch: &mut Switch| {
+    let now = shared.device.plane.now_ns();
+    let found = gather(&*shared.device.plane, move |_, switch: &mut Switch| {
         idle_entries(&loaded, switch, now)
     });
     let mut replicas = found.await?.into_iter();

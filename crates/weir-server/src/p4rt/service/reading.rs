@@ -3,8 +3,9 @@
 //! What fits into one chunk is read in one step of the switch. What does not is read chunk by chunk, and no Write begins
 //! meanwhile, so that a Read never shows half of one.
 
-use super::{Pipeline, Shared, lock};
+use super::{Shared, lock};
 use crate::dataplane::gather;
+use crate::device::Pipeline;
 use crate::p4rt::program::Loaded;
 use crate::p4rt::read::{self, Cursor, Digests, Portion, Reader};
 use crate::p4rt::refusal::{Refusal, batch_status};
@@ -147,7 +148,7 @@ async fn run(
         })
     };
     let short = {
-        let pipelines = shared.pipelines.read().await;
+        let pipelines = shared.device.pipelines.read().await;
         let pipeline = pipelines.current()?;
         queries(pipeline).read(pipeline, (0, Cursor::default())).await?
     };
@@ -156,7 +157,7 @@ async fn run(
         return Ok(short.refused);
     }
     // From the beginning again, with the state to ourselves.
-    let pipelines = shared.pipelines.write().await;
+    let pipelines = shared.device.pipelines.write().await;
     let pipeline = pipelines.current()?;
     let queries = queries(pipeline);
     let mut refused = Vec::new();

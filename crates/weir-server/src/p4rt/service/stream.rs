@@ -141,8 +141,8 @@ impl Session {
         lock(&self.shared.arbitration)
             .as_primary(self.id)?
             .check_packet(packet)?;
-        let live = self.shared.live()?;
-        let port = self.shared.plane.cpu_port();
+        let live = self.shared.device.live()?;
+        let port = self.shared.device.plane.cpu_port();
         let port = port.ok_or_else(|| Refusal::precondition("the switch has no port for the control plane"))?;
         let bytes = match &live.schema.packet_out {
             Some(header) => header.packet_out(packet)?,
@@ -153,13 +153,13 @@ impl Session {
                 ));
             }
         };
-        self.shared.plane.inject(port, bytes);
+        self.shared.device.plane.inject(port, bytes);
         Ok(())
     }
 
     fn acknowledge(&self, ack: pb::DigestListAck) -> Result<(), Refusal> {
         lock(&self.shared.arbitration).as_primary(self.id)?;
-        self.shared.live()?.schema.digest(ack.digest_id)?;
+        self.shared.device.live()?.schema.digest(ack.digest_id)?;
         lock(&self.shared.digests).acknowledge(ack.digest_id, ack.list_id);
         Ok(())
     }
@@ -192,7 +192,7 @@ async fn tell(shared: &Shared, notices: Vec<Notice>) {
     for notice in notices {
         if notice.after_writes {
             // Everything that was given to the switch before this has been done after this.
-            let written = Arc::clone(&*lock(&shared.written));
+            let written = Arc::clone(&*lock(&shared.device.written));
             let _ = written.order(Arc::new(|_, _| {})).await;
         }
         let message = pb::StreamMessageResponse {

@@ -1,7 +1,8 @@
 //! The Write RPC.
 
-use super::{Pipeline, Shared, lock, notify};
+use super::{Shared, lock, notify};
 use crate::dataplane::{Gone, gather};
+use crate::device::Pipeline;
 use crate::p4rt::apply::apply_all;
 use crate::p4rt::arbitration::role_name;
 use crate::p4rt::change::{self, Before, Change};
@@ -92,12 +93,12 @@ async fn outcomes(shared: &Arc<Shared>, request: pb::WriteRequest) -> Result<Vec
         Ok::<_, Refusal>(outcome_of(steps))
     };
     if !request.updates.iter().any(is_about_digests) {
-        let pipelines = shared.pipelines.read().await;
+        let pipelines = shared.device.pipelines.read().await;
         let pipeline = pipelines.current()?;
         let changes = resolve_all(&pipeline.loaded, scope, request.updates).await?;
         return submit(pipeline, changes)?.await;
     }
-    let mut pipelines = shared.pipelines.write().await;
+    let mut pipelines = shared.device.pipelines.write().await;
     let pipeline = pipelines.current()?;
     let mut changes = resolve_all(&pipeline.loaded, scope, request.updates).await?;
     let mut digests = Digests::clone(&pipeline.digests);

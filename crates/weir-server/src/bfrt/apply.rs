@@ -1,0 +1,532 @@
+//! Makes changes on a replica of the switch.
+
+use super::cells::Patch;
+use super::change::{Change, GroupState, How, NewState, Step, complete, missing_parameter};
+use super::entry::Given;
+use super::fixed;
+use super::schema::{Kind, Match, Role, Schema, Table};
+use super::value::Value;
+use crate::p4rt::apply::{check_profile, check_style};
+use crate::refusal::{Cause, Refusal};
+use weir_ir::{ActionCall, Bits, ExternId, KeyMatch, TableId, ValueSetId};
+use weir_switch::{Cell, Switch, Transaction, Write, WriteResult};
+use weir_table::{
+    EntryAction, EntryHandle, EntryRef, Group, GroupMember, Member, NewEntry, OpResult, ProfileOp, TableOp,
+};
+
+/// What became of a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Done {
+    /// It was made.
+    Made,
+    /// What was to be inserted was there, and was modified.
+    Modified,
+    /// What was to be deleted was not there, which is no failure.
+    Absent,
+}
+
+/// What became of the changes of a batch, in order. All or nothing: those after the first failure are missing.
+pub(crate) type Outcomes = Vec<Result<Done, Refusal>>;
+
+/// The changes of a batch.
+pub(crate) enum Steps<'a> {
+    /// Nobody else needs them: entries are moved to where they belong.
+    Own(&'a mut [Step]),
+    /// Other replicas make the same changes.
+    Shared(&'a [Step]),
+}
+
+impl Steps<'_> {
+    fn all(&self) -> &[Step] {
+        match self {
+            Steps::Own(steps) => steps,
+            Steps::Shared(steps) => steps,
+        }
+    }
+
+    /// The entry that a step inserts, if it can be taken.
+    fn take_entry(&mut self, at: usize) -> Option<(NewEntry, Option<Box<Patch>>)> {
+        let Steps::Own(steps) = self else { return None };
+        let change = steps.get_mut(at)?.change.as_mut().ok()?;
+        if !matches!(change, Change::InsertEntry(..)) {
+            return None;
+        }
+        // What is left in its place is not looked at again.
+        match std::mem::replace(change, Change::Operation) {
+            Change::InsertEntry(entry, patch) => Some((entry, patch)),
+            _ => None,
+        }
+    }
+}
+
+/// Makes the changes in order, those already refused aside.
+///
+/// The whole is one step between two packet vectors of this replica. Unless failures are to be left alone (`goes_on`), the
+/// first one takes everything back. Deleting what is not there need be none (`ignores_absent`).
+pub(crate) fn apply_all(
+    switch: &mut Switch,
+    replica: usize,
+    schema: &Schema,
+    mut steps: Steps<'_>,
+    (goes_on, ignores_absent): (bool, bool),
+) -> Outcomes {
+    let mut outcomes = Vec::with_capacity(steps.all().len());
+    let mut transaction = switch.transaction();
+    for at in 0..steps.all().len() {
+        let mark = transaction.mark();
+        let table = steps.all()[at].table.map(|at| &*schema.tables[at]);
+        let outcome = match (steps.take_entry(at), table) {
+            (
+                Some((entry, patch)),
+                Some(Table {
+                    kind: Kind::Match(of), ..
+                }),
+            ) => insert(&mut transaction, replica, of, entry, patch.as_deref()).map(|()| Done::Made),
+            (_, table) => match (&steps.all()[at].change, table) {
+                (Err(refusal), _) => Err(refusal.clone()),
+                (Ok(change), Some(table)) => apply(change, table, replica, &mut transaction),
+                (Ok(_), None) => Ok(Done::Made),
+            },
+        };
+        let step = &steps.all()[at];
+        let outcome = match outcome {
+            Err(e) if ignores_absent && e.cause == Cause::NotFound && is_deletion(&step.change) => Ok(Done::Absent),
+            other => other,
+        };
+        if outcome.is_err() {
+            transaction.back_to(mark);
+            if !goes_on {
+                transaction.back_to_start();
+                outcomes.push(outcome);
+                return outcomes;
+            }
+        }
+        outcomes.push(outcome);
+    }
+    transaction.commit();
+    outcomes
+}
+
+fn is_deletion(change: &Result<Change, Refusal>) -> bool {
+    use Change::{DeleteEntry, DeleteGroup, DeleteMember, DeletePortMetadata, DeleteValue, Fixed};
+    match change {
+        Ok(Fixed(op, _)) => *op == fixed::Op::Delete,
+        Ok(change) => matches!(
+            change,
+            DeleteEntry(_) | DeleteMember(_) | DeleteGroup(_) | DeleteValue(_) | DeletePortMetadata(_)
+        ),
+        Err(_) => false,
+    }
+}
+
+/// Makes one change; what it has done when it fails is for the caller to take back.
+fn apply(change: &Change, table: &Table, replica: usize, t: &mut Transaction<'_>) -> Result<Done, Refusal> {
+    match (change, &table.kind) {
+        (Change::InsertEntry(entry, patch), Kind::Match(of)) => {
+            insert(t, replica, of, entry.clone(), patch.as_deref())?
+        }
+        (Change::ModifyEntry(which, state), Kind::Match(of)) => modify(t, replica, (table, of), which, state)?,
+        (Change::UpsertEntry(entry, state), Kind::Match(of)) => return upsert(t, replica, (table, of), entry, state),
+        (Change::DeleteEntry(which), Kind::Match(of)) => {
+            t.write(Write::Table(of.table, TableOp::Delete(which.clone())))?;
+        }
+        (Change::ResetEntry(which), Kind::Match(of)) => {
+            let handle = handle_of(t, of.table, which)?;
+            of.resources.clear(t, Cell::Index(handle.get().into()), None)?;
+            t.write(Write::Touch(of.table, handle))?;
+        }
+        (Change::ModifyDefault(state), Kind::Match(of)) => modify_default(t, replica, (table, of), state)?,
+        (Change::ResetDefault, Kind::Match(of)) => reset_default(t, of)?,
+        (Change::Clear, Kind::Match(of)) => {
+            t.write(Write::Table(of.table, TableOp::Clear))?;
+            if !of.const_default {
+                reset_default(t, of)?;
+            }
+        }
+        (Change::SetMember(how, id, action, values), Kind::Members(instances)) => {
+            return set_member(t, table, instances, (*how, *id), *action, values);
+        }
+        (Change::DeleteMember(id), Kind::Members(instances)) => {
+            for instance in instances {
+                t.write(Write::Profile(*instance, ProfileOp::DeleteMember(*id)))?;
+            }
+        }
+        (Change::Clear, Kind::Members(instances)) => {
+            for instance in instances {
+                let ids = ids(t, *instance, |p| p.members().map(|(id, _)| id).collect());
+                for id in ids {
+                    t.write(Write::Profile(*instance, ProfileOp::DeleteMember(id)))?;
+                }
+            }
+        }
+        (Change::SetGroup(how, id, state), Kind::Groups(selector)) => {
+            return set_group(t, *selector, (*how, *id), state);
+        }
+        (Change::GroupMembers(id, adds, state), Kind::Groups(selector)) => {
+            group_members(t, *selector, *id, *adds, state)?
+        }
+        (Change::DeleteGroup(id), Kind::Groups(selector)) => {
+            t.write(Write::Profile(*selector, ProfileOp::DeleteGroup(*id)))?;
+        }
+        (Change::Clear, Kind::Groups(selector)) => {
+            for id in ids(t, *selector, |p| p.groups().map(|(id, _)| id).collect()) {
+                t.write(Write::Profile(*selector, ProfileOp::DeleteGroup(id)))?;
+            }
+        }
+        (Change::SetCell(index, how, patch), Kind::Array(of) | Kind::Parameter(of)) => {
+            patch.apply(t, replica, of, Cell::Index(*index), *how == How::Insert)?;
+        }
+        (Change::ClearCell(index), Kind::Array(of)) => of.clear(t, Cell::Index(*index), None)?,
+        (Change::Clear, Kind::Array(of)) => of.clear(t, Cell::All, None)?,
+        (Change::ClearCell(_) | Change::Clear, Kind::Parameter(of)) => of.clear(t, Cell::Index(0), initial(table))?,
+        (Change::SetValue(how, matches), Kind::ValueSet(set)) => return set_value(t, *set, *how, matches),
+        (Change::DeleteValue(matches), Kind::ValueSet(set)) => {
+            let which = value_key(t, *set, matches);
+            t.write(Write::ValueSet(*set, TableOp::Delete(which)))?;
+        }
+        (Change::Clear, Kind::ValueSet(set)) => {
+            t.write(Write::ValueSet(*set, TableOp::Clear))?;
+        }
+        (Change::SetPortMetadata(how, port, values), _) => return set_port_metadata(t, *how, *port, values),
+        (Change::DeletePortMetadata(port), _) => {
+            if !t.switch().state().port_metadata.contains_key(port) {
+                return Err(Refusal::not_found(format!("there is no metadata of port {port}")));
+            }
+            t.write(Write::PortMetadata(*port, None))?;
+        }
+        (Change::Clear, Kind::PortMetadata) => {
+            let ports: Vec<u32> = t.switch().state().port_metadata.keys().copied().collect();
+            for port in ports {
+                t.write(Write::PortMetadata(port, None))?;
+            }
+        }
+        (Change::Fixed(op, row), Kind::Fixed(fixed)) => return fixed::apply(*fixed, *op, row, table, t),
+        (Change::Ports(settings), _) => {
+            for setting in settings {
+                t.write(Write::Port(setting.port, setting.up))?;
+                t.write(Write::Loopback(setting.port, setting.loopback))?;
+            }
+        }
+        (Change::Operation | Change::Attribute(_), _) => {}
+        _ => return Err(Refusal::unsupported("the table does not do this")),
+    }
+    Ok(Done::Made)
+}
+
+fn insert(
+    t: &mut Transaction<'_>,
+    replica: usize,
+    of: &Match,
+    entry: NewEntry,
+    patch: Option<&Patch>,
+) -> Result<(), Refusal> {
+    check_style(t.switch(), of.table, &entry.action)?;
+    let inserted = t.write(Write::Table(of.table, TableOp::Insert(entry)))?;
+    if let (Some(patch), WriteResult::Table(OpResult::Handle(handle))) = (patch, inserted) {
+        patch.apply(t, replica, &of.resources, Cell::Index(handle.get().into()), true)?;
+    }
+    Ok(())
+}
+
+fn handle_of(t: &Transaction<'_>, table: TableId, which: &EntryRef) -> Result<EntryHandle, Refusal> {
+    let entry = t.switch().table_state(table)?.table.get(which);
+    Ok(entry.map_err(weir_switch::ControlError::from)?.handle)
+}
+
+fn modify(
+    t: &mut Transaction<'_>,
+    replica: usize,
+    (table, of): (&Table, &Match),
+    which: &EntryRef,
+    state: &NewState,
+) -> Result<(), Refusal> {
+    let there = t.switch().table_state(of.table)?.table.get(which);
+    let there = there.map_err(weir_switch::ControlError::from)?;
+    let handle = there.handle;
+    let ttl = state.patch.as_ref().and_then(|p| p.ttl_ns);
+    let action = match (&state.given, &there.action) {
+        (Given::Nothing, _) => None,
+        (Given::Action(action), _) => Some(action.clone()),
+        (Given::Part(number, values), EntryAction::Call(before)) => {
+            Some(EntryAction::Call(complete(table, *number, values, before)?))
+        }
+        (Given::Part(number, values), _) => return Err(missing_parameter(table, *number, values)),
+    };
+    if action.is_some() || ttl.is_some() {
+        let op = TableOp::Modify {
+            entry: EntryRef::Handle(handle),
+            action: action.unwrap_or_else(|| there.action.clone()),
+            metadata: there.metadata,
+            note: there.note.clone(),
+            idle_timeout_ns: ttl.unwrap_or(there.idle_timeout_ns),
+        };
+        if let TableOp::Modify { action, .. } = &op {
+            check_style(t.switch(), of.table, action)?;
+        }
+        t.write(Write::Table(of.table, op))?;
+    }
+    let cell = Cell::Index(handle.get().into());
+    if state.resets.stats
+        && let Some(counter) = of.resources.counter
+    {
+        t.write(Write::Counter(counter, cell, weir_switch::Count::default()))?;
+    }
+    if state.resets.ttl || ttl.is_some() {
+        t.write(Write::Touch(of.table, handle))?;
+    }
+    if let Some(patch) = &state.patch {
+        touch(t, of, handle, patch)?;
+        patch.apply(t, replica, &of.resources, cell, false)?;
+    }
+    Ok(())
+}
+
+/// Has an entry count as hit, if that is what is said.
+fn touch(t: &mut Transaction<'_>, of: &Match, handle: EntryHandle, patch: &Patch) -> Result<(), Refusal> {
+    match patch.is_active {
+        Some(true) => {
+            t.write(Write::Touch(of.table, handle))?;
+            Ok(())
+        }
+        Some(false) => Err(Refusal::unsupported(
+            "an entry is idle when no packet has hit it for its time: field `$ENTRY_HIT_STATE` takes ENTRY_ACTIVE",
+        )),
+        None => Ok(()),
+    }
+}
+
+fn upsert(
+    t: &mut Transaction<'_>,
+    replica: usize,
+    (table, of): (&Table, &Match),
+    entry: &NewEntry,
+    state: &NewState,
+) -> Result<Done, Refusal> {
+    let which = EntryRef::Key {
+        matches: entry.matches.clone(),
+        priority: entry.priority,
+    };
+    if t.switch().table_state(of.table)?.table.get(&which).is_ok() {
+        modify(t, replica, (table, of), &which, state)?;
+        return Ok(Done::Modified);
+    }
+    insert(t, replica, of, entry.clone(), state.patch.as_deref())?;
+    Ok(Done::Made)
+}
+
+fn modify_default(
+    t: &mut Transaction<'_>,
+    replica: usize,
+    (table, of): (&Table, &Match),
+    state: &NewState,
+) -> Result<(), Refusal> {
+    let call: Option<ActionCall> = match &state.given {
+        Given::Nothing => None,
+        Given::Action(EntryAction::Call(call)) => Some(call.clone()),
+        Given::Action(_) => return Err(Refusal::unsupported("the default entry has an action of its own")),
+        Given::Part(number, values) => {
+            let before = t.switch().table_state(of.table)?.table.default_action().clone();
+            Some(complete(table, *number, values, &before)?)
+        }
+    };
+    if let Some(call) = call {
+        t.write(Write::Table(of.table, TableOp::SetDefault(call)))?;
+    }
+    if state.resets.stats
+        && let Some(counter) = of.resources.counter
+    {
+        t.write(Write::Counter(counter, Cell::Index(0), weir_switch::Count::default()))?;
+    }
+    match &state.patch {
+        Some(patch) => patch.apply(t, replica, &of.resources, Cell::Index(0), false),
+        None => Ok(()),
+    }
+}
+
+fn reset_default(t: &mut Transaction<'_>, of: &Match) -> Result<(), Refusal> {
+    t.write(Write::Table(of.table, TableOp::ResetDefault))?;
+    t.write(Write::Table(of.table, TableOp::AnnotateDefault(0, None)))?;
+    of.resources.clear(t, Cell::Index(0), None)
+}
+
+fn ids(t: &Transaction<'_>, profile: ExternId, list: impl Fn(&weir_table::ActionProfile) -> Vec<u32>) -> Vec<u32> {
+    t.switch().state().profile(profile).map(list).unwrap_or_default()
+}
+
+fn set_member(
+    t: &mut Transaction<'_>,
+    table: &Table,
+    instances: &[ExternId],
+    (how, id): (How, u32),
+    action: usize,
+    values: &[Option<Bits>],
+) -> Result<Done, Refusal> {
+    let mut done = Done::Made;
+    for (at, instance) in instances.iter().enumerate() {
+        let action = &table.actions[action];
+        let number = *action.numbers.get(at).ok_or_else(|| {
+            Refusal::malformed(format!(
+                "the action `{}` is not for entries of the profile's tables",
+                action.name
+            ))
+        })?;
+        let there = t
+            .switch()
+            .state()
+            .profile(*instance)
+            .and_then(|p| p.member(id))
+            .cloned();
+        let modifies = how == How::Modify || (how == How::Upsert && there.is_some());
+        let call = match &there {
+            Some(before) if modifies && values.iter().any(Option::is_none) => {
+                if before.action.action != number {
+                    return Err(missing_parameter(table, number, values));
+                }
+                let values = values.iter().zip(&before.action.arguments);
+                let arguments = values.map(|(given, was)| given.clone().unwrap_or_else(|| was.clone()));
+                ActionCall {
+                    action: number,
+                    arguments: arguments.collect(),
+                }
+            }
+            _ => ActionCall {
+                action: number,
+                arguments: values.iter().flatten().cloned().collect(),
+            },
+        };
+        let member = Member { action: call };
+        let op = if modifies {
+            done = Done::Modified;
+            ProfileOp::ModifyMember(id, member)
+        } else {
+            ProfileOp::InsertMember(id, member)
+        };
+        check_profile(t.switch(), &[], *instance, &op)?;
+        t.write(Write::Profile(*instance, op))?;
+    }
+    Ok(if how == How::Upsert { done } else { Done::Made })
+}
+
+/// The members that a group is given.
+fn members_of(state: &GroupState) -> Option<Vec<GroupMember>> {
+    let ids = state.members.as_ref()?;
+    let members = ids.iter().enumerate().map(|(at, id)| GroupMember {
+        is_off: state.status.as_ref().is_some_and(|s| s.get(at) == Some(&false)),
+        ..GroupMember::new(*id, 1)
+    });
+    Some(members.collect())
+}
+
+fn set_group(
+    t: &mut Transaction<'_>,
+    selector: ExternId,
+    (how, id): (How, u32),
+    state: &GroupState,
+) -> Result<Done, Refusal> {
+    let there = t.switch().state().profile(selector).and_then(|p| p.group(id)).cloned();
+    let modifies = how == How::Modify || (how == How::Upsert && there.is_some());
+    let before = there.filter(|_| modifies).unwrap_or_default();
+    let group = Group {
+        members: members_of(state).unwrap_or(before.members),
+        max_size: state.max_size.map_or(before.max_size, u64::from),
+    };
+    let (op, done) = match (modifies, how) {
+        (true, How::Upsert) => (ProfileOp::ModifyGroup(id, group), Done::Modified),
+        (true, _) => (ProfileOp::ModifyGroup(id, group), Done::Made),
+        (false, _) => (ProfileOp::InsertGroup(id, group), Done::Made),
+    };
+    t.write(Write::Profile(selector, op))?;
+    Ok(done)
+}
+
+fn group_members(
+    t: &mut Transaction<'_>,
+    selector: ExternId,
+    id: u32,
+    adds: bool,
+    state: &GroupState,
+) -> Result<(), Refusal> {
+    let there = t.switch().state().profile(selector).and_then(|p| p.group(id));
+    let mut group = there
+        .cloned()
+        .ok_or_else(|| Refusal::not_found(format!("there is no group {id}")))?;
+    let members = members_of(state).unwrap_or_default();
+    for member in members {
+        let position = group.members.iter().position(|m| m.member == member.member);
+        match (adds, position) {
+            // The same member with another status takes its place.
+            (true, Some(position)) => group.members[position] = member,
+            (true, None) => group.members.push(member),
+            (false, Some(position)) => {
+                group.members.remove(position);
+            }
+            (false, None) => {
+                return Err(Refusal::not_found(format!(
+                    "member {} is not in group {id}",
+                    member.member
+                )));
+            }
+        }
+    }
+    if let Some(max_size) = state.max_size {
+        group.max_size = max_size.into();
+    }
+    t.write(Write::Profile(selector, ProfileOp::ModifyGroup(id, group)))?;
+    Ok(())
+}
+
+/// What registers that a table stands for hold at first, as its description says.
+fn initial(table: &Table) -> Option<Vec<Bits>> {
+    let scalars = table.data.iter().filter(|f| matches!(f.role, Role::Register(..)));
+    let values = scalars.map(|f| match (&f.ty, &f.default) {
+        (super::value::Type::Bits(width), Some(Value::Number(n))) => Some(Bits::new(*width, (*n).into())),
+        (super::value::Type::Bits(width), _) => Some(Bits::zero(*width)),
+        (_, Some(Value::Bool(flag))) => Some(Bits::bool(*flag)),
+        _ => None,
+    });
+    values.collect()
+}
+
+/// Members of value sets have no order, but where they overlap the table below wants one.
+fn value_priority(t: &Transaction<'_>, set: ValueSetId) -> u32 {
+    let state = t.switch().state().value_set(set);
+    u32::from(state.is_some_and(|s| s.spec().has_priority()))
+}
+
+fn value_key(t: &Transaction<'_>, set: ValueSetId, matches: &[KeyMatch]) -> EntryRef {
+    EntryRef::Key {
+        matches: matches.to_vec(),
+        priority: value_priority(t, set),
+    }
+}
+
+fn set_value(t: &mut Transaction<'_>, set: ValueSetId, how: How, matches: &[KeyMatch]) -> Result<Done, Refusal> {
+    let which = value_key(t, set, matches);
+    let is_there = t.switch().state().value_set(set).is_some_and(|s| s.get(&which).is_ok());
+    if how == How::Upsert && is_there {
+        return Ok(Done::Modified);
+    }
+    let entry = NewEntry::new(matches.to_vec(), EntryAction::call(0, Vec::new())).with_priority(value_priority(t, set));
+    t.write(Write::ValueSet(set, TableOp::Insert(entry)))?;
+    Ok(Done::Made)
+}
+
+fn set_port_metadata(t: &mut Transaction<'_>, how: How, port: u32, values: &[Bits]) -> Result<Done, Refusal> {
+    let is_there = t.switch().state().port_metadata.contains_key(&port);
+    match (how, is_there) {
+        (How::Insert, true) => return Err(Refusal::exists(format!("there is metadata of port {port} already"))),
+        (How::Modify, false) => return Err(Refusal::not_found(format!("there is no metadata of port {port}"))),
+        _ => {}
+    }
+    let mut buffer = weir_interp::BitBuffer::new();
+    values.iter().for_each(|v| buffer.push(v));
+    let used: u32 = values.iter().map(Bits::width).sum();
+    if !used.is_multiple_of(8) {
+        buffer.push(&Bits::zero(8 - used % 8));
+    }
+    t.write(Write::PortMetadata(port, Some(buffer.into_bytes())))?;
+    Ok(match how == How::Upsert && is_there {
+        true => Done::Modified,
+        false => Done::Made,
+    })
+}

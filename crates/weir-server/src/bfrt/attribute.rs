@@ -1,0 +1,173 @@
+//! What is set of whole tables.
+
+use super::change::{Change, Step};
+use super::schema::{Schema, Table};
+use crate::refusal::Refusal;
+use std::collections::BTreeMap;
+use weir_proto::bfrt_proto as pb;
+use weir_proto::bfrt_proto::table_attribute::Attribute;
+
+/// How long an entry without a time of its own counts as hit where nothing was said, in ms.
+const QUERY_INTERVAL_MS: u32 = 1000;
+
+/// What is set of all tables of a program and its device.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Attributes {
+    /// What becomes of entries that no packet hits.
+    pub idle: BTreeMap<u32, pb::IdleTable>,
+    /// Whose pipes have entries of their own.
+    pub scopes: BTreeMap<u32, pb::EntryScope>,
+    /// Clients are told of ports that come up or go down.
+    pub port_status: bool,
+    /// How often counts of ports are to be read, in ms; weir's are always those of now.
+    poll_ms: BTreeMap<u32, u32>,
+}
+
+fn no_attribute(table: &Table, name: &str) -> Refusal {
+    let known = table.attributes.join(", ");
+    Refusal::unsupported(format!(
+        "the table has no attribute {name}; it has {}",
+        if known.is_empty() { "none" } else { &known }
+    ))
+}
+
+impl Attributes {
+    /// How long an entry of a table without a time of its own counts as hit, in ns.
+    pub fn query_interval_ns(&self, table: u32) -> u64 {
+        let said = self.idle.get(&table).map(|i| i.ttl_query_interval).filter(|ms| *ms > 0);
+        u64::from(said.unwrap_or(QUERY_INTERVAL_MS)) * 1_000_000
+    }
+
+    /// Whether clients are told of a table's idle entries.
+    pub fn notifies(&self, table: u32) -> bool {
+        let notify = i32::from(pb::idle_table::IdleTableMode::IdleTableNotifyMode);
+        self.idle
+            .get(&table)
+            .is_some_and(|i| i.enable && i.idle_table_mode == notify)
+    }
+
+    /// Sets an attribute.
+    ///
+    /// # Errors
+    /// The table has none such, or weir cannot do what it says.
+    pub fn set(&mut self, table: &Table, given: &pb::TableAttribute) -> Result<(), Refusal> {
+        let has = |name: &str| match table.has_attribute(name) {
+            true => Ok(()),
+            false => Err(no_attribute(table, name)),
+        };
+        match given.attribute.as_ref() {
+            Some(Attribute::IdleTable(idle)) => {
+                has("IdleTimeout")?;
+                if pb::idle_table::IdleTableMode::try_from(idle.idle_table_mode).is_err() {
+                    return Err(Refusal::malformed("there is no such mode of idle time-outs"));
+                }
+                if idle.max_ttl != 0 && idle.min_ttl > idle.max_ttl {
+                    return Err(Refusal::malformed("min_ttl exceeds max_ttl"));
+                }
+                self.idle.insert(table.id, *idle);
+            }
+            Some(Attribute::EntryScope(scope)) => {
+                has("EntryScope")?;
+                self.scopes.insert(table.id, *scope);
+            }
+            Some(Attribute::ByteCountAdj(adjust)) => {
+                has("MeterByteCountAdjust")?;
+                if adjust.byte_count_adjust != 0 {
+                    return Err(Refusal::unsupported(
+                        "weir counts bytes of packets as they were received: the adjustment is 0",
+                    ));
+                }
+            }
+            Some(Attribute::PortStatusNotify(notify)) => {
+                has("port_status_notif_cb")?;
+                self.port_status = notify.enable;
+            }
+            Some(Attribute::IntvlMs(interval)) => {
+                has("poll_intvl_ms")?;
+                self.poll_ms.insert(table.id, interval.intvl_val);
+            }
+            Some(Attribute::DynKeyMask(_)) => {
+                return Err(Refusal::unsupported(
+                    "masks of exact keys are the program's; make the key ternary",
+                ));
+            }
+            Some(Attribute::DynHashing(_)) => return Err(Refusal::unsupported("hashes are the program's")),
+            Some(Attribute::PreDeviceConfig(_)) => {
+                return Err(Refusal::unsupported("weir's replication has no such settings"));
+            }
+            Some(Attribute::SelectorUpdateNotify(_)) => {
+                return Err(no_attribute(table, "SelectorUpdateCb"));
+            }
+            None => return Err(Refusal::malformed("the attribute is missing")),
+        }
+        Ok(())
+    }
+
+    /// What is set of a table; `asked` says of what kind.
+    ///
+    /// # Errors
+    /// The table has no such attribute.
+    pub fn read(&self, table: &Table, asked: &pb::TableAttribute) -> Result<pb::TableAttribute, Refusal> {
+        let has = |name: &str| match table.has_attribute(name) {
+            true => Ok(()),
+            false => Err(no_attribute(table, name)),
+        };
+        let all = || pb::Mode {
+            scope: Some(pb::mode::Scope::Predef(pb::mode::PredefinedMode::All.into())),
+            args: 0,
+        };
+        let attribute = match asked.attribute.as_ref() {
+            Some(Attribute::IdleTable(_)) => {
+                has("IdleTimeout")?;
+                Attribute::IdleTable(self.idle.get(&table.id).copied().unwrap_or_default())
+            }
+            Some(Attribute::EntryScope(_)) => {
+                has("EntryScope")?;
+                let usual = pb::EntryScope {
+                    gress_scope: Some(all()),
+                    pipe_scope: Some(all()),
+                    prsr_scope: Some(all()),
+                };
+                Attribute::EntryScope(self.scopes.get(&table.id).copied().unwrap_or(usual))
+            }
+            Some(Attribute::ByteCountAdj(_)) => {
+                has("MeterByteCountAdjust")?;
+                Attribute::ByteCountAdj(pb::ByteCountAdj::default())
+            }
+            Some(Attribute::PortStatusNotify(_)) => {
+                has("port_status_notif_cb")?;
+                Attribute::PortStatusNotify(pb::PortStatusChg {
+                    enable: self.port_status,
+                })
+            }
+            Some(Attribute::IntvlMs(_)) => {
+                has("poll_intvl_ms")?;
+                let intvl_val = self.poll_ms.get(&table.id).copied().unwrap_or(0);
+                Attribute::IntvlMs(pb::StatePullIntvl { intvl_val })
+            }
+            Some(_) => return Err(Refusal::unsupported("the table has no such attribute")),
+            None => return Err(Refusal::malformed("the attribute is missing")),
+        };
+        Ok(pb::TableAttribute {
+            table_id: table.id,
+            attribute: Some(attribute),
+        })
+    }
+}
+
+/// Whether a step sets an attribute.
+pub(crate) fn is_attribute(step: &Step) -> bool {
+    matches!(step.change, Ok(Change::Attribute(_)))
+}
+
+/// Sets the attributes that steps say, in order.
+pub(crate) fn configure(schema: &Schema, attributes: &mut Attributes, steps: &mut [Step]) {
+    for step in steps {
+        let (Ok(Change::Attribute(given)), Some(at)) = (&step.change, step.table) else {
+            continue;
+        };
+        if let Err(refusal) = attributes.set(&schema.tables[at], given) {
+            step.change = Err(refusal);
+        }
+    }
+}

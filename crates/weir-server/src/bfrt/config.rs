@@ -1,0 +1,64 @@
+//! What a server can be told before it starts.
+
+use crate::serving::Tls;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+/// How a BF Runtime server listens and what it takes.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Where it listens. The default is port 50052 of the loopback interface; whoever opens it to a network should set
+    /// `tls`, too.
+    pub listen: SocketAddr,
+    /// Transport security; none by default.
+    pub tls: Option<Tls>,
+    /// The number of the device, default 0. Requests may always say 0 for it.
+    pub device_id: u32,
+    /// Longest message that is taken in, in bytes; default 1 GiB, as the reference takes any.
+    pub max_message_bytes: usize,
+    /// Updates of one Write, default 4,000,000.
+    pub max_updates: usize,
+    /// Entities of one ReadRequest, default 100,000.
+    pub max_queries: usize,
+    /// Entities of one step of the switch while it is read, default 1024.
+    pub read_chunk: usize,
+    /// Longest answer to a Read in bytes, default 1 GiB. Clients that take several messages (`weir-stream`) may read more.
+    pub max_read_bytes: usize,
+    /// How long a reader of several messages may take for the next one, default 2 s.
+    pub read_patience: Duration,
+    /// Streams in all, default 64.
+    pub max_streams: usize,
+    /// Messages that wait for a slow stream, default 1024. Further ones are lost, and counted.
+    pub stream_queue: usize,
+    /// Requests that are processed at a time on one connection, default 256.
+    pub max_requests_per_connection: usize,
+    /// Largest trailer with errors in bytes, default 16 MiB. A client that takes less says so by the field
+    /// `weir-max-error-bytes` in the metadata of its request.
+    pub max_error_bytes: usize,
+    /// How often the switch is asked for digests, default 5 ms. It is not asked where no client wants any.
+    pub digest_interval: Duration,
+    /// How often the switch is asked for idle entries, default 100 ms. It is not asked where no client wants to know.
+    pub idle_interval: Duration,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config {
+            listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 50052)),
+            tls: None,
+            device_id: 0,
+            max_message_bytes: 1 << 30,
+            max_updates: 4_000_000,
+            max_queries: 100_000,
+            read_chunk: 1024,
+            max_read_bytes: 1 << 30,
+            read_patience: Duration::from_secs(2),
+            max_streams: 64,
+            stream_queue: 1024,
+            max_requests_per_connection: 256,
+            max_error_bytes: 16 << 20,
+            digest_interval: Duration::from_millis(5),
+            idle_interval: Duration::from_millis(100),
+        }
+    }
+}

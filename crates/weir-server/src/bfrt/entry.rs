@@ -1,0 +1,352 @@
+//! Entries of match-action tables: keys and data, from and to the wire.
+
+use super::cells::Patch;
+use super::schema::{Action, Key, Match, Role, Style, Table};
+use super::value;
+use crate::refusal::Refusal;
+use weir_ir::{ActionCall, Bits, KeyMatch, MatchKind};
+use weir_proto::bfrt_proto as pb;
+use weir_proto::bfrt_proto::key_field::MatchType;
+use weir_table::{Entry, EntryAction};
+
+/// The largest priority of the switch: BF Runtime's 0, which wins. P4Runtime shows the same entries with its own order, in which the
+/// larger number wins, and has 31 bits for it.
+const FIRST_PRIORITY: u32 = i32::MAX as u32;
+
+/// Entries whose table has ranks but no priority key.
+const ONLY_PRIORITY: u32 = 1;
+
+/// The switch's priority for BF Runtime's, where the smaller wins.
+fn ranked(priority: u64) -> Result<u32, Refusal> {
+    let priority = u32::try_from(priority).ok().filter(|p| *p < FIRST_PRIORITY);
+    priority
+        .map(|p| FIRST_PRIORITY - p)
+        .ok_or_else(|| Refusal::malformed(format!("key `$MATCH_PRIORITY` is 0 to {}", FIRST_PRIORITY - 1)))
+}
+
+/// The switch's priority of an entry, by the priority that its key gives, if it gives one.
+///
+/// # Errors
+/// It is too large.
+pub(crate) fn switch_priority(of: &Match, given: Option<u64>) -> Result<u32, Refusal> {
+    match (given, of.priority, of.is_ranked) {
+        (Some(priority), ..) => ranked(priority),
+        (None, Some(_), _) => Ok(FIRST_PRIORITY),
+        (None, None, true) => Ok(ONLY_PRIORITY),
+        (None, None, false) => Ok(0),
+    }
+}
+
+/// BF Runtime's priority for the switch's.
+fn told(priority: u32) -> u32 {
+    FIRST_PRIORITY.saturating_sub(priority)
+}
+
+/// What a key matches: one match per key in order, and the switch's priority.
+///
+/// Keys that are left out match anything; exact ones match 0, as on hardware.
+///
+/// # Errors
+/// A field is unknown, given twice, of another kind, or has a value that does not fit.
+pub(crate) fn matches(table: &Table, of: &Match, given: &pb::TableKey) -> Result<(Vec<KeyMatch>, u32), Refusal> {
+    let mut priority = None;
+    let mut found: Vec<KeyMatch> = Vec::with_capacity(table.keys.len());
+    let mut used = 0;
+    for (at, key) in table.keys.iter().enumerate() {
+        // Clients give fields in the order of the description, as a rule.
+        let field = match given.fields.get(at) {
+            Some(field) if field.field_id == key.id => Some(field),
+            _ => given.fields.iter().find(|f| f.field_id == key.id),
+        };
+        used += usize::from(field.is_some());
+        found.push(match field {
+            Some(field) => key_match(key, field).map_err(|e| e.within(&format!("key `{}`", key.name)))?,
+            None => anything(key),
+        });
+    }
+    if let Some(id) = of.priority
+        && let Some(field) = given.fields.iter().find(|f| f.field_id == id)
+    {
+        used += 1;
+        let Some(MatchType::Exact(m)) = &field.match_type else {
+            return Err(Refusal::malformed("key `$MATCH_PRIORITY` is given exactly"));
+        };
+        let number = value::number(32, &m.value).map_err(|e| e.within("key `$MATCH_PRIORITY`"))?;
+        priority = Some(number);
+    }
+    if used < given.fields.len() {
+        return Err(odd_key(table, of, given));
+    }
+    Ok((found, switch_priority(of, priority)?))
+}
+
+/// Why there are more fields in a key than the table has.
+#[cold]
+fn odd_key(table: &Table, of: &Match, given: &pb::TableKey) -> Refusal {
+    let known = |id: u32| table.keys.iter().any(|k| k.id == id) || of.priority == Some(id);
+    match given.fields.iter().find(|f| !known(f.field_id)) {
+        Some(field) => Refusal::malformed(format!("there is no key with the id {}", field.field_id)),
+        None => Refusal::malformed("a key is given twice"),
+    }
+}
+
+fn anything(key: &Key) -> KeyMatch {
+    let zero = Bits::zero(key.width);
+    match key.kind {
+        MatchKind::Exact | MatchKind::Selector => KeyMatch::Exact(zero),
+        MatchKind::Lpm => KeyMatch::Lpm {
+            value: zero,
+            prefix_length: 0,
+        },
+        MatchKind::Ternary => KeyMatch::Ternary {
+            value: zero.clone(),
+            mask: zero,
+        },
+        MatchKind::Range => KeyMatch::Range {
+            low: zero,
+            high: Bits::ones(key.width),
+        },
+        MatchKind::Optional => KeyMatch::Optional(None),
+    }
+}
+
+/// What one key matches. Bits of a value that are not matched are cleared.
+///
+/// # Errors
+/// It is of another kind, or does not fit.
+pub(crate) fn key_match(key: &Key, given: &pb::KeyField) -> Result<KeyMatch, Refusal> {
+    let width = key.width;
+    match (key.kind, &given.match_type) {
+        (MatchKind::Exact, Some(MatchType::Exact(m))) => Ok(KeyMatch::Exact(value::bits(width, &m.value)?)),
+        (MatchKind::Exact, Some(MatchType::Ternary(m))) => {
+            // Members of value sets have masks, whatever the program says.
+            if !value::bits(width, &m.mask)?.is_ones() {
+                return Err(Refusal::malformed(
+                    "the program matches it exactly: all bits of the mask must be set",
+                ));
+            }
+            Ok(KeyMatch::Exact(value::bits(width, &m.value)?))
+        }
+        (MatchKind::Ternary, Some(MatchType::Ternary(m))) => {
+            let mask = value::bits(width, &m.mask)?;
+            let value = value::bits(width, &m.value)?.and(&mask);
+            Ok(KeyMatch::Ternary { value, mask })
+        }
+        (MatchKind::Lpm, Some(MatchType::Lpm(m))) => {
+            let prefix = u32::try_from(m.prefix_len).ok().filter(|p| *p <= width);
+            let prefix_length = prefix
+                .ok_or_else(|| Refusal::malformed(format!("a prefix of {} bits of a key of {width}", m.prefix_len)))?;
+            let value = value::bits(width, &m.value)?;
+            let value = value.and(&Bits::prefix_mask(width, prefix_length));
+            Ok(KeyMatch::Lpm { value, prefix_length })
+        }
+        (MatchKind::Range, Some(MatchType::Range(m))) => {
+            let (low, high) = (value::bits(width, &m.low)?, value::bits(width, &m.high)?);
+            if low.cmp_unsigned(&high).is_gt() {
+                return Err(Refusal::malformed(format!("the range {low:#x}..{high:#x} is empty")));
+            }
+            Ok(KeyMatch::Range { low, high })
+        }
+        (MatchKind::Optional, Some(MatchType::Optional(m))) => match m.is_valid {
+            true => Ok(KeyMatch::Optional(Some(value::bits(width, &m.value)?))),
+            false => Ok(KeyMatch::Optional(None)),
+        },
+        (_, None) => Err(Refusal::malformed("the match has no type")),
+        (kind, Some(other)) => Err(Refusal::malformed(format!(
+            "the table matches it as {}, the request as {}",
+            kind.name(),
+            match other {
+                MatchType::Exact(_) => "exact",
+                MatchType::Ternary(_) => "ternary",
+                MatchType::Lpm(_) => "lpm",
+                MatchType::Range(_) => "range",
+                MatchType::Optional(_) => "optional",
+            }
+        ))),
+    }
+}
+
+/// One match as it is told. `as_ternary`: value sets tell all of theirs with masks.
+pub(crate) fn encode_match(key: &Key, found: &KeyMatch, as_ternary: bool) -> pb::KeyField {
+    use pb::key_field::{Exact, Lpm, Optional, Range, Ternary};
+    let match_type = match found {
+        KeyMatch::Exact(v) if as_ternary => MatchType::Ternary(Ternary {
+            value: value::bytes(v),
+            mask: value::bytes(&Bits::ones(key.width)),
+        }),
+        KeyMatch::Exact(v) => MatchType::Exact(Exact { value: value::bytes(v) }),
+        KeyMatch::Ternary { value, mask } => MatchType::Ternary(Ternary {
+            value: value::bytes(value),
+            mask: value::bytes(mask),
+        }),
+        KeyMatch::Lpm { value, prefix_length } => MatchType::Lpm(Lpm {
+            value: value::bytes(value),
+            prefix_len: i32::try_from(*prefix_length).unwrap_or(i32::MAX),
+        }),
+        KeyMatch::Range { low, high } => MatchType::Range(Range {
+            low: value::bytes(low),
+            high: value::bytes(high),
+        }),
+        KeyMatch::Optional(found) => MatchType::Optional(Optional {
+            is_valid: found.is_some(),
+            value: value::bytes(found.as_ref().unwrap_or(&Bits::zero(key.width))),
+        }),
+    };
+    pb::KeyField {
+        field_id: key.id,
+        match_type: Some(match_type),
+    }
+}
+
+/// The key of an entry.
+pub(crate) fn encode_key(table: &Table, of: &Match, entry: &Entry) -> pb::TableKey {
+    let matches = table.keys.iter().zip(&entry.matches);
+    let mut fields: Vec<pb::KeyField> = matches.map(|(key, m)| encode_match(key, m, false)).collect();
+    if let Some(id) = of.priority {
+        fields.push(pb::KeyField {
+            field_id: id,
+            match_type: Some(MatchType::Exact(pb::key_field::Exact {
+                value: value::number_bytes(32, told(entry.priority).into()),
+            })),
+        });
+    }
+    pb::TableKey { fields }
+}
+
+/// The action that data gives.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Given {
+    /// None: it stays as it is.
+    Nothing,
+    /// This one.
+    Action(EntryAction),
+    /// This one, where parameters that are missing are those of the entry, if it has the same action.
+    Part(usize, Vec<Option<Bits>>),
+}
+
+/// What the data of an entry says.
+///
+/// # Errors
+/// A field is unknown, given twice or does not fit, or the action is not the table's.
+pub(crate) fn data(table: &Table, of: &Match, given: &pb::TableData) -> Result<(Given, Option<Box<Patch>>), Refusal> {
+    let action = match (of.style, given.action_id) {
+        (_, 0) => None,
+        (Style::Direct, id) => Some(table.action(id)?),
+        (_, _) => {
+            return Err(Refusal::malformed(
+                "its entries have no actions of their own; leave out the action_id",
+            ));
+        }
+    };
+    let mut values: Vec<Option<Bits>> = vec![None; action.map_or(0, |a| a.params.len())];
+    let mut patch: Option<Box<Patch>> = None;
+    let mut reference = None;
+    let mut missing = values.len();
+    for (at, field) in given.fields.iter().enumerate() {
+        if let Some(action) = action
+            && let Some(at) = place_of(action, at, field.field_id)
+        {
+            if values[at].is_some() {
+                return Err(twice(&action.params[at].name));
+            }
+            values[at] = Some(param(action, at, field)?);
+            missing -= 1;
+            continue;
+        }
+        let known = table.data.iter().find(|f| f.id == field.field_id);
+        let known = known.ok_or_else(|| no_field(action, field.field_id))?;
+        if given.fields[..at].iter().any(|f| f.field_id == field.field_id) {
+            return Err(twice(&known.name));
+        }
+        if patch.get_or_insert_default().add(known, field)? {
+            continue;
+        }
+        let number = value::decode(&known.ty, known.repeated, field);
+        let number = number.map_err(|e| e.within(&format!("field `{}`", known.name)))?;
+        let number = number.as_number().and_then(|n| u32::try_from(n).ok()).unwrap_or(0);
+        let action = match known.role {
+            Role::Member => EntryAction::Member(number),
+            Role::Group => EntryAction::Group(number),
+            _ => return Err(no_field(action, field.field_id)),
+        };
+        if reference.replace(action).is_some() {
+            return Err(Refusal::malformed("an entry has a member or a group, not both"));
+        }
+    }
+    let patch = patch.filter(|p| **p != Patch::default());
+    if let Some(reference) = reference {
+        return Ok((Given::Action(reference), patch));
+    }
+    let Some(action) = action else {
+        return Ok((Given::Nothing, patch));
+    };
+    let number = *action
+        .numbers
+        .first()
+        .ok_or_else(|| Refusal::malformed("the action is not the table's"))?;
+    if missing > 0 {
+        return Ok((Given::Part(number, values), patch));
+    }
+    let arguments = values.into_iter().flatten().collect();
+    Ok((
+        Given::Action(EntryAction::Call(ActionCall {
+            action: number,
+            arguments,
+        })),
+        patch,
+    ))
+}
+
+/// Which parameter a number is; clients give them in order, as a rule.
+#[inline]
+fn place_of(action: &Action, at: usize, id: u32) -> Option<usize> {
+    if action.params.get(at).is_some_and(|p| p.id == id) {
+        return Some(at);
+    }
+    action.params.iter().position(|p| p.id == id)
+}
+
+fn param(action: &Action, at: usize, field: &pb::DataField) -> Result<Bits, Refusal> {
+    let param = &action.params[at];
+    let within = |e: Refusal| e.within(&format!("field `{}`", param.name));
+    match &field.value {
+        Some(pb::data_field::Value::Stream(bytes)) => value::bits(param.width, bytes).map_err(within),
+        Some(_) => Err(within(Refusal::malformed("the value must be a byte string"))),
+        None => Err(within(Refusal::malformed("the value is missing"))),
+    }
+}
+
+#[cold]
+fn twice(name: &str) -> Refusal {
+    Refusal::malformed(format!("the field `{name}` is given twice"))
+}
+
+#[cold]
+fn no_field(action: Option<&Action>, id: u32) -> Refusal {
+    Refusal::malformed(match action {
+        Some(action) => format!(
+            "neither the action `{}` nor the table has a field with the id {id}",
+            action.name
+        ),
+        None => format!("the table has no field with the id {id}; fields of actions need an action_id"),
+    })
+}
+
+/// The parameters of an action that are wanted (all where `wanted` is empty).
+pub(crate) fn encode_call(
+    actions: &[Action],
+    call: &ActionCall,
+    instance: usize,
+    wanted: &[u32],
+) -> (u32, Vec<pb::DataField>) {
+    let Some(action) = actions.iter().find(|a| a.numbers.get(instance) == Some(&call.action)) else {
+        return (0, Vec::new());
+    };
+    let values = action.params.iter().zip(&call.arguments);
+    let values = values.filter(|(p, _)| wanted.is_empty() || wanted.contains(&p.id));
+    let fields = values.map(|(param, value)| pb::DataField {
+        field_id: param.id,
+        value: Some(pb::data_field::Value::Stream(value::bytes(value))),
+    });
+    (action.id, fields.collect())
+}

@@ -1,0 +1,185 @@
+//! What clients are told of refusals.
+//!
+//! Of a batch, every update has an `Error` in the status's details, up to the last one that failed; those that went well are all
+//! zero. A read is the same, by its entities.
+
+use super::change::Step;
+use super::schema::Schema;
+use crate::p4rt::refusal::cut;
+use crate::refusal::{Cause, Refusal};
+use prost::Message;
+use prost::bytes::Bytes;
+use tonic::{Code, Status};
+use weir_proto::bfrt_proto as pb;
+use weir_proto::google::rpc;
+use weir_proto::prost_types::Any;
+
+/// How details are marked in a `google.protobuf.Any`.
+const ERROR_URL: &str = "type.googleapis.com/bfrt_proto.Error";
+/// Failures of one request whose reason is told in full; of further ones there is what hardware tells.
+const REASONS: usize = 64;
+/// Longest reason in bytes.
+const REASON: usize = 400;
+
+/// The code that stands for a sort of refusal.
+pub(crate) fn code(cause: Cause) -> Code {
+    match cause {
+        Cause::Malformed | Cause::OutOfRange | Cause::Forbidden | Cause::Precondition => Code::InvalidArgument,
+        Cause::NotFound => Code::NotFound,
+        Cause::Exists | Cause::InUse => Code::AlreadyExists,
+        Cause::Full | Cause::TooSlow => Code::ResourceExhausted,
+        Cause::Unsupported => Code::Unimplemented,
+        Cause::TakenBack => Code::Aborted,
+        Cause::Gone => Code::Unavailable,
+    }
+}
+
+/// The driver's own words for a sort of refusal.
+fn words(cause: Cause) -> &'static str {
+    match cause {
+        Cause::Malformed | Cause::OutOfRange | Cause::Forbidden | Cause::Precondition => "Invalid arguments",
+        Cause::NotFound => "Object not found",
+        Cause::Exists => "Already exists",
+        Cause::InUse => "Action data entry is being referenced by match entries",
+        Cause::Full | Cause::TooSlow => "Not enough space",
+        Cause::Unsupported => "Operation not supported",
+        Cause::TakenBack => "Not supported in transaction",
+        Cause::Gone => "Not ready",
+    }
+}
+
+/// A refusal of a whole RPC.
+pub(crate) fn status(refusal: &Refusal) -> Status {
+    Status::new(code(refusal.cause), refusal.message.clone())
+}
+
+/// Makes the errors of one request.
+pub(crate) struct Reporter {
+    told: usize,
+}
+
+impl Reporter {
+    pub fn new() -> Self {
+        Reporter { told: 0 }
+    }
+
+    /// `<what> table:<name> <driver's words>`, and our own reason in parentheses after the first few.
+    pub fn error(&mut self, what: &str, table: &str, refusal: &Refusal) -> pb::Error {
+        let mut message = String::with_capacity(what.len() + table.len() + 40);
+        message.push_str(what);
+        if !table.is_empty() {
+            message.push_str(" table:");
+            message.push_str(table);
+        }
+        message.push(' ');
+        message.push_str(words(refusal.cause));
+        if self.told < REASONS {
+            message.push_str(" (");
+            message.push_str(cut(&refusal.message, REASON));
+            message.push(')');
+        }
+        self.told += 1;
+        pb::Error {
+            canonical_code: code(refusal.cause) as i32,
+            message,
+            ..pb::Error::default()
+        }
+    }
+
+    /// The error of a step.
+    pub fn of_step(&mut self, schema: &Schema, step: &Step, refusal: &Refusal) -> pb::Error {
+        let table = step.table.map_or("", |at| schema.tables[at].name.as_str());
+        self.error(step.verb, table, refusal)
+    }
+}
+
+/// The status of a request of which some parts failed: `errors` are those of all parts up to the last that failed.
+///
+/// Where they take more than `limit` bytes, they are cut: the first messages stay, later ones lose theirs, and in the end
+/// only the first errors are told.
+pub(crate) fn batch_status(message: &str, mut errors: Vec<pb::Error>, limit: usize) -> Status {
+    let last = errors.iter().rposition(|e| e.canonical_code != 0);
+    errors.truncate(last.map_or(0, |l| l + 1));
+    // The trailer is base64.
+    let limit = limit / 4 * 3;
+    let whole = errors.iter().map(size).sum::<usize>() + message.len() + 16;
+    if whole > limit {
+        let mut left = limit.saturating_sub(message.len() + 16);
+        let bare = |e: &pb::Error| {
+            size(&pb::Error {
+                message: String::new(),
+                ..e.clone()
+            })
+        };
+        let bare_whole: usize = errors.iter().map(bare).sum();
+        let mut spare = left.saturating_sub(bare_whole);
+        for error in &mut errors {
+            if error.message.len() + 8 <= spare {
+                spare -= error.message.len() + 8;
+            } else {
+                error.message.clear();
+            }
+        }
+        let fits = errors.iter().take_while(|e| {
+            let size = size(e);
+            let fits = size <= left;
+            left = left.saturating_sub(size);
+            fits
+        });
+        let fits = fits.count();
+        errors.truncate(fits);
+    }
+    let details = errors.iter().map(|error| Any {
+        type_url: ERROR_URL.to_owned(),
+        value: error.encode_to_vec(),
+    });
+    let status = rpc::Status {
+        code: Code::Unknown as i32,
+        message: message.to_owned(),
+        details: details.collect(),
+    };
+    Status::with_details(Code::Unknown, message, Bytes::from(status.encode_to_vec()))
+}
+
+/// Bytes that an error takes in a status.
+fn size(error: &pb::Error) -> usize {
+    error.encoded_len() + ERROR_URL.len() + 12
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn details(status: &Status) -> Vec<pb::Error> {
+        let decoded = rpc::Status::decode(status.details()).expect("a status");
+        let errors = decoded.details.iter().map(|d| pb::Error::decode(d.value.as_slice()));
+        errors.collect::<Result<_, _>>().expect("errors")
+    }
+
+    #[test]
+    fn details_end_at_the_last_failure_and_successes_are_zero() {
+        let mut reporter = Reporter::new();
+        let refused = reporter.error("Table Add failed", "pipe.X", &Refusal::exists("it is there"));
+        assert_eq!(
+            refused.message,
+            "Table Add failed table:pipe.X Already exists (it is there)"
+        );
+        let errors = vec![pb::Error::default(), refused.clone(), pb::Error::default()];
+        let status = batch_status("Write Error Status", errors, 1 << 20);
+        assert_eq!((status.code(), status.message()), (Code::Unknown, "Write Error Status"));
+        assert_eq!(details(&status), [pb::Error::default(), refused]);
+    }
+
+    #[test]
+    fn what_is_too_long_for_a_trailer_loses_messages_and_then_the_end() {
+        let mut reporter = Reporter::new();
+        let errors: Vec<_> = (0..100)
+            .map(|_| reporter.error("Table Add failed", "pipe.X", &Refusal::full("no room")))
+            .collect();
+        let cut = details(&batch_status("m", errors.clone(), 12 << 10));
+        assert_eq!(cut.len(), 100);
+        assert!(!cut[0].message.is_empty() && cut[99].message.is_empty());
+        let fewer = details(&batch_status("m", errors, 2 << 10));
+        assert!(!fewer.is_empty() && fewer.len() < 100 && fewer.iter().all(|e| e.canonical_code == 8));
+    }
+}

@@ -1,0 +1,347 @@
+//! Tables that every device has: ports, replication, mirror sessions, the device itself.
+//!
+//! A module per family. Those of the packet generator and of the traffic manager are described and answered with UNIMPLEMENTED:
+//! whoever gives weir these attaches a module here, for its [`Fixed`].
+
+pub(crate) mod device;
+pub(crate) mod mirror;
+pub(crate) mod port;
+pub(crate) mod replication;
+
+use super::apply::Done;
+use super::change::{Change, takes_away};
+use super::schema::{Field, Table};
+use super::value::{self, Type, Value};
+use crate::ports::Ports;
+use crate::refusal::Refusal;
+use std::sync::Arc;
+use weir_proto::bfrt_proto as pb;
+use weir_proto::bfrt_proto::key_field::MatchType;
+use weir_proto::bfrt_proto::table_entry::Value as Which;
+use weir_proto::bfrt_proto::update::Type as Update;
+use weir_switch::{Switch, Transaction};
+
+/// A table of the device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Fixed {
+    /// `$PORT`
+    Port,
+    /// `$PORT_STAT`
+    PortStat,
+    /// `$PORT_HDL_INFO`
+    PortHandle,
+    /// `$PORT_FP_IDX_INFO`
+    PortIndex,
+    /// `$PORT_STR_INFO`
+    PortText,
+    /// `$pre.mgid`
+    Groups,
+    /// `$pre.node`
+    Nodes,
+    /// `$pre.lag`
+    Lags,
+    /// `$pre.prune`
+    Prunes,
+    /// `$mirror.cfg`
+    Mirror,
+    /// `tf1.dev.device_configuration`
+    Device,
+    /// Another one, which this server only describes.
+    Other,
+}
+
+impl Fixed {
+    /// The table with a type.
+    pub fn of(table_type: &str) -> Self {
+        match table_type {
+            "PortConfigure" => Fixed::Port,
+            "PortStat" => Fixed::PortStat,
+            "PortHdlInfo" => Fixed::PortHandle,
+            "PortFpIdxInfo" => Fixed::PortIndex,
+            "PortStrInfo" => Fixed::PortText,
+            "PreMgid" => Fixed::Groups,
+            "PreNode" => Fixed::Nodes,
+            "PreLag" => Fixed::Lags,
+            "PrePrune" => Fixed::Prunes,
+            "MirrorCfg" => Fixed::Mirror,
+            "DevConfigure" => Fixed::Device,
+            _ => Fixed::Other,
+        }
+    }
+
+    /// Whether it is what the server keeps of ports that it changes.
+    pub fn is_port(self) -> bool {
+        self == Fixed::Port
+    }
+}
+
+/// What is done to an entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Op {
+    Insert,
+    Modify,
+    Upsert,
+    /// Elements of lists are added.
+    Add,
+    /// Elements of lists are taken away.
+    Remove,
+    Delete,
+    Clear,
+}
+
+impl Op {
+    /// Checks whether an entry is there that must be or must not be. Whether it is modified.
+    ///
+    /// # Errors
+    /// It is otherwise.
+    pub fn check(self, is_there: bool) -> Result<bool, Refusal> {
+        match (self, is_there) {
+            (Op::Insert, true) => Err(Refusal::exists("the entry is there already; modify it")),
+            (Op::Modify | Op::Add | Op::Remove | Op::Delete, false) => {
+                Err(Refusal::not_found("there is no such entry"))
+            }
+            (Op::Insert, false) | (Op::Upsert, false) => Ok(false),
+            _ => Ok(true),
+        }
+    }
+}
+
+/// A key and data of a fixed table; each value with the number of its field.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Row {
+    pub key: Vec<(u32, Value)>,
+    pub action: u32,
+    pub data: Vec<(u32, Value)>,
+}
+
+impl Row {
+    /// The value of a key that is a number.
+    pub fn key_number(&self, at: usize) -> u32 {
+        let found = self.key.get(at).and_then(|(_, v)| v.as_number());
+        found.and_then(|n| u32::try_from(n).ok()).unwrap_or(0)
+    }
+
+    /// The value of a field.
+    pub fn get(&self, table: &Table, name: &str) -> Option<&Value> {
+        let id = table.field(name)?.id;
+        self.data.iter().find(|(found, _)| *found == id).map(|(_, v)| v)
+    }
+
+    /// The number in a field.
+    pub fn number(&self, table: &Table, name: &str) -> Option<u64> {
+        self.get(table, name).and_then(Value::as_number)
+    }
+
+    /// The flag in a field.
+    pub fn flag(&self, table: &Table, name: &str) -> Option<bool> {
+        self.get(table, name).and_then(Value::as_bool)
+    }
+
+    /// The list of numbers in a field.
+    pub fn numbers(&self, table: &Table, name: &str) -> Option<&[u32]> {
+        match self.get(table, name) {
+            Some(Value::Numbers(list)) => Some(list),
+            _ => None,
+        }
+    }
+
+    /// Sets a field, if the table has it.
+    pub fn set(&mut self, table: &Table, name: &str, value: Value) {
+        if let Some(field) = table.field(name) {
+            self.data.push((field.id, value));
+        }
+    }
+}
+
+/// The key of an entry.
+///
+/// # Errors
+/// A field is missing, unknown, or not of its type.
+pub(crate) fn key(table: &Table, given: &pb::TableKey) -> Result<Vec<(u32, Value)>, Refusal> {
+    if given.fields.len() > table.keys.len() {
+        return Err(Refusal::malformed("there are more fields than keys"));
+    }
+    let one = |key: &super::schema::Key| {
+        let within = |e: Refusal| e.within(&format!("key `{}`", key.name));
+        let field = given.fields.iter().find(|f| f.field_id == key.id);
+        let field = field.ok_or_else(|| within(Refusal::malformed("it is missing")))?;
+        let Some(MatchType::Exact(m)) = &field.match_type else {
+            return Err(within(Refusal::malformed("it is given exactly")));
+        };
+        let value = match key.ty {
+            Type::Text(_) => {
+                let text = String::from_utf8(m.value.to_vec());
+                Value::Text(text.map_err(|_| within(Refusal::malformed("the text is not UTF-8")))?)
+            }
+            _ => Value::Number(value::number(key.width, &m.value).map_err(within)?),
+        };
+        Ok((key.id, value))
+    };
+    table.keys.iter().map(one).collect()
+}
+
+/// What an update of a fixed table changes.
+///
+/// # Errors
+/// It cannot be, whatever the state is.
+pub(crate) fn decode(table: &Table, ty: Update, entry: &pb::TableEntry) -> Result<Change, Refusal> {
+    let super::schema::Kind::Fixed(fixed) = table.kind else {
+        return Err(Refusal::unsupported("the table does not do this"));
+    };
+    match fixed {
+        Fixed::Other => return Err(unsupported(table)),
+        Fixed::PortHandle | Fixed::PortIndex | Fixed::PortText => {
+            return Err(Refusal::unsupported("the table is only read"));
+        }
+        Fixed::Device => return device::refuse_write(),
+        _ => {}
+    }
+    if entry.is_default_entry {
+        return Err(Refusal::unsupported("the table has no default entry"));
+    }
+    let mut row = Row::default();
+    match &entry.value {
+        Some(Which::Key(given)) => row.key = key(table, given)?,
+        Some(Which::HandleId(_)) => return Err(Refusal::unsupported("entries of this table have no handles")),
+        None if ty == Update::Delete => return Ok(Change::Fixed(Op::Clear, row)),
+        None => return Err(Refusal::malformed("Table key cannot be empty")),
+    }
+    let op = match ty {
+        Update::Insert => Op::Insert,
+        Update::Modify => Op::Modify,
+        Update::InsertOrModify => Op::Upsert,
+        Update::ModifyInc if entry.table_flags.is_some_and(|f| f.mod_del) || takes_away(entry) => Op::Remove,
+        Update::ModifyInc => Op::Add,
+        Update::Delete => Op::Delete,
+        Update::Reset | Update::Unspecified => return Err(Refusal::unsupported("entries of this table are not reset")),
+    };
+    if op == Op::Delete {
+        return Ok(Change::Fixed(op, row));
+    }
+    let data = entry.data.as_ref();
+    let data = data.ok_or_else(|| Refusal::malformed("Table data cannot be empty"))?;
+    row.action = data.action_id;
+    let mut fields: Vec<Field> = table.data.clone();
+    if data.action_id != 0 {
+        fields.extend(table.action(data.action_id)?.fields.iter().cloned());
+    }
+    row.data = value::decode_all(&fields, &data.fields)?;
+    let read_only = row
+        .data
+        .iter()
+        .find_map(|(id, _)| fields.iter().find(|f| f.id == *id && f.read_only));
+    if let Some(field) = read_only {
+        return Err(Refusal::malformed(format!("field `{}` cannot be written", field.name)));
+    }
+    if matches!(op, Op::Insert) {
+        let missing = fields
+            .iter()
+            .find(|f| f.mandatory && row.data.iter().all(|(id, _)| *id != f.id));
+        if let Some(field) = missing {
+            return Err(Refusal::malformed(format!("field `{}` is missing", field.name)));
+        }
+    }
+    Ok(Change::Fixed(op, row))
+}
+
+/// The answer for tables that weir has nothing behind.
+pub(crate) fn unsupported(table: &Table) -> Refusal {
+    Refusal::unsupported(format!(
+        "`{}` is described so that clients find it, and weir has no such part",
+        table.name
+    ))
+}
+
+/// Makes a change on a replica.
+///
+/// # Errors
+/// It does not fit what is there.
+pub(crate) fn apply(fixed: Fixed, op: Op, row: &Row, table: &Table, t: &mut Transaction<'_>) -> Result<Done, Refusal> {
+    let modified = match fixed {
+        Fixed::Groups => replication::groups(op, row, table, t)?,
+        Fixed::Nodes => replication::nodes(op, row, table, t)?,
+        Fixed::Lags => replication::lags(op, row, table, t)?,
+        Fixed::Prunes => replication::prunes(op, row, table, t)?,
+        Fixed::Mirror => mirror::apply(op, row, table, t)?,
+        Fixed::PortStat => port::clear_counts(op)?,
+        _ => return Err(unsupported(table)),
+    };
+    Ok(match (op, modified) {
+        (Op::Upsert, true) => Done::Modified,
+        _ => Done::Made,
+    })
+}
+
+/// What the tables of the device are read from.
+pub(crate) struct Source<'a> {
+    pub switch: &'a Switch,
+    pub ports: &'a Arc<Ports>,
+    pub cpu_port: Option<u32>,
+}
+
+/// The entries that a key is about, or all of them.
+///
+/// # Errors
+/// There is none, or weir has nothing behind the table.
+pub(crate) fn read(fixed: Fixed, table: &Table, key: Option<&Row>, source: &Source<'_>) -> Result<Vec<Row>, Refusal> {
+    match fixed {
+        Fixed::Port => port::read(table, key, source),
+        Fixed::PortStat => port::stats(table, key, source),
+        Fixed::PortHandle | Fixed::PortIndex | Fixed::PortText => port::find(fixed, table, key, source),
+        Fixed::Groups => replication::read_groups(table, key, source.switch),
+        Fixed::Nodes => replication::read_nodes(table, key, source.switch),
+        Fixed::Lags => replication::read_lags(table, key, source.switch),
+        Fixed::Prunes => replication::read_prunes(table, key, source.switch),
+        Fixed::Mirror => mirror::read(table, key, source.switch),
+        Fixed::Device => Ok(vec![device::read(table, source)]),
+        Fixed::Other => Err(unsupported(table)),
+    }
+}
+
+/// The only one of `rows` where a key was given.
+pub(crate) fn one_or_all(rows: Vec<Row>, key: Option<&Row>) -> Result<Vec<Row>, Refusal> {
+    match key {
+        Some(_) if rows.is_empty() => Err(Refusal::not_found("there is no such entry")),
+        _ => Ok(rows),
+    }
+}
+
+/// An entry as it is told; of its fields those that are wanted (all where `wanted` is empty).
+pub(crate) fn encode(table: &Table, row: &Row, wanted: &[u32], key_only: bool) -> pb::TableEntry {
+    let keys = row.key.iter().map(|(id, value)| {
+        let width = table.keys.iter().find(|k| k.id == *id).map_or(32, |k| k.width);
+        let bytes = match value {
+            Value::Text(text) => text.clone().into_bytes().into(),
+            other => value::number_bytes(width, other.as_number().unwrap_or(0)),
+        };
+        pb::KeyField {
+            field_id: *id,
+            match_type: Some(MatchType::Exact(pb::key_field::Exact { value: bytes })),
+        }
+    });
+    let keys: Vec<_> = keys.collect();
+    let of_action = table
+        .actions
+        .iter()
+        .filter(|a| a.id == row.action)
+        .flat_map(|a| &a.fields);
+    let known: Vec<&Field> = table.data.iter().chain(of_action).collect();
+    let fields = row
+        .data
+        .iter()
+        .filter(|(id, _)| wanted.is_empty() || wanted.contains(id));
+    let fields = fields.filter_map(|(id, value)| {
+        let field = known.iter().find(|f| f.id == *id)?;
+        Some(value::encode(*id, &field.ty, value))
+    });
+    pb::TableEntry {
+        table_id: table.id,
+        value: (!keys.is_empty()).then_some(Which::Key(pb::TableKey { fields: keys })),
+        data: (!key_only).then(|| pb::TableData {
+            action_id: row.action,
+            fields: fields.collect(),
+        }),
+        is_default_entry: table.keys.is_empty(),
+        ..pb::TableEntry::default()
+    }
+}

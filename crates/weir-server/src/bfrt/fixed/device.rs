@@ -1,0 +1,48 @@
+//! `tf1.dev.device_configuration`: what the device is.
+
+use super::{Row, Source};
+use crate::bfrt::change::Change;
+use crate::bfrt::schema::Table;
+use crate::bfrt::target::PIPES;
+use crate::bfrt::value::Value;
+use crate::refusal::Refusal;
+
+/// Ports that the numbers of a pipe's have room for.
+const PORTS_OF_PIPE: u64 = 72;
+/// Stages of a chip of this kind; weir has none.
+const STAGES: u64 = 12;
+
+/// The only entry.
+pub(crate) fn read(table: &Table, source: &Source<'_>) -> Row {
+    let ports: Vec<u32> = source.ports.numbers();
+    let mut row = Row::default();
+    let cpu: Vec<u32> = source.cpu_port.into_iter().collect();
+    row.set(table, "sku", Value::Text("UNKNOWN".to_owned()));
+    row.set(table, "num_pipes", Value::Number(PIPES.into()));
+    row.set(table, "num_stages", Value::Number(STAGES));
+    row.set(table, "num_max_ports", Value::Number(u64::from(PIPES) * PORTS_OF_PIPE));
+    row.set(table, "num_front_ports", Value::Number(ports.len() as u64));
+    row.set(
+        table,
+        "pcie_cpu_port",
+        Value::Number(source.cpu_port.unwrap_or(0).into()),
+    );
+    row.set(table, "eth_cpu_port_list", Value::Numbers(cpu));
+    row.set(table, "internal_port_list", Value::Numbers(Vec::new()));
+    row.set(table, "external_port_list", Value::Numbers(ports));
+    row.set(table, "recirc_port_list", Value::Numbers(Vec::new()));
+    row.set(table, "intr_based_link_monitoring", Value::Bool(false));
+    for field in &table.data {
+        if row.data.iter().all(|(id, _)| *id != field.id) {
+            row.data.extend(field.default.clone().map(|d| (field.id, d)));
+        }
+    }
+    row
+}
+
+/// There is nothing of it that weir could do otherwise.
+pub(crate) fn refuse_write() -> Result<Change, Refusal> {
+    Err(Refusal::unsupported(
+        "the device is what it is; its configuration is only read",
+    ))
+}

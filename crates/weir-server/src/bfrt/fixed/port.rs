@@ -1,0 +1,196 @@
+//! `$PORT` and the tables about ports beside it.
+//!
+//! `$DEV_PORT` is the number that a port has in the program. On the front the ports are 1/0, 2/0 and so on, in the order in which
+//! the switch was given them.
+
+use super::{Fixed, Op, Row, Source, one_or_all};
+use crate::bfrt::change::{Change, Step};
+use crate::bfrt::schema::{Kind, Schema, Table};
+use crate::bfrt::value::{Type, Value};
+use crate::ports::{PortConfig, Ports, Settings};
+use crate::refusal::Refusal;
+
+const ENABLE: &str = "$PORT_ENABLE";
+const LOOPBACK: &str = "$LOOPBACK_MODE";
+/// What hardware wants to know of a new port.
+const NEEDED: [&str; 2] = ["$SPEED", "$FEC"];
+
+/// Whether a step is about the server's own notes of ports.
+pub(crate) fn is_about_ports(schema: &Schema, step: &Step) -> bool {
+    let table = step.table.map(|at| &schema.tables[at]);
+    step.change.is_ok() && matches!(table.map(|t| &t.kind), Some(Kind::Fixed(fixed)) if fixed.is_port())
+}
+
+/// Makes the changes of `$PORT` in `settings`, in order; what is left of them for the switch takes their place in `steps`.
+pub(crate) fn configure(schema: &Schema, ports: &Ports, settings: &mut Settings, steps: &mut [Step]) {
+    for step in steps {
+        if !is_about_ports(schema, step) {
+            continue;
+        }
+        let Some(at) = step.table else { continue };
+        if let Ok(Change::Fixed(op, row)) = &step.change {
+            step.change = change(&schema.tables[at], ports, settings, *op, row).map(Change::Ports);
+        }
+    }
+}
+
+fn change(
+    table: &Table,
+    ports: &Ports,
+    settings: &mut Settings,
+    op: Op,
+    row: &Row,
+) -> Result<Vec<crate::ports::Setting>, Refusal> {
+    if op == Op::Clear {
+        let all: Vec<u32> = settings.added.keys().copied().collect();
+        all.iter().for_each(|port| settings.set(*port, None));
+        return Ok(all.into_iter().map(|port| ports.setting(settings, port)).collect());
+    }
+    let port = row.key_number(0);
+    if !ports.exists(port) {
+        let known: Vec<String> = ports.numbers().iter().map(u32::to_string).collect();
+        return Err(Refusal::malformed(format!(
+            "there is no port {port}; there are {}",
+            known.join(", ")
+        )));
+    }
+    let there = settings.added.get(&port).cloned();
+    let modifies = op.check(there.is_some())?;
+    match op {
+        Op::Delete => {
+            settings.set(port, None);
+            return Ok(vec![ports.setting(settings, port)]);
+        }
+        Op::Add | Op::Remove => return Err(Refusal::unsupported("ports have no lists; use MODIFY")),
+        _ => {}
+    }
+    if !modifies {
+        let missing = NEEDED.iter().find(|name| row.get(table, name).is_none());
+        if let Some(name) = missing {
+            return Err(Refusal::malformed(format!("field `{name}` is missing")));
+        }
+    }
+    let mut config: PortConfig = there.unwrap_or_default();
+    if let Some(enabled) = row.flag(table, ENABLE) {
+        config.enabled = enabled;
+    }
+    match row.get(table, LOOPBACK).and_then(Value::as_text) {
+        Some("BF_LPBK_NONE") => config.loopback = false,
+        Some(mode) if mode.ends_with("_FAR") => {
+            return Err(Refusal::unsupported(format!(
+                "`{LOOPBACK}` {mode}: weir's ports can take in what they send, not send what they take in"
+            )));
+        }
+        Some(_) => config.loopback = true,
+        None => {}
+    }
+    config.fields.extend(row.data.iter().cloned());
+    settings.set(port, Some(config));
+    Ok(vec![ports.setting(settings, port)])
+}
+
+/// Ports that were added, as they are told.
+pub(crate) fn read(table: &Table, key: Option<&Row>, source: &Source<'_>) -> Result<Vec<Row>, Refusal> {
+    let settings = source.ports.settings();
+    let wanted = key.map(|k| k.key_number(0));
+    let added = settings
+        .added
+        .iter()
+        .filter(|(port, _)| wanted.is_none_or(|w| w == **port));
+    let rows = added.map(|(port, config)| told(table, *port, config, source.ports));
+    one_or_all(rows.collect(), key)
+}
+
+fn told(table: &Table, port: u32, config: &PortConfig, ports: &Ports) -> Row {
+    let mut row = Row {
+        key: vec![(table.keys.first().map_or(1, |k| k.id), Value::Number(port.into()))],
+        ..Row::default()
+    };
+    row.set(table, ENABLE, Value::Bool(config.enabled));
+    row.set(table, "$PORT_UP", Value::Bool(ports.is_up(port)));
+    row.set(table, "$IS_VALID", Value::Bool(true));
+    row.set(table, "$IS_INTERNAL", Value::Bool(false));
+    row.set(table, "$TIMESTAMP_1588_VALID", Value::Bool(false));
+    row.set(table, "$CONN_ID", Value::Number(ports.connector(port).into()));
+    row.set(table, "$CHNL_ID", Value::Number(0));
+    row.set(table, "$PORT_NAME", Value::Text(format!("{}/0", ports.connector(port))));
+    row.set(table, "$MEDIA_TYPE", Value::Text("BF_MEDIA_TYPE_UNKNOWN".to_owned()));
+    for field in &table.data {
+        if row.data.iter().any(|(id, _)| *id == field.id) {
+            continue;
+        }
+        let usual = || match &field.ty {
+            // The first choice is what is where nothing was said.
+            Type::Text(choices) => choices.first().cloned().map(Value::Text),
+            Type::Bits(_) => Some(Value::Number(0)),
+            _ => None,
+        };
+        let value = config
+            .fields
+            .get(&field.id)
+            .cloned()
+            .or_else(|| field.default.clone())
+            .or_else(usual);
+        row.data.extend(value.map(|v| (field.id, v)));
+    }
+    row.data.sort_by_key(|(id, _)| *id);
+    row
+}
+
+/// Ports by their other names.
+pub(crate) fn find(fixed: Fixed, table: &Table, key: Option<&Row>, source: &Source<'_>) -> Result<Vec<Row>, Refusal> {
+    let ports = source.ports;
+    let row = |port: u32| {
+        let connector = ports.connector(port);
+        let values = match fixed {
+            Fixed::PortHandle => vec![Value::Number(connector.into()), Value::Number(0)],
+            Fixed::PortIndex => vec![Value::Number(connector.into())],
+            _ => vec![Value::Text(format!("{connector}/0"))],
+        };
+        let mut row = Row {
+            key: table.keys.iter().map(|k| k.id).zip(values).collect(),
+            ..Row::default()
+        };
+        row.set(table, "$DEV_PORT", Value::Number(port.into()));
+        row
+    };
+    let all = ports.numbers().into_iter().map(row);
+    let found = all.filter(|row| key.is_none_or(|k| k.key == row.key));
+    one_or_all(found.collect(), key)
+}
+
+/// What ports have received and sent.
+pub(crate) fn stats(table: &Table, key: Option<&Row>, source: &Source<'_>) -> Result<Vec<Row>, Refusal> {
+    let wanted = key.map(|k| k.key_number(0));
+    let added = source.ports.settings().added;
+    let ports: Vec<u32> = match wanted {
+        Some(port) if source.ports.exists(port) => vec![port],
+        Some(_) => Vec::new(),
+        None if added.is_empty() => source.switch.active_ports().map(|(port, _)| port).collect(),
+        None => added.into_keys().collect(),
+    };
+    let rows = ports.into_iter().map(|port| {
+        let stats = source.switch.port_stats(port);
+        let mut row = Row {
+            key: vec![(table.keys.first().map_or(1, |k| k.id), Value::Number(port.into()))],
+            ..Row::default()
+        };
+        for field in &table.data {
+            let value = match field.name.as_str() {
+                "$FramesReceivedOK" | "$FramesReceivedAll" => stats.rx.packets,
+                "$OctetsReceivedinGoodFrames" | "$OctetsReceived" => stats.rx.bytes,
+                "$FramesTransmittedOK" | "$FramesTransmittedAll" => stats.tx.packets,
+                "$OctetsTransmittedwithouterror" | "$OctetsTransmittedTotal" => stats.tx.bytes,
+                _ => 0,
+            };
+            row.data.push((field.id, Value::Number(value)));
+        }
+        row
+    });
+    one_or_all(rows.collect(), key)
+}
+
+/// What ports have received and sent is the switch's own count.
+pub(crate) fn clear_counts(_op: Op) -> Result<bool, Refusal> {
+    Err(Refusal::unsupported("weir's counts of packets at ports are only read"))
+}

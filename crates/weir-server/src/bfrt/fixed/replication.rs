@@ -1,0 +1,275 @@
+//! `$pre.*`: groups of copies, their nodes, ports that are one, and ports that get no copies.
+
+use super::{Op, Row, one_or_all};
+use crate::bfrt::schema::Table;
+use crate::bfrt::value::Value;
+use crate::refusal::Refusal;
+use weir_switch::{Node, Switch, Transaction, Write};
+
+const NODES: &str = "$MULTICAST_NODE_ID";
+const EXCLUDES: &str = "$MULTICAST_NODE_L1_XID_VALID";
+const EXCLUSION: &str = "$MULTICAST_NODE_L1_XID";
+const PORTS: &str = "$DEV_PORT";
+
+/// Nodes, each with the number with which packets exclude it.
+type GroupNodes = Vec<(u32, Option<u32>)>;
+
+/// The nodes of a group that a row gives, each with the number with which packets exclude it.
+fn nodes_of(row: &Row, table: &Table) -> Result<Option<GroupNodes>, Refusal> {
+    if row.numbers(table, "$MULTICAST_ECMP_ID").is_some_and(|l| !l.is_empty()) {
+        return Err(Refusal::unsupported(
+            "groups have nodes; weir has no nodes that are chosen by a hash (ECMP)",
+        ));
+    }
+    let Some(nodes) = row.numbers(table, NODES) else {
+        return Ok(None);
+    };
+    let valid = match row.get(table, EXCLUDES) {
+        Some(Value::Bools(list)) => list.as_slice(),
+        _ => &[],
+    };
+    let numbers = row.numbers(table, EXCLUSION).unwrap_or(&[]);
+    for (name, length) in [(EXCLUDES, valid.len()), (EXCLUSION, numbers.len())] {
+        if length != 0 && length != nodes.len() {
+            return Err(Refusal::malformed(format!(
+                "there are {} nodes and {length} values in `{name}`; give one per node",
+                nodes.len()
+            )));
+        }
+    }
+    let of = |(at, node): (usize, &u32)| {
+        let is_valid = valid.get(at).copied().unwrap_or(false);
+        (*node, numbers.get(at).copied().filter(|_| is_valid))
+    };
+    Ok(Some(nodes.iter().enumerate().map(of).collect()))
+}
+
+fn group_nodes(switch: &Switch, group: u32) -> Option<GroupNodes> {
+    let replication = switch.replication();
+    let (_, nodes) = replication.groups().find(|(id, _)| *id == group)?;
+    Some(nodes.iter().map(|n| (*n, replication.exclusion(group, *n))).collect())
+}
+
+/// Changes groups. Whether an entry was modified.
+pub(crate) fn groups(op: Op, row: &Row, table: &Table, t: &mut Transaction<'_>) -> Result<bool, Refusal> {
+    if op == Op::Clear {
+        let all: Vec<u32> = t.switch().replication().groups().map(|(id, _)| id).collect();
+        for id in all {
+            t.write(Write::GroupNodes(id, None))?;
+        }
+        return Ok(true);
+    }
+    let id = row.key_number(0);
+    let there = group_nodes(t.switch(), id);
+    let modifies = op.check(there.is_some())?;
+    let mut nodes = there.unwrap_or_default();
+    let given = nodes_of(row, table)?;
+    match op {
+        Op::Delete => {
+            t.write(Write::GroupNodes(id, None))?;
+            return Ok(true);
+        }
+        Op::Add => {
+            let given = given.unwrap_or_default();
+            nodes.retain(|(n, _)| given.iter().all(|(g, _)| g != n));
+            nodes.extend(given);
+        }
+        Op::Remove => {
+            for (node, _) in given.unwrap_or_default() {
+                let position = nodes.iter().position(|(n, _)| *n == node);
+                let position =
+                    position.ok_or_else(|| Refusal::not_found(format!("node {node} is not in the group")))?;
+                nodes.remove(position);
+            }
+        }
+        _ => nodes = given.unwrap_or(nodes),
+    }
+    t.write(Write::GroupNodes(id, Some(nodes)))?;
+    Ok(modifies)
+}
+
+/// Groups as they are told.
+pub(crate) fn read_groups(table: &Table, key: Option<&Row>, switch: &Switch) -> Result<Vec<Row>, Refusal> {
+    let wanted = key.map(|k| k.key_number(0));
+    let ids = switch.replication().groups().map(|(id, _)| id);
+    let rows = ids.filter(|id| wanted.is_none_or(|w| w == *id)).map(|id| {
+        let nodes = group_nodes(switch, id).unwrap_or_default();
+        let mut row = keyed(table, id);
+        row.set(table, NODES, Value::Numbers(nodes.iter().map(|n| n.0).collect()));
+        row.set(
+            table,
+            EXCLUDES,
+            Value::Bools(nodes.iter().map(|n| n.1.is_some()).collect()),
+        );
+        row.set(
+            table,
+            EXCLUSION,
+            Value::Numbers(nodes.iter().map(|n| n.1.unwrap_or(0)).collect()),
+        );
+        for name in ["$MULTICAST_ECMP_ID", "$MULTICAST_ECMP_L1_XID"] {
+            row.set(table, name, Value::Numbers(Vec::new()));
+        }
+        row.set(table, "$MULTICAST_ECMP_L1_XID_VALID", Value::Bools(Vec::new()));
+        row
+    });
+    one_or_all(rows.collect(), key)
+}
+
+fn keyed(table: &Table, id: u32) -> Row {
+    let number = table.keys.first().map_or(1, |k| k.id);
+    Row {
+        key: vec![(number, Value::Number(id.into()))],
+        ..Row::default()
+    }
+}
+
+fn check_ports(switch: &Switch, ports: &[u32]) -> Result<(), Refusal> {
+    let bits = switch.port_bits();
+    let odd = ports
+        .iter()
+        .find(|port| (bits < 32 && **port >> bits != 0) || !switch.has_port(**port));
+    match odd {
+        Some(port) => Err(Refusal::malformed(format!("there is no port {port}"))),
+        None => Ok(()),
+    }
+}
+
+/// The list that a list becomes.
+fn changed(op: Op, before: &[u32], given: Option<&[u32]>) -> Vec<u32> {
+    match (op, given) {
+        (_, None) => before.to_vec(),
+        (Op::Add, Some(given)) => {
+            let mut all = before.to_vec();
+            all.extend(given.iter().filter(|g| !before.contains(g)));
+            all
+        }
+        (Op::Remove, Some(given)) => before.iter().copied().filter(|b| !given.contains(b)).collect(),
+        (_, Some(given)) => given.to_vec(),
+    }
+}
+
+/// Changes nodes. Whether an entry was modified. A node that is deleted leaves its groups.
+pub(crate) fn nodes(op: Op, row: &Row, table: &Table, t: &mut Transaction<'_>) -> Result<bool, Refusal> {
+    if op == Op::Clear {
+        let all: Vec<u32> = t.switch().replication().nodes().map(|(id, _)| id).collect();
+        for id in all {
+            t.write(Write::Node(id, None))?;
+        }
+        return Ok(true);
+    }
+    let id = row.key_number(0);
+    let there = t.switch().replication().node(id).cloned();
+    let modifies = op.check(there.is_some())?;
+    if op == Op::Delete {
+        t.write(Write::Node(id, None))?;
+        return Ok(true);
+    }
+    let before = there.unwrap_or_default();
+    let node = Node {
+        rid: row.number(table, "$MULTICAST_RID").map_or(before.rid, |n| n as u32),
+        ports: changed(op, &before.ports, row.numbers(table, PORTS)),
+        lags: changed(op, &before.lags, row.numbers(table, "$MULTICAST_LAG_ID")),
+        backups: before.backups,
+    };
+    check_ports(t.switch(), &node.ports)?;
+    t.write(Write::Node(id, Some(node)))?;
+    Ok(modifies)
+}
+
+/// Nodes as they are told.
+pub(crate) fn read_nodes(table: &Table, key: Option<&Row>, switch: &Switch) -> Result<Vec<Row>, Refusal> {
+    let wanted = key.map(|k| k.key_number(0));
+    let nodes = switch.replication().nodes();
+    let rows = nodes
+        .filter(|(id, _)| wanted.is_none_or(|w| w == *id))
+        .map(|(id, node)| {
+            let mut row = keyed(table, id);
+            row.set(table, "$MULTICAST_RID", Value::Number(node.rid.into()));
+            row.set(table, "$MULTICAST_LAG_ID", Value::Numbers(node.lags.clone()));
+            row.set(table, PORTS, Value::Numbers(node.ports.clone()));
+            row
+        });
+    one_or_all(rows.collect(), key)
+}
+
+/// Changes groups of ports that are one. Whether an entry was modified. A copy goes to the first of them that is up.
+pub(crate) fn lags(op: Op, row: &Row, table: &Table, t: &mut Transaction<'_>) -> Result<bool, Refusal> {
+    let remote = ["$MULTICAST_LAG_REMOTE_MSB_COUNT", "$MULTICAST_LAG_REMOTE_LSB_COUNT"];
+    if remote
+        .iter()
+        .any(|name| row.number(table, name).is_some_and(|n| n != 0))
+    {
+        return Err(Refusal::unsupported(
+            "weir is one device: there are no ports of other ones",
+        ));
+    }
+    let all: Vec<(u32, Vec<u32>)> = t
+        .switch()
+        .replication()
+        .lags()
+        .map(|(id, p)| (id, p.to_vec()))
+        .collect();
+    if op == Op::Clear {
+        for (id, _) in all {
+            t.write(Write::Lag(id, None))?;
+        }
+        return Ok(true);
+    }
+    let id = row.key_number(0);
+    let there = all.into_iter().find(|(of, _)| *of == id).map(|(_, ports)| ports);
+    let modifies = op.check(there.is_some())?;
+    let ports = changed(op, &there.unwrap_or_default(), row.numbers(table, PORTS));
+    check_ports(t.switch(), &ports)?;
+    t.write(Write::Lag(id, (op != Op::Delete).then_some(ports)))?;
+    Ok(modifies)
+}
+
+/// Groups of ports that are one, as they are told.
+pub(crate) fn read_lags(table: &Table, key: Option<&Row>, switch: &Switch) -> Result<Vec<Row>, Refusal> {
+    let wanted = key.map(|k| k.key_number(0));
+    let lags = switch.replication().lags();
+    let rows = lags
+        .filter(|(id, _)| wanted.is_none_or(|w| w == *id))
+        .map(|(id, ports)| {
+            let mut row = keyed(table, id);
+            row.set(table, PORTS, Value::Numbers(ports.to_vec()));
+            row.set(table, "$MULTICAST_LAG_REMOTE_MSB_COUNT", Value::Number(0));
+            row.set(table, "$MULTICAST_LAG_REMOTE_LSB_COUNT", Value::Number(0));
+            row
+        });
+    one_or_all(rows.collect(), key)
+}
+
+/// Changes lists of ports that packets exclude. Such a list is always there, at first without ports: so inserting is setting.
+pub(crate) fn prunes(op: Op, row: &Row, table: &Table, t: &mut Transaction<'_>) -> Result<bool, Refusal> {
+    if op == Op::Clear {
+        let all: Vec<u32> = t.switch().replication().port_lists().map(|(id, _)| id).collect();
+        for id in all {
+            t.write(Write::PortList(id, Vec::new()))?;
+        }
+        return Ok(true);
+    }
+    let id = row.key_number(0);
+    let before = t.switch().replication().port_list(id).to_vec();
+    let ports = match op {
+        Op::Delete => Vec::new(),
+        _ => changed(op, &before, row.numbers(table, PORTS)),
+    };
+    check_ports(t.switch(), &ports)?;
+    t.write(Write::PortList(id, ports))?;
+    Ok(true)
+}
+
+/// Lists of ports that packets exclude, as they are told: those with ports, or the one asked for.
+pub(crate) fn read_prunes(table: &Table, key: Option<&Row>, switch: &Switch) -> Result<Vec<Row>, Refusal> {
+    let row = |id: u32, ports: &[u32]| {
+        let mut row = keyed(table, id);
+        row.set(table, PORTS, Value::Numbers(ports.to_vec()));
+        row
+    };
+    let replication = switch.replication();
+    Ok(match key.map(|k| k.key_number(0)) {
+        Some(id) => vec![row(id, replication.port_list(id))],
+        None => replication.port_lists().map(|(id, ports)| row(id, ports)).collect(),
+    })
+}

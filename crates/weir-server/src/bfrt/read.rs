@@ -1,0 +1,327 @@
+//! What an entity of a `ReadRequest` finds.
+//!
+//! It is read in portions, each within one step of the switch: [`Query::read`] goes on where the last portion ended.
+
+mod entries;
+mod objects;
+
+pub(crate) use entries::key_of;
+
+use super::attribute::Attributes;
+use super::entry;
+use super::fixed::{self, Fixed, Row};
+use super::schema::{Kind, Role, Schema, Table};
+use super::target::Scopes;
+use super::{change, value};
+use crate::ports::Ports;
+use crate::refusal::Refusal;
+use std::sync::Arc;
+use weir_ir::KeyMatch;
+use weir_proto::bfrt_proto as pb;
+use weir_proto::bfrt_proto::data_field::Value as Wire;
+use weir_proto::bfrt_proto::entity::Entity;
+use weir_proto::bfrt_proto::table_entry::Value as Given;
+use weir_switch::Switch;
+use weir_table::{EntryHandle, EntryRef};
+
+/// What is read besides the switch.
+#[derive(Clone)]
+pub(crate) struct World {
+    pub schema: Arc<Schema>,
+    pub ports: Arc<Ports>,
+    pub cpu_port: Option<u32>,
+    /// How long entries without a time of their own count as hit, in ns, by table.
+    pub attributes: Arc<Attributes>,
+}
+
+/// Which entries are wanted.
+#[derive(Debug)]
+pub(crate) enum Which {
+    /// All of them, and the default entry.
+    All,
+    /// The default entry.
+    Default,
+    /// The one of a match-action table with this key or handle.
+    Entry(EntryRef),
+    /// The one with this number: a member, a group or a cell.
+    Number(u64),
+    /// A member of a value set.
+    Value(Vec<KeyMatch>),
+    /// Which member a group's hash chooses.
+    Choice(u32, u64),
+    /// The one of a fixed table.
+    Row(Row),
+}
+
+/// What is told of entries.
+#[derive(Debug)]
+pub(crate) struct Entries {
+    pub at: usize,
+    pub which: Which,
+    /// Only those with this action; 0: with any.
+    pub action: u32,
+    /// Only these fields; none: all.
+    pub fields: Vec<u32>,
+    pub key_only: bool,
+    /// Times to live count down.
+    pub from_hw: bool,
+    /// It is said again with each entry.
+    pub target: Option<pb::TargetDevice>,
+    /// Told with the handle in place of the key.
+    pub by_handle: Option<u32>,
+}
+
+/// One entity of a request, resolved.
+#[derive(Debug)]
+pub(crate) enum Query {
+    Entries(Entries),
+    Usage(usize),
+    HandleOf(usize, EntryRef),
+    KeyOf(usize, EntryHandle),
+    /// It needs no switch.
+    Known(Box<pb::Entity>),
+}
+
+/// Entities found so far.
+pub(crate) struct Portion {
+    pub entities: Vec<pb::Entity>,
+    limit: usize,
+}
+
+impl Portion {
+    /// An empty one with room for so many, at least one.
+    pub fn new(limit: usize) -> Self {
+        Portion {
+            entities: Vec::new(),
+            limit: limit.max(1),
+        }
+    }
+
+    pub fn is_full(&self) -> bool {
+        self.entities.len() >= self.limit
+    }
+
+    fn push(&mut self, entity: Entity) {
+        self.entities.push(pb::Entity { entity: Some(entity) });
+    }
+}
+
+/// Where reading goes on: the entity, and the place in it.
+pub(crate) type Position = (usize, u64);
+
+impl Query {
+    /// What an entity asks for.
+    ///
+    /// # Errors
+    /// It names what there is not, or asks for what cannot be told.
+    pub fn new(
+        world: &World,
+        scopes: &Scopes,
+        request: Option<&pb::TargetDevice>,
+        given: &pb::Entity,
+    ) -> Result<Self, Refusal> {
+        match given.entity.as_ref() {
+            Some(Entity::TableEntry(entry)) => entries(world, scopes, request, entry),
+            Some(Entity::TableUsage(usage)) => Ok(Query::Usage(world.schema.place(usage.table_id)?)),
+            Some(Entity::Handle(handle)) => of_handle(world, handle),
+            Some(Entity::ObjectId(object)) => objects::find(world, object).map(|e| Query::Known(Box::new(e))),
+            Some(Entity::TableAttribute(attribute)) => {
+                let at = world.schema.place(attribute.table_id)?;
+                let found = world.attributes.read(&world.schema.tables[at], attribute)?;
+                let entity = Some(Entity::TableAttribute(found));
+                Ok(Query::Known(Box::new(pb::Entity { entity })))
+            }
+            Some(Entity::TableOperation(_)) => Err(Refusal::malformed(
+                "Invalid Read entity received: operations are written",
+            )),
+            None => Err(Refusal::malformed("Invalid Read entity received: it is empty")),
+        }
+    }
+
+    /// Whether replicas of the switch differ in what is found.
+    pub fn differs_by_replica(&self, schema: &Schema) -> bool {
+        let Query::Entries(entries) = self else { return false };
+        match &schema.tables[entries.at].kind {
+            Kind::Match(of) => of.resources.differs_by_replica() || of.idle_timeout,
+            Kind::Array(of) => of.differs_by_replica(),
+            Kind::Fixed(fixed) => *fixed == Fixed::PortStat,
+            _ => false,
+        }
+    }
+
+    /// Reads a portion, from a place on. Where it goes on, if there is more.
+    ///
+    /// # Errors
+    /// What is asked for by a key is not there.
+    pub fn read(&self, world: &World, switch: &Switch, from: u64, out: &mut Portion) -> Result<Option<u64>, Refusal> {
+        let table = |at: usize| &*world.schema.tables[at];
+        match self {
+            Query::Entries(entries) => entries.read(world, table(entries.at), switch, from, out),
+            Query::Usage(at) => {
+                let usage = objects::usage(world, table(*at), switch)?;
+                out.push(Entity::TableUsage(pb::TableUsage {
+                    table_id: table(*at).id,
+                    usage,
+                    ..pb::TableUsage::default()
+                }));
+                Ok(None)
+            }
+            Query::HandleOf(at, which) => {
+                let Kind::Match(of) = &table(*at).kind else {
+                    return Ok(None);
+                };
+                let entry = switch.table_state(of.table)?.table.get(which);
+                let handle = entry.map_err(weir_switch::ControlError::from)?.handle;
+                out.push(Entity::Handle(pb::HandleId {
+                    table_id: table(*at).id,
+                    value: Some(pb::handle_id::Value::HandleId(handle.get())),
+                }));
+                Ok(None)
+            }
+            Query::KeyOf(at, handle) => {
+                let Kind::Match(of) = &table(*at).kind else {
+                    return Ok(None);
+                };
+                let entry = switch.table_state(of.table)?.table.entry(*handle);
+                let entry = entry.ok_or_else(|| Refusal::not_found("there is no entry with this handle"))?;
+                out.push(Entity::Handle(pb::HandleId {
+                    table_id: table(*at).id,
+                    value: Some(pb::handle_id::Value::Key(entry::encode_key(table(*at), of, entry))),
+                }));
+                Ok(None)
+            }
+            Query::Known(entity) => {
+                out.entities.push((**entity).clone());
+                Ok(None)
+            }
+        }
+    }
+}
+
+fn of_handle(world: &World, handle: &pb::HandleId) -> Result<Query, Refusal> {
+    let at = world.schema.place(handle.table_id)?;
+    let table = &world.schema.tables[at];
+    let Kind::Match(of) = &table.kind else {
+        return Err(Refusal::unsupported("entries of this table have no handles"));
+    };
+    match &handle.value {
+        Some(pb::handle_id::Value::Key(key)) => {
+            let (matches, priority) = entry::matches(table, of, key)?;
+            Ok(Query::HandleOf(at, EntryRef::Key { matches, priority }))
+        }
+        Some(pb::handle_id::Value::HandleId(number)) => Ok(Query::KeyOf(at, change::handle_of(*number)?)),
+        None => Err(Refusal::malformed("Table key cannot be empty")),
+    }
+}
+
+#[allow(deprecated, reason = "older clients")]
+fn entries(
+    world: &World,
+    scopes: &Scopes,
+    request: Option<&pb::TargetDevice>,
+    given: &pb::TableEntry,
+) -> Result<Query, Refusal> {
+    let at = world.schema.place(given.table_id)?;
+    let table = &*world.schema.tables[at];
+    scopes.check(table, given.entry_tgt.as_ref().or(request))?;
+    let flags = given.table_flags.unwrap_or_default();
+    let older = given.table_read_flag.unwrap_or_default();
+    let key = match &given.value {
+        Some(Given::Key(key)) if !key.fields.is_empty() || !given.is_default_entry => Some(key),
+        _ => None,
+    };
+    let which = match (&given.value, key, &table.kind) {
+        (_, Some(_), _) if given.is_default_entry => {
+            return Err(Refusal::malformed("the default entry has no key"));
+        }
+        _ if given.is_default_entry => Which::Default,
+        (Some(Given::HandleId(number)), _, Kind::Match(_)) => {
+            Which::Entry(EntryRef::Handle(change::handle_of(*number)?))
+        }
+        (Some(Given::HandleId(_)), ..) => return Err(Refusal::unsupported("entries of this table have no handles")),
+        (_, None, _) => Which::All,
+        (_, Some(key), Kind::Match(of)) => {
+            let (matches, priority) = entry::matches(table, of, key)?;
+            Which::Entry(EntryRef::Key { matches, priority })
+        }
+        (_, Some(key), Kind::ValueSet(_)) => Which::Value(change::value_matches(table, key)?),
+        (_, Some(key), Kind::GetMember(_)) => {
+            let row = fixed::key(table, key)?;
+            let number = |at: usize| row.get(at).and_then(|(_, v)| v.as_number()).unwrap_or(0);
+            Which::Choice(u32::try_from(number(0)).unwrap_or(u32::MAX), number(1))
+        }
+        (_, Some(key), Kind::Fixed(_)) => Which::Row(Row {
+            key: fixed::key(table, key)?,
+            ..Row::default()
+        }),
+        (_, Some(key), _) => Which::Number(change::only_key(table, key)?),
+    };
+    let data = given.data.as_ref();
+    let fields: Vec<u32> = data.map_or(Vec::new(), |d| d.fields.iter().map(|f| f.field_id).collect());
+    let action = data.map_or(0, |d| d.action_id);
+    let knows = |id: &u32| {
+        table.data.iter().any(|f| f.id == *id)
+            || table
+                .actions
+                .iter()
+                .any(|a| a.params.iter().any(|p| p.id == *id) || a.fields.iter().any(|f| f.id == *id))
+    };
+    if let Some(odd) = fields.iter().find(|id| !knows(id)) {
+        return Err(Refusal::malformed(format!("there is no field with the id {odd}")));
+    }
+    if action != 0 {
+        table.action(action)?;
+    }
+    let key_only = flags.key_only || older.key_only;
+    Ok(Query::Entries(Entries {
+        at,
+        which,
+        action,
+        fields,
+        key_only,
+        from_hw: flags.from_hw || older.from_hw,
+        target: given.entry_tgt,
+        by_handle: match &given.value {
+            Some(Given::HandleId(number)) if key_only => Some(*number),
+            _ => None,
+        },
+    }))
+}
+
+/// Adds what another replica has counted to the same entities.
+pub(crate) fn merge(schema: &Schema, into: &mut [pb::Entity], other: &[pb::Entity]) {
+    for (into, other) in into.iter_mut().zip(other) {
+        let (Some(Entity::TableEntry(into)), Some(Entity::TableEntry(other))) = (&mut into.entity, &other.entity)
+        else {
+            continue;
+        };
+        let Ok(table) = schema.table(into.table_id) else {
+            continue;
+        };
+        let (Some(into), Some(other)) = (&mut into.data, &other.data) else {
+            continue;
+        };
+        for (into, other) in into.fields.iter_mut().zip(&other.fields) {
+            merge_field(table, into, other);
+        }
+    }
+}
+
+fn merge_field(table: &Table, into: &mut pb::DataField, other: &pb::DataField) {
+    let is_counted = matches!(table.kind, Kind::Fixed(Fixed::PortStat));
+    let role = table.data.iter().find(|f| f.id == into.field_id).map(|f| f.role);
+    match (role, &mut into.value, &other.value) {
+        (Some(Role::CounterBytes | Role::CounterPackets), Some(Wire::Stream(a)), Some(Wire::Stream(b))) => {
+            *a = sum(a, b);
+        }
+        (Some(Role::Plain), Some(Wire::Stream(a)), Some(Wire::Stream(b))) if is_counted => *a = sum(a, b),
+        (Some(Role::Ttl), Some(Wire::Stream(a)), Some(Wire::Stream(b))) if b > a => *a = b.clone(),
+        (Some(Role::HitState), Some(Wire::StrVal(a)), Some(Wire::StrVal(b))) if b == "ENTRY_ACTIVE" => *a = b.clone(),
+        _ => {}
+    }
+}
+
+fn sum(a: &[u8], b: &[u8]) -> prost::bytes::Bytes {
+    let number = |bytes| value::number(64, bytes).unwrap_or(0);
+    value::number_bytes(64, number(a).wrapping_add(number(b)))
+}

@@ -1,0 +1,437 @@
+//! Entries as they are told.
+
+use super::{Entries, Portion, Which, World};
+use crate::bfrt::cells;
+use crate::bfrt::entry;
+use crate::bfrt::fixed::{self, Fixed, Source};
+use crate::bfrt::schema::{Kind, Match, Resources, Role, Table};
+use crate::bfrt::value::{self, Value};
+use crate::refusal::Refusal;
+use weir_interp::read_bits;
+use weir_ir::{Bits, ExternId};
+use weir_proto::bfrt_proto as pb;
+use weir_proto::bfrt_proto::entity::Entity;
+use weir_proto::bfrt_proto::key_field::{Exact, MatchType};
+use weir_proto::bfrt_proto::table_entry::Value as Given;
+use weir_switch::Switch;
+use weir_table::{Entry, EntryAction, EntryRef, Group, Member};
+
+impl Entries {
+    /// Reads a portion, from a place on.
+    pub(super) fn read(
+        &self,
+        world: &World,
+        table: &Table,
+        switch: &Switch,
+        from: u64,
+        out: &mut Portion,
+    ) -> Result<Option<u64>, Refusal> {
+        match &table.kind {
+            Kind::Match(of) => self.of_match(world, (table, of), switch, from, out),
+            Kind::Array(of) => self.cells((table, of), switch, from, out),
+            Kind::Parameter(of) => {
+                let fields = of.read(switch, 0, &table.data, &self.fields)?;
+                let told = self.told(table, None, Some(data(0, fields)));
+                out.push(Entity::TableEntry(pb::TableEntry {
+                    is_default_entry: true,
+                    ..told
+                }));
+                Ok(None)
+            }
+            Kind::Members(instances) => self.members(table, instances, switch, from, out),
+            Kind::Groups(selector) => self.groups(table, *selector, switch, from, out),
+            Kind::GetMember(selector) => self.choice(table, *selector, switch, out),
+            Kind::ValueSet(set) => {
+                let state = switch.state().value_set(*set);
+                let entries = state.into_iter().flat_map(|s| s.entries());
+                let wanted = |e: &&Entry| match &self.which {
+                    Which::Value(matches) => e.matches == *matches,
+                    _ => true,
+                };
+                let found: Vec<&Entry> = entries.filter(wanted).collect();
+                if found.is_empty() && matches!(self.which, Which::Value(_)) {
+                    return Err(missing());
+                }
+                for entry in found {
+                    let keys = table.keys.iter().zip(&entry.matches);
+                    let fields = keys.map(|(key, m)| entry::encode_match(key, m, true)).collect();
+                    out.push(Entity::TableEntry(self.told(table, Some(fields), None)));
+                }
+                Ok(None)
+            }
+            Kind::PortMetadata => self.port_metadata(table, switch, out),
+            Kind::Fixed(fixed) => self.fixed(world, *fixed, table, switch, out),
+        }
+    }
+
+    /// An entry with this key and data.
+    fn told(&self, table: &Table, key: Option<Vec<pb::KeyField>>, data: Option<pb::TableData>) -> pb::TableEntry {
+        pb::TableEntry {
+            table_id: table.id,
+            value: key.map(|fields| Given::Key(pb::TableKey { fields })),
+            data: data.filter(|_| !self.key_only),
+            entry_tgt: self.target,
+            ..pb::TableEntry::default()
+        }
+    }
+
+    fn wants(&self, id: u32) -> bool {
+        self.fields.is_empty() || self.fields.contains(&id)
+    }
+
+    // -------------------------------------------------------------------------- match-action tables
+
+    fn of_match(
+        &self,
+        world: &World,
+        (table, of): (&Table, &Match),
+        switch: &Switch,
+        from: u64,
+        out: &mut Portion,
+    ) -> Result<Option<u64>, Refusal> {
+        let state = &switch.table_state(of.table)?.table;
+        match &self.which {
+            Which::Entry(which) => {
+                let entry = state.get(which).map_err(weir_switch::ControlError::from)?;
+                let told = self.entry(world, (table, of), switch, entry)?;
+                out.push(Entity::TableEntry(told));
+                return Ok(None);
+            }
+            Which::All => {
+                for entry in state.entries_from(from) {
+                    if self.action != 0 && self.action_of(table, entry) != self.action {
+                        continue;
+                    }
+                    if out.is_full() {
+                        return Ok(Some(entry.place()));
+                    }
+                    let told = self.entry(world, (table, of), switch, entry)?;
+                    out.push(Entity::TableEntry(told));
+                }
+            }
+            _ => {}
+        }
+        let told = self.default_entry((table, of), switch)?;
+        let has_action = |t: &pb::TableEntry| t.data.as_ref().map_or(0, |d| d.action_id) == self.action;
+        if let Some(told) = told.filter(|t| self.action == 0 || has_action(t) || matches!(self.which, Which::Default)) {
+            out.push(Entity::TableEntry(told));
+        }
+        Ok(None)
+    }
+
+    fn action_of(&self, table: &Table, entry: &Entry) -> u32 {
+        match &entry.action {
+            EntryAction::Call(call) => {
+                let action = table.actions.iter().find(|a| a.numbers.first() == Some(&call.action));
+                action.map_or(0, |a| a.id)
+            }
+            _ => 0,
+        }
+    }
+
+    fn entry(
+        &self,
+        world: &World,
+        (table, of): (&Table, &Match),
+        switch: &Switch,
+        entry: &Entry,
+    ) -> Result<pb::TableEntry, Refusal> {
+        if let Some(handle) = self.by_handle {
+            let told = self.told(table, None, None);
+            return Ok(pb::TableEntry {
+                value: Some(Given::HandleId(handle)),
+                ..told
+            });
+        }
+        let key = entry::encode_key(table, of, entry).fields;
+        if self.key_only {
+            return Ok(self.told(table, Some(key), None));
+        }
+        let (action_id, mut fields) = match &entry.action {
+            EntryAction::Call(call) => entry::encode_call(&table.actions, call, 0, &self.fields),
+            EntryAction::Member(id) => (0, self.reference(table, Role::Member, *id)),
+            EntryAction::Group(id) => (0, self.reference(table, Role::Group, *id)),
+            // P4Runtime has given it actions of its own; there is no field for that.
+            EntryAction::OneShot(_) => (0, Vec::new()),
+        };
+        if !table.data.is_empty() {
+            fields.extend(
+                of.resources
+                    .read(switch, entry.handle.get().into(), &table.data, &self.fields)?,
+            );
+            fields.extend(self.idle(world, (table, of), switch, entry));
+        }
+        Ok(self.told(table, Some(key), Some(data(action_id, fields))))
+    }
+
+    fn reference(&self, table: &Table, role: Role, id: u32) -> Vec<pb::DataField> {
+        let field = table.with_role(role).filter(|f| self.wants(f.id));
+        let field = field.map(|f| value::encode(f.id, &f.ty, &Value::Number(id.into())));
+        field.into_iter().collect()
+    }
+
+    /// The time to live and the hit state of an entry.
+    fn idle(&self, world: &World, (table, of): (&Table, &Match), switch: &Switch, entry: &Entry) -> Vec<pb::DataField> {
+        if !of.idle_timeout {
+            return Vec::new();
+        }
+        let last = switch.last_hit_ns(of.table, entry.handle).unwrap_or(0);
+        let elapsed = switch.now_ns().saturating_sub(last);
+        let ttl = entry.idle_timeout_ns;
+        let patience = if ttl > 0 {
+            ttl
+        } else {
+            world.attributes.query_interval_ns(table.id)
+        };
+        let left = if self.from_hw { ttl.saturating_sub(elapsed) } else { ttl };
+        let fields = table.data.iter().filter(|f| self.wants(f.id));
+        let fields = fields.filter_map(|field| {
+            let value = match field.role {
+                Role::Ttl => Value::Number((left / 1_000_000).min(u32::MAX.into())),
+                Role::HitState if elapsed < patience => Value::Text("ENTRY_ACTIVE".to_owned()),
+                Role::HitState => Value::Text("ENTRY_IDLE".to_owned()),
+                _ => return None,
+            };
+            Some(value::encode(field.id, &field.ty, &value))
+        });
+        fields.collect()
+    }
+
+    /// The default entry; `None`: the table tells of none.
+    fn default_entry(&self, (table, of): (&Table, &Match), switch: &Switch) -> Result<Option<pb::TableEntry>, Refusal> {
+        if table.actions.is_empty() {
+            return Ok(None);
+        }
+        let state = &switch.table_state(of.table)?.table;
+        let (action_id, mut fields) = entry::encode_call(&table.actions, state.default_action(), 0, &self.fields);
+        fields.extend(of.resources.read(switch, 0, &table.data, &self.fields)?);
+        Ok(Some(pb::TableEntry {
+            is_default_entry: true,
+            ..self.told(table, None, Some(data(action_id, fields)))
+        }))
+    }
+
+    // ------------------------------------------------------------------------------- other tables
+
+    fn cells(
+        &self,
+        (table, of): (&Table, &Resources),
+        switch: &Switch,
+        from: u64,
+        out: &mut Portion,
+    ) -> Result<Option<u64>, Refusal> {
+        let (first, end) = match &self.which {
+            Which::Number(index) => (*index, index.saturating_add(1)),
+            Which::Default => return Err(Refusal::unsupported("the table has no default entry")),
+            _ => (from, of.size(switch)),
+        };
+        for index in first..end {
+            if out.is_full() {
+                return Ok(Some(index));
+            }
+            let fields = of.read(switch, index, &table.data, &self.fields)?;
+            let told = self.told(table, Some(number_key(table, index)), Some(data(0, fields)));
+            out.push(Entity::TableEntry(told));
+        }
+        Ok(None)
+    }
+
+    fn members(
+        &self,
+        table: &Table,
+        instances: &[ExternId],
+        switch: &Switch,
+        from: u64,
+        out: &mut Portion,
+    ) -> Result<Option<u64>, Refusal> {
+        // All instances have the same members, as far as this server writes them.
+        let profile = instances.first().and_then(|id| switch.state().profile(*id));
+        let mut all = profile.into_iter().flat_map(|p| p.members());
+        let told = |id: u32, member: &Member| {
+            let (action, fields) = entry::encode_call(&table.actions, &member.action, 0, &self.fields);
+            self.told(table, Some(number_key(table, id.into())), Some(data(action, fields)))
+        };
+        if let Which::Number(wanted) = self.which {
+            let (id, member) = all.find(|(id, _)| u64::from(*id) == wanted).ok_or_else(missing)?;
+            out.push(Entity::TableEntry(told(id, member)));
+            return Ok(None);
+        }
+        for (id, member) in all.filter(|(id, _)| u64::from(*id) >= from) {
+            if out.is_full() {
+                return Ok(Some(id.into()));
+            }
+            let told = told(id, member);
+            if self.action == 0 || told.data.as_ref().is_none_or(|d| d.action_id == self.action) {
+                out.push(Entity::TableEntry(told));
+            }
+        }
+        Ok(None)
+    }
+
+    fn groups(
+        &self,
+        table: &Table,
+        selector: ExternId,
+        switch: &Switch,
+        from: u64,
+        out: &mut Portion,
+    ) -> Result<Option<u64>, Refusal> {
+        let profile = switch.state().profile(selector);
+        let mut all = profile.into_iter().flat_map(|p| p.groups());
+        let told = |id: u32, group: &Group| {
+            let fields = table.data.iter().filter(|f| self.wants(f.id)).filter_map(|field| {
+                let value = match field.role {
+                    Role::Member => Value::Numbers(group.members.iter().map(|m| m.member).collect()),
+                    Role::MemberStatus => Value::Bools(group.members.iter().map(|m| !m.is_off).collect()),
+                    Role::MaxGroupSize if group.max_size > 0 => Value::Number(group.max_size),
+                    Role::MaxGroupSize => field.default.clone()?,
+                    _ => return None,
+                };
+                Some(value::encode(field.id, &field.ty, &value))
+            });
+            let data = data(0, fields.collect());
+            self.told(table, Some(number_key(table, id.into())), Some(data))
+        };
+        if let Which::Number(wanted) = self.which {
+            let (id, group) = all.find(|(id, _)| u64::from(*id) == wanted).ok_or_else(missing)?;
+            out.push(Entity::TableEntry(told(id, group)));
+            return Ok(None);
+        }
+        for (id, group) in all.filter(|(id, _)| u64::from(*id) >= from) {
+            if out.is_full() {
+                return Ok(Some(id.into()));
+            }
+            out.push(Entity::TableEntry(told(id, group)));
+        }
+        Ok(None)
+    }
+
+    /// Which member of a group a hash chooses.
+    fn choice(
+        &self,
+        table: &Table,
+        selector: ExternId,
+        switch: &Switch,
+        out: &mut Portion,
+    ) -> Result<Option<u64>, Refusal> {
+        let Which::Choice(group, hash) = &self.which else {
+            return Err(Refusal::unsupported("the table is read by group and hash"));
+        };
+        let found = switch.state().profile(selector).and_then(|p| p.group(*group));
+        let found = found.ok_or_else(missing)?;
+        let outcomes = found.live_weight();
+        let member = (outcomes > 0).then(|| found.at(hash % outcomes)).flatten();
+        let member = member.ok_or_else(|| Refusal::not_found("no member of the group takes part in the choice"))?;
+        let keys = table.keys.iter().zip([u64::from(*group), *hash]);
+        let keys = keys.map(|(key, number)| exact(key.id, key.width, number)).collect();
+        let fields = table
+            .data
+            .iter()
+            .map(|f| value::encode(f.id, &f.ty, &Value::Number(member.into())));
+        let told = self.told(table, Some(keys), Some(data(0, fields.collect())));
+        out.push(Entity::TableEntry(told));
+        Ok(None)
+    }
+
+    fn port_metadata(&self, table: &Table, switch: &Switch, out: &mut Portion) -> Result<Option<u64>, Refusal> {
+        let all = &switch.state().port_metadata;
+        let wanted = match &self.which {
+            Which::Number(port) => Some(u32::try_from(*port).unwrap_or(u32::MAX)),
+            Which::Default => return Err(Refusal::unsupported("the table has no default entry")),
+            _ => None,
+        };
+        if wanted.is_some_and(|port| !all.contains_key(&port)) {
+            return Err(missing());
+        }
+        for (port, bytes) in all.iter().filter(|(port, _)| wanted.is_none_or(|w| w == **port)) {
+            let mut at = 0;
+            let fields: Vec<pb::DataField> = table
+                .data
+                .iter()
+                .map(|field| {
+                    let width = match field.ty {
+                        value::Type::Bits(width) => width,
+                        _ => 1,
+                    };
+                    let bits = read_bits(bytes, at, width).unwrap_or_else(|| Bits::zero(width));
+                    at += width as usize;
+                    value::encode(field.id, &field.ty, &cells::scalar_value(&field.ty, &bits))
+                })
+                .collect();
+            let fields = fields.into_iter().filter(|f| self.wants(f.field_id)).collect();
+            let told = self.told(table, Some(number_key(table, (*port).into())), Some(data(0, fields)));
+            out.push(Entity::TableEntry(told));
+        }
+        Ok(None)
+    }
+
+    fn fixed(
+        &self,
+        world: &World,
+        of: Fixed,
+        table: &Table,
+        switch: &Switch,
+        out: &mut Portion,
+    ) -> Result<Option<u64>, Refusal> {
+        let source = Source {
+            switch,
+            ports: &world.ports,
+            cpu_port: world.cpu_port,
+        };
+        if matches!(self.which, Which::Default) && !table.keys.is_empty() {
+            return Err(Refusal::unsupported("the table has no default entry"));
+        }
+        let key = match &self.which {
+            Which::Row(row) => Some(row),
+            _ => None,
+        };
+        for row in fixed::read(of, table, key, &source)? {
+            if self.action == 0 || row.action == self.action {
+                let told = fixed::encode(table, &row, &self.fields, self.key_only);
+                out.push(Entity::TableEntry(pb::TableEntry {
+                    entry_tgt: self.target,
+                    ..told
+                }));
+            }
+        }
+        Ok(None)
+    }
+}
+
+fn missing() -> Refusal {
+    Refusal::not_found("there is no such entry")
+}
+
+/// The entry of an idle time-out or its like: its key.
+pub(crate) fn key_of(table: &Table, switch: &Switch, which: &EntryRef) -> Option<pb::TableEntry> {
+    let Kind::Match(of) = &table.kind else { return None };
+    let entry = switch.state().table(of.table)?.table.get(which).ok()?;
+    Some(pb::TableEntry {
+        table_id: table.id,
+        value: Some(Given::Key(entry::encode_key(table, of, entry))),
+        ..pb::TableEntry::default()
+    })
+}
+
+fn data(action_id: u32, fields: Vec<pb::DataField>) -> pb::TableData {
+    pb::TableData { action_id, fields }
+}
+
+fn exact(id: u32, width: u32, number: u64) -> pb::KeyField {
+    pb::KeyField {
+        field_id: id,
+        match_type: Some(MatchType::Exact(Exact {
+            value: value::number_bytes(width, number),
+        })),
+    }
+}
+
+/// The key of a table that has one, which is a number.
+fn number_key(table: &Table, number: u64) -> Vec<pb::KeyField> {
+    table
+        .keys
+        .first()
+        .map(|key| exact(key.id, key.width, number))
+        .into_iter()
+        .collect()
+}

@@ -1,0 +1,34 @@
+//! The server on a socket.
+
+use super::service::BfRuntime;
+use crate::serving::{self, ServeError};
+use std::future::Future;
+use tokio::net::TcpListener;
+use weir_proto::bfrt_raw::bf_runtime_server::BfRuntimeServer;
+
+/// Listens at the configured address and serves until `shutdown` is fulfilled.
+///
+/// # Errors
+/// The address is taken, or the TLS configuration is wrong.
+pub async fn serve(server: BfRuntime, shutdown: impl Future<Output = ()>) -> Result<(), ServeError> {
+    let listener = serving::listen(server.shared.config.listen).await?;
+    serve_on(server, listener, shutdown).await
+}
+
+/// Serves on a listener until `shutdown` is fulfilled.
+///
+/// # Errors
+/// The TLS configuration is wrong.
+pub async fn serve_on(
+    server: BfRuntime,
+    listener: TcpListener,
+    shutdown: impl Future<Output = ()>,
+) -> Result<(), ServeError> {
+    let config = server.shared.config.clone();
+    let mut transport = serving::transport(config.max_requests_per_connection, config.tls.as_ref())?;
+    let service = BfRuntimeServer::new(server).max_decoding_message_size(config.max_message_bytes);
+    let served = transport
+        .add_service(service)
+        .serve_with_incoming_shutdown(serving::incoming(listener), shutdown);
+    Ok(served.await?)
+}

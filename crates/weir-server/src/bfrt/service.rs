@@ -1,0 +1,239 @@
+//! The service: what all its RPCs share, and how they are dispatched.
+
+mod notify;
+mod pipeline;
+mod reading;
+mod stream;
+mod writing;
+
+use super::attribute::Attributes;
+use super::clients::{Clients, StreamId};
+use super::config::Config;
+use super::program::Program;
+use super::read::World;
+use super::target::Scopes;
+use super::{SHARED, errors};
+use crate::device::{Device, Pipeline, lock};
+use crate::refusal::Refusal;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::metadata::MetadataMap;
+use tonic::{Request, Response, Status, Streaming};
+use weir_proto::bfrt_proto as pb;
+use weir_proto::bfrt_raw;
+use weir_proto::bfrt_raw::bf_runtime_server::BfRuntime as Service;
+
+/// An open stream.
+pub(super) struct Stream {
+    out: tokio::sync::mpsc::Sender<Result<pb::StreamMessageResponse, Status>>,
+}
+
+/// What all RPCs share.
+pub(super) struct Shared {
+    pub device: Arc<Device>,
+    pub config: Config,
+    clients: Mutex<Clients>,
+    streams: Mutex<HashMap<StreamId, Stream>>,
+    /// What is set of the tables of the program that is written and read.
+    attributes: Mutex<Arc<Attributes>>,
+    /// One request that changes ports or attributes before the next.
+    settings_turn: tokio::sync::Mutex<()>,
+    next_stream: AtomicU64,
+    /// Messages that slow streams have missed.
+    missed: AtomicU64,
+}
+
+/// What a request's metadata asks for.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Options {
+    /// One status per update or entity in the response.
+    error_in_resp: bool,
+    /// Deleting what is not there is no failure.
+    ignore_not_found: bool,
+    /// How long it may take.
+    deadline: Option<Duration>,
+    /// Entities may come in several responses.
+    streams: bool,
+    /// Largest trailer in bytes.
+    error_bytes: usize,
+}
+
+impl Options {
+    fn new(config: &Config, metadata: &MetadataMap) -> Self {
+        let text = |name: &str| metadata.get(name).and_then(|v| v.to_str().ok());
+        let number = |name: &str| text(name).and_then(|t| t.trim().parse::<u64>().ok());
+        let flag = |name: &str| number(name).is_some_and(|n| n != 0);
+        let deadline = Duration::from_secs(number("deadline_sec").unwrap_or(0))
+            .saturating_add(Duration::from_nanos(number("deadline_nsec").unwrap_or(0)));
+        let said = number("weir-max-error-bytes").and_then(|n| usize::try_from(n).ok());
+        Options {
+            error_in_resp: flag("error_in_resp"),
+            ignore_not_found: flag("ignore_not_found"),
+            deadline: (!deadline.is_zero()).then_some(deadline),
+            streams: flag("weir-stream"),
+            error_bytes: said.unwrap_or(config.max_error_bytes).min(config.max_error_bytes),
+        }
+    }
+
+    /// Waits for a request, but not longer than its client does.
+    async fn within<T>(self, what: &str, work: impl Future<Output = Result<T, Status>>) -> Result<T, Status> {
+        let Some(deadline) = self.deadline else {
+            return work.await;
+        };
+        let timed = tokio::time::timeout(deadline, work).await;
+        timed.unwrap_or_else(|_| Err(Status::deadline_exceeded(format!("{what} RPC request timed out"))))
+    }
+}
+
+/// The program that a request is about.
+pub(super) struct Addressed {
+    program: Arc<Program>,
+    /// Only the tables of the device.
+    is_shared: bool,
+}
+
+impl Shared {
+    /// The program that a request names, or that its client is bound to.
+    fn addressed(&self, pipeline: &Pipeline, p4_name: &str, client: u32) -> Result<Addressed, Refusal> {
+        let program = pipeline.loaded.bfrt.clone()?;
+        let bound;
+        let name = if p4_name.is_empty() {
+            bound = lock(&self.clients).bound(client)?;
+            bound.as_str()
+        } else {
+            p4_name
+        };
+        let is_shared = name == SHARED;
+        if !is_shared && name != program.name {
+            return Err(Refusal::not_found(format!(
+                "there is no program `{name}`; there are `{}` and `{SHARED}`",
+                program.name
+            )));
+        }
+        Ok(Addressed { program, is_shared })
+    }
+
+    fn scopes(&self) -> Scopes {
+        Scopes {
+            device: self.config.device_id,
+            by_table: lock(&self.attributes).scopes.clone(),
+        }
+    }
+
+    fn world(&self, program: &Program) -> World {
+        World {
+            schema: Arc::clone(&program.schema),
+            ports: Arc::clone(&self.device.ports),
+            cpu_port: self.device.plane.cpu_port(),
+            attributes: Arc::clone(&lock(&self.attributes)),
+        }
+    }
+
+    fn check_device(&self, device: u32) -> Result<(), Refusal> {
+        let scopes = Scopes {
+            device: self.config.device_id,
+            ..Scopes::default()
+        };
+        scopes.check_device(device)
+    }
+
+    fn next_stream(&self) -> StreamId {
+        self.next_stream.fetch_add(1, Ordering::Relaxed)
+    }
+}
+
+/// A BF Runtime server of one device. Clones are the same server.
+#[derive(Clone)]
+pub struct BfRuntime {
+    pub(super) shared: Arc<Shared>,
+}
+
+impl BfRuntime {
+    /// A server of a device that others may serve, too.
+    ///
+    /// Must be called within a tokio runtime: it starts tasks that end with the last clone of the server.
+    #[must_use]
+    pub fn on(device: &Arc<Device>, config: Config) -> Self {
+        let shared = Arc::new(Shared {
+            device: Arc::clone(device),
+            config,
+            clients: Mutex::default(),
+            streams: Mutex::default(),
+            attributes: Mutex::default(),
+            settings_turn: tokio::sync::Mutex::default(),
+            next_stream: AtomicU64::new(1),
+            missed: AtomicU64::new(0),
+        });
+        notify::start(&shared);
+        BfRuntime { shared }
+    }
+
+    /// Messages that were not sent because a stream was slow.
+    #[must_use]
+    pub fn missed_messages(&self) -> u64 {
+        self.shared.missed.load(Ordering::Relaxed)
+    }
+
+    /// Clients that have subscribed.
+    #[must_use]
+    pub fn clients(&self) -> usize {
+        lock(&self.shared.clients).all().count()
+    }
+}
+
+#[tonic::async_trait]
+impl Service for BfRuntime {
+    async fn write(&self, request: Request<bfrt_raw::WriteRequest>) -> Result<Response<pb::WriteResponse>, Status> {
+        // The task goes on where the client does not wait: a batch is done whole or not at all.
+        let options = Options::new(&self.shared.config, request.metadata());
+        let task = tokio::spawn(writing::write(Arc::clone(&self.shared), request.into_inner(), options));
+        let written = options.within("Write", async { joined(task.await) }).await;
+        written.map(Response::new)
+    }
+
+    type ReadStream = ReceiverStream<Result<bfrt_raw::ReadResponse, Status>>;
+
+    async fn read(&self, request: Request<pb::ReadRequest>) -> Result<Response<Self::ReadStream>, Status> {
+        let options = Options::new(&self.shared.config, request.metadata());
+        let stream = reading::read(Arc::clone(&self.shared), request.into_inner(), options);
+        Ok(Response::new(stream))
+    }
+
+    async fn set_forwarding_pipeline_config(
+        &self,
+        request: Request<pb::SetForwardingPipelineConfigRequest>,
+    ) -> Result<Response<pb::SetForwardingPipelineConfigResponse>, Status> {
+        let task = tokio::spawn(pipeline::set(Arc::clone(&self.shared), request.into_inner()));
+        joined(task.await).map(Response::new)
+    }
+
+    async fn get_forwarding_pipeline_config(
+        &self,
+        request: Request<pb::GetForwardingPipelineConfigRequest>,
+    ) -> Result<Response<pb::GetForwardingPipelineConfigResponse>, Status> {
+        let answer = pipeline::get(&self.shared, request.into_inner()).await;
+        answer.map(Response::new).map_err(|e| errors::status(&e))
+    }
+
+    type StreamChannelStream = ReceiverStream<Result<pb::StreamMessageResponse, Status>>;
+
+    async fn stream_channel(
+        &self,
+        request: Request<Streaming<pb::StreamMessageRequest>>,
+    ) -> Result<Response<Self::StreamChannelStream>, Status> {
+        let stream = stream::open(&self.shared, request.into_inner());
+        stream.map(Response::new).map_err(|e| errors::status(&e))
+    }
+}
+
+/// What a task gave. One that panicked is a mistake in weir, and an error to the client.
+fn joined<T>(outcome: Result<Result<T, Status>, tokio::task::JoinError>) -> Result<T, Status> {
+    outcome.unwrap_or_else(|_| {
+        Err(Status::internal(
+            "the request has met a mistake in weir: please report it",
+        ))
+    })
+}

@@ -1,0 +1,272 @@
+//! What the switch tells clients: digests, idle entries, ports, new programs.
+
+use super::Shared;
+use crate::bfrt::fixed::Fixed;
+use crate::bfrt::program::Program;
+use crate::bfrt::read;
+use crate::bfrt::schema::Kind;
+use crate::bfrt::value;
+use crate::dataplane::{Event, gather};
+use crate::device::{Change, Listener, lock};
+use crate::p4rt::program::Loaded;
+use crate::refusal::Refusal;
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+use weir_ir::TableId;
+use weir_proto::bfrt_proto as pb;
+use weir_proto::bfrt_proto::idle_timeout_notification::NotificationType;
+use weir_proto::bfrt_proto::stream_message_response::Update as Answer;
+use weir_switch::{Digest, Switch};
+use weir_table::{EntryHandle, EntryRef};
+
+/// Starts the tasks that tell clients; they end with the server.
+pub fn start(shared: &Arc<Shared>) {
+    let listener: Weak<Shared> = Arc::downgrade(shared);
+    shared.device.listen(listener);
+    tokio::spawn(digests(Arc::downgrade(shared), shared.config.digest_interval));
+    tokio::spawn(idle(Arc::downgrade(shared), shared.config.idle_interval));
+}
+
+impl Listener for Shared {
+    fn event(&self, event: &Event) {
+        let Event::Port { port, up } = event else { return };
+        self.port_changed(*port, *up);
+    }
+
+    fn digests(&self, loaded: &Loaded, digests: &[Digest], _now_ns: u64) {
+        let Ok(program) = &loaded.bfrt else { return };
+        let to = lock(&self.clients).wanting(&program.name, |w| w.enable_learn_notifications);
+        if to.is_empty() {
+            return;
+        }
+        let mut lists: BTreeMap<u32, Vec<pb::TableData>> = BTreeMap::new();
+        for digest in digests {
+            let learn = program.schema.learns.iter().find(|l| l.digest == digest.name);
+            let Some(learn) = learn else { continue };
+            let fields = learn
+                .fields
+                .iter()
+                .zip(&digest.fields)
+                .map(|((id, _), (_, bits))| pb::DataField {
+                    field_id: *id,
+                    value: Some(pb::data_field::Value::Stream(value::bytes(bits))),
+                });
+            let data = pb::TableData {
+                action_id: 0,
+                fields: fields.collect(),
+            };
+            lists.entry(learn.id).or_default().push(data);
+        }
+        for (digest_id, data) in lists {
+            let list = pb::DigestList {
+                digest_id,
+                list_id: 0,
+                data,
+                target: Some(self.whole()),
+            };
+            self.tell(&to, &Answer::Digest(list), true);
+        }
+    }
+
+    fn program(&self, change: Change) {
+        *lock(&self.attributes) = Arc::default();
+        let name = self.device.current_name();
+        let to: Vec<_> = {
+            let mut clients = lock(&self.clients);
+            clients.keep(name.as_deref().unwrap_or_default());
+            clients.all().map(|c| c.stream).collect()
+        };
+        use pb::SetForwardingPipelineConfigResponseType::{WarmInitFinished, WarmInitStarted};
+        let said: &[_] = match change {
+            Change::Saved => &[WarmInitStarted],
+            Change::Committed { was_saved: true } => &[WarmInitFinished],
+            Change::Committed { was_saved: false } => &[WarmInitStarted, WarmInitFinished],
+        };
+        for what in said {
+            let notice = pb::SetForwardingPipelineConfigResponse {
+                set_forwarding_pipeline_config_response_type: (*what).into(),
+            };
+            self.tell(&to, &Answer::SetForwardingPipelineConfigResponse(notice), false);
+        }
+    }
+}
+
+impl Shared {
+    /// The whole device, as notices say it.
+    fn whole(&self) -> pb::TargetDevice {
+        pb::TargetDevice {
+            device_id: self.config.device_id,
+            pipe_id: 0,
+            direction: 0xff,
+            prsr_id: 0xff,
+        }
+    }
+
+    /// Tells clients that a port carries packets now, or does not.
+    pub(super) fn port_changed(&self, port: u32, up: bool) {
+        if !lock(&self.attributes).port_status {
+            return;
+        }
+        let Ok(loaded) = self.device.live() else { return };
+        let Ok(program) = &loaded.bfrt else { return };
+        let mut tables = program.schema.tables.iter();
+        let Some(table) = tables.find(|t| matches!(t.kind, Kind::Fixed(Fixed::Port))) else {
+            return;
+        };
+        let key = table.keys.first().map(|key| pb::KeyField {
+            field_id: key.id,
+            match_type: Some(pb::key_field::MatchType::Exact(pb::key_field::Exact {
+                value: value::number_bytes(key.width, port.into()),
+            })),
+        });
+        let key = pb::TableKey {
+            fields: key.into_iter().collect(),
+        };
+        let notice = pb::PortStatusChgNotification {
+            table_entry: Some(pb::TableEntry {
+                table_id: table.id,
+                value: Some(pb::table_entry::Value::Key(key)),
+                ..pb::TableEntry::default()
+            }),
+            port_up: up,
+        };
+        let to: Vec<_> = {
+            let clients = lock(&self.clients);
+            let wanting = clients
+                .all()
+                .filter(|c| c.wants.enable_port_status_change_notifications);
+            wanting.map(|c| c.stream).collect()
+        };
+        self.tell(&to, &Answer::PortStatusChangeNotification(notice), true);
+    }
+}
+
+async fn digests(shared: Weak<Shared>, interval: Duration) {
+    let mut ticks = tokio::time::interval(interval);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        let Some(shared) = shared.upgrade() else { return };
+        let is_wanted = lock(&shared.clients)
+            .all()
+            .any(|c| c.bound.is_some() && c.wants.enable_learn_notifications);
+        if is_wanted && shared.device.poll_digests().await.is_err() {
+            return;
+        }
+    }
+}
+
+type Handle = (TableId, u32);
+
+/// An entry that is idle, or was.
+struct Idle {
+    last_hit_ns: u64,
+    entry: pb::TableEntry,
+}
+
+async fn idle(shared: Weak<Shared>, interval: Duration) {
+    let mut ticks = tokio::time::interval(interval);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    // Entries that clients were told of, and have not been told of since that they are hit again.
+    let mut told: FxHashMap<Handle, pb::TableEntry> = FxHashMap::default();
+    loop {
+        ticks.tick().await;
+        let Some(shared) = shared.upgrade() else { return };
+        if send_idle(&shared, &mut told).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// The idle entries of a replica, of tables whose clients are told.
+fn idle_entries(program: &Program, tables: &[TableId], switch: &Switch, now_ns: u64) -> FxHashMap<Handle, Idle> {
+    let found = switch.idle_entries(now_ns).into_iter();
+    let found = found.filter(|(table, _)| tables.contains(table));
+    let entries = found.filter_map(|(table, handle)| {
+        let described = program.schema.of_switch(table)?;
+        let entry = read::key_of(described, switch, &EntryRef::Handle(handle))?;
+        let last_hit_ns = switch.last_hit_ns(table, handle).unwrap_or(0);
+        Some(((table, handle.get()), Idle { last_hit_ns, entry }))
+    });
+    entries.collect()
+}
+
+async fn send_idle(shared: &Shared, told: &mut FxHashMap<Handle, pb::TableEntry>) -> Result<(), Refusal> {
+    let Ok(loaded) = shared.device.live() else {
+        return Ok(());
+    };
+    let Ok(program) = loaded.bfrt.clone() else {
+        return Ok(());
+    };
+    let attributes = Arc::clone(&lock(&shared.attributes));
+    let tables: Vec<TableId> = program
+        .schema
+        .tables
+        .iter()
+        .filter_map(|t| match &t.kind {
+            Kind::Match(of) if attributes.notifies(t.id) => Some(of.table),
+            _ => None,
+        })
+        .collect();
+    let (of_idle, of_active) = {
+        let clients = lock(&shared.clients);
+        (
+            clients.wanting(&program.name, |w| w.enable_idletimeout_notifications),
+            clients.wanting(&program.name, |w| w.enable_entry_active_notifications),
+        )
+    };
+    if tables.is_empty() || (of_idle.is_empty() && of_active.is_empty()) {
+        told.clear();
+        return Ok(());
+    }
+    let now = shared.device.plane.now_ns();
+    let asked = told.keys().copied().collect::<Vec<_>>();
+    let found = gather(&*shared.device.plane, move |_, switch: &mut Switch| {
+        // Of those that were told of, the ones that are still there.
+        let there = asked.iter().filter(|(table, handle)| {
+            let handle = EntryHandle::new(*handle);
+            handle.is_some_and(|h| switch.state().table(*table).is_some_and(|t| t.table.entry(h).is_some()))
+        });
+        let there: Vec<Handle> = there.copied().collect();
+        (idle_entries(&program, &tables, switch, now), there)
+    });
+    let mut replicas = found.await?.into_iter();
+    let (mut idle, there) = replicas.next().unwrap_or_default();
+    // An entry is idle where it is so on all replicas.
+    for (other, _) in replicas {
+        idle.retain(|handle, entry| match other.get(handle) {
+            Some(o) => {
+                entry.last_hit_ns = entry.last_hit_ns.max(o.last_hit_ns);
+                true
+            }
+            None => false,
+        });
+    }
+    told.retain(|handle, _| there.contains(handle));
+    let active: Vec<Handle> = told.keys().filter(|h| !idle.contains_key(h)).copied().collect();
+    for handle in active {
+        if let Some(entry) = told.remove(&handle) {
+            shared.tell_idle(&of_active, entry, NotificationType::EntryActive);
+        }
+    }
+    let mut due: Vec<(Handle, Idle)> = idle.into_iter().filter(|(h, _)| !told.contains_key(h)).collect();
+    due.sort_by_key(|(handle, _)| *handle);
+    for (handle, found) in due {
+        told.insert(handle, found.entry.clone());
+        shared.tell_idle(&of_idle, found.entry, NotificationType::EntryIdle);
+    }
+    Ok(())
+}
+
+impl Shared {
+    fn tell_idle(&self, to: &[u64], entry: pb::TableEntry, ty: NotificationType) {
+        let notice = pb::IdleTimeoutNotification {
+            target: Some(self.whole()),
+            table_entry: Some(entry),
+            r#type: ty.into(),
+        };
+        self.tell(to, &Answer::IdleTimeoutNotification(notice), true);
+    }
+}

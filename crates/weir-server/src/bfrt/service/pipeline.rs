@@ -1,0 +1,187 @@
+//! The RPCs about programs.
+
+use super::Shared;
+use crate::bfrt::program::{self, Program};
+use crate::bfrt::{SHARED, errors};
+use crate::device::lock;
+use crate::p4rt::program::{Loaded, program as compile};
+use crate::refusal::Refusal;
+use std::sync::Arc;
+use tonic::Status;
+use weir_proto::bfrt_info::BfrtInfo;
+use weir_proto::bfrt_proto as pb;
+use weir_proto::bfrt_proto::set_forwarding_pipeline_config_request::Action;
+
+/// Does what a request asks for.
+pub async fn set(
+    shared: Arc<Shared>,
+    request: pb::SetForwardingPipelineConfigRequest,
+) -> Result<pb::SetForwardingPipelineConfigResponse, Status> {
+    set_config(&shared, request).await.map_err(|e| errors::status(&e))
+}
+
+async fn set_config(
+    shared: &Shared,
+    request: pb::SetForwardingPipelineConfigRequest,
+) -> Result<pb::SetForwardingPipelineConfigResponse, Refusal> {
+    use pb::SetForwardingPipelineConfigResponseType::{WarmInitFinished, WarmInitStarted};
+    shared.check_device(request.device_id)?;
+    let action = Action::try_from(request.action).map_err(|_| Refusal::malformed("there is no such action"))?;
+    let answer = |ty: pb::SetForwardingPipelineConfigResponseType| pb::SetForwardingPipelineConfigResponse {
+        set_forwarding_pipeline_config_response_type: ty.into(),
+    };
+    match action {
+        Action::Bind => bind(shared, &request)
+            .await
+            .map(|()| pb::SetForwardingPipelineConfigResponse::default()),
+        Action::Verify => {
+            verify(shared, &request).await?;
+            Ok(pb::SetForwardingPipelineConfigResponse::default())
+        }
+        Action::VerifyAndWarmInitBegin => {
+            let loaded = verify(shared, &request).await?;
+            let mut pipelines = shared.device.pipelines.write().await;
+            shared.device.save(&mut pipelines, loaded)?;
+            Ok(answer(WarmInitStarted))
+        }
+        Action::VerifyAndWarmInitBeginAndEnd => {
+            let loaded = verify(shared, &request).await?;
+            let mut pipelines = shared.device.pipelines.write().await;
+            let fresh = Arc::new(|_: usize, _: &mut weir_switch::Switch| {});
+            shared
+                .device
+                .load(&mut pipelines, loaded, fresh, Arc::default())
+                .await?;
+            Ok(answer(WarmInitFinished))
+        }
+        Action::WarmInitEnd | Action::ReconcileAndWarmInitEnd if !request.config.is_empty() => Err(Refusal::malformed(
+            "the program is the one that was begun with; leave out the config",
+        )),
+        Action::WarmInitEnd => {
+            let mut pipelines = shared.device.pipelines.write().await;
+            if pipelines.saved.is_none() {
+                return Err(Refusal::malformed("no warm init was begun"));
+            }
+            shared.device.commit_saved(&mut pipelines).await?;
+            Ok(answer(WarmInitFinished))
+        }
+        Action::ReconcileAndWarmInitEnd => {
+            let mut pipelines = shared.device.pipelines.write().await;
+            let Some(saved) = &pipelines.saved else {
+                return Err(Refusal::malformed("no warm init was begun"));
+            };
+            let loaded = Arc::clone(&saved.loaded);
+            shared.device.reconcile(&mut pipelines, loaded).await?;
+            Ok(answer(WarmInitFinished))
+        }
+    }
+}
+
+async fn bind(shared: &Shared, request: &pb::SetForwardingPipelineConfigRequest) -> Result<(), Refusal> {
+    let [config] = request.config.as_slice() else {
+        return Err(Refusal::malformed(format!(
+            "BIND takes one config, which says the p4_name; found {}",
+            request.config.len()
+        )));
+    };
+    let is_first = {
+        let pipelines = shared.device.pipelines.read().await;
+        let current = pipelines.current().ok().and_then(|p| p.loaded.bfrt.clone().ok());
+        let name = current.as_ref().map(|p| p.name.as_str());
+        let clients = lock(&shared.clients);
+        // Who is unknown is told so first.
+        clients.require(request.client_id)?;
+        if config.p4_name != SHARED && name != Some(config.p4_name.as_str()) {
+            return Err(Refusal::not_found(format!("there is no program `{}`", config.p4_name)));
+        }
+        clients
+            .all()
+            .all(|c| c.bound.is_none() || !c.wants.enable_learn_notifications)
+    };
+    if is_first {
+        // What the switch has kept from before nobody has asked for.
+        shared.device.poll_digests().await?;
+    }
+    lock(&shared.clients).bind(request.client_id, &config.p4_name)
+}
+
+/// Compiles and checks the program of a request, not on the threads that serve everybody.
+async fn verify(shared: &Shared, request: &pb::SetForwardingPipelineConfigRequest) -> Result<Arc<Loaded>, Refusal> {
+    let [config] = request.config.as_slice() else {
+        return Err(Refusal::malformed(format!(
+            "the device runs one program; found {} configs",
+            request.config.len()
+        )));
+    };
+    if config.p4_name.is_empty() || config.p4_name == SHARED {
+        return Err(Refusal::malformed("the p4_name is missing"));
+    }
+    let config = config.clone();
+    let running = {
+        let pipelines = shared.device.pipelines.read().await;
+        pipelines.committed.as_ref().map(|p| Arc::clone(&p.loaded))
+    };
+    let work = move || of_config(config, running);
+    let verified = tokio::task::spawn_blocking(work).await;
+    verified.map_err(|_| Refusal::malformed("the program cannot be compiled: it meets a mistake in weir"))?
+}
+
+/// The program of a config.
+///
+/// What hardware is given is the output of its compiler, which weir cannot run: then the program that runs is meant, if it has the
+/// same name.
+fn of_config(config: pb::ForwardingPipelineConfig, running: Option<Arc<Loaded>>) -> Result<Arc<Loaded>, Refusal> {
+    if !config.bfruntime_info.is_empty() {
+        let text = std::str::from_utf8(&config.bfruntime_info).ok();
+        let parsed = text.map(BfrtInfo::from_json);
+        if !matches!(parsed, Some(Ok(_))) {
+            return Err(Refusal::malformed("bfruntime_info is no bfrt.json"));
+        }
+    }
+    let binary = config.profiles.first().map_or(&[][..], |p| p.binary.as_ref());
+    let is_named = |loaded: &Loaded| loaded.bfrt.as_ref().is_ok_and(|b| b.name == config.p4_name);
+    let program = if is_source(binary) {
+        compile(binary, None)?
+    } else if let Some(running) = running.filter(|r| is_named(r)) {
+        Arc::clone(&running.program)
+    } else {
+        return Err(Refusal::malformed(format!(
+            "weir runs P4 source, or what `weir build` saves: give one of them as the first profile's binary (the switch does not \
+             run `{}`, whose name would do)",
+            config.p4_name
+        )));
+    };
+    let mut loaded = Loaded::running(program, &config.p4_name)?;
+    crate::standalone::load(&loaded.program)
+        .map_err(|e| Refusal::malformed(format!("the program cannot be run: {e}")))?;
+    let described = Program::new(&loaded.program, &config.p4_name)?;
+    loaded.bfrt = Ok(Arc::new(described.with_profiles(config.profiles)));
+    Ok(Arc::new(loaded))
+}
+
+/// Whether bytes are a program's text.
+fn is_source(binary: &[u8]) -> bool {
+    let Ok(text) = std::str::from_utf8(binary) else {
+        return false;
+    };
+    let start = text.trim_start();
+    start.starts_with("weir ") || (!start.starts_with('{') && text.contains("main"))
+}
+
+/// Tells which program there is, and what describes it and the device.
+pub async fn get(
+    shared: &Shared,
+    request: pb::GetForwardingPipelineConfigRequest,
+) -> Result<pb::GetForwardingPipelineConfigResponse, Refusal> {
+    shared.check_device(request.device_id)?;
+    let pipelines = shared.device.pipelines.read().await;
+    let program = match pipelines.current() {
+        Ok(pipeline) => Some(pipeline.loaded.bfrt.clone()?),
+        Err(_) => None,
+    };
+    let device = program.as_ref().map_or_else(program::device_json, |p| p.device());
+    Ok(pb::GetForwardingPipelineConfigResponse {
+        config: program.iter().map(|p| p.config()).collect(),
+        non_p4_config: Some(pb::NonP4Config { bfruntime_info: device }),
+    })
+}

@@ -1,0 +1,273 @@
+//! The Read RPC.
+//!
+//! What fits into one chunk is read in one step of the switch. What does not is read chunk by chunk, and no Write begins
+//! meanwhile, so that a Read never shows half of one. The answer is one message, as clients of the reference expect; those that
+//! take several say so.
+
+use super::{Options, Shared};
+use crate::bfrt::errors::{self, Reporter, batch_status};
+use crate::bfrt::read::{self, Portion, Position, Query, World};
+use crate::bfrt::schema::Kind;
+use crate::dataplane::gather;
+use crate::device::Pipeline;
+use crate::refusal::Refusal;
+use std::sync::Arc;
+use tokio::sync::mpsc::{Sender, channel};
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::Status;
+use weir_proto::bfrt_proto as pb;
+use weir_proto::bfrt_proto::entity::Entity;
+use weir_proto::bfrt_raw::{ReadResponse, ReadResponseBuilder};
+use weir_switch::Switch;
+
+type Out = Sender<Result<ReadResponse, Status>>;
+
+/// Messages that wait for a reader that takes several.
+const AHEAD: usize = 16;
+/// Bytes of one of several messages.
+const PART: usize = 1 << 20;
+
+/// The entities of a request, shared by the steps that read them.
+struct Queries {
+    world: World,
+    queries: Vec<Result<Query, Refusal>>,
+    /// Whether replicas of the switch differ in what is found.
+    differs: bool,
+    chunk: usize,
+}
+
+/// What one step has read.
+struct Step {
+    entities: Vec<pb::Entity>,
+    /// Entities of the request that were refused.
+    refused: Vec<(usize, Refusal)>,
+    next: Option<Position>,
+}
+
+impl Queries {
+    fn new(shared: &Shared, pipeline: &Pipeline, request: &pb::ReadRequest) -> Result<Arc<Self>, Refusal> {
+        let addressed = shared.addressed(pipeline, &request.p4_name, request.client_id)?;
+        let world = shared.world(&addressed.program);
+        let scopes = shared.scopes();
+        let queries = request.entities.iter().map(|entity| {
+            if addressed.is_shared {
+                only_device(&world, entity)?;
+            }
+            Query::new(&world, &scopes, request.target.as_ref(), entity)
+        });
+        let queries: Vec<Result<Query, Refusal>> = queries.collect();
+        let differs = queries.iter().flatten().any(|q| q.differs_by_replica(&world.schema));
+        Ok(Arc::new(Queries {
+            world,
+            queries,
+            differs,
+            chunk: shared.config.read_chunk,
+        }))
+    }
+
+    fn step(&self, replica: usize, switch: &Switch, from: Position) -> Step {
+        let mut portion = Portion::new(self.chunk);
+        let mut refused = Vec::new();
+        let (first, mut place) = from;
+        let mut next = None;
+        // The first replica has everything that does not differ.
+        let queries = if replica == 0 || self.differs {
+            self.queries.len()
+        } else {
+            0
+        };
+        for number in first..queries {
+            let found = match &self.queries[number] {
+                Ok(query) => query.read(&self.world, switch, place, &mut portion),
+                Err(refusal) => Err(refusal.clone()),
+            };
+            match found {
+                Ok(None) => {}
+                Ok(Some(more)) => {
+                    next = Some((number, more));
+                    break;
+                }
+                Err(refusal) => refused.push((number, refusal)),
+            }
+            place = 0;
+        }
+        Step {
+            entities: portion.entities,
+            refused,
+            next,
+        }
+    }
+
+    /// A step of all replicas, as one.
+    async fn read(self: &Arc<Self>, pipeline: &Pipeline, from: Position) -> Result<Step, Refusal> {
+        let queries = Arc::clone(self);
+        let steps = gather(&*pipeline.plane, move |replica, switch| {
+            queries.step(replica, switch, from)
+        });
+        let mut steps = steps.await?.into_iter();
+        let mut whole = steps.next().ok_or(crate::Gone)?;
+        if self.differs {
+            steps.for_each(|other| read::merge(&self.world.schema, &mut whole.entities, &other.entities));
+        }
+        Ok(whole)
+    }
+}
+
+/// Whether an entity is about a table of the device.
+fn only_device(world: &World, entity: &pb::Entity) -> Result<(), Refusal> {
+    let table = match &entity.entity {
+        Some(Entity::TableEntry(e)) => e.table_id,
+        Some(Entity::TableUsage(e)) => e.table_id,
+        Some(Entity::TableAttribute(e)) => e.table_id,
+        Some(Entity::Handle(e)) => e.table_id,
+        _ => return Ok(()),
+    };
+    match world.schema.table(table)?.kind {
+        Kind::Fixed(_) => Ok(()),
+        _ => Err(Refusal::not_found("`$SHARED` has only the tables of the device")),
+    }
+}
+
+/// Begins a Read; what it finds comes by the stream.
+pub fn read(
+    shared: Arc<Shared>,
+    request: pb::ReadRequest,
+    options: Options,
+) -> ReceiverStream<Result<ReadResponse, Status>> {
+    let (out, stream) = channel(AHEAD);
+    tokio::spawn(async move {
+        let work = async {
+            run(&shared, &request, options, &out)
+                .await
+                .map_err(|e| errors::status(&e))
+        };
+        let error = match options.within("Read", work).await {
+            Ok(refused) if refused.is_empty() || options.error_in_resp => None,
+            Ok(refused) => {
+                let mut errors = vec![pb::Error::default(); request.entities.len()];
+                for (number, error) in refused {
+                    errors[number] = error;
+                }
+                Some(batch_status("Read Error Status", errors, options.error_bytes))
+            }
+            Err(status) => Some(status),
+        };
+        if let Some(status) = error {
+            let _ = out.send(Err(status)).await;
+        }
+    });
+    ReceiverStream::new(stream)
+}
+
+/// What is told of an entity that was refused.
+fn error(
+    reporter: &mut Reporter,
+    request: &pb::ReadRequest,
+    queries: &Queries,
+    number: usize,
+    refusal: &Refusal,
+) -> pb::Error {
+    let (what, table) = match request.entities.get(number).and_then(|e| e.entity.as_ref()) {
+        Some(Entity::TableEntry(e)) if e.is_default_entry => ("Error getting default entry of", e.table_id),
+        Some(Entity::TableEntry(e)) => ("Error getting entry of", e.table_id),
+        Some(Entity::TableUsage(e)) => ("Unable to get usage", e.table_id),
+        Some(Entity::TableAttribute(e)) => ("Table Attribute get failed", e.table_id),
+        Some(Entity::Handle(e)) => ("Table Handle get failed", e.table_id),
+        _ => ("Read failed", 0),
+    };
+    let table = queries.world.schema.table(table).map_or("", |t| t.name.as_str());
+    reporter.error(what, table, refusal)
+}
+
+/// Collects the answer, and sends it.
+struct Answer<'a> {
+    out: &'a Out,
+    shared: &'a Shared,
+    builder: ReadResponseBuilder,
+    streams: bool,
+}
+
+impl Answer<'_> {
+    async fn add(&mut self, entities: &[pb::Entity]) -> Result<(), Refusal> {
+        for entity in entities {
+            self.builder.entity(entity);
+            if self.streams && self.builder.len() >= PART {
+                self.send().await?;
+            }
+        }
+        let limit = self.shared.config.max_read_bytes;
+        if self.builder.len() > limit {
+            return Err(Refusal::full(format!(
+                "the answer exceeds {limit} bytes; read fewer entities at a time, or take several messages (metadata `weir-stream: 1`)"
+            )));
+        }
+        Ok(())
+    }
+
+    async fn send(&mut self) -> Result<(), Refusal> {
+        let response = std::mem::take(&mut self.builder).build();
+        let sent = tokio::time::timeout(self.shared.config.read_patience, self.out.send(Ok(response)));
+        match sent.await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(_)) => Err(Refusal::gone("the client has gone")),
+            Err(_) => Err(Refusal::too_slow("the reader is too slow; others wait to write")),
+        }
+    }
+}
+
+async fn run(
+    shared: &Shared,
+    request: &pb::ReadRequest,
+    options: Options,
+    out: &Out,
+) -> Result<Vec<(usize, pb::Error)>, Refusal> {
+    let limit = shared.config.max_queries;
+    if request.entities.len() > limit {
+        return Err(Refusal::full(format!("at most {limit} entities in one Read")));
+    }
+    if let Some(target) = &request.target {
+        shared.check_device(target.device_id)?;
+    }
+    let mut answer = Answer {
+        out,
+        shared,
+        builder: ReadResponseBuilder::default(),
+        streams: options.streams,
+    };
+    let (short, mut queries) = {
+        let pipelines = shared.device.pipelines.read().await;
+        let pipeline = pipelines.current()?;
+        let queries = Queries::new(shared, pipeline, request)?;
+        (queries.read(pipeline, (0, 0)).await?, queries)
+    };
+    let mut refused = Vec::new();
+    if short.next.is_none() {
+        answer.add(&short.entities).await?;
+        refused = short.refused;
+    } else {
+        // From the beginning again, with the state to ourselves.
+        let pipelines = shared.device.pipelines.write().await;
+        let pipeline = pipelines.current()?;
+        queries = Queries::new(shared, pipeline, request)?;
+        let mut position = Some((0, 0));
+        while let Some(from) = position {
+            let step = queries.read(pipeline, from).await?;
+            answer.add(&step.entities).await?;
+            refused.extend(step.refused);
+            position = step.next;
+        }
+    }
+    let mut reporter = Reporter::new();
+    let told = refused
+        .iter()
+        .map(|(number, refusal)| (*number, error(&mut reporter, request, &queries, *number, refusal)));
+    let told: Vec<(usize, pb::Error)> = told.collect();
+    if options.error_in_resp {
+        for number in 0..request.entities.len() {
+            let found = told.iter().find(|(n, _)| *n == number).map(|(_, e)| e);
+            answer.builder.status(found.unwrap_or(&pb::Error::default()));
+        }
+    }
+    answer.send().await?;
+    Ok(told)
+}

@@ -1,0 +1,126 @@
+//! The StreamChannel RPC: what clients say there, and what they are told.
+
+use super::{Shared, Stream};
+use crate::bfrt::clients::StreamId;
+use crate::bfrt::errors;
+use crate::device::lock;
+use crate::refusal::Refusal;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use tokio::sync::mpsc;
+use tokio_stream::StreamExt;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::{Status, Streaming};
+use weir_proto::bfrt_proto as pb;
+use weir_proto::bfrt_proto::stream_message_request::Update;
+use weir_proto::bfrt_proto::stream_message_response::Update as Answer;
+use weir_proto::google::rpc;
+
+/// Places of a stream's queue that are kept for what must not be lost: subscriptions and new programs.
+const RESERVED: usize = 16;
+
+type Outgoing = Result<pb::StreamMessageResponse, Status>;
+
+/// Opens a stream.
+///
+/// # Errors
+/// There are too many.
+pub fn open(
+    shared: &Arc<Shared>,
+    incoming: Streaming<pb::StreamMessageRequest>,
+) -> Result<ReceiverStream<Outgoing>, Refusal> {
+    let (out, stream) = mpsc::channel(shared.config.stream_queue.max(1) + RESERVED);
+    let id = shared.next_stream();
+    {
+        let mut streams = lock(&shared.streams);
+        if streams.len() >= shared.config.max_streams {
+            return Err(Refusal::full(format!("there are {} streams already", streams.len())));
+        }
+        streams.insert(id, Stream { out: out.clone() });
+    }
+    let session = Session {
+        shared: Arc::clone(shared),
+        id,
+        out,
+    };
+    tokio::spawn(session.run(incoming));
+    Ok(ReceiverStream::new(stream))
+}
+
+struct Session {
+    shared: Arc<Shared>,
+    id: StreamId,
+    out: mpsc::Sender<Outgoing>,
+}
+
+impl Session {
+    /// Listens until the stream ends.
+    async fn run(self, mut incoming: Streaming<pb::StreamMessageRequest>) {
+        let error = loop {
+            let message = tokio::select! {
+                message = incoming.next() => message,
+                // The client is not there any more to hear answers.
+                () = self.out.closed() => break None,
+            };
+            match message {
+                Some(Ok(message)) => {
+                    if let Err(refusal) = self.hear(&message) {
+                        break Some(errors::status(&refusal));
+                    }
+                }
+                Some(Err(_)) | None => break None,
+            }
+        };
+        lock(&self.shared.streams).remove(&self.id);
+        lock(&self.shared.clients).leave(self.id);
+        if let Some(status) = error {
+            let _ = self.out.try_send(Err(status));
+        }
+    }
+
+    /// Deals with a message.
+    ///
+    /// # Errors
+    /// The stream is to be ended.
+    fn hear(&self, message: &pb::StreamMessageRequest) -> Result<(), Refusal> {
+        match &message.update {
+            Some(Update::Subscribe(subscribe)) => {
+                self.shared.check_device(subscribe.device_id)?;
+                let wants = subscribe.notifications.unwrap_or_default();
+                if lock(&self.shared.clients).subscribe(self.id, message.client_id, wants)? {
+                    let answer = Answer::Subscribe(pb::Subscribe {
+                        status: Some(rpc::Status::default()),
+                        ..subscribe.clone()
+                    });
+                    let _ = self
+                        .out
+                        .try_send(Ok(pb::StreamMessageResponse { update: Some(answer) }));
+                }
+                Ok(())
+            }
+            Some(Update::DigestAck(_)) => Err(Refusal::unsupported(
+                "digests are not acknowledged: the server does so itself",
+            )),
+            None => Err(Refusal::malformed(
+                "the message is empty, or of a kind this server does not know",
+            )),
+        }
+    }
+}
+
+impl Shared {
+    /// Tells clients something. What may be lost is lost where a stream is slow, and counted.
+    pub(super) fn tell(&self, to: &[StreamId], answer: &Answer, may_be_lost: bool) {
+        let streams = lock(&self.streams);
+        for id in to {
+            let Some(stream) = streams.get(id) else { continue };
+            let message = pb::StreamMessageResponse {
+                update: Some(answer.clone()),
+            };
+            let has_room = !may_be_lost || stream.out.capacity() > RESERVED;
+            if !has_room || stream.out.try_send(Ok(message)).is_err() {
+                self.missed.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! The Write RPC.
+//!
+//! A large batch is resolved piece by piece on a thread of its own, and each piece is given to the switch as soon as it is
+//! resolved: one is applied while the next is resolved. Batches that must be all or nothing are one piece.
+
+use super::{Addressed, Options, Shared};
+use crate::bfrt::apply::{Done, Outcomes, Steps, apply_all};
+use crate::bfrt::attribute::{self, Attributes};
+use crate::bfrt::change::{self, Step};
+use crate::bfrt::errors::{self, Reporter, batch_status};
+use crate::bfrt::fixed::port;
+use crate::bfrt::schema::{Kind, Schema};
+use crate::bfrt::target::Scopes;
+use crate::bfrt::wire;
+use crate::dataplane::{DataPlane, Gone, gather};
+use crate::device::lock;
+use crate::ports::Settings;
+use crate::refusal::Refusal;
+use prost::Message;
+use prost::bytes::Bytes;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use tonic::Status;
+use weir_proto::bfrt_proto as pb;
+use weir_proto::bfrt_proto::write_request::Atomicity;
+use weir_proto::bfrt_raw::WriteRequest;
+
+/// Updates that are made between two packet vectors, of a batch of which packets may meet a part: some 0.2 ms.
+const STEP: usize = 256;
+
+/// Updates from which on a batch is resolved on a thread of its own.
+const LARGE: usize = 256;
+
+/// An update that did not simply go well: its place in the batch, and what to tell of it.
+struct Odd {
+    at: usize,
+    error: pb::Error,
+}
+
+/// What became of a piece of a batch.
+struct Piece {
+    odd: Vec<Odd>,
+    /// How many updates were tried.
+    tried: usize,
+}
+
+type Pending = Pin<Box<dyn Future<Output = Result<Piece, Gone>> + Send>>;
+
+/// Does what a request asks for.
+pub async fn write(shared: Arc<Shared>, request: WriteRequest, options: Options) -> Result<pb::WriteResponse, Status> {
+    let pieces = outcomes(&shared, request, options)
+        .await
+        .map_err(|e| errors::status(&e))?;
+    let tried: usize = pieces.iter().map(|p| p.tried).sum();
+    let odd: Vec<Odd> = pieces.into_iter().flat_map(|p| p.odd).collect();
+    let has_failed = odd.iter().any(|o| o.error.canonical_code != 0);
+    if has_failed {
+        let last = odd.last().map_or(0, |o| o.at + 1);
+        let mut errors = vec![pb::Error::default(); last];
+        for one in odd {
+            errors[one.at] = one.error;
+        }
+        return Err(batch_status("Write Error Status", errors, options.error_bytes));
+    }
+    if options.error_in_resp {
+        let mut status = vec![pb::Error::default(); tried];
+        for one in odd {
+            status[one.at] = one.error;
+        }
+        return Ok(pb::WriteResponse { status });
+    }
+    // Without the flag there are only statuses of updates that have become others.
+    Ok(pb::WriteResponse {
+        status: odd
+            .into_iter()
+            .filter(|o| o.error.code == MODIFIED)
+            .map(|o| o.error)
+            .collect(),
+    })
+}
+
+/// `Error::code` of an insertion that became a modification: that of ALREADY_EXISTS.
+const MODIFIED: i32 = 6;
+/// `Error::code` of a deletion of what was not there, where that is no failure: that of NOT_FOUND.
+const ABSENT: i32 = 5;
+
+/// What is told of an outcome that is not plain success.
+fn odd(reporter: &mut Reporter, schema: &Schema, step: &Step, outcome: &Result<Done, Refusal>) -> Option<pb::Error> {
+    match outcome {
+        Ok(Done::Made) => None,
+        Ok(Done::Modified) => Some(pb::Error {
+            message: "the entry was there already, and was modified".to_owned(),
+            code: MODIFIED,
+            ..pb::Error::default()
+        }),
+        Ok(Done::Absent) => Some(pb::Error {
+            message: "the entry was not there".to_owned(),
+            code: ABSENT,
+            ..pb::Error::default()
+        }),
+        Err(refusal) => Some(reporter.of_step(schema, step, refusal)),
+    }
+}
+
+/// Resolves updates and gives them to the switch.
+struct Submission {
+    shared: Arc<Shared>,
+    plane: Arc<dyn DataPlane>,
+    schema: Arc<Schema>,
+    is_shared: bool,
+    scopes: Scopes,
+    target: Option<pb::TargetDevice>,
+    goes_on: bool,
+    ignore_not_found: bool,
+    settings: Settings,
+    attributes: Attributes,
+    reporter: Arc<Mutex<Reporter>>,
+    /// Ports and attributes have been changed.
+    has_settings: bool,
+}
+
+impl Submission {
+    fn resolve(&self, update: &Bytes) -> Step {
+        if !self.is_shared
+            && let Some(step) = wire::step(&self.schema, &self.scopes, self.target.as_ref(), update)
+        {
+            return step;
+        }
+        let decoded = pb::Update::decode(update.clone());
+        let mut step = match decoded {
+            Ok(update) => change::decode(&self.schema, &self.scopes, self.target.as_ref(), &update),
+            Err(error) => Step {
+                table: None,
+                verb: "Write failed",
+                change: Err(Refusal::malformed(format!("the update is no message: {error}"))),
+            },
+        };
+        if self.is_shared
+            && let Some(at) = step.table
+            && !matches!(self.schema.tables[at].kind, Kind::Fixed(_))
+        {
+            step.change = Err(Refusal::not_found("`$SHARED` has only the tables of the device"));
+        }
+        step
+    }
+
+    /// Resolves updates, of which the first is the batch's `first`, and gives them to the switch.
+    fn submit(&mut self, first: usize, updates: &[Bytes]) -> Pending {
+        let mut steps: Vec<Step> = updates.iter().map(|u| self.resolve(u)).collect();
+        if steps
+            .iter()
+            .any(|s| attribute::is_attribute(s) || port::is_about_ports(&self.schema, s))
+        {
+            self.has_settings = true;
+            attribute::configure(&self.schema, &mut self.attributes, &mut steps);
+            port::configure(&self.schema, &self.shared.device.ports, &mut self.settings, &mut steps);
+            self.scopes.by_table = self.attributes.scopes.clone();
+        }
+        let (schema, reporter) = (Arc::clone(&self.schema), Arc::clone(&self.reporter));
+        let (goes_on, ignore_not_found) = (self.goes_on, self.ignore_not_found);
+        // A single replica may take the entries themselves.
+        let (own, all) = match self.plane.replicas() {
+            1 => (Some(Mutex::new(steps)), Vec::new()),
+            _ => (None, steps),
+        };
+        let done = gather(&*self.plane, move |replica, switch| {
+            let how = (goes_on, ignore_not_found);
+            let mut own = own.as_ref().map(lock);
+            let outcomes: Outcomes = match own.as_deref_mut() {
+                Some(steps) => apply_all(switch, replica, &schema, Steps::Own(steps), how),
+                None => apply_all(switch, replica, &schema, Steps::Shared(&all), how),
+            };
+            let steps = own.as_deref().unwrap_or(&all);
+            // All replicas say the same.
+            if replica != 0 {
+                return None;
+            }
+            let mut reporter = lock(&reporter);
+            let odd = outcomes
+                .iter()
+                .zip(steps)
+                .enumerate()
+                .filter_map(|(at, (outcome, step))| {
+                    let error = odd(&mut reporter, &schema, step, outcome)?;
+                    Some(Odd { at: first + at, error })
+                });
+            Some(Piece {
+                odd: odd.collect(),
+                tried: outcomes.len(),
+            })
+        });
+        Box::pin(async move { done.await?.into_iter().next().flatten().ok_or(Gone) })
+    }
+}
+
+/// What becomes of every update, or why none was looked at.
+async fn outcomes(shared: &Arc<Shared>, request: WriteRequest, options: Options) -> Result<Vec<Piece>, Refusal> {
+    if request.updates.len() > shared.config.max_updates {
+        return Err(Refusal::full(format!(
+            "{} updates in one Write; at most {} are taken",
+            request.updates.len(),
+            shared.config.max_updates
+        )));
+    }
+    let atomicity = Atomicity::try_from(request.atomicity)
+        .map_err(|_| Refusal::malformed("there is no such atomicity; use CONTINUE_ON_ERROR or one of the others"))?;
+    if let Some(target) = &request.target {
+        shared.check_device(target.device_id)?;
+    }
+    let pipelines = shared.device.pipelines.read().await;
+    let pipeline = pipelines.current()?;
+    let Addressed { program, is_shared } = shared.addressed(pipeline, &request.p4_name, request.client_id)?;
+    // Held until the end where ports or attributes are changed, so that nobody else changes them in between.
+    let turn = shared.settings_turn.lock().await;
+    let mut submission = Submission {
+        shared: Arc::clone(shared),
+        plane: Arc::clone(&pipeline.plane),
+        schema: Arc::clone(&program.schema),
+        is_shared,
+        scopes: shared.scopes(),
+        target: request.target,
+        goes_on: atomicity == Atomicity::ContinueOnError,
+        ignore_not_found: options.ignore_not_found,
+        settings: shared.device.ports.settings(),
+        attributes: Attributes::clone(&lock(&shared.attributes)),
+        reporter: Arc::new(Mutex::new(Reporter::new())),
+        has_settings: false,
+    };
+    let updates = request.updates;
+    let is_large = updates.len() >= LARGE;
+    let submit = move || {
+        let step = if submission.goes_on { STEP } else { updates.len().max(1) };
+        let pieces = updates.chunks(step).enumerate();
+        let pending: Vec<Pending> = pieces.map(|(at, piece)| submission.submit(at * step, piece)).collect();
+        (submission, pending)
+    };
+    let (submission, pending) = match is_large {
+        true => tokio::task::spawn_blocking(submit)
+            .await
+            .map_err(|_| Refusal::gone("the server is stopping"))?,
+        false => submit(),
+    };
+    let turn = submission.has_settings.then_some(turn);
+    let mut pieces = Vec::with_capacity(pending.len());
+    for piece in pending {
+        pieces.push(piece.await?);
+    }
+    let has_failed = pieces
+        .iter()
+        .flat_map(|p: &Piece| &p.odd)
+        .any(|o| o.error.canonical_code != 0);
+    if submission.has_settings && (submission.goes_on || !has_failed) {
+        let before = changed_ports(shared, &submission.settings);
+        shared.device.ports.replace(submission.settings);
+        *lock(&shared.attributes) = Arc::new(submission.attributes);
+        for (port, up) in before {
+            shared.port_changed(port, up);
+        }
+    }
+    drop(turn);
+    Ok(pieces)
+}
+
+/// Ports that come up or go down by new settings.
+fn changed_ports(shared: &Shared, settings: &Settings) -> Vec<(u32, bool)> {
+    let ports = &shared.device.ports;
+    let before = ports.settings();
+    let all: std::collections::BTreeSet<u32> = before.added.keys().chain(settings.added.keys()).copied().collect();
+    let was = |port| before.added.contains_key(&port) && ports.setting(&before, port).up;
+    let is = |port| settings.added.contains_key(&port) && ports.setting(settings, port).up;
+    all.into_iter()
+        .filter(|p| was(*p) != is(*p))
+        .map(|p| (p, is(p)))
+        .collect()
+}

@@ -1,0 +1,109 @@
+//! Why something was refused.
+
+use weir_switch::{ControlError, ErrorKind};
+use weir_table::TableError;
+
+/// The sorts of refusal. Each protocol maps them to codes of gRPC by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Cause {
+    /// The request is malformed whatever the state is.
+    Malformed,
+    /// A value does not fit its type, or an index is beyond the end.
+    OutOfRange,
+    /// It is not there.
+    NotFound,
+    /// It is there already.
+    Exists,
+    /// There is no room.
+    Full,
+    /// The program or the role does not allow it.
+    Forbidden,
+    /// It cannot be done in this state.
+    Precondition,
+    /// Something else refers to it.
+    InUse,
+    /// This server does not do it.
+    Unsupported,
+    /// The request was taken back because another one of its batch failed.
+    TakenBack,
+    /// The switch does not run any more.
+    Gone,
+    /// The client was too slow.
+    TooSlow,
+}
+
+/// Why a request, or one of its parts, was refused. Nothing has changed by it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct Refusal {
+    /// The sort.
+    pub cause: Cause,
+    /// What is wrong, for people.
+    pub message: String,
+}
+
+macro_rules! constructors {
+    ($($name:ident $cause:ident),* $(,)?) => {
+        impl Refusal {
+            $(pub(crate) fn $name(message: impl Into<String>) -> Self {
+                Refusal { cause: Cause::$cause, message: message.into() }
+            })*
+        }
+    };
+}
+
+constructors! {
+    malformed Malformed,
+    out_of_range OutOfRange,
+    not_found NotFound,
+    exists Exists,
+    full Full,
+    forbidden Forbidden,
+    precondition Precondition,
+    unsupported Unsupported,
+    gone Gone,
+    too_slow TooSlow,
+}
+
+impl Refusal {
+    pub(crate) fn taken_back() -> Self {
+        Refusal {
+            cause: Cause::TakenBack,
+            message: "taken back, because another update of the batch failed".to_string(),
+        }
+    }
+
+    /// The same, with where it was found before it.
+    pub(crate) fn within(mut self, place: &str) -> Self {
+        self.message = format!("{place}: {}", self.message);
+        self
+    }
+}
+
+impl From<ControlError> for Refusal {
+    fn from(error: ControlError) -> Self {
+        let cause = match &error {
+            ControlError::IndexOutOfRange { .. } => Cause::OutOfRange,
+            ControlError::Table(TableError::ActionScope { .. }) => Cause::Forbidden,
+            ControlError::Table(TableError::InUse { .. }) => Cause::InUse,
+            other => match other.kind() {
+                ErrorKind::InvalidArgument => Cause::Malformed,
+                ErrorKind::AlreadyExists => Cause::Exists,
+                ErrorKind::NotFound => Cause::NotFound,
+                ErrorKind::ResourceExhausted => Cause::Full,
+                ErrorKind::PermissionDenied => Cause::Forbidden,
+                ErrorKind::FailedPrecondition => Cause::Precondition,
+            },
+        };
+        Refusal {
+            cause,
+            message: error.to_string(),
+        }
+    }
+}
+
+impl From<crate::Gone> for Refusal {
+    fn from(gone: crate::Gone) -> Self {
+        Refusal::gone(gone.to_string())
+    }
+}

@@ -1,0 +1,185 @@
+//! Streams, bindings and independent clients.
+
+use crate::common::{Bench, NAME, Session, details, everything, exact, read_request, write_request};
+use tonic::{Code, Request};
+use weir_proto::bfrt_proto as pb;
+use weir_proto::bfrt_proto::entity::Entity;
+use weir_proto::bfrt_proto::stream_message_request::Update as Said;
+use weir_proto::bfrt_proto::write_request::Atomicity;
+
+#[tokio::test]
+async fn a_subscription_is_answered_with_the_same_and_a_status() {
+    let bench = Bench::new().await;
+    let _session = bench.subscribed(7).await;
+    assert_eq!(bench.server.clients(), 1);
+}
+
+#[tokio::test]
+async fn a_number_that_is_taken_ends_the_stream() {
+    let bench = Bench::new().await;
+    let first = bench.subscribed(7).await;
+    let mut second = Session::open(&bench.client, 7).await;
+    second.subscribe(everything()).await;
+    assert_eq!(second.next().await.unwrap_err().code(), Code::InvalidArgument);
+    // It is free again when its stream has ended.
+    drop(first);
+    for _ in 0..100 {
+        if bench.server.clients() == 0 {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    bench.subscribed(7).await;
+}
+
+#[tokio::test]
+async fn a_second_subscription_on_a_stream_is_ignored() {
+    let bench = Bench::new().await;
+    let mut session = bench.subscribed(7).await;
+    session.subscribe(everything()).await;
+    assert!(session.is_silent().await);
+    assert_eq!(bench.server.clients(), 1);
+}
+
+#[tokio::test]
+async fn acknowledging_a_digest_ends_the_stream() {
+    let bench = Bench::new().await;
+    let mut session = bench.subscribed(7).await;
+    session.say(Some(Said::DigestAck(pb::DigestListAck::default()))).await;
+    assert_eq!(session.next().await.unwrap_err().code(), Code::Unimplemented);
+}
+
+#[tokio::test]
+async fn binding_needs_a_client_one_config_and_a_program_that_nobody_holds() {
+    let bench = Bench::new().await;
+    assert_eq!(bench.bind(7, NAME).await, Err(Code::Unavailable));
+    let _session = bench.subscribed(7).await;
+    let _other = bench.subscribed(8).await;
+    let bind = pb::set_forwarding_pipeline_config_request::Action::Bind;
+    assert_eq!(bench.set(7, bind, Vec::new()).await, Err(Code::InvalidArgument));
+    let two = vec![pb::ForwardingPipelineConfig::default(); 2];
+    assert_eq!(bench.set(7, bind, two).await, Err(Code::InvalidArgument));
+    assert_eq!(bench.bind(7, "unknown").await, Err(Code::NotFound));
+    assert_eq!(bench.bind(7, NAME).await, Ok(()));
+    assert_eq!(bench.bind(7, NAME).await, Err(Code::AlreadyExists));
+    assert_eq!(bench.bind(8, NAME).await, Err(Code::AlreadyExists));
+}
+
+#[tokio::test]
+async fn a_client_that_goes_is_not_bound_any_more() {
+    let bench = Bench::new().await;
+    let session = bench.bound(7).await;
+    drop(session);
+    let _other = bench.subscribed(8).await;
+    for _ in 0..100 {
+        if bench.bind(8, NAME).await == Ok(()) {
+            return;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    panic!("the program is still held");
+}
+
+#[tokio::test]
+async fn without_a_name_requests_are_about_the_program_that_the_client_is_bound_to() {
+    let bench = Bench::new().await;
+    let unnamed = |client_id| pb::WriteRequest {
+        p4_name: String::new(),
+        client_id,
+        ..write_request(Vec::new(), Atomicity::ContinueOnError)
+    };
+    let unknown = bench.write_request(Request::new(unnamed(7))).await.unwrap_err();
+    assert_eq!((unknown.code(), details(&unknown).len()), (Code::Unavailable, 0));
+    let _session = bench.subscribed(7).await;
+    let unbound = bench.write_request(Request::new(unnamed(7))).await.unwrap_err();
+    assert_eq!(unbound.code(), Code::Unavailable);
+    bench.bind(7, NAME).await.expect("is bound");
+    assert!(bench.write_request(Request::new(unnamed(7))).await.is_ok());
+}
+
+#[tokio::test]
+async fn with_a_name_nobody_needs_to_have_subscribed() {
+    let bench = Bench::new().await;
+    assert_eq!(bench.insert(bench.entry(1, 2)).await, Ok(()));
+    assert_eq!(bench.entries("In.exact_keys").await.len(), 1);
+    let other = pb::ReadRequest {
+        p4_name: "other".to_owned(),
+        ..read_request(Vec::new())
+    };
+    let (_, status) = bench.read_request(Request::new(other)).await;
+    assert_eq!(status.map(|s| s.code()), Some(Code::NotFound));
+}
+
+#[tokio::test]
+async fn the_shared_program_has_the_tables_of_the_device_only() {
+    let bench = Bench::new().await;
+    let _session = bench.subscribed(7).await;
+    bench.bind(7, "$SHARED").await.expect("is bound");
+    let _other = bench.subscribed(8).await;
+    bench.bind(8, "$SHARED").await.expect("several may be");
+    let of = |table: &str| pb::ReadRequest {
+        p4_name: String::new(),
+        client_id: 7,
+        ..read_request(vec![Entity::TableEntry(bench.all(table))])
+    };
+    let (_, status) = bench.read_request(Request::new(of("$PORT"))).await;
+    assert!(status.is_none());
+    let (_, status) = bench.read_request(Request::new(of("In.exact_keys"))).await;
+    assert_eq!(details(&status.expect("an error"))[0].canonical_code, 5);
+    let request = pb::WriteRequest {
+        p4_name: "$SHARED".to_owned(),
+        ..write_request(
+            vec![crate::common::update(
+                pb::update::Type::Insert,
+                Entity::TableEntry(bench.entry(1, 2)),
+            )],
+            Atomicity::ContinueOnError,
+        )
+    };
+    assert!(bench.write_request(Request::new(request)).await.is_err());
+}
+
+#[tokio::test]
+async fn a_target_is_this_device_and_all_pipes_unless_the_scope_says_otherwise() {
+    let bench = Bench::new().await;
+    let at = |pipe_id, device_id| pb::TableEntry {
+        entry_tgt: Some(pb::TargetDevice {
+            device_id,
+            ..crate::common::target(pipe_id)
+        }),
+        ..bench.entry(1, 2)
+    };
+    assert_eq!(bench.insert(at(0xffff, 9)).await, Err(Code::NotFound));
+    assert_eq!(bench.insert(at(3, 0)).await, Err(Code::InvalidArgument));
+    assert_eq!(bench.insert(at(0, 0)).await, Err(Code::InvalidArgument));
+    let single = |table| pb::TableAttribute {
+        table_id: bench.table(table).id,
+        attribute: Some(pb::table_attribute::Attribute::EntryScope(pb::EntryScope {
+            pipe_scope: Some(pb::Mode {
+                scope: Some(pb::mode::Scope::Predef(pb::mode::PredefinedMode::Single.into())),
+                args: 0,
+            }),
+            ..pb::EntryScope::default()
+        })),
+    };
+    let attribute = single("In.exact_keys");
+    let set = bench
+        .one(pb::update::Type::Insert, Entity::TableAttribute(attribute.clone()))
+        .await;
+    assert_eq!(set, Ok(()));
+    assert_eq!(
+        bench.read_entities(Entity::TableAttribute(attribute.clone())).await,
+        Ok(vec![Entity::TableAttribute(attribute)])
+    );
+    assert_eq!(bench.insert(at(0, 0)).await, Ok(()));
+    // It is said again only where it was said.
+    let query = pb::TableEntry {
+        entry_tgt: Some(crate::common::target(0)),
+        ..bench.keyed("In.exact_keys", vec![exact(1, &1u32.to_be_bytes())])
+    };
+    assert_eq!(
+        bench.read(query).await.expect("is read")[0].entry_tgt,
+        Some(crate::common::target(0))
+    );
+    assert_eq!(bench.entries("In.exact_keys").await[0].entry_tgt, None);
+}

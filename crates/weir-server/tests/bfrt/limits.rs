@@ -1,0 +1,50 @@
+//! Limits: each with an error of its own.
+
+use crate::common::{Bench, Session, update};
+use tonic::Code;
+use weir_proto::bfrt_proto::entity::Entity;
+use weir_proto::bfrt_proto::update::Type;
+use weir_server::bfrt::Config;
+
+#[tokio::test]
+async fn too_many_updates_entities_and_bytes_are_refused() {
+    let config = Config {
+        max_updates: 3,
+        max_queries: 2,
+        max_read_bytes: 100,
+        ..Config::default()
+    };
+    let bench = Bench::with(config).await;
+    let inserts = |keys: std::ops::Range<u32>| {
+        keys.map(|k| update(Type::Insert, Entity::TableEntry(bench.entry(k, k))))
+            .collect()
+    };
+    let refused = bench.write(inserts(0..4)).await.unwrap_err();
+    assert_eq!(refused.code(), Code::ResourceExhausted);
+    assert!(bench.write(inserts(0..3)).await.is_ok());
+    let (_, status) = bench
+        .read_all(vec![Entity::TableEntry(bench.exact("In.exact_keys", 1)); 3])
+        .await;
+    assert_eq!(status.map(|s| s.code()), Some(Code::ResourceExhausted));
+    let (_, status) = bench
+        .read_all(vec![Entity::TableEntry(bench.all("In.exact_keys"))])
+        .await;
+    assert_eq!(status.map(|s| s.code()), Some(Code::ResourceExhausted));
+}
+
+#[tokio::test]
+async fn there_are_no_more_streams_than_the_limit() {
+    let config = Config {
+        max_streams: 1,
+        ..Config::default()
+    };
+    let bench = Bench::with(config).await;
+    let _first: Session = bench.subscribed(1).await;
+    let (_out, requests) = tokio::sync::mpsc::channel(1);
+    let refused = bench
+        .client
+        .clone()
+        .stream_channel(tokio_stream::wrappers::ReceiverStream::new(requests))
+        .await;
+    assert_eq!(refused.unwrap_err().code(), Code::ResourceExhausted);
+}

@@ -1,0 +1,289 @@
+//! Counters, meters, registers, filters, value sets, port metadata.
+
+use crate::common::{Bench, exact, field, number, stream, ternary, text, value, with_data};
+use tonic::Code;
+use weir_proto::bfrt_proto as pb;
+use weir_proto::bfrt_proto::data_field::Value as Wire;
+use weir_proto::bfrt_proto::entity::Entity;
+use weir_proto::bfrt_proto::update::Type;
+
+/// The entry of an array at an index.
+fn cell(bench: &Bench, table: &str, index: u32, fields: Vec<pb::DataField>) -> pb::TableEntry {
+    let key = vec![exact(bench.table(table).key[0].id, &index.to_be_bytes())];
+    with_data(bench.keyed(table, key), 0, fields)
+}
+
+fn wide(id: u32, value: u64) -> pb::DataField {
+    stream(id, &value.to_be_bytes())
+}
+
+#[tokio::test]
+async fn counters_are_set_counted_and_cleared_and_their_cells_not_deleted() {
+    let bench = Bench::new().await;
+    let table = "In.by_kind";
+    let (bytes, packets) = (
+        bench.field(table, "$COUNTER_SPEC_BYTES"),
+        bench.field(table, "$COUNTER_SPEC_PKTS"),
+    );
+    let set = cell(&bench, table, 5, vec![wide(packets, 100)]);
+    assert_eq!(bench.insert(set).await, Ok(()));
+    bench.ask(5, 0, 0);
+    let read = async || {
+        let told = bench.read(cell(&bench, table, 5, Vec::new())).await.expect("is read");
+        (number(&told[0], bytes), number(&told[0], packets))
+    };
+    assert_eq!(read().await, (64, 101));
+    let told = bench.read(cell(&bench, table, 5, Vec::new())).await.expect("is read");
+    assert!(matches!(value(&told[0], bytes), Wire::Stream(b) if b.len() == 8));
+    assert_eq!(
+        bench.delete(cell(&bench, table, 5, Vec::new())).await,
+        Err(Code::Unimplemented)
+    );
+    assert_eq!(bench.delete(bench.all(table)).await, Ok(()));
+    assert_eq!(read().await, (0, 0));
+    assert_eq!(bench.entries(table).await.len(), 256);
+    let beyond = cell(&bench, table, 256, vec![wide(packets, 1)]);
+    assert_eq!(bench.insert(beyond.clone()).await, Err(Code::InvalidArgument));
+    assert_eq!(bench.read(beyond).await, Err(Code::InvalidArgument));
+}
+
+#[tokio::test]
+async fn meters_have_no_limit_at_first_and_then_those_that_are_set() {
+    let bench = Bench::new().await;
+    let table = "In.rates";
+    let id = |name| bench.field(table, name);
+    let (cir, pir) = (id("$METER_SPEC_CIR_KBPS"), id("$METER_SPEC_PIR_KBPS"));
+    let (cbs, pbs) = (id("$METER_SPEC_CBS_KBITS"), id("$METER_SPEC_PBS_KBITS"));
+    let told = bench.read(cell(&bench, table, 3, Vec::new())).await.expect("is read");
+    assert_eq!(number(&told[0], cir), u64::MAX);
+    assert_eq!(bench.ask(8, 3, 0), Some(0), "green");
+    let none = vec![wide(cir, 0), wide(pir, 0), wide(cbs, 0), wide(pbs, 0)];
+    assert_eq!(bench.insert(cell(&bench, table, 3, none)).await, Ok(()));
+    assert_eq!(bench.ask(8, 3, 0), Some(3), "red");
+    assert_eq!(
+        bench
+            .modify(cell(&bench, table, 3, vec![wide(cir, 1_000_000), wide(cbs, 1000)]))
+            .await,
+        Ok(())
+    );
+    let told = bench.read(cell(&bench, table, 3, Vec::new())).await.expect("is read");
+    let found = [cir, pir, cbs, pbs].map(|id| number(&told[0], id));
+    assert_eq!(found, [1_000_000, 0, 1000, 0]);
+}
+
+#[tokio::test]
+async fn direct_resources_are_data_of_entries() {
+    let bench = Bench::new().await;
+    let table = "In.exact_keys";
+    let packets = bench.field(table, "$COUNTER_SPEC_PKTS");
+    let mut entry = bench.entry(1, 2);
+    entry.data.as_mut().expect("has data").fields.push(wide(packets, 40));
+    assert_eq!(bench.insert(entry).await, Ok(()));
+    bench.ask(1, 0, 1);
+    assert_eq!(number(&bench.entries(table).await[0], packets), 41);
+    // Without an action only they are changed.
+    assert_eq!(
+        bench
+            .modify(with_data(bench.exact(table, 1), 0, vec![wide(packets, 7)]))
+            .await,
+        Ok(())
+    );
+    assert_eq!(
+        (number(&bench.entries(table).await[0], packets), bench.ask(1, 0, 1)),
+        (7, Some(2))
+    );
+
+    let table = "In.ternary_keys";
+    let key = vec![ternary(bench.key_id(table, "key"), &[0; 4], &[0; 4])];
+    let limits = [
+        "$METER_SPEC_CIR_PPS",
+        "$METER_SPEC_PIR_PPS",
+        "$METER_SPEC_CBS_PKTS",
+        "$METER_SPEC_PBS_PKTS",
+    ];
+    let mut fields = vec![stream(1, &[0, 0, 0, 10])];
+    fields.extend(limits.map(|name| wide(bench.field(table, name), 0)));
+    let entry = with_data(bench.keyed(table, key), bench.action(table, "answer_metered"), fields);
+    assert_eq!(bench.insert(entry).await, Ok(()));
+    assert_eq!(bench.ask(3, 0, 1), Some(13), "red is 3");
+}
+
+#[tokio::test]
+async fn registers_are_read_and_written_by_their_fields() {
+    let bench = Bench::new().await;
+    assert_eq!(
+        bench
+            .insert(cell(&bench, "In.last", 3, vec![stream(1, &[0, 0, 0, 9])]))
+            .await,
+        Ok(())
+    );
+    assert_eq!(bench.ask(5, 3, 77), Some(9));
+    let told = bench
+        .read(cell(&bench, "In.last", 3, Vec::new()))
+        .await
+        .expect("is read");
+    // One field per pipe, of which there is one.
+    assert_eq!(
+        (
+            told[0].data.as_ref().expect("has data").fields.len(),
+            number(&told[0], 1)
+        ),
+        (1, 77)
+    );
+    assert_eq!(
+        bench
+            .modify(cell(&bench, "In.pairs", 2, vec![stream(2, &[0, 0, 0, 5])]))
+            .await,
+        Ok(())
+    );
+    assert_eq!(
+        bench
+            .modify(cell(&bench, "In.pairs", 2, vec![stream(1, &[0, 0, 0, 4])]))
+            .await,
+        Ok(())
+    );
+    assert_eq!(bench.ask(6, 2, 0), Some(4));
+    let told = bench
+        .read(cell(&bench, "In.pairs", 2, Vec::new()))
+        .await
+        .expect("is read");
+    assert_eq!((number(&told[0], 1), number(&told[0], 2)), (4, 6));
+    assert_eq!(bench.entries("In.pairs").await.len(), 16);
+    assert_eq!(bench.delete(bench.all("In.pairs")).await, Ok(()));
+    assert_eq!(bench.ask(6, 2, 0), Some(0));
+    let long = cell(&bench, "In.last", 3, vec![stream(1, &[9])]);
+    assert_eq!(bench.insert(long).await, Err(Code::InvalidArgument));
+}
+
+#[tokio::test]
+async fn a_register_parameter_is_a_default_entry() {
+    let bench = Bench::new().await;
+    assert_eq!(bench.ask(16, 1, 0), Some(5));
+    let step = |value: u32| with_data(bench.default_entry("In.step"), 0, vec![stream(1, &value.to_be_bytes())]);
+    assert_eq!(bench.modify(step(100)).await, Ok(()));
+    assert_eq!(bench.ask(16, 1, 0), Some(105));
+    let told = bench.read(bench.default_entry("In.step")).await.expect("is read");
+    assert_eq!((told[0].is_default_entry, number(&told[0], 1)), (true, 100));
+    assert_eq!(bench.delete(bench.default_entry("In.step")).await, Ok(()));
+    assert_eq!(bench.ask(16, 1, 0), Some(110));
+    assert_eq!(
+        bench.insert(bench.default_entry("In.step")).await,
+        Err(Code::Unimplemented)
+    );
+}
+
+#[tokio::test]
+async fn filters_take_floats_and_strings() {
+    let bench = Bench::new().await;
+    let table = "In.smooth";
+    let id = |name| bench.field(table, name);
+    let all = |gain: f32| {
+        vec![
+            text(id("$LPF_SPEC_TYPE"), "SAMPLE"),
+            field(id("$LPF_SPEC_GAIN_TIME_CONSTANT_NS"), Wire::FloatVal(gain)),
+            field(id("$LPF_SPEC_DECAY_TIME_CONSTANT_NS"), Wire::FloatVal(gain)),
+            stream(id("$LPF_SPEC_OUT_SCALE_DOWN_FACTOR"), &[0, 0, 0, 1]),
+        ]
+    };
+    assert_eq!(bench.ask(14, 2, 800), Some(800));
+    let part = all(1000.0).into_iter().take(1).collect();
+    assert_eq!(
+        bench.insert(cell(&bench, table, 2, part)).await,
+        Err(Code::InvalidArgument)
+    );
+    assert_eq!(
+        bench.insert(cell(&bench, table, 2, all(-1.0))).await,
+        Err(Code::InvalidArgument)
+    );
+    assert_eq!(bench.insert(cell(&bench, table, 2, all(1000.0))).await, Ok(()));
+    bench.switch.clock().advance(1_000_000_000);
+    assert_eq!(bench.ask(14, 2, 800), Some(400));
+    let told = bench.read(cell(&bench, table, 2, Vec::new())).await.expect("is read");
+    assert_eq!(value(&told[0], id("$LPF_SPEC_TYPE")), Wire::StrVal("SAMPLE".into()));
+    assert_eq!(
+        value(&told[0], id("$LPF_SPEC_GAIN_TIME_CONSTANT_NS")),
+        Wire::FloatVal(1000.0)
+    );
+
+    let table = "In.early";
+    let id = |name| bench.field(table, name);
+    let fields = vec![
+        field(id("$WRED_SPEC_TIME_CONSTANT_NS"), Wire::FloatVal(0.0)),
+        stream(id("$WRED_SPEC_MIN_THRESH_CELLS"), &[0, 0, 0, 1]),
+        stream(id("$WRED_SPEC_MAX_THRESH_CELLS"), &[0, 0, 0, 2]),
+        field(id("$WRED_SPEC_MAX_PROBABILITY"), Wire::FloatVal(0.5)),
+    ];
+    assert_eq!(bench.ask(15, 1, 900), Some(0xf), "nothing is dropped at first");
+    assert_eq!(bench.insert(cell(&bench, table, 1, fields)).await, Ok(()));
+    assert_eq!(bench.ask(15, 1, 900), Some(0xd));
+    let told = bench.read(cell(&bench, table, 1, Vec::new())).await.expect("is read");
+    assert_eq!(value(&told[0], id("$WRED_SPEC_MAX_PROBABILITY")), Wire::FloatVal(0.5));
+    assert_eq!(bench.delete(bench.all(table)).await, Ok(()));
+    assert_eq!(bench.ask(15, 1, 900), Some(0xf));
+}
+
+#[tokio::test]
+async fn value_sets_have_members_with_masks() {
+    let bench = Bench::new().await;
+    let table = "InParser.specials";
+    let member = |kind: u8, mask: u8| bench.keyed(table, vec![ternary(bench.table(table).key[0].id, &[kind], &[mask])]);
+    assert_eq!(bench.ask(18, 0, 0), Some(0));
+    assert_eq!(bench.insert(member(18, 0xff)).await, Ok(()));
+    assert_eq!(bench.ask(18, 0, 0), Some(1));
+    assert_eq!(bench.insert(member(18, 0xff)).await, Err(Code::AlreadyExists));
+    assert_eq!(
+        bench.insert(member(18, 0x0f)).await,
+        Err(Code::InvalidArgument),
+        "the program matches exactly"
+    );
+    assert_eq!(bench.entries(table).await[0].value, member(18, 0xff).value);
+    for kind in 1..4 {
+        assert_eq!(bench.insert(member(kind, 0xff)).await, Ok(()));
+    }
+    assert_eq!(bench.insert(member(9, 0xff)).await, Err(Code::ResourceExhausted));
+    assert_eq!(bench.delete(member(18, 0xff)).await, Ok(()));
+    assert_eq!(bench.delete(member(18, 0xff)).await, Err(Code::NotFound));
+    assert_eq!(bench.delete(bench.all(table)).await, Ok(()));
+    assert!(bench.entries(table).await.is_empty());
+}
+
+#[tokio::test]
+async fn port_metadata_is_what_parsers_see() {
+    let bench = Bench::new().await;
+    let table = "InParser.$PORT_METADATA";
+    let entry = |fields| {
+        with_data(
+            bench.keyed(table, vec![exact(bench.table(table).key[0].id, &[0, 1])]),
+            0,
+            fields,
+        )
+    };
+    let customer = |number: u32| vec![stream(1, &number.to_be_bytes())];
+    assert_eq!(bench.ask(17, 0, 0), Some(0));
+    assert_eq!(bench.modify(entry(customer(7))).await, Err(Code::NotFound));
+    assert_eq!(bench.insert(entry(customer(7))).await, Ok(()));
+    assert_eq!(bench.ask(17, 0, 0), Some(7));
+    assert_eq!(bench.insert(entry(customer(8))).await, Err(Code::AlreadyExists));
+    let told = bench.entries(table).await;
+    assert_eq!((number(&told[0], 1), number(&told[0], 2)), (7, 0));
+    assert_eq!(bench.delete(entry(Vec::new())).await, Ok(()));
+    assert_eq!(bench.ask(17, 0, 0), Some(0));
+}
+
+#[tokio::test]
+async fn operations_are_executed_by_their_names() {
+    let bench = Bench::new().await;
+    let operate = async |table: &str, name: &str| {
+        let operation = pb::TableOperation {
+            table_id: bench.table(table).id,
+            table_operations_type: name.to_owned(),
+        };
+        bench.one(Type::Insert, Entity::TableOperation(operation)).await
+    };
+    assert_eq!(operate("In.exact_keys", "SyncCounters").await, Ok(()));
+    assert_eq!(operate("In.timed_keys", "UpdateHitState").await, Ok(()));
+    assert_eq!(operate("In.by_kind", "Sync").await, Ok(()));
+    assert_eq!(operate("In.last", "Sync").await, Ok(()));
+    assert_eq!(operate("In.last", "SyncCounters").await, Err(Code::InvalidArgument));
+    assert_eq!(operate("In.rates", "Sync").await, Err(Code::InvalidArgument));
+}
