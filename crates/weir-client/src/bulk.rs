@@ -107,7 +107,11 @@ impl Client {
             let mut pages = self.read_pages(&queries, &crate::ReadOptions::default()).await?;
             while let Some(page) = pages.next().await? {
                 for entry in page.entries()? {
-                    let is_fixed = entry.is_const() || (entry.is_default() && table.has_const_default);
+                    let is_fixed = if entry.is_default() {
+                        table.has_const_default
+                    } else {
+                        entry.is_const() || table.is_const
+                    };
                     if is_fixed || (is_array && is_zero(&entry)) {
                         continue;
                     }

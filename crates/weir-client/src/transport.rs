@@ -112,7 +112,10 @@ impl Transport {
         let mut grpc = self.grpc.clone();
         ready(&mut grpc).await?;
         let path = http::uri::PathAndQuery::from_static(path);
-        let answer = grpc.server_streaming(self.request(message, false), path, Raw).await?;
+        let mut request = self.request(message, false);
+        // Servers of BF Runtime answer in one message, as its first clients expected; weir sends pages to who asks for them.
+        request.metadata_mut().insert("weir-stream", 1.into());
+        let answer = grpc.server_streaming(request, path, Raw).await?;
         Ok(answer.into_inner())
     }
 
