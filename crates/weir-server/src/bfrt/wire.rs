@@ -17,6 +17,10 @@ use weir_table::{EntryAction, EntryRef, NewEntry};
 /// Keys and parameters of an update that is read here; others have more.
 const MOST: usize = 16;
 
+/// Numbers of `table_entry` and `table_attribute` in an `Entity`.
+const ENTRY: u32 = 1;
+const ATTRIBUTE: u32 = 3;
+
 /// A field of a message.
 enum Field<'a> {
     Number(u64),
@@ -146,6 +150,23 @@ pub(crate) fn step(
         verb,
         change: Ok(change),
     })
+}
+
+/// Whether an update may change what the server keeps itself: attributes of tables and settings of ports.
+pub(crate) fn may_set(schema: &Schema, update: &[u8]) -> bool {
+    let asks = || {
+        let [_, entity] = slots::<2>(update)?;
+        let (kind, message) = Fields(entity?.bytes()?).next()??;
+        if kind == ENTRY {
+            let (1, Field::Number(id)) = Fields(message.bytes()?).next()?? else {
+                return None;
+            };
+            let table = schema.table(u32::try_from(id).ok()?).ok()?;
+            return Some(matches!(&table.kind, Kind::Fixed(fixed) if fixed.is_port()));
+        }
+        Some(kind == ATTRIBUTE)
+    };
+    asks().unwrap_or(true)
 }
 
 fn entry_of(matches: Vec<KeyMatch>, priority: u32, action: EntryAction) -> NewEntry {
@@ -383,6 +404,34 @@ mod tests {
             }
             assert_eq!(plain > 0, name != "fixed_keys", "{name}");
         }
+    }
+
+    #[test]
+    fn ports_and_attributes_are_recognized_before_they_are_read() {
+        let schema = schema();
+        let entry = |table: &str| {
+            let table_id = schema.named(table).expect("is there").id;
+            pb::entity::Entity::TableEntry(pb::TableEntry {
+                table_id,
+                ..pb::TableEntry::default()
+            })
+        };
+        let attribute = pb::entity::Entity::TableAttribute(pb::TableAttribute {
+            table_id: 5,
+            ..pb::TableAttribute::default()
+        });
+        for (entity, expected) in [
+            (entry("$PORT"), true),
+            (attribute, true),
+            (entry("pipe.In.exact_keys"), false),
+        ] {
+            let update = pb::Update {
+                r#type: 1,
+                entity: Some(pb::Entity { entity: Some(entity) }),
+            };
+            assert_eq!(may_set(&schema, &update.encode_to_vec()), expected, "{update:?}");
+        }
+        assert!(may_set(&schema, &[0xff]));
     }
 
     #[test]

@@ -214,7 +214,7 @@ async fn p4runtime_sees_the_same_state() {
         .find(|p| p.name == "In.ternary_keys");
     let told = read(ternary_id.expect("is there").id).await;
     assert_eq!(told[0].priority, i32::MAX, "0 wins here, the largest number there");
-    // A program that P4Runtime loads is BF Runtime's, too; a node of $pre is part of a group there.
+    // Nodes and groups are one state, too: P4Runtime shows copies.
     let node = with_data(
         bench.keyed("$pre.node", vec![exact(1, &9u32.to_be_bytes())]),
         0,
@@ -231,4 +231,79 @@ async fn p4runtime_sees_the_same_state() {
         vec![numbers(bench.field("$pre.mgid", "$MULTICAST_NODE_ID"), &[9])],
     );
     assert_eq!(bench.insert(group).await, Ok(()));
+    let all = p4::PacketReplicationEngineEntry {
+        r#type: Some(p4::packet_replication_engine_entry::Type::MulticastGroupEntry(
+            p4::MulticastGroupEntry::default(),
+        )),
+    };
+    let request = p4::ReadRequest {
+        device_id: 1,
+        entities: vec![p4::Entity {
+            entity: Some(p4::entity::Entity::PacketReplicationEngineEntry(all)),
+        }],
+        ..p4::ReadRequest::default()
+    };
+    let told = client
+        .read(request)
+        .await
+        .expect("is read")
+        .into_inner()
+        .message()
+        .await;
+    assert_eq!(told.expect("is read").map_or(0, |r| r.entities.len()), 1);
+}
+
+#[tokio::test]
+async fn a_program_that_p4runtime_loads_is_this_servers_too() {
+    use weir_proto::p4::v1 as p4;
+    use weir_server::p4rt::{self, P4Runtime};
+    let bench = Bench::new().await;
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let address = listener.local_addr().expect("an address");
+    let server = P4Runtime::on(&bench.device, p4rt::Config::default());
+    tokio::spawn(p4rt::serve_on(server, listener, std::future::pending()));
+    let channel = tonic::transport::Channel::from_shared(format!("http://{address}")).expect("a URI");
+    let mut client = p4::p4_runtime_client::P4RuntimeClient::new(channel.connect().await.expect("connects"));
+    let config = client
+        .get_forwarding_pipeline_config(p4::GetForwardingPipelineConfigRequest::default())
+        .await;
+    let config = config.expect("a config").into_inner().config;
+    let (out, requests) = tokio::sync::mpsc::channel(1);
+    let election_id = Some(p4::Uint128 { high: 0, low: 1 });
+    let hello = p4::MasterArbitrationUpdate {
+        device_id: 1,
+        election_id,
+        ..p4::MasterArbitrationUpdate::default()
+    };
+    let update = Some(p4::stream_message_request::Update::Arbitration(hello));
+    out.send(p4::StreamMessageRequest { update }).await.expect("is sent");
+    let stream = client
+        .stream_channel(tokio_stream::wrappers::ReceiverStream::new(requests))
+        .await;
+    let mut incoming = stream.expect("a stream").into_inner();
+    incoming.message().await.expect("is answered");
+    let mut session = bench.bound(7).await;
+    assert_eq!(bench.insert(bench.entry(1, 2)).await, Ok(()));
+    let set = p4::SetForwardingPipelineConfigRequest {
+        device_id: 1,
+        election_id,
+        action: p4::set_forwarding_pipeline_config_request::Action::VerifyAndCommit.into(),
+        config,
+        ..p4::SetForwardingPipelineConfigRequest::default()
+    };
+    client.set_forwarding_pipeline_config(set).await.expect("is loaded");
+    for expected in [0, 1] {
+        match session.next().await {
+            Ok(Told::SetForwardingPipelineConfigResponse(n)) => {
+                assert_eq!(n.set_forwarding_pipeline_config_response_type, expected);
+            }
+            other => panic!("{other:?} is no notice of a program"),
+        }
+    }
+    assert!(bench.entries("In.exact_keys").await.is_empty());
+    assert_eq!(
+        bench.bind(7, crate::common::NAME).await,
+        Err(tonic::Code::AlreadyExists),
+        "the bond is as before"
+    );
 }

@@ -210,8 +210,11 @@ async fn outcomes(shared: &Arc<Shared>, request: WriteRequest, options: Options)
     let pipelines = shared.device.pipelines.read().await;
     let pipeline = pipelines.current()?;
     let Addressed { program, is_shared } = shared.addressed(pipeline, &request.p4_name, request.client_id)?;
-    // Held until the end where ports or attributes are changed, so that nobody else changes them in between.
-    let turn = shared.settings_turn.lock().await;
+    // Held where ports or attributes may be changed, so that nobody else changes them in between.
+    let turn = match request.updates.iter().any(|u| wire::may_set(&program.schema, u)) {
+        true => Some(shared.settings_turn.lock().await),
+        false => None,
+    };
     let mut submission = Submission {
         shared: Arc::clone(shared),
         plane: Arc::clone(&pipeline.plane),
@@ -240,7 +243,6 @@ async fn outcomes(shared: &Arc<Shared>, request: WriteRequest, options: Options)
             .map_err(|_| Refusal::gone("the server is stopping"))?,
         false => submit(),
     };
-    let turn = submission.has_settings.then_some(turn);
     let mut pieces = Vec::with_capacity(pending.len());
     for piece in pending {
         pieces.push(piece.await?);
