@@ -32,6 +32,7 @@ pub mod hash;
 mod load;
 mod meter;
 mod psa;
+mod register;
 mod registry;
 mod reparse;
 mod service;
@@ -64,13 +65,11 @@ pub use filter::{Lpf, LpfConfig, LpfKind, Wred, WredConfig};
 pub use fused::{Fused, FusedArguments, FusedExit, FusedPacket, Input};
 pub use meter::{Color, Meter, MeterConfig, Rate};
 pub use psa::Psa;
+pub use register::{Progress, RegisterArray, WordCells};
 pub use registry::{
     ARCHITECTURES, Loader, Observer, Registration, known, load, observes, port_bits, targets, unimplemented,
 };
-pub use state::{
-    Count, Digest, LogMessage, MESSAGE_CAPACITY, Messages, Progress, RegisterArray, Resource, State, TableState, Unit,
-    scalars,
-};
+pub use state::{Count, Digest, LogMessage, MESSAGE_CAPACITY, Messages, Resource, State, TableState, Unit, scalars};
 pub use tna::Tna;
 pub use user::{Externs, UserFunction};
 pub use v1::V1Model;

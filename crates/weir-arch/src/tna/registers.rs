@@ -4,9 +4,11 @@ use super::externs::{At, Extremum, Op, named};
 use super::runtime::TnaRuntime;
 use crate::error::{LoadError, place};
 use crate::load::{self, argument};
-use crate::state::{Progress, RegisterArray, Resource, scalars};
+use crate::register::{Progress, RegisterArray};
+use crate::state::{Resource, scalars};
 use std::sync::Arc;
 use weir_interp::{ArgValue, CallContext, CallEffect, Frame, Outcome};
+use weir_ir::pipeline::FlatCells;
 use weir_ir::{Bits, Call, ConstValue, ExternId, ExternInstance, Loc, Program, VarId};
 
 /// Which cell a register action works on.
@@ -68,6 +70,16 @@ pub(crate) fn array(program: &Program, instance: &ExternInstance, size: u64) -> 
     let ty = instance.type_arguments.first().cloned().unwrap_or_default();
     let initial = argument(instance, "initial_value", usize::MAX);
     load::register(program, &ty, size, initial)
+}
+
+/// Where code finds a scalar of a register's cells, if it may look itself.
+pub(crate) fn flat(instance: &ExternInstance, scalar: usize) -> Option<FlatCells> {
+    let size = match instance.type_name.as_str() {
+        "Register" => load::number(argument(instance, "size", 0)),
+        "RegisterParam" => 1,
+        _ => return None,
+    };
+    RegisterArray::flat(&widths(instance), size, scalar)
 }
 
 fn widths(instance: &ExternInstance) -> Vec<u32> {
@@ -315,7 +327,7 @@ impl TnaRuntime<'_> {
             .first()
             .map_or(Vec::new(), |a| a.scalars().cloned().collect());
         if let Some(Resource::Register(register)) = self.service.state.resource_mut(id) {
-            register.cells.fill(values);
+            register.fill(&values);
         }
     }
 
