@@ -28,6 +28,7 @@ mod emits;
 mod error;
 mod filter;
 mod fused;
+mod generator;
 pub mod hash;
 mod load;
 mod meter;
@@ -63,6 +64,9 @@ pub use driver::{
 pub use error::{LoadError, place};
 pub use filter::{Lpf, LpfConfig, LpfKind, Wred, WredConfig};
 pub use fused::{Fused, FusedArguments, FusedExit, FusedPacket, Input};
+pub use generator::{
+    Application, BUFFER, Counts, Generated, GeneratorError, GeneratorModel, GeneratorPort, Generators, Pattern, Trigger,
+};
 pub use meter::{Color, Meter, MeterConfig, Rate};
 pub use psa::Psa;
 pub use register::{Progress, RegisterArray, WordCells};

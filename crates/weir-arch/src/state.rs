@@ -5,6 +5,7 @@
 
 use crate::cells::Cells;
 use crate::filter::{Lpf, Wred};
+use crate::generator::Generators;
 use crate::hash::{Algorithm, CrcParameters};
 use crate::meter::Meter;
 use crate::register::RegisterArray;
@@ -168,6 +169,8 @@ pub struct State {
     pub custom_crc: (CrcParameters, CrcParameters),
     /// What the control plane says of ports, as the bytes that parsers see, where the architecture has such.
     pub port_metadata: BTreeMap<u32, Vec<u8>>,
+    /// Packet generators, where the architecture has such.
+    pub generators: Option<Box<Generators>>,
     /// Parser runs that ended with each member of `error` (not with NoError).
     pub parser_errors: BTreeMap<u32, u64>,
     random: u64,
@@ -183,6 +186,7 @@ impl State {
             log: Messages::default(),
             custom_crc: (CrcParameters::CRC32, CrcParameters::CRC16),
             port_metadata: BTreeMap::new(),
+            generators: None,
             parser_errors: BTreeMap::new(),
             random: 0x9e37_79b9_7f4a_7c15,
         }
@@ -363,12 +367,17 @@ impl State {
 
     /// The next random number (SplitMix64).
     pub(crate) fn next_random(&mut self) -> u64 {
-        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.random;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        split_mix(&mut self.random)
     }
+}
+
+/// The next random number after a state (SplitMix64).
+pub(crate) fn split_mix(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut z = *state;
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
 }
 
 /// Names (paths below `prefix`) and widths of the scalars of a type, in order. A header has no scalar

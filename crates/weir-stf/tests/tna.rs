@@ -30,6 +30,7 @@ programs!("tna":
     errors_read,
     filters,
     functions,
+    generator,
     hashes,
     intrinsic,
     loops,
@@ -46,6 +47,7 @@ programs!("tna":
     registers,
     resubmitted,
     second_accounting,
+    second_generator,
     second_loops,
     second_metadata,
     second_mirrors,
@@ -80,7 +82,6 @@ fn what_cannot_be_run_is_refused_with_the_place() {
         ),
         ("learning", "`I.learn` of type LearnAction cannot be run"),
         ("selector_action", "`I.change` of type SelectorAction cannot be run"),
-        ("pktgen", "`ID.generate` of type Pktgen cannot be run"),
         ("is_validated", "function `is_validated` with 1 arguments"),
         (
             "widths",

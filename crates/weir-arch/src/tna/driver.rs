@@ -13,6 +13,7 @@ use crate::driver::{
 };
 use crate::error::LoadError;
 use crate::fused::{Fused, FusedArguments, FusedPacket};
+use crate::generator::{BUFFER, Generators};
 use crate::load;
 use crate::state::State;
 use crate::user::Externs;
@@ -24,6 +25,10 @@ use weir_ir::{Bits, ExternId, Program, VarId};
 const DROP_PACKET: u64 = 1;
 const DROP_COPY: u64 = 2;
 const DROP_MIRROR: u64 = 4;
+
+/// Bytes of a line of a packet generator's buffer, and how many lines there are.
+const LINE: u64 = 16;
+const LINES: u64 = BUFFER as u64 / LINE;
 
 /// A program on TNA or T2NA, run as the chips do.
 ///
@@ -248,6 +253,13 @@ impl Tna {
         let value = |var| get(&done.state.frame, var);
         let drop = value(gress.drop);
         let mut actions = Vec::new();
+        if let (Some(context), Some(generators)) = (&done.requests.generate, &mut env.state.generators)
+            && (gress.generate.is_none() || value(gress.generate) != 0)
+        {
+            let [line, length] = gress.generate_from.map(value);
+            let from = ((line % LINES * LINE) as u32, length as u32);
+            generators.asked(packet.port, context, from, env.now_ns);
+        }
         let about = (packet.port, packet.passes, tag);
         actions.extend(self.mirror(gress, &done, received, about, env));
         let dropped = drop & DROP_PACKET != 0;
@@ -416,6 +428,9 @@ impl Tna {
                 tag: packet.tag,
             };
         }
+        if let Some(generators) = &mut env.state.generators {
+            generators.recirculated(port, &bytes, env.now_ns);
+        }
         Action::Ingress(IngressPacket {
             port,
             bytes,
@@ -436,7 +451,9 @@ impl Architecture for Tna {
         let program = &self.program;
         let instances = program.externs.iter();
         let resources = instances.map(|(id, e)| externs::resource(program, id, e));
-        load::state_of(program, resources.collect(), SELECTORS, None)
+        let mut state = load::state_of(program, resources.collect(), SELECTORS, None);
+        state.generators = Some(Box::new(Generators::new(self.chip.generators())));
+        state
     }
 
     fn ingress(&self, env: &mut Env<'_>, packet: IngressPacket) -> Vec<Action> {

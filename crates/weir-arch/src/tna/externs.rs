@@ -48,6 +48,7 @@ const TYPES: &[&str] = &[
     "Mirror",
     "ParserCounter",
     "ParserPriority",
+    "Pktgen",
     "Random",
     "Register",
     "RegisterAction",
@@ -61,10 +62,6 @@ const TYPES: &[&str] = &[
 
 /// Extern types that programs may not have, and why.
 const REFUSED: &[(&str, &str)] = &[
-    (
-        "Pktgen",
-        "packets that deparsers ask of the generator are not generated here",
-    ),
     (
         "SelectorAction",
         "which member of which group a bit stands for is decided by the driver of the device; have the control plane take \
@@ -160,6 +157,8 @@ pub(crate) enum Op {
         fields: Vec<String>,
         kind: Option<u64>,
     },
+    /// Packets of the generator.
+    Generate,
     PortMetadata,
     Larger {
         signed: bool,
@@ -332,6 +331,7 @@ fn method(program: &Program, id: ExternId, call: &Call, loc: Loc) -> Result<Opti
         ("ParserPriority", "set") => Op::Priority,
         ("Mirror", "emit") => Op::Mirror { kind: kind(instance) },
         ("Resubmit", "emit") => Op::Resubmit { kind: kind(instance) },
+        ("Pktgen", "emit") => Op::Generate,
         ("Digest", "pack") => Op::Digest {
             name: instance.name.clone(),
             fields: field_names(instance),

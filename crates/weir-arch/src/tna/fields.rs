@@ -58,6 +58,10 @@ pub(crate) struct Gress {
     pub mirror_type: Option<VarId>,
     /// Of the second chip: whether mirrors copy what leaves the gress, not what came.
     pub mirror_leaving: Option<VarId>,
+    /// Of the second chip: the packet generator is to send something.
+    pub generate: Option<VarId>,
+    /// The bytes of its buffer: where they begin, in units of 16, and how many.
+    pub generate_from: [Option<VarId>; 2],
     /// Variables with the value by which the deparser knows that nobody has set them.
     pub unset: Vec<(VarId, u64)>,
 }
@@ -169,6 +173,8 @@ impl Gress {
             resubmit_type: types[1],
             mirror_type: types[2],
             mirror_leaving: for_deparser("mirror_io_select"),
+            generate: for_deparser("pktgen"),
+            generate_from: ["pktgen_address", "pktgen_length"].map(for_deparser),
             unset: unset.collect(),
         })
     }

@@ -21,6 +21,8 @@ pub(crate) struct Requests {
     pub mirror: Option<(u32, Vec<u8>)>,
     /// The packet once more, with these bytes in front of it.
     pub resubmit: Option<Vec<u8>>,
+    /// Packets of the generator, with these bytes.
+    pub generate: Option<Vec<u8>>,
 }
 
 /// A count of a packet that is yet to be sent: counter, index, and bytes that do not count.
@@ -140,7 +142,7 @@ impl TnaRuntime<'_> {
             | Op::CounterIsNegative(_)
             | Op::CounterAdd(..)
             | Op::Priority => self.parser_counter(op, context),
-            Op::Mirror { .. } | Op::Resubmit { .. } | Op::Digest { .. } => self.emit(op, context),
+            Op::Mirror { .. } | Op::Resubmit { .. } | Op::Digest { .. } | Op::Generate => self.emit(op, context),
             Op::Hash(_)
             | Op::Random
             | Op::PortMetadata
@@ -392,6 +394,7 @@ impl TnaRuntime<'_> {
             Op::Resubmit { kind } if is_wanted(*kind, self.gress.resubmit_type) => {
                 self.requests.resubmit = Some(header(context.args.first()));
             }
+            Op::Generate => self.requests.generate = Some(header(context.args.first())),
             Op::Digest { name, fields, kind } if is_wanted(*kind, self.gress.digest_type) => {
                 let digest = Digest {
                     name: name.clone(),
