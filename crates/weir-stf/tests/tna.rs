@@ -47,14 +47,17 @@ programs!("tna":
     registers,
     resubmitted,
     second_accounting,
+    second_counters,
     second_generator,
     second_loops,
     second_metadata,
     second_mirrors,
     second_registers,
     second_resubmitted,
+    selector_actions,
     transmit_time,
-    unicast
+    unicast,
+    wide_actions
 );
 
 #[test]
@@ -81,11 +84,10 @@ fn what_cannot_be_run_is_refused_with_the_place() {
             "the block `pipe0.ghost` cannot be run: there are no messages on queues for ghost controls here",
         ),
         ("learning", "`I.learn` of type LearnAction cannot be run"),
-        ("selector_action", "`I.change` of type SelectorAction cannot be run"),
         ("is_validated", "function `is_validated` with 1 arguments"),
         (
             "widths",
-            "acts on values of [16] bits, the cells of `I.cells` have [32]",
+            "acts on values of [16] bits, which are not made of whole cells of `I.cells`: they have [32]",
         ),
     ] {
         let refused = Switch::new(compile(&format!("refused/{name}"))).err();
@@ -120,9 +122,12 @@ fn plain_programs_are_compiled() {
         "pipes",
         "port_metadata",
         "registers",
+        "second_counters",
         "second_loops",
         "second_metadata",
         "second_registers",
+        "selector_actions",
+        "wide_actions",
     ];
     assert_eq!(interpreted, expected);
 }

@@ -57,16 +57,12 @@ const TYPES: &[&str] = &[
     "RegisterAction4",
     "RegisterParam",
     "Resubmit",
+    "SelectorAction",
     "Wred",
 ];
 
 /// Extern types that programs may not have, and why.
 const REFUSED: &[(&str, &str)] = &[
-    (
-        "SelectorAction",
-        "which member of which group a bit stands for is decided by the driver of the device; have the control plane take \
-         the member out of its group",
-    ),
     ("LearnAction", LEARNING),
     ("LearnAction2", LEARNING),
     ("LearnAction3", LEARNING),
@@ -139,7 +135,8 @@ pub(crate) enum Op {
     Address,
     Extremum(Extremum),
     Math(Arc<MathUnit>),
-    CounterSet(ExternId, bool),
+    /// A parser's counter is set, or, for a push, another one is put on it; with the argument that says whether it follows others.
+    CounterSet(ExternId, Option<Option<usize>>),
     CounterPop(ExternId),
     CounterIsZero(ExternId),
     CounterIsNegative(ExternId),
@@ -312,17 +309,8 @@ fn method(program: &Program, id: ExternId, call: &Call, loc: Loc) -> Result<Opti
         }
         ("RegisterParam", "read") => Op::Read { id, at: At::Entry },
         ("MathUnit", "execute") => Op::Math(Arc::new(MathUnit::new(instance))),
-        ("ParserCounter", "set") => Op::CounterSet(id, false),
-        ("ParserCounter", "push") if named(call, "update_with_top").is_some() => {
-            return Err(LoadError::BadExtern {
-                problem: format!(
-                    "`{}`: `push` cannot be run with update_with_top; leave it out",
-                    instance.name
-                ),
-                place: place(program, loc),
-            });
-        }
-        ("ParserCounter", "push") => Op::CounterSet(id, true),
+        ("ParserCounter", "set") => Op::CounterSet(id, None),
+        ("ParserCounter", "push") => Op::CounterSet(id, Some(named(call, "update_with_top"))),
         ("ParserCounter", "pop") => Op::CounterPop(id),
         ("ParserCounter", "is_zero") => Op::CounterIsZero(id),
         ("ParserCounter", "is_negative") => Op::CounterIsNegative(id),

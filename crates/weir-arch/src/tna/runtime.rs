@@ -37,6 +37,14 @@ struct Deposit {
     to: Vec<VarId>,
 }
 
+/// A number on the stack of a parser's counter.
+#[derive(Debug, Clone, Copy, Default)]
+struct Counted {
+    value: i8,
+    /// It changes by what the last one changes by.
+    follows: bool,
+}
+
 /// Serves one packet in one block.
 pub(crate) struct TnaRuntime<'a> {
     pub arch: &'a Tna,
@@ -49,7 +57,7 @@ pub(crate) struct TnaRuntime<'a> {
     /// Cells that register actions run on now, the innermost last.
     pub indices: Vec<u64>,
     sums: Vec<(ExternId, u16)>,
-    counters: Vec<(ExternId, Vec<i8>)>,
+    counters: Vec<(ExternId, Vec<Counted>)>,
     deposits: Vec<Deposit>,
 }
 
@@ -343,11 +351,12 @@ impl TnaRuntime<'_> {
                     }
                     _ => number(context, 0),
                 } as i8;
+                let follows = push.is_some_and(|at| at.is_some_and(|at| context.number(at) != 0));
                 let stack = slot(&mut self.counters, *id);
-                if !push {
+                if push.is_none() {
                     stack.pop();
                 }
-                stack.push(value);
+                stack.push(Counted { value, follows });
             }
             Op::CounterPop(id) => {
                 slot(&mut self.counters, *id).pop();
@@ -362,21 +371,26 @@ impl TnaRuntime<'_> {
             }
             Op::CounterAdd(id, up) => {
                 let by = number(context, 0) as i8;
-                let before = self.counter(*id);
                 let stack = slot(&mut self.counters, *id);
-                stack.pop();
-                stack.push(if *up {
-                    before.wrapping_add(by)
-                } else {
-                    before.wrapping_sub(by)
-                });
+                if stack.is_empty() {
+                    stack.push(Counted::default());
+                }
+                let last = stack.len() - 1;
+                for (at, counter) in stack.iter_mut().enumerate() {
+                    if at == last || counter.follows {
+                        counter.value = match up {
+                            true => counter.value.wrapping_add(by),
+                            false => counter.value.wrapping_sub(by),
+                        };
+                    }
+                }
             }
             _ => {}
         }
     }
 
     fn counter(&mut self, id: ExternId) -> i8 {
-        slot(&mut self.counters, id).last().copied().unwrap_or(0)
+        slot(&mut self.counters, id).last().map_or(0, |c| c.value)
     }
 
     /// What deparsers send besides the packet, if the type that it was made for is the packet's.
