@@ -85,13 +85,13 @@ pub(crate) fn flat(instance: &ExternInstance, scalar: usize) -> Option<FlatCells
     RegisterArray::flat(&widths(instance), size, scalar)
 }
 
-fn widths(instance: &ExternInstance) -> Vec<u32> {
+pub(super) fn widths(instance: &ExternInstance) -> Vec<u32> {
     let ty = instance.type_arguments.first().cloned().unwrap_or_default();
     scalars(&ty, "").into_iter().map(|(_, w)| w).collect()
 }
 
 /// The register, or the selector, that an action works on.
-fn register_of(instance: &ExternInstance) -> Option<ExternId> {
+pub(super) fn register_of(instance: &ExternInstance) -> Option<ExternId> {
     match argument(instance, "reg", usize::MAX).or_else(|| argument(instance, "sel", usize::MAX)) {
         Some(ConstValue::Extern(register)) => Some(*register),
         _ => None,
