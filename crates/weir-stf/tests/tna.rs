@@ -11,7 +11,9 @@ mod malformed;
 mod programs;
 
 use std::sync::Arc;
+use weir_ir::{ActionCall, Bits, KeyMatch};
 use weir_switch::{CloneSession, Replica, Switch, Write};
+use weir_table::{EntryAction, NewEntry, TableOp};
 
 /// `NAME.p4`, compiled.
 fn compile(name: &str) -> Arc<weir_ir::Program> {
@@ -32,6 +34,7 @@ programs!("tna":
     functions,
     generator,
     hashes,
+    idle,
     intrinsic,
     loops,
     math,
@@ -49,6 +52,7 @@ programs!("tna":
     second_accounting,
     second_counters,
     second_generator,
+    second_idle,
     second_loops,
     second_metadata,
     second_mirrors,
@@ -57,6 +61,7 @@ programs!("tna":
     selector_actions,
     transmit_time,
     unicast,
+    value_sets,
     wide_actions
 );
 
@@ -74,6 +79,35 @@ fn a_session_may_shorten_its_mirrors() {
     sent.sort_unstable();
     // The mirror's header is two bytes, of which egress makes one.
     assert_eq!(sent[1], (4, &[0xe0, 0, 5, 0, 0][..]));
+}
+
+#[test]
+fn entries_that_nobody_hits_time_out() {
+    for name in ["idle", "second_idle"] {
+        for compiled in [false, true] {
+            let mut switch = Switch::new(compile(name)).expect("loads");
+            if compiled {
+                switch.compile().expect("compiles");
+            }
+            let timed = switch.table("timed").expect("a table");
+            let untimed = switch.table("untimed").expect("a table");
+            assert!(!switch.state().table(untimed).expect("there").table.spec().idle_timeout);
+            let action = EntryAction::Call(ActionCall {
+                action: 0,
+                arguments: vec![Bits::new(16, 7)],
+            });
+            let entry = NewEntry {
+                idle_timeout_ns: 1_000_000_000,
+                ..NewEntry::new(vec![KeyMatch::Exact(Bits::new(8, 3))], action)
+            };
+            switch
+                .write(Write::Table(timed, TableOp::Insert(entry)))
+                .expect("an entry");
+            switch.inject(1, &[0, 3, 0, 0], 700_000_000);
+            assert!(switch.idle_entries(1_600_000_000).is_empty(), "{name}");
+            assert_eq!(switch.idle_entries(1_700_000_000).len(), 1, "{name}");
+        }
+    }
 }
 
 #[test]
