@@ -52,6 +52,7 @@ programs!("tna":
     second_accounting,
     second_counters,
     second_generator,
+    second_ghost,
     second_idle,
     second_loops,
     second_metadata,
@@ -113,10 +114,6 @@ fn entries_that_nobody_hits_time_out() {
 #[test]
 fn what_cannot_be_run_is_refused_with_the_place() {
     for (name, expected) in [
-        (
-            "ghost",
-            "the block `pipe0.ghost` cannot be run: there are no messages on queues for ghost controls here",
-        ),
         ("learning", "`I.learn` of type LearnAction cannot be run"),
         ("is_validated", "function `is_validated` with 1 arguments"),
         (
@@ -157,6 +154,7 @@ fn plain_programs_are_compiled() {
         "port_metadata",
         "registers",
         "second_counters",
+        "second_ghost",
         "second_loops",
         "second_metadata",
         "second_registers",

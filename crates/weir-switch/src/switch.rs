@@ -454,6 +454,7 @@ impl Switch {
         };
         self.now_ns = self.now_ns.max(departure.time_ns);
         self.departing_ns = departure.time_ns;
+        self.tell_of_queue(departure.port, departure.priority, departure.depth, context);
         let tag = departure.packet.tag;
         let Some(work) = self.work.checked_sub(1) else {
             self.drop(
@@ -556,6 +557,15 @@ impl Switch {
             context.tracer.event(&Event::Note { text: &text }, Loc::default());
         }
         self.queues.push(port, priority, packet, self.now_ns);
+        self.tell_of_queue(port, priority, depth + 1, context);
+    }
+
+    /// Tells an architecture that wants to know that a queue has changed.
+    fn tell_of_queue(&mut self, port: u32, priority: u64, depth: u64, context: &mut Context<'_>) {
+        if self.arch.watches_queues() {
+            let arch = Arc::clone(&self.arch);
+            arch.queue_changed(&mut self.env(context), port, priority, depth);
+        }
     }
 
     fn multicast(&mut self, group: u32, priority: Option<u8>, packet: &EgressPacket, context: &mut Context<'_>) {

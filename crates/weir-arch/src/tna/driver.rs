@@ -489,6 +489,29 @@ impl Architecture for Tna {
         packet.handling.depth = depth;
     }
 
+    fn watches_queues(&self) -> bool {
+        self.pipes.iter().any(|p| p.ghost.is_some())
+    }
+
+    fn queue_changed(&self, env: &mut Env<'_>, port: u32, priority: u64, depth: u64) {
+        let pipe = self.pipe(port);
+        let Some(ghost) = &pipe.ghost else { return };
+        let mut state = PacketState::new(&self.program, Vec::new());
+        let frame = &mut state.frame;
+        set(frame, ghost.valid, 1);
+        set(frame, ghost.length, depth);
+        set(
+            frame,
+            ghost.queue,
+            u64::from(port & 0x7f) * PRIORITIES as u64 + priority,
+        );
+        set(frame, ghost.pipe, u64::from(port >> 7));
+        let (service, tracer) = env.service(0);
+        let mut runtime = TnaRuntime::new(self, &pipe.ingress, service);
+        // That it was stopped concerns no packet.
+        self.engines.run(ghost.block, &mut state, tracer, &mut runtime);
+    }
+
     fn replica(&self, packet: &EgressPacket, rid: u32) -> EgressPacket {
         let mut replica = packet.clone();
         replica.handling.rid = rid;
@@ -504,6 +527,9 @@ impl Architecture for Tna {
     }
 
     fn fused(&self) -> Option<Fused> {
+        if self.watches_queues() {
+            return None;
+        }
         fuse::fuse(self)
     }
 
