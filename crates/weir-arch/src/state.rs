@@ -7,7 +7,7 @@ use crate::cells::Cells;
 use crate::filter::{Lpf, Wred};
 use crate::generator::Generators;
 use crate::hash::{Algorithm, CrcParameters};
-use crate::meter::Meter;
+use crate::meter::{Color, Meter};
 use crate::register::RegisterArray;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -262,6 +262,16 @@ impl State {
         if let Some(count) = self.counter(id).and_then(|cells| cells.get_mut(index)) {
             count.packets = count.packets.wrapping_add(packets);
             count.bytes = count.bytes.wrapping_add(bytes);
+        }
+    }
+
+    /// A packet that a meter of bytes has given a colour has turned out to have so many, not those that were taken for it.
+    pub fn correct_meter(&mut self, id: ExternId, index: u64, color: Color, taken: u64, bytes: u64) {
+        if let Some(Resource::Meter(Unit::Bytes, cells) | Resource::DirectMeter(Unit::Bytes, cells)) =
+            self.resources.get_mut(id.index())
+            && let Some(meter) = cells.get_mut(index)
+        {
+            meter.correct(color, taken, bytes);
         }
     }
 

@@ -127,7 +127,7 @@ pub(crate) struct Env {
     tallies: *mut u64,
     members: *const u64,
     zeros: *const u8,
-    cells: *const *const AtomicU64,
+    cells: *const usize,
     context: *const u64,
     compiled: *const Compiled,
     host: *mut HostPointer,
@@ -208,11 +208,9 @@ struct Memory {
 struct CellArrays {
     /// Kept, so that they are there as long as code may look.
     kept: Vec<Arc<[AtomicU64]>>,
-    addresses: Vec<*const AtomicU64>,
+    /// Where they are, as code is told.
+    addresses: Vec<usize>,
 }
-
-// SAFETY: the addresses are those of `kept`, which may go from thread to thread.
-unsafe impl Send for CellArrays {}
 
 impl CellArrays {
     /// Takes what the host has now.
@@ -221,7 +219,7 @@ impl CellArrays {
         for (number, array) in arrays.iter().enumerate() {
             let found = host.cells(array.array);
             match (found, self.addresses.get(number)) {
-                (Some(cells), Some(address)) if cells.as_ptr() == *address => {}
+                (Some(cells), Some(address)) if cells.as_ptr().addr() == *address => {}
                 (found, _) => self.keep(number, found.cloned(), array.words),
             }
         }
@@ -234,7 +232,7 @@ impl CellArrays {
         let cells = enough.unwrap_or_else(|| (0..words).map(|_| AtomicU64::new(0)).collect());
         self.addresses.truncate(number);
         self.kept.truncate(number);
-        self.addresses.push(cells.as_ptr());
+        self.addresses.push(cells.as_ptr().expose_provenance());
         self.kept.push(cells);
     }
 }

@@ -4,7 +4,7 @@ use super::externs::{self, Op, SELECTORS};
 use super::fields::{self, Gress, NO_PORT, Pipe, get, set};
 use super::fuse::{self, FusedCall};
 use super::headers::{self, Chip, NO_MATCH};
-use super::runtime::{LateCount, Requests, TnaRuntime, adjusted};
+use super::runtime::{Late, Requests, TnaRuntime};
 use super::transmit;
 use crate::calls::{self, Engines, note};
 use crate::driver::{
@@ -49,7 +49,7 @@ pub struct Tna {
 struct Done {
     state: PacketState,
     requests: Requests,
-    late: Vec<LateCount>,
+    late: Vec<Late>,
     deparsed: Vec<u8>,
 }
 
@@ -403,8 +403,8 @@ impl Tna {
             return Ok(actions);
         }
         let mut sent = done.deparsed;
-        for (counter, index, less) in done.late {
-            env.state.count(counter, index, adjusted(sent.len() as u64, less));
+        for late in done.late {
+            late.count(env.state, sent.len() as u64);
         }
         if get(&done.state.frame, pipe.update_delay) != 0 {
             match transmit::update_delay(&sent, now_ns) {

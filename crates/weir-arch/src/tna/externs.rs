@@ -108,6 +108,8 @@ pub(crate) enum Op {
         less: Option<usize>,
         /// Results: green, yellow, red.
         results: [u8; 3],
+        /// Of a packet of egress it takes as many bytes as are sent.
+        as_sent: bool,
     },
     Smooth {
         id: ExternId,
@@ -238,13 +240,6 @@ fn check(program: &Program, instance: &ExternInstance) -> Result<(), LoadError> 
             target: "tna",
         });
     }
-    let meters = matches!(name, "Meter" | "DirectMeter");
-    if meters && is_true(argument(instance, "true_egress_accounting", usize::MAX)) {
-        return Err(refused(format!(
-            "`{}` meters packets as they are sent, which nobody knows when it is executed; leave out true_egress_accounting",
-            instance.name
-        )));
-    }
     if name == "Hash" {
         Hashing::new(program, instance)?;
     }
@@ -295,6 +290,7 @@ fn method(program: &Program, id: ExternId, call: &Call, loc: Loc) -> Result<Opti
             color: named(call, "color"),
             less,
             results: results(instance),
+            as_sent: is_true(argument(instance, "true_egress_accounting", usize::MAX)),
         },
         ("Lpf", "execute") => Op::Smooth { id, at: index() },
         ("DirectLpf", "execute") => Op::Smooth { id, at: At::Entry },

@@ -8,7 +8,7 @@ use crate::fused::FusedArguments;
 use crate::hash;
 use crate::meter::Color;
 use crate::service::{Service, all_scalars, digest_fields, hash_input};
-use crate::state::Digest;
+use crate::state::{Digest, State};
 use weir_interp::{
     ArgValue, BitBuffer, CallContext, CallEffect, LookupDetail, LookupOutcome, PacketState, Runtime, read_bits,
 };
@@ -25,8 +25,26 @@ pub(crate) struct Requests {
     pub generate: Option<Vec<u8>>,
 }
 
-/// A count of a packet that is yet to be sent: counter, index, and bytes that do not count.
-pub(crate) type LateCount = (ExternId, u64, u64);
+/// What counts a packet that is yet to be sent: a counter or meter, its index, and bytes that do not count.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Late {
+    pub id: ExternId,
+    pub index: u64,
+    pub less: u64,
+    /// Of a meter the colour that it has given, and the bytes that it has taken.
+    pub metered: Option<(Color, u64)>,
+}
+
+impl Late {
+    /// Counts the packet, of which so many bytes are sent.
+    pub(super) fn count(self, state: &mut State, sent: u64) {
+        let bytes = adjusted(sent, self.less);
+        match self.metered {
+            Some((color, taken)) => state.correct_meter(self.id, self.index, color, taken, bytes),
+            None => state.count(self.id, self.index, bytes),
+        }
+    }
+}
 
 /// What a checksum of a parser will be when the parser is done: the sum so far, from which bit on extracted headers
 /// are taken away from it, and where it goes.
@@ -53,7 +71,7 @@ pub(crate) struct TnaRuntime<'a> {
     /// The state; its bytes are those of the packet without the headers in front of it.
     pub service: Service<'a>,
     pub requests: Requests,
-    pub late: Vec<LateCount>,
+    pub late: Vec<Late>,
     /// Cells that register actions run on now, the innermost last.
     pub indices: Vec<u64>,
     sums: Vec<(ExternId, u16)>,
@@ -246,7 +264,13 @@ impl TnaRuntime<'_> {
             Op::Count { id, at, less, as_sent } => {
                 let (index, less) = (at_index(*at, context), less.map_or(0, |a| context.number(a)));
                 if *as_sent && self.gress.way == Way::Egress {
-                    self.late.push((*id, index, less));
+                    let metered = None;
+                    self.late.push(Late {
+                        id: *id,
+                        index,
+                        less,
+                        metered,
+                    });
                 } else {
                     self.without(less, |service| service.count(*id, index));
                 }
@@ -257,6 +281,7 @@ impl TnaRuntime<'_> {
                 color,
                 less,
                 results,
+                as_sent,
             } => {
                 let (index, less) = (at_index(*at, context), less.map_or(0, |a| context.number(a)));
                 let before = match color.map_or(0, |a| context.number(a)) {
@@ -265,7 +290,16 @@ impl TnaRuntime<'_> {
                     _ => Color::Red,
                 };
                 // Beyond the meter's end nothing vouches for the packet.
+                let taken = adjusted(self.service.bytes, less);
                 let color = self.without(less, |service| service.meter(*id, index, before));
+                if let (true, Way::Egress, Some(color)) = (*as_sent, self.gress.way, color) {
+                    self.late.push(Late {
+                        id: *id,
+                        index,
+                        less,
+                        metered: Some((color, taken)),
+                    });
+                }
                 let [green, yellow, red] = *results;
                 let result = match color.unwrap_or(Color::Red) {
                     Color::Green => green,
