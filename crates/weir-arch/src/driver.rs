@@ -374,6 +374,14 @@ pub trait Architecture: Send + Sync {
     /// Tells a packet that it is put in a queue that holds `depth` packets.
     fn enqueued(&self, packet: &mut EgressPacket, now_ns: u64, depth: u64);
 
+    /// Whether it wants to hear of every change of a queue. Then no packet may pass its queue by.
+    fn watches_queues(&self) -> bool {
+        false
+    }
+
+    /// A queue of a port holds so many packets now.
+    fn queue_changed(&self, _env: &mut Env<'_>, _port: u32, _priority: u64, _depth: u64) {}
+
     /// What the control plane may do about multicast and clones.
     fn replication(&self) -> ReplicationRules {
         ReplicationRules::default()

@@ -28,10 +28,12 @@ mod emits;
 mod error;
 mod filter;
 mod fused;
+mod generator;
 pub mod hash;
 mod load;
 mod meter;
 mod psa;
+mod register;
 mod registry;
 mod reparse;
 mod service;
@@ -62,15 +64,17 @@ pub use driver::{
 pub use error::{LoadError, place};
 pub use filter::{Lpf, LpfConfig, LpfKind, Wred, WredConfig};
 pub use fused::{Fused, FusedArguments, FusedExit, FusedPacket, Input};
+pub use generator::{
+    Application, BUFFER, Counts, Generated, GeneratorError, GeneratorModel, GeneratorPort, Generators, Pattern, Trigger,
+};
 pub use meter::{Color, Meter, MeterConfig, Rate};
 pub use psa::Psa;
+pub use register::{Progress, RegisterArray, WordCells};
 pub use registry::{
-    ARCHITECTURES, Loader, Observer, Registration, known, load, observes, port_bits, targets, unimplemented,
+    ARCHITECTURES, Advice, Loader, Observer, Registration, advice, known, load, observes, port_bits, targets,
+    unimplemented,
 };
-pub use state::{
-    Count, Digest, LogMessage, MESSAGE_CAPACITY, Messages, Progress, RegisterArray, Resource, State, TableState, Unit,
-    scalars,
-};
+pub use state::{Count, Digest, LogMessage, MESSAGE_CAPACITY, Messages, Resource, State, TableState, Unit, scalars};
 pub use tna::Tna;
 pub use user::{Externs, UserFunction};
 pub use v1::V1Model;

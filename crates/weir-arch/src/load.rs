@@ -1,7 +1,7 @@
 //! From a program to its state: what every architecture needs.
 
-use crate::cells::Cells;
-use crate::state::{Progress, RegisterArray, Resource, State, TableState, Unit, scalars};
+use crate::register::RegisterArray;
+use crate::state::{Resource, State, TableState, Unit, scalars};
 use num_traits::ToPrimitive;
 use weir_ir::{
     ActionCall, Annotation, AnnotationBody, AnnotationValue, Bits, ConstValue, ExternInstance, Program, TypeSpec,
@@ -59,19 +59,11 @@ pub const HANDLES: u64 = 1 << 32;
 #[must_use]
 pub fn register(program: &Program, ty: &TypeSpec, size: u64, initial: Option<&ConstValue>) -> Resource {
     let widths: Vec<u32> = scalars(ty, "").into_iter().map(|(_, w)| w).collect();
-    let mut cells = Cells::new(size);
+    let mut values = Vec::new();
     if let Some(initial) = initial {
-        let mut values = Vec::new();
         flatten(program, initial, &widths, &mut values);
-        let missing = widths.iter().skip(values.len()).map(|&w| Bits::zero(w));
-        values.extend(missing.collect::<Vec<_>>());
-        cells.fill(values);
     }
-    Resource::Register(RegisterArray {
-        widths,
-        cells,
-        progress: Progress::default(),
-    })
+    Resource::Register(RegisterArray::new(widths, size, &values))
 }
 
 /// The scalars of a constant, one after the other, with these widths; as many as there are widths.

@@ -123,6 +123,22 @@ impl Meter {
         }
         color
     }
+
+    /// A packet to which this colour was given has turned out to have so many tokens, not those that were taken for it.
+    pub fn correct(&mut self, color: Color, taken: u64, tokens: u64) {
+        let Some(config) = self.config else { return };
+        let correct = |bucket: u128, burst: u64| {
+            let all = bucket + u128::from(taken) * FEMTO;
+            all.saturating_sub(u128::from(tokens) * FEMTO)
+                .min(u128::from(burst) * FEMTO)
+        };
+        if color != Color::Red {
+            self.peak = correct(self.peak, config.pbs);
+        }
+        if color == Color::Green {
+            self.committed = correct(self.committed, config.cbs);
+        }
+    }
 }
 
 #[cfg(test)]
@@ -182,6 +198,24 @@ mod tests {
         meter.configure(Some(config), 0);
         assert_eq!(run(&mut meter, 6, 0), Color::Red);
         assert_eq!(run(&mut meter, 5, 0), Color::Green);
+    }
+
+    #[test]
+    fn what_was_taken_too_little_is_taken_later() {
+        let mut meter = Meter::default();
+        let config = MeterConfig {
+            cbs: 10,
+            pbs: 10,
+            ..MeterConfig::default()
+        };
+        meter.configure(Some(config), 0);
+        assert_eq!(run(&mut meter, 4, 0), Color::Green);
+        meter.correct(Color::Green, 4, 8);
+        assert_eq!(run(&mut meter, 3, 0), Color::Red);
+        meter.correct(Color::Red, 3, 9);
+        assert_eq!(run(&mut meter, 2, 0), Color::Green);
+        meter.correct(Color::Green, 2, 0);
+        assert_eq!(run(&mut meter, 2, 0), Color::Green);
     }
 
     #[test]

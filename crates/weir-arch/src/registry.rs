@@ -7,7 +7,7 @@ use crate::{psa, tna, v1};
 use std::sync::{Arc, LazyLock};
 use weir_interp::{Executable, Interpreter};
 use weir_ir::target::Target;
-use weir_ir::{Program, SharedLeaf};
+use weir_ir::{Loc, Program, SharedLeaf};
 
 /// Every architecture, a line each: nothing outside this crate names one.
 pub static ARCHITECTURES: &[&Registration] = &[&v1::REGISTRATION, &psa::REGISTRATION, &tna::TNA, &tna::T2NA];
@@ -21,8 +21,23 @@ pub struct Registration {
     pub ingress_port: (&'static str, &'static str),
     /// What it reads of a program's variables by itself: see [`observes`].
     pub observes: fn(&Program) -> Observer,
+    /// What programs rely on that devices of the architecture cannot do.
+    pub advise: fn(&Program) -> Vec<Advice>,
     /// Prepares a program to run.
     pub load: Loader,
+}
+
+/// Something that a program relies on and that real devices cannot do, though weir can.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Advice {
+    /// A stable code in kebab-case.
+    pub code: &'static str,
+    /// What it is, and which rule it is against.
+    pub message: String,
+    /// What to do about it.
+    pub help: &'static str,
+    /// Where.
+    pub loc: Loc,
 }
 
 /// Says of a scalar of a shared group, by the group's role, whether the architecture reads it.
@@ -82,6 +97,12 @@ fn load_all(engine: Arc<dyn Executable>, externs: &Externs) -> Result<Box<dyn Ar
 pub fn unimplemented(program: &Program) -> Vec<LoadError> {
     let engine = Arc::new(Interpreter::new(Arc::new(program.clone())));
     load_all(engine, &Externs::default()).err().unwrap_or_default()
+}
+
+/// What a program relies on that devices of its architecture cannot do.
+#[must_use]
+pub fn advice(program: &Program) -> Vec<Advice> {
+    find(program).map_or(Vec::new(), |a| (a.advise)(program))
 }
 
 /// Whether an architecture reads a scalar of a shared group by itself, besides what the program's code

@@ -5,9 +5,13 @@
 
 use crate::cells::Cells;
 use crate::filter::{Lpf, Wred};
+use crate::generator::Generators;
 use crate::hash::{Algorithm, CrcParameters};
-use crate::meter::Meter;
+use crate::meter::{Color, Meter};
+use crate::register::RegisterArray;
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use weir_ir::{ActionCall, Bits, ExternId, Loc, TableId, TypeSpec, ValueSetId};
 use weir_table::{ActionProfile, Table};
 
@@ -41,56 +45,6 @@ pub enum Unit {
     Bytes,
     /// Both.
     Both,
-}
-
-/// A register array.
-#[derive(Debug, Clone)]
-pub struct RegisterArray {
-    /// Widths in bits of the scalars of one cell.
-    pub widths: Vec<u32>,
-    /// Its cells; an empty vector stands for zeros.
-    pub cells: Cells<Vec<Bits>>,
-    /// Where it is as a log and as a queue, where the program uses it so.
-    pub progress: Progress,
-}
-
-/// How far a register array is filled that is used as a log, a queue or a stack.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Progress {
-    /// The cell that is written to a log next.
-    pub log: u64,
-    /// The first cell of the queue.
-    pub first: u64,
-    /// Cells in the queue or on the stack.
-    pub length: u64,
-}
-
-impl RegisterArray {
-    /// A cell's scalars; `None` beyond the end.
-    #[must_use]
-    pub fn read(&self, index: u64) -> Option<Vec<Bits>> {
-        let cell = self.cells.get(index)?;
-        Some(if cell.is_empty() {
-            self.widths.iter().map(|&w| Bits::zero(w)).collect()
-        } else {
-            cell
-        })
-    }
-
-    /// Writes a cell's scalars, truncated or extended to their widths. Whether there is such a cell.
-    pub fn write(&mut self, index: u64, values: &[Bits]) -> bool {
-        let Some(cell) = self.cells.get_mut(index) else {
-            return false;
-        };
-        let zero = Bits::zero(0);
-        *cell = self
-            .widths
-            .iter()
-            .enumerate()
-            .map(|(i, &w)| values.get(i).unwrap_or(&zero).zero_extend(w))
-            .collect();
-        true
-    }
 }
 
 /// An extern instance's state.
@@ -215,6 +169,8 @@ pub struct State {
     pub custom_crc: (CrcParameters, CrcParameters),
     /// What the control plane says of ports, as the bytes that parsers see, where the architecture has such.
     pub port_metadata: BTreeMap<u32, Vec<u8>>,
+    /// Packet generators, where the architecture has such.
+    pub generators: Option<Box<Generators>>,
     /// Parser runs that ended with each member of `error` (not with NoError).
     pub parser_errors: BTreeMap<u32, u64>,
     random: u64,
@@ -230,6 +186,7 @@ impl State {
             log: Messages::default(),
             custom_crc: (CrcParameters::CRC32, CrcParameters::CRC16),
             port_metadata: BTreeMap::new(),
+            generators: None,
             parser_errors: BTreeMap::new(),
             random: 0x9e37_79b9_7f4a_7c15,
         }
@@ -308,6 +265,16 @@ impl State {
         }
     }
 
+    /// A packet that a meter of bytes has given a colour has turned out to have so many, not those that were taken for it.
+    pub fn correct_meter(&mut self, id: ExternId, index: u64, color: Color, taken: u64, bytes: u64) {
+        if let Some(Resource::Meter(Unit::Bytes, cells) | Resource::DirectMeter(Unit::Bytes, cells)) =
+            self.resources.get_mut(id.index())
+            && let Some(meter) = cells.get_mut(index)
+        {
+            meter.correct(color, taken, bytes);
+        }
+    }
+
     /// Adds packets to a counter: indexes and bytes.
     pub fn count_each(&mut self, id: ExternId, packets: impl Iterator<Item = (u64, u64)> + Clone) {
         if let Some(cells) = self.counter(id) {
@@ -315,28 +282,33 @@ impl State {
         }
     }
 
+    /// The register array of this number, if it is one.
+    fn register_mut(&mut self, id: ExternId) -> Option<&mut RegisterArray> {
+        match self.resources.get_mut(id.index()) {
+            Some(Resource::Register(register)) => Some(register),
+            _ => None,
+        }
+    }
+
     /// A scalar of a register's cell, the last 64 bits of it; 0 beyond the end.
     #[must_use]
     pub fn register_scalar(&self, id: ExternId, scalar: usize, index: u64) -> u64 {
-        let Some(Resource::Register(register)) = self.resources.get(id.index()) else {
-            return 0;
-        };
-        let value = register.cells.peek(index).and_then(|cell| cell.get(scalar));
-        value.map_or(0, Bits::to_u64_saturating)
+        match self.resources.get(id.index()) {
+            Some(Resource::Register(register)) => register.scalar(scalar, index),
+            _ => 0,
+        }
     }
 
     /// Sets a scalar of a register's cell, modulo its width; nothing beyond the end.
     pub fn set_register_scalar(&mut self, id: ExternId, scalar: usize, index: u64, value: u64) {
-        let Some(Resource::Register(RegisterArray { widths, cells, .. })) = self.resources.get_mut(id.index()) else {
-            return;
-        };
-        let Some(cell) = cells.get_mut(index) else { return };
-        if cell.is_empty() {
-            cell.extend(widths.iter().map(|w| Bits::zero(*w)));
+        if let Some(register) = self.register_mut(id) {
+            register.set_scalar(scalar, index, value);
         }
-        if let (Some(slot), Some(width)) = (cell.get_mut(scalar), widths.get(scalar)) {
-            *slot = Bits::new(*width, value.into());
-        }
+    }
+
+    /// The cells of a register where they lie, if it is small enough to lie in one place.
+    pub fn register_cells(&mut self, id: ExternId) -> Option<&Arc<[AtomicU64]>> {
+        self.register_mut(id)?.cells.flat()
     }
 
     /// Notes lookups of a table.
@@ -405,12 +377,17 @@ impl State {
 
     /// The next random number (SplitMix64).
     pub(crate) fn next_random(&mut self) -> u64 {
-        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.random;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        split_mix(&mut self.random)
     }
+}
+
+/// The next random number after a state (SplitMix64).
+pub(crate) fn split_mix(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut z = *state;
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
 }
 
 /// Names (paths below `prefix`) and widths of the scalars of a type, in order. A header has no scalar

@@ -94,6 +94,8 @@ pub enum CallKind {
         array: usize,
         /// Which of the cell's scalars.
         scalar: u32,
+        /// Where code finds it itself; `None`: it asks the host.
+        flat: Option<FlatCells>,
         /// The state that this is, if packets must come to it in order: as for [`CallKind::Host`].
         state: Option<u32>,
     },
@@ -103,6 +105,8 @@ pub enum CallKind {
         array: usize,
         /// Which of the cell's scalars.
         scalar: u32,
+        /// Where code finds it itself; `None`: it asks the host.
+        flat: Option<FlatCells>,
         /// The state that this is, if packets must come to it in order.
         state: Option<u32>,
     },
@@ -117,6 +121,28 @@ pub enum CallKind {
         /// It may end the packet's way; the number of the exit.
         abort: Option<u32>,
     },
+}
+
+/// Cells that lie in one place, one after the other, each in whole words: where a scalar is in them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FlatCells {
+    /// How many there are.
+    pub cells: u64,
+    /// Words of each.
+    pub stride: u32,
+    /// The scalar's word in its cell; it has no other.
+    pub offset: u32,
+}
+
+impl FlatCells {
+    /// Cells behind the last: one that is zero, for who reads beyond the end, and one for what is written there.
+    pub const SPARE: u64 = 2;
+
+    /// Words of all, with those behind the last.
+    #[must_use]
+    pub fn words(&self) -> u64 {
+        (self.cells.saturating_add(Self::SPARE)).saturating_mul(self.stride.into())
+    }
 }
 
 impl CallKind {

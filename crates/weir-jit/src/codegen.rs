@@ -35,6 +35,7 @@ pub(crate) mod env {
     pub const TALLIES: i32 = 24;
     pub const MEMBERS: i32 = 32;
     pub const ZEROS: i32 = 40;
+    pub const CELLS: i32 = 48;
 }
 
 /// Functions of the runtime that code calls.

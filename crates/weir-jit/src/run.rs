@@ -4,8 +4,9 @@ pub(crate) mod calls;
 
 use crate::compile::Compiled;
 use crate::layout::{NOT_LOOKED_UP, PITCH, PointKind, ROW_LENGTH, ROW_PACKET, VECTOR};
-use crate::sites::{CallArguments, Scalar, from_words};
+use crate::sites::{CallArguments, CellArray, Scalar, from_words};
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use weir_ir::{Bits, TableId, ValueSetId, VarId};
 use weir_table::fast::{FastTable, Guard, head};
 
@@ -43,6 +44,10 @@ pub trait Host {
 
     /// Sets a scalar of a cell of an array ([`weir_ir::pipeline::CallKind::WriteCell`]).
     fn write_cell(&mut self, array: usize, scalar: usize, index: u64, value: u64);
+
+    /// All cells of an array that [`weir_ir::pipeline::FlatCells`] are in, in as many words as it says. They stay the same while
+    /// a vector is run.
+    fn cells(&mut self, array: usize) -> Option<&Arc<[AtomicU64]>>;
 
     /// Hashes bytes; the number of the algorithm is that of [`weir_ir::pipeline::CallKind::Hash`].
     fn hash(&mut self, algorithm: u32, data: &[u8]) -> u64;
@@ -122,6 +127,7 @@ pub(crate) struct Env {
     tallies: *mut u64,
     members: *const u64,
     zeros: *const u8,
+    cells: *const usize,
     context: *const u64,
     compiled: *const Compiled,
     host: *mut HostPointer,
@@ -189,10 +195,46 @@ struct Memory {
     pending: Vec<u64>,
     /// Of small value sets a bit per value.
     members: Vec<u64>,
+    /// Of arrays that code reads and writes itself their cells.
+    cells: CellArrays,
     /// Varbits of packets that left by exits that keep them.
     varbits: Vec<(usize, VarId, Bits)>,
     /// Per point: the segment that begins there, and the lookup before it. `None`: nobody asked.
     profile: Option<Vec<[StageCount; 2]>>,
+}
+
+/// Cells of the host's that code reads and writes itself.
+#[derive(Default)]
+struct CellArrays {
+    /// Kept, so that they are there as long as code may look.
+    kept: Vec<Arc<[AtomicU64]>>,
+    /// Where they are, as code is told.
+    addresses: Vec<usize>,
+}
+
+impl CellArrays {
+    /// Takes what the host has now.
+    #[inline]
+    fn take(&mut self, arrays: &[CellArray], host: &mut dyn Host) {
+        for (number, array) in arrays.iter().enumerate() {
+            let found = host.cells(array.array);
+            match (found, self.addresses.get(number)) {
+                (Some(cells), Some(address)) if cells.as_ptr().addr() == *address => {}
+                (found, _) => self.keep(number, found.cloned(), array.words),
+            }
+        }
+    }
+
+    /// Keeps cells. A host that has not as many as it said, if there ever is one, is not asked: nobody sees what is written.
+    #[cold]
+    fn keep(&mut self, number: usize, cells: Option<Arc<[AtomicU64]>>, words: usize) {
+        let enough = cells.filter(|cells| cells.len() >= words);
+        let cells = enough.unwrap_or_else(|| (0..words).map(|_| AtomicU64::new(0)).collect());
+        self.addresses.truncate(number);
+        self.kept.truncate(number);
+        self.addresses.push(cells.as_ptr().expose_provenance());
+        self.kept.push(cells);
+    }
 }
 
 impl Machine {
@@ -211,6 +253,7 @@ impl Machine {
             tallies: vec![0; compiled.sites.tally_words],
             members: vec![0; compiled.sites.members.words()],
             pending: vec![0; layout.points.len()],
+            cells: CellArrays::default(),
             varbits: Vec::new(),
             profile: None,
         };
@@ -380,6 +423,7 @@ impl Loaded<'_, '_> {
         assert!(tables.len() >= compiled.table_count, "every table must be there");
         let mut count = self.frames.len();
         memory.pending.fill(0);
+        memory.cells.take(&compiled.sites.arrays, host);
         let run = Run {
             compiled,
             tables,
@@ -588,6 +632,7 @@ impl Memory {
             tallies: self.tallies.as_mut_ptr(),
             members: self.members.as_ptr(),
             zeros: run.compiled.zeros.as_ptr(),
+            cells: self.cells.addresses.as_ptr(),
             context: self.context.as_ptr(),
             compiled,
             host: &raw mut host,

@@ -278,12 +278,40 @@ impl Members {
     }
 }
 
+/// An array of the host's whose cells code reads and writes itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct CellArray {
+    pub array: usize,
+    /// Words that it has at least.
+    pub words: usize,
+}
+
+/// The arrays that calls are about.
+fn arrays(calls: &[CallKind]) -> Vec<CellArray> {
+    let mut found = Vec::<CellArray>::new();
+    for kind in calls {
+        let (CallKind::ReadCell { array, flat, .. } | CallKind::WriteCell { array, flat, .. }) = kind else {
+            continue;
+        };
+        let Some(words) = flat.and_then(|flat| usize::try_from(flat.words()).ok()) else {
+            continue;
+        };
+        match found.iter_mut().find(|known| known.array == *array) {
+            Some(known) => known.words = known.words.max(words),
+            None => found.push(CellArray { array: *array, words }),
+        }
+    }
+    found
+}
+
 /// Everything that code leaves to the runtime.
 #[derive(Debug, Default)]
 pub(crate) struct Sites {
     pub wide: Vec<WideOp>,
     pub calls: Vec<CallSite>,
     pub members: Members,
+    /// Arrays whose cells code reads and writes itself.
+    pub arrays: Vec<CellArray>,
     pub tallies: Vec<Tally>,
     /// The tally of each call that does not count at once.
     pub tally_of_call: Vec<Option<usize>>,
@@ -369,6 +397,7 @@ impl Sites {
         Sites {
             tallies,
             tally_of_call,
+            arrays: arrays(&analysis.pipeline.calls),
             tally_words: masks + row_words,
             wide: Vec::new(),
             members: Members::new(analysis.program()),

@@ -1,5 +1,6 @@
 //! A test as data.
 
+use crate::generator::GeneratorDirective;
 use crate::value::Value;
 use weir_switch::{LpfConfig, WredConfig};
 
@@ -307,4 +308,5 @@ pub enum Directive {
         port: u32,
         packets: u64,
     },
+    Generator(GeneratorDirective),
 }

@@ -1,6 +1,7 @@
 //! Directives of the control plane.
 
 use crate::ast::{ActionUse, Comparison, CounterIndex, Directive, KeyValue, Quantity, Rate};
+use crate::generator;
 use crate::value::{Value, omitted};
 use std::collections::BTreeMap;
 use weir_ir::{ActionCall, Bits, KeyMatch, MatchKind, TableId};
@@ -387,6 +388,7 @@ impl Control {
                 self.switch.replication_mut().set_port_list(*number, ports.clone());
             }
             Directive::Loopback { port } => self.switch.set_loopback(*port, true),
+            Directive::Generator(directive) => generator::perform(&mut self.switch, directive)?,
             Directive::Deflection { port } => self.switch.set_deflection(Some(*port)),
             Directive::PortMetadata { port, bytes } => {
                 self.switch.state_mut().port_metadata.insert(*port, bytes.clone());

@@ -58,6 +58,14 @@
 //! deflection PORT                          where packets go that ask for it when their queue is full
 //! lpf_set NAME INDEX|$ID sample|rate GAIN_NS DECAY_NS SCALE
 //! wred_set NAME INDEX|$ID TIME_CONSTANT_NS MIN MAX OF_10000
+//! pktgen_port PORT [generates] [matches]   packet generators: a port that sends, or that looks for patterns
+//! pktgen_buffer PIPE OFFSET HEX…           bytes of packets
+//! pktgen_mask PIPE NUMBER PORT…            local ports that `port_down mask NUMBER` is about
+//! pktgen_app PIPE APP one_shot|periodic NS [OPTION N]…        OPTION: offset, length, port, last_port, channel,
+//! pktgen_app PIPE APP port_down [mask N] [OPTION N]…          batches, packets, batch_gap, packet_gap,
+//! pktgen_app PIPE APP recirculated|deparser VALUE MASK [OPTION N]…  batch_jitter, packet_jitter
+//! pktgen_app PIPE APP off                  packets that are due go out with `now`
+//! check_pktgen PIPE APP triggers|batches|packets == N
 //! receive PORT HEX…                        as `packet`, but the queues are not emptied
 //! drain                                    empties them
 //! ```
@@ -80,6 +88,7 @@
 mod ast;
 mod check;
 mod control;
+mod generator;
 mod parse;
 mod report;
 mod run;
@@ -90,6 +99,7 @@ pub use ast::{
     ActionUse, Alternative, Argument, Comparison, CounterIndex, Directive, KeyValue, Line, Pattern, Quantity, Rate,
     RateUnit, Test,
 };
+pub use generator::{Counted, GeneratorDirective};
 pub use parse::parse;
 pub use report::{Failure, Report};
 pub use run::{RunError, RunOptions, Session, configure, run, run_on};

@@ -4,11 +4,12 @@ use crate::ast::{
     ActionUse, Alternative, Argument, Comparison, CounterIndex, Directive, KeyValue, Line, Pattern, Quantity, Rate,
     RateUnit, Test,
 };
+use crate::generator;
 use crate::scan::{ParseError, Scanner};
 use crate::value::Value;
 use weir_switch::{LpfConfig, LpfKind, WredConfig};
 
-type Parsed<T> = Result<T, ParseError>;
+pub(crate) type Parsed<T> = Result<T, ParseError>;
 
 /// Reads a test.
 ///
@@ -108,7 +109,7 @@ fn directive(s: &mut Scanner) -> Parsed<Directive> {
                 packets: number(s, "a number of packets")?,
             })
         }
-        _ => match resource(s, &keyword)? {
+        _ => match resource(s, &keyword)?.map_or_else(|| generator::directive(s, &keyword), |d| Ok(Some(d)))? {
             Some(directive) => Ok(directive),
             None => Err(s.error_at(start, "a directive (`packet`, `expect`, `add`, …)")),
         },
@@ -232,7 +233,7 @@ fn name(s: &mut Scanner, what: &str) -> Parsed<String> {
 }
 
 /// A number that fits `T`.
-fn number<T: TryFrom<u64>>(s: &mut Scanner, what: &str) -> Parsed<T> {
+pub(crate) fn number<T: TryFrom<u64>>(s: &mut Scanner, what: &str) -> Parsed<T> {
     let start = s.mark();
     let single = s.word().and_then(|w| Value::parse(&w)).and_then(|v| v.single());
     single
@@ -241,11 +242,11 @@ fn number<T: TryFrom<u64>>(s: &mut Scanner, what: &str) -> Parsed<T> {
         .ok_or_else(|| s.error_at(start, what))
 }
 
-fn port(s: &mut Scanner) -> Parsed<u32> {
+pub(crate) fn port(s: &mut Scanner) -> Parsed<u32> {
     number(s, "a port number")
 }
 
-fn ports(s: &mut Scanner) -> Parsed<Vec<u32>> {
+pub(crate) fn ports(s: &mut Scanner) -> Parsed<Vec<u32>> {
     let mut ports = Vec::new();
     while !s.is_empty() {
         ports.push(port(s)?);
@@ -286,7 +287,7 @@ fn key_value(s: &mut Scanner) -> Parsed<KeyValue> {
     Ok(KeyValue { name, value: value(s)? })
 }
 
-fn comparison(s: &mut Scanner) -> Parsed<Option<Comparison>> {
+pub(crate) fn comparison(s: &mut Scanner) -> Parsed<Option<Comparison>> {
     let start = s.mark();
     Ok(Some(match s.sign().as_deref() {
         None => return Ok(None),
@@ -330,7 +331,7 @@ fn digits(s: &mut Scanner, stars: bool) -> Parsed<(String, bool)> {
 }
 
 /// A port, and bytes.
-fn port_and_bytes(s: &mut Scanner) -> Parsed<(u32, Vec<u8>)> {
+pub(crate) fn port_and_bytes(s: &mut Scanner) -> Parsed<(u32, Vec<u8>)> {
     let port = port(s)?;
     let start = s.mark();
     let (digits, _) = digits(s, false)?;

@@ -3,6 +3,7 @@
 use crate::ast::{Alternative, Directive, Line, RateUnit, Test};
 use crate::check::Expectations;
 use crate::control::{Control, Refusal};
+use crate::generator::GeneratorDirective;
 use crate::parse::parse;
 use crate::report::{Failure, Report};
 use crate::scan::ParseError;
@@ -207,6 +208,7 @@ impl Session {
                 let checks = matches!(
                     other,
                     Directive::ExpectDigest { .. }
+                        | Directive::Generator(GeneratorDirective::Check { .. })
                         | Directive::CheckCounter { check: Some(_), .. }
                         | Directive::RegisterRead { check: Some(_), .. }
                 );

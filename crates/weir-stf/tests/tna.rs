@@ -11,7 +11,9 @@ mod malformed;
 mod programs;
 
 use std::sync::Arc;
+use weir_ir::{ActionCall, Bits, KeyMatch};
 use weir_switch::{CloneSession, Replica, Switch, Write};
+use weir_table::{EntryAction, NewEntry, TableOp};
 
 /// `NAME.p4`, compiled.
 fn compile(name: &str) -> Arc<weir_ir::Program> {
@@ -30,7 +32,9 @@ programs!("tna":
     errors_read,
     filters,
     functions,
+    generator,
     hashes,
+    idle,
     intrinsic,
     loops,
     math,
@@ -46,13 +50,20 @@ programs!("tna":
     registers,
     resubmitted,
     second_accounting,
+    second_counters,
+    second_generator,
+    second_ghost,
+    second_idle,
     second_loops,
     second_metadata,
     second_mirrors,
     second_registers,
     second_resubmitted,
+    selector_actions,
     transmit_time,
-    unicast
+    unicast,
+    value_sets,
+    wide_actions
 );
 
 #[test]
@@ -72,19 +83,42 @@ fn a_session_may_shorten_its_mirrors() {
 }
 
 #[test]
+fn entries_that_nobody_hits_time_out() {
+    for name in ["idle", "second_idle"] {
+        for compiled in [false, true] {
+            let mut switch = Switch::new(compile(name)).expect("loads");
+            if compiled {
+                switch.compile().expect("compiles");
+            }
+            let timed = switch.table("timed").expect("a table");
+            let untimed = switch.table("untimed").expect("a table");
+            assert!(!switch.state().table(untimed).expect("there").table.spec().idle_timeout);
+            let action = EntryAction::Call(ActionCall {
+                action: 0,
+                arguments: vec![Bits::new(16, 7)],
+            });
+            let entry = NewEntry {
+                idle_timeout_ns: 1_000_000_000,
+                ..NewEntry::new(vec![KeyMatch::Exact(Bits::new(8, 3))], action)
+            };
+            switch
+                .write(Write::Table(timed, TableOp::Insert(entry)))
+                .expect("an entry");
+            switch.inject(1, &[0, 3, 0, 0], 700_000_000);
+            assert!(switch.idle_entries(1_600_000_000).is_empty(), "{name}");
+            assert_eq!(switch.idle_entries(1_700_000_000).len(), 1, "{name}");
+        }
+    }
+}
+
+#[test]
 fn what_cannot_be_run_is_refused_with_the_place() {
     for (name, expected) in [
-        (
-            "ghost",
-            "the block `pipe0.ghost` cannot be run: there are no messages on queues for ghost controls here",
-        ),
         ("learning", "`I.learn` of type LearnAction cannot be run"),
-        ("selector_action", "`I.change` of type SelectorAction cannot be run"),
-        ("pktgen", "`ID.generate` of type Pktgen cannot be run"),
         ("is_validated", "function `is_validated` with 1 arguments"),
         (
             "widths",
-            "acts on values of [16] bits, the cells of `I.cells` have [32]",
+            "acts on values of [16] bits, which are not made of whole cells of `I.cells`: they have [32]",
         ),
     ] {
         let refused = Switch::new(compile(&format!("refused/{name}"))).err();
@@ -119,9 +153,13 @@ fn plain_programs_are_compiled() {
         "pipes",
         "port_metadata",
         "registers",
+        "second_counters",
+        "second_ghost",
         "second_loops",
         "second_metadata",
         "second_registers",
+        "selector_actions",
+        "wide_actions",
     ];
     assert_eq!(interpreted, expected);
 }

@@ -4,7 +4,7 @@ use crate::replication::{CloneSession, MulticastGroup, Node, RemovedNode, Replic
 use crate::switch::Switch;
 use std::sync::Arc;
 use thiserror::Error;
-use weir_arch::{Cells, Count, Lpf, LpfConfig, Meter, MeterConfig, Resource, State, Wred, WredConfig};
+use weir_arch::{Cells, Count, Lpf, LpfConfig, Meter, MeterConfig, Resource, State, WordCells, Wred, WredConfig};
 use weir_ir::{Bits, ExternId, Program, TableId, ValueSetId};
 use weir_table::{
     BatchMode, EntryAction, EntryHandle, ErrorKind, OpResult, ProfileOp, ProfileUndo, TableError, TableOp, Undo,
@@ -155,7 +155,7 @@ enum Back {
     ValueSet(ValueSetId, Undo),
     Counter(ExternId, Before<Count>),
     Meter(ExternId, Before<Meter>),
-    Register(ExternId, Before<Vec<Bits>>),
+    Register(ExternId, BeforeRegister),
     Lpf(ExternId, Before<Lpf>),
     Wred(ExternId, Before<Wred>),
     Replication(Box<Replication>),
@@ -170,6 +170,12 @@ enum Back {
 enum Before<T> {
     One(u64, T),
     All(Cells<T>),
+}
+
+/// What cells of a register were.
+enum BeforeRegister {
+    One(u64, Vec<Bits>),
+    All(WordCells),
 }
 
 /// Changes that are made at once and can be taken back, all or those since a mark, until [`Transaction::commit`]. Dropping it
@@ -342,7 +348,12 @@ impl Switch {
             }
             Back::Register(id, before) => {
                 if let Some(Resource::Register(register)) = self.state.resource_mut(id) {
-                    restore(&mut register.cells, before);
+                    match before {
+                        BeforeRegister::All(was) => register.cells = was,
+                        BeforeRegister::One(index, was) => {
+                            register.write(index, &was);
+                        }
+                    }
                 }
             }
             Back::Lpf(id, before) => {
@@ -578,10 +589,21 @@ impl Switch {
         match self.state.resource_mut(id) {
             Some(Resource::Register(register)) => {
                 check_shape(&program, id, &register.widths, &values)?;
-                Ok(Back::Register(
-                    id,
-                    set_cell(&program, id, &mut register.cells, cell, values)?,
-                ))
+                let before = match cell {
+                    Cell::All => {
+                        let before = register.cells.clone();
+                        register.fill(&values);
+                        BeforeRegister::All(before)
+                    }
+                    Cell::Index(index) => {
+                        let size = register.cells.size();
+                        let before = register.read(index);
+                        let before = before.ok_or_else(|| beyond(&program, id, size, index))?;
+                        register.write(index, &values);
+                        BeforeRegister::One(index, before)
+                    }
+                };
+                Ok(Back::Register(id, before))
             }
             _ => Err(wrong_resource(&program, id, "register")),
         }

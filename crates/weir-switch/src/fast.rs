@@ -7,6 +7,7 @@
 use crate::switch::{Context, Output, Switch};
 use smallvec::SmallVec;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 use thiserror::Error;
 use weir_arch::{
@@ -369,6 +370,10 @@ impl Host for SwitchHost<'_> {
     fn write_cell(&mut self, array: usize, scalar: usize, index: u64, value: u64) {
         self.state
             .set_register_scalar(weir_ir::ExternId::new(array), scalar, index, value);
+    }
+
+    fn cells(&mut self, array: usize) -> Option<&Arc<[AtomicU64]>> {
+        self.state.register_cells(weir_ir::ExternId::new(array))
     }
 
     fn hash(&mut self, algorithm: u32, data: &[u8]) -> u64 {

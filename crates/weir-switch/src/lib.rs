@@ -23,6 +23,7 @@
 
 mod control;
 mod fast;
+mod generator;
 mod names;
 mod port_counts;
 mod queues;
@@ -41,8 +42,9 @@ pub use replication::{CloneSession, GroupReplica, MulticastGroup, Node, Replica,
 pub use stats::{DropCount, PortStats};
 pub use switch::{Output, Switch, SwitchConfig};
 pub use weir_arch::{
-    Choice, ChoiceKind, Choices, Color, Count, Defaults, Digest, DropReason, Enumeration, Externs, LoadError,
-    LogMessage, LpfConfig, LpfKind, MeterConfig, PRIORITIES, Rate, ReplicationRules, Script, State, WredConfig,
+    Application, Choice, ChoiceKind, Choices, Color, Count, Counts, Defaults, Digest, DropReason, Enumeration, Externs,
+    GeneratorError, GeneratorModel, GeneratorPort, Generators, LoadError, LogMessage, LpfConfig, LpfKind, MeterConfig,
+    PRIORITIES, Pattern, Rate, ReplicationRules, Script, State, Trigger, WredConfig,
 };
 pub use weir_jit::{Compiled, Frame, StageCount, TAILROOM, VECTOR, cycles};
 pub use weir_table::{BatchMode, ErrorKind};

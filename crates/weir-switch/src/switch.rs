@@ -87,6 +87,8 @@ pub struct Switch {
     pub(crate) ready: Vec<Output>,
     /// What became of the packets that were forwarded last.
     pub(crate) fates: Vec<Fate>,
+    /// Packets that are generated at most in one [`Switch::advance`].
+    pub(crate) generation_limit: usize,
 }
 
 impl Switch {
@@ -127,6 +129,7 @@ impl Switch {
             fast: None,
             ready: Vec::new(),
             fates: Vec::new(),
+            generation_limit: usize::MAX,
         }
     }
 
@@ -172,7 +175,10 @@ impl Switch {
 
     /// Adds a port, or sets whether it is up.
     pub fn set_port(&mut self, port: u32, up: bool) {
-        self.ports.insert(port, up);
+        let was = self.ports.insert(port, up);
+        if let (false, true, Some(generators)) = (up, was != Some(false), &mut self.state.generators) {
+            generators.port_down(port, self.now_ns);
+        }
         self.state.port_changed(port, !up);
         self.replication.port_changed(port, !up);
     }
@@ -333,17 +339,29 @@ impl Switch {
     pub fn advance_with(&mut self, now_ns: u64, choices: &mut dyn Choices, tracer: &mut dyn Tracer) -> Vec<Output> {
         let mut out = std::mem::take(&mut self.ready);
         let mut context = Context { choices, tracer };
-        while self.queues.next_departure().is_some_and(|t| t <= now_ns) {
-            self.step(&mut out, &mut context);
+        let mut left = self.generation_limit;
+        loop {
+            let departure = self.queues.next_departure().filter(|t| *t <= now_ns);
+            let generated = self.next_generated().filter(|t| *t <= now_ns && left > 0);
+            match (departure, generated) {
+                (None, None) => break,
+                (Some(departure), Some(generated)) if departure <= generated => self.step(&mut out, &mut context),
+                (Some(_), None) => self.step(&mut out, &mut context),
+                (_, Some(_)) => {
+                    left -= 1;
+                    self.generate(now_ns, &mut out, &mut context);
+                }
+            }
         }
         self.now_ns = self.now_ns.max(now_ns);
         out
     }
 
-    /// When the next packet can leave, in ns.
+    /// When the next packet can leave or is to be generated, in ns: [`Switch::advance`] has something to do then.
     #[must_use]
     pub fn next_departure(&self) -> Option<u64> {
-        self.queues.next_departure()
+        let generated = self.next_generated().filter(|_| self.generation_limit > 0);
+        self.queues.next_departure().into_iter().chain(generated).min()
     }
 
     /// Gives what leaves until all queues are empty. The clock goes on with the ports' rates.
@@ -418,6 +436,11 @@ impl Switch {
         self.work = left.saturating_add(self.config.work_limit.into());
     }
 
+    /// A packet begins at ingress, after those that wait already.
+    pub(crate) fn add_waiting(&mut self, packet: IngressPacket) {
+        self.waiting.push_back(packet);
+    }
+
     pub(crate) fn waiting_is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
@@ -437,6 +460,7 @@ impl Switch {
         };
         self.now_ns = self.now_ns.max(departure.time_ns);
         self.departing_ns = departure.time_ns;
+        self.tell_of_queue(departure.port, departure.priority, departure.depth, context);
         let tag = departure.packet.tag;
         let Some(work) = self.work.checked_sub(1) else {
             self.drop(
@@ -539,6 +563,15 @@ impl Switch {
             context.tracer.event(&Event::Note { text: &text }, Loc::default());
         }
         self.queues.push(port, priority, packet, self.now_ns);
+        self.tell_of_queue(port, priority, depth + 1, context);
+    }
+
+    /// Tells an architecture that wants to know that a queue has changed.
+    fn tell_of_queue(&mut self, port: u32, priority: u64, depth: u64, context: &mut Context<'_>) {
+        if self.arch.watches_queues() {
+            let arch = Arc::clone(&self.arch);
+            arch.queue_changed(&mut self.env(context), port, priority, depth);
+        }
     }
 
     fn multicast(&mut self, group: u32, priority: Option<u8>, packet: &EgressPacket, context: &mut Context<'_>) {

@@ -155,6 +155,24 @@ impl SourceMap {
         }
     }
 
+    /// The position of a place; `None`: no file has such a one.
+    #[must_use]
+    pub fn position(&self, place: &Place) -> Option<u32> {
+        let starts = self
+            .files
+            .iter()
+            .flat_map(|f| f.lines.iter().map(move |line| (f, *line)));
+        let is_it = |at: u32| {
+            let found = self.place(at);
+            found.line == place.line && found.file == place.file
+        };
+        let mut lines = starts.filter(|(f, line)| is_it(f.start + line));
+        let (file, line) = lines.next()?;
+        let text = file.text.get(line as usize..)?;
+        let before = text.chars().take(place.column.saturating_sub(1) as usize);
+        Some(file.start + line + before.map(|c| c.len_utf8() as u32).sum::<u32>())
+    }
+
     /// The text of the physical line that holds a position, without its newline.
     #[must_use]
     pub fn line_text(&self, position: u32) -> &str {

@@ -239,6 +239,22 @@ impl ActionProfile {
         }
     }
 
+    /// Whether a member takes part in choices of any group; `None`: it is in no group.
+    #[must_use]
+    pub fn takes_part(&self, member: u32) -> Option<bool> {
+        let all = self.groups.values().flat_map(|g| &g.members);
+        let mut of_it = all.filter(|m| m.member == member).peekable();
+        of_it.peek()?;
+        Some(of_it.any(|m| !m.is_down))
+    }
+
+    /// Has a member take part in the choices of its groups, or not, as if its port had come up or gone down. A group that is
+    /// written anew begins with all its members.
+    pub fn set_takes_part(&mut self, member: u32, on: bool) {
+        let members = self.groups.values_mut().flat_map(|g| &mut g.members);
+        members.filter(|m| m.member == member).for_each(|m| m.is_down = !on);
+    }
+
     /// Takes a change back. Undo records must be given in the reverse order of their changes.
     pub fn revert(&mut self, undo: ProfileUndo) {
         match undo {

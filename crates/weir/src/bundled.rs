@@ -15,6 +15,10 @@ pub const PROGRAMS: &[(&str, &str)] = &[
         include_str!("../../../p4/programs/acl_firewall_ternary/acl_firewall_ternary.p4"),
     ),
     (
+        "heartbeat_tna.p4",
+        include_str!("../../../p4/programs/heartbeat_tna/heartbeat_tna.p4"),
+    ),
+    (
         "heavy_hitter_tna.p4",
         include_str!("../../../p4/programs/heavy_hitter_tna/heavy_hitter_tna.p4"),
     ),

@@ -7,7 +7,8 @@ use std::path::Path;
 use std::sync::Arc;
 use weir_compiler::{Compilation, Options, compile_file};
 use weir_ir::Program;
-use weir_syntax::render;
+use weir_syntax::source::{Place, SourceMap, Span};
+use weir_syntax::{Diagnostic, render};
 
 /// Compiles and shows the diagnostics on stderr.
 fn compile(source: &Source) -> Result<Compilation> {
@@ -24,20 +25,49 @@ fn compile(source: &Source) -> Result<Compilation> {
         defines,
     };
     let result = compile_file(&source.program, &options, &targets);
-    let colours = std::io::stderr().is_terminal();
+    show(result.diagnostics.list(), &result.sources, source.message_format)?;
     let mut err = std::io::stderr().lock();
-    for diagnostic in result.diagnostics.list() {
-        let text = match source.message_format {
-            MessageFormat::Human => render::human(diagnostic, &result.sources, colours),
-            MessageFormat::Short => render::short(diagnostic, &result.sources),
-            MessageFormat::Json => render::json(diagnostic, &result.sources),
-        };
-        writeln!(err, "{}", text.trim_end())?;
-    }
     if result.diagnostics.dropped() > 0 && source.message_format == MessageFormat::Human {
         writeln!(err, "and {} more", result.diagnostics.dropped())?;
     }
     Ok(result)
+}
+
+/// Writes diagnostics to stderr.
+fn show(diagnostics: &[Diagnostic], sources: &SourceMap, format: MessageFormat) -> Result<()> {
+    let colours = std::io::stderr().is_terminal();
+    let mut err = std::io::stderr().lock();
+    for diagnostic in diagnostics {
+        let text = match format {
+            MessageFormat::Human => render::human(diagnostic, sources, colours),
+            MessageFormat::Short => render::short(diagnostic, sources),
+            MessageFormat::Json => render::json(diagnostic, sources),
+        };
+        writeln!(err, "{}", text.trim_end())?;
+    }
+    Ok(())
+}
+
+/// What devices of the program's architecture cannot do, as diagnostics.
+fn advice(program: &Program, sources: &SourceMap) -> Vec<Diagnostic> {
+    let all = weir_arch::advice(program).into_iter();
+    let warnings = all.map(|advice| {
+        let file = program.files.get(advice.loc.file as usize).map_or("", String::as_str);
+        let lo = sources.position(&Place {
+            file: file.into(),
+            line: advice.loc.line,
+            column: advice.loc.column,
+        });
+        let lo = lo.unwrap_or_default();
+        let rest = sources.line_text(lo).get((lo - sources.line_start(lo)) as usize..);
+        let word = rest
+            .unwrap_or("")
+            .chars()
+            .take_while(|c| c.is_alphanumeric() || "_.".contains(*c));
+        let hi = lo + word.map(|c| c.len_utf8() as u32).sum::<u32>();
+        Diagnostic::warning(advice.code, Span { lo, hi }, advice.message).help(advice.help)
+    });
+    warnings.collect()
 }
 
 fn definition(text: &str) -> (String, Option<String>) {
@@ -78,6 +108,8 @@ pub fn check(source: &Source) -> Result<u8> {
         return Ok(NO);
     }
     if let Some(program) = compilation.program {
+        let warnings = advice(&program, &compilation.sources);
+        show(&warnings, &compilation.sources, source.message_format)?;
         for missing in weir_arch::unimplemented(&program) {
             eprintln!("warning: {missing}");
         }

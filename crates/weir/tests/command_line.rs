@@ -117,6 +117,32 @@ fn build_writes_p4info_a_loadable_program_and_a_picture() {
 }
 
 #[test]
+fn the_tables_of_the_device_are_those_of_the_program_s_chip() {
+    let program = programs().join("l2_switch_tna/l2_switch_tna.p4").display().to_string();
+    for (arch, own, other) in [
+        ("tna", "tf1.pktgen.app_cfg", "tf2."),
+        ("t2na", "tf2.pktgen.app_cfg", "tf1."),
+    ] {
+        let out = weir(&["build", &program, "--arch", arch, "--fixed-tables", "-"]);
+        let found = text(&out.stdout);
+        assert!(found.contains("\"$PORT_STR_INFO\"") && found.contains(own) && !found.contains(other));
+    }
+}
+
+#[test]
+fn programs_are_checked_for_what_their_chip_cannot_do() {
+    let program = programs().join("../../crates/weir-compiler/tests/advice/accesses.p4");
+    let program = program.display().to_string();
+    let out = weir(&["check", &program, "--message-format", "short"]);
+    assert_eq!(out.status.code(), Some(0));
+    let said = text(&out.stderr);
+    assert!(
+        said.contains("accesses.p4:24:13: warning[tofino-access-twice]: "),
+        "{said}"
+    );
+}
+
+#[test]
 fn build_describes_a_program_to_bf_runtime_clients() {
     let out = weir(&["build", &router(), "--bfrt-json", "-"]);
     assert_eq!(out.status.code(), Some(0));

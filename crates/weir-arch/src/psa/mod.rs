@@ -17,5 +17,7 @@ pub(crate) const REGISTRATION: Registration = Registration {
     ingress_port: ("ingress_parser_input_metadata", "ingress_port"),
     // Where packets go; all other groups are read by code or not at all.
     observes: |_| Box::new(|role, _| matches!(role, "ingress_output_metadata" | "egress_output_metadata")),
+    // Its devices are software.
+    advise: |_| Vec::new(),
     load: |engine, externs| Ok(Box::new(Psa::new(engine, externs)?)),
 };

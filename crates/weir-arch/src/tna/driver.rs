@@ -4,7 +4,7 @@ use super::externs::{self, Op, SELECTORS};
 use super::fields::{self, Gress, NO_PORT, Pipe, get, set};
 use super::fuse::{self, FusedCall};
 use super::headers::{self, Chip, NO_MATCH};
-use super::runtime::{LateCount, Requests, TnaRuntime, adjusted};
+use super::runtime::{Late, Requests, TnaRuntime};
 use super::transmit;
 use crate::calls::{self, Engines, note};
 use crate::driver::{
@@ -13,6 +13,7 @@ use crate::driver::{
 };
 use crate::error::LoadError;
 use crate::fused::{Fused, FusedArguments, FusedPacket};
+use crate::generator::{BUFFER, Generators};
 use crate::load;
 use crate::state::State;
 use crate::user::Externs;
@@ -24,6 +25,10 @@ use weir_ir::{Bits, ExternId, Program, VarId};
 const DROP_PACKET: u64 = 1;
 const DROP_COPY: u64 = 2;
 const DROP_MIRROR: u64 = 4;
+
+/// Bytes of a line of a packet generator's buffer, and how many lines there are.
+const LINE: u64 = 16;
+const LINES: u64 = BUFFER as u64 / LINE;
 
 /// A program on TNA or T2NA, run as the chips do.
 ///
@@ -44,7 +49,7 @@ pub struct Tna {
 struct Done {
     state: PacketState,
     requests: Requests,
-    late: Vec<LateCount>,
+    late: Vec<Late>,
     deparsed: Vec<u8>,
 }
 
@@ -248,6 +253,13 @@ impl Tna {
         let value = |var| get(&done.state.frame, var);
         let drop = value(gress.drop);
         let mut actions = Vec::new();
+        if let (Some(context), Some(generators)) = (&done.requests.generate, &mut env.state.generators)
+            && (gress.generate.is_none() || value(gress.generate) != 0)
+        {
+            let [line, length] = gress.generate_from.map(value);
+            let from = ((line % LINES * LINE) as u32, length as u32);
+            generators.asked(packet.port, context, from, env.now_ns);
+        }
         let about = (packet.port, packet.passes, tag);
         actions.extend(self.mirror(gress, &done, received, about, env));
         let dropped = drop & DROP_PACKET != 0;
@@ -391,8 +403,8 @@ impl Tna {
             return Ok(actions);
         }
         let mut sent = done.deparsed;
-        for (counter, index, less) in done.late {
-            env.state.count(counter, index, adjusted(sent.len() as u64, less));
+        for late in done.late {
+            late.count(env.state, sent.len() as u64);
         }
         if get(&done.state.frame, pipe.update_delay) != 0 {
             match transmit::update_delay(&sent, now_ns) {
@@ -416,6 +428,9 @@ impl Tna {
                 tag: packet.tag,
             };
         }
+        if let Some(generators) = &mut env.state.generators {
+            generators.recirculated(port, &bytes, env.now_ns);
+        }
         Action::Ingress(IngressPacket {
             port,
             bytes,
@@ -436,7 +451,9 @@ impl Architecture for Tna {
         let program = &self.program;
         let instances = program.externs.iter();
         let resources = instances.map(|(id, e)| externs::resource(program, id, e));
-        load::state_of(program, resources.collect(), SELECTORS, None)
+        let mut state = load::state_of(program, resources.collect(), SELECTORS, None);
+        state.generators = Some(Box::new(Generators::new(self.chip.generators())));
+        state
     }
 
     fn ingress(&self, env: &mut Env<'_>, packet: IngressPacket) -> Vec<Action> {
@@ -472,6 +489,29 @@ impl Architecture for Tna {
         packet.handling.depth = depth;
     }
 
+    fn watches_queues(&self) -> bool {
+        self.pipes.iter().any(|p| p.ghost.is_some())
+    }
+
+    fn queue_changed(&self, env: &mut Env<'_>, port: u32, priority: u64, depth: u64) {
+        let pipe = self.pipe(port);
+        let Some(ghost) = &pipe.ghost else { return };
+        let mut state = PacketState::new(&self.program, Vec::new());
+        let frame = &mut state.frame;
+        set(frame, ghost.valid, 1);
+        set(frame, ghost.length, depth);
+        set(
+            frame,
+            ghost.queue,
+            u64::from(port & 0x7f) * PRIORITIES as u64 + priority,
+        );
+        set(frame, ghost.pipe, u64::from(port >> 7));
+        let (service, tracer) = env.service(0);
+        let mut runtime = TnaRuntime::new(self, &pipe.ingress, service);
+        // That it was stopped concerns no packet.
+        self.engines.run(ghost.block, &mut state, tracer, &mut runtime);
+    }
+
     fn replica(&self, packet: &EgressPacket, rid: u32) -> EgressPacket {
         let mut replica = packet.clone();
         replica.handling.rid = rid;
@@ -487,6 +527,9 @@ impl Architecture for Tna {
     }
 
     fn fused(&self) -> Option<Fused> {
+        if self.watches_queues() {
+            return None;
+        }
         fuse::fuse(self)
     }
 

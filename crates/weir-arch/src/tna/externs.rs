@@ -48,6 +48,7 @@ const TYPES: &[&str] = &[
     "Mirror",
     "ParserCounter",
     "ParserPriority",
+    "Pktgen",
     "Random",
     "Register",
     "RegisterAction",
@@ -56,20 +57,12 @@ const TYPES: &[&str] = &[
     "RegisterAction4",
     "RegisterParam",
     "Resubmit",
+    "SelectorAction",
     "Wred",
 ];
 
 /// Extern types that programs may not have, and why.
 const REFUSED: &[(&str, &str)] = &[
-    (
-        "Pktgen",
-        "packets that deparsers ask of the generator are not generated here",
-    ),
-    (
-        "SelectorAction",
-        "which member of which group a bit stands for is decided by the driver of the device; have the control plane take \
-         the member out of its group",
-    ),
     ("LearnAction", LEARNING),
     ("LearnAction2", LEARNING),
     ("LearnAction3", LEARNING),
@@ -115,6 +108,8 @@ pub(crate) enum Op {
         less: Option<usize>,
         /// Results: green, yellow, red.
         results: [u8; 3],
+        /// Of a packet of egress it takes as many bytes as are sent.
+        as_sent: bool,
     },
     Smooth {
         id: ExternId,
@@ -142,7 +137,8 @@ pub(crate) enum Op {
     Address,
     Extremum(Extremum),
     Math(Arc<MathUnit>),
-    CounterSet(ExternId, bool),
+    /// A parser's counter is set, or, for a push, another one is put on it; with the argument that says whether it follows others.
+    CounterSet(ExternId, Option<Option<usize>>),
     CounterPop(ExternId),
     CounterIsZero(ExternId),
     CounterIsNegative(ExternId),
@@ -160,6 +156,8 @@ pub(crate) enum Op {
         fields: Vec<String>,
         kind: Option<u64>,
     },
+    /// Packets of the generator.
+    Generate,
     PortMetadata,
     Larger {
         signed: bool,
@@ -242,13 +240,6 @@ fn check(program: &Program, instance: &ExternInstance) -> Result<(), LoadError> 
             target: "tna",
         });
     }
-    let meters = matches!(name, "Meter" | "DirectMeter");
-    if meters && is_true(argument(instance, "true_egress_accounting", usize::MAX)) {
-        return Err(refused(format!(
-            "`{}` meters packets as they are sent, which nobody knows when it is executed; leave out true_egress_accounting",
-            instance.name
-        )));
-    }
     if name == "Hash" {
         Hashing::new(program, instance)?;
     }
@@ -299,6 +290,7 @@ fn method(program: &Program, id: ExternId, call: &Call, loc: Loc) -> Result<Opti
             color: named(call, "color"),
             less,
             results: results(instance),
+            as_sent: is_true(argument(instance, "true_egress_accounting", usize::MAX)),
         },
         ("Lpf", "execute") => Op::Smooth { id, at: index() },
         ("DirectLpf", "execute") => Op::Smooth { id, at: At::Entry },
@@ -313,17 +305,8 @@ fn method(program: &Program, id: ExternId, call: &Call, loc: Loc) -> Result<Opti
         }
         ("RegisterParam", "read") => Op::Read { id, at: At::Entry },
         ("MathUnit", "execute") => Op::Math(Arc::new(MathUnit::new(instance))),
-        ("ParserCounter", "set") => Op::CounterSet(id, false),
-        ("ParserCounter", "push") if named(call, "update_with_top").is_some() => {
-            return Err(LoadError::BadExtern {
-                problem: format!(
-                    "`{}`: `push` cannot be run with update_with_top; leave it out",
-                    instance.name
-                ),
-                place: place(program, loc),
-            });
-        }
-        ("ParserCounter", "push") => Op::CounterSet(id, true),
+        ("ParserCounter", "set") => Op::CounterSet(id, None),
+        ("ParserCounter", "push") => Op::CounterSet(id, Some(named(call, "update_with_top"))),
         ("ParserCounter", "pop") => Op::CounterPop(id),
         ("ParserCounter", "is_zero") => Op::CounterIsZero(id),
         ("ParserCounter", "is_negative") => Op::CounterIsNegative(id),
@@ -332,6 +315,7 @@ fn method(program: &Program, id: ExternId, call: &Call, loc: Loc) -> Result<Opti
         ("ParserPriority", "set") => Op::Priority,
         ("Mirror", "emit") => Op::Mirror { kind: kind(instance) },
         ("Resubmit", "emit") => Op::Resubmit { kind: kind(instance) },
+        ("Pktgen", "emit") => Op::Generate,
         ("Digest", "pack") => Op::Digest {
             name: instance.name.clone(),
             fields: field_names(instance),

@@ -1,7 +1,7 @@
 //! The variables of a program that the architecture reads and writes, and the pipes they belong to.
 
+use crate::calls;
 use crate::error::LoadError;
-use crate::{calls, error};
 use weir_interp::Frame;
 use weir_ir::passes::read_by;
 use weir_ir::{BinaryOp, Bits, Body, InstKind, Operand, Program, Rvalue, Terminator, VarId};
@@ -37,6 +37,31 @@ pub(crate) struct Pipe {
     pub egress: Gress,
     /// `update_delay_on_tx`
     pub update_delay: Option<VarId>,
+    pub ghost: Option<Ghost>,
+}
+
+/// The control that hears of queues, and what it is told.
+#[derive(Debug, Clone)]
+pub(crate) struct Ghost {
+    pub block: usize,
+    pub valid: Option<VarId>,
+    pub length: Option<VarId>,
+    pub queue: Option<VarId>,
+    pub pipe: Option<VarId>,
+}
+
+impl Ghost {
+    fn new(program: &Program, number: usize) -> Option<Self> {
+        let wanted = role(number, "ghost");
+        let told = |path| program.shared_var(&role(number, "ghost_intrinsic_metadata"), path);
+        Some(Ghost {
+            block: program.blocks.iter().position(|b| b.role == wanted)?,
+            valid: told("$valid$"),
+            length: told("qlength"),
+            queue: told("qid"),
+            pipe: told("pipe_id"),
+        })
+    }
 }
 
 /// A parser, a control and a deparser, and what they share.
@@ -58,6 +83,10 @@ pub(crate) struct Gress {
     pub mirror_type: Option<VarId>,
     /// Of the second chip: whether mirrors copy what leaves the gress, not what came.
     pub mirror_leaving: Option<VarId>,
+    /// Of the second chip: the packet generator is to send something.
+    pub generate: Option<VarId>,
+    /// The bytes of its buffer: where they begin, in units of 16, and how many.
+    pub generate_from: [Option<VarId>; 2],
     /// Variables with the value by which the deparser knows that nobody has set them.
     pub unset: Vec<(VarId, u64)>,
 }
@@ -91,13 +120,6 @@ impl Pipe {
         if !program.blocks.iter().any(|b| b.role == role(number, "ingress")) {
             return Ok(None);
         }
-        if let Some(ghost) = program.blocks.iter().find(|b| b.role == role(number, "ghost")) {
-            return Err(LoadError::BadBlock {
-                role: ghost.role.clone(),
-                problem: "there are no messages on queues for ghost controls here; leave it out of the Pipeline",
-                place: error::place(program, ghost.loc),
-            });
-        }
         let tm = |path| program.shared_var(&role(number, "ingress_intrinsic_metadata_for_tm"), path);
         let output_port = role(number, "egress_intrinsic_metadata_for_output_port");
         let mut ingress = Gress::new(program, number, Way::Ingress)?;
@@ -121,6 +143,7 @@ impl Pipe {
             },
             egress: Gress::new(program, number, Way::Egress)?,
             update_delay: program.shared_var(&output_port, "update_delay_on_tx"),
+            ghost: Ghost::new(program, number),
         }))
     }
 }
@@ -169,6 +192,8 @@ impl Gress {
             resubmit_type: types[1],
             mirror_type: types[2],
             mirror_leaving: for_deparser("mirror_io_select"),
+            generate: for_deparser("pktgen"),
+            generate_from: ["pktgen_address", "pktgen_length"].map(for_deparser),
             unset: unset.collect(),
         })
     }

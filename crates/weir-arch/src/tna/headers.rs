@@ -1,7 +1,8 @@
 //! What the parsers see in front of a packet.
 
-use super::fields::{Gress, Intrinsic};
+use super::fields::{Gress, Intrinsic, PIPES};
 use crate::driver::{EgressPacket, QueueInfo};
+use crate::generator::GeneratorModel;
 use std::ops::RangeInclusive;
 use weir_interp::{BitBuffer, Frame};
 use weir_ir::{Bits, Program, Type};
@@ -21,6 +22,14 @@ pub(crate) struct Chip {
     pub cpu_port: u32,
     /// Numbers of mirror sessions.
     pub sessions: RangeInclusive<u32>,
+    /// Applications of a pipe's packet generator.
+    applications: u32,
+    /// Local numbers of the ports that it can use.
+    generator_ports: RangeInclusive<u32>,
+    /// Bytes that it compares with a pattern.
+    pattern_bytes: usize,
+    /// It hands those bytes on, deparsers trigger it, and gaps begin where packets end.
+    is_second: bool,
 }
 
 impl Chip {
@@ -31,6 +40,10 @@ impl Chip {
         recirculation: 68..=71,
         cpu_port: 64,
         sessions: 0..=1023,
+        applications: 8,
+        generator_ports: 68..=71,
+        pattern_bytes: 4,
+        is_second: false,
     };
     pub(crate) const SECOND: Chip = Chip {
         name: "t2na",
@@ -39,7 +52,23 @@ impl Chip {
         recirculation: 6..=7,
         cpu_port: 2,
         sessions: 0..=255,
+        applications: 16,
+        generator_ports: 0..=7,
+        pattern_bytes: 16,
+        is_second: true,
     };
+
+    /// What its packet generators are able to do.
+    pub(crate) fn generators(&self) -> GeneratorModel {
+        GeneratorModel {
+            pipes: PIPES as u32,
+            applications: self.applications,
+            ports: self.generator_ports.clone(),
+            pattern_bytes: self.pattern_bytes,
+            brings_context: self.is_second,
+            gaps_from_end: self.is_second,
+        }
+    }
 }
 
 const INGRESS_HEADER: usize = 8;

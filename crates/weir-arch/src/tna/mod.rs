@@ -1,5 +1,6 @@
 //! The Tofino native architectures, of the first chip and of the second.
 
+mod advice;
 mod driver;
 mod externs;
 mod fields;
@@ -23,6 +24,7 @@ pub(crate) const TNA: Registration = Registration {
     target: target::TNA,
     ingress_port: INGRESS_PORT,
     observes,
+    advise: |program| advice::advice(program, false),
     load: |engine, externs| Ok(Box::new(Tna::new(engine, externs, Chip::FIRST)?)),
 };
 
@@ -31,6 +33,7 @@ pub(crate) const T2NA: Registration = Registration {
     target: target::T2NA,
     ingress_port: INGRESS_PORT,
     observes,
+    advise: |program| advice::advice(program, true),
     load: |engine, externs| Ok(Box::new(Tna::new(engine, externs, Chip::SECOND)?)),
 };
 

@@ -4,9 +4,11 @@ use super::externs::{At, Extremum, Op, named};
 use super::runtime::TnaRuntime;
 use crate::error::{LoadError, place};
 use crate::load::{self, argument};
-use crate::state::{Progress, RegisterArray, Resource, scalars};
+use crate::register::{Progress, RegisterArray};
+use crate::state::{Resource, scalars};
 use std::sync::Arc;
 use weir_interp::{ArgValue, CallContext, CallEffect, Frame, Outcome};
+use weir_ir::pipeline::FlatCells;
 use weir_ir::{Bits, Call, ConstValue, ExternId, ExternInstance, Loc, Program, VarId};
 
 /// Which cell a register action works on.
@@ -52,6 +54,8 @@ pub(crate) struct Body {
 enum Kind {
     Register,
     MinMax,
+    /// Its cells are the members of a selector: whether they take part in choices.
+    Selector,
 }
 
 fn kind(type_name: &str) -> Option<Kind> {
@@ -59,6 +63,7 @@ fn kind(type_name: &str) -> Option<Kind> {
     match name {
         "RegisterAction" | "DirectRegisterAction" => Some(Kind::Register),
         "MinMaxAction" => Some(Kind::MinMax),
+        "SelectorAction" => Some(Kind::Selector),
         _ => None,
     }
 }
@@ -70,14 +75,24 @@ pub(crate) fn array(program: &Program, instance: &ExternInstance, size: u64) -> 
     load::register(program, &ty, size, initial)
 }
 
-fn widths(instance: &ExternInstance) -> Vec<u32> {
+/// Where code finds a scalar of a register's cells, if it may look itself.
+pub(crate) fn flat(instance: &ExternInstance, scalar: usize) -> Option<FlatCells> {
+    let size = match instance.type_name.as_str() {
+        "Register" => load::number(argument(instance, "size", 0)),
+        "RegisterParam" => 1,
+        _ => return None,
+    };
+    RegisterArray::flat(&widths(instance), size, scalar)
+}
+
+pub(super) fn widths(instance: &ExternInstance) -> Vec<u32> {
     let ty = instance.type_arguments.first().cloned().unwrap_or_default();
     scalars(&ty, "").into_iter().map(|(_, w)| w).collect()
 }
 
-/// The register that an action works on.
-fn register_of(instance: &ExternInstance) -> Option<ExternId> {
-    match argument(instance, "reg", usize::MAX) {
+/// The register, or the selector, that an action works on.
+pub(super) fn register_of(instance: &ExternInstance) -> Option<ExternId> {
+    match argument(instance, "reg", usize::MAX).or_else(|| argument(instance, "sel", usize::MAX)) {
         Some(ConstValue::Extern(register)) => Some(*register),
         _ => None,
     }
@@ -97,6 +112,7 @@ pub(crate) fn check(program: &Program, instance: &ExternInstance) -> Result<(), 
     };
     let cells = widths(register);
     let values: Vec<u32> = match kind {
+        Kind::Selector => return Ok(()),
         Kind::Register => widths(instance),
         Kind::MinMax => {
             let fits = matches!(cells.as_slice(), [w] if (1..=128).contains(w) && 128 % w == 0);
@@ -110,13 +126,20 @@ pub(crate) fn check(program: &Program, instance: &ExternInstance) -> Result<(), 
             };
         }
     };
-    if values == cells {
+    if values == cells || cells_of(&values, &cells).is_some() {
         return Ok(());
     }
     Err(refused(format!(
-        "`{}` acts on values of {values:?} bits, the cells of `{}` have {cells:?}",
+        "`{}` acts on values of {values:?} bits, which are not made of whole cells of `{}`: they have {cells:?}",
         instance.name, register.name
     )))
+}
+
+/// How many cells of one scalar a value takes, whose scalars all are made of whole cells.
+fn cells_of(values: &[u32], cells: &[u32]) -> Option<u64> {
+    let &[cell] = cells else { return None };
+    let is_whole = cell > 0 && values.iter().all(|v| *v > 0 && v % cell == 0);
+    (is_whole && !values.is_empty()).then(|| u64::from(values.iter().sum::<u32>() / cell))
 }
 
 /// What a method of a register or of an action on one does.
@@ -189,7 +212,8 @@ pub(crate) fn method(program: &Program, id: ExternId, call: &Call, loc: Loc) -> 
         _ => None,
     };
     let cells = match kind {
-        Kind::Register => 1,
+        Kind::Register => cells_of(&widths(instance), &widths(&program.externs[register])).unwrap_or(1),
+        Kind::Selector => 1,
         Kind::MinMax => u64::from(128 / widths(&program.externs[register]).iter().sum::<u32>().max(1)).max(1),
     };
     Ok(Some(Op::Register(Arc::new(RegisterCall {
@@ -228,8 +252,9 @@ fn range(index: u64, cells: u64) -> std::ops::Range<u64> {
     first..first.saturating_add(cells)
 }
 
-/// What an action sees of its cells: their scalars, or, of more than one, all bits, the first cell's lowest.
-fn read(register: &RegisterArray, index: u64, cells: u64) -> Option<Vec<Bits>> {
+/// What an action sees of its cells: their scalars, or, of more than one cell, values of these widths that are made of them: the first
+/// cell is the lowest part of the first value.
+fn read(register: &RegisterArray, index: u64, cells: u64, values: &[u32]) -> Option<Vec<Bits>> {
     if cells == 1 {
         return register.read(index);
     }
@@ -237,7 +262,13 @@ fn read(register: &RegisterArray, index: u64, cells: u64) -> Option<Vec<Bits>> {
     for cell in range(index, cells) {
         all = register.read(cell)?.first()?.concat(&all);
     }
-    Some(vec![all])
+    let mut at = 0;
+    let parts = values.iter().map(|&width| {
+        let part = all.shr(at).zero_extend(width);
+        at += u64::from(width);
+        part
+    });
+    Some(parts.collect())
 }
 
 fn write(register: &mut RegisterArray, index: u64, cells: u64, values: &[Bits]) {
@@ -246,7 +277,7 @@ fn write(register: &mut RegisterArray, index: u64, cells: u64, values: &[Bits]) 
         return;
     }
     let width = register.widths.iter().sum::<u32>();
-    let Some(all) = values.first() else { return };
+    let all = values.iter().fold(Bits::zero(0), |all, value| value.concat(&all));
     for (at, cell) in range(index, cells).enumerate() {
         let part = all.shr(at as u64 * u64::from(width)).zero_extend(width);
         register.write(cell, &[part]);
@@ -315,12 +346,15 @@ impl TnaRuntime<'_> {
             .first()
             .map_or(Vec::new(), |a| a.scalars().cloned().collect());
         if let Some(Resource::Register(register)) = self.service.state.resource_mut(id) {
-            register.cells.fill(values);
+            register.fill(&values);
         }
     }
 
     /// Runs an action on the cell, or on each, that the call is about.
     pub(super) fn register(&mut self, call: &RegisterCall, context: &mut CallContext<'_>) -> CallEffect {
+        if let (Resource::Profile(..), Cell::At(at)) = (self.service.state.resource(call.register), call.cell) {
+            return self.member(call, at_index(at, context), context);
+        }
         let Some(Resource::Register(register)) = self.service.state.resource_mut(call.register) else {
             return CallEffect::Continue;
         };
@@ -347,13 +381,31 @@ impl TnaRuntime<'_> {
         self.execute(call, index, context)
     }
 
+    /// Runs an action on whether a member of a selector takes part in choices; nothing for one that is in no group.
+    fn member(&mut self, call: &RegisterCall, member: u64, context: &mut CallContext<'_>) -> CallEffect {
+        let profile = self.service.state.profile(call.register);
+        let id = u32::try_from(member).ok();
+        let Some((id, before)) = id.and_then(|id| Some((id, profile?.takes_part(id)?))) else {
+            return CallEffect::Continue;
+        };
+        let (changed, effect) = self.run_body(call, &call.body, Some(&[Bits::bool(before)]), context);
+        if let (Some(value), Some(Resource::Profile(profile, _))) =
+            (changed.first(), self.service.state.resource_mut(call.register))
+        {
+            profile.set_takes_part(id, value.to_u64() == Some(1));
+        }
+        effect
+    }
+
     /// Reads, runs `apply`, writes back. Beyond the end nothing happens, and results stay zero.
     fn execute(&mut self, call: &RegisterCall, index: u64, context: &mut CallContext<'_>) -> CallEffect {
         let array = match self.service.state.resource(call.register) {
             Resource::Register(register) => register,
             _ => return CallEffect::Continue,
         };
-        let Some(value) = read(array, index, call.cells) else {
+        let vars = &self.arch.program().vars;
+        let values: Vec<u32> = call.body.value.iter().map(|v| vars[*v].ty.width()).collect();
+        let Some(value) = read(array, index, call.cells, &values) else {
             return CallEffect::Continue;
         };
         self.indices.push(index);

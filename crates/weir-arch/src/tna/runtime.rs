@@ -8,7 +8,7 @@ use crate::fused::FusedArguments;
 use crate::hash;
 use crate::meter::Color;
 use crate::service::{Service, all_scalars, digest_fields, hash_input};
-use crate::state::Digest;
+use crate::state::{Digest, State};
 use weir_interp::{
     ArgValue, BitBuffer, CallContext, CallEffect, LookupDetail, LookupOutcome, PacketState, Runtime, read_bits,
 };
@@ -21,10 +21,30 @@ pub(crate) struct Requests {
     pub mirror: Option<(u32, Vec<u8>)>,
     /// The packet once more, with these bytes in front of it.
     pub resubmit: Option<Vec<u8>>,
+    /// Packets of the generator, with these bytes.
+    pub generate: Option<Vec<u8>>,
 }
 
-/// A count of a packet that is yet to be sent: counter, index, and bytes that do not count.
-pub(crate) type LateCount = (ExternId, u64, u64);
+/// What counts a packet that is yet to be sent: a counter or meter, its index, and bytes that do not count.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Late {
+    pub id: ExternId,
+    pub index: u64,
+    pub less: u64,
+    /// Of a meter the colour that it has given, and the bytes that it has taken.
+    pub metered: Option<(Color, u64)>,
+}
+
+impl Late {
+    /// Counts the packet, of which so many bytes are sent.
+    pub(super) fn count(self, state: &mut State, sent: u64) {
+        let bytes = adjusted(sent, self.less);
+        match self.metered {
+            Some((color, taken)) => state.correct_meter(self.id, self.index, color, taken, bytes),
+            None => state.count(self.id, self.index, bytes),
+        }
+    }
+}
 
 /// What a checksum of a parser will be when the parser is done: the sum so far, from which bit on extracted headers
 /// are taken away from it, and where it goes.
@@ -35,6 +55,14 @@ struct Deposit {
     to: Vec<VarId>,
 }
 
+/// A number on the stack of a parser's counter.
+#[derive(Debug, Clone, Copy, Default)]
+struct Counted {
+    value: i8,
+    /// It changes by what the last one changes by.
+    follows: bool,
+}
+
 /// Serves one packet in one block.
 pub(crate) struct TnaRuntime<'a> {
     pub arch: &'a Tna,
@@ -43,11 +71,11 @@ pub(crate) struct TnaRuntime<'a> {
     /// The state; its bytes are those of the packet without the headers in front of it.
     pub service: Service<'a>,
     pub requests: Requests,
-    pub late: Vec<LateCount>,
+    pub late: Vec<Late>,
     /// Cells that register actions run on now, the innermost last.
     pub indices: Vec<u64>,
     sums: Vec<(ExternId, u16)>,
-    counters: Vec<(ExternId, Vec<i8>)>,
+    counters: Vec<(ExternId, Vec<Counted>)>,
     deposits: Vec<Deposit>,
 }
 
@@ -140,7 +168,7 @@ impl TnaRuntime<'_> {
             | Op::CounterIsNegative(_)
             | Op::CounterAdd(..)
             | Op::Priority => self.parser_counter(op, context),
-            Op::Mirror { .. } | Op::Resubmit { .. } | Op::Digest { .. } => self.emit(op, context),
+            Op::Mirror { .. } | Op::Resubmit { .. } | Op::Digest { .. } | Op::Generate => self.emit(op, context),
             Op::Hash(_)
             | Op::Random
             | Op::PortMetadata
@@ -236,7 +264,13 @@ impl TnaRuntime<'_> {
             Op::Count { id, at, less, as_sent } => {
                 let (index, less) = (at_index(*at, context), less.map_or(0, |a| context.number(a)));
                 if *as_sent && self.gress.way == Way::Egress {
-                    self.late.push((*id, index, less));
+                    let metered = None;
+                    self.late.push(Late {
+                        id: *id,
+                        index,
+                        less,
+                        metered,
+                    });
                 } else {
                     self.without(less, |service| service.count(*id, index));
                 }
@@ -247,6 +281,7 @@ impl TnaRuntime<'_> {
                 color,
                 less,
                 results,
+                as_sent,
             } => {
                 let (index, less) = (at_index(*at, context), less.map_or(0, |a| context.number(a)));
                 let before = match color.map_or(0, |a| context.number(a)) {
@@ -255,7 +290,16 @@ impl TnaRuntime<'_> {
                     _ => Color::Red,
                 };
                 // Beyond the meter's end nothing vouches for the packet.
+                let taken = adjusted(self.service.bytes, less);
                 let color = self.without(less, |service| service.meter(*id, index, before));
+                if let (true, Way::Egress, Some(color)) = (*as_sent, self.gress.way, color) {
+                    self.late.push(Late {
+                        id: *id,
+                        index,
+                        less,
+                        metered: Some((color, taken)),
+                    });
+                }
                 let [green, yellow, red] = *results;
                 let result = match color.unwrap_or(Color::Red) {
                     Color::Green => green,
@@ -341,11 +385,12 @@ impl TnaRuntime<'_> {
                     }
                     _ => number(context, 0),
                 } as i8;
+                let follows = push.is_some_and(|at| at.is_some_and(|at| context.number(at) != 0));
                 let stack = slot(&mut self.counters, *id);
-                if !push {
+                if push.is_none() {
                     stack.pop();
                 }
-                stack.push(value);
+                stack.push(Counted { value, follows });
             }
             Op::CounterPop(id) => {
                 slot(&mut self.counters, *id).pop();
@@ -360,21 +405,26 @@ impl TnaRuntime<'_> {
             }
             Op::CounterAdd(id, up) => {
                 let by = number(context, 0) as i8;
-                let before = self.counter(*id);
                 let stack = slot(&mut self.counters, *id);
-                stack.pop();
-                stack.push(if *up {
-                    before.wrapping_add(by)
-                } else {
-                    before.wrapping_sub(by)
-                });
+                if stack.is_empty() {
+                    stack.push(Counted::default());
+                }
+                let last = stack.len() - 1;
+                for (at, counter) in stack.iter_mut().enumerate() {
+                    if at == last || counter.follows {
+                        counter.value = match up {
+                            true => counter.value.wrapping_add(by),
+                            false => counter.value.wrapping_sub(by),
+                        };
+                    }
+                }
             }
             _ => {}
         }
     }
 
     fn counter(&mut self, id: ExternId) -> i8 {
-        slot(&mut self.counters, id).last().copied().unwrap_or(0)
+        slot(&mut self.counters, id).last().map_or(0, |c| c.value)
     }
 
     /// What deparsers send besides the packet, if the type that it was made for is the packet's.
@@ -392,6 +442,7 @@ impl TnaRuntime<'_> {
             Op::Resubmit { kind } if is_wanted(*kind, self.gress.resubmit_type) => {
                 self.requests.resubmit = Some(header(context.args.first()));
             }
+            Op::Generate => self.requests.generate = Some(header(context.args.first())),
             Op::Digest { name, fields, kind } if is_wanted(*kind, self.gress.digest_type) => {
                 let digest = Digest {
                     name: name.clone(),

@@ -20,6 +20,8 @@ pub(crate) const REGISTRATION: Registration = Registration {
     target: target::TARGET,
     ingress_port: ("standard_metadata", "ingress_port"),
     observes,
+    // Its devices are software.
+    advise: |_| Vec::new(),
     load: |engine, externs| Ok(Box::new(V1Model::new(engine, externs)?)),
 };
 

@@ -403,7 +403,17 @@ impl<'a> Checker<'a> {
             }
             Direction::In | Direction::None => {
                 if !self.coerces(given, ty) {
-                    self.mismatch_argument(argument, given, ty);
+                    let is_block = |ty| {
+                        matches!(
+                            self.kind(ty),
+                            TyKind::Parser(..) | TyKind::Control(..) | TyKind::Package(..)
+                        )
+                    };
+                    if is_constructor && (is_block(given) || is_block(ty)) {
+                        self.mismatch_block(argument, parameter, given, ty);
+                    } else {
+                        self.mismatch_argument(argument, given, ty);
+                    }
                 } else if is_constructor && !self.is_constant(&argument.value) && !self.is_extern_call(&argument.value)
                 {
                     self.error(
@@ -433,6 +443,16 @@ impl<'a> Checker<'a> {
         };
         matches!(&self.def(def).kind, DefKind::Function(s) if matches!(s.kind, FunctionKind::Extern))
             && arguments.iter().all(|a| self.is_constant(&a.value))
+    }
+
+    /// A block that is not of the type that its place in a package has.
+    fn mismatch_block(&mut self, argument: &'a Argument, parameter: &Param<'a>, given: Ty, ty: Ty) {
+        let (g, t, name) = (self.show(given), self.show(ty), parameter.name.name.to_string());
+        self.error(
+            "type-error",
+            argument.span,
+            format!("the argument is {g}, but {t} is expected for the block `{name}`"),
+        );
     }
 
     pub(super) fn mismatch_argument(&mut self, argument: &'a Argument, given: Ty, ty: Ty) {

@@ -463,7 +463,8 @@ impl<'a> Lowerer<'a, '_> {
                     let constant = self.const_value(&known, ty);
                     if let Some((_, wanted)) = spec.idle_timeout.iter().find(|(n, _)| *n == name) {
                         let on = match (wanted, &constant) {
-                            (None, _) => true,
+                            // An extern that stands for it says all there is to say.
+                            (None, _) | (_, ConstValue::Extern(_)) => true,
                             (Some(w), ConstValue::Bool(b)) => *w == b.to_string(),
                             (Some(w), ConstValue::Enum { enum_name, member }) => *w == format!("{enum_name}.{member}"),
                             _ => false,

@@ -1,8 +1,9 @@
 //! Extern calls.
 
 use super::{Segment, env, flags};
+use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
-use weir_ir::pipeline::CallKind;
+use weir_ir::pipeline::{CallKind, FlatCells};
 use weir_ir::{ArgumentValue, Call, InLeaf, Operand, ValueSetId, VarId};
 
 impl Segment<'_, '_> {
@@ -35,6 +36,32 @@ impl Segment<'_, '_> {
                 let value = self.mask(value, width);
                 self.set(result, value);
             }
+            &CallKind::ReadCell {
+                array,
+                flat: Some(flat),
+                ..
+            } => {
+                let (Some(at), Some(&result)) = (call.input(0), call.results.first()) else {
+                    return;
+                };
+                let (address, offset) = self.flat_cell(array, flat, at, 0);
+                let value = self.load(types::I64, address, offset);
+                let width = self.cx.analysis.vars[result.index()].width;
+                let value = self.mask(value, width);
+                self.set(result, value);
+            }
+            &CallKind::WriteCell {
+                array,
+                flat: Some(flat),
+                ..
+            } => {
+                let (Some(at), Some(value)) = (call.input(0), call.input(1)) else {
+                    return;
+                };
+                let value = self.word(value, 0);
+                let (address, offset) = self.flat_cell(array, flat, at, 1);
+                self.store(value, address, offset);
+            }
             &CallKind::ReadCell { array, scalar, .. } => {
                 let Some(at) = call.input(0) else { return };
                 let (which, at) = (self.cell(array, scalar), self.word(at, 0));
@@ -54,6 +81,33 @@ impl Segment<'_, '_> {
             }
             CallKind::Host { writes, abort, .. } => self.host(call, index, writes, *abort),
         }
+    }
+
+    /// Where a scalar of a cell lies. What is beyond the end is the cell so far behind the last.
+    fn flat_cell(&mut self, array: usize, flat: FlatCells, index: &Operand, spare: u64) -> (Value, i32) {
+        let arrays = &self.sites.arrays;
+        let number = arrays.iter().position(|known| known.array == array).unwrap_or(0);
+        let fixed = flags().with_readonly().with_can_move();
+        let arrays = self.b.ins().load(types::I64, fixed, self.env, env::CELLS);
+        let cells = self.b.ins().load(types::I64, fixed, arrays, (number * 8) as i32);
+        let at = self.word(index, 0);
+        let is_inside = self.most(at) < flat.cells;
+        let at = if is_inside {
+            at
+        } else {
+            let behind = self.imm(flat.cells + spare);
+            let last = self.imm(flat.cells);
+            let is_beyond = self.b.ins().icmp(IntCC::UnsignedGreaterThanOrEqual, at, last);
+            self.b.ins().select(is_beyond, behind, at)
+        };
+        let bytes = u64::from(flat.stride) * 8;
+        let at = if bytes.is_power_of_two() {
+            self.shl_imm(at, bytes.trailing_zeros().into())
+        } else {
+            let bytes = self.imm(bytes);
+            self.b.ins().imul(at, bytes)
+        };
+        (self.b.ins().iadd(cells, at), (flat.offset * 8) as i32)
     }
 
     /// An array and a scalar of its cells, as helpers are told of them.

@@ -12,6 +12,8 @@ use std::time::Instant;
 use weir_io::{Device, FrameBatch, Pool};
 use weir_switch::{Fate, Frame, Output, Switch, TAILROOM, VECTOR};
 
+/// Packets that are generated at a time, so that others have their turn.
+const GENERATED: usize = 256;
 /// Frames that wait for a device to take them.
 pub const WAITING: usize = 512;
 
@@ -168,6 +170,8 @@ pub struct Forwarder {
     cpu: Arc<CpuPort>,
     /// A control plane takes digest messages; else they are counted and forgotten.
     keeps_digests: bool,
+    /// Which worker this is.
+    number: usize,
 }
 
 impl Forwarder {
@@ -197,7 +201,26 @@ impl Forwarder {
             lost: Lost::default(),
             cpu,
             keeps_digests,
+            number: 0,
         }
+    }
+
+    /// Says which worker this is: only the first has timers of packet generators, as all have the same applications.
+    pub fn set_number(&mut self, number: usize) {
+        self.number = number;
+        self.prepare_generators();
+    }
+
+    fn prepare_generators(&mut self) {
+        if let Ok(generators) = self.switch.generators_mut() {
+            generators.set_leader(self.number == 0);
+        }
+        self.switch.limit_generation(GENERATED);
+    }
+
+    /// Generates no packets until the program changes.
+    pub fn stop_generating(&mut self) {
+        self.switch.limit_generation(0);
     }
 
     /// Nanoseconds on the switch's clock.
@@ -209,6 +232,7 @@ impl Forwarder {
     pub fn change(&mut self, switch: Box<Switch>) {
         let old = std::mem::replace(&mut self.switch, switch);
         self.headroom = self.switch.headroom();
+        self.prepare_generators();
         self.before.add(&Snapshot::of(&old).lasting());
     }
 

@@ -77,12 +77,13 @@ impl Worker {
     /// flow.
     pub fn new(
         number: usize,
-        forwarder: Forwarder,
+        mut forwarder: Forwarder,
         is_only: Vec<bool>,
         spread: Spread,
         ties: Ties,
         pool: &Pool,
     ) -> Self {
+        forwarder.set_number(number);
         Worker {
             number,
             forwarder,
@@ -140,7 +141,7 @@ impl Worker {
             if self.round() {
                 idle.worked();
             } else if !idle.spin() {
-                if !has_ended && !self.forwarder.ends.iter().any(|e| e.is_open()) {
+                if !has_ended && !self.may_go_on() {
                     has_ended = true;
                     let _ = self.events.send(Event::Ended);
                 }
@@ -155,6 +156,12 @@ impl Worker {
                 }
             }
         }
+    }
+
+    /// Whether there may be more packets: from a device, from a queue, or from a packet generator.
+    fn may_go_on(&self) -> bool {
+        let is_open = self.forwarder.ends.iter().any(|e| e.is_open());
+        is_open || self.forwarder.switch.next_departure().is_some()
     }
 
     /// Looks everywhere once. Whether there was anything.
@@ -317,6 +324,7 @@ impl Worker {
     /// Receives nothing from devices until no worker has a packet left. After `patience`, or when somebody is in a
     /// hurry, the rates of ports are not waited for.
     fn rest(&mut self, patience: Option<Duration>) {
+        self.forwarder.stop_generating();
         self.flush();
         self.flush_rings();
         // Whoever still has packets is one more reason for all to wait.

@@ -3,6 +3,7 @@
 use super::super::driver::Tna;
 use super::super::externs::{self, At, Op};
 use super::super::fields::Pipe;
+use super::super::registers;
 use super::registers::{READ, WRITE};
 use super::{COUNT, exit};
 use crate::driver::DropReason;
@@ -57,9 +58,20 @@ fn cell(arch: &Tna, call: &Call, id: ExternId) -> Option<CallKind> {
     let is_parameter = arch.program().externs[id].type_name == "RegisterParam";
     let state = (!is_parameter).then_some(id.index() as u32);
     let array = id.index();
+    let flat = registers::flat(&arch.program().externs[id], scalar as usize);
     Some(match call.function.as_str() {
-        READ => CallKind::ReadCell { array, scalar, state },
-        _ => CallKind::WriteCell { array, scalar, state },
+        READ => CallKind::ReadCell {
+            array,
+            scalar,
+            flat,
+            state,
+        },
+        _ => CallKind::WriteCell {
+            array,
+            scalar,
+            flat,
+            state,
+        },
     })
 }
 

@@ -191,7 +191,7 @@ impl Builder<'_> {
                 }
             }
             // Whoever gets here has a type that nobody has set: these calls go when that is known.
-            Op::Mirror { .. } | Op::Resubmit { .. } | Op::Digest { .. } => self.push(kind.clone(), loc),
+            Op::Mirror { .. } | Op::Resubmit { .. } | Op::Digest { .. } | Op::Generate => self.push(kind.clone(), loc),
             op if calls::is_fusible(&op) => self.push(kind.clone(), loc),
             // What belongs to parsers, and what the embedder brings along.
             _ => return None,
@@ -312,6 +312,10 @@ impl Builder<'_> {
                 // It is known now, and so is what the deparser does about it.
                 self.set(Some(var), unset);
             }
+        }
+        if let Some(generate) = gress.generate {
+            self.leave_if(generate, exit::END_OF_INGRESS);
+            self.set(Some(generate), 0);
         }
         if let Some(copies) = tm.copy_to_cpu {
             self.leave_if(copies, exit::END_OF_INGRESS);

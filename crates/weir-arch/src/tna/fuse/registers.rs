@@ -48,6 +48,9 @@ fn reach(
 impl Builder<'_> {
     /// Reads the cell, does what the action says, writes it back; `None` where that needs more than one cell.
     pub(super) fn register(&mut self, action: &RegisterCall, call: &Call, loc: Loc) -> Option<()> {
+        if self.program.externs[action.register].type_name == "ActionSelector" {
+            return None;
+        }
         let index = match action.cell {
             Cell::At(At::Argument(at)) if action.cells == 1 => call.input(at)?.clone(),
             Cell::At(At::Entry) if action.cells == 1 => call.entry.map_or_else(|| constant(32, 0), Operand::Var),
