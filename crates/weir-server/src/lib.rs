@@ -20,5 +20,5 @@ mod standalone;
 pub use dataplane::{CpuPacket, DataPlane, Done, Event, Events, Gone, Inbox, LoadFailure, Order, PortInfo, gather};
 pub use device::Device;
 pub use refusal::{Cause, Refusal};
-pub use serving::{ServeError, Tls};
+pub use serving::{Address, Listener, ServeError, SocketFile, Tls};
 pub use standalone::{Clock, Standalone};

@@ -1,8 +1,13 @@
 //! Servers on sockets.
 
+use std::fmt;
 use std::net::SocketAddr;
-use tokio::net::TcpListener;
-use tonic::transport::server::TcpIncoming;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use tokio::net::{TcpListener, UnixListener, UnixStream};
+use tokio_stream::wrappers::UnixListenerStream;
+use tonic::transport::server::{Router, TcpIncoming};
 use tonic::transport::{Certificate, Identity, Server, ServerTlsConfig};
 
 /// Bytes that a client may send ahead of the server: the default of 64 KiB makes a large batch wait for the network some
@@ -36,6 +41,130 @@ pub enum ServeError {
     Transport(#[from] tonic::transport::Error),
 }
 
+/// Where a server can listen: an IP address with a port, or `unix:PATH`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Address {
+    /// A port.
+    Tcp(SocketAddr),
+    /// A socket in the file system, for this user only.
+    Unix(PathBuf),
+}
+
+impl Address {
+    /// Whether only this machine reaches it.
+    #[must_use]
+    pub fn is_local(&self) -> bool {
+        match self {
+            Address::Tcp(address) => address.ip().is_loopback(),
+            Address::Unix(_) => true,
+        }
+    }
+
+    /// Listens. A socket in the file system that a server has left behind which is not there any more is replaced.
+    ///
+    /// # Errors
+    /// The address is taken or cannot be had.
+    pub async fn listen(&self) -> std::io::Result<Listener> {
+        match self {
+            Address::Tcp(address) => TcpListener::bind(address).await.map(Listener::Tcp),
+            Address::Unix(path) => {
+                let is_left_behind = is_socket(path) && UnixStream::connect(path).await.is_err();
+                if is_left_behind {
+                    std::fs::remove_file(path)?;
+                }
+                let listener = UnixListener::bind(path)?;
+                std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
+                Ok(Listener::Unix(listener, SocketFile(path.clone())))
+            }
+        }
+    }
+}
+
+fn is_socket(path: &Path) -> bool {
+    use std::os::unix::fs::FileTypeExt;
+    std::fs::symlink_metadata(path).is_ok_and(|m| m.file_type().is_socket())
+}
+
+impl FromStr for Address {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if let Some(path) = text.strip_prefix("unix:").filter(|path| !path.is_empty()) {
+            return Ok(Address::Unix(path.into()));
+        }
+        let address = text.parse().map(Address::Tcp);
+        address.map_err(|_| "expected an IP address with a port, such as 127.0.0.1:9559, or unix:PATH".to_owned())
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Address::Tcp(address) => address.fmt(f),
+            Address::Unix(path) => write!(f, "unix:{}", path.display()),
+        }
+    }
+}
+
+/// Where connections come in.
+#[derive(Debug)]
+pub enum Listener {
+    /// By TCP.
+    Tcp(TcpListener),
+    /// By a socket in the file system.
+    Unix(UnixListener, SocketFile),
+}
+
+impl Listener {
+    /// Where it listens.
+    ///
+    /// # Errors
+    /// The system does not tell.
+    pub fn address(&self) -> std::io::Result<Address> {
+        match self {
+            Listener::Tcp(listener) => listener.local_addr().map(Address::Tcp),
+            Listener::Unix(_, file) => Ok(Address::Unix(file.0.clone())),
+        }
+    }
+}
+
+impl From<TcpListener> for Listener {
+    fn from(listener: TcpListener) -> Self {
+        Listener::Tcp(listener)
+    }
+}
+
+/// A socket in the file system, taken away with this.
+#[derive(Debug)]
+pub struct SocketFile(PathBuf);
+
+impl Drop for SocketFile {
+    fn drop(&mut self) {
+        // Somebody may have been faster.
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+/// Serves until `shutdown` is fulfilled.
+pub(crate) async fn serve(
+    router: Router,
+    listener: Listener,
+    shutdown: impl Future<Output = ()>,
+) -> Result<(), ServeError> {
+    match listener {
+        // Without the option, answers and windows wait for the client's acknowledgements.
+        Listener::Tcp(listener) => {
+            let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
+            router.serve_with_incoming_shutdown(incoming, shutdown).await?;
+        }
+        Listener::Unix(listener, _file) => {
+            let incoming = UnixListenerStream::new(listener);
+            router.serve_with_incoming_shutdown(incoming, shutdown).await?;
+        }
+    }
+    Ok(())
+}
+
 /// Listens at an address.
 pub(crate) async fn listen(address: SocketAddr) -> Result<TcpListener, ServeError> {
     let listener = TcpListener::bind(address).await;
@@ -52,11 +181,6 @@ pub(crate) fn transport(requests: usize, tls: Option<&Tls>) -> Result<Server, Se
         Some(tls) => server.tls_config(tls_config(tls))?,
         None => server,
     })
-}
-
-/// What comes by a listener. Without the option, answers and windows wait for the client's acknowledgements.
-pub(crate) fn incoming(listener: TcpListener) -> TcpIncoming {
-    TcpIncoming::from(listener).with_nodelay(Some(true))
 }
 
 fn tls_config(tls: &Tls) -> ServerTlsConfig {

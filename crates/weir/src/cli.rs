@@ -280,12 +280,12 @@ pub struct Run {
     /// Trace only packets that come in at this port
     #[arg(long, value_name = "PORT")]
     pub trace_port: Option<u32>,
-    /// Serve P4Runtime (gRPC) at this address, e.g. 127.0.0.1:9559
+    /// Serve P4Runtime (gRPC) at this address, e.g. 127.0.0.1:9559 or unix:/run/weir.sock
     #[arg(long, value_name = "ADDR", group = "servers")]
-    pub p4runtime: Option<std::net::SocketAddr>,
+    pub p4runtime: Option<weir_server::Address>,
     /// Serve BF Runtime (gRPC) at this address, e.g. 127.0.0.1:50052
     #[arg(long, value_name = "ADDR", group = "servers")]
-    pub bfrt: Option<std::net::SocketAddr>,
+    pub bfrt: Option<weir_server::Address>,
     /// What BF Runtime's clients call the program; without it the name of its file without the ending
     #[arg(long, value_name = "NAME", requires = "bfrt")]
     pub p4_name: Option<String>,

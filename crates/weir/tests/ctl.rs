@@ -21,6 +21,10 @@ impl Drop for Switch {
 
 impl Switch {
     fn start() -> Self {
+        Self::at("127.0.0.1:0")
+    }
+
+    fn at(address: &str) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_weir"))
             .args([
                 "run",
@@ -32,7 +36,7 @@ impl Switch {
                 "--cpu-port",
                 "510",
             ])
-            .args(["--p4runtime", "127.0.0.1:0"])
+            .args(["--p4runtime", address])
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()
@@ -159,4 +163,80 @@ fn shells_are_told_what_could_come_next() {
     for shell in ["bash", "zsh", "fish"] {
         assert!(switch.done(&["completion", shell]).contains("weir ctl complete"));
     }
+}
+
+#[test]
+fn a_socket_in_the_file_system_does_as_well() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("weir.sock");
+    let address = format!("unix:{}", path.display());
+    // A switch that was killed leaves its socket behind, and the next one takes it over.
+    for _ in 0..2 {
+        let switch = Switch::at(&address);
+        assert_eq!(switch.address, address);
+        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        switch.done(&["insert", "ipv4_lpm", "10.0.3.0/24", "to_cpu"]);
+        assert!(switch.done(&["count", "ipv4_lpm"]).trim().starts_with("1 "));
+    }
+}
+
+#[test]
+fn a_bf_runtime_target_is_driven_by_the_same_commands() {
+    let program = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../p4/programs/acl_firewall_tna/acl_firewall_tna"
+    );
+    let mut child = Command::new(env!("CARGO_BIN_EXE_weir"))
+        .args([
+            "run",
+            &format!("{program}.p4"),
+            "-i",
+            "0@null",
+            "-i",
+            "1@null",
+            "--bfrt",
+            "127.0.0.1:0",
+        ])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap())
+        .lines()
+        .map_while(Result::ok);
+    let address = lines.find_map(|line| line.strip_prefix("BF Runtime at ").map(str::to_owned));
+    let address = address.unwrap();
+    let _switch = Switch {
+        child,
+        address: address.clone(),
+    };
+    std::thread::spawn(move || lines.for_each(drop));
+    let ctl = |arguments: &[&str]| {
+        let out = Command::new(env!("CARGO_BIN_EXE_weir"))
+            .args(["ctl", "--bfrt", &address])
+            .args(arguments)
+            .output()
+            .unwrap();
+        let error = String::from_utf8_lossy(&out.stderr).into_owned();
+        assert_eq!(out.status.code(), Some(0), "{arguments:?}: {error}");
+        String::from_utf8_lossy(&out.stdout).into_owned()
+    };
+    ctl(&["load", &format!("{program}.entries")]);
+    assert!(ctl(&["count", "address_pairs"]).trim().starts_with("3 "));
+    let shown = ctl(&["show", "address_pairs", "10.0.0.5", "192.0.2.66"]);
+    assert!(shown.contains("-> FirewallIngress.deny()"), "{shown}");
+    ctl(&["set", "address_pairs", "10.0.0.5", "192.0.2.66", "allow"]);
+    ctl(&["operation", "address_pairs", "SyncCounters"]);
+    ctl(&["clear", "address_pairs"]);
+    assert!(ctl(&["count", "address_pairs"]).trim().starts_with("0 "));
+    ctl(&[
+        "insert",
+        "$PORT",
+        "$DEV_PORT=0",
+        "$SPEED=BF_SPEED_10G",
+        "$FEC=BF_FEC_TYP_NONE",
+        "$PORT_ENABLE=true",
+    ]);
+    assert!(ctl(&["ports"]).contains("BF_SPEED_10G"));
 }

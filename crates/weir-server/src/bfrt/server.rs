@@ -1,9 +1,8 @@
 //! The server on a socket.
 
 use super::service::BfRuntime;
-use crate::serving::{self, ServeError};
+use crate::serving::{self, Listener, ServeError};
 use std::future::Future;
-use tokio::net::TcpListener;
 use weir_proto::bfrt_raw::bf_runtime_server::BfRuntimeServer;
 
 /// Listens at the configured address and serves until `shutdown` is fulfilled.
@@ -21,14 +20,11 @@ pub async fn serve(server: BfRuntime, shutdown: impl Future<Output = ()>) -> Res
 /// The TLS configuration is wrong.
 pub async fn serve_on(
     server: BfRuntime,
-    listener: TcpListener,
+    listener: impl Into<Listener>,
     shutdown: impl Future<Output = ()>,
 ) -> Result<(), ServeError> {
     let config = server.shared.config.clone();
     let mut transport = serving::transport(config.max_requests_per_connection, config.tls.as_ref())?;
     let service = BfRuntimeServer::new(server).max_decoding_message_size(config.max_message_bytes);
-    let served = transport
-        .add_service(service)
-        .serve_with_incoming_shutdown(serving::incoming(listener), shutdown);
-    Ok(served.await?)
+    serving::serve(transport.add_service(service), listener.into(), shutdown).await
 }

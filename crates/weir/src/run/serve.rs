@@ -4,16 +4,14 @@ use super::control::Event;
 use super::live::Live;
 use crate::cli::Run;
 use anyhow::{Context, Result};
-use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
-use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use weir_ir::Program;
 use weir_server::bfrt::{self, BfRuntime};
 use weir_server::p4rt::{self, P4Runtime};
-use weir_server::{DataPlane, Device, ServeError, Tls};
+use weir_server::{Address, DataPlane, Device, Listener, ServeError, Tls};
 
 /// Threads that serve control planes: one may translate a large request while another answers small ones.
 const THREADS: usize = 2;
@@ -41,10 +39,9 @@ impl Servers {
             let device = Device::new(plane, Some(program), &p4_name(arguments), packets);
             device.map_err(|e| anyhow::anyhow!("{e}"))?
         };
-        let is_open = |address: SocketAddr| !address.ip().is_loopback() && tls.is_none();
-        if let Some(address) = arguments.p4runtime {
+        let is_open = |address: &Address| !address.is_local() && tls.is_none();
+        if let Some(address) = &arguments.p4runtime {
             let config = p4rt::Config {
-                listen: address,
                 device_id: arguments.device_id,
                 tls: tls.clone(),
                 ..p4rt::Config::default()
@@ -55,10 +52,9 @@ impl Servers {
             let served = p4rt::serve_on(server, listener, std::future::pending());
             keep(&runtime, "P4Runtime", served, events.clone());
         }
-        if let Some(address) = arguments.bfrt {
+        if let Some(address) = &arguments.bfrt {
             let device_id = u32::try_from(arguments.device_id);
             let config = bfrt::Config {
-                listen: address,
                 device_id: device_id.context("--device-id is at most 4294967295 with --bfrt")?,
                 tls: tls.clone(),
                 ..bfrt::Config::default()
@@ -84,11 +80,11 @@ fn p4_name(arguments: &Run) -> String {
 }
 
 /// Listens for a server, and says where.
-fn listen(runtime: &Runtime, name: &str, address: SocketAddr, is_open: bool) -> Result<TcpListener> {
+fn listen(runtime: &Runtime, name: &str, address: &Address, is_open: bool) -> Result<Listener> {
     let listener = runtime
-        .block_on(TcpListener::bind(address))
+        .block_on(address.listen())
         .with_context(|| format!("cannot listen at {address} for {name}"))?;
-    let bound = listener.local_addr().unwrap_or(address);
+    let bound = listener.address().unwrap_or_else(|_| address.clone());
     eprintln!("{name} at {bound}");
     if is_open {
         eprintln!("warning: anybody who reaches {bound} controls the switch; see --tls-cert and --tls-client-ca");

@@ -1,0 +1,323 @@
+//! How fast controllers write into a switch that runs: the figure 3 of the RBFRT paper, with weir as the switch.
+//!
+//! `cargo build --release && cargo bench -p weir-rbfrt-tests --bench control [-- --quick] [-- --out DIR]`
+//!
+//! Entries of two keys go into the firewall `acl_firewall_tna` that `weir run` processes. Every method inserts the same entries
+//! in turn; before each the table is emptied. Medians of the rounds.
+
+#![allow(clippy::print_stdout)]
+
+mod plot;
+mod switch;
+
+use rbfrt::SwitchConnection;
+use rbfrt::table::{MatchValue, Request};
+use std::error::Error;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use switch::Switch;
+use weir_client::{Client, Operation, Options, Query, ReadOptions, Table, Template};
+
+/// A way to insert entries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Method {
+    RbfrtSingle,
+    RbfrtBatch,
+    Single,
+    Pipelined,
+    Batch,
+    UnixSingle,
+    UnixPipelined,
+    UnixBatch,
+    P4RuntimeBatch,
+}
+
+use Method::*;
+
+const METHODS: [Method; 9] = [
+    RbfrtSingle,
+    RbfrtBatch,
+    Single,
+    Pipelined,
+    Batch,
+    UnixSingle,
+    UnixPipelined,
+    UnixBatch,
+    P4RuntimeBatch,
+];
+
+impl Method {
+    fn name(self) -> &'static str {
+        match self {
+            RbfrtSingle => "rbfrt, single",
+            RbfrtBatch => "rbfrt, batch",
+            Single => "weir-client, single",
+            Pipelined => "weir-client, 64 in flight",
+            Batch => "weir-client, batch",
+            UnixSingle => "weir-client, single, Unix socket",
+            UnixPipelined => "weir-client, 64 in flight, Unix socket",
+            UnixBatch => "weir-client, batch, Unix socket",
+            P4RuntimeBatch => "weir-client, batch, P4Runtime",
+        }
+    }
+
+    /// The largest number of entries that is measured: single ones take long.
+    fn limit(self) -> u32 {
+        match self {
+            RbfrtSingle | Single | UnixSingle => 10_000,
+            RbfrtBatch | Pipelined | UnixPipelined => 100_000,
+            Batch | UnixBatch | P4RuntimeBatch => 1_000_000,
+        }
+    }
+}
+
+/// Requests of batches beyond this many entries are several in flight.
+const PORTION: usize = 100_000;
+
+/// What a controller needs of one connection.
+struct Connection {
+    client: Client,
+    table: Arc<Table>,
+    insert: Template,
+}
+
+impl Connection {
+    async fn new(options: Options) -> Result<Connection, Box<dyn Error>> {
+        let client = Client::connect(options).await?;
+        let table = client.table("address_pairs")?;
+        let insert = Template::new(&table, Operation::Insert, Some("allow"))?;
+        Ok(Connection { client, table, insert })
+    }
+
+    async fn empty(&self) -> Result<(), Box<dyn Error>> {
+        Ok(self.client.clear(&self.table).await?)
+    }
+
+    async fn insert_by(&self, entries: u32, batch: usize, in_flight: usize) -> Result<Duration, Box<dyn Error>> {
+        let begin = Instant::now();
+        let mut pipeline = self.client.pipeline(batch, in_flight);
+        for i in 0..entries {
+            let [source, destination] = addresses(i);
+            pipeline
+                .push_numbers(&self.insert, &[source.into(), destination.into()])
+                .await?;
+        }
+        let outcome = pipeline.finish().await?;
+        let time = begin.elapsed();
+        assert_eq!(outcome.done, u64::from(entries), "{:?}", outcome.failed.first());
+        Ok(time)
+    }
+}
+
+/// The pair of addresses of an entry.
+fn addresses(i: u32) -> [u32; 2] {
+    [i.wrapping_mul(0x9e37_79b1), !i]
+}
+
+fn request(i: u32) -> Request {
+    let [source, destination] = addresses(i);
+    Request::new("FirewallIngress.address_pairs")
+        .match_key("hdr.ipv4.src_addr", MatchValue::exact(source))
+        .match_key("hdr.ipv4.dst_addr", MatchValue::exact(destination))
+        .action("FirewallIngress.allow")
+}
+
+struct Bench {
+    tcp: Connection,
+    unix: Connection,
+    p4runtime: Connection,
+    rbfrt: SwitchConnection,
+}
+
+impl Bench {
+    async fn new(by_tcp: &Switch, by_unix: &Switch) -> Result<Bench, Box<dyn Error>> {
+        let bfrt = by_tcp.bfrt.as_str();
+        let port = bfrt.rsplit(':').next().unwrap_or("").parse()?;
+        let rbfrt = SwitchConnection::builder("127.0.0.1", port)
+            .device_id(0)
+            .client_id(1)
+            .p4_name("acl_firewall_tna")
+            .connect()
+            .await
+            .map_err(|e| format!("rbfrt: {e:?}"))?;
+        // rbfrt is bound to the program; the others name it.
+        Ok(Bench {
+            tcp: Connection::new(Options::bfrt(bfrt)?.client(2).observer()).await?,
+            unix: Connection::new(Options::bfrt(&by_unix.bfrt)?).await?,
+            p4runtime: Connection::new(Options::p4runtime(&by_tcp.p4runtime)?).await?,
+            rbfrt,
+        })
+    }
+
+    async fn time(&self, method: Method, entries: u32) -> Result<Duration, Box<dyn Error>> {
+        let connection = match method {
+            UnixSingle | UnixPipelined | UnixBatch => &self.unix,
+            P4RuntimeBatch => &self.p4runtime,
+            _ => &self.tcp,
+        };
+        connection.empty().await?;
+        match method {
+            Single | UnixSingle => connection.insert_by(entries, 1, 1).await,
+            Pipelined | UnixPipelined => connection.insert_by(entries, 1, 64).await,
+            Batch | UnixBatch | P4RuntimeBatch => connection.insert_by(entries, PORTION, 2).await,
+            RbfrtSingle => {
+                let begin = Instant::now();
+                for i in 0..entries {
+                    let written = self.rbfrt.write_table_entry(request(i)).await;
+                    written.map_err(|e| format!("rbfrt: {e:?}"))?;
+                }
+                Ok(begin.elapsed())
+            }
+            RbfrtBatch => {
+                let begin = Instant::now();
+                let requests: Vec<Request> = (0..entries).map(request).collect();
+                let written = self.rbfrt.write_table_entries(requests).await;
+                written.map_err(|e| format!("rbfrt: {e:?}"))?;
+                Ok(begin.elapsed())
+            }
+        }
+    }
+
+    /// Time to read all entries with their counters, and how many there were.
+    async fn read(&self, connection: &Connection) -> Result<(Duration, u64), Box<dyn Error>> {
+        let begin = Instant::now();
+        let queries = [Query::Table(Arc::clone(&connection.table))];
+        let mut pages = connection.client.read_pages(&queries, &ReadOptions::default()).await?;
+        let (mut rows, mut packets) = (0, 0);
+        // $COUNTER_SPEC_PKTS
+        let counter = 65554;
+        while let Some(page) = pages.next().await? {
+            page.rows(|row| {
+                rows += u64::from(!row.is_default);
+                packets += row.datum(counter).map_or(0, |d| d.number());
+            })?;
+        }
+        // Nobody has sent a packet.
+        assert_eq!(packets, 0);
+        Ok((begin.elapsed(), rows))
+    }
+}
+
+fn median(mut times: Vec<f64>) -> f64 {
+    times.sort_by(f64::total_cmp);
+    times[times.len() / 2]
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let is_quick = arguments.iter().any(|a| a == "--quick");
+    let out = arguments
+        .iter()
+        .position(|a| a == "--out")
+        .and_then(|i| arguments.get(i + 1))
+        .map(PathBuf::from);
+    let rounds = if is_quick { 1 } else { 5 };
+    let by_tcp = Switch::start("127.0.0.1:0")?;
+    let socket = std::env::temp_dir().join(format!("weir-control-bench-{}.sock", std::process::id()));
+    let by_unix = Switch::start(&format!("unix:{}", socket.display()))?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()?;
+    runtime.block_on(run(&by_tcp, &by_unix, rounds, out))
+}
+
+async fn run(by_tcp: &Switch, by_unix: &Switch, rounds: u32, out: Option<PathBuf>) -> Result<(), Box<dyn Error>> {
+    let bench = Bench::new(by_tcp, by_unix).await?;
+    let counts = [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000];
+    let mut points = Vec::new();
+    println!(
+        "{:<40} {:>9} {:>12} {:>12}",
+        "method", "entries", "seconds", "entries/s"
+    );
+    for count in counts {
+        let methods: Vec<Method> = METHODS.into_iter().filter(|m| count <= m.limit()).collect();
+        let mut times = vec![Vec::new(); methods.len()];
+        for _ in 0..rounds {
+            for (method, times) in methods.iter().zip(&mut times) {
+                times.push(bench.time(*method, count).await?.as_secs_f64());
+            }
+        }
+        for (method, times) in methods.iter().zip(times) {
+            let seconds = median(times);
+            let rate = f64::from(count) / seconds;
+            println!("{:<40} {count:>9} {seconds:>12.6} {rate:>12.0}", method.name());
+            points.push((*method, count, seconds));
+        }
+    }
+    let reads = reads(&bench, rounds).await?;
+    let at = |method: Method, count: u32| {
+        let found = points.iter().find(|(m, c, _)| *m == method && *c == count);
+        found.map_or(f64::NAN, |(_, _, seconds)| *seconds)
+    };
+    bars(&at, &reads);
+    println!(
+        "switch: {} MiB resident; this process, all clients: {} MiB",
+        by_tcp.resident_mib(),
+        switch::resident_mib("self")
+    );
+    if let Some(folder) = out {
+        std::fs::create_dir_all(&folder)?;
+        let mut csv = String::from("method,entries,seconds\n");
+        for (method, count, seconds) in &points {
+            csv += &format!("\"{}\",{count},{seconds:.9}\n", method.name());
+        }
+        std::fs::write(folder.join("control.csv"), csv)?;
+        let lines: Vec<(&str, Vec<(f64, f64)>)> = METHODS
+            .iter()
+            .map(|method| {
+                let line = points.iter().filter(|(m, ..)| m == method);
+                (method.name(), line.map(|(_, c, s)| (f64::from(*c), *s)).collect())
+            })
+            .collect();
+        std::fs::write(folder.join("control.svg"), plot::svg(&lines))?;
+    }
+    Ok(())
+}
+
+/// Reads a million entries, by both protocols; seconds per million.
+async fn reads(bench: &Bench, rounds: u32) -> Result<[(&'static str, f64); 2], Box<dyn Error>> {
+    bench.time(Batch, 1_000_000).await?;
+    let mut result = [("BF Runtime", 0.0), ("P4Runtime", 0.0)];
+    for (connection, (name, seconds)) in [&bench.tcp, &bench.p4runtime].into_iter().zip(&mut result) {
+        let mut times = Vec::new();
+        for _ in 0..rounds {
+            let (time, rows) = bench.read(connection).await?;
+            assert_eq!(rows, 1_000_000, "{name}");
+            times.push(time.as_secs_f64());
+        }
+        *seconds = median(times);
+        println!(
+            "{:<40} {:>9} {seconds:>12.6} {:>12.0}",
+            format!("read with counters, {name}"),
+            1_000_000,
+            1e6 / *seconds
+        );
+    }
+    Ok(result)
+}
+
+fn bars(at: &impl Fn(Method, u32) -> f64, reads: &[(&str, f64); 2]) {
+    let ratio = |a: f64, b: f64| a / b;
+    println!();
+    println!(
+        "batch of 100,000: {:.0} entries/s (bar 1,000,000), {:.1} x rbfrt (bar 6)",
+        1e5 / at(Batch, 100_000),
+        ratio(at(RbfrtBatch, 100_000), at(Batch, 100_000))
+    );
+    println!(
+        "single, 64 in flight: {:.0}/s (bar 30,000), {:.1} x rbfrt's single (bar 8)",
+        1e4 / at(Pipelined, 10_000),
+        ratio(at(RbfrtSingle, 10_000), at(Pipelined, 10_000))
+    );
+    println!(
+        "sequential single: {:.2} of rbfrt's time (bar 0.75)",
+        ratio(at(Single, 10_000), at(RbfrtSingle, 10_000))
+    );
+    println!("10,000 entries: {:.1} ms (bar 8)", at(Batch, 10_000) * 1e3);
+    println!(
+        "read of 1,000,000 with counters: {:.0} entries/s (bar 1,000,000)",
+        1e6 / reads[0].1
+    );
+}
