@@ -3,7 +3,7 @@
 #include <tna.p4>
 
 header generated_t {
-    bit<48> header;
+    bit<48> number;
 }
 
 header word_t {

@@ -44,7 +44,9 @@ pub(crate) fn applications(
         Op::Clear => 0..of.model().applications,
         _ => row.key_number(0)..row.key_number(0).saturating_add(1),
     };
+    let first = pipes.start;
     for pipe in pipes {
+        let is_first = replica == 0 && pipe == first;
         for app in apps.clone() {
             let (what, counts) = generators(t.switch())?.application(pipe, app)?;
             let before = (what.clone(), counts);
@@ -54,7 +56,7 @@ pub(crate) fn applications(
             };
             let (what, counts) = match op {
                 Op::Delete | Op::Clear => from,
-                _ => (changed(row, table, from.0)?, counted(row, table, from.1, replica)),
+                _ => (changed(row, table, from.0)?, counted(row, table, from.1, is_first)),
             };
             if what != before.0 {
                 let what = Box::new(what);
@@ -107,10 +109,11 @@ fn changed(row: &Row, table: &Table, before: Application) -> Result<Application,
     })
 }
 
-/// What an application has done so far: the first replica has it, as the counts of all are added up.
-fn counted(row: &Row, table: &Table, before: Counts, replica: usize) -> Counts {
+/// What an application has done so far. Counts of all pipes and replicas are added up: so the first has what is given, and the others
+/// nothing.
+fn counted(row: &Row, table: &Table, before: Counts, is_first: bool) -> Counts {
     let count = |name: &str, was: u64| match row.number(table, name) {
-        Some(number) if replica == 0 => number,
+        Some(number) if is_first => number,
         Some(_) => 0,
         None => was,
     };
