@@ -397,17 +397,11 @@ async fn a_packet_generator_is_configured_and_sends() {
     assert!(sent.len() >= 6 && sent.iter().all(|o| o.port == 5 && o.bytes == packet));
     let stopped = app().action_data("app_enable", false);
     connection.update_table_entry(stopped).await.expect("it is stopped");
-    let count = async || {
-        let read = connection
-            .get_table_entries(Request::new("tf1.pktgen.app_cfg").match_key("app_id", MatchValue::exact(1u32)));
-        let read = read.await.expect("is read");
-        assert_eq!(read[0].get_action_name(), "trigger_timer_periodic");
-        read[0].get_action_data("pkt_counter").expect("has it").as_u64()
-    };
-    let before = count().await;
-    assert!(before >= 6);
+    // What was due before that is sent by then. (rbfrt knows no fields of actions in answers about such a table, so it does not read it.)
+    let _ = bench.switch.send(2, &[0; 64]);
+    let _ = bench.switch.take_sent();
     tokio::time::sleep(Duration::from_millis(20)).await;
-    assert_eq!(count().await, before, "it has stopped");
+    assert!(bench.switch.take_sent().is_empty(), "it has stopped");
     let read = connection.get_table_entries(buffer).await.expect("is read");
     assert_eq!(
         read[0].get_action_data("buffer").expect("has it").get_data(),
