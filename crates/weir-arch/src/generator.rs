@@ -7,9 +7,11 @@
 //! files), what the trigger brought along, if it is so, and bytes of the buffer.
 
 mod application;
+mod change;
 mod header;
 
 pub use application::{Application, Counts, Pattern, Trigger};
+pub use change::{GeneratorUndo, GeneratorWrite};
 
 use crate::state::split_mix;
 use application::{Cause, Slot};
@@ -26,7 +28,7 @@ const GAP_BYTES: u64 = 20;
 /// Ports of a pipe.
 const PORTS: u32 = 128;
 /// Port masks of a pipe.
-const MASKS: usize = 2;
+pub const MASKS: usize = 2;
 
 /// What generators are able to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -186,6 +188,11 @@ impl Generators {
             BUFFER as u64,
         )?;
         within("source port", application.source_port.into(), u64::from(PORTS) - 1)?;
+        within(
+            "last source port",
+            application.last_source_port.into(),
+            u64::from(PORTS) - 1,
+        )?;
         match application.trigger {
             Trigger::Deparser(_) if !self.model.brings_context => return Err(GeneratorError::Trigger),
             Trigger::PortDown { mask: Some(mask) } if self.model.brings_context => {
@@ -255,7 +262,11 @@ impl Generators {
         Ok(all.take(length as usize).collect())
     }
 
-    fn check_port(&self, port: u32) -> Result<(), GeneratorError> {
+    /// Whether a port can generate.
+    ///
+    /// # Errors
+    /// It cannot.
+    pub fn check_port(&self, port: u32) -> Result<(), GeneratorError> {
         let (first, last) = (*self.model.ports.start(), *self.model.ports.end());
         let is_one = port / PORTS < self.model.pipes && self.model.ports.contains(&(port % PORTS));
         is_one.then_some(()).ok_or(GeneratorError::Port { port, first, last })
@@ -385,7 +396,7 @@ impl Generators {
     /// The next packet that is due by then.
     pub fn due(&mut self, now_ns: u64) -> Option<Generated> {
         while let Some(at) = self.next_ns.filter(|at| *at <= now_ns) {
-            let generated = self.work(at);
+            let generated = self.work(at, now_ns);
             self.refresh();
             if generated.is_some() {
                 return generated;
@@ -394,8 +405,8 @@ impl Generators {
         None
     }
 
-    /// Does what is due first: that is at this time.
-    fn work(&mut self, at: u64) -> Option<Generated> {
+    /// Does what is due first: that is at this time. It is `now_ns`.
+    fn work(&mut self, at: u64, now_ns: u64) -> Option<Generated> {
         let leader = self.is_leader;
         let is_first = |slot: &Slot| slot.next_ns(leader) == Some(at);
         let (number, pipe) = (0..)
@@ -405,6 +416,9 @@ impl Generators {
         if leader && slot.expire(at) {
             if sends(&self.model, &self.ports, number, &slot.application) {
                 slot.begin(Cause::default(), at);
+                slot.skip_lost(now_ns);
+            } else {
+                slot.skip(now_ns);
             }
             return None;
         }

@@ -65,7 +65,8 @@ pub use error::{LoadError, place};
 pub use filter::{Lpf, LpfConfig, LpfKind, Wred, WredConfig};
 pub use fused::{Fused, FusedArguments, FusedExit, FusedPacket, Input};
 pub use generator::{
-    Application, BUFFER, Counts, Generated, GeneratorError, GeneratorModel, GeneratorPort, Generators, Pattern, Trigger,
+    Application, BUFFER, Counts, Generated, GeneratorError, GeneratorModel, GeneratorPort, GeneratorUndo,
+    GeneratorWrite, Generators, MASKS, Pattern, Trigger,
 };
 pub use meter::{Color, Meter, MeterConfig, Rate};
 pub use psa::Psa;

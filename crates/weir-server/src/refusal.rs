@@ -1,6 +1,6 @@
 //! Why something was refused.
 
-use weir_switch::{ControlError, ErrorKind};
+use weir_switch::{ControlError, ErrorKind, GeneratorError};
 use weir_table::TableError;
 
 /// The sorts of refusal. Each protocol maps them to codes of gRPC by itself.
@@ -84,6 +84,7 @@ impl From<ControlError> for Refusal {
     fn from(error: ControlError) -> Self {
         let cause = match &error {
             ControlError::IndexOutOfRange { .. } => Cause::OutOfRange,
+            ControlError::Generator(GeneratorError::None | GeneratorError::Trigger) => Cause::Unsupported,
             ControlError::Table(TableError::ActionScope { .. }) => Cause::Forbidden,
             ControlError::Table(TableError::InUse { .. }) => Cause::InUse,
             other => match other.kind() {

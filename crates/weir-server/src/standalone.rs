@@ -4,7 +4,7 @@ use crate::dataplane::{DataPlane, Done, Events, Gone, LoadFailure, Order};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 use weir_interp::Interpreter;
 use weir_ir::{Program, passes};
@@ -53,7 +53,10 @@ impl Clock {
 ///
 /// It interprets its program. What is sent to the CPU port goes to the control plane, everything else is given to
 /// whoever sent the packet that caused it ([`Standalone::send`]), or kept for [`Standalone::take_sent`] where the control
-/// plane sent it.
+/// plane or a packet generator sent it.
+///
+/// Packet generators send by the clock: by a real one as long as there is time for that, by a manual one all that is due before
+/// the next call is heeded.
 #[derive(Debug)]
 pub struct Standalone {
     jobs: mpsc::Sender<Job>,
@@ -64,6 +67,9 @@ pub struct Standalone {
 
 /// Packets that wait for [`Standalone::take_sent`]; further ones are forgotten.
 const MAX_SENT: usize = 4096;
+
+/// Packets that are generated at a time by a real clock, so that calls have their turn.
+const GENERATED: usize = 64;
 
 enum Job {
     Order(Order, oneshot::Sender<()>),
@@ -80,7 +86,8 @@ impl Standalone {
     /// # Errors
     /// The program cannot be run.
     pub fn new(program: Arc<Program>, cpu_port: Option<u32>, clock: Clock) -> Result<Self, LoadError> {
-        let switch = load(&program)?;
+        let mut switch = load(&program)?;
+        limit(&mut switch, &clock);
         let (jobs, todo) = mpsc::channel();
         let sent = Arc::new(Mutex::new(Vec::new()));
         let runner = Runner {
@@ -112,7 +119,7 @@ impl Standalone {
         result.recv().expect("the switch's thread has panicked")
     }
 
-    /// Takes what packets of the control plane have caused, but for packets to the control plane.
+    /// Takes what packets of the control plane and of packet generators have caused, but for packets to the control plane.
     #[must_use]
     pub fn take_sent(&self) -> Vec<Output> {
         std::mem::take(&mut *self.sent.lock().unwrap_or_else(PoisonError::into_inner))
@@ -177,6 +184,13 @@ pub(crate) fn load(program: &Arc<Program>) -> Result<Switch, LoadError> {
     Switch::with_engine(Arc::new(Interpreter::new(Arc::new(optimized))), SwitchConfig::default())
 }
 
+/// By a real clock packets may be due faster than they can be made.
+fn limit(switch: &mut Switch, clock: &Clock) {
+    if let Clock::Real(_) = clock {
+        switch.limit_generation(GENERATED);
+    }
+}
+
 /// What the switch's thread has.
 struct Runner {
     switch: Switch,
@@ -189,11 +203,28 @@ struct Runner {
 
 impl Runner {
     fn run(mut self, todo: &mpsc::Receiver<Job>) {
-        while let Ok(job) = todo.recv() {
+        loop {
+            let job = self.next(todo);
             // The clock goes on even where no packet comes.
             let late = self.switch.advance(self.clock.now_ns());
+            let late = self.without_control(late);
             self.keep(late);
-            self.execute(job);
+            match job {
+                Ok(job) => self.execute(job),
+                Err(mpsc::RecvTimeoutError::Timeout) => {}
+                Err(mpsc::RecvTimeoutError::Disconnected) => return,
+            }
+        }
+    }
+
+    /// The next job; none is waited for beyond the time when something is to be sent.
+    fn next(&self, todo: &mpsc::Receiver<Job>) -> Result<Job, mpsc::RecvTimeoutError> {
+        match (&self.clock, self.switch.next_departure()) {
+            (Clock::Real(_), Some(at)) => {
+                let wait = at.saturating_sub(self.clock.now_ns());
+                todo.recv_timeout(Duration::from_nanos(wait))
+            }
+            _ => todo.recv().map_err(mpsc::RecvTimeoutError::from),
         }
     }
 
@@ -232,6 +263,7 @@ impl Runner {
 
     fn change(&mut self, program: &Arc<Program>, prepare: &Order) -> Result<(), LoadError> {
         let mut switch = load(program)?;
+        limit(&mut switch, &self.clock);
         for (port, up) in &self.ports {
             switch.set_port(*port, *up);
         }
@@ -243,7 +275,12 @@ impl Runner {
 
     /// Runs a packet; gives what does not go to the control plane.
     fn process(&mut self, port: u32, bytes: &[u8]) -> Vec<Output> {
-        let mut out = self.switch.inject(port, bytes, self.clock.now_ns());
+        let out = self.switch.inject(port, bytes, self.clock.now_ns());
+        self.without_control(out)
+    }
+
+    /// Tells the control plane of its packets; gives the others.
+    fn without_control(&self, mut out: Vec<Output>) -> Vec<Output> {
         let to_cpu = out.extract_if(.., |o| Some(o.port) == self.cpu_port);
         for output in to_cpu {
             if let Some(events) = &self.events {

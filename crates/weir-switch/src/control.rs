@@ -4,7 +4,10 @@ use crate::replication::{CloneSession, MulticastGroup, Node, RemovedNode, Replic
 use crate::switch::Switch;
 use std::sync::Arc;
 use thiserror::Error;
-use weir_arch::{Cells, Count, Lpf, LpfConfig, Meter, MeterConfig, Resource, State, WordCells, Wred, WredConfig};
+use weir_arch::{
+    Cells, Count, GeneratorError, GeneratorUndo, GeneratorWrite, Lpf, LpfConfig, Meter, MeterConfig, Resource, State,
+    WordCells, Wred, WredConfig,
+};
 use weir_ir::{Bits, ExternId, Program, TableId, ValueSetId};
 use weir_table::{
     BatchMode, EntryAction, EntryHandle, ErrorKind, OpResult, ProfileOp, ProfileUndo, TableError, TableOp, Undo,
@@ -58,6 +61,8 @@ pub enum Write {
     Port(u32, bool),
     /// A port takes in what it sends, or does not.
     Loopback(u32, bool),
+    /// Changes the packet generators. Timers of applications begin now.
+    Generator(GeneratorWrite),
 }
 
 /// What a change gave.
@@ -78,6 +83,9 @@ pub enum ControlError {
     /// By the replication engine.
     #[error(transparent)]
     Replication(#[from] ReplicationError),
+    /// By the packet generators.
+    #[error(transparent)]
+    Generator(#[from] GeneratorError),
     /// The program has no such thing.
     #[error("the program has no {what} number {id}")]
     NoSuchResource {
@@ -129,7 +137,9 @@ impl ControlError {
                 ErrorKind::NotFound
             }
             ControlError::Replication(ReplicationError::AlreadyExists { .. }) => ErrorKind::AlreadyExists,
-            ControlError::WrongResource { .. }
+            ControlError::Generator(GeneratorError::None) => ErrorKind::FailedPrecondition,
+            ControlError::Generator(_)
+            | ControlError::WrongResource { .. }
             | ControlError::IndexOutOfRange { .. }
             | ControlError::RegisterShape { .. } => ErrorKind::InvalidArgument,
         }
@@ -163,6 +173,7 @@ enum Back {
     Port(u32, Option<bool>),
     Loopback(u32, bool),
     PortMetadata(u32, Option<Vec<u8>>),
+    Generator(GeneratorUndo),
     Nothing,
 }
 
@@ -377,6 +388,11 @@ impl Switch {
             Back::PortMetadata(port, was) => {
                 self.set_port_metadata(port, was);
             }
+            Back::Generator(undo) => {
+                if let Some(generators) = &mut self.state.generators {
+                    generators.revert(undo);
+                }
+            }
             Back::Nothing => {}
         }
     }
@@ -498,6 +514,10 @@ impl Switch {
                 Ok(Back::Loopback(port, was))
             }
             Write::PortMetadata(port, bytes) => Ok(Back::PortMetadata(port, self.set_port_metadata(port, bytes))),
+            Write::Generator(write) => {
+                let now_ns = self.now_ns();
+                Ok(Back::Generator(self.generators_mut()?.write(&write, now_ns)?))
+            }
             _ => Ok(Back::Nothing),
         }
     }

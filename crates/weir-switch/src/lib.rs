@@ -42,9 +42,10 @@ pub use replication::{CloneSession, GroupReplica, MulticastGroup, Node, Replica,
 pub use stats::{DropCount, PortStats};
 pub use switch::{Output, Switch, SwitchConfig};
 pub use weir_arch::{
-    Application, Choice, ChoiceKind, Choices, Color, Count, Counts, Defaults, Digest, DropReason, Enumeration, Externs,
-    GeneratorError, GeneratorModel, GeneratorPort, Generators, LoadError, LogMessage, LpfConfig, LpfKind, MeterConfig,
-    PRIORITIES, Pattern, Rate, ReplicationRules, Script, State, Trigger, WredConfig,
+    Application, BUFFER, Choice, ChoiceKind, Choices, Color, Count, Counts, Defaults, Digest, DropReason, Enumeration,
+    Externs, GeneratorError, GeneratorModel, GeneratorPort, GeneratorWrite, Generators, LoadError, LogMessage,
+    LpfConfig, LpfKind, MASKS, MeterConfig, PRIORITIES, Pattern, Rate, ReplicationRules, Script, State, Trigger,
+    WredConfig,
 };
 pub use weir_jit::{Compiled, Frame, StageCount, TAILROOM, VECTOR, cycles};
 pub use weir_table::{BatchMode, ErrorKind};

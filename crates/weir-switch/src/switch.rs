@@ -230,6 +230,12 @@ impl Switch {
         self.loopback.contains(&port)
     }
 
+    /// Whether what leaves by a port comes in again: it was said to take it in, or recirculates by its number.
+    #[must_use]
+    pub fn takes_in_again(&self, port: u32) -> bool {
+        self.is_loopback(port) || self.arch.is_internal(port)
+    }
+
     /// Whether any port takes in what it sends.
     #[must_use]
     pub fn has_loopback(&self) -> bool {

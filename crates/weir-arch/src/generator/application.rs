@@ -195,6 +195,27 @@ impl Slot {
         true
     }
 
+    /// Has a periodic timer not expire until then, as nothing would come of it: a short one would take more time than there is.
+    pub(super) fn skip(&mut self, until_ns: u64) {
+        let (Trigger::Periodic { every_ns }, Some(timer)) = (self.application.trigger, self.timer_ns) else {
+            return;
+        };
+        if timer <= until_ns {
+            let every = u64::from(every_ns.max(1));
+            let periods = (until_ns - timer) / every + 1;
+            self.timer_ns = Some(timer.saturating_add(periods.saturating_mul(every)));
+        }
+    }
+
+    /// The same until the next packet, where triggers are lost until then.
+    pub(super) fn skip_lost(&mut self, now_ns: u64) {
+        if let Some(running) = &self.running
+            && self.waiting.len() >= WAITING
+        {
+            self.skip(now_ns.min(running.next_ns.saturating_sub(1)));
+        }
+    }
+
     /// Packets are to be sent for a reason, now or after those that are sent already.
     pub(super) fn begin(&mut self, cause: Cause, now_ns: u64) {
         if self.running.is_some() {

@@ -153,3 +153,26 @@ fn what_is_beyond_the_generator_is_refused() {
     assert!(generators.set_port(64, GeneratorPort::default()).is_err());
     assert!(generators.write_buffer(0, 16384, &[1]).is_err());
 }
+
+#[test]
+fn a_short_period_takes_no_time_while_nothing_comes_of_it() {
+    let hour = 3_600_000_000_000;
+    let mut generators = first_chip();
+    // No port of the second pipe generates.
+    generators
+        .configure(1, 0, of(Trigger::Periodic { every_ns: 1 }), 0)
+        .unwrap();
+    assert_eq!(all(&mut generators, hour), []);
+    assert_eq!(generators.next_ns(), Some(hour + 1));
+    // While it waits for its second packet triggers are lost.
+    let busy = Application {
+        more_packets: 1,
+        packet_gap_ns: 2_000_000_000,
+        ..of(Trigger::Periodic { every_ns: 1 })
+    };
+    generators.configure(1, 0, Application::default(), 0).unwrap();
+    generators.configure(0, 0, busy, 0).unwrap();
+    let times: Vec<u64> = all(&mut generators, 3_000_000_000).into_iter().map(|s| s.0).collect();
+    assert_eq!(times, [1, 2_000_000_001, 2_000_000_004]);
+    assert_eq!(generators.application(0, 0).unwrap().1.triggers, 2);
+}

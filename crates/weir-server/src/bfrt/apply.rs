@@ -200,7 +200,7 @@ fn apply(change: &Change, table: &Table, replica: usize, t: &mut Transaction<'_>
                 t.write(Write::PortMetadata(port, None))?;
             }
         }
-        (Change::Fixed(op, row), Kind::Fixed(fixed)) => return fixed::apply(*fixed, *op, row, table, t),
+        (Change::Fixed(op, row), Kind::Fixed(fixed)) => return fixed::apply(*fixed, (*op, row), table, replica, t),
         (Change::Ports(settings), _) => {
             for setting in settings {
                 t.write(Write::Port(setting.port, setting.up))?;

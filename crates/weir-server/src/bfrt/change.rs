@@ -111,8 +111,13 @@ pub(crate) fn decode(
             let table = schema.place(entry.table_id);
             let change = table.and_then(|at| {
                 let table = &schema.tables[at];
-                scopes.check(table, entry.entry_tgt.as_ref().or(request))?;
-                change(table, ty, entry)
+                let target = entry.entry_tgt.as_ref().or(request);
+                scopes.check(table, target)?;
+                let mut change = change(table, ty, entry)?;
+                if let Change::Fixed(_, row) = &mut change {
+                    row.pipe = target::pipe_of(target);
+                }
+                Ok(change)
             });
             Step {
                 table: schema.place(entry.table_id).ok(),

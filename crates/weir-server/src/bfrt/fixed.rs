@@ -1,9 +1,10 @@
-//! Tables that every device has: ports, replication, mirror sessions, the device itself.
+//! Tables that every device has: ports, replication, mirror sessions, packet generators, the device itself.
 //!
-//! A module per family. Those of the packet generator and of the traffic manager are described and answered with UNIMPLEMENTED:
-//! whoever gives weir these attaches a module here, for its [`Fixed`].
+//! A module per family. Those of the traffic manager are described and answered with UNIMPLEMENTED: whoever gives weir these
+//! attaches a module here, for its [`Fixed`].
 
 pub(crate) mod device;
+pub(crate) mod generator;
 pub(crate) mod mirror;
 pub(crate) mod port;
 pub(crate) mod replication;
@@ -46,6 +47,14 @@ pub(crate) enum Fixed {
     Mirror,
     /// `tf1.dev.device_configuration`
     Device,
+    /// `tf1.pktgen.port_cfg`
+    GeneratorPorts,
+    /// `tf1.pktgen.app_cfg`
+    Applications,
+    /// `tf1.pktgen.pkt_buffer`
+    GeneratorBuffer,
+    /// `tf2.pktgen.port_mask`
+    GeneratorMasks,
     /// Another one, which this server only describes.
     Other,
 }
@@ -65,6 +74,10 @@ impl Fixed {
             "PrePrune" => Fixed::Prunes,
             "MirrorCfg" => Fixed::Mirror,
             "DevConfigure" => Fixed::Device,
+            "PktgenPortCfg" => Fixed::GeneratorPorts,
+            "PktgenAppCfg" => Fixed::Applications,
+            "PktgenPktBufferCfg" => Fixed::GeneratorBuffer,
+            "PktgenPortMaskCfg" => Fixed::GeneratorMasks,
             _ => Fixed::Other,
         }
     }
@@ -72,6 +85,21 @@ impl Fixed {
     /// Whether it is what the server keeps of ports that it changes.
     pub fn is_port(self) -> bool {
         self == Fixed::Port
+    }
+
+    /// Whether each pipe of the chip has its own.
+    pub fn is_per_pipe(self) -> bool {
+        use Fixed::{Applications, GeneratorBuffer, GeneratorMasks, GeneratorPorts};
+        matches!(self, Applications | GeneratorBuffer | GeneratorMasks | GeneratorPorts)
+    }
+
+    /// Whether a field is counted by each replica of the switch for itself.
+    pub fn is_count(self, field: &str) -> bool {
+        match self {
+            Fixed::PortStat => true,
+            Fixed::Applications => generator::is_count(field),
+            _ => false,
+        }
     }
 }
 
@@ -109,6 +137,8 @@ impl Op {
 /// A key and data of a fixed table; each value with the number of its field.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Row {
+    /// The pipe that is meant; `None`: all.
+    pub pipe: Option<u32>,
     pub key: Vec<(u32, Value)>,
     pub action: u32,
     pub data: Vec<(u32, Value)>,
@@ -256,7 +286,13 @@ pub(crate) fn unsupported(table: &Table) -> Refusal {
 ///
 /// # Errors
 /// It does not fit what is there.
-pub(crate) fn apply(fixed: Fixed, op: Op, row: &Row, table: &Table, t: &mut Transaction<'_>) -> Result<Done, Refusal> {
+pub(crate) fn apply(
+    fixed: Fixed,
+    (op, row): (Op, &Row),
+    table: &Table,
+    replica: usize,
+    t: &mut Transaction<'_>,
+) -> Result<Done, Refusal> {
     let modified = match fixed {
         Fixed::Groups => replication::groups(op, row, table, t)?,
         Fixed::Nodes => replication::nodes(op, row, table, t)?,
@@ -264,6 +300,10 @@ pub(crate) fn apply(fixed: Fixed, op: Op, row: &Row, table: &Table, t: &mut Tran
         Fixed::Prunes => replication::prunes(op, row, table, t)?,
         Fixed::Mirror => mirror::apply(op, row, table, t)?,
         Fixed::PortStat => port::clear_counts(op)?,
+        Fixed::GeneratorPorts => generator::ports(op, row, table, t)?,
+        Fixed::Applications => generator::applications(op, row, table, replica, t)?,
+        Fixed::GeneratorBuffer => generator::buffer(op, row, table, t)?,
+        Fixed::GeneratorMasks => generator::masks(op, row, table, t)?,
         _ => return Err(unsupported(table)),
     };
     Ok(match (op, modified) {
@@ -277,6 +317,8 @@ pub(crate) struct Source<'a> {
     pub switch: &'a Switch,
     pub ports: &'a Arc<Ports>,
     pub cpu_port: Option<u32>,
+    /// The pipe that is meant; `None`: all.
+    pub pipe: Option<u32>,
 }
 
 /// The entries that a key is about, or all of them.
@@ -294,6 +336,10 @@ pub(crate) fn read(fixed: Fixed, table: &Table, key: Option<&Row>, source: &Sour
         Fixed::Prunes => replication::read_prunes(table, key, source.switch),
         Fixed::Mirror => mirror::read(table, key, source.switch),
         Fixed::Device => Ok(vec![device::read(table, source)]),
+        Fixed::GeneratorPorts => generator::read_ports(table, key, source),
+        Fixed::Applications => generator::read_applications(table, key, source),
+        Fixed::GeneratorBuffer => generator::read_buffer(table, key, source),
+        Fixed::GeneratorMasks => generator::read_masks(table, key, source),
         Fixed::Other => Err(unsupported(table)),
     }
 }

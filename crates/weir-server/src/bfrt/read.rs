@@ -11,7 +11,7 @@ use super::attribute::Attributes;
 use super::entry;
 use super::fixed::{self, Fixed, Row};
 use super::schema::{Kind, Role, Schema, Table};
-use super::target::Scopes;
+use super::target::{self, Scopes};
 use super::{change, value};
 use crate::ports::Ports;
 use crate::refusal::Refusal;
@@ -65,6 +65,8 @@ pub(crate) struct Entries {
     pub key_only: bool,
     /// Times to live count down.
     pub from_hw: bool,
+    /// The pipe that is meant; `None`: all.
+    pub pipe: Option<u32>,
     /// It is said again with each entry.
     pub target: Option<pb::TargetDevice>,
     /// Told with the handle in place of the key.
@@ -144,7 +146,7 @@ impl Query {
         match &schema.tables[entries.at].kind {
             Kind::Match(of) => of.resources.differs_by_replica() || of.idle_timeout,
             Kind::Array(of) => of.differs_by_replica(),
-            Kind::Fixed(fixed) => *fixed == Fixed::PortStat,
+            Kind::Fixed(fixed) => matches!(fixed, Fixed::PortStat | Fixed::Applications),
             _ => false,
         }
     }
@@ -280,6 +282,7 @@ fn entries(
         fields,
         key_only,
         from_hw: flags.from_hw || older.from_hw,
+        pipe: target::pipe_of(given.entry_tgt.as_ref().or(request)),
         target: given.entry_tgt,
         by_handle: match &given.value {
             Some(Given::HandleId(number)) if key_only => Some(*number),
@@ -308,8 +311,9 @@ pub(crate) fn merge(schema: &Schema, into: &mut [pb::Entity], other: &[pb::Entit
 }
 
 fn merge_field(table: &Table, into: &mut pb::DataField, other: &pb::DataField) {
-    let is_counted = matches!(table.kind, Kind::Fixed(Fixed::PortStat));
-    let role = table.data.iter().find(|f| f.id == into.field_id).map(|f| f.role);
+    let field = table.data.iter().find(|f| f.id == into.field_id);
+    let is_counted = matches!((&table.kind, field), (Kind::Fixed(fixed), Some(f)) if fixed.is_count(&f.name));
+    let role = field.map(|f| f.role);
     match (role, &mut into.value, &other.value) {
         (Some(Role::CounterBytes | Role::CounterPackets), Some(Wire::Stream(a)), Some(Wire::Stream(b))) => {
             *a = sum(a, b);

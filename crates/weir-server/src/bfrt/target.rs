@@ -1,6 +1,7 @@
 //! Which part of the device a request means.
 //!
-//! weir has one pipe. A table has entries of each pipe's own only where its scope says so, and then pipe 0 is all there is.
+//! weir has one pipe. A table has entries of each pipe's own only where its scope says so, and then pipe 0 is all there is. Only
+//! packet generators are in as many pipes as the chip has.
 
 use super::schema::Table;
 use crate::refusal::Refusal;
@@ -11,6 +12,11 @@ use weir_proto::bfrt_proto as pb;
 pub(crate) const ALL_PIPES: u32 = 0xffff;
 /// Pipes that the device has.
 pub(crate) const PIPES: u32 = 1;
+
+/// The pipe that a target means; `None`: all of them.
+pub(crate) fn pipe_of(target: Option<&pb::TargetDevice>) -> Option<u32> {
+    target.map(|t| t.pipe_id).filter(|pipe| *pipe != ALL_PIPES)
+}
 
 /// Tables whose pipes have entries of their own, and what was said of them.
 #[derive(Debug, Clone, Default)]
@@ -37,6 +43,10 @@ impl Scopes {
         let Some(target) = target else { return Ok(()) };
         self.check_device(target.device_id)?;
         if target.pipe_id == ALL_PIPES {
+            return Ok(());
+        }
+        // Packet generators know themselves how many pipes they are in.
+        if matches!(&table.kind, super::schema::Kind::Fixed(fixed) if fixed.is_per_pipe()) {
             return Ok(());
         }
         if target.pipe_id >= PIPES {

@@ -35,6 +35,8 @@ pub(crate) enum Value {
     Float(f32),
     Text(String),
     Numbers(Vec<u32>),
+    /// A list of numbers of 8 bits, told as bytes.
+    Octets(Vec<u8>),
     Bools(Vec<bool>),
     Texts(Vec<String>),
     /// Elements, each of which has fields.
@@ -177,6 +179,10 @@ pub(crate) fn decode(ty: &Type, repeated: bool, given: &pb::DataField) -> Result
             }
             Ok(Value::Numbers(list.val.clone()))
         }
+        // Clients write lists of bytes so.
+        (Type::Bits(8), Wire::Stream(bytes)) if repeated => {
+            Ok(Value::Numbers(bytes.iter().map(|b| (*b).into()).collect()))
+        }
         (Type::Bool, Wire::BoolArrVal(list)) if repeated => Ok(Value::Bools(list.val.clone())),
         (Type::Text(choices), Wire::StrArrVal(list)) if repeated => {
             list.val.iter().try_for_each(|text| check_choice(choices, text))?;
@@ -243,6 +249,7 @@ pub(crate) fn encode(id: u32, ty: &Type, value: &Value) -> pb::DataField {
         (_, Value::Float(number)) => Wire::FloatVal(*number),
         (_, Value::Text(text)) => Wire::StrVal(text.clone()),
         (_, Value::Numbers(list)) => Wire::IntArrVal(pb::data_field::IntArray { val: list.clone() }),
+        (_, Value::Octets(list)) => Wire::Stream(list.clone().into()),
         (_, Value::Bools(list)) => Wire::BoolArrVal(pb::data_field::BoolArray { val: list.clone() }),
         (_, Value::Texts(list)) => Wire::StrArrVal(pb::data_field::StrArray { val: list.clone() }),
         (ty, Value::Containers(list)) => {

@@ -23,7 +23,7 @@ use weir_proto::bfrt_proto::write_request::Atomicity;
 use weir_proto::google::rpc;
 use weir_proto::prost::Message;
 use weir_server::bfrt::{self, BfRuntime, Config};
-use weir_server::{Clock, Device, Standalone};
+use weir_server::{Clock, DataPlane, Device, Standalone};
 
 /// What programs are called here.
 pub const NAME: &str = "kinds";
@@ -126,9 +126,14 @@ impl Bench {
     }
 
     pub async fn with(config: Config) -> Self {
-        let program = compile(&source());
+        Self::of(&source(), config, Clone::clone).await
+    }
+
+    /// The same of a program, behind something that is as good as the switch.
+    pub async fn of<P: DataPlane>(source: &str, config: Config, behind: impl Fn(&Arc<Standalone>) -> Arc<P>) -> Self {
+        let program = compile(source);
         let switch = Arc::new(Standalone::new(Arc::clone(&program), Some(64), Clock::manual()).expect("runs"));
-        let device = Device::new(switch.clone(), Some(program), NAME, 16).expect("is described");
+        let device = Device::new(behind(&switch), Some(program), NAME, 16).expect("is described");
         let server = BfRuntime::on(&device, config);
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address");

@@ -303,7 +303,7 @@ async fn the_device_says_what_it_is() {
 #[tokio::test]
 async fn what_weir_has_not_is_unimplemented_with_a_reason() {
     let bench = Bench::new().await;
-    for table in ["tf1.pktgen.app_cfg", "$pre.ecmp", "$pre.port"] {
+    for table in ["tf1.tm.port.sched_cfg", "$pre.ecmp", "$pre.port"] {
         let (_, status) = bench.read_all(vec![Entity::TableEntry(bench.all(table))]).await;
         let details = crate::common::details(&status.expect("an error"));
         assert_eq!(details[0].canonical_code, Code::Unimplemented as i32);

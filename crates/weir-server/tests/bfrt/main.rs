@@ -4,6 +4,7 @@ mod batches;
 mod clients;
 mod common;
 mod device;
+mod generator;
 mod hostile;
 mod limits;
 mod notices;

@@ -118,6 +118,7 @@ pub(crate) fn read(table: &Table, key: Option<&Row>, switch: &Switch) -> Result<
         .filter(|(id, _)| wanted.is_none_or(|w| w == *id))
         .map(|(id, session)| {
             let mut row = Row {
+                pipe: None,
                 key: vec![(table.keys.first().map_or(1, |k| k.id), Value::Number(id.into()))],
                 action: normal,
                 data: Vec::new(),

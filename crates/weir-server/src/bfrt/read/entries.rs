@@ -377,6 +377,7 @@ impl Entries {
             switch,
             ports: &world.ports,
             cpu_port: world.cpu_port,
+            pipe: self.pipe,
         };
         if matches!(self.which, Which::Default) && !table.keys.is_empty() {
             return Err(Refusal::unsupported("the table has no default entry"));

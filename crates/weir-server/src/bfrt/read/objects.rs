@@ -83,6 +83,7 @@ pub(super) fn usage(world: &World, table: &Table, switch: &Switch) -> Result<u32
                 switch,
                 ports: &world.ports,
                 cpu_port: world.cpu_port,
+                pipe: None,
             };
             fixed::read(*fixed, table, None, &source)?.len()
         }
