@@ -13,6 +13,9 @@ use weir_interp::TraceTree;
 use weir_ir::Program;
 use weir_switch::{Defaults, DropReason, LoadError, Output, PortRate, Switch};
 
+/// Packets that generators may make while a test waits: what comes of all of them is kept.
+const MAX_GENERATED: usize = 100_000;
+
 /// A test could not be run at all.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum RunError {
@@ -183,8 +186,15 @@ impl Session {
             }
             Directive::Now { by_ns } => {
                 let time = self.control.switch.now_ns().saturating_add(*by_ns);
-                let out = self.control.switch.advance(time);
+                let switch = &mut self.control.switch;
+                switch.limit_generation(MAX_GENERATED);
+                let out = switch.advance(time);
+                let is_more = switch.next_departure().is_some_and(|next| next <= time);
                 self.report.outputs.extend(out);
+                if is_more {
+                    let expected = format!("at most {MAX_GENERATED} generated packets in this time");
+                    return Err(Failure::new(line.number, expected, "more".to_owned()));
+                }
             }
             Directive::Port { port, up } => self.control.switch.set_port(*port, *up),
             Directive::PortRate { port, unit, rate } => {

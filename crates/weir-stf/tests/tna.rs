@@ -115,6 +115,7 @@ fn entries_that_nobody_hits_time_out() {
 fn what_cannot_be_run_is_refused_with_the_place() {
     for (name, expected) in [
         ("learning", "`I.learn` of type LearnAction cannot be run"),
+        ("itself", "`I.again` executes itself"),
         ("is_validated", "function `is_validated` with 1 arguments"),
         (
             "widths",

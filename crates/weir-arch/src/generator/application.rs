@@ -189,7 +189,8 @@ impl Slot {
         }
         self.timer_ns = match self.application.trigger {
             // Without a time it would never be later.
-            Trigger::Periodic { every_ns } => Some(now_ns.saturating_add(every_ns.max(1).into())),
+            // At the end of all time it does not come again.
+            Trigger::Periodic { every_ns } => now_ns.checked_add(every_ns.max(1).into()),
             _ => None,
         };
         true
@@ -203,7 +204,7 @@ impl Slot {
         if timer <= until_ns {
             let every = u64::from(every_ns.max(1));
             let periods = (until_ns - timer) / every + 1;
-            self.timer_ns = Some(timer.saturating_add(periods.saturating_mul(every)));
+            self.timer_ns = periods.checked_mul(every).and_then(|ns| timer.checked_add(ns));
         }
     }
 

@@ -127,11 +127,13 @@ fn twice(program: &Program, body: &Body, found: &mut Found) {
     let start = BlockId::new(0);
     let mut work = vec![(start, Past::default())];
     while let Some((id, past)) = work.pop() {
+        // A block before which nothing has happened is new all the same.
+        let is_first = !pasts.contains_key(&id.index());
         let known = pasts.entry(id.index()).or_default();
         let before = known.clone();
         known.arrays.extend(past.arrays);
         known.tables.extend(past.tables);
-        if *known == before && id != start {
+        if *known == before && !is_first {
             continue;
         }
         let mut now = known.clone();
@@ -140,7 +142,6 @@ fn twice(program: &Program, body: &Body, found: &mut Found) {
         if let Terminator::Lookup(lookup) = terminator {
             now.tables.insert(lookup.table);
         }
-        // A block that nothing has happened before is new all the same.
         for target in terminator.targets() {
             let is_new = pasts
                 .get(&target.index())

@@ -9,7 +9,7 @@ use crate::state::{Resource, scalars};
 use std::sync::Arc;
 use weir_interp::{ArgValue, CallContext, CallEffect, Frame, Outcome};
 use weir_ir::pipeline::FlatCells;
-use weir_ir::{Bits, Call, ConstValue, ExternId, ExternInstance, Loc, Program, VarId};
+use weir_ir::{Bits, Call, ConstValue, ExternId, ExternInstance, InstKind, Loc, Program, VarId};
 
 /// Which cell a register action works on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -107,6 +107,12 @@ pub(crate) fn check(program: &Program, instance: &ExternInstance) -> Result<(), 
         problem,
         place: place(program, instance.loc),
     };
+    if let Some(loc) = executes_itself(program, instance) {
+        return Err(LoadError::BadExtern {
+            problem: format!("`{}` executes itself", instance.name),
+            place: place(program, loc),
+        });
+    }
     let Some(register) = register_of(instance).and_then(|id| program.externs.get(id)) else {
         return Err(refused(format!("`{}` has no register to act on", instance.name)));
     };
@@ -133,6 +139,25 @@ pub(crate) fn check(program: &Program, instance: &ExternInstance) -> Result<(), 
         "`{}` acts on values of {values:?} bits, which are not made of whole cells of `{}`: they have {cells:?}",
         instance.name, register.name
     )))
+}
+
+/// Methods of an action that run its bodies.
+const RUNNING: [&str; 7] = ["execute", "execute_log", "enqueue", "dequeue", "push", "pop", "sweep"];
+
+/// Where an action executes itself. Others that would execute it are declared behind it, so that it cannot name them.
+fn executes_itself(program: &Program, instance: &ExternInstance) -> Option<Loc> {
+    let blocks = instance.methods.iter().flat_map(|m| m.body.blocks.iter());
+    let insts = blocks.flat_map(|(_, block)| &block.insts);
+    insts
+        .filter_map(|inst| match &inst.kind {
+            InstKind::Call(call) => Some((call, inst.loc)),
+            _ => None,
+        })
+        .find(|(call, _)| {
+            let callee = call.instance.and_then(|id| program.externs.get(id));
+            callee.is_some_and(|c| std::ptr::eq(c, instance)) && RUNNING.contains(&call.function.as_str())
+        })
+        .map(|(_, loc)| loc)
 }
 
 /// How many cells of one scalar a value takes, whose scalars all are made of whole cells.
