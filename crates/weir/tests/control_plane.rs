@@ -354,5 +354,5 @@ fn flags_of_the_control_plane_say_what_they_need() {
     assert!(said.contains("--p4runtime"), "{said}");
     let (code, said) = weir(&["run", "x.p4", "-i", "1@null", "--p4runtime", "here"]);
     assert_eq!(code, Some(2));
-    assert!(said.contains("invalid socket address"), "{said}");
+    assert!(said.contains("an IP address with a port"), "{said}");
 }
