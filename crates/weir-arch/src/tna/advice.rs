@@ -269,7 +269,7 @@ fn instance_rules(program: &Program, instance: &ExternInstance, is_second: bool,
             let help = "compare what does not depend on the cell before, and give the action the result";
             found.add("tofino-comparisons", text, instance.loc, help);
         }
-        if let Some(loc) = call_within(program, method) {
+        if let Some(loc) = call_within(program, instance, method) {
             let text = format!(
                 "an extern is called within `{name}`: a Tofino's stateful unit can only read parameters and use its own"
             );
@@ -325,15 +325,14 @@ fn is_comparison(op: BinaryOp) -> bool {
 }
 
 /// A call of something that is not part of a stateful unit.
-fn call_within(program: &Program, method: &Method) -> Option<Loc> {
+fn call_within(program: &Program, owner: &ExternInstance, method: &Method) -> Option<Loc> {
     let insts = method.body.blocks.iter().flat_map(|(_, b)| &b.insts);
     let mut calls = insts.filter_map(|inst| match &inst.kind {
         InstKind::Call(call) => Some((&program.externs[call.instance?], inst.loc)),
         _ => None,
     });
     let own = |instance: &ExternInstance| {
-        let name = instance.type_name.as_str();
-        matches!(name, "RegisterParam" | "MathUnit") || name.contains("Action")
+        matches!(instance.type_name.as_str(), "RegisterParam" | "MathUnit") || std::ptr::eq(instance, owner)
     };
     calls.find(|(instance, _)| !own(instance)).map(|(_, loc)| loc)
 }

@@ -5,6 +5,14 @@
 INGRESS(I) {
     Register<bit<32>, bit<8>>(256) cells;
     RegisterAction<bit<32>, bit<8>, bit<32>>(cells) clear = { void apply(inout bit<32> value) { value = 0; } };
+    Register<bit<32>, bit<8>>(256) others;
+    RegisterAction<bit<32>, bit<8>, bit<32>>(others) ask = { void apply(inout bit<32> value, out bit<32> rv) { rv = value; } };
+    Register<bit<32>, bit<8>>(256) sums;
+    RegisterAction<bit<32>, bit<8>, bit<32>>(sums) add = {
+        void apply(inout bit<32> value) {
+            value = value + ask.execute(0); //~ warning[tofino-nested-call] an extern is called within `I.add`
+        }
+    };
     table numbers {
         key = { hdr.h.value: exact; }
         actions = { NoAction; }
@@ -12,6 +20,7 @@ INGRESS(I) {
     }
     apply {
         tm.ucast_egress_port = 1;
+        add.execute(0);
         if (hdr.h.op == 1) {
             clear.execute(0);
             numbers.apply();
