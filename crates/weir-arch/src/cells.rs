@@ -129,6 +129,23 @@ impl<T: Clone + Default> Cells<T> {
         }
     }
 
+    /// What a cell that was never written holds.
+    #[must_use]
+    pub fn initial(&self) -> &T {
+        &self.initial
+    }
+
+    /// Cells that may differ from [`Cells::initial`], with their positions, in no particular order.
+    pub fn written(&self) -> impl Iterator<Item = (u64, &T)> {
+        let chunks = self.chunks.iter().enumerate().flat_map(|(chunk, cells)| {
+            let begin = (1u64 << FIRST << chunk) - (1 << FIRST);
+            // The last chunk reaches beyond the cells that lie in chunks.
+            (begin..NEAR).zip(cells)
+        });
+        let pages = self.far.iter();
+        chunks.chain(pages.flat_map(|(page, cells)| (page << FIRST..).zip(cells)))
+    }
+
     /// Makes a cell what it was at first, or what all were set to last.
     pub fn reset(&mut self, index: u64) {
         let initial = self.initial.clone();
@@ -148,6 +165,18 @@ impl<T: Clone + Default> Cells<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn written_cells_are_told_wherever_they_are() {
+        let mut cells: Cells<u8> = Cells::new(1 << 30);
+        for index in [0, 5, 1023, 1024, 70_000, NEAR - 1, NEAR, (1 << 30) - 1] {
+            *cells.get_mut(index).unwrap() = 7;
+        }
+        let mut found: Vec<u64> = cells.written().filter(|(_, c)| **c == 7).map(|(i, _)| i).collect();
+        found.sort_unstable();
+        assert_eq!(found, [0, 5, 1023, 1024, 70_000, NEAR - 1, NEAR, (1 << 30) - 1]);
+        assert!(cells.written().all(|(i, c)| cells.peek(i) == Some(c)));
+    }
 
     #[test]
     fn cells_end_where_they_end() {

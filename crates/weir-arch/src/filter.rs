@@ -1,7 +1,9 @@
 //! Filters: low-pass filters, and early random drop by one.
 
+use serde::{Deserialize, Serialize};
+
 /// How a low-pass filter works.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum LpfKind {
     /// The value follows what it is given.
     Sample,
@@ -10,7 +12,7 @@ pub enum LpfKind {
 }
 
 /// Settings of a low-pass filter.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct LpfConfig {
     /// How it works.
     pub kind: LpfKind,
@@ -70,7 +72,7 @@ impl Lpf {
 }
 
 /// Settings of early random drop.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct WredConfig {
     /// Time constant in ns of the filter that smooths the value.
     pub time_constant_ns: u64,

@@ -15,6 +15,7 @@ pub use change::{GeneratorUndo, GeneratorWrite};
 
 use crate::state::split_mix;
 use application::{Cause, Slot};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use thiserror::Error;
@@ -48,7 +49,7 @@ pub struct GeneratorModel {
 }
 
 /// What a port has to do with its pipe's generator.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct GeneratorPort {
     /// Applications send by it.
     pub generates: bool,

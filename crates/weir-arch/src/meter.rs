@@ -1,10 +1,12 @@
 //! Meters: two rates, three colours (RFC 2698).
 
+use serde::{Deserialize, Serialize};
+
 /// Parts of a token that buckets are counted in.
 const FEMTO: u128 = 1_000_000_000_000_000;
 
 /// How fast a bucket fills, in 10⁻¹⁵ tokens per ns. A token is a packet or a byte.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub struct Rate(u64);
 
 impl Rate {
@@ -35,7 +37,7 @@ impl Rate {
 }
 
 /// Rates and bucket sizes of a meter.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct MeterConfig {
     /// Committed information rate.
     pub cir: Rate,

@@ -77,13 +77,18 @@ impl RegisterArray {
     #[must_use]
     pub fn read(&self, index: u64) -> Option<Vec<Bits>> {
         let cell = self.cells.get(index)?;
+        Some(self.scalars(&cell))
+    }
+
+    /// The scalars of a cell with these words.
+    fn scalars(&self, cell: &[u64]) -> Vec<Bits> {
         let mut cell = cell.iter();
         let scalars = self.widths.iter().map(|&width| {
             let words: Vec<u64> = cell.by_ref().take(words(width)).copied().collect();
             let bytes: Vec<u8> = words.iter().rev().flat_map(|word| word.to_be_bytes()).collect();
             Bits::from_bytes(words.len() as u32 * 64, &bytes).zero_extend(width)
         });
-        Some(scalars.collect())
+        scalars.collect()
     }
 
     /// Writes a cell's scalars, truncated or extended to their widths. Whether there is such a cell.
@@ -96,6 +101,23 @@ impl RegisterArray {
     pub fn fill(&mut self, values: &[Bits]) {
         let cell = self.packed(values);
         self.cells.fill(cell);
+    }
+
+    /// The scalars that a cell holds that was never written, or what all were set to last.
+    #[must_use]
+    pub fn initial(&self) -> Vec<Bits> {
+        self.scalars(&self.cells.initial)
+    }
+
+    /// Positions of the cells that differ from [`RegisterArray::initial`], in no particular order.
+    #[must_use]
+    pub fn written(&self) -> Vec<u64> {
+        let all: Vec<u64> = match &self.cells.flat {
+            Some(_) => (0..self.cells.size).collect(),
+            None => self.cells.far.written().map(|(index, _)| index).collect(),
+        };
+        let is_new = |index: &u64| self.cells.get(*index).is_some_and(|c| c != self.cells.initial);
+        all.into_iter().filter(is_new).collect()
     }
 
     /// A scalar of a cell, the last 64 bits of it; 0 beyond the end.

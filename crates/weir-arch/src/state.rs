@@ -9,6 +9,7 @@ use crate::generator::Generators;
 use crate::hash::{Algorithm, CrcParameters};
 use crate::meter::{Color, Meter};
 use crate::register::RegisterArray;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -19,7 +20,7 @@ use weir_table::{ActionProfile, Table};
 pub const MESSAGE_CAPACITY: usize = 4096;
 
 /// Packets and bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Count {
     /// Packets.
     pub packets: u64,

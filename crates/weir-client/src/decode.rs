@@ -8,7 +8,7 @@ use crate::entry::{Entry, Place};
 use crate::error::Error;
 use crate::schema::{Field, MatchKind, Protocol, Schema, Table, Type};
 use crate::value::{Match, Value};
-use crate::wire::{Broken, Reader};
+use crate::wire::{self, Broken, Reader};
 use bytes::Bytes;
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -361,4 +361,32 @@ pub(crate) fn p4rt_entry(schema: &Schema, table_entry: &[u8]) -> Result<Entry, E
     let mut row = Row::new();
     p4rt::table_entry(Reader(table_entry), &mut row).map_err(broken)?;
     row.to_entry(schema)
+}
+
+/// A key as it travels: both protocols have the same fields for its number and kinds.
+fn key<'a>(mut reader: Reader<'a>) -> Result<RawKey<'a>, Broken> {
+    let mut key = RawKey {
+        id: 0,
+        field: 0,
+        first: &[],
+        second: &[],
+        number: 0,
+    };
+    while let Some((field, value)) = reader.next()? {
+        if field == 1 {
+            key.id = value.u32()?;
+            continue;
+        }
+        key.field = field;
+        let mut parts = value.message()?;
+        while let Some((part, value)) = parts.next()? {
+            match (part, value) {
+                (1, wire::Field::Bytes(bytes)) => key.first = bytes,
+                (2, wire::Field::Bytes(bytes)) => key.second = bytes,
+                (2, wire::Field::Varint(number)) => key.number = number,
+                _ => {}
+            }
+        }
+    }
+    Ok(key)
 }

@@ -164,8 +164,9 @@ impl<'a> Reader<'a> {
         Ok(*taken)
     }
 
+    /// The next number, without a tag before it: packed lists are made of such.
     #[inline]
-    fn varint(&mut self) -> Result<u64, Broken> {
+    pub fn varint(&mut self) -> Result<u64, Broken> {
         if let [first, rest @ ..] = self.0
             && *first < 0x80
         {

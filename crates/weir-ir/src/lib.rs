@@ -67,6 +67,7 @@ pub mod passes;
 pub mod pipeline;
 pub mod print;
 pub mod program;
+mod serial;
 pub mod target;
 pub mod verify;
 

@@ -14,7 +14,18 @@ use std::fmt::{self, Write};
 pub fn print(program: &Program) -> String {
     let mut out = String::new();
     // Writing to a string cannot fail.
-    let _ = Printer { program, out: &mut out }.program();
+    let _ = Printer::new(program, &mut out).program();
+    out
+}
+
+/// The same without files, lines and columns: equal for two programs that differ in nothing that packets or control planes could
+/// tell, such as comments.
+#[must_use]
+pub fn print_without_places(program: &Program) -> String {
+    let mut out = String::new();
+    let mut printer = Printer::new(program, &mut out);
+    printer.places = false;
+    let _ = printer.program();
     out
 }
 
@@ -22,7 +33,7 @@ pub fn print(program: &Program) -> String {
 #[must_use]
 pub fn print_body(program: &Program, body: &Body) -> String {
     let mut out = String::new();
-    let _ = Printer { program, out: &mut out }.body(body);
+    let _ = Printer::new(program, &mut out).body(body);
     out
 }
 
@@ -46,6 +57,14 @@ pub(crate) fn quoted(text: &str) -> String {
 struct Printer<'a> {
     program: &'a Program,
     out: &'a mut String,
+    places: bool,
+}
+
+impl<'a> Printer<'a> {
+    fn new(program: &'a Program, out: &'a mut String) -> Self {
+        let places = true;
+        Printer { program, out, places }
+    }
 }
 
 fn bits(value: &Bits) -> String {
@@ -145,6 +164,7 @@ impl Printer<'_> {
 
     fn loc(&self, loc: Loc) -> String {
         match (loc.line, loc.file) {
+            _ if !self.places => String::new(),
             (0, _) => String::new(),
             (_, 0) => format!(" @{}:{}", loc.line, loc.column),
             (_, file) => format!(" @{file}/{}:{}", loc.line, loc.column),
@@ -154,7 +174,7 @@ impl Printer<'_> {
     fn program(&mut self) -> fmt::Result {
         let p = self.program;
         writeln!(self.out, "weir 1 target {}", quoted(&p.target))?;
-        for file in &p.files {
+        for file in p.files.iter().filter(|_| self.places) {
             writeln!(self.out, "file {}", quoted(file))?;
         }
         for error in &p.errors {

@@ -3,11 +3,13 @@
 //! A program that one server loads is the program of all of them, and so is what is written. Digests are taken from the switch in
 //! one place and told to every server, as are packets and changes of ports.
 
+use crate::calls::{CallCount, Calls};
 use crate::dataplane::{DataPlane, Event, Events, Gone, Inbox, LoadFailure, Order, gather};
 use crate::p4rt::program::Loaded;
 use crate::p4rt::read::Digests;
 use crate::ports::Ports;
 use crate::refusal::Refusal;
+use crate::state::{PORTS, State};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use weir_ir::Program;
 use weir_switch::{Digest, Switch};
@@ -87,6 +89,10 @@ pub struct Device {
     /// One taking of digests, with everybody told, before the next.
     polling: tokio::sync::Mutex<()>,
     events: Events,
+    /// Where what control planes change is kept.
+    pub(crate) state: Option<State>,
+    /// Counts the calls of all servers.
+    pub(crate) calls: Calls,
 }
 
 impl std::fmt::Debug for Device {
@@ -110,14 +116,39 @@ impl Device {
         name: &str,
         packet_queue: usize,
     ) -> Result<Arc<Self>, Refusal> {
-        let committed = match program {
-            None => None,
-            Some(program) => Some(Pipeline {
-                plane: Arc::clone(&plane),
-                loaded: Arc::new(Loaded::running(program, name)?),
-                digests: Arc::default(),
-            }),
-        };
+        let loaded = program.map(|program| Loaded::running(program, name)).transpose()?;
+        Ok(Self::of(plane, loaded, Digests::default(), packet_queue, None))
+    }
+
+    /// A device as [`Device::new`] makes, whose state is kept. `program` is the one that the state was opened for
+    /// ([`crate::StateFile::program`]), and the data plane runs it, restored.
+    ///
+    /// # Errors
+    /// As [`Device::new`].
+    pub fn with_state(
+        plane: Arc<dyn DataPlane>,
+        program: Arc<Program>,
+        name: &str,
+        packet_queue: usize,
+        state: State,
+    ) -> Result<Arc<Self>, Refusal> {
+        let loaded = state.loaded(program, name)?;
+        let digests = state.digests();
+        Ok(Self::of(plane, Some(loaded), digests, packet_queue, Some(state)))
+    }
+
+    fn of(
+        plane: Arc<dyn DataPlane>,
+        loaded: Option<Loaded>,
+        digests: Digests,
+        packet_queue: usize,
+        state: Option<State>,
+    ) -> Arc<Self> {
+        let committed = loaded.map(|loaded| Pipeline {
+            plane: Arc::clone(&plane),
+            loaded: Arc::new(loaded),
+            digests: Arc::new(digests),
+        });
         let (events, inbox) = Events::new(packet_queue);
         plane.connect(events.clone());
         let device = Arc::new(Device {
@@ -130,9 +161,23 @@ impl Device {
             listeners: Mutex::default(),
             polling: tokio::sync::Mutex::default(),
             events,
+            state,
+            calls: Calls::default(),
         });
+        if let Some(settings) = device.setting(PORTS) {
+            device.ports.replace(settings);
+            let set = device.ports.prepare();
+            // It comes before every other order, whether or not anybody waits.
+            drop(device.plane.order(Arc::new(move |_, switch: &mut Switch| set(switch))));
+        }
         tokio::spawn(tell(Arc::downgrade(&device), inbox));
-        Ok(device)
+        device
+    }
+
+    /// Calls of all servers so far, by service, method and outcome.
+    #[must_use]
+    pub fn calls(&self) -> Vec<CallCount> {
+        self.calls.counts()
     }
 
     /// Packets for control planes that were lost because they came faster than they could be told.
@@ -192,9 +237,13 @@ impl Device {
         digests: Arc<Digests>,
     ) -> Result<(), Refusal> {
         let set_ports = self.ports.prepare();
+        let journal = Mutex::new(self.journal());
         let prepare: Order = Arc::new(move |replica, switch| {
             prepare(replica, switch);
             set_ports(switch);
+            if replica == 0 {
+                switch.set_journal(lock(&journal).take());
+            }
         });
         let done = self.plane.load(Arc::clone(&loaded.program), prepare);
         done.await.map_err(|failure| match failure {
@@ -209,13 +258,13 @@ impl Device {
         *pipelines = Pipelines {
             committed: Some(Pipeline {
                 plane: Arc::clone(&self.plane),
-                loaded,
-                digests,
+                loaded: Arc::clone(&loaded),
+                digests: Arc::clone(&digests),
             }),
             saved: None,
         };
         self.each_listener(|l| l.program(Change::Committed { was_saved }));
-        Ok(())
+        self.keep_program(&loaded, &digests).await
     }
 
     /// From now on the program is written and read on a switch without packets.

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod bfrt;
+mod calls;
 mod dataplane;
 mod device;
 pub mod http;
@@ -16,9 +17,13 @@ mod ports;
 mod refusal;
 mod serving;
 mod standalone;
+mod state;
 
+pub use calls::CallCount;
 pub use dataplane::{CpuPacket, DataPlane, Done, Event, Events, Gone, Inbox, LoadFailure, Order, PortInfo, gather};
 pub use device::Device;
 pub use refusal::{Cause, Refusal};
 pub use serving::{Address, Listener, ServeError, SocketFile, Tls};
 pub use standalone::{Clock, Standalone};
+pub use state::{State, StateFile};
+pub use weir_state::{Options as StateOptions, StateError};

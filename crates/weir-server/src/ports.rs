@@ -3,6 +3,7 @@
 use crate::bfrt::value::Value;
 use crate::dataplane::PortInfo;
 use crate::device::lock;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 use weir_switch::Switch;
@@ -11,7 +12,7 @@ use weir_switch::Switch;
 const ANY: u32 = 64;
 
 /// What a control plane has set of a port.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub(crate) struct PortConfig {
     /// It is to carry packets.
     pub enabled: bool,
@@ -22,7 +23,7 @@ pub(crate) struct PortConfig {
 }
 
 /// What control planes have said of ports.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Settings {
     /// Ports that were added.
     pub added: BTreeMap<u32, PortConfig>,

@@ -1,5 +1,6 @@
 //! Servers on sockets.
 
+use crate::calls::{Calls, Counting};
 use std::fmt;
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
@@ -9,6 +10,8 @@ use tokio::net::{TcpListener, UnixListener, UnixStream};
 use tokio_stream::wrappers::UnixListenerStream;
 use tonic::transport::server::{Router, TcpIncoming};
 use tonic::transport::{Certificate, Identity, Server, ServerTlsConfig};
+use tower_layer::Identity as Nothing;
+use tower_layer::Stack;
 
 /// Bytes that a client may send ahead of the server: the default of 64 KiB makes a large batch wait for the network some
 /// hundred times.
@@ -145,9 +148,12 @@ impl Drop for SocketFile {
     }
 }
 
+/// A server whose calls are counted.
+type CountedServer = Server<Stack<Counting, Nothing>>;
+
 /// Serves until `shutdown` is fulfilled.
 pub(crate) async fn serve(
-    router: Router,
+    router: Router<Stack<Counting, Nothing>>,
     listener: Listener,
     shutdown: impl Future<Output = ()>,
 ) -> Result<(), ServeError> {
@@ -171,9 +177,10 @@ pub(crate) async fn listen(address: SocketAddr) -> Result<TcpListener, ServeErro
     listener.map_err(|source| ServeError::Listen { address, source })
 }
 
-/// The settings that all servers have in common. `requests`: processed at a time on one connection.
-pub(crate) fn transport(requests: usize, tls: Option<&Tls>) -> Result<Server, ServeError> {
+/// The settings that all servers have in common. `requests`: processed at a time on one connection. `calls` counts them.
+pub(crate) fn transport(requests: usize, tls: Option<&Tls>, calls: &Calls) -> Result<CountedServer, ServeError> {
     let server = Server::builder()
+        .layer(Counting(calls.clone()))
         .concurrency_limit_per_connection(requests)
         .initial_stream_window_size(WINDOW)
         .initial_connection_window_size(WINDOW);

@@ -2,6 +2,7 @@
 
 use crate::replication::{CloneSession, MulticastGroup, Node, RemovedNode, Replication, ReplicationError};
 use crate::switch::Switch;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use thiserror::Error;
 use weir_arch::{
@@ -14,7 +15,7 @@ use weir_table::{
 };
 
 /// Which cell of an indexed resource.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Cell {
     /// The one at this index; of a direct resource the one of the entry with this handle.
     Index(u64),
@@ -23,7 +24,7 @@ pub enum Cell {
 }
 
 /// One change.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Write {
     /// Entries and default action of a table.
     Table(TableId, TableOp),
@@ -203,6 +204,7 @@ pub struct Transaction<'a> {
 pub struct Mark {
     log: usize,
     gone: usize,
+    journal: usize,
 }
 
 impl Transaction<'_> {
@@ -217,10 +219,17 @@ impl Transaction<'_> {
     /// # Errors
     /// It does not fit; the error says why. The changes before it stay.
     pub fn write(&mut self, write: Write) -> Result<WriteResult, ControlError> {
-        let (result, back, gone) = self.switch.write_logged(write)?;
+        let (result, back, gone) = self.switch.write_journaled(write)?;
         self.log.push(back);
         self.gone.extend(gone);
         Ok(result)
+    }
+
+    /// Groups and sessions become those that were kept of a switch of the same program.
+    pub(crate) fn restore_replication(&mut self, kept: Replication) {
+        self.log
+            .push(Back::Replication(Box::new(self.switch.replication.clone())));
+        self.switch.replication.restore(kept);
     }
 
     /// This point.
@@ -229,6 +238,7 @@ impl Transaction<'_> {
         Mark {
             log: self.log.len(),
             gone: self.gone.len(),
+            journal: self.switch.journal.0.as_ref().map_or(0, |j| j.mark()),
         }
     }
 
@@ -238,17 +248,27 @@ impl Transaction<'_> {
             self.switch.take_back(back);
         }
         self.gone.truncate(mark.gone);
+        if let Some(journal) = &mut self.switch.journal.0 {
+            journal.back_to(mark.journal);
+        }
     }
 
     /// Takes everything back.
     pub fn back_to_start(&mut self) {
-        self.back_to(Mark { log: 0, gone: 0 });
+        self.back_to(Mark {
+            log: 0,
+            gone: 0,
+            journal: 0,
+        });
     }
 
     /// The changes stay.
     pub fn commit(mut self) {
         self.log.clear();
         self.switch.forget(&self.gone);
+        if let Some(journal) = &mut self.switch.journal.0 {
+            journal.commit();
+        }
     }
 }
 
@@ -267,9 +287,28 @@ impl Switch {
     /// # Errors
     /// It does not fit; the error says why.
     pub fn write(&mut self, write: Write) -> Result<WriteResult, ControlError> {
-        let (result, _, gone) = self.write_logged(write)?;
+        let (result, _, gone) = self.write_journaled(write)?;
         self.forget(&gone);
+        if let Some(journal) = &mut self.journal.0 {
+            journal.commit();
+        }
         Ok(result)
+    }
+
+    /// Makes a change as [`Switch::write_logged`] does, and has the journal hear of it.
+    fn write_journaled(&mut self, write: Write) -> Result<Logged, ControlError> {
+        let Some(mut journal) = self.journal.0.take() else {
+            return self.write_logged(write);
+        };
+        let mark = journal.mark();
+        journal.note(&write);
+        let logged = self.write_logged(write);
+        match &logged {
+            Ok((result, ..)) => journal.made(result),
+            Err(_) => journal.back_to(mark),
+        }
+        self.journal.0 = Some(journal);
+        logged
     }
 
     /// Makes several changes in order, all or nothing if so wished.

@@ -24,21 +24,25 @@
 mod control;
 mod fast;
 mod generator;
+mod journal;
 mod names;
 mod port_counts;
 mod queues;
 mod read;
 mod replication;
+mod snapshot;
 mod stats;
 mod switch;
 pub mod testing;
 
 pub use control::{Cell, ControlError, Mark, Transaction, Write, WriteError, WriteResult};
 pub use fast::{FastError, Fate};
+pub use journal::Journal;
 pub use names::{NameError, resolve};
 pub use queues::{DEFAULT_CAPACITY, PortRate, QueueStats};
 pub use read::ResourceKind;
 pub use replication::{CloneSession, GroupReplica, MulticastGroup, Node, Replica, Replication, ReplicationError};
+pub use snapshot::{CounterValues, Kept, Restoring};
 pub use stats::{DropCount, PortStats};
 pub use switch::{Output, Switch, SwitchConfig};
 pub use weir_arch::{
@@ -48,4 +52,4 @@ pub use weir_arch::{
     WredConfig,
 };
 pub use weir_jit::{Compiled, Frame, StageCount, TAILROOM, VECTOR, cycles};
-pub use weir_table::{BatchMode, ErrorKind};
+pub use weir_table::{BatchMode, ErrorKind, OpResult};

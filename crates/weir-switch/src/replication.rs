@@ -1,12 +1,13 @@
 //! Multicast groups and clone sessions.
 
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 use thiserror::Error;
 use weir_arch::{Exclusion, ReplicationRules};
 
 /// One copy to make.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Replica {
     /// Egress port.
     pub port: u32,
@@ -15,7 +16,7 @@ pub struct Replica {
 }
 
 /// A node: a replication id and the ports that get a copy.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Node {
     /// Replication id.
     pub rid: u32,
@@ -36,7 +37,7 @@ pub(crate) struct RemovedNode {
 }
 
 /// A copy that a multicast group makes.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GroupReplica {
     /// The copy.
     pub replica: Replica,
@@ -45,7 +46,7 @@ pub struct GroupReplica {
 }
 
 /// A multicast group as P4Runtime has it.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct MulticastGroup {
     /// The copies.
     pub replicas: Vec<GroupReplica>,
@@ -67,7 +68,7 @@ impl From<Vec<Replica>> for MulticastGroup {
 }
 
 /// What a clone session does with a clone.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct CloneSession {
     /// Copies to single ports.
     pub replicas: Vec<Replica>,
@@ -113,13 +114,14 @@ pub enum ReplicationError {
 }
 
 /// Groups, nodes and sessions.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Replication {
     nodes: BTreeMap<u32, Node>,
     groups: BTreeMap<u32, Vec<u32>>,
     /// Notes of groups that have one.
     notes: BTreeMap<u32, Vec<u8>>,
     /// Ports that are down.
+    #[serde(skip)]
     down: BTreeSet<u32>,
     sessions: BTreeMap<u32, CloneSession>,
     /// By group and node: the number with which packets exclude the node.
@@ -129,6 +131,7 @@ pub struct Replication {
     /// Ports that are one, by number.
     lags: BTreeMap<u32, Vec<u32>>,
     next_node: u32,
+    #[serde(skip)]
     rules: ReplicationRules,
 }
 
@@ -146,6 +149,15 @@ fn check(what: &'static str, found: u32, range: &RangeInclusive<u32>) -> Result<
 }
 
 impl Replication {
+    /// Becomes what was kept of another one of the same program. Which ports are down stays as it is.
+    pub fn restore(&mut self, kept: Replication) {
+        *self = Replication {
+            down: std::mem::take(&mut self.down),
+            rules: self.rules.clone(),
+            ..kept
+        };
+    }
+
     /// No groups, and the sessions that an architecture begins with.
     #[must_use]
     pub fn new(rules: ReplicationRules) -> Self {

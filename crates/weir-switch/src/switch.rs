@@ -1,6 +1,7 @@
 //! The switch.
 
 use crate::fast::{FastPath, Fate};
+use crate::journal::Slot;
 use crate::queues::{DEFAULT_CAPACITY, PortRate, QueueStats, Refused, TrafficManager};
 use crate::replication::Replication;
 use crate::stats::{DropCount, PortStats, Stats};
@@ -89,6 +90,8 @@ pub struct Switch {
     pub(crate) fates: Vec<Fate>,
     /// Packets that are generated at most in one [`Switch::advance`].
     pub(crate) generation_limit: usize,
+    /// Who hears of changes that stay.
+    pub(crate) journal: Slot,
 }
 
 impl Switch {
@@ -130,6 +133,7 @@ impl Switch {
             ready: Vec::new(),
             fates: Vec::new(),
             generation_limit: usize::MAX,
+            journal: Slot::default(),
         }
     }
 

@@ -3,11 +3,12 @@
 use crate::entry::{Entry, EntryAction, EntryHandle, EntryRef, NewEntry, Note};
 use crate::error::TableError;
 use crate::table::Table;
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use weir_ir::ActionCall;
 
 /// A change of one table.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TableOp {
     /// [`Table::insert`]
     Insert(NewEntry),

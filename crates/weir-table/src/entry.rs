@@ -1,11 +1,12 @@
 //! Entries as the control plane gives and reads them.
 
+use serde::{Deserialize, Serialize};
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use weir_ir::{ActionCall, Bits, KeyMatch};
 
 /// Names an entry of one table for as long as it exists. Never 0: that is the miss.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct EntryHandle(NonZeroU32);
 
 impl EntryHandle {
@@ -26,7 +27,7 @@ impl EntryHandle {
 pub type Note = Option<Arc<[u8]>>;
 
 /// What an entry does when it matches.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum EntryAction {
     /// An action of the table and its data.
     Call(ActionCall),
@@ -58,7 +59,7 @@ impl EntryAction {
 }
 
 /// One of the actions of a one-shot set.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OneShotMember {
     /// The action and its data.
     pub action: ActionCall,
@@ -90,7 +91,7 @@ impl OneShotMember {
 }
 
 /// An entry to insert, or what to make of one.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewEntry {
     /// One per key of the table that is matched (selector keys have none).
     pub matches: Vec<KeyMatch>,
@@ -192,7 +193,7 @@ pub(crate) struct Rank {
 }
 
 /// How a request names an entry.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum EntryRef {
     /// By handle.
     Handle(EntryHandle),

@@ -3,6 +3,7 @@
 use crate::check;
 use crate::error::TableError;
 use crate::spec::ActionSpec;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use weir_ir::{ActionCall, ActionId};
 
@@ -32,14 +33,14 @@ impl ProfileSpec {
 }
 
 /// A member: an action and its data.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Member {
     /// Index into [`ProfileSpec::actions`], and one value per parameter.
     pub action: ActionCall,
 }
 
 /// A member of a group.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GroupMember {
     /// The member's id.
     pub member: u32,
@@ -74,7 +75,7 @@ impl GroupMember {
 }
 
 /// A group of members.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Group {
     /// Its members, by id.
     pub members: Vec<GroupMember>,
@@ -118,7 +119,7 @@ pub struct ActionProfile {
 }
 
 /// A change of a profile.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ProfileOp {
     /// Adds a member.
     InsertMember(u32, Member),

@@ -258,6 +258,14 @@ impl Table {
         }
     }
 
+    /// All entries, the oldest first: inserted in this order into an empty table, each wins and loses as it does here.
+    #[must_use]
+    pub fn entries_by_age(&self) -> Vec<&Entry> {
+        let mut entries: Vec<&Entry> = self.entries().collect();
+        entries.sort_unstable_by_key(|e| e.sequence);
+        entries
+    }
+
     /// The entries that fit a filter, in the order of [`Table::entries`]: per matched key `None` for any or
     /// the match to be equal to.
     pub fn entries_where<'a>(&'a self, filter: &'a [Option<KeyMatch>]) -> impl Iterator<Item = &'a Entry> {

@@ -232,7 +232,7 @@ Examples:
   sudo weir run router.p4 -i 1@eth0 -i 2@eth1 --entries router.entries
   sudo weir run router.p4 -i 1@eth0 -i 2@eth1 --workers 4 --watch
   sudo weir run router.p4 -i 1@eth0 -i 2@eth1 --p4runtime 127.0.0.1:9559 --cpu-port 510
-  sudo weir run switch_tna.p4 -i 1@eth0 -i 2@eth1 --bfrt 127.0.0.1:50052
+  sudo weir run switch_tna.p4 -i 1@eth0 -i 2@eth1 --bfrt 127.0.0.1:50052 --state switch.state
   weir run router.p4 -i 1@pcap:in.pcap,out.pcap -i 2@null
   weir run l2.p4 -i 1@gen:size=64,rate=1000,count=5000 -i 2@null --json
 
@@ -304,6 +304,13 @@ pub struct Run {
     /// Authorities of clients, as PEM: with it, only clients with a certificate of theirs are let in
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub tls_client_ca: Option<PathBuf>,
+    /// Keep what control planes change in this file, and go on with it at the next start: whatever was acknowledged is there again,
+    /// even after kill -9 (docs/state.md)
+    #[arg(long, value_name = "FILE", requires = "servers")]
+    pub state: Option<PathBuf>,
+    /// Acknowledge nothing before it has reached the disk: then the loss of power costs nothing either
+    #[arg(long, requires = "state")]
+    pub state_sync: bool,
     /// Serve counters over HTTP at this address, e.g. 127.0.0.1:9600: /metrics for Prometheus, /healthz, /readyz
     #[arg(long, value_name = "ADDR")]
     pub http: Option<std::net::SocketAddr>,

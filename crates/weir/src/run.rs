@@ -34,7 +34,7 @@ use watch::Watch;
 pub fn run(arguments: &Run) -> Result<u8> {
     let specs = setup::port_specs(&arguments.interfaces)?;
     setup::check(arguments)?;
-    let program = match setup::program(arguments, &specs)? {
+    let mut program = match setup::program(arguments, &specs)? {
         Ok(program) => program,
         Err(code) => return Ok(code),
     };
@@ -43,6 +43,10 @@ pub fn run(arguments: &Run) -> Result<u8> {
     let watch = arguments.watch.then(Watch::new).transpose()?;
     let (sender, events) = channel();
     supervisor::listen(&sender)?;
+    let state = match (program.state.take(), program.switches.first_mut()) {
+        (Some(state), Some(first)) => Some(state.start(serve::state_options(arguments, &sender), first)?),
+        _ => None,
+    };
     let (started, engine) = (Instant::now(), program.engine);
     let cpu = Arc::new(CpuPort::new(arguments.cpu_port));
     let control = start::start(arguments, &specs, program, ports, started, &sender, &cpu)?;
@@ -50,7 +54,7 @@ pub fn run(arguments: &Run) -> Result<u8> {
         false => None,
         true => {
             let live = Live::new(Arc::clone(&control), arguments.clone(), specs.clone(), cpu, started);
-            Some(Servers::start(arguments, live, source, &sender)?)
+            Some(Servers::start(arguments, live, source, state, &sender)?)
         }
     };
     let http = arguments

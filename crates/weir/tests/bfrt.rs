@@ -2,9 +2,10 @@
 
 #![cfg(target_os = "linux")]
 
-use std::io::{BufRead, BufReader};
+mod common;
+
+use common::{Running, weir};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 use tonic::transport::Channel;
 use weir_proto::bfrt_info::{BfrtInfo, DataChoice, Table};
@@ -35,47 +36,29 @@ control D(packet_out p, in H h) { apply { p.emit(h.kind); } }
 V1Switch(P(), C(), I(), E(), C(), D()) main;
 ";
 
-/// A switch that runs, killed with this.
-struct Switch(Child);
-
-impl Drop for Switch {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 /// Starts a switch whose port 2 makes packets that begin with 2; where its BF Runtime server listens.
-fn start(folder: &Path, output: &Path, more: &[&str]) -> (Switch, String) {
+fn start(folder: &Path, output: &Path, more: &[&str]) -> Running {
     let path = folder.join("kinds.p4");
     std::fs::write(&path, PROGRAM).unwrap();
     let input = folder.join("in.pcap");
     let head = [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 65535, 1];
     std::fs::write(&input, head.map(u32::to_le_bytes).concat()).unwrap();
     let one = format!("1@pcap:{},{}", input.display(), output.display());
-    let mut child = Command::new(env!("CARGO_BIN_EXE_weir"))
-        .args(["run", &path.display().to_string(), "-i", &one])
-        .args(["-i", "2@gen:size=64,rate=1000,dmac=02:00:00:00:00:01"])
-        .args(["--bfrt", "127.0.0.1:0", "--p4runtime", "127.0.0.1:0"])
-        .args(more)
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
-    let (mut address, mut has_both) = (None, false);
-    for line in lines.by_ref().map_while(Result::ok) {
-        if let Some(at) = line.strip_prefix("BF Runtime at ") {
-            address = Some(at.to_owned());
-        }
-        has_both |= line.starts_with("P4Runtime at ");
-        if line.starts_with("running") {
-            break;
-        }
-    }
-    std::thread::spawn(move || lines.map_while(Result::ok).for_each(drop));
-    assert!(has_both, "both servers run");
-    (Switch(child), address.expect("it says where it listens"))
+    let arguments = [
+        path.to_str().unwrap(),
+        "-i",
+        &one,
+        "-i",
+        "2@gen:size=64,rate=1000,dmac=02:00:00:00:00:01",
+        "--bfrt",
+        "127.0.0.1:0",
+        "--p4runtime",
+        "127.0.0.1:0",
+    ];
+    let run = Running::start(&[&arguments, more].concat(), "BF Runtime");
+    let has_both = run.said.iter().any(|line| line.starts_with("P4Runtime at "));
+    assert!(has_both, "both servers run: {:?}", run.said);
+    run
 }
 
 struct Controller {
@@ -208,8 +191,8 @@ async fn entries_and_ports_govern_running_workers() {
     for workers in ["1", "2"] {
         let folder = tempfile::tempdir().unwrap();
         let output = folder.path().join("out.pcap");
-        let (_switch, address) = start(folder.path(), &output, &["--workers", workers]);
-        let mut controller = Controller::connect(&address).await;
+        let switch = start(folder.path(), &output, &["--workers", workers]);
+        let mut controller = Controller::connect(&switch.address).await;
         let table = controller.info.table("pipe.I.ports").unwrap().clone();
         let action = table
             .action_specs
@@ -253,17 +236,10 @@ async fn entries_and_ports_govern_running_workers() {
 
 #[test]
 fn what_bf_runtime_needs_is_said() {
-    let weir = |arguments: &[&str]| {
-        let out = Command::new(env!("CARGO_BIN_EXE_weir"))
-            .args(arguments)
-            .output()
-            .unwrap();
-        (out.status.code(), String::from_utf8_lossy(&out.stderr).into_owned())
-    };
-    let (code, said) = weir(&["run", "x.p4", "-i", "1@null", "--p4-name", "x"]);
-    assert_eq!(code, Some(2));
+    let (code, _, said) = weir(&["run", "x.p4", "-i", "1@null", "--p4-name", "x"]);
+    assert_eq!(code, 2);
     assert!(said.contains("--bfrt"), "{said}");
-    let (code, said) = weir(&["run", "x.p4", "-i", "1@null", "--bfrt", "here"]);
-    assert_eq!(code, Some(2));
+    let (code, _, said) = weir(&["run", "x.p4", "-i", "1@null", "--bfrt", "here"]);
+    assert_eq!(code, 2);
     assert!(said.contains("an IP address with a port"), "{said}");
 }

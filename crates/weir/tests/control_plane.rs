@@ -2,6 +2,9 @@
 
 #![cfg(target_os = "linux")]
 
+mod common;
+
+use common::weir;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -342,17 +345,10 @@ async fn a_controller_replaces_the_program_and_what_is_wrong_with_one_changes_no
 
 #[test]
 fn flags_of_the_control_plane_say_what_they_need() {
-    let weir = |arguments: &[&str]| {
-        let out = Command::new(env!("CARGO_BIN_EXE_weir"))
-            .args(arguments)
-            .output()
-            .unwrap();
-        (out.status.code(), String::from_utf8_lossy(&out.stderr).into_owned())
-    };
-    let (code, said) = weir(&["run", "x.p4", "-i", "1@null", "--cpu-port", "3"]);
-    assert_eq!(code, Some(2));
+    let (code, _, said) = weir(&["run", "x.p4", "-i", "1@null", "--cpu-port", "3"]);
+    assert_eq!(code, 2);
     assert!(said.contains("--p4runtime"), "{said}");
-    let (code, said) = weir(&["run", "x.p4", "-i", "1@null", "--p4runtime", "here"]);
-    assert_eq!(code, Some(2));
+    let (code, _, said) = weir(&["run", "x.p4", "-i", "1@null", "--p4runtime", "here"]);
+    assert_eq!(code, 2);
     assert!(said.contains("an IP address with a port"), "{said}");
 }

@@ -2,22 +2,13 @@
 
 #![cfg(target_os = "linux")]
 
-use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Stdio};
+mod common;
+
+use common::{Running, weir};
 
 const ROUTER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../p4/programs/ipv4_router/ipv4_router");
 
-struct Switch {
-    child: Child,
-    address: String,
-}
-
-impl Drop for Switch {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
+struct Switch(Running);
 
 impl Switch {
     fn start() -> Self {
@@ -25,42 +16,15 @@ impl Switch {
     }
 
     fn at(address: &str) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_weir"))
-            .args([
-                "run",
-                &format!("{ROUTER}.p4"),
-                "-i",
-                "1@null",
-                "-i",
-                "2@null",
-                "--cpu-port",
-                "510",
-            ])
-            .args(["--p4runtime", address])
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut lines = BufReader::new(child.stderr.take().unwrap())
-            .lines()
-            .map_while(Result::ok);
-        let address = lines
-            .find_map(|line| line.strip_prefix("P4Runtime at ").map(str::to_owned))
-            .unwrap();
-        // What it says later must not fill the pipe.
-        std::thread::spawn(move || lines.for_each(drop));
-        Switch { child, address }
+        let program = format!("{ROUTER}.p4");
+        let ports = ["-i", "1@null", "-i", "2@null", "--cpu-port", "510"];
+        let arguments = [&[program.as_str()], &ports[..], &["--p4runtime", address]].concat();
+        Switch(Running::start(&arguments, "P4Runtime"))
     }
 
     /// Exit code, stdout, stderr.
     fn ctl(&self, arguments: &[&str]) -> (i32, String, String) {
-        let out = Command::new(env!("CARGO_BIN_EXE_weir"))
-            .args(["ctl", "--p4runtime", &self.address])
-            .args(arguments)
-            .output()
-            .unwrap();
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        (out.status.code().unwrap(), text(&out.stdout), text(&out.stderr))
+        weir(&[&["ctl", "--p4runtime", &self.0.address], arguments].concat())
     }
 
     fn done(&self, arguments: &[&str]) -> String {
@@ -187,40 +151,13 @@ fn a_bf_runtime_target_is_driven_by_the_same_commands() {
         env!("CARGO_MANIFEST_DIR"),
         "/../../p4/programs/acl_firewall_tna/acl_firewall_tna"
     );
-    let mut child = Command::new(env!("CARGO_BIN_EXE_weir"))
-        .args([
-            "run",
-            &format!("{program}.p4"),
-            "-i",
-            "0@null",
-            "-i",
-            "1@null",
-            "--bfrt",
-            "127.0.0.1:0",
-        ])
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut lines = BufReader::new(child.stderr.take().unwrap())
-        .lines()
-        .map_while(Result::ok);
-    let address = lines.find_map(|line| line.strip_prefix("BF Runtime at ").map(str::to_owned));
-    let address = address.unwrap();
-    let _switch = Switch {
-        child,
-        address: address.clone(),
-    };
-    std::thread::spawn(move || lines.for_each(drop));
+    let source = format!("{program}.p4");
+    let run = [source.as_str(), "-i", "0@null", "-i", "1@null", "--bfrt", "127.0.0.1:0"];
+    let switch = Running::start(&run, "BF Runtime");
     let ctl = |arguments: &[&str]| {
-        let out = Command::new(env!("CARGO_BIN_EXE_weir"))
-            .args(["ctl", "--bfrt", &address])
-            .args(arguments)
-            .output()
-            .unwrap();
-        let error = String::from_utf8_lossy(&out.stderr).into_owned();
-        assert_eq!(out.status.code(), Some(0), "{arguments:?}: {error}");
-        String::from_utf8_lossy(&out.stdout).into_owned()
+        let (code, out, error) = weir(&[&["ctl", "--bfrt", &switch.address], arguments].concat());
+        assert_eq!(code, 0, "{arguments:?}: {error}");
+        out
     };
     ctl(&["load", &format!("{program}.entries")]);
     assert!(ctl(&["count", "address_pairs"]).trim().starts_with("3 "));

@@ -2,38 +2,17 @@
 
 #![cfg(target_os = "linux")]
 
-use std::io::{BufRead, BufReader, Read, Write};
+mod common;
+
+use common::{Running, weir};
+use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::process::{Child, Command, Stdio};
 
 const SWITCH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../p4/programs/l2_switch/l2_switch.p4");
 
-struct Run(Child);
-
-impl Drop for Run {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-/// Starts a switch; where its HTTP is.
-fn start(more: &[&str]) -> (Run, String) {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_weir"))
-        .args(["run", SWITCH, "--http", "127.0.0.1:0"])
-        .args(more)
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut lines = BufReader::new(child.stderr.take().unwrap())
-        .lines()
-        .map_while(Result::ok);
-    let address = lines
-        .find_map(|line| line.strip_prefix("HTTP at ").map(str::to_owned))
-        .unwrap();
-    std::thread::spawn(move || lines.for_each(drop));
-    (Run(child), address)
+/// Starts a switch that serves HTTP.
+fn start(more: &[&str]) -> Running {
+    Running::start(&[&[SWITCH, "--http", "127.0.0.1:0"], more].concat(), "HTTP")
 }
 
 /// Status line and body.
@@ -48,14 +27,14 @@ fn get(address: &str, path: &str) -> (String, String) {
 
 #[test]
 fn counters_are_told_in_the_format_of_prometheus() {
-    let (_run, address) = start(&["-i", "1@gen:size=64,rate=2000", "-i", "2@null", "--workers", "2"]);
+    let run = start(&["-i", "1@gen:size=64,rate=2000", "-i", "2@null", "--workers", "2"]);
     let value = |text: &str, sample: &str| -> u64 {
         let line = text.lines().find_map(|line| line.strip_prefix(sample));
         line.map_or(0, |value| value.trim().parse().unwrap())
     };
     let mut text = String::new();
     for _ in 0..500 {
-        text = get(&address, "/metrics").1;
+        text = get(&run.address, "/metrics").1;
         if value(&text, "weir_port_received_packets_total{port=\"1\"} ") > 100 {
             break;
         }
@@ -85,12 +64,29 @@ fn counters_are_told_in_the_format_of_prometheus() {
 
 #[test]
 fn health_and_readiness_are_told() {
-    let (_run, address) = start(&["-i", "1@gen:size=64,rate=10"]);
-    assert_eq!(get(&address, "/healthz").0, "HTTP/1.1 200 OK");
-    assert_eq!(get(&address, "/readyz").0, "HTTP/1.1 200 OK");
-    assert_eq!(get(&address, "/nothing").0, "HTTP/1.1 404 Not Found");
+    let run = start(&["-i", "1@gen:size=64,rate=10"]);
+    assert_eq!(get(&run.address, "/healthz").0, "HTTP/1.1 200 OK");
+    assert_eq!(get(&run.address, "/readyz").0, "HTTP/1.1 200 OK");
+    assert_eq!(get(&run.address, "/nothing").0, "HTTP/1.1 404 Not Found");
     // What is no HTTP disturbs nobody.
-    let mut stream = TcpStream::connect(&address).unwrap();
+    let mut stream = TcpStream::connect(&run.address).unwrap();
     stream.write_all(&[0xff; 1000]).unwrap();
-    assert_eq!(get(&address, "/healthz").0, "HTTP/1.1 200 OK");
+    assert_eq!(get(&run.address, "/healthz").0, "HTTP/1.1 200 OK");
+}
+
+#[test]
+fn calls_of_controllers_are_counted() {
+    let more = ["-i", "1@null", "--p4runtime", "127.0.0.1:0"];
+    let run = Running::start(&[&[SWITCH, "--http", "127.0.0.1:0"], &more[..]].concat(), "HTTP");
+    let said = run.said.iter().find_map(|line| line.strip_prefix("P4Runtime at "));
+    let (code, _, error) = weir(&["ctl", "--p4runtime", said.unwrap(), "tables"]);
+    assert_eq!(code, 0, "{error}");
+    let text = get(&run.address, "/metrics").1;
+    let call = "weir_rpc_calls_total{service=\"P4Runtime\",method=\"GetForwardingPipelineConfig\",code=\"Ok\"} ";
+    let count = text.lines().find_map(|line| line.strip_prefix(call));
+    assert!(count.is_some_and(|count| count.parse::<u64>().unwrap() > 0), "{text}");
+    assert!(
+        text.contains("weir_controller_streams{service=\"P4Runtime\"} 0\n"),
+        "{text}"
+    );
 }

@@ -1,12 +1,13 @@
 //! An application of a packet generator, and how far it is.
 
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 /// Triggers that an application keeps while it is busy with one; more are lost.
 const WAITING: usize = 64;
 
 /// What makes an application send.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Trigger {
     /// Once, so long after the application was enabled.
     OneShot {
@@ -30,7 +31,7 @@ pub enum Trigger {
 }
 
 /// Bits of a packet's first bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Pattern {
     /// What they are.
     pub value: u128,
@@ -47,7 +48,7 @@ impl Pattern {
 }
 
 /// What a generator is to send, and when.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Application {
     /// It sends at all.
     pub enabled: bool,
@@ -116,7 +117,7 @@ impl Application {
 }
 
 /// What an application has done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Counts {
     /// Triggers.
     pub triggers: u64,

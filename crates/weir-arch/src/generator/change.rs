@@ -2,9 +2,10 @@
 
 use super::application::Slot;
 use super::{Application, Counts, GeneratorError, GeneratorPort, Generators};
+use serde::{Deserialize, Serialize};
 
 /// A change of the generators.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum GeneratorWrite {
     /// Gives a pipe an application in place of what it had at this number, as [`Generators::configure`].
     Application {

@@ -1,6 +1,6 @@
 //! Entities of BF Runtime.
 
-use super::{RawData, RawKey, Row, broken};
+use super::{RawData, Row, broken, key};
 use crate::error::Error;
 use crate::schema::{Field, Type};
 use crate::value::Value;
@@ -38,33 +38,6 @@ pub fn table_entry<'a>(mut entry: Reader<'a>, row: &mut Row<'a>) -> Result<(), B
         }
     }
     Ok(())
-}
-
-fn key<'a>(mut reader: Reader<'a>) -> Result<RawKey<'a>, Broken> {
-    let mut key = RawKey {
-        id: 0,
-        field: 0,
-        first: &[],
-        second: &[],
-        number: 0,
-    };
-    while let Some((field, value)) = reader.next()? {
-        if field == 1 {
-            key.id = value.u32()?;
-            continue;
-        }
-        key.field = field;
-        let mut parts = value.message()?;
-        while let Some((part, value)) = parts.next()? {
-            match (part, value) {
-                (1, wire::Field::Bytes(bytes)) => key.first = bytes,
-                (2, wire::Field::Bytes(bytes)) => key.second = bytes,
-                (2, wire::Field::Varint(number)) => key.number = number,
-                _ => {}
-            }
-        }
-    }
-    Ok(key)
 }
 
 fn data<'a>(mut reader: Reader<'a>, row: &mut Row<'a>) -> Result<(), Broken> {
@@ -123,11 +96,11 @@ fn list(field: &Field, kind: u32, bytes: &[u8]) -> Result<Vec<Value>, Broken> {
             // Numbers may come one by one or packed.
             (5, wire::Field::Varint(n)) => values.push(Value::from(n)),
             (6, wire::Field::Varint(n)) => values.push(Value::Bool(n != 0)),
-            (5 | 6, wire::Field::Bytes(mut packed)) => {
-                while !packed.is_empty() {
-                    let (n, rest) = varint(packed)?;
+            (5 | 6, wire::Field::Bytes(packed)) => {
+                let mut packed = Reader(packed);
+                while !packed.0.is_empty() {
+                    let n = packed.varint()?;
                     values.push(if kind == 5 { Value::from(n) } else { Value::Bool(n != 0) });
-                    packed = rest;
                 }
             }
             (9, value) => values.push(Value::Text(String::from_utf8_lossy(value.bytes()?).into_owned())),
@@ -136,17 +109,6 @@ fn list(field: &Field, kind: u32, bytes: &[u8]) -> Result<Vec<Value>, Broken> {
         }
     }
     Ok(values)
-}
-
-fn varint(bytes: &[u8]) -> Result<(u64, &[u8]), Broken> {
-    let mut value = 0;
-    for (i, byte) in bytes.iter().enumerate().take(10) {
-        value |= u64::from(byte & 0x7f) << (7 * i).min(63);
-        if *byte < 0x80 {
-            return Ok((value, &bytes[i + 1..]));
-        }
-    }
-    Err(Broken)
 }
 
 fn container(field: &Field, mut reader: Reader<'_>) -> Result<Value, Broken> {

@@ -1,13 +1,13 @@
 //! Entities of P4Runtime.
 
-use super::{RawData, RawKey, Row};
+use super::{RawData, Row, key};
 use crate::encode::p4data;
 use crate::entry::{Entry, Place};
 use crate::error::Error;
 use crate::schema::p4info::{self, id};
 use crate::schema::{Field, Schema, Table, Type};
 use crate::value::{Match, Value};
-use crate::wire::{self, Broken, Reader};
+use crate::wire::{Broken, Reader};
 use prost::Message;
 use std::sync::Arc;
 use weir_proto::p4::v1 as pb;
@@ -49,33 +49,6 @@ pub fn table_entry<'a>(mut entry: Reader<'a>, row: &mut Row<'a>) -> Result<(), B
         }
     }
     Ok(())
-}
-
-fn key<'a>(mut reader: Reader<'a>) -> Result<RawKey<'a>, Broken> {
-    let mut key = RawKey {
-        id: 0,
-        field: 0,
-        first: &[],
-        second: &[],
-        number: 0,
-    };
-    while let Some((field, value)) = reader.next()? {
-        if field == 1 {
-            key.id = value.u32()?;
-            continue;
-        }
-        key.field = field;
-        let mut parts = value.message()?;
-        while let Some((part, value)) = parts.next()? {
-            match (part, value) {
-                (1, wire::Field::Bytes(bytes)) => key.first = bytes,
-                (2, wire::Field::Bytes(bytes)) => key.second = bytes,
-                (2, wire::Field::Varint(number)) => key.number = number,
-                _ => {}
-            }
-        }
-    }
-    Ok(key)
 }
 
 /// Numbers of a message, as data. What is not there is 0, and is told as such.

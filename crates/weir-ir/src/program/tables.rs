@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::bits::Bits;
+use serde::{Deserialize, Serialize};
 
 /// How a key is matched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -193,7 +194,7 @@ pub struct TableAction {
 }
 
 /// An action of a table with its data.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ActionCall {
     /// Index into [`Table::actions`].
     pub action: usize,
@@ -219,7 +220,7 @@ pub struct Entry {
 }
 
 /// What one key is compared to.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum KeyMatch {
     /// Equal.
     Exact(Bits),

@@ -3,6 +3,9 @@
 use super::change::{Change, Step};
 use super::schema::{Schema, Table};
 use crate::refusal::Refusal;
+use crate::state;
+use prost::Message;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use weir_proto::bfrt_proto as pb;
 use weir_proto::bfrt_proto::table_attribute::Attribute;
@@ -31,7 +34,41 @@ fn no_attribute(table: &Table, name: &str) -> Refusal {
     ))
 }
 
+/// Attributes in the form in which they are kept: messages as they travel, by table.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Kept {
+    idle: Vec<(u32, Vec<u8>)>,
+    scopes: Vec<(u32, Vec<u8>)>,
+    port_status: bool,
+    poll_ms: BTreeMap<u32, u32>,
+}
+
 impl Attributes {
+    /// In the form in which they are kept.
+    pub fn kept(&self) -> Vec<u8> {
+        let kept = Kept {
+            idle: self.idle.iter().map(|(t, m)| (*t, m.encode_to_vec())).collect(),
+            scopes: self.scopes.iter().map(|(t, m)| (*t, m.encode_to_vec())).collect(),
+            port_status: self.port_status,
+            poll_ms: self.poll_ms.clone(),
+        };
+        state::encoded(&kept)
+    }
+
+    /// Those that were kept.
+    pub fn of_kept(kept: Kept) -> Self {
+        fn decoded<T: Message + Default>(list: Vec<(u32, Vec<u8>)>) -> BTreeMap<u32, T> {
+            let messages = list.into_iter().filter_map(|(t, m)| Some((t, T::decode(&*m).ok()?)));
+            messages.collect()
+        }
+        Attributes {
+            idle: decoded(kept.idle),
+            scopes: decoded(kept.scopes),
+            port_status: kept.port_status,
+            poll_ms: kept.poll_ms,
+        }
+    }
+
     /// How long an entry of a table without a time of its own counts as hit, in ns.
     pub fn query_interval_ns(&self, table: u32) -> u64 {
         let said = self.idle.get(&table).map(|i| i.ttl_query_interval).filter(|ms| *ms > 0);

@@ -15,6 +15,7 @@ use super::target::Scopes;
 use super::{SHARED, errors};
 use crate::device::{Device, Pipeline, lock};
 use crate::refusal::Refusal;
+use crate::state::ATTRIBUTES;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -157,12 +158,13 @@ impl BfRuntime {
     /// Must be called within a tokio runtime: it starts tasks that end with the last clone of the server.
     #[must_use]
     pub fn on(device: &Arc<Device>, config: Config) -> Self {
+        let kept = device.setting(ATTRIBUTES).map(Attributes::of_kept);
         let shared = Arc::new(Shared {
             device: Arc::clone(device),
             config,
             clients: Mutex::default(),
             streams: Mutex::default(),
-            attributes: Mutex::default(),
+            attributes: Mutex::new(Arc::new(kept.unwrap_or_default())),
             settings_turn: tokio::sync::Mutex::default(),
             next_stream: AtomicU64::new(1),
             missed: AtomicU64::new(0),

@@ -4,6 +4,7 @@
 
 use crate::refusal::Refusal;
 use prost::bytes::Bytes;
+use serde::{Deserialize, Serialize};
 use weir_ir::Bits;
 use weir_proto::bfrt_info::FieldType;
 use weir_proto::bfrt_proto as pb;
@@ -25,7 +26,7 @@ pub(crate) enum Type {
 }
 
 /// A value.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Value {
     /// A number of at most 64 bits.
     Number(u64),

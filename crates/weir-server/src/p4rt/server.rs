@@ -24,7 +24,8 @@ pub async fn serve_on(
     shutdown: impl Future<Output = ()>,
 ) -> Result<(), ServeError> {
     let config = server.shared.config.clone();
-    let mut transport = serving::transport(config.max_requests_per_connection, config.tls.as_ref())?;
+    let calls = &server.shared.device.calls;
+    let mut transport = serving::transport(config.max_requests_per_connection, config.tls.as_ref(), calls)?;
     let service = P4RuntimeServer::new(server).max_decoding_message_size(config.max_message_bytes);
     serving::serve(transport.add_service(service), listener.into(), shutdown).await
 }

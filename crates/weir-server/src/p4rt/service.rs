@@ -98,6 +98,9 @@ impl P4Runtime {
             next_stream: AtomicU64::new(1),
             missed: AtomicU64::new(0),
         });
+        if let Some(state) = &device.state {
+            lock(&shared.digests).configure(&state.digests());
+        }
         notify::start(&shared);
         P4Runtime { shared }
     }

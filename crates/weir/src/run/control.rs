@@ -49,8 +49,8 @@ pub enum Event {
     Died,
     /// Somebody wants all counters as Prometheus' text.
     Metrics(oneshot::Sender<String>),
-    /// A server of the control plane has ended by itself, and why.
-    ServerEnded(String),
+    /// Something that the user should know of, and that does not end the run.
+    Trouble(String),
 }
 
 /// Something that every worker does to its switch.

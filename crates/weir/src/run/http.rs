@@ -60,7 +60,7 @@ impl Http {
                 Ok(()) => "it has ended".to_owned(),
                 Err(error) => error.to_string(),
             };
-            let _ = events.send(Event::ServerEnded(format!("HTTP: {why}")));
+            let _ = events.send(Event::Trouble(format!("HTTP: {why}")));
         });
         eprintln!("HTTP at {bound}");
         Ok(Http {

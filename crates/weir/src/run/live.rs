@@ -189,7 +189,7 @@ impl Line {
         reply: oneshot::Sender<Result<(), LoadFailure>>,
     ) {
         let make = || {
-            let mut program = setup::switches(&self.arguments, program, &self.specs, None)?;
+            let mut program = setup::switches(&self.arguments, program, &self.specs, setup::Start::Fresh)?;
             for (replica, switch) in program.switches.iter_mut().enumerate() {
                 prepare(replica, switch);
             }

@@ -1,6 +1,7 @@
 //! What a run tells Prometheus. docs/run.md lists the names.
 
 use super::report::{About, EndReport, Report};
+use super::serve::ServersReport;
 use std::fmt::{Display, Write};
 
 /// A family: its name, its help, and what a row gives.
@@ -40,14 +41,73 @@ impl Text {
 }
 
 /// A report as Prometheus' text, format 0.0.4.
-pub fn text(report: &Report, about: About) -> String {
+pub fn text(report: &Report, about: About, servers: Option<&ServersReport>) -> String {
     let mut out = Text(String::new());
     switch(&mut out, report, about);
     ports(&mut out, report);
     queues(&mut out, report);
     tables(&mut out, report);
     losses(&mut out, report);
+    if let Some(report) = servers {
+        calls(&mut out, report);
+    }
     out.0
+}
+
+fn calls(out: &mut Text, report: &ServersReport) {
+    let calls = || report.calls.iter();
+    out.rows(
+        (
+            "weir_rpc_calls_total",
+            "counter",
+            "Calls of the control plane's servers, by outcome.",
+        ),
+        calls(),
+        |out, name, call| {
+            let code = format!("{:?}", call.code);
+            let labels: [(&str, &dyn Display); 3] =
+                [("service", &call.service), ("method", &call.method), ("code", &code)];
+            out.sample(name, &labels, call.calls);
+        },
+    );
+    out.rows(
+        (
+            "weir_rpc_seconds_total",
+            "counter",
+            "Time until these calls were answered.",
+        ),
+        calls(),
+        |out, name, call| {
+            let code = format!("{:?}", call.code);
+            let labels: [(&str, &dyn Display); 3] =
+                [("service", &call.service), ("method", &call.method), ("code", &code)];
+            out.sample(name, &labels, call.nanos as f64 / 1e9);
+        },
+    );
+    out.rows(
+        (
+            "weir_controller_streams",
+            "gauge",
+            "Streams of controllers that have said who they are.",
+        ),
+        report.streams.iter(),
+        |out, name, (service, streams, _)| out.sample(name, &[("service", service)], streams),
+    );
+    out.rows(
+        (
+            "weir_controller_missed_messages_total",
+            "counter",
+            "Messages that were not sent because a controller was slow.",
+        ),
+        report.streams.iter(),
+        |out, name, (service, _, missed)| out.sample(name, &[("service", service)], missed),
+    );
+    out.family(
+        "weir_controller_lost_packets_total",
+        "counter",
+        "Packets for controllers that came faster than they could be sent.",
+    );
+    out.sample("weir_controller_lost_packets_total", &[], report.lost_packets);
 }
 
 fn switch(out: &mut Text, report: &Report, about: About) {

@@ -7,11 +7,12 @@ use anyhow::{Context, Result};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
+use std::time::Duration;
 use tokio::runtime::Runtime;
 use weir_ir::Program;
 use weir_server::bfrt::{self, BfRuntime};
 use weir_server::p4rt::{self, P4Runtime};
-use weir_server::{Address, DataPlane, Device, Listener, ServeError, Tls};
+use weir_server::{Address, CallCount, DataPlane, Device, Listener, ServeError, State, StateOptions, Tls};
 
 /// Threads that serve control planes: one may translate a large request while another answers small ones.
 const THREADS: usize = 2;
@@ -19,12 +20,36 @@ const THREADS: usize = 2;
 /// What BF Runtime's clients call a program whose file has no name.
 const NO_NAME: &str = "p4";
 
+/// How long the state may take to be written at the end.
+const CHECKPOINT: Duration = Duration::from_secs(30);
+
 /// Keeps the servers running.
-pub struct Servers(Option<Runtime>);
+pub struct Servers {
+    runtime: Option<Runtime>,
+    device: Arc<Device>,
+    p4runtime: Option<P4Runtime>,
+    bfrt: Option<BfRuntime>,
+}
+
+/// What servers have done.
+pub struct ServersReport {
+    /// Calls by service, method and outcome.
+    pub calls: Vec<CallCount>,
+    /// Services with the streams they have now, and the messages that slow ones have missed.
+    pub streams: Vec<(&'static str, u64, u64)>,
+    /// Packets for controllers that were lost.
+    pub lost_packets: u64,
+}
 
 impl Servers {
     /// Starts those that were asked for; each listens when this returns. One that ends by itself is an event.
-    pub fn start(arguments: &Run, live: Live, program: Arc<Program>, events: &Sender<Event>) -> Result<Self> {
+    pub fn start(
+        arguments: &Run,
+        live: Live,
+        program: Arc<Program>,
+        state: Option<State>,
+        events: &Sender<Event>,
+    ) -> Result<Self> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(THREADS)
             .thread_name("control plane")
@@ -36,9 +61,14 @@ impl Servers {
         let packets = p4rt::Config::default().packet_queue;
         let device = {
             let _within = runtime.enter();
-            let device = Device::new(plane, Some(program), &p4_name(arguments), packets);
+            let name = p4_name(arguments);
+            let device = match state {
+                Some(state) => Device::with_state(plane, program, &name, packets, state),
+                None => Device::new(plane, Some(program), &name, packets),
+            };
             device.map_err(|e| anyhow::anyhow!("{e}"))?
         };
+        let (mut p4runtime, mut bf_runtime) = (None, None);
         let is_open = |address: &Address| !address.is_local() && tls.is_none();
         if let Some(address) = &arguments.p4runtime {
             let config = p4rt::Config {
@@ -48,6 +78,7 @@ impl Servers {
             };
             let _within = runtime.enter();
             let server = P4Runtime::on(&device, config);
+            p4runtime = Some(server.clone());
             let listener = listen(&runtime, "P4Runtime", address, is_open(address))?;
             let served = p4rt::serve_on(server, listener, std::future::pending());
             keep(&runtime, "P4Runtime", served, events.clone());
@@ -61,11 +92,53 @@ impl Servers {
             };
             let _within = runtime.enter();
             let server = BfRuntime::on(&device, config);
+            bf_runtime = Some(server.clone());
             let listener = listen(&runtime, "BF Runtime", address, is_open(address))?;
             let served = bfrt::serve_on(server, listener, std::future::pending());
             keep(&runtime, "BF Runtime", served, events.clone());
         }
-        Ok(Servers(Some(runtime)))
+        Ok(Servers {
+            runtime: Some(runtime),
+            device,
+            p4runtime,
+            bfrt: bf_runtime,
+        })
+    }
+
+    /// What is to be told of the servers.
+    pub fn report(&self) -> ServersReport {
+        let mut streams = Vec::new();
+        if let Some(server) = &self.p4runtime {
+            streams.push(("P4Runtime", server.streams() as u64, server.missed_messages()));
+        }
+        if let Some(server) = &self.bfrt {
+            streams.push(("BfRuntime", server.clients() as u64, server.missed_messages()));
+        }
+        ServersReport {
+            calls: self.device.calls(),
+            streams,
+            lost_packets: self.device.lost_packets(),
+        }
+    }
+
+    /// Keeps the state as it is now, where it is to be kept.
+    pub fn checkpoint(&self) -> Result<()> {
+        let Some(runtime) = &self.runtime else { return Ok(()) };
+        let kept = async { tokio::time::timeout(CHECKPOINT, self.device.checkpoint()).await };
+        let kept = runtime.block_on(kept).context("it takes too long")?;
+        kept.map_err(|e| anyhow::anyhow!("{e}"))
+    }
+}
+
+/// How a state is kept, with trouble told as an event.
+pub fn state_options(arguments: &Run, events: &Sender<Event>) -> StateOptions {
+    let events = events.clone();
+    StateOptions {
+        sync: arguments.state_sync,
+        on_trouble: Some(Arc::new(move |what: &str| {
+            let _ = events.send(Event::Trouble(what.to_owned()));
+        })),
+        ..StateOptions::default()
     }
 }
 
@@ -104,14 +177,14 @@ fn keep(
             Ok(()) => "it has ended".to_owned(),
             Err(error) => error.to_string(),
         };
-        let _ = events.send(Event::ServerEnded(format!("{name}: {why}")));
+        let _ = events.send(Event::Trouble(format!("{name}: {why}")));
     });
 }
 
 impl Drop for Servers {
     fn drop(&mut self) {
         // Nobody waits for clients that keep a stream open.
-        if let Some(runtime) = self.0.take() {
+        if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }
     }

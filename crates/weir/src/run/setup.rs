@@ -8,6 +8,7 @@ use anyhow::{Context, Result, bail};
 use std::path::Path;
 use std::sync::Arc;
 use weir_io::{DeviceSpec, PortSpec};
+use weir_server::StateFile;
 use weir_switch::{PortRate, Switch, SwitchConfig};
 
 /// The ports that were asked for, each once.
@@ -90,6 +91,19 @@ pub struct Program {
     pub engine: &'static str,
     /// It, as the compiler made it.
     pub source: Arc<weir_ir::Program>,
+    /// Where what control planes change is to be kept.
+    pub state: Option<StateFile>,
+}
+
+/// What a program begins with.
+#[derive(Clone, Copy)]
+pub enum Start<'a> {
+    /// Nothing.
+    Fresh,
+    /// What a file of entries says.
+    Entries(&'a Path),
+    /// What was kept.
+    State(&'a StateFile),
 }
 
 /// Compiles the program and loads its entries, or gives the exit code that says why there is none.
@@ -98,15 +112,45 @@ pub fn program(arguments: &Run, specs: &[PortSpec]) -> Result<Result<Program, u8
         Ok(program) => program,
         Err(code) => return Ok(Err(code)),
     };
-    switches(arguments, program, specs, arguments.entries.as_deref()).map(Ok)
+    let state = match &arguments.state {
+        Some(path) => Some(open_state(arguments, path, &program)?),
+        None => None,
+    };
+    let entries = arguments.entries.as_deref();
+    let (program, start) = match &state {
+        Some(state) if state.is_restored() => (Arc::clone(state.program()), Start::State(state)),
+        _ => (program, entries.map_or(Start::Fresh, Start::Entries)),
+    };
+    let program = switches(arguments, program, specs, start)?;
+    Ok(Ok(Program { state, ..program }))
 }
 
-/// A switch for each worker, with the ports' rates and the state that `entries` describes.
+/// Opens the file in which a state is kept, and says what becomes of it.
+fn open_state(arguments: &Run, path: &Path, program: &Arc<weir_ir::Program>) -> Result<StateFile> {
+    let state = StateFile::open(path, program)?;
+    if let Some(aside) = state.set_aside() {
+        eprintln!(
+            "{} held the state of another program, which is in {} now",
+            path.display(),
+            aside.display()
+        );
+    }
+    if state.is_restored() {
+        let ignored = match &arguments.entries {
+            Some(entries) => format!("; {} is left out", entries.display()),
+            None => String::new(),
+        };
+        eprintln!("going on with the state in {}{ignored}", path.display());
+    }
+    Ok(state)
+}
+
+/// A switch for each worker, with the ports' rates and what it begins with.
 pub fn switches(
     arguments: &Run,
     program: Arc<weir_ir::Program>,
     specs: &[PortSpec],
-    entries: Option<&Path>,
+    start: Start<'_>,
 ) -> Result<Program> {
     let source = Arc::clone(&program);
     for spec in specs {
@@ -120,6 +164,10 @@ pub fn switches(
     // Whoever wants to see every step gets every step.
     let is_traced = arguments.trace.is_some() || arguments.trace_port.is_some();
     let program = if is_traced { program } else { load::optimized(&program) };
+    let entries = match start {
+        Start::Entries(entries) => Some(entries),
+        Start::Fresh | Start::State(_) => None,
+    };
     let mut switch = load::switch(program, config, entries)?;
     for rate in &arguments.port_rate {
         let (port, bits) = port_rate(rate)?;
@@ -144,7 +192,10 @@ pub fn switches(
     };
     let mut switches: Vec<Switch> = (1..arguments.workers).map(|_| switch.clone()).collect();
     switches.push(switch);
-    for switch in &mut switches {
+    for (replica, switch) in switches.iter_mut().enumerate() {
+        if let Start::State(state) = start {
+            state.restore(replica, switch)?;
+        }
         switch.set_profiling(arguments.profile);
         switch.load_tables();
     }
@@ -153,6 +204,7 @@ pub fn switches(
         spread,
         engine,
         source,
+        state: None,
     })
 }
 

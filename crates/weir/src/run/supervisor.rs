@@ -153,7 +153,7 @@ impl<'a> Supervisor<'a> {
                     self.ask();
                 }
                 // Packets go on.
-                Some(Event::ServerEnded(why)) => self.say(&why),
+                Some(Event::Trouble(what)) => self.say(&what),
                 Some(Event::Died) => bail!("a worker has failed, which is a mistake in weir: please report it"),
                 None => {}
             }
@@ -191,6 +191,11 @@ impl<'a> Supervisor<'a> {
             if let Some(http) = &self.outside.http {
                 http.stopping();
             }
+            if let Some(Err(error)) = self.outside.servers.as_ref().map(Servers::checkpoint) {
+                self.say(&format!(
+                    "what packets have left in counters and registers is not kept: {error:#}"
+                ));
+            }
             self.control.tell_all(|_| Order::Stop);
         }
     }
@@ -212,7 +217,8 @@ impl<'a> Supervisor<'a> {
         let report = sum(self.reports.drain(..));
         let about = self.about(false);
         if !self.metrics.is_empty() {
-            let text = metrics::text(&report, about);
+            let servers = self.outside.servers.as_ref().map(Servers::report);
+            let text = metrics::text(&report, about, servers.as_ref());
             for waiting in self.metrics.drain(..) {
                 // Whoever has asked may have gone.
                 let _ = waiting.send(text.clone());

@@ -16,6 +16,7 @@ use crate::dataplane::{DataPlane, Gone, gather};
 use crate::device::lock;
 use crate::ports::Settings;
 use crate::refusal::Refusal;
+use crate::state::ATTRIBUTES;
 use prost::Message;
 use prost::bytes::Bytes;
 use std::pin::Pin;
@@ -207,6 +208,7 @@ async fn outcomes(shared: &Arc<Shared>, request: WriteRequest, options: Options)
     if let Some(target) = &request.target {
         shared.check_device(target.device_id)?;
     }
+    shared.device.check_state()?;
     let pipelines = shared.device.pipelines.read().await;
     let pipeline = pipelines.current()?;
     let Addressed { program, is_shared } = shared.addressed(pipeline, &request.p4_name, request.client_id)?;
@@ -253,6 +255,10 @@ async fn outcomes(shared: &Arc<Shared>, request: WriteRequest, options: Options)
         .any(|o| o.error.canonical_code != 0);
     if submission.has_settings && (submission.goes_on || !has_failed) {
         let before = changed_ports(shared, &submission.settings);
+        shared.device.keep_ports(&submission.settings);
+        if pipelines.saved.is_none() {
+            shared.device.keep(ATTRIBUTES, || submission.attributes.kept());
+        }
         shared.device.ports.replace(submission.settings);
         *lock(&shared.attributes) = Arc::new(submission.attributes);
         for (port, up) in before {
@@ -260,6 +266,7 @@ async fn outcomes(shared: &Arc<Shared>, request: WriteRequest, options: Options)
         }
     }
     drop(turn);
+    shared.device.kept().await?;
     Ok(pieces)
 }
 

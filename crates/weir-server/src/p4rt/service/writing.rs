@@ -57,6 +57,7 @@ pub async fn write(shared: Arc<Shared>, request: pb::WriteRequest, limit: usize)
 /// What becomes of every update, or why none was looked at.
 async fn outcomes(shared: &Arc<Shared>, request: pb::WriteRequest) -> Result<Vec<Result<(), Refusal>>, Refusal> {
     shared.check_device(request.device_id)?;
+    shared.device.check_state()?;
     let role = role_name(&request.role, request.role_id);
     let election = request.election_id;
     let scope = lock(&shared.arbitration).check(&role, election.as_ref())?;
@@ -96,7 +97,9 @@ async fn outcomes(shared: &Arc<Shared>, request: pb::WriteRequest) -> Result<Vec
         let pipelines = shared.device.pipelines.read().await;
         let pipeline = pipelines.current()?;
         let changes = resolve_all(&pipeline.loaded, scope, request.updates).await?;
-        return submit(pipeline, changes)?.await;
+        let outcomes = submit(pipeline, changes)?.await?;
+        shared.device.kept().await?;
+        return Ok(outcomes);
     }
     let mut pipelines = shared.device.pipelines.write().await;
     let pipeline = pipelines.current()?;
@@ -121,8 +124,10 @@ async fn outcomes(shared: &Arc<Shared>, request: pb::WriteRequest) -> Result<Vec
         }
         if is_committed {
             lock(&shared.digests).configure(&digests);
+            shared.device.keep_digests(&digests);
         }
     }
+    shared.device.kept().await?;
     Ok(outcomes)
 }
 

@@ -1,0 +1,315 @@
+//! What a device keeps in a file, so that it is there again after a restart: its program, what control planes have made of the switch,
+//! and what servers keep themselves.
+
+use crate::dataplane::gather;
+use crate::device::{Device, lock};
+use crate::p4rt::program::Loaded;
+use crate::p4rt::read::Digests;
+use crate::ports::Settings;
+use crate::refusal::Refusal;
+use prost::Message;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use weir_ir::Program;
+use weir_proto::bfrt_proto::forwarding_pipeline_config::Profile;
+use weir_proto::p4::v1 as pb;
+use weir_state::{Begin, Claim, Contents, Keeper, NotKept, Saved, StateError};
+use weir_switch::{CounterValues, Journal, Switch};
+
+/// Names of what servers keep.
+pub(crate) const DIGESTS: &str = "p4runtime digests";
+pub(crate) const PORTS: &str = "ports";
+pub(crate) const ATTRIBUTES: &str = "bfruntime attributes";
+
+/// A state file that was opened: what was found in it, before anything is run.
+#[derive(Debug)]
+pub struct StateFile {
+    claim: Claim,
+    started: String,
+    saved: Option<Saved>,
+    program: Arc<Program>,
+    set_aside: Option<PathBuf>,
+}
+
+impl StateFile {
+    /// Opens a file, which need not exist, for a switch that is started with this program, as the compiler made it.
+    ///
+    /// The state of a switch that was started with another program is set aside.
+    ///
+    /// # Errors
+    /// Another process has it, it cannot be read, or it is damaged.
+    pub fn open(path: &Path, program: &Arc<Program>) -> Result<Self, StateError> {
+        let claim = Claim::new(path)?;
+        let started = Begin::of(program).started;
+        let saved = claim.read()?;
+        let (saved, set_aside) = match saved {
+            Some(saved) if saved.begin().started != started => (None, Some(claim.set_aside()?)),
+            saved => (saved, None),
+        };
+        let program = match &saved {
+            Some(saved) => saved.program(program)?,
+            None => Arc::clone(program),
+        };
+        Ok(StateFile {
+            claim,
+            started,
+            saved,
+            program,
+            set_aside,
+        })
+    }
+
+    /// The program to run: the one that was given, or the one that a control plane has put in its place.
+    #[must_use]
+    pub fn program(&self) -> &Arc<Program> {
+        &self.program
+    }
+
+    /// Whether there is a state to go on with.
+    #[must_use]
+    pub fn is_restored(&self) -> bool {
+        self.saved.is_some()
+    }
+
+    /// Where the state of another program is now, if the file held one.
+    #[must_use]
+    pub fn set_aside(&self) -> Option<&Path> {
+        self.set_aside.as_deref()
+    }
+
+    /// Makes a fresh switch of the [program](StateFile::program) like the one that was; `replica`: its number. The number of pieces that
+    /// there were.
+    ///
+    /// # Errors
+    /// The file holds what the program cannot have.
+    pub fn restore(&self, replica: usize, switch: &mut Switch) -> Result<u64, StateError> {
+        self.saved
+            .as_ref()
+            .map_or(Ok(0), |saved| saved.restore(replica, switch))
+    }
+
+    /// Begins to keep what is changed from now on. `switch` is replica 0, restored: it gets a journal.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn start(self, options: weir_state::Options, switch: &mut Switch) -> Result<State, StateError> {
+        let begin = match &self.saved {
+            Some(saved) => saved.begin().clone(),
+            None => Begin {
+                started: self.started,
+                runs: None,
+                about: Vec::new(),
+            },
+        };
+        let settings: BTreeMap<String, Vec<u8>> = self
+            .saved
+            .iter()
+            .flat_map(Saved::settings)
+            .map(|(name, value)| (name.to_owned(), value.to_vec()))
+            .collect();
+        let mut contents = Contents::new(&begin);
+        for (name, value) in &settings {
+            contents = contents.setting(name, value);
+        }
+        let contents = contents.switch(switch).counters(&switch.counter_values());
+        let keeper = Keeper::start(self.claim, options, contents)?;
+        switch.set_journal(Some(keeper.journal()));
+        Ok(State {
+            keeper,
+            begin: Mutex::new(begin),
+            settings: Mutex::new(settings),
+        })
+    }
+}
+
+/// A state that is kept, for a [`Device`].
+#[derive(Debug)]
+pub struct State {
+    keeper: Keeper,
+    /// Of the program that runs.
+    begin: Mutex<Begin>,
+    /// What servers keep.
+    settings: Mutex<BTreeMap<String, Vec<u8>>>,
+}
+
+/// What is kept of a program that a control plane has set.
+#[derive(Serialize, Deserialize)]
+struct About {
+    /// What BF Runtime calls it.
+    name: String,
+    /// As P4Runtime's client gave it.
+    config: Vec<u8>,
+    /// As BF Runtime's client gave it.
+    profiles: Vec<Vec<u8>>,
+}
+
+impl About {
+    fn of(loaded: &Loaded) -> Self {
+        let bfrt = loaded.bfrt.as_ref().ok();
+        About {
+            name: bfrt.map_or_else(String::new, |b| b.name.clone()),
+            config: loaded.config.encode_to_vec(),
+            profiles: bfrt.map_or_else(Vec::new, |b| {
+                b.config().profiles.iter().map(Message::encode_to_vec).collect()
+            }),
+        }
+    }
+}
+
+/// In the form in which servers keep things.
+pub(crate) fn encoded<T: Serialize>(what: &T) -> Vec<u8> {
+    // Nothing that is kept has a form that cannot be written.
+    postcard::to_stdvec(what).unwrap_or_default()
+}
+
+impl State {
+    /// The program that runs, as control planes know it. `name`: what BF Runtime calls the one that the switch was started with.
+    pub(crate) fn loaded(&self, program: Arc<Program>, name: &str) -> Result<Loaded, Refusal> {
+        let about: Option<About> = {
+            let begin = lock(&self.begin);
+            begin
+                .runs
+                .as_ref()
+                .and_then(|_| postcard::from_bytes(&begin.about).ok())
+        };
+        let Some(about) = about else {
+            return Loaded::running(program, name);
+        };
+        let mut loaded = Loaded::running(program, &about.name)?;
+        if let Ok(config) = pb::ForwardingPipelineConfig::decode(about.config.as_slice()) {
+            loaded.config = config;
+        }
+        let profiles: Vec<Profile> = about
+            .profiles
+            .iter()
+            .filter_map(|p| Profile::decode(p.as_slice()).ok())
+            .collect();
+        if let Ok(described) = crate::bfrt::program::Program::new(&loaded.program, &about.name) {
+            loaded.bfrt = Ok(Arc::new(described.with_profiles(profiles)));
+        }
+        Ok(loaded)
+    }
+
+    /// What a server had kept by this name.
+    pub(crate) fn setting<T: for<'a> Deserialize<'a>>(&self, name: &str) -> Option<T> {
+        postcard::from_bytes(lock(&self.settings).get(name)?).ok()
+    }
+
+    /// Digests that were sent.
+    pub(crate) fn digests(&self) -> Digests {
+        let kept: Vec<(u32, Vec<u8>)> = self.setting(DIGESTS).unwrap_or_default();
+        let decoded = kept
+            .into_iter()
+            .filter_map(|(id, config)| Some((id, pb::digest_entry::Config::decode(config.as_slice()).ok()?)));
+        decoded.collect()
+    }
+}
+
+fn digests_setting(digests: &Digests) -> Vec<u8> {
+    let list: Vec<(u32, Vec<u8>)> = digests.iter().map(|(id, c)| (*id, c.encode_to_vec())).collect();
+    encoded(&list)
+}
+
+impl From<NotKept> for Refusal {
+    fn from(error: NotKept) -> Self {
+        Refusal::gone(error.to_string())
+    }
+}
+
+impl Device {
+    /// Whether what is changed can be kept, where it is to be.
+    pub(crate) fn check_state(&self) -> Result<(), Refusal> {
+        Ok(self.state.as_ref().map_or(Ok(()), |state| state.keeper.check())?)
+    }
+
+    /// Waits until what was changed before is kept, where it is to be.
+    pub(crate) async fn kept(&self) -> Result<(), Refusal> {
+        match &self.state {
+            Some(state) => Ok(state.keeper.kept().await?),
+            None => Ok(()),
+        }
+    }
+
+    /// Keeps something of a server by name.
+    pub(crate) fn keep(&self, name: &str, value: impl FnOnce() -> Vec<u8>) {
+        if let Some(state) = &self.state {
+            let value = value();
+            state.keeper.set(name, &value);
+            lock(&state.settings).insert(name.to_owned(), value);
+        }
+    }
+
+    /// What a server has kept by this name.
+    pub(crate) fn setting<T: for<'a> Deserialize<'a>>(&self, name: &str) -> Option<T> {
+        self.state.as_ref()?.setting(name)
+    }
+
+    /// Keeps which digests are sent.
+    pub(crate) fn keep_digests(&self, digests: &Digests) {
+        self.keep(DIGESTS, || digests_setting(digests));
+    }
+
+    /// Keeps what was said of ports.
+    pub(crate) fn keep_ports(&self, settings: &Settings) {
+        self.keep(PORTS, || encoded(settings));
+    }
+
+    /// Keeps a program that a control plane has set, with its state, in place of everything before.
+    pub(crate) async fn keep_program(&self, loaded: &Loaded, digests: &Digests) -> Result<(), Refusal> {
+        let Some(state) = &self.state else { return Ok(()) };
+        {
+            let mut begin = lock(&state.begin);
+            begin.runs = Some(weir_ir::print::print(&loaded.program));
+            begin.about = encoded(&About::of(loaded));
+            let mut settings = lock(&state.settings);
+            settings.insert(DIGESTS.to_owned(), digests_setting(digests));
+            // They were of the other program's tables.
+            settings.remove(ATTRIBUTES);
+        }
+        self.write_anew(state).await
+    }
+
+    /// Writes the file anew, with what counters hold now. Nobody may change anything in between.
+    async fn write_anew(&self, state: &State) -> Result<(), Refusal> {
+        let mut contents = Contents::new(&lock(&state.begin));
+        for (name, value) in &*lock(&state.settings) {
+            contents = contents.setting(name, value);
+        }
+        let replicas = gather(&*self.plane, move |replica, switch| {
+            let kept = (replica == 0).then(|| contents.clone().switch(switch));
+            (kept, switch.counter_values())
+        });
+        let mut counters = CounterValues::new();
+        let mut whole = None;
+        for (kept, values) in replicas.await? {
+            whole = whole.or(kept);
+            for (cell, value) in values {
+                let sum = counters.entry(cell).or_default();
+                sum.packets = sum.packets.wrapping_add(value.packets);
+                sum.bytes = sum.bytes.wrapping_add(value.bytes);
+            }
+        }
+        if let Some(whole) = whole {
+            state.keeper.replace(whole.counters(&counters));
+        }
+        self.kept().await
+    }
+
+    /// The journal that replica 0 of a new program is to have.
+    pub(crate) fn journal(&self) -> Option<Box<dyn Journal>> {
+        self.state.as_ref().map(|state| state.keeper.journal())
+    }
+
+    /// Keeps the state as it is now, with what packets have left in counters and registers: for the end of a run.
+    ///
+    /// # Errors
+    /// It cannot be written, or the switch is not running any more.
+    pub async fn checkpoint(&self) -> Result<(), Refusal> {
+        let Some(state) = &self.state else { return Ok(()) };
+        // Nobody changes anything in between.
+        let _alone = self.pipelines.write().await;
+        self.write_anew(state).await
+    }
+}

@@ -1,0 +1,317 @@
+//! What a file holds: how it is put together and read.
+
+use crate::frame::{self, Kind, MAGIC, Next};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+use weir_ir::Program;
+use weir_switch::{Cell, ControlError, CounterValues, Kept, Restoring, Switch, Write};
+
+/// Bytes of pieces after which a new frame is begun.
+const FRAME: usize = 1 << 20;
+
+/// Why a state is not read or kept.
+#[derive(Debug, thiserror::Error)]
+pub enum StateError {
+    /// The file cannot be read or written.
+    #[error("cannot {what} {path}: {source}")]
+    Io {
+        /// `read`, `write`, …
+        what: &'static str,
+        /// The file.
+        path: String,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// Another process has it.
+    #[error("another switch keeps its state in {path}; give this one a file of its own")]
+    InUse {
+        /// The file.
+        path: String,
+    },
+    /// It is something else.
+    #[error("{path} is no state of a switch; give another file")]
+    Foreign {
+        /// The file.
+        path: String,
+    },
+    /// A part in the middle is not what was written.
+    #[error("{path} is damaged at byte {at}; move it away to begin anew")]
+    Damaged {
+        /// The file.
+        path: String,
+        /// Where.
+        at: usize,
+    },
+    /// It holds something that its own program cannot have.
+    #[error("{path} does not fit the program it was kept for: {source}; move it away to begin anew")]
+    Unfit {
+        /// The file.
+        path: String,
+        /// Why.
+        source: Box<ControlError>,
+    },
+    /// The program in it is none for this version.
+    #[error("the program in {path} cannot be run by this version of weir: {why}; move it away to begin anew")]
+    Program {
+        /// The file.
+        path: String,
+        /// Why.
+        why: String,
+    },
+}
+
+impl StateError {
+    pub(crate) fn io(what: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Self {
+        let path = path.display().to_string();
+        move |source| StateError::Io { what, path, source }
+    }
+}
+
+/// Whose state it is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Begin {
+    /// The program that the switch was started with, as text without places ([`weir_ir::print::print_without_places`]).
+    pub started: String,
+    /// The program that it runs, as text, where a control plane has given it another one.
+    pub runs: Option<String>,
+    /// What the caller keeps of the program.
+    pub about: Vec<u8>,
+}
+
+impl Begin {
+    /// For a switch that was started with a program and runs it.
+    #[must_use]
+    pub fn of(program: &Program) -> Self {
+        Begin {
+            started: weir_ir::print::print_without_places(program),
+            runs: None,
+            about: Vec::new(),
+        }
+    }
+}
+
+/// A whole state, as a file holds it.
+#[derive(Debug, Clone)]
+pub struct Contents {
+    bytes: Vec<u8>,
+    pieces: Vec<u8>,
+}
+
+impl Contents {
+    /// A program in the state in which it begins.
+    #[must_use]
+    pub fn new(begin: &Begin) -> Self {
+        let mut bytes = MAGIC.to_vec();
+        frame::append(&mut bytes, Kind::Begin, &encoded(begin));
+        Contents {
+            bytes,
+            pieces: Vec::new(),
+        }
+    }
+
+    /// With something that the caller keeps, in place of what it kept by this name before.
+    #[must_use]
+    pub fn setting(mut self, name: &str, value: &[u8]) -> Self {
+        frame::append(&mut self.bytes, Kind::Setting, &encoded(&(name, value)));
+        self
+    }
+
+    /// With a switch's state, without counters.
+    #[must_use]
+    pub fn switch(mut self, switch: &Switch) -> Self {
+        switch.keep(|piece| self.piece(&piece));
+        self
+    }
+
+    /// With what counters hold.
+    #[must_use]
+    pub fn counters(mut self, values: &CounterValues) -> Self {
+        for ((id, index), count) in values {
+            let write = Write::Counter(*id, Cell::Index(*index), *count);
+            self.piece(&Kept::Change(write, None));
+        }
+        self
+    }
+
+    fn piece(&mut self, piece: &Kept) {
+        append_piece(&mut self.pieces, piece);
+        if self.pieces.len() >= FRAME {
+            self.end_frame();
+        }
+    }
+
+    fn end_frame(&mut self) {
+        if !self.pieces.is_empty() {
+            frame::append(&mut self.bytes, Kind::Pieces, &self.pieces);
+            self.pieces.clear();
+        }
+    }
+
+    pub(crate) fn into_bytes(mut self) -> Vec<u8> {
+        self.end_frame();
+        self.bytes
+    }
+}
+
+/// In the form in which things are kept.
+pub(crate) fn encoded<T: Serialize>(what: &T) -> Vec<u8> {
+    // Nothing that is kept has a form that cannot be written.
+    postcard::to_stdvec(what).unwrap_or_default()
+}
+
+/// Appends a thing in the form in which things are kept.
+pub(crate) fn append_encoded<T: Serialize>(to: &mut Vec<u8>, what: &T) {
+    let bytes = std::mem::take(to);
+    let before = bytes.len();
+    *to = match postcard::to_extend(what, bytes) {
+        Ok(bytes) => bytes,
+        // See above; the place is kept.
+        Err(_) => vec![0; before],
+    };
+}
+
+fn append_piece(to: &mut Vec<u8>, piece: &Kept) {
+    append_encoded(to, piece);
+}
+
+/// A state that was kept.
+#[derive(Debug)]
+pub struct Saved {
+    path: String,
+    bytes: Vec<u8>,
+    begin: Begin,
+    frames: Vec<Range<usize>>,
+    settings: BTreeMap<String, Vec<u8>>,
+    end: usize,
+}
+
+impl Saved {
+    /// What a file of this name holds.
+    ///
+    /// # Errors
+    /// It is something else, or is damaged before its end.
+    pub fn of(path: &Path, bytes: Vec<u8>) -> Result<Self, StateError> {
+        let path = path.display().to_string();
+        let damaged = |at| StateError::Damaged { path: path.clone(), at };
+        if !bytes.starts_with(MAGIC) {
+            return Err(StateError::Foreign { path });
+        }
+        let mut at = MAGIC.len();
+        let Next::Frame(Kind::Begin, range) = frame::next(&bytes, at) else {
+            return Err(damaged(at));
+        };
+        let begin: Begin = postcard::from_bytes(&bytes[range.clone()]).map_err(|_| damaged(at))?;
+        at = range.end;
+        let (mut frames, mut settings) = (Vec::new(), BTreeMap::new());
+        let end = loop {
+            match frame::next(&bytes, at) {
+                Next::End | Next::Torn => break at,
+                Next::Damaged | Next::Frame(Kind::Begin, _) => return Err(damaged(at)),
+                Next::Frame(Kind::Pieces, range) => {
+                    at = range.end;
+                    frames.push(range);
+                }
+                Next::Frame(Kind::Setting, range) => {
+                    let setting = postcard::from_bytes(&bytes[range.clone()]);
+                    let (name, value): (String, Vec<u8>) = setting.map_err(|_| damaged(at))?;
+                    settings.insert(name, value);
+                    at = range.end;
+                }
+            }
+        };
+        Ok(Saved {
+            path,
+            bytes,
+            begin,
+            frames,
+            settings,
+            end,
+        })
+    }
+
+    /// Whose state it is.
+    #[must_use]
+    pub fn begin(&self) -> &Begin {
+        &self.begin
+    }
+
+    /// What the caller keeps by this name.
+    #[must_use]
+    pub fn setting(&self, name: &str) -> Option<&[u8]> {
+        self.settings.get(name).map(Vec::as_slice)
+    }
+
+    /// All that the caller keeps.
+    pub fn settings(&self) -> impl Iterator<Item = (&str, &[u8])> {
+        self.settings.iter().map(|(n, v)| (n.as_str(), v.as_slice()))
+    }
+
+    /// Bytes at the end that are a part of something that was never acknowledged.
+    #[must_use]
+    pub fn torn(&self) -> usize {
+        self.bytes.len() - self.end
+    }
+
+    /// The program that ran. It is `started` where that is what the switch was started with.
+    ///
+    /// # Errors
+    /// This version of weir does not know such a program.
+    pub fn program(&self, started: &Arc<Program>) -> Result<Arc<Program>, StateError> {
+        match &self.begin.runs {
+            None => Ok(Arc::clone(started)),
+            Some(text) => self.parsed(text),
+        }
+    }
+
+    /// The program that ran, from the file alone.
+    pub(crate) fn own_program(&self) -> Result<Arc<Program>, StateError> {
+        self.parsed(self.begin.runs.as_ref().unwrap_or(&self.begin.started))
+    }
+
+    fn parsed(&self, text: &str) -> Result<Arc<Program>, StateError> {
+        weir_ir::parse::parse(text)
+            .map(Arc::new)
+            .map_err(|error| self.not_run(&error))
+    }
+
+    pub(crate) fn not_run(&self, why: &dyn std::fmt::Display) -> StateError {
+        StateError::Program {
+            path: self.path.clone(),
+            why: why.to_string(),
+        }
+    }
+
+    /// Makes a fresh switch of the program that ran like the one whose state it is; `replica`: its number, if several share the packets.
+    /// Gives the number of pieces.
+    ///
+    /// # Errors
+    /// The switch is one of another program, or the file holds what cannot be.
+    pub fn restore(&self, replica: usize, switch: &mut Switch) -> Result<u64, StateError> {
+        let mut restoring = Restoring::new(switch, replica);
+        let mut pieces = 0;
+        for frame in &self.frames {
+            let mut rest = &self.bytes[frame.clone()];
+            let mut transaction = switch.transaction();
+            while !rest.is_empty() {
+                let taken = postcard::take_from_bytes::<Kept>(rest);
+                let (piece, after) = taken.map_err(|_| StateError::Damaged {
+                    path: self.path.clone(),
+                    at: frame.end - rest.len(),
+                })?;
+                restoring
+                    .apply(&mut transaction, piece)
+                    .map_err(|source| StateError::Unfit {
+                        path: self.path.clone(),
+                        source: Box::new(source),
+                    })?;
+                rest = after;
+                pieces += 1;
+            }
+            transaction.commit();
+        }
+        Ok(pieces)
+    }
+}

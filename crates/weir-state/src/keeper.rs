@@ -1,0 +1,506 @@
+//! The thread that writes the file.
+
+use crate::compact::compact;
+use crate::file::{Contents, Saved, StateError, encoded};
+use crate::frame::{self, Kind};
+use crate::journal::Recorder;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+use tokio::sync::watch;
+use weir_switch::Journal;
+
+/// Bytes that are written at a time.
+const BATCH: usize = 4 << 20;
+/// Bytes of changes from which on the file is written anew.
+const MANY: u64 = 32 << 20;
+/// The file is written anew when it is so many times as long as it was in the beginning.
+const LONG: u64 = 4;
+/// How long it is waited before what could not be written is tried again.
+const AGAIN: Duration = Duration::from_secs(1);
+/// Ends of the names of files that are to take the file's place: those with other contents, and those that say the same in short.
+const NEW: &str = ".new";
+const SHORTER: &str = ".shorter";
+/// How often it is looked whether a shorter file is there.
+const GLANCE: Duration = Duration::from_millis(50);
+
+/// What is told of trouble, in a few words.
+pub type OnTrouble = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// How a state is kept.
+#[derive(Clone, Default)]
+pub struct Options {
+    /// What is acknowledged has reached the disk, and survives the loss of power, too.
+    pub sync: bool,
+    /// Bytes of changes from which on the file is written anew, if it has also become four times as long; by default 32 MiB.
+    pub many: Option<u64>,
+    /// Told, in a few words, of what does not work and when it works again.
+    pub on_trouble: Option<OnTrouble>,
+}
+
+impl std::fmt::Debug for Options {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Options")
+            .field("sync", &self.sync)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What was changed could not be kept.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the state cannot be kept: {0}")]
+pub struct NotKept(Arc<str>);
+
+enum Job {
+    Append(Vec<u8>),
+    Replace(Vec<u8>),
+}
+
+/// What says in short what the first bytes of a file say, as it is worked out.
+struct Compaction {
+    thread: JoinHandle<Result<(File, u64), StateError>>,
+    /// How many bytes it stands for, of the file of this generation.
+    upto: u64,
+    generation: u64,
+}
+
+impl Job {
+    fn bytes(&self) -> usize {
+        match self {
+            Job::Append(bytes) | Job::Replace(bytes) => bytes.len(),
+        }
+    }
+}
+
+/// How far the thread is.
+#[derive(Debug, Clone, Default)]
+struct Progress {
+    /// Jobs that are done.
+    done: u64,
+    failure: Option<Arc<str>>,
+}
+
+#[derive(Debug)]
+struct Queue {
+    jobs: Sender<Job>,
+    /// Jobs so far.
+    given: u64,
+}
+
+/// The way to the thread.
+#[derive(Debug, Clone)]
+pub(crate) struct Line(Arc<Mutex<Queue>>);
+
+impl Line {
+    fn give(&self, job: Job) {
+        let mut queue = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        queue.given += 1;
+        // The thread goes when nobody can give it anything.
+        let _ = queue.jobs.send(job);
+    }
+
+    fn given(&self) -> u64 {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).given
+    }
+
+    /// Appends pieces that are valid together.
+    pub fn append(&self, pieces: &[u8]) {
+        let mut bytes = Vec::with_capacity(pieces.len() + 16);
+        frame::append(&mut bytes, Kind::Pieces, pieces);
+        self.give(Job::Append(bytes));
+    }
+}
+
+/// A file that a switch's state is to be kept in, and that nobody else has.
+#[derive(Debug)]
+pub struct Claim {
+    path: PathBuf,
+    file: File,
+}
+
+impl Claim {
+    /// Opens a file, or makes it if there is none.
+    ///
+    /// # Errors
+    /// It cannot be opened, or another process keeps its state there.
+    pub fn new(path: &Path) -> Result<Self, StateError> {
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(path)
+            .map_err(StateError::io("open", path))?;
+        match file.try_lock() {
+            Ok(()) => Ok(Claim {
+                path: path.to_owned(),
+                file,
+            }),
+            Err(TryLockError::WouldBlock) => Err(StateError::InUse {
+                path: path.display().to_string(),
+            }),
+            Err(TryLockError::Error(error)) => Err(StateError::io("lock", path)(error)),
+        }
+    }
+
+    /// What the file holds; `None`: nothing.
+    ///
+    /// # Errors
+    /// It cannot be read, is something else, or is damaged before its end.
+    pub fn read(&self) -> Result<Option<Saved>, StateError> {
+        let mut bytes = Vec::new();
+        (&self.file)
+            .read_to_end(&mut bytes)
+            .map_err(StateError::io("read", &self.path))?;
+        match bytes.is_empty() {
+            true => Ok(None),
+            false => Saved::of(&self.path, bytes).map(Some),
+        }
+    }
+
+    /// Gives the file another name, which nothing has, beside its own: it holds the state of something else. What begins here will be
+    /// a new file.
+    ///
+    /// # Errors
+    /// It cannot be renamed.
+    pub fn set_aside(&self) -> Result<PathBuf, StateError> {
+        let names = std::iter::once(".old".to_owned()).chain((2..).map(|n| format!(".old{n}")));
+        let aside = names.map(|end| beside(&self.path, &end)).find(|name| !name.exists());
+        let aside = aside.unwrap_or_else(|| beside(&self.path, ".old"));
+        std::fs::rename(&self.path, &aside).map_err(StateError::io("rename", &self.path))?;
+        Ok(aside)
+    }
+}
+
+/// Keeps a state in a file. It ends, with everything written, when this and all its journals are gone.
+#[derive(Debug, Clone)]
+pub struct Keeper {
+    line: Line,
+    progress: watch::Receiver<Progress>,
+}
+
+impl Keeper {
+    /// Begins with these contents, in place of what the file held.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn start(claim: Claim, options: Options, contents: Contents) -> Result<Self, StateError> {
+        let Claim { path, file } = claim;
+        let (jobs, todo) = channel();
+        let (tell, progress) = watch::channel(Progress::default());
+        let mut thread = Thread {
+            path: path.clone(),
+            file,
+            length: 0,
+            generation: 0,
+            compaction: None,
+            compact_at: 0,
+            todo,
+            progress: tell,
+            options,
+        };
+        let contents = contents.into_bytes();
+        thread.replace(&contents).map_err(StateError::io("write", &path))?;
+        let line = Line(Arc::new(Mutex::new(Queue { jobs, given: 0 })));
+        std::thread::Builder::new()
+            .name("state".to_owned())
+            .spawn(move || thread.run())
+            .map_err(StateError::io("start a thread for", &path))?;
+        Ok(Keeper { line, progress })
+    }
+
+    /// A journal for a switch whose changes are appended.
+    #[must_use]
+    pub fn journal(&self) -> Box<dyn Journal> {
+        Box::new(Recorder::new(self.line.clone()))
+    }
+
+    /// Keeps something of the caller's by name.
+    pub fn set(&self, name: &str, value: &[u8]) {
+        let mut bytes = Vec::new();
+        frame::append(&mut bytes, Kind::Setting, &encoded(&(name, value)));
+        self.line.give(Job::Append(bytes));
+    }
+
+    /// Goes on with these contents, in place of everything before.
+    pub fn replace(&self, contents: Contents) {
+        self.line.give(Job::Replace(contents.into_bytes()));
+    }
+
+    /// Waits until everything that was committed, set or replaced before is in the file.
+    ///
+    /// # Errors
+    /// It cannot be written at the moment. It is tried again, and will be there if that succeeds.
+    pub async fn kept(&self) -> Result<(), NotKept> {
+        let given = self.line.given();
+        let mut progress = self.progress.clone();
+        let reached = progress.wait_for(|p| p.done >= given || p.failure.is_some()).await;
+        match reached {
+            Ok(progress) => match &progress.failure {
+                Some(why) if progress.done < given => Err(NotKept(Arc::clone(why))),
+                _ => Ok(()),
+            },
+            Err(_) => Err(NotKept("its thread has ended".into())),
+        }
+    }
+
+    /// As [`Keeper::kept`], for whoever does not wait asynchronously.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn kept_blocking(&self) -> Result<(), NotKept> {
+        let given = self.line.given();
+        loop {
+            let progress = self.progress.borrow().clone();
+            if progress.done >= given {
+                return Ok(());
+            }
+            if let Some(why) = progress.failure {
+                return Err(NotKept(why));
+            }
+            if self.progress.has_changed().is_err() {
+                return Err(NotKept("its thread has ended".into()));
+            }
+            std::thread::sleep(Duration::from_micros(50));
+        }
+    }
+
+    /// Whether something that was given could not be written so far: then it is better to change nothing.
+    ///
+    /// # Errors
+    /// It is so, and why.
+    pub fn check(&self) -> Result<(), NotKept> {
+        match &self.progress.borrow().failure {
+            Some(why) => Err(NotKept(Arc::clone(why))),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The name of a file beside another one.
+fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    PathBuf::from(name)
+}
+
+/// Creates a file beside the one that it may replace, with contents that have reached the disk.
+fn create(path: &Path, contents: &[u8]) -> std::io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+        // What control planes have written is nobody else's business.
+        options.mode(0o600);
+    }
+    let mut file = options.open(path)?;
+    file.write_all(contents)?;
+    file.sync_all()?;
+    Ok(file)
+}
+
+struct Thread {
+    path: PathBuf,
+    file: File,
+    /// Bytes of the file that are whole.
+    length: u64,
+    /// How often it was written anew.
+    generation: u64,
+    compaction: Option<Compaction>,
+    /// It is written anew when it has become so long.
+    compact_at: u64,
+    todo: Receiver<Job>,
+    progress: watch::Sender<Progress>,
+    options: Options,
+}
+
+impl Thread {
+    fn run(mut self) {
+        let mut waiting = Vec::new();
+        let mut has_failed = false;
+        loop {
+            let is_last = match self.next(&mut waiting, has_failed) {
+                Ok(()) => false,
+                Err(RecvTimeoutError::Timeout) => false,
+                Err(RecvTimeoutError::Disconnected) => true,
+            };
+            self.end_compaction();
+            let (done, outcome) = self.write(&waiting);
+            waiting.drain(..done);
+            let failure: Option<Arc<str>> = outcome.err().map(|e| e.to_string().into());
+            match &failure {
+                Some(why) if !has_failed => self.complain(&format!("cannot write {}: {why}", self.path.display())),
+                None if has_failed => self.complain(&format!("{} is written again", self.path.display())),
+                _ => {}
+            }
+            has_failed = failure.is_some();
+            self.progress.send_modify(|p| {
+                p.done += done as u64;
+                p.failure = failure;
+            });
+            if is_last {
+                return;
+            }
+            if !has_failed {
+                self.begin_compaction();
+            }
+        }
+    }
+
+    /// Waits for something to do, and takes what else there is.
+    fn next(&self, waiting: &mut Vec<Job>, has_failed: bool) -> Result<(), RecvTimeoutError> {
+        let job = if has_failed {
+            // Whoever asks is told that it fails; to be asked often is no reason to try often.
+            std::thread::sleep(AGAIN);
+            self.todo.recv_timeout(Duration::ZERO)
+        } else if self.compaction.is_some() {
+            self.todo.recv_timeout(GLANCE)
+        } else {
+            self.todo.recv().map_err(|_| RecvTimeoutError::Disconnected)
+        };
+        waiting.push(job?);
+        let mut bytes: usize = waiting.iter().map(Job::bytes).sum();
+        while bytes < BATCH
+            && let Ok(job) = self.todo.try_recv()
+        {
+            bytes += job.bytes();
+            waiting.push(job);
+        }
+        Ok(())
+    }
+
+    fn complain(&self, what: &str) {
+        if let Some(tell) = &self.options.on_trouble {
+            tell(what);
+        }
+    }
+
+    /// Does jobs in order until one fails; how many were done.
+    fn write(&mut self, jobs: &[Job]) -> (usize, std::io::Result<()>) {
+        let mut done = 0;
+        while let Some(job) = jobs.get(done) {
+            let outcome = match job {
+                Job::Replace(bytes) => self.replace(bytes).map(|()| 1),
+                Job::Append(_) => {
+                    let run = jobs[done..].iter().map_while(|job| match job {
+                        Job::Append(bytes) => Some(bytes.as_slice()),
+                        Job::Replace(_) => None,
+                    });
+                    let run: Vec<&[u8]> = run.collect();
+                    self.append(&run.concat()).map(|()| run.len())
+                }
+            };
+            match outcome {
+                Ok(more) => done += more,
+                Err(error) => return (done, Err(error)),
+            }
+        }
+        (done, Ok(()))
+    }
+
+    fn append(&mut self, bytes: &[u8]) -> std::io::Result<()> {
+        self.file.seek(SeekFrom::Start(self.length))?;
+        let written = self.file.write_all(bytes).and_then(|()| match self.options.sync {
+            true => self.file.sync_data(),
+            false => Ok(()),
+        });
+        if written.is_err() {
+            // What is there of it would be in the middle if something else came after it.
+            self.file.set_len(self.length)?;
+        }
+        written?;
+        self.length += bytes.len() as u64;
+        Ok(())
+    }
+
+    /// Goes on with a new file that holds this.
+    fn replace(&mut self, bytes: &[u8]) -> std::io::Result<()> {
+        let beside = beside(&self.path, NEW);
+        let file = create(&beside, bytes)?;
+        self.take_place(file, &beside, bytes.len() as u64)
+    }
+
+    /// Has a file take the place of the old one.
+    fn take_place(&mut self, file: File, beside: &Path, length: u64) -> std::io::Result<()> {
+        file.lock()?;
+        std::fs::rename(beside, &self.path)?;
+        if let Some(folder) = self.path.parent() {
+            let folder = if folder.as_os_str().is_empty() {
+                Path::new(".")
+            } else {
+                folder
+            };
+            File::open(folder)?.sync_all()?;
+        }
+        self.file = file;
+        self.length = length;
+        self.generation += 1;
+        self.compact_at = (length + self.options.many.unwrap_or(MANY)).max(length * LONG);
+        Ok(())
+    }
+
+    /// Begins to work out a shorter file, if this one has become long.
+    fn begin_compaction(&mut self) {
+        if self.length < self.compact_at || self.compaction.is_some() {
+            return;
+        }
+        let (path, upto) = (self.path.clone(), self.length);
+        let thread = std::thread::Builder::new()
+            .name("state, shorter".to_owned())
+            .spawn(move || {
+                let contents = compact(&path, upto)?.into_bytes();
+                let beside = beside(&path, SHORTER);
+                let file = create(&beside, &contents).map_err(StateError::io("write", &beside))?;
+                Ok((file, contents.len() as u64))
+            });
+        match thread {
+            Ok(thread) => {
+                self.compaction = Some(Compaction {
+                    thread,
+                    upto,
+                    generation: self.generation,
+                });
+            }
+            Err(error) => self.give_up(&error),
+        }
+    }
+
+    /// Goes on with the shorter file, once it is there.
+    fn end_compaction(&mut self) {
+        let Some(compaction) = self.compaction.take_if(|c| c.thread.is_finished()) else {
+            return;
+        };
+        if compaction.generation != self.generation {
+            return;
+        }
+        let (file, length) = match compaction.thread.join() {
+            Ok(Ok(shorter)) => shorter,
+            Ok(Err(error)) => return self.give_up(&error),
+            Err(_) => return self.give_up(&"a mistake in weir: please report it"),
+        };
+        if let Err(error) = self.go_on_with(file, length, compaction.upto) {
+            self.give_up(&error);
+        }
+    }
+
+    /// Goes on with a shorter file that stands for so many bytes of this one: what has come since is added.
+    fn go_on_with(&mut self, mut file: File, length: u64, upto: u64) -> std::io::Result<()> {
+        self.file.seek(SeekFrom::Start(upto))?;
+        let mut since = Vec::new();
+        (&self.file).take(self.length - upto).read_to_end(&mut since)?;
+        file.write_all(&since)?;
+        file.sync_data()?;
+        self.take_place(file, &beside(&self.path, SHORTER), length + since.len() as u64)
+    }
+
+    /// The file stays as long as it is, for now.
+    fn give_up(&mut self, why: &dyn std::fmt::Display) {
+        self.compact_at = self.length * 2;
+        self.complain(&format!("{} grows, it cannot be shortened: {why}", self.path.display()));
+    }
+}
