@@ -32,10 +32,9 @@ const HUB: Target = Target {
     macros: &[],
     expansions: &[],
     tables: TableSpec {
-        implementation: &[],
-        direct: &[],
-        idle_timeout: &[],
+        properties: &[],
         own_kinds: &[],
+        refused_kinds: &[],
     },
     control: ControlSpec {
         resources: &[],

@@ -12,9 +12,9 @@ use weir_syntax::{Diagnostic, render};
 
 /// Compiles and shows the diagnostics on stderr.
 fn compile(source: &Source) -> Result<Compilation> {
-    let targets = targets(source.front_end.arch.as_deref())?;
+    let chosen = source.front_end.arch.as_deref().map(target).transpose()?;
     let mut defines = Vec::new();
-    if let (Some(_), Some(chosen)) = (&source.front_end.arch, targets.first()) {
+    if let Some(chosen) = chosen {
         let given = |&(name, value): &(&str, &str)| (name.to_string(), Some(value.to_string()));
         defines.extend(chosen.macros.iter().map(given));
     }
@@ -23,8 +23,9 @@ fn compile(source: &Source) -> Result<Compilation> {
     let options = Options {
         include_dirs: source.front_end.include.clone(),
         defines,
+        architecture: chosen.map(|c| c.name),
     };
-    let result = compile_file(&source.program, &options, &targets);
+    let result = compile_file(&source.program, &options, weir_arch::targets());
     show(result.diagnostics.list(), &result.sources, source.message_format)?;
     let mut err = std::io::stderr().lock();
     if result.diagnostics.dropped() > 0 && source.message_format == MessageFormat::Human {
@@ -77,15 +78,11 @@ fn definition(text: &str) -> (String, Option<String>) {
     }
 }
 
-fn targets(wanted: Option<&str>) -> Result<Vec<weir_ir::target::Target>> {
-    let all = weir_arch::targets();
-    let Some(wanted) = wanted else { return Ok(all.to_vec()) };
-    let chosen: Vec<_> = all.iter().filter(|t| t.name == wanted).copied().collect();
-    if chosen.is_empty() {
-        let known: Vec<&str> = all.iter().map(|t| t.name).collect();
-        bail!("there is no architecture `{wanted}`; weir has {}", known.join(", "));
+fn target(wanted: &str) -> Result<&'static weir_ir::target::Target> {
+    match weir_arch::targets().iter().find(|t| t.name == wanted) {
+        Some(target) => Ok(target),
+        None => bail!("there is no architecture `{wanted}`; weir has {}", weir_arch::known()),
     }
-    Ok(chosen)
 }
 
 fn must_exist(path: &Path) -> Result<()> {

@@ -180,6 +180,7 @@ impl<'a> Lowerer<'a, '_> {
         let type_arguments = type_arguments.into_iter().map(|t| self.type_spec(t)).collect();
         let annotations = self.annotations(annotations);
         let loc = self.locate(span);
+        self.extern_spans.push(span);
         self.program.externs.push(ExternInstance {
             name,
             type_name: self.checked.defs[def.0 as usize].name.to_string(),

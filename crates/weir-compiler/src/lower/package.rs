@@ -69,6 +69,7 @@ impl Lowerer<'_, '_> {
                 "the program is too large once everything is inlined: more than 700,000 instructions or 500,000 variables",
             );
         }
+        self.check_direct();
         self.controller_headers();
         true
     }
