@@ -28,6 +28,7 @@ const HUB: Target = Target {
             block(&["act"], "control", &["headers", "hub"]),
             block(&["put"], "deparser", &["", "headers"]),
         ],
+        pipelines: &[],
     }],
     macros: &[],
     expansions: &[],

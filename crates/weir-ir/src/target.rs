@@ -31,6 +31,8 @@ pub struct PackageSpec {
     pub name: &'static str,
     /// Its blocks in the order of its parameters.
     pub blocks: &'static [BlockSpec],
+    /// Its parameters that are whole pipelines: where they are not all the same one, names begin with the pipeline's.
+    pub pipelines: &'static [&'static str],
 }
 
 /// One block of a package.

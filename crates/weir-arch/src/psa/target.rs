@@ -90,6 +90,7 @@ pub(crate) const TARGET: Target = Target {
                 ],
             ),
         ],
+        pipelines: &[],
     }],
     macros: &[],
     expansions: &[],

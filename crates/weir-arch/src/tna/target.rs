@@ -102,6 +102,9 @@ const PORT_METADATA: PortMetadataSpec = PortMetadataSpec {
     ports: 288,
 };
 
+/// Parameters of the switches.
+const PIPES: &[&str] = &["pipe0", "pipe1", "pipe2", "pipe3"];
+
 /// tna.p4: one parser per gress, or one for each of 18 groups of ports.
 pub(crate) const TNA: Target = Target {
     name: "tna",
@@ -109,10 +112,12 @@ pub(crate) const TNA: Target = Target {
         PackageSpec {
             name: "Switch",
             blocks: &SWITCH,
+            pipelines: PIPES,
         },
         PackageSpec {
             name: "MultiParserSwitch",
             blocks: &MULTI_PARSER_SWITCH,
+            pipelines: PIPES,
         },
     ],
     files: FILES,
@@ -128,6 +133,7 @@ pub(crate) const T2NA: Target = Target {
     packages: &[PackageSpec {
         name: "Switch",
         blocks: &SWITCH,
+        pipelines: PIPES,
     }],
     macros: &[("__TARGET_TOFINO__", "2")],
     control: ControlSpec {

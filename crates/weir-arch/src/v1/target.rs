@@ -20,6 +20,7 @@ pub(crate) const TARGET: Target = Target {
             block(&["ck"], "compute_checksum", &["headers", "metadata"]),
             block(&["dep"], "deparser", &["", "headers"]),
         ],
+        pipelines: &[],
     }],
     macros: &[],
     expansions: &[Expansion {

@@ -1,7 +1,7 @@
 //! Instances: externs, parsers, controls and packages made at compile time.
 
 use super::Lowerer;
-use super::value::{BlockInstance, Entity, Object, Place, Val};
+use super::value::{BlockInstance, Entity, Object, PackageInstance, Place, Val};
 use crate::check::{CallInfo, DefKind, FunctionKind, Param};
 use crate::types::{DefId, Ty, TyKind, Types};
 use rustc_hash::FxHashMap;
@@ -53,7 +53,11 @@ impl<'a> Lowerer<'a, '_> {
             }
             _ => String::new(),
         };
-        let path = self.control_name(&name, &[]);
+        let path = match self.kind(ty) {
+            // It is called after the parameter that it is given for.
+            TyKind::Package(..) => String::new(),
+            _ => self.control_name(&name, &[]),
+        };
         self.construct(ty, path, info, arguments, &[], expr.span)
     }
 
@@ -137,12 +141,12 @@ impl<'a> Lowerer<'a, '_> {
                     .extend(parameters.into_iter().zip(parts.iter().copied()));
                 let values = self.constructor_arguments(&params, arguments, info);
                 self.substitution = before;
-                let named = params
+                let arguments = params
                     .iter()
                     .zip(values)
                     .filter_map(|(p, v)| v.map(|v| (p.name.name.clone(), v)))
                     .collect();
-                Val::Object(Object::Package(Rc::new(named)))
+                Val::Object(Object::Package(Rc::new(PackageInstance { name: path, arguments })))
             }
             _ => Val::Void,
         }

@@ -65,6 +65,8 @@ pub(crate) struct Lowerer<'a, 'c> {
     globals: FxHashSet<DefId>,
     /// Prefix of control-plane names here; empty at the top level.
     path: String,
+    /// What names begin with that control planes tell the pipelines of a switch apart by; mostly empty.
+    pipeline: String,
     body: Body,
     current: BlockId,
     flow: Flow,
@@ -114,6 +116,7 @@ pub(crate) fn lower(checked: &mut Checked<'_>, sources: &SourceMap, target: &Tar
         substitution: FxHashMap::default(),
         globals,
         path: String::new(),
+        pipeline: String::new(),
         body: Body::default(),
         current: BlockId::new(0),
         flow: Flow {

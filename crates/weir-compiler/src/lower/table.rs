@@ -251,7 +251,12 @@ impl<'a> Lowerer<'a, '_> {
             let local = super::annotation::name_annotation(annotations).unwrap_or_else(|| declared.to_string());
             local.strip_prefix('.').map_or(local.clone(), str::to_string)
         } else {
-            self.control_name(&declared, annotations)
+            // An action is the same in all pipelines: they share its description, not the tables.
+            let name = self.control_name(&declared, annotations);
+            let of_all = name.strip_prefix(&self.pipeline).and_then(|n| n.strip_prefix('.'));
+            of_all
+                .filter(|_| !self.pipeline.is_empty())
+                .map_or(name.clone(), str::to_string)
         };
         let key = (name.clone(), def);
         if let Some(&id) = self.actions.get(&key) {
