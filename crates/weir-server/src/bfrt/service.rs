@@ -119,7 +119,6 @@ impl Shared {
     fn scopes(&self) -> Scopes {
         Scopes {
             device: self.config.device_id,
-            by_table: lock(&self.attributes).scopes.clone(),
         }
     }
 
@@ -135,7 +134,6 @@ impl Shared {
     fn check_device(&self, device: u32) -> Result<(), Refusal> {
         let scopes = Scopes {
             device: self.config.device_id,
-            ..Scopes::default()
         };
         scopes.check_device(device)
     }
