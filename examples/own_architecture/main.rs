@@ -28,14 +28,14 @@ const HUB: Target = Target {
             block(&["act"], "control", &["headers", "hub"]),
             block(&["put"], "deparser", &["", "headers"]),
         ],
+        pipelines: &[],
     }],
     macros: &[],
     expansions: &[],
     tables: TableSpec {
-        implementation: &[],
-        direct: &[],
-        idle_timeout: &[],
+        properties: &[],
         own_kinds: &[],
+        refused_kinds: &[],
     },
     control: ControlSpec {
         resources: &[],

@@ -195,6 +195,10 @@ pub struct ReplicationRules {
     pub sessions: RangeInclusive<u32>,
     /// Sessions that the control plane need not make, each with the port its clones go to.
     pub initial: &'static [(u32, u32)],
+    /// Numbers of the lists of ports that packets may exclude, and of the nodes; 0: packets exclude nothing.
+    pub exclusions: u32,
+    /// Packets may ask to be deflected where their queue is full.
+    pub deflects: bool,
 }
 
 impl Default for ReplicationRules {
@@ -204,6 +208,8 @@ impl Default for ReplicationRules {
             groups: 1..=0xffff,
             sessions: 1..=0x7fff,
             initial: &[],
+            exclusions: 0,
+            deflects: false,
         }
     }
 }

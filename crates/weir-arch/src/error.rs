@@ -52,6 +52,27 @@ pub enum LoadError {
     },
 }
 
+impl LoadError {
+    /// What is wrong, without the place.
+    #[must_use]
+    pub fn problem(&self) -> String {
+        let text = self.to_string();
+        let place = self.place().map(|place| format!("{place}: ")).unwrap_or_default();
+        text.strip_prefix(&place).unwrap_or(&text).to_owned()
+    }
+
+    /// `file:line:column` of what is wrong, where it is about a place in the program.
+    #[must_use]
+    pub fn place(&self) -> Option<&str> {
+        match self {
+            LoadError::Target { .. } | LoadError::MissingBlock { .. } => None,
+            LoadError::BadBlock { place, .. }
+            | LoadError::UnknownExtern { place, .. }
+            | LoadError::BadExtern { place, .. } => Some(place),
+        }
+    }
+}
+
 /// `file:line:column` of a place in a program.
 #[must_use]
 pub fn place(program: &Program, loc: Loc) -> String {

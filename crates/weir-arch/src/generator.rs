@@ -28,7 +28,7 @@ const RATE: u64 = 100_000_000_000;
 const GAP_BYTES: u64 = 20;
 /// Ports of a pipe.
 const PORTS: u32 = 128;
-/// Port masks of a pipe.
+/// Port masks of a pipe, where the chip has any.
 pub const MASKS: usize = 2;
 
 /// What generators are able to do.
@@ -86,6 +86,12 @@ pub enum GeneratorError {
     /// The chip has no such trigger.
     #[error("the first chip's deparsers trigger nothing, and it has no port masks")]
     Trigger,
+    /// A pattern is about more than the chip looks at.
+    #[error("a pattern is about the first {bytes} bytes of a packet: its value or mask has more bits")]
+    Pattern {
+        /// Bytes that the chip looks at.
+        bytes: usize,
+    },
 }
 
 fn within(what: &'static str, number: u64, last: u64) -> Result<(), GeneratorError> {
@@ -200,6 +206,13 @@ impl Generators {
                 within("port mask", mask.into(), MASKS as u64 - 1)?;
             }
             Trigger::PortDown { mask: Some(_) } => return Err(GeneratorError::Trigger),
+            Trigger::Recirculated(pattern) => {
+                let bytes = self.model.pattern_bytes;
+                let beyond = |bits: u128| bits.checked_shr(bytes as u32 * 8).unwrap_or(0) != 0;
+                if beyond(pattern.value) || beyond(pattern.mask) {
+                    return Err(GeneratorError::Pattern { bytes });
+                }
+            }
             _ => {}
         }
         if let Some(channel) = application.channel {
@@ -292,9 +305,12 @@ impl Generators {
     /// Sets one of the masks of a pipe: bits of local ports whose going down triggers applications with this mask.
     ///
     /// # Errors
-    /// There is no such pipe or mask.
+    /// There is no such pipe or mask, or the chip has none.
     pub fn set_mask(&mut self, pipe: u32, mask: u32, ports: u128) -> Result<(), GeneratorError> {
         self.check(pipe, 0)?;
+        if !self.model.brings_context {
+            return Err(GeneratorError::Trigger);
+        }
         within("port mask", mask.into(), MASKS as u64 - 1)?;
         self.pipes[pipe as usize].masks[mask as usize] = ports;
         Ok(())

@@ -6,7 +6,7 @@ use crate::user::Externs;
 use crate::{psa, tna, v1};
 use std::sync::{Arc, LazyLock};
 use weir_interp::{Executable, Interpreter};
-use weir_ir::target::Target;
+use weir_ir::target::{PortMetadataSpec, Target};
 use weir_ir::{Loc, Program, SharedLeaf};
 
 /// Every architecture, a line each: nothing outside this crate names one.
@@ -121,6 +121,12 @@ pub fn observes(program: &Program) -> Observer {
 pub fn port_bits(program: &Program) -> u32 {
     let var = find(program).and_then(|a| program.shared_var(a.ingress_port.0, a.ingress_port.1));
     var.map_or(32, |v| program.vars[v].ty.width().min(32))
+}
+
+/// What ports may be given for the program's parsers to read; `None`: its architecture has nothing like that.
+#[must_use]
+pub fn port_metadata(program: &Program) -> Option<&'static PortMetadataSpec> {
+    find(program).and_then(|a| a.target.control.port_metadata.as_ref())
 }
 
 #[cfg(test)]

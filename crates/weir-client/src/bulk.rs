@@ -39,6 +39,9 @@ impl Default for LoadOptions {
     }
 }
 
+/// First byte of the numbers of tables that devices have whatever their program.
+const FIXED: u32 = 0xff;
+
 /// Entries between two calls of whoever wants to see progress.
 const PROGRESS_STEP: u64 = 10_000;
 
@@ -95,7 +98,7 @@ impl Client {
             .collect();
         tables.sort_by_key(|t| rank(&t.kind));
         for table in tables {
-            let is_of_the_program = schema.protocol == Protocol::P4Runtime || table.name.starts_with("pipe.");
+            let is_of_the_program = schema.protocol == Protocol::P4Runtime || table.id >> 24 != FIXED;
             if !is_of_the_program || (matches!(table.kind, Kind::Other(_)) && !is_dumped(&table.kind)) {
                 continue;
             }

@@ -1,8 +1,8 @@
 //! What a BF Runtime client can name in a program: the document `bfrt.json`.
 //!
 //! Names, numbers, kinds of tables and reserved fields are those of the reference compiler for Tofino, so that a client written for
-//! its output finds everything; programs of other architectures are described by the same rules. Names begin with `pipe.`
-//! (but for actions).
+//! its output finds everything; programs of other architectures are described by the same rules. Names begin with `pipe.`,
+//! or with the pipeline's name where a switch has several (but for actions).
 //!
 //! What is there whatever the program (ports, replication, mirror sessions, …) is described by [`fixed_info`].
 //!
@@ -68,9 +68,13 @@ struct Generator<'p> {
     errors: Vec<P4InfoError>,
 }
 
-/// The name of a table-like object.
-fn with_pipe(name: &str) -> String {
-    format!("pipe.{name}")
+/// The name of a table-like object. Where a switch has several pipelines, names begin with theirs already.
+fn with_pipe(program: &Program, name: &str) -> String {
+    if program.pipelines.is_empty() {
+        format!("pipe.{name}")
+    } else {
+        name.to_owned()
+    }
 }
 
 /// Annotations as the document has them: the name with its `@`, and what is in parentheses.
@@ -94,7 +98,7 @@ impl<'p> Generator<'p> {
     /// A table with nothing in it.
     fn table(&self, kind: Kind, name: &str, table_type: &str, size: u64, list: &[Annotation]) -> info::Table {
         info::Table {
-            name: with_pipe(name),
+            name: with_pipe(self.program, name),
             id: self.ids.id(kind, name),
             table_type: table_type.to_owned(),
             size,

@@ -20,6 +20,7 @@
 pub mod bfrt;
 pub(crate) mod check;
 pub(crate) mod lower;
+mod main_package;
 pub mod p4info;
 pub(crate) mod types;
 
@@ -44,6 +45,8 @@ pub struct Options {
     pub include_dirs: Vec<PathBuf>,
     /// `-D NAME[=VALUE]`
     pub defines: Vec<(String, Option<String>)>,
+    /// The architecture by name; without one it is that of `main`, and of the file that the program includes.
+    pub architecture: Option<&'static str>,
 }
 
 /// What came of it.
@@ -64,7 +67,7 @@ pub fn compile_file(path: &Path, options: &Options, targets: &[Target]) -> Compi
     on_large_stack(|| {
         let files = system_files(targets);
         let parsed = weir_syntax::parse_file(path, &syntax_options(options), &DiskLoader, SystemFiles(&files));
-        finish(parsed, targets)
+        finish(parsed, options, targets)
     })
 }
 
@@ -74,7 +77,7 @@ pub fn compile_source(name: &str, text: &str, options: &Options, targets: &[Targ
     on_large_stack(|| {
         let files = system_files(targets);
         let parsed = weir_syntax::parse_source(name, text, &syntax_options(options), SystemFiles(&files));
-        finish(parsed, targets)
+        finish(parsed, options, targets)
     })
 }
 
@@ -90,7 +93,7 @@ pub fn compile_bytes(
     on_large_stack(move || {
         let files = system_files(targets);
         let parsed = weir_syntax::parse_bytes(name, text, &syntax_options(options), loader, SystemFiles(&files));
-        finish(parsed, targets)
+        finish(parsed, options, targets)
     })
 }
 
@@ -116,13 +119,19 @@ fn on_large_stack<R: Send>(f: impl FnOnce() -> R + Send) -> R {
     })
 }
 
-fn finish(parsed: Parsed, targets: &[Target]) -> Compilation {
+fn finish(parsed: Parsed, options: &Options, targets: &[Target]) -> Compilation {
     let Parsed {
         program,
         sources,
         mut diagnostics,
         includes,
     } = parsed;
+    let chosen = targets.iter().find(|t| options.architecture == Some(t.name));
+    if let Some(other) = chosen.and_then(|chosen| main_package::other_architecture(&includes, targets, chosen)) {
+        diagnostics.push(other);
+    }
+    let all = targets;
+    let targets = chosen.map_or(targets, std::slice::from_ref);
     let included = |t: &&Target| {
         includes
             .iter()
@@ -134,17 +143,21 @@ fn finish(parsed: Parsed, targets: &[Target]) -> Compilation {
     let unreadable = diagnostics.has_errors();
     diagnostics.extend_if(found, |d| !unreadable || d.code != "not-found");
     let mut lowered = None;
-    if !diagnostics.has_errors()
-        && let Some(target) = {
-            // Architectures may have packages of one name: then it is the one whose file was included.
-            let fits = |t: &&Target| checked.main_package(t).is_some();
-            let declared = |t: &&Target| included(t) && fits(t);
-            targets.iter().find(declared).or_else(|| targets.iter().find(fits))
+    if !diagnostics.has_errors() {
+        // Architectures may have packages of one name: then it is the one whose file was included.
+        let fits = |t: &&Target| checked.main_package(t).is_some();
+        let declared = |t: &&Target| included(t) && fits(t);
+        match targets.iter().find(declared).or_else(|| targets.iter().find(fits)) {
+            Some(target) => {
+                let (program, found) = lower::lower(&mut checked, &sources, target);
+                diagnostics.extend(found);
+                lowered = program;
+            }
+            None => {
+                let wrong = main_package::no_switch(&checked, &sources, all, architecture);
+                wrong.into_iter().for_each(|d| diagnostics.push(d));
+            }
         }
-    {
-        let (program, found) = lower::lower(&mut checked, &sources, target);
-        diagnostics.extend(found);
-        lowered = program;
     }
     Compilation {
         sources,

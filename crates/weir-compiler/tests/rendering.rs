@@ -315,3 +315,28 @@ parser p(packet_in b, out options_t options) {
     "#
     );
 }
+
+#[test]
+fn a_block_that_does_not_fit_its_place() {
+    let with = |parameters: &str| {
+        rendered(&format!(
+            "control C(inout bit<8> a, in bit<8> b);\npackage P(C first);\ncontrol D({parameters}) {{ apply {{}} }}\nP(D()) main;\n"
+        ))
+    };
+    let direction = with("inout bit<8> a, inout bit<8> b");
+    assert!(direction.contains("the argument is control D, but control C is expected for the block `first` of `P`"));
+    assert!(
+        direction.contains("parameter 2 of `D` is `inout bit<8> b`, of `C` it is `in bit<8> b`"),
+        "{direction}"
+    );
+    let missing = with("inout bit<8> a");
+    assert!(
+        missing.contains("`C` has a further parameter `in bit<8> b`, `D` has none there"),
+        "{missing}"
+    );
+    let further = with("inout bit<8> a, in bit<8> b, in bool c");
+    assert!(
+        further.contains("`D` has a further parameter `in bool c`, `C` has none there"),
+        "{further}"
+    );
+}

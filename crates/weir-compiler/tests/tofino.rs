@@ -61,6 +61,35 @@ fn packages_become_the_blocks_of_their_pipes() {
     assert_eq!((ghost.target.as_str(), roles(&ghost)[6]), ("t2na", "pipe0.ghost"));
 }
 
+/// One made in place is called after the parameter that it is given for. Actions have no pipe, as with one.
+#[test]
+fn names_of_several_pipelines_begin_with_theirs() {
+    let program = compile("shared_control.p4", &[], weir_arch::targets());
+    let tables: Vec<&str> = program.tables.iter().map(|(_, t)| t.name.as_str()).collect();
+    assert_eq!(tables, ["first.Ingress.forward", "pipe2.Ingress.forward"]);
+    let text = weir_ir::print::print(&program);
+    assert_eq!(weir_ir::parse::parse(&text).expect("what was printed"), program);
+    let info = bfrt::bfrt_info(&program, weir_arch::targets()).expect("a description");
+    let names: Vec<&str> = info.tables.iter().map(|t| t.name.as_str()).collect();
+    let expected = [
+        "first.Ingress.forward",
+        "pipe2.Ingress.forward",
+        "first.IngressParser.$PORT_METADATA",
+        "pipe2.IngressParser.$PORT_METADATA",
+    ];
+    assert_eq!(names, expected);
+    let actions = info.tables.iter().flat_map(|t| t.action_specs.iter().flatten());
+    let actions: Vec<&str> = actions.map(|a| a.name.as_str()).collect();
+    assert_eq!(
+        actions,
+        ["Ingress.send", "Ingress.drop", "Ingress.send", "Ingress.drop"]
+    );
+    assert_eq!(described(&program).tables.len(), 2);
+    let one = compile("same_pipe.p4", &[], weir_arch::targets());
+    let info = bfrt::bfrt_info(&one, weir_arch::targets()).expect("a description");
+    assert!(info.tables.iter().all(|t| t.name.starts_with("pipe.")));
+}
+
 /// The blocks of a pipe share the intrinsic metadata, the ingress port among them.
 #[test]
 fn the_ingress_port_is_where_the_architecture_says() {

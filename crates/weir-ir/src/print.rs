@@ -174,6 +174,9 @@ impl Printer<'_> {
     fn program(&mut self) -> fmt::Result {
         let p = self.program;
         writeln!(self.out, "weir 1 target {}", quoted(&p.target))?;
+        for pipeline in &p.pipelines {
+            writeln!(self.out, "pipeline {}", quoted(pipeline))?;
+        }
         for file in p.files.iter().filter(|_| self.places) {
             writeln!(self.out, "file {}", quoted(file))?;
         }

@@ -31,6 +31,8 @@ pub struct PackageSpec {
     pub name: &'static str,
     /// Its blocks in the order of its parameters.
     pub blocks: &'static [BlockSpec],
+    /// Its parameters that are whole pipelines: where they are not all the same one, names begin with the pipeline's.
+    pub pipelines: &'static [&'static str],
 }
 
 /// One block of a package.
@@ -149,6 +151,21 @@ pub enum ResourceKind {
     DirectEarlyDrop,
 }
 
+impl ResourceKind {
+    /// Whether instances have a value per entry of the table that they are attached to.
+    #[must_use]
+    pub fn is_direct(self) -> bool {
+        matches!(
+            self,
+            ResourceKind::DirectCounter
+                | ResourceKind::DirectMeter
+                | ResourceKind::DirectRegister
+                | ResourceKind::DirectFilter
+                | ResourceKind::DirectEarlyDrop
+        )
+    }
+}
+
 /// A block at `path` of the package, not optional.
 #[must_use]
 pub const fn block(path: &'static [&'static str], role: &'static str, bindings: &'static [&'static str]) -> BlockSpec {
@@ -172,14 +189,65 @@ pub struct Expansion {
 /// Which table properties and externs belong to tables.
 #[derive(Debug, Clone, Copy)]
 pub struct TableSpec {
-    /// Properties that name an action profile or selector.
-    pub implementation: &'static [&'static str],
-    /// Properties that name direct resources.
-    pub direct: &'static [&'static str],
-    /// Properties that turn on idle time-outs, with the value that does (`None`: any).
-    pub idle_timeout: &'static [(&'static str, Option<&'static str>)],
+    /// Its properties besides those of the language; programs are warned of all others.
+    pub properties: &'static [PropertySpec],
     /// Match kinds of its own.
     pub own_kinds: &'static [OwnKind],
+    /// Match kinds that its files declare and weir refuses, with the reason.
+    pub refused_kinds: &'static [(&'static str, &'static str)],
+}
+
+impl TableSpec {
+    /// The property of a name.
+    #[must_use]
+    pub fn property(&self, name: &str) -> Option<&'static PropertySpec> {
+        self.properties.iter().find(|p| p.name == name)
+    }
+}
+
+/// A table property of an architecture.
+#[derive(Debug, Clone, Copy)]
+pub struct PropertySpec {
+    /// Its name.
+    pub name: &'static str,
+    /// What it is for.
+    pub role: PropertyRole,
+    /// What its value may be, in the words of one of these; nothing else is.
+    pub takes: &'static [PropertyValue],
+}
+
+/// What a table property is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PropertyRole {
+    /// It says how the table is implemented: by an action profile or selector, where its value is one.
+    Implementation,
+    /// It attaches a resource to the table: one with a value per entry belongs to that table alone.
+    Attachment,
+    /// It turns on idle time-outs, with this value (`None`: any) or with an instance of an extern.
+    IdleTimeout(Option<&'static str>),
+    /// Another, which the architecture reads, or a hint about memory.
+    Other,
+}
+
+/// A kind of value of a table property.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PropertyValue {
+    /// An instance of an extern type with one of these names.
+    Instance(&'static [&'static str]),
+    /// `true` or `false`.
+    Bool,
+    /// A member of the enum of this name.
+    Member(&'static str),
+    /// An action of the table.
+    Action,
+}
+
+impl PropertySpec {
+    /// A property of this name and role, whose value is one of these.
+    #[must_use]
+    pub const fn new(name: &'static str, role: PropertyRole, takes: &'static [PropertyValue]) -> Self {
+        PropertySpec { name, role, takes }
+    }
 }
 
 /// A match kind that an architecture declares.

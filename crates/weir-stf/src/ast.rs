@@ -310,3 +310,24 @@ pub enum Directive {
     },
     Generator(GeneratorDirective),
 }
+
+impl Directive {
+    /// The ports that it is about, which must be such as a program's metadata can hold.
+    pub(crate) fn ports(&self) -> Vec<u32> {
+        match self {
+            Directive::Packet { port, .. }
+            | Directive::Receive { port, .. }
+            | Directive::MirroringAdd { port, .. }
+            | Directive::PortRate { port, .. }
+            | Directive::Port { port, .. }
+            | Directive::Loopback { port }
+            | Directive::PortMetadata { port, .. }
+            | Directive::Deflection { port }
+            | Directive::QueueCapacity { port, .. } => vec![*port],
+            Directive::NodeCreate { ports, .. }
+            | Directive::NodeUpdate { ports, .. }
+            | Directive::PortList { ports, .. } => ports.clone(),
+            _ => Vec::new(),
+        }
+    }
+}

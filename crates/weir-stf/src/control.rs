@@ -210,6 +210,12 @@ impl Control {
                 handle,
                 exclusion,
             } => {
+                if let Some(number) = exclusion {
+                    self.exclusions()?;
+                    if *number > 0xffff {
+                        return Err(Refusal::new("a number from 0 to 65535, as packets have", number));
+                    }
+                }
                 let replication = self.switch.replication_mut();
                 replication.associate(*group, *handle)?;
                 replication.set_exclusion(*group, *handle, *exclusion)?;
@@ -381,16 +387,51 @@ impl Control {
         Ok(())
     }
 
+    /// A directive about something that the program's architecture has not.
+    fn no_such(&self, what: &str) -> Refusal {
+        let target = &self.switch.program().target;
+        Refusal::new(
+            format!("an architecture with {what}"),
+            format!("{target}, which has none"),
+        )
+    }
+
+    /// How many numbers packets have to exclude copies by.
+    fn exclusions(&self) -> Done<u32> {
+        match self.switch.replication().exclusions() {
+            0 => Err(self.no_such("packets that exclude copies")),
+            most => Ok(most),
+        }
+    }
+
     /// Directives about what only some architectures have.
     fn device(&mut self, directive: &Directive) -> Done<Option<String>> {
         match directive {
             Directive::PortList { number, ports } => {
+                let most = self.exclusions()?;
+                if *number >= most {
+                    return Err(Refusal::new(format!("a list from 0 to {}", most - 1), number));
+                }
                 self.switch.replication_mut().set_port_list(*number, ports.clone());
             }
             Directive::Loopback { port } => self.switch.set_loopback(*port, true),
             Directive::Generator(directive) => generator::perform(&mut self.switch, directive)?,
-            Directive::Deflection { port } => self.switch.set_deflection(Some(*port)),
+            Directive::Deflection { port } => {
+                if !self.switch.replication().deflects() {
+                    return Err(self.no_such("packets that ask to be deflected"));
+                }
+                self.switch.set_deflection(Some(*port));
+            }
             Directive::PortMetadata { port, bytes } => {
+                let Some(most) = self.switch.port_metadata_bytes() else {
+                    return Err(self.no_such("data of ports that parsers read"));
+                };
+                if bytes.len() > most {
+                    return Err(Refusal::new(
+                        format!("at most {most} bytes, as the chip has"),
+                        bytes.len(),
+                    ));
+                }
                 self.switch.state_mut().port_metadata.insert(*port, bytes.clone());
             }
             Directive::Lpf { name, index, config } => {

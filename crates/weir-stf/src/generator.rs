@@ -154,16 +154,29 @@ fn application(s: &mut Scanner) -> Parsed<Application> {
         trigger,
         ..Application::default()
     };
+    let mut given: Vec<String> = Vec::new();
     while !s.is_empty() {
-        option(s, &mut what)?;
+        let start = s.mark();
+        let name = option(s, &mut what)?;
+        if given.contains(&name) {
+            return Err(s.error_at(start, format!("`{name}` once")));
+        }
+        if what.increments_source_port && given.iter().chain([&name]).any(|n| n == "port") {
+            let (first, last) = (what.source_port, what.last_source_port);
+            if last < first {
+                return Err(s.error_at(start, format!("a `last_port` that is not before the `port`, {first}")));
+            }
+        }
+        given.push(name);
     }
     Ok(what)
 }
 
-/// A word and its number.
-fn option(s: &mut Scanner, what: &mut Application) -> Parsed<()> {
+/// A word and its number; gives the word.
+fn option(s: &mut Scanner, what: &mut Application) -> Parsed<String> {
     let start = s.mark();
-    match s.word().unwrap_or_default().to_ascii_lowercase().as_str() {
+    let word = s.word().unwrap_or_default().to_ascii_lowercase();
+    match word.as_str() {
         "mask" => match &mut what.trigger {
             Trigger::PortDown { mask } => *mask = Some(number(s, "the number of a mask")?),
             _ => return Err(s.error_at(start, "`mask` only behind `port_down`")),
@@ -188,7 +201,7 @@ fn option(s: &mut Scanner, what: &mut Application) -> Parsed<()> {
             return Err(s.error_at(start, expected));
         }
     }
-    Ok(())
+    Ok(word)
 }
 
 /// A number from 1 to 65536, as chips are told of it.
@@ -226,8 +239,14 @@ pub(crate) fn perform(switch: &mut Switch, directive: &GeneratorDirective) -> Re
             switch.generators_mut()?.write_buffer(*pipe, *offset, bytes)?;
         }
         GeneratorDirective::Mask { pipe, mask, ports } => {
-            let bits = ports.iter().filter_map(|p| 1u128.checked_shl(*p));
-            let all = bits.fold(0, |all, bit| all | bit);
+            let mut all = 0;
+            for port in ports {
+                let bit = 1u128.checked_shl(*port).ok_or_else(|| Refusal {
+                    expected: "local ports from 0 to 127".to_owned(),
+                    got: port.to_string(),
+                })?;
+                all |= bit;
+            }
             switch.generators_mut()?.set_mask(*pipe, *mask, all)?;
         }
         GeneratorDirective::Application { pipe, app, what } => {

@@ -77,6 +77,12 @@ pub fn configure(switch: Switch, text: &str) -> Result<(Switch, Vec<Failure>), V
                 "a directive of the control plane",
                 "one about packets",
             )),
+            // Whoever has entries done begins with a clock of its own.
+            Directive::Now { .. } => Err(Failure::new(
+                line.number,
+                "a directive of the control plane",
+                "`now`, which only tests have",
+            )),
             _ => runner.line(line),
         };
         failures.extend(done.err());
@@ -154,8 +160,8 @@ impl Session {
     /// test was run ([`run_on`]).
     pub fn line(&mut self, line: &Line) -> Result<(), Failure> {
         let refused = |refusal: Refusal| Failure::new(line.number, refusal.expected, refusal.got);
-        if let Directive::Packet { port, .. } | Directive::Receive { port, .. } = &line.directive {
-            self.check_port(line.number, *port)?;
+        for port in line.directive.ports() {
+            self.check_port(line.number, port)?;
         }
         match &line.directive {
             Directive::Packet { port, bytes } => self.packet(line.number, *port, bytes, true),

@@ -60,6 +60,7 @@ programs!("tna":
     second_registers,
     second_resubmitted,
     selector_actions,
+    shared_control,
     transmit_time,
     unicast,
     value_sets,
@@ -160,6 +161,7 @@ fn plain_programs_are_compiled() {
         "second_metadata",
         "second_registers",
         "selector_actions",
+        "shared_control",
         "wide_actions",
     ];
     assert_eq!(interpreted, expected);

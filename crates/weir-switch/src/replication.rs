@@ -407,6 +407,18 @@ impl Replication {
         Ok(())
     }
 
+    /// How many numbers packets have to exclude ports or nodes by; 0: they exclude nothing.
+    #[must_use]
+    pub fn exclusions(&self) -> u32 {
+        self.rules.exclusions
+    }
+
+    /// Whether packets may ask to be deflected where their queue is full.
+    #[must_use]
+    pub fn deflects(&self) -> bool {
+        self.rules.deflects
+    }
+
     /// Sets the list of ports that packets exclude by this number.
     pub fn set_port_list(&mut self, number: u32, ports: Vec<u32>) {
         if ports.is_empty() {

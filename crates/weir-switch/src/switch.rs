@@ -149,6 +149,12 @@ impl Switch {
         weir_arch::port_bits(self.program())
     }
 
+    /// How many bytes a port may be given for parsers to read; `None`: the architecture has nothing like that.
+    #[must_use]
+    pub fn port_metadata_bytes(&self) -> Option<usize> {
+        weir_arch::port_metadata(self.program()).map(|spec| spec.width as usize / 8)
+    }
+
     /// The program's state: tables, counters and so on.
     #[must_use]
     pub fn state(&self) -> &State {

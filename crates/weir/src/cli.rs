@@ -53,9 +53,17 @@ pub struct FrontEnd {
     /// Define a macro
     #[arg(short = 'D', value_name = "NAME[=VALUE]")]
     pub define: Vec<String>,
-    /// The architecture, where `main` does not tell, and its macros: v1model, psa, tna or t2na
-    #[arg(long, value_name = "NAME")]
+    /// The architecture, where `main` does not tell, and its macros
+    #[arg(long, value_name = "NAME", help = arch_help())]
     pub arch: Option<String>,
+}
+
+/// What `--arch` is, with the architectures there are.
+fn arch_help() -> String {
+    format!(
+        "The architecture, where `main` does not tell, and its macros: {}",
+        weir_arch::known()
+    )
 }
 
 /// Where the program is, and how it is compiled.

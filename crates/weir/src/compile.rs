@@ -2,19 +2,20 @@
 
 use crate::cli::{CANNOT_ASK, MessageFormat, NO, Source};
 use anyhow::{Context, Result, bail};
+use std::collections::BTreeSet;
 use std::io::{IsTerminal, Write};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use weir_compiler::{Compilation, Options, compile_file};
 use weir_ir::Program;
 use weir_syntax::source::{Place, SourceMap, Span};
-use weir_syntax::{Diagnostic, render};
+use weir_syntax::{Diagnostic, Severity, render};
 
 /// Compiles and shows the diagnostics on stderr.
 fn compile(source: &Source) -> Result<Compilation> {
-    let targets = targets(source.front_end.arch.as_deref())?;
+    let chosen = source.front_end.arch.as_deref().map(target).transpose()?;
     let mut defines = Vec::new();
-    if let (Some(_), Some(chosen)) = (&source.front_end.arch, targets.first()) {
+    if let Some(chosen) = chosen {
         let given = |&(name, value): &(&str, &str)| (name.to_string(), Some(value.to_string()));
         defines.extend(chosen.macros.iter().map(given));
     }
@@ -23,8 +24,9 @@ fn compile(source: &Source) -> Result<Compilation> {
     let options = Options {
         include_dirs: source.front_end.include.clone(),
         defines,
+        architecture: chosen.map(|c| c.name),
     };
-    let result = compile_file(&source.program, &options, &targets);
+    let result = compile_file(&source.program, &options, weir_arch::targets());
     show(result.diagnostics.list(), &result.sources, source.message_format)?;
     let mut err = std::io::stderr().lock();
     if result.diagnostics.dropped() > 0 && source.message_format == MessageFormat::Human {
@@ -53,21 +55,61 @@ fn advice(program: &Program, sources: &SourceMap) -> Vec<Diagnostic> {
     let all = weir_arch::advice(program).into_iter();
     let warnings = all.map(|advice| {
         let file = program.files.get(advice.loc.file as usize).map_or("", String::as_str);
-        let lo = sources.position(&Place {
-            file: file.into(),
-            line: advice.loc.line,
-            column: advice.loc.column,
-        });
-        let lo = lo.unwrap_or_default();
-        let rest = sources.line_text(lo).get((lo - sources.line_start(lo)) as usize..);
-        let word = rest
-            .unwrap_or("")
-            .chars()
-            .take_while(|c| c.is_alphanumeric() || "_.".contains(*c));
-        let hi = lo + word.map(|c| c.len_utf8() as u32).sum::<u32>();
-        Diagnostic::warning(advice.code, Span { lo, hi }, advice.message).help(advice.help)
+        let span = word_at(sources, file, advice.loc.line, advice.loc.column);
+        Diagnostic::warning(advice.code, span, advice.message).help(advice.help)
     });
     warnings.collect()
+}
+
+/// Why the program cannot be run, as warnings or errors.
+fn obstacles(program: &Program, sources: &SourceMap, severity: Severity) -> Vec<Diagnostic> {
+    let all = weir_arch::unimplemented(program).into_iter();
+    let found = all.map(|missing| {
+        let mut parts = missing.place().unwrap_or_default().rsplitn(3, ':');
+        let mut number = || parts.next().and_then(|n| n.parse().ok()).unwrap_or(1);
+        let (column, line) = (number(), number());
+        let span = word_at(sources, parts.next().unwrap_or_default(), line, column);
+        Diagnostic {
+            severity,
+            ..Diagnostic::error("not-runnable", span, missing.problem())
+        }
+    });
+    found.collect()
+}
+
+/// The word at a place.
+fn word_at(sources: &SourceMap, file: &str, line: u32, column: u32) -> Span {
+    let place = Place {
+        file: file.into(),
+        line,
+        column,
+    };
+    let lo = sources.position(&place).unwrap_or_default();
+    let rest = sources.line_text(lo).get((lo - sources.line_start(lo)) as usize..);
+    let word = rest
+        .unwrap_or("")
+        .chars()
+        .take_while(|c| c.is_alphanumeric() || "_.".contains(*c));
+    let hi = lo + word.map(|c| c.len_utf8() as u32).sum::<u32>();
+    Span { lo, hi }
+}
+
+/// Says that a program is interpreted, and why; of one reason once, however many switches there are for it.
+pub fn interpreted(why: &dyn std::fmt::Display, format: MessageFormat) {
+    static SAID: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+    let why = why.to_string();
+    let is_new = SAID.lock().map_or(true, |mut said| said.insert(why.clone()));
+    if !is_new {
+        return;
+    }
+    match format {
+        MessageFormat::Json => {
+            let message = format!("the program is interpreted: {why}");
+            let object = serde_json::json!({ "severity": "warning", "code": "interpreted", "message": message });
+            eprintln!("{object}");
+        }
+        MessageFormat::Human | MessageFormat::Short => eprintln!("interpreted: {why}"),
+    }
 }
 
 fn definition(text: &str) -> (String, Option<String>) {
@@ -77,15 +119,11 @@ fn definition(text: &str) -> (String, Option<String>) {
     }
 }
 
-fn targets(wanted: Option<&str>) -> Result<Vec<weir_ir::target::Target>> {
-    let all = weir_arch::targets();
-    let Some(wanted) = wanted else { return Ok(all.to_vec()) };
-    let chosen: Vec<_> = all.iter().filter(|t| t.name == wanted).copied().collect();
-    if chosen.is_empty() {
-        let known: Vec<&str> = all.iter().map(|t| t.name).collect();
-        bail!("there is no architecture `{wanted}`; weir has {}", known.join(", "));
+fn target(wanted: &str) -> Result<&'static weir_ir::target::Target> {
+    match weir_arch::targets().iter().find(|t| t.name == wanted) {
+        Some(target) => Ok(target),
+        None => bail!("there is no architecture `{wanted}`; weir has {}", weir_arch::known()),
     }
-    Ok(chosen)
 }
 
 fn must_exist(path: &Path) -> Result<()> {
@@ -104,30 +142,46 @@ pub fn check(source: &Source) -> Result<u8> {
         return Ok(NO);
     }
     if let (None, Some(arch)) = (&compilation.program, &source.front_end.arch) {
-        eprintln!("error: `main` is no package of the architecture {arch}");
+        let error = Diagnostic::error(
+            "main",
+            Span::default(),
+            format!("there is no `main` of the architecture {arch}"),
+        );
+        show(&[error], &compilation.sources, source.message_format)?;
         return Ok(NO);
     }
     if let Some(program) = compilation.program {
-        let warnings = advice(&program, &compilation.sources);
+        let mut warnings = advice(&program, &compilation.sources);
+        warnings.extend(obstacles(&program, &compilation.sources, Severity::Warning));
         show(&warnings, &compilation.sources, source.message_format)?;
-        for missing in weir_arch::unimplemented(&program) {
-            eprintln!("warning: {missing}");
-        }
     }
     Ok(0)
 }
 
-/// A program that can be run, or the exit code that says why there is none.
+/// A program of an architecture, or the exit code that says why there is none.
 pub fn program(source: &Source) -> Result<Result<Arc<Program>, u8>> {
-    load(source, false)
+    load(source, Wanted::Program)
+}
+
+/// As [`program`], for whoever runs it: what weir cannot run is an error.
+pub fn runnable(source: &Source) -> Result<Result<Arc<Program>, u8>> {
+    load(source, Wanted::Runnable)
 }
 
 /// As [`program`]; a file that has no `main` is an empty program.
 pub fn program_or_declarations(source: &Source) -> Result<Result<Arc<Program>, u8>> {
-    load(source, true)
+    load(source, Wanted::Declarations)
 }
 
-fn load(source: &Source, without_main: bool) -> Result<Result<Arc<Program>, u8>> {
+/// What a command needs of a program.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Wanted {
+    Declarations,
+    Program,
+    Runnable,
+}
+
+fn load(source: &Source, wanted: Wanted) -> Result<Result<Arc<Program>, u8>> {
     must_exist(&source.program)?;
     if source.program.extension().is_some_and(|e| e == "weir") {
         let text = std::fs::read_to_string(&source.program)
@@ -141,8 +195,17 @@ fn load(source: &Source, without_main: bool) -> Result<Result<Arc<Program>, u8>>
         return Ok(Err(CANNOT_ASK));
     }
     match compilation.program {
-        Some(program) => Ok(Ok(Arc::new(program))),
-        None if without_main => match compilation.architecture {
+        Some(program) => {
+            if wanted == Wanted::Runnable {
+                let errors = obstacles(&program, &compilation.sources, Severity::Error);
+                show(&errors, &compilation.sources, source.message_format)?;
+                if !errors.is_empty() {
+                    return Ok(Err(CANNOT_ASK));
+                }
+            }
+            Ok(Ok(Arc::new(program)))
+        }
+        None if wanted == Wanted::Declarations => match compilation.architecture {
             // Declarations only: there is nothing to run, and nothing for a control plane.
             Some(target) => Ok(Ok(Arc::new(Program {
                 target: target.to_string(),

@@ -1,6 +1,6 @@
 //! From a program and a file of control-plane directives to a switch.
 
-use crate::cli::Engine;
+use crate::cli::{Engine, MessageFormat};
 use anyhow::{Context, Result, bail};
 use std::path::Path;
 use std::sync::Arc;
@@ -58,10 +58,10 @@ pub fn check_port(program: &Program, port: u32) -> Result<()> {
 
 /// Lets the switch run machine code where that was asked for. What cannot be compiled is interpreted; then
 /// a message says why.
-pub fn compile(switch: &mut Switch, engine: Engine) {
+pub fn compile(switch: &mut Switch, engine: Engine, format: MessageFormat) {
     if engine != Engine::Interp
         && let Err(error) = switch.compile()
     {
-        eprintln!("interpreted: {error}");
+        crate::compile::interpreted(&error, format);
     }
 }

@@ -1,6 +1,6 @@
 //! `weir test`
 
-use crate::cli::{CANNOT_ASK, Engine, NO, Test};
+use crate::cli::{CANNOT_ASK, Engine, MessageFormat, NO, Test};
 use crate::load;
 use anyhow::{Context, Result};
 use std::io::Write;
@@ -19,7 +19,7 @@ pub fn test(arguments: &Test) -> Result<u8> {
             Ok((path.display().to_string(), text))
         })
         .collect::<Result<_>>()?;
-    let program = match crate::compile::program(&arguments.source)? {
+    let program = match crate::compile::runnable(&arguments.source)? {
         Ok(program) => program,
         Err(code) => return Ok(code),
     };
@@ -40,7 +40,13 @@ pub fn test(arguments: &Test) -> Result<u8> {
     for (name, text) in texts {
         let mut reports = Vec::new();
         for &engine in engines {
-            match one(&program, &text, engine, arguments.trace) {
+            match one(
+                &program,
+                &text,
+                engine,
+                arguments.trace,
+                arguments.source.message_format,
+            ) {
                 Ok(report) => reports.push((engine, report)),
                 Err(RunError::Parse(errors)) => {
                     for error in errors {
@@ -79,12 +85,18 @@ pub fn test(arguments: &Test) -> Result<u8> {
 }
 
 /// Runs a test by one engine. What cannot be compiled is interpreted, and stderr says why.
-fn one(program: &Arc<Program>, text: &str, engine: Engine, trace: bool) -> Result<Report, RunError> {
+fn one(
+    program: &Arc<Program>,
+    text: &str,
+    engine: Engine,
+    trace: bool,
+    format: MessageFormat,
+) -> Result<Report, RunError> {
     let mut switch = Switch::new(program.clone())?;
     if engine == Engine::Jit
         && let Err(error) = switch.compile()
     {
-        eprintln!("interpreted: {error}");
+        crate::compile::interpreted(&error, format);
     }
     weir_stf::run_on(switch, text, &RunOptions { trace })
 }

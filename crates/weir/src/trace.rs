@@ -37,7 +37,7 @@ pub fn render(tree: &TraceTree, colors: bool) -> String {
 /// Shows what one packet meets.
 pub fn trace(arguments: &Trace) -> Result<u8> {
     let packet = packets::one(&arguments.packet, arguments.number)?;
-    let program = match crate::compile::program(&arguments.source)? {
+    let program = match crate::compile::runnable(&arguments.source)? {
         Ok(program) => program,
         Err(code) => return Ok(code),
     };

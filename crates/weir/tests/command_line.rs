@@ -504,3 +504,70 @@ fn the_fate_of_a_packet_in_an_endless_loop_is_told() {
     assert_eq!(out.status.code(), Some(0), "{}", text(&out.stderr));
     assert!(text(&out.stdout).contains("so it was dropped: instruction-budget"));
 }
+
+/// Lines of stderr, each of which must be an object.
+fn diagnostics(out: &Output) -> Vec<serde_json::Value> {
+    let err = text(&out.stderr);
+    let line = |l: &str| serde_json::from_str(l).unwrap_or_else(|e| panic!("{e}: {l}"));
+    err.lines().map(line).collect()
+}
+
+#[test]
+fn what_cannot_be_run_is_a_diagnostic_for_machines_too() {
+    let refused = Path::new(env!("CARGO_MANIFEST_DIR")).join("../weir-stf/tests/tna/refused/itself.p4");
+    let program = refused.display().to_string();
+    let (_folder, stf) = scratch("any.stf", "packet 1 00\n");
+    for (arguments, code, severity) in [
+        (vec!["check", &program], 0, "warning"),
+        (vec!["test", &program, &stf], 2, "error"),
+        (vec!["trace", &program, "--port", "1", "--packet", "00"], 2, "error"),
+        (vec!["run", &program, "-i", "1@null"], 2, "error"),
+    ] {
+        let out = weir(&[&arguments[..], &["--message-format", "json"]].concat());
+        assert_eq!(out.status.code(), Some(code), "{arguments:?}");
+        let found = diagnostics(&out);
+        let [only] = &found[..] else {
+            panic!("{arguments:?}: {found:?}")
+        };
+        assert_eq!(
+            (&only["severity"], &only["code"]),
+            (&severity.into(), &"not-runnable".into())
+        );
+        assert_eq!(
+            (&only["line"], &only["message"]),
+            (&9.into(), &"`I.again` executes itself".into())
+        );
+    }
+}
+
+#[test]
+fn why_a_program_is_interpreted_is_said_once() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../weir-stf/tests/tna");
+    let file = |name: &str| folder.join(name).display().to_string();
+    let (program, stf) = (file("registers.p4"), file("registers.stf"));
+    let out = weir(&["test", "--message-format", "json", &program, &stf, &stf]);
+    assert_eq!(out.status.code(), Some(0), "{}", text(&out.stderr));
+    let found = diagnostics(&out);
+    assert_eq!(
+        (found.len(), &found[0]["code"]),
+        (1, &"interpreted".into()),
+        "{found:?}"
+    );
+    let out = weir(&["test", &program, &stf, &stf]);
+    assert_eq!(text(&out.stderr).matches("interpreted: ").count(), 1);
+}
+
+#[test]
+fn an_architecture_that_the_program_is_not_for_is_an_error_that_says_so() {
+    let out = weir(&["check", &router(), "--arch", "psa", "--message-format", "short"]);
+    assert_eq!(out.status.code(), Some(1));
+    let err = text(&out.stderr);
+    let expected = "error[architecture]: the architecture psa was asked for, but the program includes `v1model.p4`, which is for v1model";
+    assert!(err.contains(expected), "{err}");
+    let (_folder, path) = scratch("declarations.p4", "#include <core.p4>\n");
+    let out = weir(&["check", &path, "--arch", "psa"]);
+    assert_eq!(out.status.code(), Some(1));
+    assert!(text(&out.stderr).contains("there is no `main` of the architecture psa"));
+    let help = text(&weir(&["check", "--help"]).stdout);
+    assert!(help.contains("v1model, psa, tna, t2na"), "{help}");
+}

@@ -106,7 +106,7 @@ fn mistakes_are_told_before_anything_is_sent() {
 fn a_controller_with_a_larger_election_id_is_not_disturbed() {
     let switch = Switch::start();
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    let options = weir_client::Options::p4runtime(&switch.address).unwrap().election(7);
+    let options = weir_client::Options::p4runtime(&switch.0.address).unwrap().election(7);
     let controller = runtime.block_on(weir_client::Client::connect(options)).unwrap();
     let (code, _, error) = switch.ctl(&["clear", "ipv4_lpm"]);
     assert_eq!(code, 2);
@@ -118,7 +118,7 @@ fn a_controller_with_a_larger_election_id_is_not_disturbed() {
 #[test]
 fn shells_are_told_what_could_come_next() {
     let switch = Switch::start();
-    let next = |words: &[&str]| switch.done(&[&["complete", "--", "--p4runtime", &switch.address], words].concat());
+    let next = |words: &[&str]| switch.done(&[&["complete", "--", "--p4runtime", &switch.0.address], words].concat());
     assert_eq!(next(&["inse"]), "insert\n");
     assert_eq!(next(&["insert", "ipv4"]), "ipv4_lpm\n");
     assert_eq!(next(&["insert", "ipv4_lpm", "hdr"]), "hdr.ipv4.dst_addr=\n");
@@ -138,7 +138,7 @@ fn a_socket_in_the_file_system_does_as_well() {
     // A switch that was killed leaves its socket behind, and the next one takes it over.
     for _ in 0..2 {
         let switch = Switch::at(&address);
-        assert_eq!(switch.address, address);
+        assert_eq!(switch.0.address, address);
         assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         switch.done(&["insert", "ipv4_lpm", "10.0.3.0/24", "to_cpu"]);
         assert!(switch.done(&["count", "ipv4_lpm"]).trim().starts_with("1 "));

@@ -136,15 +136,19 @@ mod tests {
     use super::super::{GeneratorModel, Trigger};
     use super::*;
 
-    fn generators() -> Generators {
-        Generators::new(GeneratorModel {
+    fn model() -> GeneratorModel {
+        GeneratorModel {
             pipes: 2,
             applications: 8,
             ports: 68..=71,
             pattern_bytes: 4,
             brings_context: false,
             gaps_from_end: false,
-        })
+        }
+    }
+
+    fn generators() -> Generators {
+        Generators::new(model())
     }
 
     fn every(every_ns: u32) -> GeneratorWrite {
@@ -182,7 +186,11 @@ mod tests {
 
     #[test]
     fn what_is_taken_back_has_never_been() {
-        let mut generators = generators();
+        // Masks are the second chip's.
+        let mut generators = Generators::new(GeneratorModel {
+            brings_context: true,
+            ..model()
+        });
         generators.write_buffer(0, 4, &[1, 2, 3]).unwrap();
         let counts = Counts {
             packets: 7,
@@ -246,7 +254,7 @@ mod tests {
             },
             GeneratorWrite::Mask {
                 pipe: 0,
-                mask: 2,
+                mask: 1,
                 ports: 1,
             },
         ];

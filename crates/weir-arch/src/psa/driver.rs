@@ -547,6 +547,8 @@ impl Architecture for Psa {
             groups: 1..=u32::MAX,
             sessions: SESSION_TO_CPU..=0xffff,
             initial: &[(SESSION_TO_CPU, PORT_CPU)],
+            exclusions: 0,
+            deflects: false,
         }
     }
 

@@ -1,6 +1,9 @@
 //! What the compiler must know of PSA. Source: `psa.p4` of p4c; the roles are ours.
 
-use weir_ir::target::{ControlSpec, PackageSpec, ResourceKind, ResourceSpec, TableSpec, Target, block};
+use super::externs::EMPTY_GROUP;
+use weir_ir::target::PropertyRole::{Attachment, IdleTimeout, Implementation, Other};
+use weir_ir::target::PropertyValue::{Action, Instance, Member};
+use weir_ir::target::{ControlSpec, PackageSpec, PropertySpec, ResourceKind, ResourceSpec, TableSpec, Target, block};
 
 /// `PSA_Switch(IngressPipeline(ip, ig, id), pre, EgressPipeline(ep, eg, ed), bqe)` of psa.p4.
 ///
@@ -87,14 +90,28 @@ pub(crate) const TARGET: Target = Target {
                 ],
             ),
         ],
+        pipelines: &[],
     }],
     macros: &[],
     expansions: &[],
     tables: TableSpec {
-        implementation: &["psa_implementation"],
-        direct: &["psa_direct_counter", "psa_direct_meter"],
-        idle_timeout: &[("psa_idle_timeout", Some("PSA_IdleTimeout_t.NOTIFY_CONTROL"))],
+        properties: &[
+            PropertySpec::new(
+                "psa_implementation",
+                Implementation,
+                &[Instance(&["ActionProfile", "ActionSelector"])],
+            ),
+            PropertySpec::new("psa_direct_counter", Attachment, &[Instance(&["DirectCounter"])]),
+            PropertySpec::new("psa_direct_meter", Attachment, &[Instance(&["DirectMeter"])]),
+            PropertySpec::new(
+                "psa_idle_timeout",
+                IdleTimeout(Some("PSA_IdleTimeout_t.NOTIFY_CONTROL")),
+                &[Member("PSA_IdleTimeout_t")],
+            ),
+            PropertySpec::new(EMPTY_GROUP, Other, &[Action]),
+        ],
         own_kinds: &[],
+        refused_kinds: &[],
     },
     control: ControlSpec {
         resources: &[

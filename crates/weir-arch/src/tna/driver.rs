@@ -523,6 +523,9 @@ impl Architecture for Tna {
             groups: 1..=0xffff,
             sessions: self.chip.sessions.clone(),
             initial: &[],
+            // As many as `level2_exclusion_id` has numbers; those of nodes have 16 bits.
+            exclusions: 512,
+            deflects: true,
         }
     }
 

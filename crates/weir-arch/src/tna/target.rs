@@ -2,9 +2,11 @@
 //! ours.
 
 use weir_ir::MatchKind;
+use weir_ir::target::PropertyRole::{Attachment, IdleTimeout, Implementation, Other};
+use weir_ir::target::PropertyValue::{Bool, Instance};
 use weir_ir::target::{
-    BlockSpec, ControlSpec, OwnKind, PackageSpec, PortMetadataSpec, ResourceKind, ResourceSpec, TableSpec, Target,
-    block,
+    BlockSpec, ControlSpec, OwnKind, PackageSpec, PortMetadataSpec, PropertySpec, ResourceKind, ResourceSpec,
+    TableSpec, Target, block,
 };
 
 /// Files of both: a program of the first architecture may be built for the second chip.
@@ -22,14 +24,40 @@ const FILES: &[(&str, &str)] = &[
 ];
 
 const TABLES: TableSpec = TableSpec {
-    implementation: &["implementation"],
-    direct: &["counters", "meters", "registers", "filters"],
-    idle_timeout: &[("idle_timeout", Some("true"))],
+    properties: &[
+        PropertySpec::new(
+            "implementation",
+            Implementation,
+            &[Instance(&["ActionProfile", "ActionSelector", "Atcam", "Alpm"])],
+        ),
+        PropertySpec::new("counters", Attachment, &[Instance(&["DirectCounter"])]),
+        PropertySpec::new("meters", Attachment, &[Instance(&["DirectMeter"])]),
+        PropertySpec::new("registers", Attachment, &[Instance(&["DirectRegister"])]),
+        // Programs name arrays of filters here, too; only direct ones become the table's.
+        PropertySpec::new(
+            "filters",
+            Attachment,
+            &[Instance(&["DirectLpf", "DirectWred", "Lpf", "Wred"])],
+        ),
+        PropertySpec::new(
+            "idle_timeout",
+            IdleTimeout(Some("true")),
+            &[Bool, Instance(&["IdleTimeout"])],
+        ),
+        // These are about memories of the chip: lookups find the same without them.
+        PropertySpec::new("atcam", Other, &[Instance(&["Atcam"])]),
+        PropertySpec::new("alpm", Other, &[Instance(&["Alpm"])]),
+        PropertySpec::new("proxy_hash", Other, &[Instance(&["Hash"])]),
+    ],
     own_kinds: &[OwnKind {
         name: "atcam_partition_index",
         matches: MatchKind::Exact,
         shown: "ATCAM",
     }],
+    refused_kinds: &[(
+        "dleft_hash",
+        "what digest the hardware makes of a key is not published; a `RegisterAction` on a `Hash` does the same",
+    )],
 };
 
 /// P4Info has no place for the last ones.
@@ -74,6 +102,9 @@ const PORT_METADATA: PortMetadataSpec = PortMetadataSpec {
     ports: 288,
 };
 
+/// Parameters of the switches.
+const PIPES: &[&str] = &["pipe0", "pipe1", "pipe2", "pipe3"];
+
 /// tna.p4: one parser per gress, or one for each of 18 groups of ports.
 pub(crate) const TNA: Target = Target {
     name: "tna",
@@ -81,10 +112,12 @@ pub(crate) const TNA: Target = Target {
         PackageSpec {
             name: "Switch",
             blocks: &SWITCH,
+            pipelines: PIPES,
         },
         PackageSpec {
             name: "MultiParserSwitch",
             blocks: &MULTI_PARSER_SWITCH,
+            pipelines: PIPES,
         },
     ],
     files: FILES,
@@ -100,6 +133,7 @@ pub(crate) const T2NA: Target = Target {
     packages: &[PackageSpec {
         name: "Switch",
         blocks: &SWITCH,
+        pipelines: PIPES,
     }],
     macros: &[("__TARGET_TOFINO__", "2")],
     control: ControlSpec {

@@ -1,6 +1,10 @@
 //! What the compiler must know of v1model. Source: `v1model.p4` of p4c; the roles are ours.
 
-use weir_ir::target::{ControlSpec, Expansion, PackageSpec, ResourceKind, ResourceSpec, TableSpec, Target, block};
+use weir_ir::target::PropertyRole::{Attachment, IdleTimeout, Implementation};
+use weir_ir::target::PropertyValue::{Bool, Instance};
+use weir_ir::target::{
+    ControlSpec, Expansion, PackageSpec, PropertySpec, ResourceKind, ResourceSpec, TableSpec, Target, block,
+};
 
 /// `V1Switch(p, vr, ig, eg, ck, dep)` of v1model.p4.
 pub(crate) const TARGET: Target = Target {
@@ -16,6 +20,7 @@ pub(crate) const TARGET: Target = Target {
             block(&["ck"], "compute_checksum", &["headers", "metadata"]),
             block(&["dep"], "deparser", &["", "headers"]),
         ],
+        pipelines: &[],
     }],
     macros: &[],
     expansions: &[Expansion {
@@ -26,10 +31,18 @@ pub(crate) const TARGET: Target = Target {
         ],
     }],
     tables: TableSpec {
-        implementation: &["implementation"],
-        direct: &["counters", "meters"],
-        idle_timeout: &[("support_timeout", Some("true"))],
+        properties: &[
+            PropertySpec::new(
+                "implementation",
+                Implementation,
+                &[Instance(&["action_profile", "action_selector"])],
+            ),
+            PropertySpec::new("counters", Attachment, &[Instance(&["direct_counter"])]),
+            PropertySpec::new("meters", Attachment, &[Instance(&["direct_meter"])]),
+            PropertySpec::new("support_timeout", IdleTimeout(Some("true")), &[Bool]),
+        ],
         own_kinds: &[],
+        refused_kinds: &[],
     },
     control: ControlSpec {
         resources: &[

@@ -125,7 +125,7 @@ pub(super) fn of_program(control: ControlSpec, program: &Program, errors: &mut V
         );
     }
     errors.append(&mut found.errors);
-    number(found.names)
+    number(program, found.names)
 }
 
 fn is_profile(control: ControlSpec, program: &Program, value: &ConstValue) -> bool {
@@ -135,7 +135,7 @@ fn is_profile(control: ControlSpec, program: &Program, value: &ConstValue) -> bo
 }
 
 /// Numbers that are given first; the others are what names hash to, or the next that is free.
-fn number(names: BTreeMap<(Kind, String), Option<u32>>) -> Ids {
+fn number(program: &Program, names: BTreeMap<(Kind, String), Option<u32>>) -> Ids {
     const MASK: u32 = 0x00ff_ffff;
     let full = |kind: Kind, low: u32| u32::from(kind as u8) << 24 | low;
     let given = names.iter().filter_map(|((kind, _), id)| Some(full(*kind, (*id)?)));
@@ -145,7 +145,7 @@ fn number(names: BTreeMap<(Kind, String), Option<u32>>) -> Ids {
         let id = match given {
             Some(low) => full(kind, low),
             None => {
-                let mut low = one_at_a_time(hashed(kind, &name).as_bytes()) & MASK;
+                let mut low = one_at_a_time(hashed(program, kind, &name).as_bytes()) & MASK;
                 while !taken.insert(full(kind, low)) {
                     low = (low + 1) & MASK;
                 }
@@ -158,9 +158,9 @@ fn number(names: BTreeMap<(Kind, String), Option<u32>>) -> Ids {
 }
 
 /// What is hashed. The table of a selector that tells members has the selector's own hash.
-fn hashed(kind: Kind, name: &str) -> String {
+fn hashed(program: &Program, kind: Kind, name: &str) -> String {
     match kind {
         Kind::Action => name.to_owned(),
-        _ => super::with_pipe(name),
+        _ => super::with_pipe(program, name),
     }
 }

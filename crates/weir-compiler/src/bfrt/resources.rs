@@ -134,7 +134,7 @@ impl Generator<'_> {
 
     /// An action profile of this name; its actions are those of the tables that use `instance`.
     fn profile(&mut self, name: &str, size: u64, instance: &ExternInstance) {
-        if self.info.tables.iter().any(|t| t.name == with_pipe(name)) {
+        if self.info.tables.iter().any(|t| t.name == with_pipe(self.program, name)) {
             // Two tables may construct a profile of one name in place: it is the same one.
             return;
         }
@@ -153,12 +153,18 @@ impl Generator<'_> {
     }
 
     fn selector(&mut self, instance: &ExternInstance) {
-        let name = with_pipe(&instance.name);
+        let name = with_pipe(self.program, &instance.name);
         if self.info.tables.iter().any(|t| t.name == name) {
             return;
         }
         let (profile, profile_id) = self.profile_of(instance);
-        if profile == made_profile(&instance.name) && self.info.tables.iter().all(|t| t.name != with_pipe(&profile)) {
+        if profile == made_profile(&instance.name)
+            && self
+                .info
+                .tables
+                .iter()
+                .all(|t| t.name != with_pipe(self.program, &profile))
+        {
             self.profile(&profile, size(instance), instance);
         }
         let number = |wanted: &str| {
@@ -180,7 +186,7 @@ impl Generator<'_> {
         let selector_id = table.id;
         self.info.tables.push(table);
         let mut asks = self.table(Kind::SelectorGetMember, &instance.name, "SelectorGetMember", 1, list);
-        asks.name = with_pipe(&get_member(&instance.name));
+        asks.name = with_pipe(self.program, &get_member(&instance.name));
         asks.depends_on = vec![selector_id];
         asks.key = fields::get_member_keys();
         asks.data = vec![fields::get_member_data()];
@@ -222,7 +228,7 @@ impl Generator<'_> {
         let leaves = self.leaves(ty, name, loc);
         let fields = (1..).zip(leaves).map(|(id, (leaf, ty))| fields::value(id, &leaf, ty));
         self.info.learn_filters.push(info::LearnFilter {
-            name: with_pipe(name),
+            name: with_pipe(self.program, name),
             id: self.ids.id(Kind::Digest, name),
             annotations,
             fields: fields.collect(),

@@ -448,11 +448,71 @@ impl<'a> Checker<'a> {
     /// A block that is not of the type that its place in a package has.
     fn mismatch_block(&mut self, argument: &'a Argument, parameter: &Param<'a>, given: Ty, ty: Ty) {
         let (g, t, name) = (self.show(given), self.show(ty), parameter.name.name.to_string());
-        self.error(
+        let owner = self.info.defs.iter().find(|d| {
+            let (DefKind::BlockType { params, .. }
+            | DefKind::Parser {
+                constructor: params, ..
+            }
+            | DefKind::Control {
+                constructor: params, ..
+            }) = &d.kind
+            else {
+                return false;
+            };
+            params.iter().any(|p| p.def == parameter.def)
+        });
+        let of = owner.map_or(String::new(), |o| format!(" of `{}`", o.name));
+        let mut diagnostic = Diagnostic::error(
             "type-error",
             argument.span,
-            format!("the argument is {g}, but {t} is expected for the block `{name}`"),
-        );
+            format!("the argument is {g}, but {t} is expected for the block `{name}`{of}"),
+        )
+        .label(parameter.name.span, "for this parameter");
+        if let Some(difference) = self.difference(given, ty) {
+            diagnostic = diagnostic.help(difference);
+        }
+        self.report(diagnostic);
+    }
+
+    /// In which parameter a parser or control differs from the type of its place.
+    fn difference(&mut self, given: Ty, ty: Ty) -> Option<String> {
+        let (d, p, e, q) = match (self.kind(given), self.kind(ty)) {
+            (TyKind::Parser(d, p), TyKind::Parser(e, q)) | (TyKind::Control(d, p), TyKind::Control(e, q)) => {
+                (d, p, e, q)
+            }
+            _ => return None,
+        };
+        let (name, wanted) = (self.def(d).name.clone(), self.def(e).name.clone());
+        let (found, expected) = (self.block_params(d, &p)?, self.block_params(e, &q)?);
+        for (i, (a, b)) in found.iter().zip(&expected).enumerate() {
+            if a.direction != b.direction || !self.unify(a.ty, b.ty) {
+                let (a, b) = (self.show_param(a), self.show_param(b));
+                return Some(format!(
+                    "parameter {} of `{name}` is `{a}`, of `{wanted}` it is `{b}`",
+                    i + 1
+                ));
+            }
+        }
+        let (longer, in_one, other) = if found.len() > expected.len() {
+            (&found, &name, &wanted)
+        } else {
+            (&expected, &wanted, &name)
+        };
+        let extra = longer.get(found.len().min(expected.len()))?.clone();
+        let extra = self.show_param(&extra);
+        Some(format!(
+            "`{in_one}` has a further parameter `{extra}`, `{other}` has none there"
+        ))
+    }
+
+    fn show_param(&self, param: &Param<'a>) -> String {
+        let direction = match param.direction {
+            Direction::In => "in ",
+            Direction::Out => "out ",
+            Direction::InOut => "inout ",
+            Direction::None => "",
+        };
+        format!("{direction}{} {}", self.show(param.ty), param.name.name)
     }
 
     pub(super) fn mismatch_argument(&mut self, argument: &'a Argument, given: Ty, ty: Ty) {

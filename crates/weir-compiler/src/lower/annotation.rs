@@ -190,11 +190,19 @@ impl Lowerer<'_, '_> {
     pub(super) fn control_name(&self, declared: &str, annotations: &[ast::Annotation]) -> String {
         let local = name_annotation(annotations).unwrap_or_else(|| declared.to_string());
         if let Some(absolute) = local.strip_prefix('.') {
-            absolute.to_string()
+            self.of_pipeline(absolute)
         } else if self.path.is_empty() {
             local
         } else {
             format!("{}.{local}", self.path)
+        }
+    }
+
+    /// A name within the pipeline whose block is being lowered.
+    pub(super) fn of_pipeline(&self, name: &str) -> String {
+        match self.pipeline.as_str() {
+            "" => name.to_string(),
+            pipeline => format!("{pipeline}.{name}"),
         }
     }
 

@@ -587,6 +587,9 @@ impl<'a> Lowerer<'a, '_> {
             .unwrap_or_default();
         let type_arguments = given.iter().map(|&t| self.type_spec(t)).collect();
         let entry = instance.and_then(|id| self.entry_of(id));
+        if let Some(id) = instance {
+            self.note_direct_call(id, expr.span, entry.is_some());
+        }
         let has = |name: &str| signature.annotations.iter().any(|a| &*a.name.name == name);
         let is_pure = has("pure") || has("noSideEffects");
         self.emit(InstKind::Call(Call {
@@ -600,7 +603,6 @@ impl<'a> Lowerer<'a, '_> {
         }));
         self.substitution = before;
         self.copy_back(&back);
-        let _ = expr;
         match result_place {
             Some(place) => self.read(&place),
             None => Val::Void,

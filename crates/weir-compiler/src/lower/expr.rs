@@ -209,8 +209,9 @@ impl<'a> Lowerer<'a, '_> {
             DefKind::Instance { ast, .. } if self.globals.contains(&def) => {
                 let ast = *ast;
                 let path = std::mem::take(&mut self.path);
+                let pipeline = std::mem::take(&mut self.pipeline);
                 let value = self.instantiate(def, ast);
-                self.path = path;
+                (self.path, self.pipeline) = (path, pipeline);
                 self.bindings.insert(def, Entity::Value(value.clone()));
                 Some(Entity::Value(value))
             }

@@ -1,7 +1,7 @@
 //! Instances: externs, parsers, controls and packages made at compile time.
 
 use super::Lowerer;
-use super::value::{BlockInstance, Entity, Object, Place, Val};
+use super::value::{BlockInstance, Entity, Object, PackageInstance, Place, Val};
 use crate::check::{CallInfo, DefKind, FunctionKind, Param};
 use crate::types::{DefId, Ty, TyKind, Types};
 use rustc_hash::FxHashMap;
@@ -53,7 +53,11 @@ impl<'a> Lowerer<'a, '_> {
             }
             _ => String::new(),
         };
-        let path = self.control_name(&name, &[]);
+        let path = match self.kind(ty) {
+            // It is called after the parameter that it is given for.
+            TyKind::Package(..) => String::new(),
+            _ => self.control_name(&name, &[]),
+        };
         self.construct(ty, path, info, arguments, &[], expr.span)
     }
 
@@ -137,12 +141,12 @@ impl<'a> Lowerer<'a, '_> {
                     .extend(parameters.into_iter().zip(parts.iter().copied()));
                 let values = self.constructor_arguments(&params, arguments, info);
                 self.substitution = before;
-                let named = params
+                let arguments = params
                     .iter()
                     .zip(values)
                     .filter_map(|(p, v)| v.map(|v| (p.name.name.clone(), v)))
                     .collect();
-                Val::Object(Object::Package(Rc::new(named)))
+                Val::Object(Object::Package(Rc::new(PackageInstance { name: path, arguments })))
             }
             _ => Val::Void,
         }
@@ -180,6 +184,7 @@ impl<'a> Lowerer<'a, '_> {
         let type_arguments = type_arguments.into_iter().map(|t| self.type_spec(t)).collect();
         let annotations = self.annotations(annotations);
         let loc = self.locate(span);
+        self.extern_spans.push(span);
         self.program.externs.push(ExternInstance {
             name,
             type_name: self.checked.defs[def.0 as usize].name.to_string(),

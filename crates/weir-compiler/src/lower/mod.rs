@@ -16,6 +16,7 @@ mod package;
 mod packet;
 mod parser;
 mod place;
+mod property;
 mod statement;
 mod table;
 mod value;
@@ -27,8 +28,8 @@ use std::rc::Rc;
 use value::{Entity, Place, TableState, Val};
 use weir_ir::target::Target;
 use weir_ir::{
-    ActionId, BasicBlock, Bits, BlockId, Body, EnumId, HeaderId, HeaderTypeId, Inst, InstKind, Loc, Operand, Program,
-    Rvalue, Terminator, VarId,
+    ActionId, BasicBlock, Bits, BlockId, Body, EnumId, ExternId, HeaderId, HeaderTypeId, Inst, InstKind, Loc, Operand,
+    Program, Rvalue, Terminator, VarId,
 };
 use weir_syntax::diagnostic::{Diagnostic, Diagnostics};
 use weir_syntax::source::{SourceMap, Span};
@@ -64,6 +65,8 @@ pub(crate) struct Lowerer<'a, 'c> {
     globals: FxHashSet<DefId>,
     /// Prefix of control-plane names here; empty at the top level.
     path: String,
+    /// What names begin with that control planes tell the pipelines of a switch apart by; mostly empty.
+    pipeline: String,
     body: Body,
     current: BlockId,
     flow: Flow,
@@ -88,8 +91,13 @@ pub(crate) struct Lowerer<'a, 'c> {
     /// Instances made by direct application of a type.
     direct_instances: FxHashMap<(String, DefId), Rc<value::BlockInstance>>,
     /// The instance whose abstract methods are being given bodies: `this`.
-    this: Option<weir_ir::ExternId>,
+    this: Option<ExternId>,
     depth: u32,
+    /// Where each extern instance is declared, in the order of the program's.
+    extern_spans: Vec<Span>,
+    /// Instances with a value per table entry, and the property that attaches each.
+    attached: FxHashMap<ExternId, Span>,
+    direct_calls: Vec<property::DirectCall>,
 }
 
 /// Lowers the program. `None` where `main` cannot be instantiated; errors are in the diagnostics.
@@ -108,6 +116,7 @@ pub(crate) fn lower(checked: &mut Checked<'_>, sources: &SourceMap, target: &Tar
         substitution: FxHashMap::default(),
         globals,
         path: String::new(),
+        pipeline: String::new(),
         body: Body::default(),
         current: BlockId::new(0),
         flow: Flow {
@@ -134,6 +143,9 @@ pub(crate) fn lower(checked: &mut Checked<'_>, sources: &SourceMap, target: &Tar
         direct_instances: FxHashMap::default(),
         this: None,
         depth: 0,
+        extern_spans: Vec::new(),
+        attached: FxHashMap::default(),
+        direct_calls: Vec::new(),
     };
     let good = lowerer.package();
     let failed = !good || lowerer.diagnostics.has_errors();

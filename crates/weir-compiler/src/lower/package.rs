@@ -1,13 +1,12 @@
 //! `main`: from the package to the program's blocks.
 
 use super::Lowerer;
-use super::value::{BlockInstance, Entity, Object, Place, Val};
+use super::value::{BlockInstance, Entity, Object, PackageInstance, Place, Val};
 use crate::check::DefKind;
 use crate::types::Ty;
 use std::rc::Rc;
-use weir_ir::target::BlockSpec;
+use weir_ir::target::{BlockSpec, PackageSpec};
 use weir_ir::{Block, BlockKind, Body, Display, Shared, Terminator, Type, Var, VarKind};
-use weir_syntax::ast::Name;
 
 /// The group of variables of a role, once its first block has been met.
 struct Group {
@@ -42,6 +41,8 @@ impl Lowerer<'_, '_> {
                 self.entity(global);
             }
         }
+        let pipelines = pipelines(package, &arguments);
+        self.program.pipelines = pipelines.iter().map(|(_, name)| name.clone()).collect();
         let mut groups: Vec<Group> = Vec::new();
         let mut used: Vec<Rc<BlockInstance>> = Vec::new();
         for spec in package.blocks {
@@ -49,6 +50,9 @@ impl Lowerer<'_, '_> {
                 // One package given for two parameters is the same blocks with the same tables: they are there once.
                 Some(instance) if spec.optional && used.iter().any(|u| Rc::ptr_eq(u, &instance)) => {}
                 Some(instance) => {
+                    let of = spec.path.first().and_then(|p| arguments.argument(p));
+                    let of = pipelines.iter().find(|(pipeline, _)| is_package(of, pipeline));
+                    self.pipeline = of.map_or(String::new(), |(_, name)| name.clone());
                     self.package_block(spec, &instance, &mut groups);
                     used.push(instance);
                 }
@@ -62,6 +66,7 @@ impl Lowerer<'_, '_> {
                 }
             }
         }
+        self.pipeline.clear();
         if self.exhausted {
             self.error(
                 "overlimit",
@@ -69,6 +74,7 @@ impl Lowerer<'_, '_> {
                 "the program is too large once everything is inlined: more than 700,000 instructions or 500,000 variables",
             );
         }
+        self.check_direct();
         self.controller_headers();
         true
     }
@@ -141,12 +147,12 @@ impl Lowerer<'_, '_> {
         }
         // The control-plane name of a block of the package is that of its declaration; the reference
         // compiler does not ask its `@name`.
-        let path = name.to_string();
+        let path = self.of_pipeline(&name);
         let root = Rc::new(BlockInstance {
             def: instance.def,
             types: instance.types.clone(),
             arguments: instance.arguments.clone(),
-            path,
+            path: path.clone(),
             locals: std::cell::RefCell::new(instance.locals.borrow().clone()),
         });
         self.block_body(&root);
@@ -159,7 +165,7 @@ impl Lowerer<'_, '_> {
         };
         self.program.blocks.push(Block {
             role: spec.role.to_string(),
-            name: name.to_string(),
+            name: path,
             kind,
             body,
             loc,
@@ -188,12 +194,36 @@ impl Lowerer<'_, '_> {
 }
 
 /// The block at a path of package parameters.
-fn find_block(arguments: &Rc<Vec<(Name, Val)>>, path: &[&str]) -> Option<Rc<BlockInstance>> {
+fn find_block(package: &PackageInstance, path: &[&str]) -> Option<Rc<BlockInstance>> {
     let (first, rest) = path.split_first()?;
-    let (_, value) = arguments.iter().find(|(n, _)| &**n == *first)?;
-    match value {
+    match package.argument(first)? {
         Val::Object(Object::Block(instance)) if rest.is_empty() => Some(instance.clone()),
         Val::Object(Object::Package(inner)) => find_block(inner, rest),
         _ => None,
     }
+}
+
+fn is_package(value: Option<&Val>, package: &Rc<PackageInstance>) -> bool {
+    matches!(value, Some(Val::Object(Object::Package(p))) if Rc::ptr_eq(p, package))
+}
+
+/// The pipelines of a switch and what control planes call them, where there are several; else names need not tell them
+/// apart. One made in place is called after its parameter.
+fn pipelines(spec: &PackageSpec, switch: &PackageInstance) -> Vec<(Rc<PackageInstance>, String)> {
+    let mut found: Vec<(Rc<PackageInstance>, String)> = Vec::new();
+    for parameter in spec.pipelines {
+        let Some(Val::Object(Object::Package(package))) = switch.argument(parameter) else {
+            continue;
+        };
+        if found.iter().any(|(known, _)| Rc::ptr_eq(known, package)) {
+            continue;
+        }
+        let name = if package.name.is_empty() {
+            parameter
+        } else {
+            package.name.as_str()
+        };
+        found.push((package.clone(), name.to_owned()));
+    }
+    if found.len() > 1 { found } else { Vec::new() }
 }

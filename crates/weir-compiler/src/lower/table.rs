@@ -8,8 +8,8 @@ use crate::types::{DefId, Ty, TyKind, Types};
 use num_traits::ToPrimitive;
 use std::rc::Rc;
 use weir_ir::{
-    ActionCall, ActionId, ActionParameter, Bits, ConstValue, Display, InstKind, Key, Lookup, Mark, MatchKind, Operand,
-    Table, TableAction, Terminator, Type, Var, VarKind,
+    ActionCall, ActionId, ActionParameter, Bits, Display, InstKind, Key, Lookup, Mark, MatchKind, Operand, Table,
+    TableAction, Terminator, Type, Var, VarKind,
 };
 use weir_syntax::ast::{self, Direction, Expr, ExprKind, TablePropertyValue};
 
@@ -159,11 +159,15 @@ impl<'a> Lowerer<'a, '_> {
         if let Some(own) = own.find(|own| own.name == kind) {
             return (own.matches, Some(own.shown.to_owned()));
         }
-        self.error(
+        let mut diagnostic = weir_syntax::diagnostic::Diagnostic::error(
             "unsupported",
             name.span,
             format!("weir has no tables with the match kind `{kind}`"),
         );
+        if let Some((_, why)) = self.target.tables.refused_kinds.iter().find(|(k, _)| *k == kind) {
+            diagnostic.message = format!("{}: {why}", diagnostic.message);
+        }
+        self.diagnostics.push(diagnostic);
         (MatchKind::Exact, None)
     }
 
@@ -247,7 +251,12 @@ impl<'a> Lowerer<'a, '_> {
             let local = super::annotation::name_annotation(annotations).unwrap_or_else(|| declared.to_string());
             local.strip_prefix('.').map_or(local.clone(), str::to_string)
         } else {
-            self.control_name(&declared, annotations)
+            // An action is the same in all pipelines: they share its description, not the tables.
+            let name = self.control_name(&declared, annotations);
+            let of_all = name.strip_prefix(&self.pipeline).and_then(|n| n.strip_prefix('.'));
+            of_all
+                .filter(|_| !self.pipeline.is_empty())
+                .map_or(name.clone(), str::to_string)
         };
         let key = (name.clone(), def);
         if let Some(&id) = self.actions.get(&key) {
@@ -386,7 +395,7 @@ impl<'a> Lowerer<'a, '_> {
     }
 
     /// The action that the value of a property names, with its arguments.
-    fn named_action(&mut self, state: &TableState, value: &'a Expr) -> Option<ActionCall> {
+    pub(super) fn named_action(&mut self, state: &TableState, value: &'a Expr) -> Option<ActionCall> {
         let (callee, arguments): (&'a Expr, &'a [ast::Argument]) = match &value.kind {
             ExprKind::Call { callee, arguments, .. } => (callee, arguments),
             _ => (value, &[]),
@@ -423,95 +432,6 @@ impl<'a> Lowerer<'a, '_> {
         let table = &mut self.program.tables[state.id];
         table.default_action = call;
         table.const_default = is_const;
-    }
-
-    // ------------------------------------------------------------------------------ properties
-
-    fn table_properties(&mut self, state: &TableState, ast: &'a ast::Table) {
-        let spec = self.target.tables;
-        for p in &ast.properties {
-            let TablePropertyValue::Expression(value) = &p.value else {
-                continue;
-            };
-            let name = &*p.name.name;
-            match name {
-                "default_action" => {}
-                "size" => {
-                    let size = self.constant_int(value);
-                    self.program.tables[state.id].size = size.to_u64();
-                }
-                _ if spec.implementation.contains(&name) => {
-                    let id = self.resource(value, ast, &p.annotations);
-                    self.program.tables[state.id].implementation = id;
-                }
-                _ if spec.direct.contains(&name) => {
-                    if let Some(id) = self.resource(value, ast, &p.annotations) {
-                        self.program.tables[state.id].direct.push(id);
-                    }
-                }
-                _ => {
-                    // An action is its position in the table, and its data.
-                    if let Some(call) = self.named_action(state, value) {
-                        let data = call.arguments.into_iter().map(ConstValue::Bits);
-                        let parts = std::iter::once(ConstValue::Int(call.action.into())).chain(data);
-                        let property = (name.to_string(), ConstValue::List(parts.collect()));
-                        self.program.tables[state.id].properties.push(property);
-                        continue;
-                    }
-                    let ty = self.ty(value);
-                    let known = self.expr(value);
-                    let constant = self.const_value(&known, ty);
-                    if let Some((_, wanted)) = spec.idle_timeout.iter().find(|(n, _)| *n == name) {
-                        let on = match (wanted, &constant) {
-                            // An extern that stands for it says all there is to say.
-                            (None, _) | (_, ConstValue::Extern(_)) => true,
-                            (Some(w), ConstValue::Bool(b)) => *w == b.to_string(),
-                            (Some(w), ConstValue::Enum { enum_name, member }) => *w == format!("{enum_name}.{member}"),
-                            _ => false,
-                        };
-                        self.program.tables[state.id].idle_timeout = on;
-                    }
-                    self.program.tables[state.id]
-                        .properties
-                        .push((name.to_string(), constant));
-                }
-            }
-        }
-    }
-
-    /// The extern instance a property names or constructs; `property` are the annotations of the property.
-    fn resource(
-        &mut self,
-        value: &'a Expr,
-        ast: &'a ast::Table,
-        property: &'a [ast::Annotation],
-    ) -> Option<weir_ir::ExternId> {
-        let anonymous = matches!(value.kind, ExprKind::Call { .. });
-        match self.expr(value) {
-            Val::Object(Object::Extern(id)) => {
-                if anonymous {
-                    // Constructed in place: it has the name that the property gives it (as it stands, no path
-                    // before it), else the table's name.
-                    let annotations = self
-                        .checked
-                        .defs
-                        .iter()
-                        .find(|d| d.span == ast.name.span)
-                        .map_or(&[][..], |d| d.annotations);
-                    let given = super::annotation::name_annotation(property);
-                    let given = given.map(|n| n.strip_prefix('.').map_or(n.clone(), str::to_string));
-                    self.program.externs[id].name =
-                        given.unwrap_or_else(|| self.control_name(&ast.name.name, annotations));
-                    let annotations = self.annotations(property);
-                    self.program.externs[id].annotations.extend(annotations);
-                }
-                Some(id)
-            }
-            _ => {
-                self.error("type-error", value.span, "this property names an instance of an extern");
-                None
-            }
-        }
     }
 
     // -------------------------------------------------------------------------------- applying

@@ -51,7 +51,7 @@ pub(super) enum Object {
     /// A parser or control.
     Block(Rc<BlockInstance>),
     /// A package: its arguments by parameter name.
-    Package(Rc<Vec<(Name, Val)>>),
+    Package(Rc<PackageInstance>),
     /// `packet_in` or `packet_out`.
     Packet,
     /// A table.
@@ -98,6 +98,22 @@ pub(super) enum Entity {
     Place(Place),
     /// A constant, an instance.
     Value(Val),
+}
+
+/// A package with its arguments.
+#[derive(Debug)]
+pub(super) struct PackageInstance {
+    /// Its name; empty where it is made in place.
+    pub name: String,
+    /// What its parameters are.
+    pub arguments: Vec<(Name, Val)>,
+}
+
+impl PackageInstance {
+    /// What a parameter is.
+    pub fn argument(&self, name: &str) -> Option<&Val> {
+        self.arguments.iter().find(|(n, _)| &**n == name).map(|(_, v)| v)
+    }
 }
 
 /// A parser or control with its constructor arguments.

@@ -29,7 +29,7 @@ control I(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) 
     table t3 { key = { hdr.v.v: exact; } actions = { one; } default_action = one(); } //~ error[unsupported] weir has no table keys of type varbit<8>
     table t4 { key = { hdr.h.a: exact; } actions = { takes; one; } default_action = one(); }
     table t5 { key = { hdr.h.a: exact; } actions = { x1; x2; one; } default_action = one(); }
-    table t6 { key = { hdr.h.a: exact; } actions = { one; } default_action = one(); counters = 5; } //~ error[type-error] this property names an instance of an extern
+    table t6 { key = { hdr.h.a: exact; } actions = { one; } default_action = one(); counters = 5; } //~ error[type-error] the property `counters` takes an instance of `direct_counter`, but this is the number 5
     table t7 { key = { hdr.h.a: exact; } actions = { one; } default_action = one(); const entries = { 1 &&& 3: one(); } } //~ error[invalid] a key of kind exact needs one value
     table t8 { key = { hdr.h.a: ternary; } actions = { one; } default_action = one(); //~ error[overlimit] the priorities of the entries of `t8` would become negative
         priority_delta = 10; entries = { priority = 5: 1: one(); 2: one(); } }

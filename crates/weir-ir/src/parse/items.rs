@@ -23,6 +23,7 @@ impl Parser {
 
     fn item(&mut self, p: &mut Program) -> Parsed<()> {
         match self.any_word()?.as_str() {
+            "pipeline" => p.pipelines.push(self.string()?),
             "file" => p.files.push(self.string()?),
             "error" => p.errors.push(self.string()?),
             "enum" => {
@@ -67,7 +68,7 @@ impl Parser {
             "block" => p.blocks.push(self.block()?),
             _ => {
                 self.at -= 1;
-                return self.fail("an item: file, error, enum, header_type, var, header, shared, value_set, action, extern, table, type, main or block");
+                return self.fail("an item: pipeline, file, error, enum, header_type, var, header, shared, value_set, action, extern, table, type, main or block");
             }
         }
         Ok(())

@@ -18,8 +18,6 @@ const QUERY_INTERVAL_MS: u32 = 1000;
 pub(crate) struct Attributes {
     /// What becomes of entries that no packet hits.
     pub idle: BTreeMap<u32, pb::IdleTable>,
-    /// Whose pipes have entries of their own.
-    pub scopes: BTreeMap<u32, pb::EntryScope>,
     /// Clients are told of ports that come up or go down.
     pub port_status: bool,
     /// How often counts of ports are to be read, in ms; weir's are always those of now.
@@ -105,7 +103,7 @@ impl Attributes {
             }
             Some(Attribute::EntryScope(scope)) => {
                 has("EntryScope")?;
-                self.scopes.insert(table.id, *scope);
+                super::target::check_scope(scope)?;
             }
             Some(Attribute::ByteCountAdj(adjust)) => {
                 has("MeterByteCountAdjust")?;
@@ -160,12 +158,11 @@ impl Attributes {
             }
             Some(Attribute::EntryScope(_)) => {
                 has("EntryScope")?;
-                let usual = pb::EntryScope {
+                Attribute::EntryScope(pb::EntryScope {
                     gress_scope: Some(all()),
                     pipe_scope: Some(all()),
                     prsr_scope: Some(all()),
-                };
-                Attribute::EntryScope(self.scopes.get(&table.id).copied().unwrap_or(usual))
+                })
             }
             Some(Attribute::ByteCountAdj(_)) => {
                 has("MeterByteCountAdjust")?;

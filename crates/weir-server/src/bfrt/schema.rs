@@ -201,7 +201,13 @@ impl Schema {
     #[inline]
     pub fn place(&self, id: u32) -> Result<usize, Refusal> {
         let found = self.by_id.get(&id).copied();
-        found.ok_or_else(|| Refusal::not_found(format!("Table not found for id {id}")))
+        found.ok_or_else(|| match id >> 24 {
+            // Tables of these numbers are snapshots wherever there are any.
+            0x91..=0x94 => Refusal::unsupported(format!(
+                "Table {id:#x} is about snapshots, which are taken of match-action stages: weir has none; `weir trace` tells what a packet met"
+            )),
+            _ => Refusal::not_found(format!("Table not found for id {id}")),
+        })
     }
 
     /// The table with a name.

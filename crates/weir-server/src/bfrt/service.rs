@@ -120,7 +120,6 @@ impl Shared {
     fn scopes(&self) -> Scopes {
         Scopes {
             device: self.config.device_id,
-            by_table: lock(&self.attributes).scopes.clone(),
         }
     }
 
@@ -136,7 +135,6 @@ impl Shared {
     fn check_device(&self, device: u32) -> Result<(), Refusal> {
         let scopes = Scopes {
             device: self.config.device_id,
-            ..Scopes::default()
         };
         scopes.check_device(device)
     }

@@ -1,11 +1,10 @@
 //! Which part of the device a request means.
 //!
-//! weir has one pipe. A table has entries of each pipe's own only where its scope says so, and then pipe 0 is all there is. Only
-//! packet generators are in as many pipes as the chip has.
+//! A control plane sees one pipe: those that share a program share its tables, registers and counters, so a target cannot mean one of
+//! them. Only packet generators are in as many pipes as the chip has.
 
-use super::schema::Table;
+use super::schema::{Kind, Table};
 use crate::refusal::Refusal;
-use std::collections::BTreeMap;
 use weir_proto::bfrt_proto as pb;
 
 /// All pipes.
@@ -18,20 +17,30 @@ pub(crate) fn pipe_of(target: Option<&pb::TargetDevice>) -> Option<u32> {
     target.map(|t| t.pipe_id).filter(|pipe| *pipe != ALL_PIPES)
 }
 
-/// Tables whose pipes have entries of their own, and what was said of them.
+/// What of the device targets may mean.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Scopes {
     pub device: u32,
-    pub by_table: BTreeMap<u32, pb::EntryScope>,
 }
 
-/// Whether a mode says that each has its own.
-fn is_single(mode: Option<&pb::Mode>) -> bool {
-    match mode.and_then(|m| m.scope.as_ref()) {
-        Some(pb::mode::Scope::Predef(predefined)) => *predefined == i32::from(pb::mode::PredefinedMode::Single),
-        Some(pb::mode::Scope::UserDefined(_)) => true,
-        None => false,
+/// Whether an attribute asks for nothing but what there is: all pipes, directions and parsers have the same.
+///
+/// # Errors
+/// It asks for another scope.
+pub(crate) fn check_scope(scope: &pb::EntryScope) -> Result<(), Refusal> {
+    let all = i32::from(pb::mode::PredefinedMode::All);
+    let is_all = |mode: &Option<pb::Mode>| match mode.as_ref().and_then(|m| m.scope.as_ref()) {
+        Some(pb::mode::Scope::Predef(predefined)) => *predefined == all,
+        Some(pb::mode::Scope::UserDefined(_)) => false,
+        None => true,
+    };
+    if is_all(&scope.gress_scope) && is_all(&scope.pipe_scope) && is_all(&scope.prsr_scope) {
+        return Ok(());
     }
+    Err(Refusal::unsupported(
+        "the pipes of weir share the tables of their program: the scope is ALL. Tables of one pipe's own are those of a pipeline \
+         of its own, in a `Switch` of several",
+    ))
 }
 
 impl Scopes {
@@ -45,24 +54,20 @@ impl Scopes {
         if target.pipe_id == ALL_PIPES {
             return Ok(());
         }
-        // Packet generators know themselves how many pipes they are in.
-        if matches!(&table.kind, super::schema::Kind::Fixed(fixed) if fixed.is_per_pipe()) {
-            return Ok(());
-        }
-        if target.pipe_id >= PIPES {
-            return Err(Refusal::malformed(format!(
-                "there is no pipe {}; there is {PIPES}, and {ALL_PIPES} means all",
+        let Kind::Fixed(fixed) = &table.kind else {
+            return Err(Refusal::unsupported(format!(
+                "the pipes of weir share the entries and values of their program: the target's pipe is {ALL_PIPES}, not {}",
                 target.pipe_id
             )));
+        };
+        // Packet generators know themselves how many pipes they are in.
+        if fixed.is_per_pipe() || target.pipe_id < PIPES {
+            return Ok(());
         }
-        let is_matched = matches!(table.kind, super::schema::Kind::Match(_));
-        let scope = self.by_table.get(&table.id);
-        if is_matched && !is_single(scope.and_then(|s| s.pipe_scope.as_ref())) {
-            return Err(Refusal::malformed(format!(
-                "its pipes have the same entries: the target's pipe is {ALL_PIPES}, or the attribute EntryScope says SINGLE"
-            )));
-        }
-        Ok(())
+        Err(Refusal::malformed(format!(
+            "there is no pipe {}; there is {PIPES}, and {ALL_PIPES} means all",
+            target.pipe_id
+        )))
     }
 
     /// Whether there is a device of this number: 0 means the only one, too.

@@ -140,7 +140,7 @@ async fn the_shared_program_has_the_tables_of_the_device_only() {
 }
 
 #[tokio::test]
-async fn a_target_is_this_device_and_all_pipes_unless_the_scope_says_otherwise() {
+async fn a_target_is_this_device_and_all_pipes() {
     let bench = Bench::new().await;
     let at = |pipe_id, device_id| pb::TableEntry {
         entry_tgt: Some(pb::TargetDevice {
@@ -150,36 +150,59 @@ async fn a_target_is_this_device_and_all_pipes_unless_the_scope_says_otherwise()
         ..bench.entry(1, 2)
     };
     assert_eq!(bench.insert(at(0xffff, 9)).await, Err(Code::NotFound));
-    assert_eq!(bench.insert(at(3, 0)).await, Err(Code::InvalidArgument));
-    assert_eq!(bench.insert(at(0, 0)).await, Err(Code::InvalidArgument));
-    let single = |table| pb::TableAttribute {
-        table_id: bench.table(table).id,
-        attribute: Some(pb::table_attribute::Attribute::EntryScope(pb::EntryScope {
-            pipe_scope: Some(pb::Mode {
-                scope: Some(pb::mode::Scope::Predef(pb::mode::PredefinedMode::Single.into())),
-                args: 0,
-            }),
-            ..pb::EntryScope::default()
-        })),
-    };
-    let attribute = single("In.exact_keys");
-    let set = bench
-        .one(pb::update::Type::Insert, Entity::TableAttribute(attribute.clone()))
-        .await;
-    assert_eq!(set, Ok(()));
-    assert_eq!(
-        bench.read_entities(Entity::TableAttribute(attribute.clone())).await,
-        Ok(vec![Entity::TableAttribute(attribute)])
-    );
-    assert_eq!(bench.insert(at(0, 0)).await, Ok(()));
-    // It is said again only where it was said.
+    assert_eq!(bench.insert(at(3, 0)).await, Err(Code::Unimplemented));
+    assert_eq!(bench.insert(at(0, 0)).await, Err(Code::Unimplemented));
+    assert_eq!(bench.insert(at(0xffff, 0)).await, Ok(()));
+    // The target is said again only where it was said.
     let query = pb::TableEntry {
-        entry_tgt: Some(crate::common::target(0)),
+        entry_tgt: Some(crate::common::target(0xffff)),
         ..bench.keyed("In.exact_keys", vec![exact(1, &1u32.to_be_bytes())])
     };
     assert_eq!(
         bench.read(query).await.expect("is read")[0].entry_tgt,
-        Some(crate::common::target(0))
+        Some(crate::common::target(0xffff))
     );
     assert_eq!(bench.entries("In.exact_keys").await[0].entry_tgt, None);
+}
+
+/// Pipes share their program's tables: asking for another scope is an error, asking for this one is not.
+#[tokio::test]
+async fn the_scope_of_entries_is_all_pipes() {
+    let bench = Bench::new().await;
+    let scope = |scope| {
+        let mode = pb::Mode {
+            scope: Some(scope),
+            args: 0,
+        };
+        Entity::TableAttribute(pb::TableAttribute {
+            table_id: bench.table("In.exact_keys").id,
+            attribute: Some(pb::table_attribute::Attribute::EntryScope(pb::EntryScope {
+                gress_scope: Some(mode),
+                pipe_scope: Some(mode),
+                prsr_scope: Some(mode),
+            })),
+        })
+    };
+    let predefined = |mode: pb::mode::PredefinedMode| scope(pb::mode::Scope::Predef(mode.into()));
+    let single = predefined(pb::mode::PredefinedMode::Single);
+    let all = predefined(pb::mode::PredefinedMode::All);
+    let set = |entity| bench.one(pb::update::Type::Insert, entity);
+    assert_eq!(set(single.clone()).await, Err(Code::Unimplemented));
+    assert_eq!(
+        set(scope(pb::mode::Scope::UserDefined(0x0102))).await,
+        Err(Code::Unimplemented)
+    );
+    assert_eq!(set(all.clone()).await, Ok(()));
+    assert_eq!(bench.read_entities(single).await, Ok(vec![all]));
+}
+
+#[tokio::test]
+async fn snapshots_are_refused_with_the_reason() {
+    let bench = Bench::new().await;
+    let of = |table_id| pb::TableEntry {
+        table_id,
+        ..bench.all("In.exact_keys")
+    };
+    assert_eq!(bench.read(of(0x9100_0001)).await.err(), Some(Code::Unimplemented));
+    assert_eq!(bench.read(of(0x0200_0001)).await.err(), Some(Code::NotFound));
 }

@@ -111,7 +111,7 @@ fn case(arguments: &Bench) -> Result<Option<Case>> {
         front_end: arguments.front_end.clone(),
         message_format: MessageFormat::Human,
     };
-    let Ok(program) = crate::compile::program(&source)? else {
+    let Ok(program) = crate::compile::runnable(&source)? else {
         return Ok(None);
     };
     load::check_port(&program, arguments.port)?;

@@ -108,7 +108,7 @@ pub enum Start<'a> {
 
 /// Compiles the program and loads its entries, or gives the exit code that says why there is none.
 pub fn program(arguments: &Run, specs: &[PortSpec]) -> Result<Result<Program, u8>> {
-    let program = match crate::compile::program(&arguments.source)? {
+    let program = match crate::compile::runnable(&arguments.source)? {
         Ok(program) => program,
         Err(code) => return Ok(Err(code)),
     };
@@ -180,7 +180,7 @@ pub fn switches(
         );
     }
     if !is_traced {
-        load::compile(&mut switch, arguments.engine);
+        load::compile(&mut switch, arguments.engine, arguments.source.message_format);
     }
     let engine = if switch.compiled().is_some() { "jit" } else { "interp" };
     let spread = match sharing::obstacle(&switch).filter(|_| arguments.workers > 1) {

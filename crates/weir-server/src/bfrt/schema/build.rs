@@ -30,19 +30,21 @@ pub(crate) fn schema(program: &Program, described: &BfrtInfo, fixed: &BfrtInfo) 
         let made = plain(table, Kind::Fixed(Fixed::of(&table.table_type)));
         schema.add(made.map_err(|e| Refusal::unsupported(format!("table `{}` has {e}", table.name)))?);
     }
-    schema.learns = described.learn_filters.iter().map(learn).collect();
+    schema.learns = described.learn_filters.iter().map(|d| learn(program, d)).collect();
     Ok(schema)
 }
 
-fn without_pipe(name: &str) -> &str {
-    name.strip_prefix("pipe.").unwrap_or(name)
+/// The name that the program has for an object. Those of several pipelines begin with their names in the program, too.
+fn without_pipe<'n>(program: &Program, name: &'n str) -> &'n str {
+    let given = name.strip_prefix("pipe.").filter(|_| program.pipelines.is_empty());
+    given.unwrap_or(name)
 }
 
-fn learn(described: &info::LearnFilter) -> Learn {
+fn learn(program: &Program, described: &info::LearnFilter) -> Learn {
     Learn {
         id: described.id,
         name: described.name.clone(),
-        digest: without_pipe(&described.name).to_owned(),
+        digest: without_pipe(program, &described.name).to_owned(),
         fields: described.fields.iter().map(|f| (f.id, f.name.clone())).collect(),
     }
 }
@@ -196,7 +198,7 @@ impl Builder<'_> {
     }
 
     fn table(&self, described: &info::Table) -> Result<Table, String> {
-        let name = without_pipe(&described.name);
+        let name = without_pipe(self.program, &described.name);
         let array = |kind| self.instance(name, kind);
         match described.table_type.as_str() {
             "MatchAction_Direct" => self.match_table(described, name, Style::Direct),

@@ -155,7 +155,6 @@ impl Submission {
             self.has_settings = true;
             attribute::configure(&self.schema, &mut self.attributes, &mut steps);
             port::configure(&self.schema, &self.shared.device.ports, &mut self.settings, &mut steps);
-            self.scopes.by_table = self.attributes.scopes.clone();
         }
         let (schema, reporter) = (Arc::clone(&self.schema), Arc::clone(&self.reporter));
         let (goes_on, ignore_not_found) = (self.goes_on, self.ignore_not_found);
