@@ -36,7 +36,6 @@ fn no_attribute(table: &Table, name: &str) -> Refusal {
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Kept {
     idle: Vec<(u32, Vec<u8>)>,
-    scopes: Vec<(u32, Vec<u8>)>,
     port_status: bool,
     poll_ms: BTreeMap<u32, u32>,
 }
@@ -46,7 +45,6 @@ impl Attributes {
     pub fn kept(&self) -> Vec<u8> {
         let kept = Kept {
             idle: self.idle.iter().map(|(t, m)| (*t, m.encode_to_vec())).collect(),
-            scopes: self.scopes.iter().map(|(t, m)| (*t, m.encode_to_vec())).collect(),
             port_status: self.port_status,
             poll_ms: self.poll_ms.clone(),
         };
@@ -61,7 +59,6 @@ impl Attributes {
         }
         Attributes {
             idle: decoded(kept.idle),
-            scopes: decoded(kept.scopes),
             port_status: kept.port_status,
             poll_ms: kept.poll_ms,
         }
