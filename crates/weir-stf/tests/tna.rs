@@ -41,6 +41,7 @@ programs!("tna":
     meters,
     mirrors,
     multicast,
+    odd_sums,
     parsers,
     pipes,
     port_metadata,
