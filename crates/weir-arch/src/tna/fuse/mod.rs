@@ -34,7 +34,7 @@ use weir_ir::passes::reachable;
 use weir_ir::pipeline::MAGNITUDES;
 use weir_ir::{
     ArgumentValue, BinaryOp, BlockId, Call, ExternId, InLeaf, InstKind, Loc, Operand, Program, Rvalue, Terminator,
-    Type, VarId,
+    Type, UnaryOp, VarId,
 };
 use weir_table::{Implementation, TableSpec};
 
@@ -310,7 +310,14 @@ impl<'a> Builder<'a> {
             None => false,
         };
         let sum = self.temporary(16);
-        self.push(pseudo("$internet_checksum", Some(data), Some(sum)), loc);
+        let has_headers = call.inputs(0).iter().any(|leaf| matches!(leaf, InLeaf::Header(_)));
+        self.set(Some(sum), 0);
+        // Code sums headers up where they are valid; the host would have to be told of all.
+        if has_headers && self.sum_up(sum, call.inputs(0), false, loc).is_some() {
+            self.assign(sum, Rvalue::Unary(UnaryOp::Not, Operand::Var(sum)));
+        } else {
+            self.push(pseudo("$internet_checksum", Some(data), Some(sum)), loc);
+        }
         if as_ones {
             let is_zero = self.test(BinaryOp::Eq, sum, 0);
             let ones = Rvalue::Mux {
