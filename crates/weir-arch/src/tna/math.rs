@@ -89,7 +89,7 @@ impl MathUnit {
         std::array::from_fn(|at| {
             let (mantissa, exponent) = match at / 8 {
                 0 => (0, 0),
-                position => (8 | at % 8, position as i64 - 1),
+                position => (8 | (at % 8), position as i64 - 1),
             };
             self.value(mantissa, exponent, width).to_u64_saturating()
         })
