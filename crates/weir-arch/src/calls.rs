@@ -5,7 +5,9 @@ use crate::error::{LoadError, place};
 use crate::state::State;
 use crate::user::{Externs, UserFunction};
 use std::sync::Arc;
-use weir_interp::{Abort, CallSites, Event, Executable, Interpreter, Outcome, PacketState, Runtime, Tracer};
+use weir_interp::{
+    Abort, CallSites, Event, Executable, Interpreter, MethodEngine, Outcome, PacketState, Runtime, Tracer,
+};
 use weir_ir::{Call, Loc, Program};
 
 /// The externs of an architecture.
@@ -117,6 +119,11 @@ impl Engines {
     #[must_use]
     pub fn sites(&self) -> &CallSites {
         self.interpreter.sites()
+    }
+
+    /// Does something with what runs the methods of a program.
+    pub fn with_methods<R>(&self, action: impl FnOnce(&mut dyn MethodEngine) -> R) -> R {
+        self.interpreter.with_methods(action)
     }
 
     /// Runs a block, served by `runtime`.

@@ -106,6 +106,14 @@ impl<T: Clone + Default> Cells<T> {
         page.get_mut((index % (1 << FIRST)) as usize)
     }
 
+    /// The cells that take memory, with their positions.
+    pub fn made(&self) -> impl Iterator<Item = (u64, &T)> {
+        let chunks = self.chunks.iter().enumerate();
+        let near = chunks.flat_map(|(k, chunk)| ((1u64 << FIRST << k) - (1 << FIRST)..).zip(chunk));
+        let far = self.far.iter().flat_map(|(page, cells)| (page << FIRST..).zip(cells));
+        near.chain(far)
+    }
+
     /// Changes many cells; positions beyond the end are left out. Those that may not be in the cache are fetched first.
     pub fn update<V>(&mut self, changes: impl Iterator<Item = (u64, V)> + Clone, change: impl Fn(&mut T, V)) {
         let large = self
@@ -218,5 +226,8 @@ mod tests {
         }
         assert_eq!(cells.get(2), Some(0));
         assert_eq!(cells.get_mut((1 << 24) + 3000), None);
+        let mut made: Vec<u64> = cells.made().filter(|(_, v)| **v != 0).map(|(at, _)| at).collect();
+        made.sort_unstable();
+        assert_eq!(made, places);
     }
 }

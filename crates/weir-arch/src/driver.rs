@@ -5,6 +5,7 @@
 //! switch's.
 
 use crate::choices::Choices;
+use crate::error::NotCompiled;
 use crate::fused::{Fused, FusedArguments, FusedPacket};
 use crate::service::Service;
 use crate::state::State;
@@ -399,10 +400,19 @@ pub trait Architecture: Send + Sync {
         false
     }
 
-    /// The way of the plain packet as one pipeline, for an engine that compiles; `None` where there is no such
-    /// way.
-    fn fused(&self) -> Option<Fused> {
-        None
+    /// The way of the plain packet as one pipeline, for an engine that compiles.
+    ///
+    /// # Errors
+    /// There is no such way.
+    fn fused(&self) -> Result<Fused, NotCompiled> {
+        let problem = "this architecture has no compiled form of programs";
+        Err(NotCompiled::new(self.program(), Loc::default(), problem))
+    }
+
+    /// What a port does to a packet that has left a pipeline by [`FusedExit::Finish`](crate::FusedExit::Finish): changes its
+    /// bytes in place, and says how many of the first are not sent.
+    fn fused_finish(&self, _bytes: &mut [u8], _now_ns: u64) -> usize {
+        0
     }
 
     /// An extern call number `call` of a pipeline. `false` ends the packet's way.

@@ -1,7 +1,7 @@
 //! Why a program cannot be run.
 
 use thiserror::Error;
-use weir_ir::{Loc, Program};
+use weir_ir::{Call, Loc, Program};
 
 /// A program was refused before any packet.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -70,6 +70,50 @@ impl LoadError {
             | LoadError::UnknownExtern { place, .. }
             | LoadError::BadExtern { place, .. } => Some(place),
         }
+    }
+}
+
+/// A program has no compiled form; the interpreter can run it.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{place}: {problem}; only the interpreter can follow it")]
+pub struct NotCompiled {
+    /// What it is that cannot be compiled.
+    pub problem: String,
+    /// `file:line:column`
+    pub place: String,
+}
+
+impl NotCompiled {
+    /// Something at a place of a program.
+    #[must_use]
+    pub fn new(program: &Program, loc: Loc, problem: impl Into<String>) -> Self {
+        NotCompiled {
+            problem: problem.into(),
+            place: place(program, loc),
+        }
+    }
+
+    /// Something about a block of a program.
+    #[must_use]
+    pub fn block(program: &Program, block: usize, problem: &str) -> Self {
+        let block = program.blocks.get(block);
+        let name = block.map_or("", |b| b.name.as_str());
+        let loc = block.map_or(Loc::default(), |b| b.loc);
+        NotCompiled::new(program, loc, format!("`{name}`: {problem}"))
+    }
+
+    /// A call of an extern.
+    #[must_use]
+    pub fn call(program: &Program, call: &Call, loc: Loc) -> Self {
+        let instance = call.instance.and_then(|id| program.externs.get(id));
+        let problem = match instance {
+            Some(x) => format!(
+                "`{}` of {} `{}` has no compiled form here",
+                call.function, x.type_name, x.name
+            ),
+            None => format!("`{}` has no compiled form here", call.function),
+        };
+        NotCompiled::new(program, loc, problem)
     }
 }
 

@@ -19,6 +19,9 @@ pub enum Input {
     NowNs,
     /// The packet's length in bytes.
     Length,
+    /// Eight bytes of what the control plane says of the port the packet came in at
+    /// ([`crate::State::port_metadata`]), the first eight at 0; zeros where it says less.
+    PortMetadata(usize),
 }
 
 /// What happens to a packet that leaves a pipeline.
@@ -26,6 +29,8 @@ pub enum Input {
 pub enum FusedExit {
     /// It is sent to the port in this variable.
     Transmit(VarId),
+    /// The same, after [`crate::Architecture::fused_finish`] has done to it what its port does.
+    Finish(VarId),
     /// It is dropped.
     Drop(DropReason),
     /// The driver goes on: [`crate::Architecture::fused_exit`].
@@ -116,7 +121,7 @@ impl FusedArguments<'_> {
 }
 
 /// The call of an operation that looks at no call.
-static NO_CALL: Call = Call {
+pub(crate) static NO_CALL: Call = Call {
     instance: None,
     function: String::new(),
     type_arguments: Vec::new(),

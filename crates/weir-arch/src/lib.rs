@@ -61,7 +61,7 @@ pub use driver::{
     Action, Architecture, Drop, DropReason, EgressPacket, Env, Exclusion, Handling, IngressPacket, MAX_PASSES, Origin,
     PRIORITIES, QueueInfo, ReplicationRules,
 };
-pub use error::{LoadError, place};
+pub use error::{LoadError, NotCompiled, place};
 pub use filter::{Lpf, LpfConfig, LpfKind, Wred, WredConfig};
 pub use fused::{Fused, FusedArguments, FusedExit, FusedPacket, Input};
 pub use generator::{

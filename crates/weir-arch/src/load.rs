@@ -55,7 +55,8 @@ pub fn unit(value: Option<&ConstValue>) -> Unit {
 /// Cells per entry handle: as many as there are handles, and number 0 for the default entry.
 pub const HANDLES: u64 = 1 << 32;
 
-/// A register array whose cells have the type and start as `initial` says, or as zeros.
+/// A register array whose cells have the type and start as `initial` says, or as zeros. One of [`HANDLES`] has a cell for each
+/// entry of a table.
 #[must_use]
 pub fn register(program: &Program, ty: &TypeSpec, size: u64, initial: Option<&ConstValue>) -> Resource {
     let widths: Vec<u32> = scalars(ty, "").into_iter().map(|(_, w)| w).collect();
@@ -63,7 +64,10 @@ pub fn register(program: &Program, ty: &TypeSpec, size: u64, initial: Option<&Co
     if let Some(initial) = initial {
         flatten(program, initial, &widths, &mut values);
     }
-    Resource::Register(RegisterArray::new(widths, size, &values))
+    Resource::Register(match size {
+        HANDLES => RegisterArray::of_entries(widths, &values),
+        _ => RegisterArray::new(widths, size, &values),
+    })
 }
 
 /// The scalars of a constant, one after the other, with these widths; as many as there are widths.
@@ -201,7 +205,19 @@ fn action_property(table: &weir_ir::Table, name: &str) -> Option<ActionCall> {
 /// The state of a program whose instances have these resources. `selectors` are the extern types that are action
 /// selectors, `empty_group` is the table property that says what an empty group does.
 #[must_use]
-pub fn state_of(program: &Program, resources: Vec<Resource>, selectors: &[&str], empty_group: Option<&str>) -> State {
+pub fn state_of(
+    program: &Program,
+    mut resources: Vec<Resource>,
+    selectors: &[&str],
+    empty_group: Option<&str>,
+) -> State {
+    for (id, table) in program.tables.iter() {
+        for direct in &table.direct {
+            if let Some(Resource::Register(register)) = resources.get_mut(direct.index()) {
+                register.tables.push(id);
+            }
+        }
+    }
     let tables = program
         .tables
         .iter()

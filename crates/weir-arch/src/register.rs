@@ -3,12 +3,15 @@
 use crate::cells::Cells;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use weir_ir::Bits;
 use weir_ir::pipeline::FlatCells;
+use weir_ir::{Bits, TableId};
+use weir_table::memory::zeroed_words;
 
-/// Arrays of no more words than this lie in memory as a whole, once something touches them. Larger ones take memory only where
-/// they are written, and code asks for their cells.
-const FLAT_WORDS: u64 = 1 << 20;
+/// Arrays of no more words than this lie in memory as a whole once code works on them: 1 GiB, of which the system gives what is
+/// touched. Of larger ones, which no device has, code asks for their cells.
+const FLAT_WORDS: u64 = 1 << 27;
+/// Arrays of no more words than this do so once they are written.
+const SMALL_WORDS: u64 = 1 << 20;
 
 /// Words of a scalar.
 fn words(width: u32) -> usize {
@@ -24,6 +27,8 @@ pub struct RegisterArray {
     pub cells: WordCells,
     /// Where it is as a log and as a queue, where the program uses it so.
     pub progress: Progress,
+    /// Tables whose entries the cells belong to, by their handles.
+    pub tables: Vec<TableId>,
 }
 
 /// How far a register array is filled that is used as a log, a queue or a stack.
@@ -46,19 +51,32 @@ impl RegisterArray {
             widths,
             cells: WordCells::new(size, stride),
             progress: Progress::default(),
+            tables: Vec::new(),
         };
-        array.cells.initial = array.packed(initial);
+        array.cells.base = array.packed(initial);
+        array.cells.initial.clone_from(&array.cells.base);
         array
     }
 
-    /// Where code finds a scalar of the cells of such an array, if it may look itself.
+    /// The same with a cell for each handle that an entry of a table may have: in memory lie those that entries have had.
     #[must_use]
-    pub fn flat(widths: &[u32], size: u64, scalar: usize) -> Option<FlatCells> {
-        let stride: usize = widths.iter().map(|&w| words(w)).sum();
-        WordCells::is_flat(size, stride).then(|| FlatCells {
-            cells: size,
-            stride: stride as u32,
-            offset: widths.iter().take(scalar).map(|&w| words(w)).sum::<usize>() as u32,
+    pub fn of_entries(widths: Vec<u32>, initial: &[Bits]) -> Self {
+        let mut array = RegisterArray::new(widths, crate::load::HANDLES, initial);
+        array.cells.grows = true;
+        array
+    }
+
+    /// Where code finds a scalar of the cells, if it may look itself.
+    #[must_use]
+    pub fn flat(&self, scalar: usize) -> Option<FlatCells> {
+        let cells = &self.cells;
+        let offset = self.widths.iter().take(scalar).map(|&w| words(w)).sum::<usize>();
+        (cells.grows || cells.is_flat()).then(|| FlatCells {
+            cells: if cells.grows { 0 } else { cells.size },
+            grows: cells.grows,
+            stride: cells.stride as u32,
+            offset: offset as u32,
+            base: cells.base.get(offset).copied().unwrap_or(0),
         })
     }
 
@@ -141,26 +159,43 @@ impl RegisterArray {
 pub struct WordCells {
     size: u64,
     stride: usize,
+    /// What all cells held at the very first. In memory is what differs from it, so that memory that nobody has touched is right.
+    base: Vec<u64>,
     /// What a cell never written holds.
     initial: Vec<u64>,
-    /// Of small arrays all cells, and [`FlatCells::SPARE`] behind them, once one was touched.
+    /// There are only as many cells in one place as somebody has asked for.
+    grows: bool,
+    /// Cells in one place, from the first on, and [`FlatCells::SPARE`] behind them, once somebody needs them there.
     flat: Option<Arc<[AtomicU64]>>,
-    /// Of large arrays the cells that were written; an empty one was not.
+    /// The other cells that were written; an empty one was not.
     far: Cells<Vec<u64>>,
 }
 
 impl Clone for WordCells {
     /// Cells of its own: who has hold of these does not see the clone's.
     fn clone(&self) -> Self {
-        let copy = |cells: &Arc<[AtomicU64]>| cells.iter().map(|w| AtomicU64::new(w.load(Relaxed))).collect();
         WordCells {
             size: self.size,
             stride: self.stride,
+            base: self.base.clone(),
             initial: self.initial.clone(),
-            flat: self.flat.as_ref().map(copy),
+            grows: self.grows,
+            flat: self.flat.as_ref().map(|cells| copied(cells, cells.len())),
             far: self.far.clone(),
         }
     }
+}
+
+/// As many words, of which the first are these. What is zero is not written, as memory that is not written takes no room.
+fn copied(words: &[AtomicU64], length: usize) -> Arc<[AtomicU64]> {
+    let copy = zeroed_words(length);
+    for (to, from) in copy.iter().zip(words) {
+        let word = from.load(Relaxed);
+        if word != 0 {
+            to.store(word, Relaxed);
+        }
+    }
+    copy
 }
 
 impl WordCells {
@@ -168,14 +203,22 @@ impl WordCells {
         WordCells {
             size,
             stride,
+            base: vec![0; stride],
             initial: vec![0; stride],
+            grows: false,
             flat: None,
             far: Cells::new(size),
         }
     }
 
-    fn is_flat(size: u64, stride: usize) -> bool {
-        size.checked_mul(stride as u64).is_some_and(|words| words <= FLAT_WORDS)
+    /// Whether there are no more words than this.
+    fn is_within(&self, words: u64) -> bool {
+        let all = self.size.checked_mul(self.stride as u64);
+        all.is_some_and(|all| all <= words)
+    }
+
+    fn is_flat(&self) -> bool {
+        self.is_within(FLAT_WORDS)
     }
 
     /// Number of cells.
@@ -184,18 +227,61 @@ impl WordCells {
         self.size
     }
 
-    /// All cells of a small array, as [`FlatCells`] says; they stay where they are until the array is replaced. `None`: it is
-    /// large.
-    pub fn flat(&mut self) -> Option<&Arc<[AtomicU64]>> {
-        if self.flat.is_none() && Self::is_flat(self.size, self.stride) {
-            let cells = (0..self.size).flat_map(|_| &self.initial);
-            let spare = std::iter::repeat_n(&0, FlatCells::SPARE as usize * self.stride);
-            self.flat = Some(cells.chain(spare).map(|&word| AtomicU64::new(word)).collect());
+    /// Cells that lie in one place.
+    fn capacity(&self) -> u64 {
+        let spare = FlatCells::SPARE as usize;
+        let cells = |flat: &Arc<[AtomicU64]>| flat.len() / self.stride.max(1) - spare;
+        self.flat.as_ref().map_or(0, cells) as u64
+    }
+
+    /// The cells as [`FlatCells`] says, at least so many where they grow; they stay where they are until the array grows or is
+    /// replaced. `None`: the array is too large for that.
+    pub fn flat(&mut self, cells: u64) -> Option<&Arc<[AtomicU64]>> {
+        let wanted = match self.grows {
+            true => cells.min(FLAT_WORDS / self.stride.max(1) as u64),
+            false => self.size,
+        };
+        if (self.flat.is_none() || self.capacity() < wanted) && (self.grows || self.is_flat()) {
+            let cells = if self.grows { wanted.next_power_of_two() } else { wanted };
+            self.lay_out(cells);
         }
         self.flat.as_ref()
     }
 
-    /// The words of a cell in the flat array.
+    /// Puts the first cells into one place.
+    #[cold]
+    fn lay_out(&mut self, cells: u64) {
+        let before = self.capacity();
+        let words = |cells: u64| cells as usize * self.stride;
+        let kept = self.flat.as_deref().unwrap_or_default();
+        let flat = copied(&kept[..words(before)], words(cells + FlatCells::SPARE));
+        // Who reads beyond the end reads zero.
+        for (word, base) in flat[words(cells)..].iter().zip(&self.base) {
+            word.store(*base, Relaxed);
+        }
+        self.flat = Some(flat);
+        if self.initial != self.base {
+            (before..cells).for_each(|index| self.store(index, &self.initial));
+        }
+        let written = self
+            .far
+            .made()
+            .filter(|(index, cell)| *index < cells && !cell.is_empty());
+        written.for_each(|(index, cell)| self.store(index, cell));
+        if !self.grows {
+            self.far.fill(Vec::new());
+        }
+    }
+
+    /// Sets a cell that lies with the others.
+    fn store(&self, index: u64, cell: &[u64]) {
+        if let Some(flat) = &self.flat {
+            let words = flat[self.range(index)].iter().zip(cell).zip(&self.base);
+            words.for_each(|((to, from), base)| to.store(from ^ base, Relaxed));
+        }
+    }
+
+    /// The words of a cell that lies with the others.
     fn range(&self, index: u64) -> std::ops::Range<usize> {
         let first = index as usize * self.stride;
         first..first + self.stride
@@ -204,44 +290,31 @@ impl WordCells {
     /// The words of a cell; `None` beyond the end.
     #[must_use]
     pub fn get(&self, index: u64) -> Option<Vec<u64>> {
-        if index >= self.size {
-            return None;
-        }
-        Some(match &self.flat {
-            Some(flat) => flat[self.range(index)].iter().map(|w| w.load(Relaxed)).collect(),
-            None => match self.far.peek(index) {
-                Some(cell) if !cell.is_empty() => cell.clone(),
-                _ => self.initial.clone(),
+        (index < self.size).then(|| (0..self.stride).map(|at| self.word_of(index, at)).collect())
+    }
+
+    /// A word of a cell that there is.
+    fn word_of(&self, index: u64, at: usize) -> u64 {
+        match &self.flat {
+            Some(flat) if index < self.capacity() => flat[self.range(index).start + at].load(Relaxed) ^ self.base[at],
+            _ => match self.far.peek(index) {
+                Some(cell) if !cell.is_empty() => cell[at],
+                _ => self.initial[at],
             },
-        })
+        }
     }
 
     /// A word of a cell; `None` beyond its end or that of the array.
     fn word(&self, index: u64, at: usize) -> Option<u64> {
-        if index >= self.size || at >= self.stride {
-            return None;
-        }
-        Some(match &self.flat {
-            Some(flat) => flat[self.range(index).start + at].load(Relaxed),
-            None => match self.far.peek(index) {
-                Some(cell) if !cell.is_empty() => cell[at],
-                _ => self.initial[at],
-            },
-        })
+        (index < self.size && at < self.stride).then(|| self.word_of(index, at))
     }
 
     fn set_word(&mut self, index: u64, at: usize, value: u64) {
-        if index >= self.size || at >= self.stride {
-            return;
-        }
-        let place = self.range(index).start + at;
-        if let Some(flat) = self.flat() {
-            flat[place].store(value, Relaxed);
-        } else if let Some(cell) = self.far.get_mut(index) {
-            if cell.is_empty() {
-                cell.clone_from(&self.initial);
-            }
+        if let Some(mut cell) = self.get(index)
+            && at < self.stride
+        {
             cell[at] = value;
+            self.set(index, &cell);
         }
     }
 
@@ -250,10 +323,11 @@ impl WordCells {
         if index >= self.size {
             return false;
         }
-        let range = self.range(index);
-        if let Some(flat) = self.flat() {
-            let cells = flat[range].iter().zip(words);
-            cells.for_each(|(cell, word)| cell.store(*word, Relaxed));
+        if !self.grows && self.is_within(SMALL_WORDS) {
+            self.flat(0);
+        }
+        if index < self.capacity() {
+            self.store(index, words);
         } else if let Some(cell) = self.far.get_mut(index) {
             *cell = words.to_vec();
         }
@@ -266,12 +340,18 @@ impl WordCells {
         self.set(index, &initial);
     }
 
-    /// Sets all cells. Those of a small array stay where they are, as code may be at work on them.
+    /// Sets all cells. Those that lie in one place stay there, as code may be at work on them.
     fn fill(&mut self, cell: Vec<u64>) {
+        let all = self.capacity() as usize;
         if let Some(flat) = &self.flat {
-            let all = flat.chunks_exact(self.stride.max(1)).take(self.size as usize);
-            for words in all {
-                words.iter().zip(&cell).for_each(|(to, from)| to.store(*from, Relaxed));
+            for words in flat.chunks_exact(self.stride.max(1)).take(all) {
+                for ((to, from), base) in words.iter().zip(&cell).zip(&self.base) {
+                    let word = from ^ base;
+                    // What is right is not written, as memory that is not written takes no room.
+                    if to.load(Relaxed) != word {
+                        to.store(word, Relaxed);
+                    }
+                }
             }
         }
         self.far.fill(Vec::new());
@@ -316,14 +396,44 @@ mod tests {
     }
 
     #[test]
-    fn code_finds_the_scalars_of_small_arrays() {
-        let mut array = RegisterArray::new(vec![32, 80, 1], 8, &[]);
-        let place = RegisterArray::flat(&[32, 80, 1], 8, 2).unwrap();
-        array.set_scalar(2, 5, 1);
-        let at = 5 * place.stride + place.offset;
-        let flat = array.cells.flat().unwrap();
-        assert_eq!(flat[at as usize].load(Relaxed), 1);
-        assert_eq!(flat.len() as u64, place.words());
-        assert!(RegisterArray::flat(&[32], 1 << 32, 0).is_none());
+    fn code_finds_the_scalars_of_arrays() {
+        for size in [8, 3 << 20] {
+            let initial = [number(32, 7), number(80, 3), number(1, 1)];
+            let mut array = RegisterArray::new(vec![32, 80, 1], size, &initial);
+            let place = array.flat(2).unwrap();
+            array.set_scalar(2, 5, 0);
+            let at = |index: u64| (index * u64::from(place.stride) + u64::from(place.offset)) as usize;
+            let flat = Arc::clone(array.cells.flat(0).unwrap());
+            let read = |index| flat[at(index)].load(Relaxed) ^ place.base;
+            assert_eq!((read(4), read(5), read(size)), (1, 0, 0));
+            assert_eq!(flat.len() as u64, place.words());
+            flat[at(6)].store(place.base, Relaxed);
+            assert_eq!((array.scalar(2, 6), array.scalar(0, 6)), (0, 7));
+            array.fill(&[number(32, 9), number(80, 0), number(1, 1)]);
+            assert_eq!((read(5), read(6), read(size), array.scalar(0, 1)), (1, 1, 0, 9));
+        }
+        assert!(RegisterArray::new(vec![32], 1 << 32, &[]).flat(0).is_none());
+    }
+
+    #[test]
+    fn cells_of_entries_lie_where_code_finds_them_as_far_as_there_are_entries() {
+        let mut array = RegisterArray::of_entries(vec![16], &[number(16, 7)]);
+        let place = array.flat(0).unwrap();
+        array.set_scalar(0, 3, 1);
+        array.set_scalar(0, 40, 2);
+        for cells in [2, 5, 100] {
+            let flat = Arc::clone(array.cells.flat(cells).unwrap());
+            assert!(flat.len() as u64 >= cells + FlatCells::SPARE);
+            for (index, expected) in [(1, 7), (3, 1), (40, 2), (41, 7)] {
+                assert_eq!(array.scalar(0, index), expected, "{cells}");
+                if index < cells {
+                    assert_eq!(flat[index as usize].load(Relaxed) ^ place.base, expected, "{cells}");
+                }
+            }
+            let last = flat.len() - FlatCells::SPARE as usize;
+            assert_eq!(flat[last].load(Relaxed) ^ place.base, 0);
+        }
+        array.cells.reset(3);
+        assert_eq!((array.scalar(0, 3), array.scalar(0, u64::from(u32::MAX))), (7, 7));
     }
 }

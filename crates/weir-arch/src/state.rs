@@ -307,9 +307,17 @@ impl State {
         }
     }
 
-    /// The cells of a register where they lie, if it is small enough to lie in one place.
+    /// The cells of a register where they lie, if it is small enough to lie in one place; of those of entries as many as there may
+    /// be handles.
     pub fn register_cells(&mut self, id: ExternId) -> Option<&Arc<[AtomicU64]>> {
-        self.register_mut(id)?.cells.flat()
+        let State { tables, resources, .. } = self;
+        let Some(Resource::Register(register)) = resources.get_mut(id.index()) else {
+            return None;
+        };
+        let handles = |table: &TableId| tables.get(table.index()).map_or(1, |t| t.table.handle_limit());
+        register
+            .cells
+            .flat(register.tables.iter().map(handles).max().unwrap_or(1))
     }
 
     /// Notes lookups of a table.

@@ -1,6 +1,9 @@
 //! What architectures use to make one body of their blocks and of what they do between them.
 
+mod sums;
+
 use crate::driver::DropReason;
+use crate::error::NotCompiled;
 use crate::fused::{Fused, FusedArguments, FusedExit, Input};
 use crate::hash;
 use crate::service::hash_input;
@@ -91,6 +94,13 @@ impl Weaver {
 
     pub(crate) fn temporary(&mut self, width: u32) -> VarId {
         self.variable("$t", width)
+    }
+
+    /// A variable with this value.
+    pub(crate) fn compute(&mut self, width: u32, value: Rvalue) -> VarId {
+        let var = self.temporary(width);
+        self.assign(var, value);
+        var
     }
 
     pub(crate) fn width(&self, var: VarId) -> u32 {
@@ -265,17 +275,22 @@ pub(crate) struct Woven<C> {
     pub inputs: Vec<(VarId, Input)>,
     pub calls: Vec<C>,
     pub kinds: Vec<CallKind>,
+    /// See [`Pipeline::table_states`].
+    pub table_states: Vec<Option<u32>>,
 }
 
 impl Weaver {
-    /// Folds the body and asks for each call that is left what becomes of it. `None`: one of them cannot be done.
+    /// Folds the body and asks for each call that is left what becomes of it.
+    ///
+    /// # Errors
+    /// One of them cannot be done.
     pub(crate) fn finish<C>(
         self,
         (on_error, error): (BlockId, VarId),
         inputs: Vec<(VarId, Input)>,
         is_pure: impl Fn(&Call, Loc) -> bool,
         become_of: impl Fn(&Call, Loc) -> Option<(C, CallKind)>,
-    ) -> Option<Woven<C>> {
+    ) -> Result<Woven<C>, NotCompiled> {
         let mut body = Body {
             blocks: self.blocks,
             on_error: Some(on_error),
@@ -301,18 +316,21 @@ impl Weaver {
         for (_, block) in body.blocks.iter() {
             for inst in &block.insts {
                 if let InstKind::Call(call) = &inst.kind {
-                    let (what, kind) = become_of(call, inst.loc)?;
+                    let Some((what, kind)) = become_of(call, inst.loc) else {
+                        return Err(NotCompiled::call(&program, call, inst.loc));
+                    };
                     calls.push(what);
                     kinds.push(kind);
                 }
             }
         }
-        Some(Woven {
+        Ok(Woven {
             program,
             body,
             inputs,
             calls,
             kinds,
+            table_states: Vec::new(),
         })
     }
 }
@@ -329,6 +347,7 @@ impl<C: Send + Sync + 'static> Woven<C> {
         let (exits, meanings) = ends.exits.into_iter().unzip();
         let pipeline = Pipeline {
             ordered_tables,
+            table_states: self.table_states,
             overrun: ends.overrun,
             restart: ends.restart,
             exits,
@@ -366,6 +385,13 @@ pub(crate) fn transmit(port: VarId) -> (Exit, FusedExit) {
         touches: None,
     };
     (exit, FusedExit::Transmit(port))
+}
+
+/// The same, after its port has done something to it.
+pub(crate) fn finish(port: VarId) -> (Exit, FusedExit) {
+    let (exit, _) = transmit(port);
+    let exit = Exit { name: "finish", ..exit };
+    (exit, FusedExit::Finish(port))
 }
 
 /// The packet is dropped.

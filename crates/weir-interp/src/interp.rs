@@ -85,6 +85,15 @@ impl Interpreter {
         &self.sites
     }
 
+    /// Does something with what runs the methods that the program has given to externs.
+    pub fn with_methods<R>(&self, action: impl FnOnce(&mut dyn MethodEngine) -> R) -> R {
+        let mut methods = Methods {
+            interpreter: self,
+            tracer: &mut NoTrace,
+        };
+        action(&mut methods)
+    }
+
     /// As [`Executable::run`], telling a tracer what happens.
     pub fn run_traced<T: Tracer + ?Sized>(
         &self,

@@ -34,6 +34,9 @@ pub struct Pipeline {
     pub overrun: u32,
     /// Tables whose lookup runs something that must keep the order of packets (direct meters), by index.
     pub ordered_tables: Vec<bool>,
+    /// The state that a lookup of a table reads, by the numbers in [`CallKind::Host`], where calls may write it; by index. Tables
+    /// that are not named read none.
+    pub table_states: Vec<Option<u32>>,
 }
 
 /// A way out of a pipeline.
@@ -85,6 +88,9 @@ pub enum CallKind {
         /// At least 1.
         max: u64,
     },
+    /// A function of the first argument, a number of at most 64 bits, that its highest bit and the three behind it say: the value
+    /// with number [`magnitude`]. Into the first result, of as many bits.
+    ByMagnitude(Arc<[u64; MAGNITUDES]>),
     /// Has no effect.
     Nothing,
     /// One scalar, of at most 64 bits, of a cell of array number `array` of the host's, at the index in the first argument.
@@ -123,19 +129,34 @@ pub enum CallKind {
     },
 }
 
+/// Values of a function that [`CallKind::ByMagnitude`] names.
+pub const MAGNITUDES: usize = 65 * 8;
+
+/// The highest bit of a number and the three behind it, as a number: 0 for zero, 8 and on for one, 16 and on for two.
+#[must_use]
+pub fn magnitude(number: u64) -> usize {
+    let zeros = number.leading_zeros();
+    let behind = number.checked_shl(zeros).unwrap_or(0) >> 60 & 7;
+    (64 - zeros as usize) * 8 + behind as usize
+}
+
 /// Cells that lie in one place, one after the other, each in whole words: where a scalar is in them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FlatCells {
-    /// How many there are.
+    /// How many there are; the least number where they grow.
     pub cells: u64,
+    /// How many there are is known when a vector of packets begins: as many as fit into what the host has.
+    pub grows: bool,
     /// Words of each.
     pub stride: u32,
     /// The scalar's word in its cell; it has no other.
     pub offset: u32,
+    /// The scalar is what differs between the word and this.
+    pub base: u64,
 }
 
 impl FlatCells {
-    /// Cells behind the last: one that is zero, for who reads beyond the end, and one for what is written there.
+    /// Cells behind the last: one where the scalar is zero, for who reads beyond the end, and one for what is written there.
     pub const SPARE: u64 = 2;
 
     /// Words of all, with those behind the last.
@@ -175,5 +196,19 @@ impl Pipeline {
             Terminator::Accept | Terminator::Reject | Terminator::Return => false,
             _ => true,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn magnitudes_are_in_the_order_of_numbers() {
+        let numbers = [0, 1, 2, 3, 4, 5, 8, 9, 15, 16, 18, 1 << 62, 1 << 63, u64::MAX];
+        let found: Vec<usize> = numbers.map(magnitude).to_vec();
+        assert_eq!(found[..5], [0, 8, 16, 20, 24]);
+        assert!(found.is_sorted_by(|a, b| a < b), "{found:?}");
+        assert_eq!(found.last(), Some(&(MAGNITUDES - 1)));
     }
 }

@@ -653,7 +653,7 @@ impl<'a> Analysis<'a> {
                     f(*v);
                 }
             }
-            Some(CallKind::ReadCell { .. } | CallKind::WriteCell { .. }) => {
+            Some(CallKind::ReadCell { .. } | CallKind::WriteCell { .. } | CallKind::ByMagnitude(_)) => {
                 for at in 0..2 {
                     if let Some(Operand::Var(v)) = call.input(at) {
                         f(*v);

@@ -54,6 +54,15 @@ pub(crate) fn why_serial(analysis: &Analysis<'_>, layout: &Layout) -> Option<Str
             return Some(format!("`{name}` is used, and by packets that go on at {exit} too"));
         }
     }
+    for (id, table) in pipeline.program.tables.iter() {
+        let reads = pipeline.table_states.get(id.index()).copied().flatten();
+        if let Some((_, name)) = reads.and_then(|state| touched.get(&state)) {
+            let table = &table.name;
+            return Some(format!(
+                "`{name}` is changed by packets, and lookups of `{table}` depend on it"
+            ));
+        }
+    }
     let comes_again = comes_again(analysis, layout);
     let mut seen = vec![0; pipeline.program.tables.len()];
     for (number, point) in layout.points.iter().enumerate() {

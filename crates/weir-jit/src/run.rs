@@ -7,6 +7,7 @@ use crate::layout::{NOT_LOOKED_UP, PITCH, PointKind, ROW_LENGTH, ROW_PACKET, VEC
 use crate::sites::{CallArguments, CellArray, Scalar, from_words};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use weir_ir::pipeline::FlatCells;
 use weir_ir::{Bits, TableId, ValueSetId, VarId};
 use weir_table::fast::{FastTable, Guard, head};
 
@@ -110,6 +111,20 @@ impl<'a> Frame<'a> {
         &self.memory[self.start..self.start + self.length]
     }
 
+    /// Its bytes, to be changed.
+    #[must_use]
+    #[inline]
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut self.memory[self.start..self.start + self.length]
+    }
+
+    /// Leaves out the first bytes.
+    pub fn skip(&mut self, bytes: usize) {
+        let bytes = bytes.min(self.length);
+        self.start += bytes;
+        self.length -= bytes;
+    }
+
     /// Where it begins in its memory, and how long it is.
     #[must_use]
     #[inline]
@@ -127,7 +142,7 @@ pub(crate) struct Env {
     tallies: *mut u64,
     members: *const u64,
     zeros: *const u8,
-    cells: *const usize,
+    cells: *const [usize; 2],
     context: *const u64,
     compiled: *const Compiled,
     host: *mut HostPointer,
@@ -208,8 +223,8 @@ struct Memory {
 struct CellArrays {
     /// Kept, so that they are there as long as code may look.
     kept: Vec<Arc<[AtomicU64]>>,
-    /// Where they are, as code is told.
-    addresses: Vec<usize>,
+    /// Where they are and how many, as code is told.
+    places: Vec<[usize; 2]>,
 }
 
 impl CellArrays {
@@ -218,21 +233,22 @@ impl CellArrays {
     fn take(&mut self, arrays: &[CellArray], host: &mut dyn Host) {
         for (number, array) in arrays.iter().enumerate() {
             let found = host.cells(array.array);
-            match (found, self.addresses.get(number)) {
-                (Some(cells), Some(address)) if cells.as_ptr().addr() == *address => {}
-                (found, _) => self.keep(number, found.cloned(), array.words),
+            match (found, self.places.get(number)) {
+                (Some(cells), Some([address, _])) if cells.as_ptr().addr() == *address => {}
+                (found, _) => self.keep(number, found.cloned(), *array),
             }
         }
     }
 
     /// Keeps cells. A host that has not as many as it said, if there ever is one, is not asked: nobody sees what is written.
     #[cold]
-    fn keep(&mut self, number: usize, cells: Option<Arc<[AtomicU64]>>, words: usize) {
-        let enough = cells.filter(|cells| cells.len() >= words);
-        let cells = enough.unwrap_or_else(|| (0..words).map(|_| AtomicU64::new(0)).collect());
-        self.addresses.truncate(number);
+    fn keep(&mut self, number: usize, cells: Option<Arc<[AtomicU64]>>, array: CellArray) {
+        let enough = cells.filter(|cells| cells.len() >= array.words);
+        let cells = enough.unwrap_or_else(|| (0..array.words).map(|_| AtomicU64::new(0)).collect());
+        let many = (cells.len() / array.stride.max(1)).saturating_sub(FlatCells::SPARE as usize);
+        self.places.truncate(number);
         self.kept.truncate(number);
-        self.addresses.push(cells.as_ptr().expose_provenance());
+        self.places.push([cells.as_ptr().expose_provenance(), many]);
         self.kept.push(cells);
     }
 }
@@ -632,7 +648,7 @@ impl Memory {
             tallies: self.tallies.as_mut_ptr(),
             members: self.members.as_ptr(),
             zeros: run.compiled.zeros.as_ptr(),
-            cells: self.cells.addresses.as_ptr(),
+            cells: self.cells.places.as_ptr(),
             context: self.context.as_ptr(),
             compiled,
             host: &raw mut host,

@@ -282,6 +282,8 @@ impl Members {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CellArray {
     pub array: usize,
+    /// Words of a cell.
+    pub stride: usize,
     /// Words that it has at least.
     pub words: usize,
 }
@@ -293,12 +295,17 @@ fn arrays(calls: &[CallKind]) -> Vec<CellArray> {
         let (CallKind::ReadCell { array, flat, .. } | CallKind::WriteCell { array, flat, .. }) = kind else {
             continue;
         };
-        let Some(words) = flat.and_then(|flat| usize::try_from(flat.words()).ok()) else {
+        let Some(flat) = flat else { continue };
+        let Ok(words) = usize::try_from(flat.words()) else {
             continue;
         };
         match found.iter_mut().find(|known| known.array == *array) {
             Some(known) => known.words = known.words.max(words),
-            None => found.push(CellArray { array: *array, words }),
+            None => found.push(CellArray {
+                array: *array,
+                stride: flat.stride as usize,
+                words,
+            }),
         }
     }
     found

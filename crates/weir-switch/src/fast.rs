@@ -12,7 +12,7 @@ use std::time::Duration;
 use thiserror::Error;
 use weir_arch::{
     Architecture, Defaults, DropReason, Env, Fused, FusedArguments, FusedExit, FusedPacket, Input, LogMessage,
-    Messages, State,
+    Messages, NotCompiled, State,
 };
 use weir_interp::NoTrace;
 use weir_ir::{Bits, MatchKind, Program, TableId, ValueSetId, VarId};
@@ -27,8 +27,8 @@ use weir_table::{Change, Implementation, Table, TableSpec};
 #[derive(Debug, Error)]
 pub enum FastError {
     /// Its architecture has none for it.
-    #[error("the architecture has no compiled way for what this program does; only the interpreter can follow it")]
-    NotFused,
+    #[error(transparent)]
+    NotFused(#[from] NotCompiled),
     /// It could not be compiled.
     #[error(transparent)]
     Compile(#[from] CompileError),
@@ -119,7 +119,7 @@ fn fast_tables(program: &Program, selectors: &[&str], handles: &[bool]) -> Vec<A
 
 impl FastPath {
     fn new(arch: &dyn Architecture, state: &State, assembly: bool) -> Result<Self, FastError> {
-        let fused = Arc::new(arch.fused().ok_or(FastError::NotFused)?);
+        let fused = Arc::new(arch.fused()?);
         let program = &fused.pipeline.program;
         let sets = program.value_sets.ids();
         let set_specs = sets
@@ -591,6 +591,18 @@ impl Switch {
                     .iter_mut()
                     .zip(ports)
                     .for_each(|(word, port)| *word = u64::from(*port) & mask),
+                Input::PortMetadata(word) => {
+                    let mut known = None;
+                    for (to, port) in row.iter_mut().zip(ports) {
+                        // Packets of a port come one after the other.
+                        let (_, value) = match known {
+                            Some((of, value)) if of == *port => (of, value),
+                            _ => (*port, port_metadata(&self.state, *port, *word)),
+                        };
+                        known = Some((*port, value));
+                        *to = value & mask;
+                    }
+                }
                 Input::Length => row
                     .iter_mut()
                     .zip(lengths)
@@ -641,6 +653,17 @@ impl Switch {
                             some += 1;
                         }
                         self.stats.sent_all(&sent[..some], &bytes[..some]);
+                    }
+                }
+                FusedExit::Finish(var) => {
+                    let (now_ns, out) = (self.now_ns, fast.machine.row(*var));
+                    transmitted |= left;
+                    for slot in Slots(left) {
+                        let frame = &mut frames[slot];
+                        let front = self.arch.fused_finish(frame.bytes_mut(), now_ns);
+                        frame.skip(front);
+                        fates[slot] = Fate::Transmit(out[slot] as u32);
+                        self.stats.sent_all(&out[slot..=slot], &[frame.place().1 as u64]);
                     }
                 }
                 FusedExit::Drop(reason) => self.stats.dropped_many(*reason, left.count_ones().into()),
@@ -772,6 +795,15 @@ impl Switch {
         }
         true
     }
+}
+
+/// Eight bytes of what is known of a port, as a number; zeros where nothing is.
+fn port_metadata(state: &State, port: u32, word: usize) -> u64 {
+    let known = state.port_metadata.get(&port);
+    let bytes = known.and_then(|bytes| bytes.get(word * 8..)).unwrap_or_default();
+    (0..8).fold(0, |number, at| {
+        number << 8 | bytes.get(at).copied().map_or(0, u64::from)
+    })
 }
 
 /// All ones in so many bits.

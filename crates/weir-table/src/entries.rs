@@ -20,6 +20,11 @@ impl Entries {
         self.len
     }
 
+    /// The number above all handles.
+    pub(crate) fn handle_limit(&self) -> u64 {
+        self.places.len() as u64 + 1
+    }
+
     pub(crate) fn get(&self, handle: EntryHandle) -> Option<&Entry> {
         self.places.get(place(handle))?.as_ref()
     }

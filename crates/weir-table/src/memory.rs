@@ -1,6 +1,19 @@
 //! Large arrays that are read at random, and the caches: for whoever keeps such.
 #![allow(unsafe_code)]
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+/// So many words that are zero, in huge pages where the system gives them to who asks. Pages that nobody writes to take no
+/// memory.
+#[must_use]
+pub fn zeroed_words(length: usize) -> Arc<[AtomicU64]> {
+    let words = Arc::<[AtomicU64]>::new_zeroed_slice(length);
+    advise_pages(words.as_ptr().cast::<u8>(), size_of_val(&*words));
+    // SAFETY: zero bytes are atomic words that hold zero.
+    unsafe { words.assume_init() }
+}
+
 /// A vector of `length` elements, in huge pages where the system gives them to who asks: fewer addresses for the
 /// processor to translate.
 #[must_use]
@@ -12,22 +25,26 @@ pub fn huge_vec<T: Clone>(length: usize, value: T) -> Vec<T> {
 }
 
 /// Asks for huge pages for the memory of an empty vector, if it is large enough to have any.
-#[cfg(all(target_os = "linux", not(miri)))]
 fn advise<T>(vector: &mut Vec<T>) {
+    advise_pages(vector.as_ptr().cast::<u8>(), vector.capacity() * size_of::<T>());
+}
+
+/// Asks for huge pages for memory of the caller's, if it is large enough to have any.
+#[cfg(all(target_os = "linux", not(miri)))]
+fn advise_pages(memory: *const u8, bytes: usize) {
     const PAGE: usize = 4096;
     const HUGE: usize = 2 << 20;
-    let begin = vector.as_mut_ptr() as usize;
-    let end = begin + vector.capacity() * size_of::<T>();
-    let (first, last) = (begin.next_multiple_of(PAGE), end & !(PAGE - 1));
+    let begin = memory as usize;
+    let (first, last) = (begin.next_multiple_of(PAGE), (begin + bytes) & !(PAGE - 1));
     if last.saturating_sub(first) >= HUGE {
-        // SAFETY: the pages lie in memory that the vector owns; the advice changes nothing but their size, and may
+        // SAFETY: the pages lie in memory that the caller owns; the advice changes nothing but their size, and may
         // fail.
         unsafe { libc::madvise(first as *mut libc::c_void, last - first, libc::MADV_HUGEPAGE) };
     }
 }
 
 #[cfg(not(all(target_os = "linux", not(miri))))]
-fn advise<T>(_vector: &mut Vec<T>) {}
+fn advise_pages(_memory: *const u8, _bytes: usize) {}
 
 /// Asks for the cache line where a value begins.
 #[inline(always)]
@@ -46,6 +63,15 @@ pub fn prefetch_bytes(bytes: &[u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn words_are_zero() {
+        for length in [0, 3, 1 << 20] {
+            let words = zeroed_words(length);
+            assert_eq!(words.len(), length);
+            assert!(words.iter().all(|w| w.load(std::sync::atomic::Ordering::Relaxed) == 0));
+        }
+    }
 
     #[test]
     fn small_and_large_vectors_are_filled() {

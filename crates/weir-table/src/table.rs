@@ -236,6 +236,12 @@ impl Table {
         self.entries.get(handle)
     }
 
+    /// The number above all handles that entries have or had.
+    #[must_use]
+    pub fn handle_limit(&self) -> u64 {
+        self.entries.handle_limit()
+    }
+
     /// All entries in the order of their handles: that of insertion, but for handles that were [given
     /// again](Table::reuse_handles).
     pub fn entries(&self) -> impl Iterator<Item = &Entry> {

@@ -11,7 +11,7 @@ use crate::driver::{
     ReplicationRules,
 };
 use crate::emits::{self, Emit};
-use crate::error::LoadError;
+use crate::error::{LoadError, NotCompiled};
 use crate::fused::{Fused, FusedArguments, FusedPacket};
 use crate::load;
 use crate::meter::Color;
@@ -454,7 +454,7 @@ impl Architecture for Psa {
         }
     }
 
-    fn fused(&self) -> Option<Fused> {
+    fn fused(&self) -> Result<Fused, NotCompiled> {
         fuse::fuse(self)
     }
 

@@ -11,14 +11,14 @@ use crate::driver::{
     Action, Architecture, DropReason, EgressPacket, Env, Exclusion, Handling, IngressPacket, MAX_PASSES, Origin,
     PRIORITIES, QueueInfo, ReplicationRules,
 };
-use crate::error::LoadError;
+use crate::error::{LoadError, NotCompiled};
 use crate::fused::{Fused, FusedArguments, FusedPacket};
 use crate::generator::{BUFFER, Generators};
 use crate::load;
 use crate::state::State;
 use crate::user::Externs;
 use std::sync::Arc;
-use weir_interp::{Abort, Executable, Outcome, PacketState, PacketTag, SiteId};
+use weir_interp::{Abort, Executable, MethodEngine, Outcome, PacketState, PacketTag, SiteId};
 use weir_ir::{Bits, ExternId, Program, VarId};
 
 /// Bits of `drop_ctl`.
@@ -84,11 +84,31 @@ impl Tna {
         self.ops.get(site.index())
     }
 
-    /// The pipe that all ports share, if there is only one.
-    pub(crate) fn only_pipe(&self) -> Option<&Pipe> {
-        let first = self.pipes.first()?;
-        let same = |pipe: &Pipe| pipe.ingress.control == first.ingress.control && pipe.tm.port == first.tm.port;
-        self.pipes.iter().all(same).then_some(first)
+    /// The pipes of the program, each with the numbers of the device's pipes that it is.
+    pub(crate) fn own_pipes(&self) -> Vec<(&Pipe, Vec<u64>)> {
+        let mut own: Vec<(&Pipe, Vec<u64>)> = Vec::new();
+        for (pipe, number) in self.pipes.iter().zip(0..) {
+            let same = |known: &Pipe| pipe.ingress.control == known.ingress.control && pipe.tm.port == known.tm.port;
+            match own.iter_mut().find(|(known, _)| same(known)) {
+                Some((_, numbers)) => numbers.push(number),
+                None => own.push((pipe, vec![number])),
+            }
+        }
+        own
+    }
+
+    /// Whether a control hears of queues.
+    pub(crate) fn has_ghost(&self) -> bool {
+        self.pipes.iter().any(|p| p.ghost.is_some())
+    }
+
+    pub(crate) fn first_pipe(&self) -> Option<&Pipe> {
+        self.pipes.first()
+    }
+
+    /// Does something with what runs the methods of the program.
+    pub(crate) fn with_methods<R>(&self, action: impl FnOnce(&mut dyn MethodEngine) -> R) -> R {
+        self.engines.with_methods(action)
     }
 
     pub(crate) fn program(&self) -> &Arc<Program> {
@@ -407,8 +427,10 @@ impl Tna {
             late.count(env.state, sent.len() as u64);
         }
         if get(&done.state.frame, pipe.update_delay) != 0 {
-            match transmit::update_delay(&sent, now_ns) {
-                Some(updated) => sent = updated,
+            match transmit::update_delay(&mut sent, now_ns) {
+                Some(front) => {
+                    sent.drain(..front);
+                }
                 None => note(
                     env,
                     "update_delay_on_tx: the packet is too short for what its first eight bytes say",
@@ -490,7 +512,7 @@ impl Architecture for Tna {
     }
 
     fn watches_queues(&self) -> bool {
-        self.pipes.iter().any(|p| p.ghost.is_some())
+        self.has_ghost()
     }
 
     fn queue_changed(&self, env: &mut Env<'_>, port: u32, priority: u64, depth: u64) {
@@ -529,11 +551,12 @@ impl Architecture for Tna {
         }
     }
 
-    fn fused(&self) -> Option<Fused> {
-        if self.watches_queues() {
-            return None;
-        }
+    fn fused(&self) -> Result<Fused, NotCompiled> {
         fuse::fuse(self)
+    }
+
+    fn fused_finish(&self, bytes: &mut [u8], now_ns: u64) -> usize {
+        transmit::update_delay(bytes, now_ns).unwrap_or(0)
     }
 
     fn fused_call(
@@ -547,6 +570,10 @@ impl Architecture for Tna {
         let calls = fused.calls.downcast_ref::<Vec<FusedCall>>();
         match (calls.and_then(|c| c.get(call)), self.pipes.first()) {
             (Some(FusedCall::Pseudo(pseudo)), _) => pseudo.perform(env.state, &mut arguments),
+            (Some(FusedCall::Outside(outside)), _) => {
+                let bytes = packet.received_bytes();
+                return outside.perform(self, env, bytes, arguments);
+            }
             (Some(FusedCall::Op(op, loc)), Some(pipe)) => {
                 let (service, _) = env.service(packet.received_bytes());
                 return TnaRuntime::new(self, &pipe.ingress, service).operate(op, *loc, arguments);

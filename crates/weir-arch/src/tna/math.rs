@@ -1,6 +1,7 @@
 //! `MathUnit`: functions by a table of sixteen values and shifts, as inexact as on the device.
 
 use crate::load::{argument, member, number};
+use weir_ir::pipeline::MAGNITUDES;
 use weir_ir::{Bits, ConstValue, ExternInstance};
 
 /// A function of a number `x`, which is taken as `m / 8 · 2^e`.
@@ -75,9 +76,32 @@ impl MathUnit {
 
     /// The function of a number, in as many bits; what does not fit is all ones.
     pub(crate) fn execute(&self, x: &Bits) -> Bits {
-        let width = x.width();
-        let x = x.to_u64_saturating();
-        let (mantissa, exponent) = if x == 0 { (0, 0) } else { self.normalize(x) };
+        let number = x.to_u64_saturating();
+        let exponent = i64::from(number.checked_ilog2().unwrap_or(0));
+        // Four bits from the highest one on.
+        let mantissa = ((u128::from(number) << 3) >> exponent) as usize & 0xf;
+        self.value(mantissa, exponent, x.width())
+    }
+
+    /// The function of all numbers of so many bits, at most 64, that differ in the highest bit or the three behind it, in the
+    /// order of [`magnitude`](weir_ir::pipeline::magnitude).
+    pub(crate) fn values(&self, width: u32) -> [u64; MAGNITUDES] {
+        std::array::from_fn(|at| {
+            let (mantissa, exponent) = match at / 8 {
+                0 => (0, 0),
+                position => (8 | (at % 8), position as i64 - 1),
+            };
+            self.value(mantissa, exponent, width).to_u64_saturating()
+        })
+    }
+
+    /// The function of a number with these four highest bits, the first at the position of the exponent. What does not fit is
+    /// all ones.
+    fn value(&self, mantissa: usize, exponent: i64, width: u32) -> Bits {
+        let (mantissa, exponent) = match self.shift < 0 && exponent % 2 != 0 {
+            true => (mantissa / 2, exponent + 1),
+            false => (mantissa, exponent),
+        };
         let doubled = match self.shift {
             1 => exponent * 2,
             -1 => exponent / 2,
@@ -101,17 +125,6 @@ impl MathUnit {
             Some(most) if result > most => ones,
             _ => Bits::new(width, result),
         }
-    }
-
-    fn normalize(&self, x: u64) -> (usize, i64) {
-        let mut exponent = i64::from(x.ilog2());
-        // Four bits from the highest one on.
-        let mut mantissa = ((u128::from(x) << 3) >> exponent) as usize;
-        if self.shift < 0 && exponent % 2 != 0 {
-            exponent += 1;
-            mantissa /= 2;
-        }
-        (mantissa & 0xf, exponent)
     }
 }
 
@@ -143,6 +156,26 @@ mod tests {
         }
         assert_eq!(run(&square, 0), 0);
         assert_eq!(run(&square, 1 << 31), u64::from(u32::MAX));
+    }
+
+    #[test]
+    fn all_values_are_known_beforehand() {
+        let units = [
+            MathUnit::of(false, -1, f64::sqrt),
+            MathUnit::of(false, 1, |x| x * x),
+            MathUnit::of(true, 0, |x| 1000.0 / x),
+        ];
+        for unit in &units {
+            for width in [3, 16, 32, 64] {
+                let values = unit.values(width);
+                for x in (0..64).flat_map(|e| [0, 1, 1 << e, (1 << e) + 1, (3 << e) / 2, (15u64 << e) / 8, !(1 << e)]) {
+                    let x = Bits::new(width, x.into());
+                    let expected = unit.execute(&x).to_u64_saturating();
+                    let at = weir_ir::pipeline::magnitude(x.to_u64_saturating());
+                    assert_eq!(values[at], expected, "{unit:?} {x}");
+                }
+            }
+        }
     }
 
     #[test]

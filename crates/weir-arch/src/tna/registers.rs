@@ -3,7 +3,7 @@
 use super::externs::{At, Extremum, Op, named};
 use super::runtime::TnaRuntime;
 use crate::error::{LoadError, place};
-use crate::load::{self, argument};
+use crate::load::{self, HANDLES, argument};
 use crate::register::{Progress, RegisterArray};
 use crate::state::{Resource, scalars};
 use std::sync::Arc;
@@ -69,20 +69,23 @@ fn kind(type_name: &str) -> Option<Kind> {
 }
 
 /// The state of a register.
-pub(crate) fn array(program: &Program, instance: &ExternInstance, size: u64) -> Resource {
+pub(crate) fn array(program: &Program, instance: &ExternInstance) -> Resource {
+    let size = match instance.type_name.as_str() {
+        "Register" => load::number(argument(instance, "size", 0)),
+        "DirectRegister" => HANDLES,
+        _ => 1,
+    };
     let ty = instance.type_arguments.first().cloned().unwrap_or_default();
     let initial = argument(instance, "initial_value", usize::MAX);
     load::register(program, &ty, size, initial)
 }
 
 /// Where code finds a scalar of a register's cells, if it may look itself.
-pub(crate) fn flat(instance: &ExternInstance, scalar: usize) -> Option<FlatCells> {
-    let size = match instance.type_name.as_str() {
-        "Register" => load::number(argument(instance, "size", 0)),
-        "RegisterParam" => 1,
-        _ => return None,
-    };
-    RegisterArray::flat(&widths(instance), size, scalar)
+pub(crate) fn flat(program: &Program, instance: &ExternInstance, scalar: usize) -> Option<FlatCells> {
+    match array(program, instance) {
+        Resource::Register(register) => register.flat(scalar),
+        _ => None,
+    }
 }
 
 pub(super) fn widths(instance: &ExternInstance) -> Vec<u32> {

@@ -5,23 +5,25 @@ const INSTRUCTIONS: usize = 8;
 /// Bytes of the time that is written.
 const TIME: usize = 6;
 
-/// Follows the eight bytes in front of a packet, which are taken off: adds the time to a number and writes the sum
+/// Follows the eight bytes in front of a packet, which are not sent: adds the time to a number and writes the sum
 /// somewhere; the checksum somewhere else is mended by what that has changed. Offsets are counted from the packet's
-/// first byte; a checksum at 0, or one that is 0, is none. `None` if the packet is too short for that.
-pub(super) fn update_delay(bytes: &[u8], now_ns: u64) -> Option<Vec<u8>> {
-    let (instructions, packet) = bytes.split_at_checked(INSTRUCTIONS)?;
-    let mut packet = packet.to_vec();
+/// first byte; a checksum at 0, or one that is 0, is none. Gives how many bytes are not sent; `None` if the packet is too short for
+/// that, which stays as it is.
+pub(super) fn update_delay(bytes: &mut [u8], now_ns: u64) -> Option<usize> {
+    let (instructions, packet) = bytes.split_at_mut_checked(INSTRUCTIONS)?;
     let (checksum_at, time_at) = (usize::from(instructions[0]), usize::from(instructions[1]));
     let correction = instructions[2..].iter().fold(0, |n, b| n << 8 | u64::from(*b));
     let time = (correction.wrapping_add(now_ns) & 0xffff_ffff_ffff).to_be_bytes();
-    let field = packet.get_mut(time_at..time_at + TIME)?;
-    let before: [u8; TIME] = field.try_into().ok()?;
-    field.copy_from_slice(&time[8 - TIME..]);
+    let before: [u8; TIME] = packet.get(time_at..time_at + TIME)?.try_into().ok()?;
     let after: [u8; TIME] = time[8 - TIME..].try_into().ok()?;
     if checksum_at != 0 {
-        mend(packet.get_mut(checksum_at..checksum_at + 2)?, time_at, &before, &after);
+        packet.get(checksum_at..checksum_at + 2)?;
     }
-    Some(packet)
+    packet[time_at..time_at + TIME].copy_from_slice(&after);
+    if checksum_at != 0 {
+        mend(&mut packet[checksum_at..checksum_at + 2], time_at, &before, &after);
+    }
+    Some(INSTRUCTIONS)
 }
 
 /// Corrects a checksum for bytes that have changed, the first of them at an odd or even place (RFC 1624).
@@ -55,19 +57,25 @@ mod tests {
             packet[2..4].copy_from_slice(&checksum.to_be_bytes());
             let mut bytes = vec![2, time_at, 0xff, 0xff, 0xff, 0xff, 0xff, 0xfe];
             bytes.extend(&packet);
-            let sent = update_delay(&bytes, 0x1_0203_0405).expect("long enough");
+            let front = update_delay(&mut bytes, 0x1_0203_0405).expect("long enough");
+            let sent = &bytes[front..];
             let at = usize::from(time_at);
             assert_eq!(sent[at..at + 6], [0, 1, 2, 3, 4, 3]);
-            assert_eq!(csum16(&sent), 0);
+            assert_eq!(csum16(sent), 0);
         }
     }
 
     #[test]
     fn short_packets_and_absent_checksums() {
-        assert_eq!(update_delay(&[0; 7], 0), None);
-        assert_eq!(update_delay(&[0, 1, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6], 0), None);
-        assert_eq!(update_delay(&[200, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6], 0), None);
-        let untouched = update_delay(&[6, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 0, 0], 9);
+        let sent = |bytes: &[u8], now_ns| {
+            let mut bytes = bytes.to_vec();
+            let front = update_delay(&mut bytes, now_ns)?;
+            Some(bytes.split_off(front))
+        };
+        assert_eq!(sent(&[0; 7], 0), None);
+        assert_eq!(sent(&[0, 1, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6], 0), None);
+        assert_eq!(sent(&[200, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6], 0), None);
+        let untouched = sent(&[6, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 0, 0], 9);
         assert_eq!(untouched, Some(vec![0, 0, 0, 0, 0, 9, 0, 0]));
     }
 }

@@ -8,7 +8,7 @@ use crate::calls::{self, Engines};
 use crate::driver::{
     Action, Architecture, DropReason, EgressPacket, Env, Handling, IngressPacket, MAX_PASSES, Origin, QueueInfo,
 };
-use crate::error::LoadError;
+use crate::error::{LoadError, NotCompiled};
 use crate::fused::{Fused, FusedArguments, FusedPacket};
 use crate::hash::{self, Algorithm};
 use crate::load;
@@ -380,7 +380,7 @@ impl Architecture for V1Model {
         self.end_of_egress(packet, marks, queue.port, env)
     }
 
-    fn fused(&self) -> Option<Fused> {
+    fn fused(&self) -> Result<Fused, NotCompiled> {
         fuse::fuse(self, self.blocks)
     }
 

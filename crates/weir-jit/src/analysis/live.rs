@@ -143,9 +143,12 @@ pub(crate) fn is_idle(inst: &InstKind, kind: Option<&CallKind>, live: &VarSet) -
         InstKind::Assign { dst, .. } | InstKind::PacketLength { dst } => !live.contains(*dst),
         InstKind::Call(call) => {
             let results = match kind {
-                Some(CallKind::InternetChecksum | CallKind::InternetSum | CallKind::ReadCell { .. }) => {
-                    call.results.as_slice()
-                }
+                Some(
+                    CallKind::InternetChecksum
+                    | CallKind::InternetSum
+                    | CallKind::ReadCell { .. }
+                    | CallKind::ByMagnitude(_),
+                ) => call.results.as_slice(),
                 Some(CallKind::Hash { result, .. }) => std::slice::from_ref(result),
                 _ => return false,
             };

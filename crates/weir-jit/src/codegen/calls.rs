@@ -3,7 +3,8 @@
 use super::{Segment, env, flags};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
-use weir_ir::pipeline::{CallKind, FlatCells};
+use std::sync::Arc;
+use weir_ir::pipeline::{CallKind, FlatCells, MAGNITUDES};
 use weir_ir::{ArgumentValue, Call, InLeaf, Operand, ValueSetId, VarId};
 
 impl Segment<'_, '_> {
@@ -36,6 +37,16 @@ impl Segment<'_, '_> {
                 let value = self.mask(value, width);
                 self.set(result, value);
             }
+            CallKind::ByMagnitude(values) => {
+                let (Some(number), Some(&result)) = (call.input(0), call.results.first()) else {
+                    return;
+                };
+                let number = self.word(number, 0);
+                let value = self.by_magnitude(number, values);
+                let width = self.cx.analysis.vars[result.index()].width;
+                let value = self.mask(value, width);
+                self.set(result, value);
+            }
             &CallKind::ReadCell {
                 array,
                 flat: Some(flat),
@@ -46,6 +57,7 @@ impl Segment<'_, '_> {
                 };
                 let (address, offset) = self.flat_cell(array, flat, at, 0);
                 let value = self.load(types::I64, address, offset);
+                let value = self.differing(value, flat.base);
                 let width = self.cx.analysis.vars[result.index()].width;
                 let value = self.mask(value, width);
                 self.set(result, value);
@@ -59,6 +71,7 @@ impl Segment<'_, '_> {
                     return;
                 };
                 let value = self.word(value, 0);
+                let value = self.differing(value, flat.base);
                 let (address, offset) = self.flat_cell(array, flat, at, 1);
                 self.store(value, address, offset);
             }
@@ -89,14 +102,17 @@ impl Segment<'_, '_> {
         let number = arrays.iter().position(|known| known.array == array).unwrap_or(0);
         let fixed = flags().with_readonly().with_can_move();
         let arrays = self.b.ins().load(types::I64, fixed, self.env, env::CELLS);
-        let cells = self.b.ins().load(types::I64, fixed, arrays, (number * 8) as i32);
+        let known = (number * size_of::<[usize; 2]>()) as i32;
+        let cells = self.b.ins().load(types::I64, fixed, arrays, known);
         let at = self.word(index, 0);
-        let is_inside = self.most(at) < flat.cells;
-        let at = if is_inside {
+        let at = if !flat.grows && self.most(at) < flat.cells {
             at
         } else {
-            let behind = self.imm(flat.cells + spare);
-            let last = self.imm(flat.cells);
+            let last = match flat.grows {
+                true => self.b.ins().load(types::I64, fixed, arrays, known + 8),
+                false => self.imm(flat.cells),
+            };
+            let behind = self.add_imm(last, spare);
             let is_beyond = self.b.ins().icmp(IntCC::UnsignedGreaterThanOrEqual, at, last);
             self.b.ins().select(is_beyond, behind, at)
         };
@@ -108,6 +124,32 @@ impl Segment<'_, '_> {
             self.b.ins().imul(at, bytes)
         };
         (self.b.ins().iadd(cells, at), (flat.offset * 8) as i32)
+    }
+
+    /// The value of a function whose values lie in memory: those of a pipeline are there as long as its code.
+    fn by_magnitude(&mut self, number: Value, values: &Arc<[u64; MAGNITUDES]>) -> Value {
+        let zeros = self.b.ins().clz(number);
+        // A shift takes the distance modulo 64; zero stays zero.
+        let high = self.b.ins().ishl(number, zeros);
+        let high = self.shr_imm(high, 60);
+        let behind = self.mask(high, 3);
+        let bits = self.imm(64);
+        let position = self.b.ins().isub(bits, zeros);
+        let first = self.shl_imm(position, 3);
+        let at = self.b.ins().bor(first, behind);
+        let at = self.shl_imm(at, 3);
+        let values = self.imm(values.as_ptr().expose_provenance() as u64);
+        let place = self.b.ins().iadd(values, at);
+        self.b.ins().load(types::I64, flags().with_readonly(), place, 0)
+    }
+
+    /// What differs between a word and what all such words were at first; and the other way round.
+    fn differing(&mut self, word: Value, base: u64) -> Value {
+        if base == 0 {
+            return word;
+        }
+        let base = self.imm(base);
+        self.b.ins().bxor(word, base)
     }
 
     /// An array and a scalar of its cells, as helpers are told of them.

@@ -14,6 +14,7 @@ use super::driver::{PORT_RECIRCULATE, Psa};
 use super::externs::{self, Op, SELECTORS};
 use super::fields::Path;
 use crate::emits::{self, Emit};
+use crate::error::NotCompiled;
 use crate::fused::{Fused, Input};
 use crate::reparse::{self, Emitted, Reparse};
 use crate::weave::{Appended, Weave, Weaver, constant, endless, pseudo};
@@ -54,7 +55,7 @@ struct Builder<'a> {
     /// Sums of instances of `InternetChecksum`.
     sums: Vec<(ExternId, VarId)>,
     /// Something cannot be done.
-    failed: bool,
+    problem: Option<NotCompiled>,
 }
 
 impl Deref for Builder<'_> {
@@ -81,27 +82,43 @@ pub(crate) fn handed_over(program: &Program, number: usize) -> VarId {
     VarId::new(program.vars.len() + number)
 }
 
-/// The pipeline of a program; `None` where something in it needs the driver at every step.
-pub(crate) fn fuse(arch: &Psa) -> Option<Fused> {
+/// The pipeline of a program.
+///
+/// # Errors
+/// Something in it needs the driver at every step.
+pub(crate) fn fuse(arch: &Psa) -> Result<Fused, NotCompiled> {
     let program = &arch.program;
-    let emits = arch.emits.clone()?;
+    let blocks = arch.blocks;
+    let refused = |block: usize, problem: &str| Err(NotCompiled::block(program, block, problem));
+    let Some(emits) = arch.emits.clone() else {
+        return refused(blocks.ingress.deparser, "what it emits is not known beforehand");
+    };
     // What the driver runs again, or only where somebody asks for it, must have no lasting effects. For digests the driver
     // takes over, and runs the ingress deparser from its beginning.
-    let blocks = arch.blocks;
     let nothing = |_: &Op| false;
     let digests = |op: &Op| matches!(op, Op::Digest { .. });
     let deparser = &program.blocks[blocks.ingress.deparser].body;
-    if arch.lasts(blocks.ingress.parser, nothing)
-        || arch.lasts(blocks.ingress.deparser, digests)
-        || arch.lasts(blocks.egress.parser, nothing)
-        || arch.lasts(blocks.egress.deparser, nothing)
-        || !endless(&program.blocks[blocks.egress.parser].body).is_empty()
-        || (blocks.ingress.deparser_lasts && !emits::is_repeatable(program, deparser))
-    {
-        return None;
+    let calls = "it calls externs whose effects last";
+    for block in [blocks.ingress.parser, blocks.egress.parser, blocks.egress.deparser] {
+        if arch.lasts(block, nothing) {
+            return refused(block, calls);
+        }
+    }
+    if arch.lasts(blocks.ingress.deparser, digests) {
+        return refused(blocks.ingress.deparser, calls);
+    }
+    if !endless(&program.blocks[blocks.egress.parser].body).is_empty() {
+        return refused(blocks.egress.parser, "it has a state that never ends");
+    }
+    if blocks.ingress.deparser_lasts && !emits::is_repeatable(program, deparser) {
+        let problem = "it sends digests, and would change headers again where the driver runs it once more";
+        return refused(blocks.ingress.deparser, problem);
     }
     if !reparse::is_affordable(&program.blocks[blocks.egress.parser].body, emits.len()) {
-        return None;
+        return refused(
+            blocks.egress.parser,
+            "with all that ingress may emit it would be too much code",
+        );
     }
     let mut weaver = Weaver::new(program);
     let port = weaver.variable("$port", 32);
@@ -127,13 +144,17 @@ pub(crate) fn fuse(arch: &Psa) -> Option<Fused> {
         emitted,
         current: 0,
         sums: Vec::new(),
-        failed: false,
+        problem: None,
     };
-    let error_path = builder.whole()?;
-    if builder.failed {
-        return None;
+    let error_path = builder.whole();
+    match (builder.problem.take(), error_path) {
+        (None, Some(error_path)) => builder.finish(error_path),
+        (Some(problem), _) => Err(problem),
+        (None, None) => {
+            let problem = "metadata or headers of a length that only packets know";
+            refused(blocks.ingress.control, problem)
+        }
     }
-    builder.finish(error_path)
 }
 
 impl Weave for Builder<'_> {
@@ -234,7 +255,11 @@ impl Builder<'_> {
             // Checksums of other kinds, digests elsewhere, and what the embedder brings along.
             _ => None,
         };
-        self.failed |= done.is_none();
+        if done.is_none() {
+            let program = &self.arch.program;
+            self.problem
+                .get_or_insert_with(|| NotCompiled::call(program, call, loc));
+        }
     }
 
     /// Whether bits of the metadata are set and others not.
@@ -414,7 +439,7 @@ impl Builder<'_> {
         Some(())
     }
 
-    fn finish(self, error_path: (BlockId, VarId)) -> Option<Fused> {
+    fn finish(self, error_path: (BlockId, VarId)) -> Result<Fused, NotCompiled> {
         let (arch, fields, port, renaming) = (self.arch, &self.arch.fields, self.port, self.emitted.renaming);
         let mut inputs = vec![(self.now_us, Input::NowUs)];
         inputs.extend(fields.ingress_port.iter().flatten().map(|v| (*v, Input::Port)));
@@ -427,6 +452,6 @@ impl Builder<'_> {
         })?;
         let ends = calls::ends(arch, &woven.program, &renaming, port);
         let ordered_tables = woven.program.tables.iter().map(|_| false).collect();
-        Some(woven.into_fused(ordered_tables, ends, SELECTORS, false))
+        Ok(woven.into_fused(ordered_tables, ends, SELECTORS, false))
     }
 }

@@ -4,13 +4,16 @@ use super::super::driver::Tna;
 use super::super::externs::{self, At, Op};
 use super::super::fields::Pipe;
 use super::super::registers;
+use super::outside::{self, OUTSIDE, Outside};
 use super::registers::{READ, WRITE};
+use super::values::MATH;
 use super::{COUNT, exit};
 use crate::driver::DropReason;
-use crate::weave::{Ends, Pseudo, RANDOM, driver, drop, host, touched, transmit};
+use crate::weave::{Ends, Pseudo, RANDOM, driver, drop, finish, host, touched, transmit};
 use std::collections::HashSet;
+use std::sync::Arc;
 use weir_ir::passes::{VarSet, read_by};
-use weir_ir::pipeline::CallKind;
+use weir_ir::pipeline::{CallKind, MAGNITUDES};
 use weir_ir::{Call, ExternId, Loc, VarId};
 
 /// What a call of the pipeline is.
@@ -19,8 +22,10 @@ pub(crate) enum FusedCall {
     Op(Op, Loc),
     /// What the pipeline brings along.
     Pseudo(Pseudo),
-    /// A cell of a register, which code reads and writes by itself.
-    Cell,
+    /// What code does by itself: a cell of a register, a function by a table.
+    Code,
+    /// A register action that the interpreter runs.
+    Outside(Arc<Outside>),
 }
 
 /// Whether the host can do an extern call for compiled code.
@@ -29,12 +34,25 @@ pub(super) fn is_fusible(op: &Op) -> bool {
 }
 
 /// What a call is; `None`: nothing that can be called from a pipeline.
-pub(super) fn call_kind(arch: &Tna, call: &Call, loc: Loc) -> Option<(FusedCall, CallKind)> {
+pub(super) fn call_kind(
+    arch: &Tna,
+    (outsiders, units): (&[Arc<Outside>], &[Arc<[u64; MAGNITUDES]>]),
+    call: &Call,
+    loc: Loc,
+) -> Option<(FusedCall, CallKind)> {
+    if call.function == MATH {
+        let number = usize::try_from(call.constant_input(1)?).ok()?;
+        return Some((FusedCall::Code, CallKind::ByMagnitude(Arc::clone(units.get(number)?))));
+    }
+    if call.function == OUTSIDE {
+        let (outside, kind) = outside::kind_of(outsiders, call)?;
+        return Some((FusedCall::Outside(outside), kind));
+    }
     if let Some((pseudo, kind)) = Pseudo::of(&call.function) {
         return Some((FusedCall::Pseudo(pseudo), kind));
     }
     if let (READ | WRITE, Some(id)) = (call.function.as_str(), call.instance) {
-        return Some((FusedCall::Cell, cell(arch, call, id)?));
+        return Some((FusedCall::Code, cell(arch, call, id)?));
     }
     let at = At::Argument(0);
     let op = match (call.function.as_str(), call.instance) {
@@ -58,7 +76,7 @@ fn cell(arch: &Tna, call: &Call, id: ExternId) -> Option<CallKind> {
     let is_parameter = arch.program().externs[id].type_name == "RegisterParam";
     let state = (!is_parameter).then_some(id.index() as u32);
     let array = id.index();
-    let flat = registers::flat(&arch.program().externs[id], scalar as usize);
+    let flat = registers::flat(arch.program(), &arch.program().externs[id], scalar as usize);
     Some(match call.function.as_str() {
         READ => CallKind::ReadCell {
             array,
@@ -75,7 +93,7 @@ fn cell(arch: &Tna, call: &Call, id: ExternId) -> Option<CallKind> {
     })
 }
 
-fn kind_of(op: &Op) -> Option<CallKind> {
+pub(super) fn kind_of(op: &Op) -> Option<CallKind> {
     Some(match op {
         Op::Count {
             id,
@@ -83,9 +101,13 @@ fn kind_of(op: &Op) -> Option<CallKind> {
             less: None,
             as_sent: false,
         } => CallKind::Count(id.index()),
-        Op::Hash(_) | Op::Math(_) | Op::Predicate(_) | Op::Larger { .. } | Op::FunnelShift | Op::Size { .. } => {
-            host(None)
-        }
+        Op::Hash(_)
+        | Op::Extremum(_)
+        | Op::Math(_)
+        | Op::Predicate(_)
+        | Op::Larger { .. }
+        | Op::FunnelShift
+        | Op::Size { .. } => host(None),
         Op::Random => host(Some(RANDOM)),
         Op::Count { id, .. }
         | Op::Meter { id, .. }
@@ -98,21 +120,20 @@ fn kind_of(op: &Op) -> Option<CallKind> {
     })
 }
 
-/// The shared variables that the driver and the ingress deparser look at when ingress has ended.
-fn read_at_end(arch: &Tna, pipe: &Pipe) -> Vec<VarId> {
+/// The shared variables that the driver and the ingress deparsers look at when ingress has ended.
+fn read_at_end(arch: &Tna, pipes: &[&Pipe]) -> Vec<VarId> {
     let program = arch.program();
     let mut read = VarSet::new(program.vars.len());
-    let deparser = &program.blocks[pipe.ingress.deparser].body;
-    read_by(program, deparser, &mut |v| read.insert(v));
+    for pipe in pipes {
+        let deparser = &program.blocks[pipe.ingress.deparser].body;
+        read_by(program, deparser, &mut |v| read.insert(v));
+    }
     let for_others = ["_for_tm", "_for_deparser"];
     let groups = program
         .shared
         .iter()
         .filter(|g| for_others.iter().any(|end| g.role.ends_with(end)));
-    for leaf in groups
-        .filter(|g| g.role.starts_with("pipe0.ingress"))
-        .flat_map(|g| &g.leaves)
-    {
+    for leaf in groups.filter(|g| g.role.contains(".ingress")).flat_map(|g| &g.leaves) {
         read.insert(leaf.var);
     }
     let leaves = program.shared.iter().flat_map(|g| &g.leaves);
@@ -121,7 +142,7 @@ fn read_at_end(arch: &Tna, pipe: &Pipe) -> Vec<VarId> {
 }
 
 /// The exits, with what the driver reads of a packet that leaves by them.
-pub(super) fn ends(arch: &Tna, pipe: &Pipe, port: VarId) -> Ends {
+pub(super) fn ends(arch: &Tna, pipes: &[&Pipe], port: VarId) -> Ends {
     let program = arch.program();
     let kind = |call: &Call, loc| {
         externs::own(program, call, loc)
@@ -136,10 +157,11 @@ pub(super) fn ends(arch: &Tna, pipe: &Pipe, port: VarId) -> Ends {
     let exits = vec![
         transmit(port),
         drop("ingress-drop", DropReason::IngressDrop),
-        driver("end-of-ingress", read_at_end(arch, pipe), everything.clone(), false),
+        driver("end-of-ingress", read_at_end(arch, pipes), everything.clone(), false),
         drop("instruction-budget", DropReason::InstructionBudget),
         driver("restart", Vec::new(), everything, false),
         drop("egress-drop", DropReason::EgressDrop),
+        finish(port),
     ];
     Ends {
         exits,

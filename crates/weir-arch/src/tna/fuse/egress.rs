@@ -10,7 +10,7 @@ use crate::reparse::{self, Emitted, Reparse};
 use crate::state::Unit;
 use crate::weave::{Weaver, constant, endless};
 use std::sync::Arc;
-use weir_ir::passes::{Renaming, read_by, written};
+use weir_ir::passes::{Renaming, read_by};
 use weir_ir::{
     BinaryOp, BlockId, Body, Header, HeaderId, InstKind, Loc, Operand, Program, Rvalue, Terminator, VarId, VarKind,
 };
@@ -21,21 +21,27 @@ pub(super) struct Intrinsic {
 }
 
 /// What the ingress deparser emits, behind the intrinsic header; `None` where the driver has to do egress.
-pub(super) fn plan(arch: &Tna, pipe: &Pipe, weaver: &mut Weaver) -> Option<(Intrinsic, Emitted)> {
+pub(super) fn plan(
+    arch: &Tna,
+    ingress: &Pipe,
+    egress: &Pipe,
+    parser: usize,
+    weaver: &mut Weaver,
+) -> Option<(Intrinsic, Emitted)> {
     let program = arch.program();
-    if !is_plain(arch, pipe) {
+    if !is_plain(arch, egress, parser) {
         return None;
     }
-    let intrinsic = Intrinsic::new(program, pipe, weaver)?;
+    let intrinsic = Intrinsic::new(program, egress, weaver)?;
     let first = Emit {
         header: intrinsic.header,
         block: BlockId::new(0),
         always: true,
     };
-    let deparser = &program.blocks[pipe.ingress.deparser].body;
+    let deparser = &program.blocks[ingress.ingress.deparser].body;
     let mut emits = vec![first];
     emits.extend(emits::emits(program, deparser)?);
-    let parser = &program.blocks[*pipe.egress.parsers.first()?].body;
+    let parser = &program.blocks[parser].body;
     if !reparse::is_affordable(parser, emits.len()) || !emits::is_repeatable(program, deparser) {
         return None;
     }
@@ -56,12 +62,9 @@ pub(super) fn plan(arch: &Tna, pipe: &Pipe, weaver: &mut Weaver) -> Option<(Intr
 }
 
 /// Whether egress does nothing that needs the packet's bytes, its length, or the driver.
-fn is_plain(arch: &Tna, pipe: &Pipe) -> bool {
+fn is_plain(arch: &Tna, pipe: &Pipe, parser: usize) -> bool {
     let program = arch.program();
     let gress = &pipe.egress;
-    let &[parser] = gress.parsers.as_slice() else {
-        return false;
-    };
     let [parser, control, deparser] = [parser, gress.control, gress.deparser].map(|b| &program.blocks[b].body);
     let is_call = |kind: &InstKind| matches!(kind, InstKind::Call(_));
     let length = gress.intrinsic.fields.iter().find(|(name, _)| name == "pkt_length");
@@ -71,17 +74,11 @@ fn is_plain(arch: &Tna, pipe: &Pipe) -> bool {
         read_by(program, body, &mut |v| found |= Some(v) == length);
         found
     };
-    let asks_port = |kind: &InstKind| {
-        let mut found = false;
-        written(kind, &program.headers, &mut |v| found |= Some(v) == pipe.update_delay);
-        found
-    };
     endless(parser).is_empty()
         && !emits::any(parser, is_call)
         && !emits::any(deparser, |kind| is_call(kind) && !is_checksum(program, kind))
         && !reads_length(control)
         && !reads_length(deparser)
-        && !emits::any(control, asks_port)
         && !emits::any(control, |kind| match kind {
             InstKind::Call(call) => !is_length_blind(program, call),
             _ => false,
@@ -149,10 +146,10 @@ impl Intrinsic {
 
 impl Builder<'_> {
     /// Egress, from the ingress deparser to the wire.
-    pub(super) fn egress(&mut self, intrinsic: &Intrinsic) -> Option<()> {
-        let gress = &self.pipe.egress;
+    pub(super) fn egress(&mut self, intrinsic: &Intrinsic, parser: usize) -> Option<()> {
+        let gress = &self.egress.egress;
         self.is_emitting = false;
-        self.block_of(self.pipe.ingress.deparser);
+        self.block_of(self.ingress.ingress.deparser);
         self.is_emitting = true;
         self.is_egress = true;
         self.fill(intrinsic);
@@ -160,7 +157,7 @@ impl Builder<'_> {
             self.set(Some(*var), *value);
         }
         let extended = Arc::new(self.program.clone());
-        let parser = &extended.blocks[*gress.parsers.first()?].body;
+        let parser = &extended.blocks[parser].body;
         let (accepted, rejected) = self.reparse(&extended, parser);
         self.after_parser(gress, accepted, rejected, parser.error?);
         self.fill_fields(intrinsic);
@@ -173,19 +170,30 @@ impl Builder<'_> {
         }
         self.block_of(gress.deparser);
         self.emit_rest();
+        if let Some(delay) = self.egress.update_delay {
+            let is_stamped = self.test(BinaryOp::Ne, delay, 0);
+            self.leave_if(is_stamped, exit::FINISH);
+        }
         self.end(Terminator::Exit(exit::TRANSMIT));
+        self.is_egress = false;
         Some(())
     }
 
     /// What the traffic manager says of a packet for one port whose queue is empty.
     fn fill(&mut self, intrinsic: &Intrinsic) {
-        let tm = &self.pipe.tm;
+        let tm = &self.ingress.tm;
         let (valid, fields) = {
             let header = self.header(intrinsic.header);
             (header.valid, header.fields.clone())
         };
         self.set(Some(valid), 1);
-        let names = self.pipe.egress.intrinsic.fields.iter().map(|(name, _)| name.as_str());
+        let names = self
+            .egress
+            .egress
+            .intrinsic
+            .fields
+            .iter()
+            .map(|(name, _)| name.as_str());
         for (field, name) in fields.into_iter().zip(names) {
             let from = match name {
                 "egress_port" => tm.port,
@@ -204,7 +212,7 @@ impl Builder<'_> {
 
     /// Gives the control the fields of the intrinsic header where its parser has not taken it.
     fn fill_fields(&mut self, intrinsic: &Intrinsic) {
-        let known = &self.pipe.egress.intrinsic;
+        let known = &self.egress.egress.intrinsic;
         let Some(valid) = known.valid.map(|v| self.emitted().renaming.var(v)) else {
             return;
         };

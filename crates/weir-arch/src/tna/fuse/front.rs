@@ -1,14 +1,20 @@
 //! The ingress parser without what stands in front of packets: compiled code is given the packet alone.
 
+use super::counters::Depths;
 use super::{Builder, exit};
+use crate::error::NotCompiled;
 use crate::weave::{Weave, constant};
 use std::collections::BTreeMap;
-use weir_ir::{Bits, BlockId, Body, HeaderId, InstKind, Loc, Operand, Rvalue, Terminator, VarId};
+use weir_ir::{BinaryOp, Bits, BlockId, Body, Call, HeaderId, InstKind, Loc, Operand, Rvalue, Terminator, VarId};
 
 /// Bits of the intrinsic header.
 const HEADER: u32 = 64;
 
-/// What is in front of a packet, as far as code may read it: where from, how many bits, and what.
+/// Bits of the words that the port's metadata is given in.
+const WORD: u32 = 64;
+
+/// What is in front of a packet: where from, how many bits, and what.
+#[derive(Debug, Clone)]
 pub(super) struct Front {
     pieces: Vec<(u32, u32, Operand)>,
     /// Bits in all.
@@ -23,35 +29,42 @@ pub(super) struct Parsed {
 }
 
 impl Front {
-    /// The intrinsic header of a packet that came in at a port, and the port's metadata, which no code may read.
-    pub(super) fn new(port: VarId, now_ns: VarId, port_metadata: usize) -> Self {
+    /// The intrinsic header of a packet that came in at a port, and the words of the port's metadata.
+    pub(super) fn new(port: VarId, now_ns: VarId, port_metadata: &[VarId]) -> Self {
+        let mut pieces = vec![
+            // Not resubmitted, and zeros up to the port.
+            (0, 1, constant(1, 0)),
+            (1, 1, constant(1, 0)),
+            (2, 2, constant(2, 0)),
+            (4, 3, constant(3, 0)),
+            (7, 9, Operand::Var(port)),
+            (16, 48, Operand::Var(now_ns)),
+        ];
+        let words = port_metadata.iter().zip((HEADER..).step_by(WORD as usize));
+        pieces.extend(words.map(|(word, at)| (at, WORD, Operand::Var(*word))));
         Front {
-            pieces: vec![
-                // Not resubmitted, and zeros up to the port.
-                (0, 1, constant(1, 0)),
-                (1, 1, constant(1, 0)),
-                (2, 2, constant(2, 0)),
-                (4, 3, constant(3, 0)),
-                (7, 9, Operand::Var(port)),
-                (16, 48, Operand::Var(now_ns)),
-            ],
-            length: HEADER + port_metadata as u32 * 8,
+            pieces,
+            length: HEADER + port_metadata.len() as u32 * WORD,
         }
-    }
-
-    fn read(&self, at: u32, width: u32) -> Option<Operand> {
-        let piece = self.pieces.iter().find(|(from, bits, _)| (*from, *bits) == (at, width));
-        piece.map(|(_, _, operand)| operand.clone())
     }
 }
 
-/// The parser in the making: its basic blocks by how many bits in front of the packet were taken before them.
+/// How far a parser is: its block, how many bits in front of the packet were taken, and how deep the stacks of its counters are.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    block: BlockId,
+    taken: u32,
+    depths: Depths,
+}
+
+/// The parser in the making: its basic blocks by how far it is before them.
 struct Walk<'a> {
     body: &'a Body,
     front: &'a Front,
-    made: BTreeMap<(BlockId, u32), BlockId>,
-    waiting: Vec<(BlockId, u32)>,
+    made: BTreeMap<Place, BlockId>,
+    waiting: Vec<Place>,
     parsed: Parsed,
+    counts: bool,
 }
 
 impl Builder<'_> {
@@ -63,45 +76,68 @@ impl Builder<'_> {
             rejected: self.block(),
             on_error: self.at,
         };
+        self.find_deposits(body);
         let mut walk = Walk {
             body,
             front,
             made: BTreeMap::new(),
             waiting: Vec::new(),
             parsed,
+            counts: self.counts(body),
         };
-        let start = self.point(&mut walk, BlockId::new(0), 0);
+        let place = |block, taken| Place {
+            block,
+            taken,
+            depths: Depths::default(),
+        };
+        let start = self.point(&mut walk, place(BlockId::new(0), 0));
         self.end(Terminator::Goto(start));
         walk.parsed.on_error = match body.on_error {
             // Nothing fails in front of the packet.
-            Some(block) => self.point(&mut walk, block, front.length),
+            Some(block) => self.point(&mut walk, place(block, front.length)),
             None => walk.parsed.rejected,
         };
-        while let Some((block, taken)) = walk.waiting.pop() {
-            self.parser_block(&mut walk, block, taken);
+        while let Some(place) = walk.waiting.pop() {
+            self.parser_block(&mut walk, place);
+        }
+        for end in [&mut walk.parsed.accepted, &mut walk.parsed.rejected] {
+            let before = std::mem::replace(end, self.block());
+            self.at = before;
+            self.settle_deposits();
+            self.end(Terminator::Goto(*end));
+        }
+        if body.on_error.is_none() {
+            walk.parsed.on_error = walk.parsed.rejected;
         }
         walk.parsed
     }
 
-    fn point(&mut self, walk: &mut Walk<'_>, block: BlockId, taken: u32) -> BlockId {
-        if let Some(made) = walk.made.get(&(block, taken)) {
+    fn point(&mut self, walk: &mut Walk<'_>, place: Place) -> BlockId {
+        if let Some(made) = walk.made.get(&place) {
             return *made;
         }
         let made = self.block();
-        walk.made.insert((block, taken), made);
-        walk.waiting.push((block, taken));
+        walk.made.insert(place.clone(), made);
+        walk.waiting.push(place);
         made
     }
 
-    fn parser_block(&mut self, walk: &mut Walk<'_>, block: BlockId, mut taken: u32) {
-        let source = &walk.body.blocks[block];
-        self.at = walk.made[&(block, taken)];
+    fn parser_block(&mut self, walk: &mut Walk<'_>, mut place: Place) {
+        let source = &walk.body.blocks[place.block];
+        self.at = walk.made[&place];
         let at = self.at;
         self.blocks[at].loc = source.loc;
+        if walk.counts {
+            // Who runs a loop that takes nothing must see that it is a parser's.
+            self.blocks[at].state.clone_from(&source.state);
+        }
         for inst in &source.insts {
-            match self.parser_inst(&inst.kind, inst.loc, taken, walk.front) {
-                Some(after) => taken = after,
-                None => return self.end(Terminator::Exit(exit::RESTART)),
+            if self.parser_inst(&inst.kind, inst.loc, &mut place, walk.front).is_none() {
+                let problem = "the parser takes something, from in front of the packet or of a residual checksum, that is not known";
+                let program = self.arch.program();
+                self.lost
+                    .get_or_insert_with(|| NotCompiled::new(program, inst.loc, problem));
+                return self.end(Terminator::Exit(exit::RESTART));
             }
         }
         let terminator = match &source.terminator {
@@ -109,46 +145,90 @@ impl Builder<'_> {
             Terminator::Reject => Terminator::Goto(walk.parsed.rejected),
             other => {
                 let mut other = other.clone();
-                other.map_targets(|b| self.point(walk, b, taken));
+                other.map_targets(|block| {
+                    let place = Place { block, ..place.clone() };
+                    self.point(walk, place)
+                });
                 other
             }
         };
         self.end(terminator);
     }
 
-    /// Appends an instruction; gives how many bits in front of the packet are taken then.
-    fn parser_inst(&mut self, kind: &InstKind, loc: Loc, taken: u32, front: &Front) -> Option<u32> {
-        if taken >= front.length {
-            self.instruction(kind, loc);
-            return Some(taken);
+    /// Appends an instruction, after which the parser is further; `None` where that cannot be known.
+    fn parser_inst(&mut self, kind: &InstKind, loc: Loc, place: &mut Place, front: &Front) -> Option<()> {
+        if let InstKind::Call(call) = kind {
+            if let Some(done) = self.counter(call, &mut place.depths, loc) {
+                self.check(done, call, loc);
+                return Some(());
+            }
+            if call.instance.is_none() && call.function == "port_metadata_unpack" {
+                return self.unpack(call, place, front);
+            }
+            if let Some(done) = self.deposit(call, place.taken >= front.length, loc) {
+                self.check(done, call, loc);
+                return Some(());
+            }
+        }
+        if place.taken >= front.length {
+            return self.packet_inst(kind, loc);
         }
         match kind {
             InstKind::Extract {
                 header,
                 varbit_bits: None,
-            } => self.extract_front(*header, taken, front),
+            } => place.taken = self.extract_front(*header, place.taken, front)?,
             InstKind::Lookahead { dst, offset } => {
-                let value = front.read(taken + offset, self.width(*dst))?;
+                let value = self.front_bits(front, place.taken.checked_add(*offset)?, self.width(*dst))?;
                 self.assign(*dst, Rvalue::Use(value));
-                Some(taken)
             }
             InstKind::Advance {
                 bits: Operand::Const(bits),
             } => {
-                let end = taken.checked_add(u32::try_from(bits.to_u64()?).ok()?)?;
+                let end = place.taken.checked_add(u32::try_from(bits.to_u64()?).ok()?)?;
                 if end > front.length {
                     let rest = Bits::new(bits.width(), (end - front.length).into());
                     let bits = Operand::Const(rest);
                     self.push(InstKind::Advance { bits }, loc);
                 }
-                Some(end.min(front.length))
+                place.taken = end.min(front.length);
             }
-            InstKind::Extract { .. } | InstKind::Advance { .. } | InstKind::PacketLength { .. } => None,
-            _ => {
-                self.instruction(kind, loc);
-                Some(taken)
-            }
+            InstKind::Extract { .. } | InstKind::Advance { .. } | InstKind::PacketLength { .. } => return None,
+            _ => self.instruction(kind, loc),
         }
+        Some(())
+    }
+
+    /// Bits of what is in front.
+    fn front_bits(&mut self, front: &Front, at: u32, width: u32) -> Option<Operand> {
+        let end = at.checked_add(width)?;
+        if end > front.length {
+            return None;
+        }
+        let mut whole: Option<(Operand, u32)> = None;
+        for (from, bits, operand) in &front.pieces {
+            let (first, last) = (at.max(*from), end.min(from + bits));
+            if first >= last {
+                continue;
+            }
+            let part = match last - first == *bits {
+                true => operand.clone(),
+                false => {
+                    let (hi, lo) = (from + bits - 1 - first, from + bits - last);
+                    let value = operand.clone();
+                    Operand::Var(self.compute(last - first, Rvalue::Slice { value, hi, lo }))
+                }
+            };
+            whole = Some(match whole {
+                None => (part, last - first),
+                Some((before, known)) => {
+                    let known = known + last - first;
+                    let value = Rvalue::Binary(BinaryOp::Concat, before, part);
+                    (Operand::Var(self.compute(known, value)), known)
+                }
+            });
+        }
+        whole.map(|(operand, _)| operand)
     }
 
     fn extract_front(&mut self, header: HeaderId, taken: u32, front: &Front) -> Option<u32> {
@@ -159,11 +239,24 @@ impl Builder<'_> {
         let mut at = taken;
         for field in fields {
             let width = self.width(field);
-            let value = front.read(at, width)?;
+            let value = self.front_bits(front, at, width)?;
             self.assign(field, Rvalue::Use(value));
             at += width;
         }
         self.set(Some(valid), 1);
         Some(at)
+    }
+
+    /// `port_metadata_unpack`: goes on behind the metadata, whatever is read of it.
+    fn unpack(&mut self, call: &Call, place: &mut Place, front: &Front) -> Option<()> {
+        let mut at = place.taken;
+        for &result in &call.results {
+            let width = self.width(result);
+            let value = self.front_bits(front, at, width)?;
+            self.assign(result, Rvalue::Use(value));
+            at += width;
+        }
+        let end = place.taken + (front.length - HEADER);
+        (end <= front.length).then(|| place.taken = end)
     }
 }

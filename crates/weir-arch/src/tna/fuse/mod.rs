@@ -6,26 +6,37 @@
 //! more than code can do.
 
 mod calls;
+mod counters;
 mod egress;
 mod front;
+mod outside;
 mod registers;
+mod sums;
+mod values;
+mod ways;
 
 pub(crate) use self::calls::FusedCall;
-use self::egress::Intrinsic;
-use self::front::Front;
+use self::counters::Level;
+use self::outside::Outside;
+use self::sums::Deposit;
 use super::driver::Tna;
 use super::externs::{self, At, Op, SELECTORS};
 use super::fields::{Gress, NO_PORT, Pipe, Way};
 use super::headers::{self, NO_MATCH};
+use crate::error::NotCompiled;
 use crate::fused::{Fused, Input};
 use crate::reparse::{Emitted, Reparse};
-use crate::weave::{Weave, Weaver, constant, endless, pseudo};
+use crate::weave::{Weave, Weaver, constant, pseudo};
+use std::collections::HashMap;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use weir_ir::passes::reachable;
+use weir_ir::pipeline::MAGNITUDES;
 use weir_ir::{
-    ArgumentValue, BinaryOp, BlockId, Call, InLeaf, InstKind, Loc, Operand, Rvalue, Terminator, Type, VarId,
+    ArgumentValue, BinaryOp, BlockId, Call, ExternId, InLeaf, InstKind, Loc, Operand, Program, Rvalue, Terminator,
+    Type, UnaryOp, VarId,
 };
+use weir_table::{Implementation, TableSpec};
 
 /// A count of a direct counter, as that of a counter with a cell for each entry.
 const COUNT: &str = "$count";
@@ -39,28 +50,48 @@ pub(crate) mod exit {
     pub const OVERRUN: u32 = 3;
     pub const RESTART: u32 = 4;
     pub const EGRESS_DROP: u32 = 5;
+    /// The port has something to do to the packet.
+    pub const FINISH: u32 = 6;
 }
 
 /// Makes the pipeline's body block by block.
 struct Builder<'a> {
     arch: &'a Tna,
-    pipe: &'a Pipe,
+    /// The pipes whose ingress and egress are being appended.
+    ingress: &'a Pipe,
+    egress: &'a Pipe,
     weaver: Weaver,
     /// The port a packet came in at, and the time.
     came: VarId,
     now_ns: VarId,
+    /// Words of the port's metadata.
+    port_metadata: Vec<VarId>,
     /// The port it goes to.
     port: VarId,
     /// What the egress parser is given.
     emitted: Emitted,
+    /// Sums of `Checksum`s.
+    sums: Vec<(ExternId, VarId)>,
+    /// Residual checksums of the parser that is being appended.
+    deposits: Vec<Deposit>,
+    /// Numbers on the stacks of parsers' counters.
+    levels: HashMap<(ExternId, usize), Level>,
+    /// Register actions that the interpreter runs.
+    outsiders: Vec<Arc<Outside>>,
+    /// Values of the functions of `MathUnit`s.
+    units: Vec<Arc<[u64; MAGNITUDES]>>,
+    /// Cells that register actions work on now, the innermost last.
+    indices: Vec<Operand>,
     /// A parser is being appended.
     parsing: bool,
     /// The ingress deparser makes a packet, and does not only say of what.
     is_emitting: bool,
     /// Blocks of egress are being appended.
     is_egress: bool,
-    /// Something cannot be done.
-    failed: bool,
+    /// What cannot be done, the first that was found.
+    problem: Option<NotCompiled>,
+    /// Where a parser cannot be followed, if packets get there.
+    lost: Option<NotCompiled>,
 }
 
 impl Deref for Builder<'_> {
@@ -77,45 +108,78 @@ impl DerefMut for Builder<'_> {
     }
 }
 
-/// The pipeline of a program; `None` where something in it needs the driver at every step.
-pub(crate) fn fuse(arch: &Tna) -> Option<Fused> {
-    let pipe = arch.only_pipe()?;
-    let mut weaver = Weaver::new(arch.program());
+/// The pipeline of a program.
+///
+/// # Errors
+/// Something in it needs the driver at every step.
+pub(crate) fn fuse(arch: &Tna) -> Result<Fused, NotCompiled> {
+    let program = arch.program();
+    let nothing = || NotCompiled::new(program, Loc::default(), "the program has no pipe");
+    let pipes = arch.own_pipes();
+    let (first, _) = pipes.first().ok_or_else(nothing)?;
+    let mut weaver = Weaver::new(program);
     let (came, now_ns) = (weaver.variable("$came", 9), weaver.variable("$now_ns", 48));
+    let words = arch.chip().port_metadata.div_ceil(8);
+    let port_metadata: Vec<VarId> = (0..words).map(|_| weaver.variable("$port_metadata", 64)).collect();
     let port = weaver.variable("$port", 32);
-    let plan = egress::plan(arch, pipe, &mut weaver);
-    let (intrinsic, emitted) = plan.map_or((None, None), |(i, e)| (Some(i), Some(e)));
+    let mut inputs = vec![(came, Input::Port), (now_ns, Input::NowNs)];
+    inputs.extend(
+        (0..)
+            .zip(&port_metadata)
+            .map(|(i, word)| (*word, Input::PortMetadata(i))),
+    );
     let mut builder = Builder {
         arch,
-        pipe,
+        ingress: first,
+        egress: first,
         weaver,
         came,
         now_ns,
+        port_metadata,
         port,
-        emitted: emitted.unwrap_or_default(),
+        emitted: Emitted::default(),
+        sums: Vec::new(),
+        deposits: Vec::new(),
+        levels: HashMap::new(),
+        outsiders: Vec::new(),
+        units: Vec::new(),
+        indices: Vec::new(),
         parsing: false,
         is_emitting: true,
         is_egress: false,
-        failed: false,
+        problem: None,
+        lost: None,
     };
-    let error_path = builder.whole(intrinsic.as_ref())?;
-    if builder.failed {
-        return None;
-    }
-    let inputs = vec![(came, Input::Port), (now_ns, Input::NowNs)];
+    let error_path = builder.whole(&pipes);
+    let error_path = match (builder.problem.take(), error_path) {
+        (Some(problem), _) => return Err(problem),
+        (None, path) => path.ok_or_else(nothing)?,
+    };
     // No extern touches metadata behind its arguments.
     let is_pure = |_: &Call, _| true;
-    let woven = builder.weaver.finish(error_path, inputs, is_pure, |call, loc| {
-        calls::call_kind(arch, call, loc)
+    let (outsiders, units, lost) = (builder.outsiders, builder.units, builder.lost);
+    let mut woven = builder.weaver.finish(error_path, inputs, is_pure, |call, loc| {
+        calls::call_kind(arch, (&outsiders, &units), call, loc)
     })?;
     // Of ways that the parser cannot be followed, those are left that packets may take.
     let mut ways = reachable(&woven.body).into_iter();
     if ways.any(|b| woven.body.blocks[b].terminator == Terminator::Exit(exit::RESTART)) {
-        return None;
+        return Err(lost.unwrap_or_else(nothing));
     }
-    let ends = calls::ends(arch, pipe, port);
+    let pipes: Vec<&Pipe> = pipes.into_iter().map(|(pipe, _)| pipe).collect();
+    let ends = calls::ends(arch, &pipes, port);
     let ordered_tables = woven.program.tables.iter().map(|_| false).collect();
-    Some(woven.into_fused(ordered_tables, ends, SELECTORS, false))
+    woven.table_states = selections(&woven.program);
+    Ok(woven.into_fused(ordered_tables, ends, SELECTORS, false))
+}
+
+/// The selector that each table chooses by: register actions change it.
+fn selections(program: &Program) -> Vec<Option<u32>> {
+    let of = |id| match TableSpec::from_program(program, id, SELECTORS).implementation {
+        Implementation::Selector(selector) => Some(selector.index() as u32),
+        _ => None,
+    };
+    program.tables.ids().map(of).collect()
 }
 
 impl Weave for Builder<'_> {
@@ -133,7 +197,7 @@ impl Weave for Builder<'_> {
             }
             InstKind::Call(call) => {
                 let done = self.call(call, &renamed, loc);
-                self.failed |= done.is_none();
+                self.check(done, call, loc);
             }
             _ => self.push(renamed, loc),
         }
@@ -153,15 +217,54 @@ impl Reparse for Builder<'_> {
     }
 }
 
-impl Builder<'_> {
+impl<'a> Builder<'a> {
+    /// Notes what cannot be done.
+    fn refuse(&mut self, loc: Loc, problem: &str) {
+        let program = self.arch.program();
+        self.problem
+            .get_or_insert_with(|| NotCompiled::new(program, loc, problem));
+    }
+
+    /// Notes a call that cannot be done.
+    fn check(&mut self, done: Option<()>, call: &Call, loc: Loc) {
+        if done.is_none() {
+            let program = self.arch.program();
+            self.problem
+                .get_or_insert_with(|| NotCompiled::call(program, call, loc));
+        }
+    }
+
+    /// The gress that is being appended.
+    fn gress(&self) -> &'a Gress {
+        match self.is_egress {
+            true => &self.egress.egress,
+            false => &self.ingress.ingress,
+        }
+    }
+
     fn call(&mut self, call: &Call, kind: &InstKind, loc: Loc) -> Option<()> {
         let program = Arc::clone(self.arch.program());
-        match externs::own(&program, call, loc).ok()?? {
+        let op = externs::own(&program, call, loc).ok()??;
+        if self.function(&op, call, loc).is_some() {
+            return Some(());
+        }
+        match op {
             Op::Priority => {}
-            // The driver parses again where a packet leaves by the way: that must have no effects.
-            _ if self.parsing => return None,
-            Op::Register(action) => self.register(&action, call, loc)?,
             Op::ChecksumUpdate { zeros_as_ones } => self.checksum(call, zeros_as_ones, loc)?,
+            Op::ChecksumAdd(_) | Op::ChecksumSubtract(_) | Op::ChecksumVerify(_) | Op::ChecksumGet(_) => {
+                self.sum(&op, call, loc)?;
+            }
+            // The driver parses again where a packet leaves by the way: that must have no effects.
+            op if self.parsing => {
+                calls::kind_of(&op).filter(|kind| kind.state().is_none() && !matches!(op, Op::Count { .. }))?;
+                self.push(kind.clone(), loc);
+            }
+            Op::Register(action) => self.register(&action, call, loc)?,
+            Op::Address => {
+                let index = self.indices.last().cloned().unwrap_or_else(|| constant(32, 0));
+                let result = *call.results.first()?;
+                self.assign(result, Rvalue::ZeroExtend(index));
+            }
             Op::Read { id, at } if self.is_narrow(&call.results) => {
                 let index = match at {
                     At::Argument(at) => call.input(at)?.clone(),
@@ -171,7 +274,7 @@ impl Builder<'_> {
             }
             Op::Invalidate => {
                 for var in call.outputs(0).to_vec() {
-                    let unset = &self.pipe.ingress.unset;
+                    let unset = &self.gress().unset;
                     let value = unset.iter().find(|(v, _)| *v == var).map_or(0, |(_, value)| *value);
                     self.set(Some(var), value);
                 }
@@ -207,7 +310,14 @@ impl Builder<'_> {
             None => false,
         };
         let sum = self.temporary(16);
-        self.push(pseudo("$internet_checksum", Some(data), Some(sum)), loc);
+        let has_headers = call.inputs(0).iter().any(|leaf| matches!(leaf, InLeaf::Header(_)));
+        self.set(Some(sum), 0);
+        // Code sums headers up where they are valid; the host would have to be told of all.
+        if has_headers && self.sum_up(sum, call.inputs(0), false, loc).is_some() {
+            self.assign(sum, Rvalue::Unary(UnaryOp::Not, Operand::Var(sum)));
+        } else {
+            self.push(pseudo("$internet_checksum", Some(data), Some(sum)), loc);
+        }
         if as_ones {
             let is_zero = self.test(BinaryOp::Eq, sum, 0);
             let ones = Rvalue::Mux {
@@ -229,43 +339,8 @@ impl Builder<'_> {
 
     fn block_of(&mut self, index: usize) {
         let program = Arc::clone(self.arch.program());
+        self.clear_sums(&program.blocks[index].body);
         self.append(&program, index);
-    }
-
-    /// Everything; gives the body's `on_error` and `error`.
-    fn whole(&mut self, intrinsic: Option<&Intrinsic>) -> Option<(BlockId, VarId)> {
-        let gress = &self.pipe.ingress;
-        let &[parser] = gress.parsers.as_slice() else {
-            return None;
-        };
-        let program = Arc::clone(self.arch.program());
-        let body = &program.blocks[parser].body;
-        if !endless(body).is_empty() {
-            return None;
-        }
-        let error = body.error?;
-        for (var, value) in &gress.unset {
-            self.set(Some(*var), *value);
-        }
-        let front = Front::new(self.came, self.now_ns, self.arch.chip().port_metadata);
-        self.parsing = true;
-        let parsed = self.parser(body, &front);
-        self.parsing = false;
-        self.after_parser(gress, parsed.accepted, parsed.rejected, error);
-        let now_ns = self.now_ns;
-        self.copy(gress.timestamp, now_ns);
-        self.block_of(gress.control);
-        let by_egress = self.end_of_ingress();
-        self.block_of(gress.deparser);
-        self.end(Terminator::Exit(exit::TRANSMIT));
-        if let Some(by_egress) = by_egress {
-            self.at = by_egress;
-            match intrinsic {
-                Some(intrinsic) => self.egress(intrinsic)?,
-                None => self.end(Terminator::Exit(exit::END_OF_INGRESS)),
-            }
-        }
-        Some((parsed.on_error, error))
     }
 
     /// What a parser's outcome leaves: packets are dropped in ingress, or the error's bits are in a field.
@@ -304,7 +379,7 @@ impl Builder<'_> {
     /// What the driver and the traffic manager do to a packet for one port, of which ingress wants nothing else. Goes on
     /// for one that bypasses egress; gives where others do.
     fn end_of_ingress(&mut self) -> Option<BlockId> {
-        let (gress, tm) = (&self.pipe.ingress, &self.pipe.tm);
+        let (gress, tm) = (&self.ingress.ingress, &self.ingress.tm);
         for &(var, unset) in &gress.unset {
             if Some(var) != tm.port {
                 let is_set = self.test(BinaryOp::Ne, var, unset);
@@ -338,6 +413,12 @@ impl Builder<'_> {
         self.leave_if_internal(to);
         let port = self.port;
         self.copy(Some(port), to);
+        if self.arch.has_ghost() {
+            // It hears of the packet's queue.
+            self.end(Terminator::Exit(exit::END_OF_INGRESS));
+            self.at = self.block();
+            return None;
+        }
         let bypasses = self.test(BinaryOp::Ne, tm.bypass?, 0);
         Some(self.branch(Operand::Var(bypasses)))
     }

@@ -1,4 +1,4 @@
-//! Register actions: the cell is read and written by the host, what the action does to it is code.
+//! Register actions: the cell is read and written as [`weir_ir::pipeline::FlatCells`] says, what the action does to it is code.
 
 use super::super::externs::At;
 use super::super::registers::{Cell, RegisterCall};
@@ -6,6 +6,7 @@ use super::Builder;
 use crate::cells::Cells;
 use crate::load::{argument, number};
 use crate::weave::{Weave, constant};
+use std::sync::Arc;
 use weir_ir::{
     Argument, ArgumentValue, BinaryOp, Bits, Call, ExternId, InLeaf, InstKind, Loc, Operand, Rvalue, Terminator, VarId,
 };
@@ -46,33 +47,41 @@ fn reach(
 }
 
 impl Builder<'_> {
-    /// Reads the cell, does what the action says, writes it back; `None` where that needs more than one cell.
-    pub(super) fn register(&mut self, action: &RegisterCall, call: &Call, loc: Loc) -> Option<()> {
-        if self.program.externs[action.register].type_name == "ActionSelector" {
-            return None;
-        }
-        let index = match action.cell {
-            Cell::At(At::Argument(at)) if action.cells == 1 => call.input(at)?.clone(),
-            Cell::At(At::Entry) if action.cells == 1 => call.entry.map_or_else(|| constant(32, 0), Operand::Var),
-            _ => return None,
-        };
-        let mut results = vec![call.results.clone()];
+    /// Variables of the results of a call.
+    pub(super) fn results_of(&self, action: &RegisterCall, call: &Call) -> Vec<Vec<VarId>> {
         let others = action.results.iter();
-        results.extend(others.map(|at| at.map_or(Vec::new(), |at| call.outputs(at).to_vec())));
+        let others = others.map(|at| at.map_or(Vec::new(), |at| call.outputs(at).to_vec()));
+        std::iter::once(call.results.clone()).chain(others).collect()
+    }
+
+    /// Whether an action sees one cell, of a register, whose scalars fit into words.
+    fn is_of_one_cell(&self, action: &RegisterCall) -> bool {
+        let type_name = self.program.externs[action.register].type_name.as_str();
+        let is_register = matches!(type_name, "Register" | "DirectRegister");
+        is_register && action.cells == 1 && matches!(action.cell, Cell::At(_)) && self.is_narrow(&action.body.value)
+    }
+
+    /// Reads the cell, does what the action says, writes it back. What is more than one cell the interpreter does.
+    pub(super) fn register(&mut self, action: &Arc<RegisterCall>, call: &Call, loc: Loc) -> Option<()> {
+        let index = match action.cell {
+            _ if !self.is_of_one_cell(action) => return self.outside(action, call, loc),
+            Cell::At(At::Argument(at)) => call.input(at)?.clone(),
+            _ => call.entry.map_or_else(|| constant(32, 0), Operand::Var),
+        };
+        let results = self.results_of(action, call);
         for var in results.iter().flatten() {
             self.set(Some(*var), 0);
         }
         let beyond = self.leave_beyond(action, &index);
         let body = &action.body;
-        if !self.is_narrow(&body.value) {
-            return None;
-        }
+        self.indices.push(index.clone());
         self.read_cells(action.register, &index, &body.value, loc);
         for var in body.results.iter().flatten() {
             self.set(Some(*var), 0);
         }
-        let program = std::sync::Arc::clone(self.arch.program());
+        let program = Arc::clone(self.arch.program());
         self.append_body(&program.externs[action.action].methods[body.method].body);
+        self.indices.pop();
         for (scalar, value) in body.value.iter().enumerate() {
             let value = Some(Operand::Var(*value));
             let write = reach(WRITE, action.register, &index, value, scalar, Vec::new());

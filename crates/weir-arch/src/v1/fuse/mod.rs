@@ -11,6 +11,7 @@ use self::exits::{ends, ordered_tables};
 use super::driver::{Blocks, V1Model};
 use super::externs::{self, Keep, Op};
 use super::runtime::DROP_PORT;
+use crate::error::NotCompiled;
 use crate::fused::{Fused, Input};
 use crate::hash::Algorithm;
 use crate::weave::{Appended, RANDOM, Weave, Weaver, constant, pseudo};
@@ -58,8 +59,11 @@ impl DerefMut for Builder<'_> {
     }
 }
 
-/// The pipeline of a program; `None` where something in it needs the driver at every step.
-pub(crate) fn fuse(arch: &V1Model, blocks: Blocks) -> Option<Fused> {
+/// The pipeline of a program.
+///
+/// # Errors
+/// Something in it needs the driver at every step.
+pub(crate) fn fuse(arch: &V1Model, blocks: Blocks) -> Result<Fused, NotCompiled> {
     let mut weaver = Weaver::new(&arch.program);
     let (special, checksum_error) = (weaver.variable("$special", 1), weaver.variable("$checksum_error", 1));
     let (now_us, port) = (weaver.variable("$now_us", 64), weaver.variable("$port", 32));
@@ -268,19 +272,25 @@ impl Builder<'_> {
     }
 
     /// Everything; gives the body's `on_error` and `error`.
-    fn whole(&mut self, blocks: Blocks) -> Option<(BlockId, VarId)> {
+    fn whole(&mut self, blocks: Blocks) -> Result<(BlockId, VarId), NotCompiled> {
         let arch = self.arch;
         let fields = arch.fields;
         let length_is_read = self.length_is_read(blocks);
         if length_is_read && !arch.groups.headers.iter().all(|h| self.is_whole(*h)) {
-            return None;
+            let problem = "it reads packet_length, and there are headers of a length that only packets know";
+            return Err(NotCompiled::block(&arch.program, blocks.egress, problem));
         }
         let parser = &arch.program.blocks[blocks.parser].body;
-        let error = parser.error?;
+        let no_error = || NotCompiled::block(&arch.program, blocks.parser, "it has no error");
+        let error = parser.error.ok_or_else(no_error)?;
         // The driver parses again where a packet leaves by the way: that must have no effects.
         let mut insts = parser.blocks.iter().flat_map(|(_, b)| &b.insts);
-        if insts.any(|i| matches!(i.kind, InstKind::Call(_))) {
-            return None;
+        let call = insts.find_map(|i| match &i.kind {
+            InstKind::Call(call) => Some((call, i.loc)),
+            _ => None,
+        });
+        if let Some((call, loc)) = call {
+            return Err(NotCompiled::call(&arch.program, call, loc));
         }
         let appended = self.block_of(blocks.parser);
         self.name_endless(parser, &appended);
@@ -317,7 +327,7 @@ impl Builder<'_> {
             });
             self.end(Terminator::Exit(exit::TRANSMIT));
         }
-        Some((on_error, error))
+        Ok((on_error, error))
     }
 
     /// What the driver and the queue do between ingress and egress to a packet for one port.
@@ -364,7 +374,7 @@ impl Builder<'_> {
         })
     }
 
-    fn finish(self, blocks: Blocks, error_path: (BlockId, VarId)) -> Option<Fused> {
+    fn finish(self, blocks: Blocks, error_path: (BlockId, VarId)) -> Result<Fused, NotCompiled> {
         let (arch, fields, port) = (self.arch, self.arch.fields, self.port);
         let mut inputs = vec![(self.now_us, Input::NowUs)];
         inputs.extend(fields.ingress_port.map(|v| (v, Input::Port)));
@@ -382,6 +392,6 @@ impl Builder<'_> {
             .weaver
             .finish(error_path, inputs, is_pure, |call, loc| call_kind(arch, call, loc))?;
         let ends = ends(arch, blocks, &woven.program, &woven.calls, port);
-        Some(woven.into_fused(ordered_tables(arch), ends, externs::SELECTORS, true))
+        Ok(woven.into_fused(ordered_tables(arch), ends, externs::SELECTORS, true))
     }
 }

@@ -1,0 +1,181 @@
+//! Register actions that are more than one cell read and written: the interpreter runs them for compiled code, on what they
+//! see of the packet.
+
+use super::super::driver::Tna;
+use super::super::externs::{self, Op};
+use super::super::registers::RegisterCall;
+use super::super::runtime::TnaRuntime;
+use super::{Builder, calls, exit};
+use crate::driver::Env;
+use crate::fused::{FusedArguments, NO_CALL};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use weir_interp::{ArgValue, CallContext, CallEffect, InValue, PacketState, SiteId};
+use weir_ir::passes::{read_by, written};
+use weir_ir::pipeline::CallKind;
+use weir_ir::{Argument, ArgumentValue, Body, Call, ExternId, InLeaf, InstKind, Loc, Operand, Program, Type, VarId};
+
+/// The call that stands for such an action. Its last three arguments are the action's number among those of the pipeline, what the
+/// action reads and what it writes besides its own value and results.
+pub(super) const OUTSIDE: &str = "$action";
+
+/// An action that the interpreter runs.
+#[derive(Debug, Clone)]
+pub(crate) struct Outside {
+    action: Arc<RegisterCall>,
+    reads: Vec<VarId>,
+    writes: Vec<VarId>,
+}
+
+/// What the methods of an action come to.
+#[derive(Default)]
+struct Seen {
+    reads: BTreeSet<VarId>,
+    writes: BTreeSet<VarId>,
+    /// State besides the action's register.
+    others: bool,
+}
+
+impl Seen {
+    /// Adds the methods of an action; `None` where there is something in them that cannot be handed over.
+    fn action(&mut self, program: &Program, action: &RegisterCall, register: ExternId) -> Option<()> {
+        // No action executes itself, nor one that would execute it.
+        self.others |= action.register != register;
+        for method in &program.externs[action.action].methods {
+            self.body(program, &method.body, register)?;
+        }
+        Some(())
+    }
+
+    fn body(&mut self, program: &Program, body: &Body, register: ExternId) -> Option<()> {
+        read_by(program, body, &mut |v| {
+            self.reads.insert(v);
+        });
+        for inst in body.blocks.iter().flat_map(|(_, b)| &b.insts) {
+            written(&inst.kind, &program.headers, &mut |v| {
+                self.writes.insert(v);
+            });
+            let InstKind::Call(call) = &inst.kind else { continue };
+            match externs::own(program, call, inst.loc).ok()?? {
+                Op::Register(inner) => self.action(program, &inner, register)?,
+                Op::Address | Op::Extremum(_) => {}
+                // No packet writes it.
+                Op::Read { id, .. } if program.externs[id].type_name == "RegisterParam" => {}
+                op => {
+                    let state = calls::kind_of(&op)?.state();
+                    self.others |= state.is_some_and(|state| state != register.index() as u32);
+                }
+            }
+        }
+        Some(())
+    }
+}
+
+impl Builder<'_> {
+    /// A call that has the interpreter run an action.
+    pub(super) fn outside(&mut self, action: &Arc<RegisterCall>, call: &Call, loc: Loc) -> Option<()> {
+        let program = Arc::clone(self.arch.program());
+        let mut seen = Seen::default();
+        seen.action(&program, action, action.register)?;
+        if seen.others {
+            self.refuse(
+                loc,
+                "a register action that uses another register has no compiled form here",
+            );
+            return None;
+        }
+        let reads: Vec<VarId> = seen.reads.difference(&seen.writes).copied().collect();
+        let writes: Vec<VarId> = seen.writes.into_iter().collect();
+        let is_plain = |var: &VarId| matches!(program.vars[*var].ty, Type::Bits(_));
+        if !reads.iter().chain(&writes).all(is_plain) {
+            return None;
+        }
+        let number = crate::weave::constant(32, self.outsiders.len() as u64);
+        self.outsiders.push(Arc::new(Outside {
+            action: Arc::clone(action),
+            reads: reads.clone(),
+            writes: writes.clone(),
+        }));
+        for var in self.results_of(action, call).into_iter().flatten() {
+            self.set(Some(var), 0);
+        }
+        let passed = |value| Argument {
+            name: "data".to_owned(),
+            value,
+        };
+        let leaf = |var: VarId| InLeaf::Value(Operand::Var(var));
+        let mut stands_for = call.clone();
+        stands_for.instance = Some(action.register);
+        OUTSIDE.clone_into(&mut stands_for.function);
+        stands_for.arguments.extend([
+            passed(ArgumentValue::In(vec![InLeaf::Value(number)])),
+            passed(ArgumentValue::In(reads.into_iter().map(leaf).collect())),
+            passed(ArgumentValue::InOut(writes)),
+        ]);
+        let stands_for = InstKind::Call(stands_for);
+        let stands_for = match self.is_egress {
+            true => self.emitted.renaming.inst(&stands_for),
+            false => stands_for,
+        };
+        self.push(stands_for, loc);
+        Some(())
+    }
+}
+
+/// The action that a call stands for, and what engines are told of it.
+pub(super) fn kind_of(outsiders: &[Arc<Outside>], call: &Call) -> Option<(Arc<Outside>, CallKind)> {
+    let number = call.constant_input(call.arguments.len().checked_sub(3)?)?;
+    let outside = outsiders.get(usize::try_from(number).ok()?)?;
+    let kind = CallKind::Host {
+        reads: Vec::new(),
+        writes: Vec::new(),
+        state: Some(outside.action.register.index() as u32),
+        abort: Some(exit::OVERRUN),
+    };
+    Some((Arc::clone(outside), kind))
+}
+
+impl Outside {
+    /// Runs the action. Whether the packet goes on.
+    pub(crate) fn perform(&self, arch: &Tna, env: &mut Env<'_>, bytes: u64, call: FusedArguments<'_>) -> bool {
+        let Some(pipe) = arch.first_pipe() else { return true };
+        let mut packet = PacketState::new(arch.program(), Vec::new());
+        let Some(own) = call.arguments.len().checked_sub(2) else {
+            return true;
+        };
+        let (arguments, captured) = call.arguments.split_at_mut(own);
+        if let [ArgValue::In(reads), ArgValue::Out(writes)] = captured {
+            for (var, value) in self.reads.iter().zip(reads) {
+                if let InValue::Scalar(value) = value {
+                    packet.frame.set(*var, value.clone());
+                }
+            }
+            for (var, value) in self.writes.iter().zip(writes) {
+                packet.frame.set(*var, value.clone());
+            }
+        }
+        let (service, _) = env.service(bytes);
+        let mut runtime = TnaRuntime::new(arch, &pipe.ingress, service);
+        let effect = arch.with_methods(|engine| {
+            runtime.register(
+                &self.action,
+                &mut CallContext {
+                    site: SiteId::default(),
+                    call: &NO_CALL,
+                    loc: Loc::default(),
+                    args: arguments,
+                    results: call.results,
+                    entry: call.entry,
+                    packet: &mut packet,
+                    engine,
+                },
+            )
+        });
+        if let [_, ArgValue::Out(writes)] = captured {
+            for (var, value) in self.writes.iter().zip(writes) {
+                *value = packet.frame.get(*var).clone();
+            }
+        }
+        effect == CallEffect::Continue
+    }
+}
