@@ -600,6 +600,10 @@ impl<'a> Analysis<'a> {
     pub fn fields_to_write(&self, state: &State, header: HeaderId) -> Vec<usize> {
         let h = &state.headers[header.index()];
         let all = self.places[header.index()].is_none();
+        if all && self.deparse == Deparse::InPlace {
+            // It was never in the packet, and as nothing comes into it either, it is not valid.
+            return Vec::new();
+        }
         let count = self.program().headers[header].fields.len();
         let varbit = |i: usize| self.vars[self.program().headers[header].fields[i].index()].varbit;
         (0..count)

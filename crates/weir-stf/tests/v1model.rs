@@ -23,7 +23,20 @@ macro_rules! programs {
 }
 
 programs!(
-    again, ahead, checksums, clones, counters, hashes, lengths, matches, messages, parsing, ports, queueing, registers,
+    again,
+    ahead,
+    checksums,
+    clones,
+    counters,
+    hashes,
+    lengths,
+    matches,
+    messages,
+    never_there,
+    parsing,
+    ports,
+    queueing,
+    registers,
     selectors
 );
 
