@@ -98,18 +98,25 @@ impl Queries {
         }
     }
 
-    /// A step of all replicas, as one.
-    async fn read(self: &Arc<Self>, pipeline: &Pipeline, from: Position) -> Result<Step, Refusal> {
+    /// A step of all replicas, as one. The replicas have been asked when this returns.
+    fn read(
+        self: &Arc<Self>,
+        pipeline: &Pipeline,
+        from: Position,
+    ) -> impl Future<Output = Result<Step, Refusal>> + Send + use<> {
         let queries = Arc::clone(self);
         let steps = gather(&*pipeline.plane, move |replica, switch| {
             queries.step(replica, switch, from)
         });
-        let mut steps = steps.await?.into_iter();
-        let mut whole = steps.next().ok_or(crate::Gone)?;
-        if self.differs {
-            steps.for_each(|other| read::merge(&self.world.schema, &mut whole.entities, &other.entities));
+        let queries = Arc::clone(self);
+        async move {
+            let mut steps = steps.await?.into_iter();
+            let mut whole = steps.next().ok_or(crate::Gone)?;
+            if queries.differs {
+                steps.for_each(|other| read::merge(&queries.world.schema, &mut whole.entities, &other.entities));
+            }
+            Ok(whole)
         }
-        Ok(whole)
     }
 }
 
@@ -249,12 +256,13 @@ async fn run(
         let pipelines = shared.device.pipelines.write().await;
         let pipeline = pipelines.current()?;
         queries = Queries::new(shared, pipeline, request)?;
-        let mut position = Some((0, 0));
-        while let Some(from) = position {
-            let step = queries.read(pipeline, from).await?;
+        let mut coming = Some(queries.read(pipeline, (0, 0)));
+        while let Some(step) = coming {
+            let step = step.await?;
+            // The switch reads on while this is encoded.
+            coming = step.next.map(|from| queries.read(pipeline, from));
             answer.add(&step.entities).await?;
             refused.extend(step.refused);
-            position = step.next;
         }
     }
     let mut reporter = Reporter::new();

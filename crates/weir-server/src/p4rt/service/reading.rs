@@ -79,18 +79,25 @@ impl Queries {
         }
     }
 
-    /// A step of all replicas, as one.
-    async fn read(self: &Arc<Self>, pipeline: &Pipeline, from: Position) -> Result<Step, Refusal> {
+    /// A step of all replicas, as one. The replicas have been asked when this returns.
+    fn read(
+        self: &Arc<Self>,
+        pipeline: &Pipeline,
+        from: Position,
+    ) -> impl Future<Output = Result<Step, Refusal>> + Send + use<> {
         let queries = Arc::clone(self);
         let steps = gather(&*pipeline.plane, move |replica, switch| {
             queries.step(replica, switch, from)
         });
-        let mut steps = steps.await?.into_iter();
-        let mut whole = steps.next().ok_or(crate::Gone)?;
-        if self.differs {
-            steps.for_each(|other| read::merge(&mut whole.entities, &other.entities));
+        let differs = self.differs;
+        async move {
+            let mut steps = steps.await?.into_iter();
+            let mut whole = steps.next().ok_or(crate::Gone)?;
+            if differs {
+                steps.for_each(|other| read::merge(&mut whole.entities, &other.entities));
+            }
+            Ok(whole)
         }
-        Ok(whole)
     }
 }
 
@@ -161,16 +168,15 @@ async fn run(
     let pipeline = pipelines.current()?;
     let queries = queries(pipeline);
     let mut refused = Vec::new();
-    let mut position = (0, Cursor::default());
-    loop {
-        let step = queries.read(pipeline, position).await?;
+    let mut coming = Some(queries.read(pipeline, (0, Cursor::default())));
+    while let Some(step) = coming {
+        let step = step.await?;
+        // The switch reads on while this is sent.
+        coming = step.next.map(|from| queries.read(pipeline, from));
         send(shared, out, step.entities).await?;
         refused.extend(step.refused);
-        match step.next {
-            Some(next) => position = next,
-            None => return Ok(refused),
-        }
     }
+    Ok(refused)
 }
 
 async fn send(shared: &Shared, out: &Out, entities: Vec<pb::Entity>) -> Result<(), Refusal> {
