@@ -60,6 +60,7 @@ programs!("tna":
     second_mirrors,
     second_registers,
     second_resubmitted,
+    second_shared,
     selector_actions,
     shared_control,
     transmit_time,
@@ -119,6 +120,7 @@ fn entries_that_nobody_hits_time_out() {
 fn what_cannot_be_run_is_refused_with_the_place() {
     for (name, expected) in [
         ("learning", "`I.learn` of type LearnAction cannot be run"),
+        ("nested", "which comes to"),
         ("itself", "`I.again` executes itself"),
         ("is_validated", "function `is_validated` with 1 arguments"),
         (

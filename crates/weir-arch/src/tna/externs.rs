@@ -199,6 +199,7 @@ pub(crate) fn resolve(
         .filter(|(_, e)| !user.has_type(&e.type_name))
         .filter_map(|(_, e)| check(program, e).err())
         .collect();
+    errors.extend(registers::check_nesting(program).err());
     let mut ops = Vec::new();
     let vocabulary = Vocabulary {
         target,

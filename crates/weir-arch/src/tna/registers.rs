@@ -6,6 +6,7 @@ use crate::error::{LoadError, place};
 use crate::load::{self, HANDLES, argument};
 use crate::register::{Progress, RegisterArray};
 use crate::state::{Resource, scalars};
+use std::collections::HashMap;
 use std::sync::Arc;
 use weir_interp::{ArgValue, CallContext, CallEffect, Frame, Outcome};
 use weir_ir::pipeline::FlatCells;
@@ -146,6 +147,46 @@ pub(crate) fn check(program: &Program, instance: &ExternInstance) -> Result<(), 
 
 /// Methods of an action that run its bodies.
 const RUNNING: [&str; 7] = ["execute", "execute_log", "enqueue", "dequeue", "push", "pop", "sweep"];
+
+/// How deeply actions may execute each other, and to how many instructions that may come.
+const MAX_DEPTH: u32 = 256;
+const MAX_INSTRUCTIONS: u64 = 1_000_000;
+
+/// Whether the actions that execute each other come to an end soon.
+pub(crate) fn check_nesting(program: &Program) -> Result<(), LoadError> {
+    // Of each action, by its number: how deep it is, and its instructions with those of the actions that it executes.
+    let mut known: HashMap<ExternId, (u32, u64)> = HashMap::new();
+    for (id, instance) in program.externs.iter() {
+        let (mut depth, mut instructions) = (1, 0u64);
+        let blocks = instance.methods.iter().flat_map(|m| m.body.blocks.iter());
+        for inst in blocks.flat_map(|(_, block)| &block.insts) {
+            let InstKind::Call(call) = &inst.kind else { continue };
+            let callee = call.instance.and_then(|callee| known.get(&callee));
+            if let Some((below, more)) = callee.filter(|_| RUNNING.contains(&call.function.as_str())) {
+                depth = depth.max(below + 1);
+                instructions = instructions.saturating_add(*more);
+            }
+        }
+        if instance.methods.is_empty() {
+            continue;
+        }
+        let blocks = instance.methods.iter().flat_map(|m| m.body.blocks.iter());
+        let own: usize = blocks.map(|(_, block)| block.insts.len() + 1).sum();
+        instructions = instructions.saturating_add(own as u64);
+        if depth > MAX_DEPTH || instructions > MAX_INSTRUCTIONS {
+            return Err(LoadError::BadExtern {
+                problem: format!(
+                    "`{}` executes actions that execute others, {depth} deep, which comes to {instructions} instructions for a packet; at \
+                     most {MAX_DEPTH} deep and {MAX_INSTRUCTIONS} instructions can be run",
+                    instance.name
+                ),
+                place: place(program, instance.loc),
+            });
+        }
+        known.insert(id, (depth, instructions));
+    }
+    Ok(())
+}
 
 /// Where an action executes itself. Others that would execute it are declared behind it, so that it cannot name them.
 fn executes_itself(program: &Program, instance: &ExternInstance) -> Option<Loc> {
@@ -378,8 +419,16 @@ impl TnaRuntime<'_> {
         }
     }
 
-    /// Runs an action on the cell, or on each, that the call is about.
+    /// Runs an action on the cell, or on each, that the call is about. Where it does not run, its results are zero.
     pub(super) fn register(&mut self, call: &RegisterCall, context: &mut CallContext<'_>) -> CallEffect {
+        for slot in &mut *context.results {
+            *slot = Bits::zero(slot.width());
+        }
+        for argument in call.results.iter().flatten() {
+            if let Some(ArgValue::Out(values)) = context.args.get_mut(*argument) {
+                values.iter_mut().for_each(|slot| *slot = Bits::zero(slot.width()));
+            }
+        }
         if let (Resource::Profile(..), Cell::At(at)) = (self.service.state.resource(call.register), call.cell) {
             return self.member(call, at_index(at, context), context);
         }

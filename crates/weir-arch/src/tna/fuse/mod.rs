@@ -82,6 +82,8 @@ struct Builder<'a> {
     units: Vec<Arc<[u64; MAGNITUDES]>>,
     /// Cells that register actions work on now, the innermost last.
     indices: Vec<Operand>,
+    /// Register actions that were put into the body.
+    executed: usize,
     /// A parser is being appended.
     parsing: bool,
     /// The ingress deparser makes a packet, and does not only say of what.
@@ -144,6 +146,7 @@ pub(crate) fn fuse(arch: &Tna) -> Result<Fused, NotCompiled> {
         outsiders: Vec::new(),
         units: Vec::new(),
         indices: Vec::new(),
+        executed: 0,
         parsing: false,
         is_emitting: true,
         is_egress: false,

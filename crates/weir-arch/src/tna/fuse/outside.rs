@@ -96,9 +96,6 @@ impl Builder<'_> {
             reads: reads.clone(),
             writes: writes.clone(),
         }));
-        for var in self.results_of(action, call).into_iter().flatten() {
-            self.set(Some(var), 0);
-        }
         let passed = |value| Argument {
             name: "data".to_owned(),
             value,

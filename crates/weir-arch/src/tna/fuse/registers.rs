@@ -15,6 +15,10 @@ use weir_ir::{
 pub(super) const READ: &str = "$read";
 pub(super) const WRITE: &str = "$write";
 
+/// How deeply actions may execute each other in code, and how many there may be in all: each is put where it is executed.
+const MAX_NESTED: usize = 32;
+const MAX_EXECUTED: usize = 1024;
+
 fn leaf(operand: Operand) -> ArgumentValue {
     ArgumentValue::In(vec![InLeaf::Value(operand)])
 }
@@ -68,11 +72,25 @@ impl Builder<'_> {
             Cell::At(At::Argument(at)) => call.input(at)?.clone(),
             _ => call.entry.map_or_else(|| constant(32, 0), Operand::Var),
         };
-        let results = self.results_of(action, call);
-        for var in results.iter().flatten() {
-            self.set(Some(*var), 0);
+        if self.indices.len() >= MAX_NESTED || self.executed >= MAX_EXECUTED {
+            self.refuse(
+                loc,
+                "register actions that execute each other so deeply, or so often, have no compiled form here",
+            );
+            return None;
         }
-        let beyond = self.leave_beyond(action, &index);
+        self.executed += 1;
+        // As for any call, what goes in is as it was before the call, and what comes out is there after it: the action may read or
+        // change the variable that the index comes from, and read the one that a result goes to.
+        let index = match index {
+            Operand::Var(var) => {
+                let width = self.width(var);
+                Operand::Var(self.compute(width, Rvalue::Use(Operand::Var(var))))
+            }
+            constant @ Operand::Const(_) => constant,
+        };
+        let results = self.results_of(action, call);
+        let beyond = self.leave_beyond(action, &index, &results);
         let body = &action.body;
         self.indices.push(index.clone());
         self.read_cells(action.register, &index, &body.value, loc);
@@ -87,9 +105,13 @@ impl Builder<'_> {
             let write = reach(WRITE, action.register, &index, value, scalar, Vec::new());
             self.push(write, loc);
         }
-        for (to, from) in results.iter().zip(&body.results) {
-            for (to, from) in to.iter().zip(from) {
-                self.copy(Some(*to), *from);
+        for (position, to) in results.iter().enumerate() {
+            let given = body.results.get(position).map_or(&[][..], Vec::as_slice);
+            for (part, to) in to.iter().enumerate() {
+                match given.get(part) {
+                    Some(from) => self.copy(Some(*to), *from),
+                    None => self.set(Some(*to), 0),
+                }
             }
         }
         if let Some(join) = beyond {
@@ -107,8 +129,14 @@ impl Builder<'_> {
         }
     }
 
-    /// Where the index may be beyond the register's end, goes on only where it is not; gives where both ways meet.
-    fn leave_beyond(&mut self, action: &RegisterCall, index: &Operand) -> Option<weir_ir::BlockId> {
+    /// Where the index may be beyond the register's end, goes on only where it is not, and where it is the results are zero; gives
+    /// where both ways meet.
+    fn leave_beyond(
+        &mut self,
+        action: &RegisterCall,
+        index: &Operand,
+        results: &[Vec<VarId>],
+    ) -> Option<weir_ir::BlockId> {
         let instance = &self.program.externs[action.register];
         let size = match instance.type_name.as_str() {
             "Register" => Cells::<()>::new(number(argument(instance, "size", 0))).size(),
@@ -128,6 +156,9 @@ impl Builder<'_> {
         let outside = self.branch(Operand::Var(is_inside));
         let inside = self.at;
         self.at = outside;
+        for var in results.iter().flatten() {
+            self.set(Some(*var), 0);
+        }
         self.end(Terminator::Goto(join));
         self.at = inside;
         Some(join)

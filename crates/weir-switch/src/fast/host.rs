@@ -1,0 +1,213 @@
+//! What compiled code asks the switch for: calls with state, counters, cells, and what lookups come to.
+
+use super::OnHit;
+use smallvec::SmallVec;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use weir_arch::{Architecture, Defaults, Env, Fused, FusedArguments, FusedPacket, LogMessage, Messages, State};
+use weir_interp::NoTrace;
+use weir_ir::{Bits, MatchKind, ValueSetId};
+use weir_jit::{CallArguments, Host, Indexes, LookedUp, PITCH, VECTOR};
+use weir_table::fast::{FastTable, head};
+
+/// What the architecture keeps of packets while they are under way. Most packets go through without anything being
+/// kept, so a slot begins when it is first asked for.
+pub(super) struct Begun<'a> {
+    pub packets: &'a mut [FusedPacket],
+    pub lengths: &'a [u64; VECTOR],
+    pub begun: u64,
+}
+
+impl Begun<'_> {
+    pub fn of(&mut self, slot: usize) -> &mut FusedPacket {
+        let packet = &mut self.packets[slot];
+        if self.begun >> slot & 1 == 0 {
+            self.begun |= 1 << slot;
+            packet.begin(self.lengths[slot] as usize);
+        }
+        packet
+    }
+}
+
+/// Serves the pipeline.
+pub(super) struct SwitchHost<'a> {
+    pub arch: &'a dyn Architecture,
+    pub state: &'a mut State,
+    pub fused: &'a Fused,
+    pub packets: Begun<'a>,
+    pub on_hit: &'a [OnHit],
+    pub tables: &'a [Arc<FastTable>],
+    pub sets: &'a [FastTable],
+    /// The log, while what is logged waits until it is its packet's turn.
+    pub log: Option<Messages<LogMessage>>,
+    /// What was logged, with the slot of the packet.
+    pub logged: Vec<(usize, LogMessage)>,
+    pub now_ns: u64,
+}
+
+impl SwitchHost<'_> {
+    /// The values of the selector keys of a slot; zeros for the others, which nobody asks for.
+    fn selector_keys(&self, lookup: &LookedUp<'_>, slot: usize) -> Vec<Bits> {
+        let table = &self.fused.pipeline.program.tables[lookup.table];
+        let mut row = self.tables[lookup.table.index()].key_layout().words;
+        table
+            .keys
+            .iter()
+            .map(|key| {
+                if key.match_kind != MatchKind::Selector {
+                    return Bits::zero(key.width);
+                }
+                let words = key.width.div_ceil(64).max(1) as usize;
+                let bytes: Vec<u8> = (0..words)
+                    .rev()
+                    .flat_map(|w| lookup.keys[(row + w) * PITCH + slot].to_be_bytes())
+                    .collect();
+                row += words;
+                Bits::from_bytes(words as u32 * 64, &bytes).zero_extend(key.width)
+            })
+            .collect()
+    }
+
+    fn ask(&mut self, lookup: &mut LookedUp<'_>) {
+        let mut hits = lookup.hits;
+        while hits != 0 {
+            let slot = hits.trailing_zeros() as usize;
+            hits &= hits - 1;
+            let word = lookup.results[slot];
+            let keys = self.selector_keys(lookup, slot);
+            let mut env = Env {
+                state: &mut *self.state,
+                now_ns: self.now_ns,
+                choices: &mut Defaults,
+                tracer: &mut NoTrace,
+            };
+            let handle = head::handle(word);
+            let resolved = self
+                .arch
+                .fused_hit(&mut env, self.packets.of(slot), lookup.table, handle, &keys);
+            let Some((action, data)) = resolved else { continue };
+            let layout = self.tables[lookup.table.index()].result_layout();
+            let words = layout.pack_hit(handle, action, &data);
+            for (i, word) in words.into_iter().enumerate() {
+                lookup.results[i * PITCH + slot] = word;
+            }
+        }
+    }
+}
+
+impl Host for SwitchHost<'_> {
+    fn call(&mut self, call: usize, slot: usize, packet: &[u8], arguments: &mut CallArguments) -> bool {
+        if self.log.is_none() {
+            self.log = Some(std::mem::take(&mut self.state.log));
+        }
+        let mut env = Env {
+            state: &mut *self.state,
+            now_ns: self.now_ns,
+            choices: &mut Defaults,
+            tracer: &mut NoTrace,
+        };
+        let passed = FusedArguments {
+            packet,
+            cursor: arguments.cursor,
+            arguments: &mut arguments.arguments,
+            results: &mut arguments.results,
+            entry: arguments.entry,
+            reads: &arguments.reads,
+        };
+        let goes_on = self
+            .arch
+            .fused_call(&mut env, self.fused, call, self.packets.of(slot), passed);
+        while let Some(message) = self.state.log.pop() {
+            self.logged.push((slot, message));
+        }
+        goes_on
+    }
+
+    fn count(&mut self, counter: usize, index: u64, slot: usize) {
+        let bytes = self.packets.lengths[slot];
+        self.state.count(weir_ir::ExternId::new(counter), index, bytes);
+    }
+
+    fn count_all(&mut self, counter: usize, slots: u64, at: Indexes<'_>) {
+        let (id, lengths) = (weir_ir::ExternId::new(counter), self.packets.lengths);
+        match at {
+            Indexes::Same(index) => {
+                let bytes = Slots(slots).map(|slot| lengths[slot]).sum();
+                self.state.count_many(id, index, slots.count_ones().into(), bytes);
+            }
+            Indexes::Each(indexes) => {
+                let packets = Slots(slots).map(|slot| (indexes[slot], lengths[slot]));
+                self.state.count_each(id, packets);
+            }
+        }
+    }
+
+    fn read_cell(&mut self, array: usize, scalar: usize, index: u64) -> u64 {
+        self.state.register_scalar(weir_ir::ExternId::new(array), scalar, index)
+    }
+
+    fn write_cell(&mut self, array: usize, scalar: usize, index: u64, value: u64) {
+        self.state
+            .set_register_scalar(weir_ir::ExternId::new(array), scalar, index, value);
+    }
+
+    fn cells(&mut self, array: usize) -> Option<&Arc<[AtomicU64]>> {
+        self.state.register_cells(weir_ir::ExternId::new(array))
+    }
+
+    fn hash(&mut self, algorithm: u32, data: &[u8]) -> u64 {
+        self.arch.fused_hash(self.state, algorithm, data)
+    }
+
+    fn value_set_contains(&mut self, set: ValueSetId, keys: &[u64]) -> bool {
+        let Some(set) = self.sets.get(set.index()) else {
+            return false;
+        };
+        let mut packed = SmallVec::<[u64; 4]>::from_elem(0, set.key_layout().words);
+        let mut at = 0;
+        for slot in set.key_layout().fields.iter().flatten() {
+            let first = usize::from(slot.word);
+            let words = slot.words().max(1);
+            if slot.width <= 64 {
+                packed[first] |= keys[at] << slot.shift;
+            } else {
+                packed[first..first + words].copy_from_slice(&keys[at..at + words]);
+            }
+            at += words;
+        }
+        let mut result = SmallVec::<[u64; 2]>::from_elem(0, set.result_layout().words);
+        set.lookup_one(&packed, &mut result, self.now_ns)
+    }
+
+    fn looked_up(&mut self, lookup: &mut LookedUp<'_>) {
+        let misses = lookup.active & !lookup.hits;
+        self.state
+            .looked_up(lookup.table, lookup.hits.count_ones(), misses.count_ones());
+        match self.on_hit[lookup.table.index()] {
+            OnHit::Nothing => {}
+            OnHit::Count => {
+                let (lengths, results) = (self.packets.lengths, &*lookup.results);
+                let hits = Slots(lookup.hits).map(|slot| (head::handle(results[slot]), lengths[slot]));
+                self.state.count_hits(lookup.table, hits);
+            }
+            OnHit::Ask => self.ask(lookup),
+        }
+    }
+}
+
+/// The slots of a mask, lowest first.
+#[derive(Clone, Copy)]
+pub(super) struct Slots(pub u64);
+
+impl Iterator for Slots {
+    type Item = usize;
+
+    fn next(&mut self) -> Option<usize> {
+        if self.0 == 0 {
+            return None;
+        }
+        let slot = self.0.trailing_zeros() as usize;
+        self.0 &= self.0 - 1;
+        Some(slot)
+    }
+}
