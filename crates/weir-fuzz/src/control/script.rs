@@ -51,8 +51,8 @@ impl Kind {
             2 => Kind::SetPipeline,
             3 => Kind::GetPipeline,
             4 => Kind::Capabilities,
-            n if n < 32 => Kind::Say(n % STREAMS),
-            n => Kind::Close(n % STREAMS),
+            n if n < 32 => Kind::Say((n & 15) % STREAMS),
+            n => Kind::Close((n & 31) % STREAMS),
         }
     }
 
