@@ -19,6 +19,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod control;
 mod engines;
 mod generate;
 mod mutate;

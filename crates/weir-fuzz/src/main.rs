@@ -36,6 +36,9 @@ struct Arguments {
     /// Stop after so many findings
     #[arg(long, default_value_t = 20)]
     most: u64,
+    /// Run the target once, on an input that was kept
+    #[arg(long, requires = "target")]
+    input: Option<PathBuf>,
     /// Run this program and test by both engines instead
     #[arg(long, num_args = 2, value_names = ["P4", "STF"])]
     replay: Option<Vec<PathBuf>>,
@@ -76,6 +79,14 @@ fn run(arguments: &Arguments) -> Result<u64> {
     if chosen.is_empty() {
         let names: Vec<&str> = TARGETS.iter().map(|t| t.name).collect();
         bail!("there is no such target; there are {}", names.join(", "));
+    }
+    if let Some(path) = &arguments.input {
+        let input = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+        for target in chosen {
+            (target.run)(&input);
+            println!("{}: nothing found", target.name);
+        }
+        return Ok(0);
     }
     let share = Duration::from_secs(arguments.seconds) / chosen.len() as u32;
     let mut findings = 0;

@@ -1,5 +1,6 @@
 //! What is fed.
 
+use crate::control;
 use crate::engines;
 use crate::mutate::Mutator;
 use std::io;
@@ -63,6 +64,20 @@ pub const TARGETS: &[Target] = &[
         keep: engines::keep_corpus,
         fatal: true,
     },
+    Target {
+        name: "p4runtime",
+        next: control::p4runtime_input,
+        run: control::p4runtime,
+        keep: keep_bytes,
+        fatal: false,
+    },
+    Target {
+        name: "bfrt",
+        next: control::bfrt_input,
+        run: control::bfrt,
+        keep: keep_bytes,
+        fatal: false,
+    },
 ];
 
 const ROUTER: &str = include_str!("../../../p4/programs/ipv4_router/ipv4_router.p4");
@@ -84,7 +99,7 @@ pub fn seeds(target: &str, folder: Option<&Path>) -> Vec<Vec<u8>> {
             ENTRIES.as_bytes().to_vec(),
             b"packet 1 020000000101 020000000110 0800\nexpect 2 0200 $\nwait\n".to_vec(),
         ],
-        "engines" => Vec::new(),
+        "engines" | "p4runtime" | "bfrt" => Vec::new(),
         "engines-corpus" => {
             let bundled = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../p4/programs");
             let folders = [Some(bundled.as_path()), folder];

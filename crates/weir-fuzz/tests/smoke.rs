@@ -34,3 +34,13 @@ fn hostile_packet_tests_are_run_or_refused() {
 fn hostile_saved_programs_are_run_or_refused() {
     feed("programs", 300);
 }
+
+#[test]
+fn hostile_requests_of_p4runtime_are_answered_and_refused_ones_change_nothing() {
+    feed("p4runtime", 60);
+}
+
+#[test]
+fn hostile_requests_of_bf_runtime_are_answered_and_refused_ones_change_nothing() {
+    feed("bfrt", 60);
+}

@@ -1,5 +1,6 @@
 //! Ports as control planes of hardware see them: added, enabled, and up where there is a link.
 
+use crate::bfrt::target::{Elsewhere, PORTS_OF_PIPE};
 use crate::bfrt::value::Value;
 use crate::dataplane::PortInfo;
 use crate::device::lock;
@@ -97,6 +98,16 @@ impl Ports {
             [] => (0..ANY).collect(),
             known => known.iter().map(|p| p.port).collect(),
         }
+    }
+
+    /// Whether packets may come from other pipes than the first.
+    pub fn elsewhere(&self, cpu_port: Option<u32>) -> Elsewhere {
+        if self.known.is_empty() {
+            return Elsewhere::Anywhere;
+        }
+        let mut all = self.known.iter().map(|p| p.port).chain(cpu_port);
+        all.find(|p| *p >= PORTS_OF_PIPE)
+            .map_or(Elsewhere::Nowhere, Elsewhere::Port)
     }
 
     /// Whether there is a port of this number.

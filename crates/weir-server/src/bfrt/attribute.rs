@@ -2,6 +2,7 @@
 
 use super::change::{Change, Step};
 use super::schema::{Schema, Table};
+use super::target::Scopes;
 use crate::refusal::Refusal;
 use crate::state;
 use prost::Message;
@@ -22,6 +23,8 @@ pub(crate) struct Attributes {
     pub port_status: bool,
     /// How often counts of ports are to be read, in ms; weir's are always those of now.
     poll_ms: BTreeMap<u32, u32>,
+    /// Which pipes share their entries, where it was said: all there is is the first.
+    scopes: BTreeMap<u32, pb::EntryScope>,
 }
 
 fn no_attribute(table: &Table, name: &str) -> Refusal {
@@ -38,6 +41,7 @@ pub(crate) struct Kept {
     idle: Vec<(u32, Vec<u8>)>,
     port_status: bool,
     poll_ms: BTreeMap<u32, u32>,
+    scopes: Vec<(u32, Vec<u8>)>,
 }
 
 impl Attributes {
@@ -47,6 +51,7 @@ impl Attributes {
             idle: self.idle.iter().map(|(t, m)| (*t, m.encode_to_vec())).collect(),
             port_status: self.port_status,
             poll_ms: self.poll_ms.clone(),
+            scopes: self.scopes.iter().map(|(t, m)| (*t, m.encode_to_vec())).collect(),
         };
         state::encoded(&kept)
     }
@@ -61,6 +66,7 @@ impl Attributes {
             idle: decoded(kept.idle),
             port_status: kept.port_status,
             poll_ms: kept.poll_ms,
+            scopes: decoded(kept.scopes),
         }
     }
 
@@ -82,7 +88,7 @@ impl Attributes {
     ///
     /// # Errors
     /// The table has none such, or weir cannot do what it says.
-    pub fn set(&mut self, table: &Table, given: &pb::TableAttribute) -> Result<(), Refusal> {
+    pub fn set(&mut self, table: &Table, scopes: &Scopes, given: &pb::TableAttribute) -> Result<(), Refusal> {
         let has = |name: &str| match table.has_attribute(name) {
             true => Ok(()),
             false => Err(no_attribute(table, name)),
@@ -100,7 +106,8 @@ impl Attributes {
             }
             Some(Attribute::EntryScope(scope)) => {
                 has("EntryScope")?;
-                super::target::check_scope(scope)?;
+                scopes.check_scope(scope)?;
+                self.scopes.insert(table.id, *scope);
             }
             Some(Attribute::ByteCountAdj(adjust)) => {
                 has("MeterByteCountAdjust")?;
@@ -155,10 +162,11 @@ impl Attributes {
             }
             Some(Attribute::EntryScope(_)) => {
                 has("EntryScope")?;
+                let said = self.scopes.get(&table.id).copied().unwrap_or_default();
                 Attribute::EntryScope(pb::EntryScope {
-                    gress_scope: Some(all()),
-                    pipe_scope: Some(all()),
-                    prsr_scope: Some(all()),
+                    gress_scope: Some(said.gress_scope.unwrap_or_else(all)),
+                    pipe_scope: Some(said.pipe_scope.unwrap_or_else(all)),
+                    prsr_scope: Some(said.prsr_scope.unwrap_or_else(all)),
                 })
             }
             Some(Attribute::ByteCountAdj(_)) => {
@@ -192,12 +200,12 @@ pub(crate) fn is_attribute(step: &Step) -> bool {
 }
 
 /// Sets the attributes that steps say, in order.
-pub(crate) fn configure(schema: &Schema, attributes: &mut Attributes, steps: &mut [Step]) {
+pub(crate) fn configure(schema: &Schema, scopes: &Scopes, attributes: &mut Attributes, steps: &mut [Step]) {
     for step in steps {
         let (Ok(Change::Attribute(given)), Some(at)) = (&step.change, step.table) else {
             continue;
         };
-        if let Err(refusal) = attributes.set(&schema.tables[at], given) {
+        if let Err(refusal) = attributes.set(&schema.tables[at], scopes, given) {
             step.change = Err(refusal);
         }
     }

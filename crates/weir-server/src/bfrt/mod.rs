@@ -22,7 +22,7 @@ mod read;
 mod schema;
 mod server;
 mod service;
-mod target;
+pub(crate) mod target;
 pub(crate) mod value;
 mod wire;
 

@@ -120,6 +120,7 @@ impl Shared {
     fn scopes(&self) -> Scopes {
         Scopes {
             device: self.config.device_id,
+            elsewhere: self.device.ports.elsewhere(self.device.plane.cpu_port()),
         }
     }
 
@@ -133,10 +134,7 @@ impl Shared {
     }
 
     fn check_device(&self, device: u32) -> Result<(), Refusal> {
-        let scopes = Scopes {
-            device: self.config.device_id,
-        };
-        scopes.check_device(device)
+        self.scopes().check_device(device)
     }
 
     fn next_stream(&self) -> StreamId {

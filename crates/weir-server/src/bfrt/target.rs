@@ -1,7 +1,8 @@
 //! Which part of the device a request means.
 //!
-//! A control plane sees one pipe: those that share a program share its tables, registers and counters, so a target cannot mean one of
-//! them. Only packet generators are in as many pipes as the chip has.
+//! A control plane sees one pipe: those that share a program share its tables, registers and counters. So a target can mean one of
+//! them only where that makes no difference: pipe 0, of a switch all of whose ports are there. Only packet generators are in as many
+//! pipes as the chip has.
 
 use super::schema::{Kind, Table};
 use crate::refusal::Refusal;
@@ -17,33 +18,71 @@ pub(crate) fn pipe_of(target: Option<&pb::TargetDevice>) -> Option<u32> {
     target.map(|t| t.pipe_id).filter(|pipe| *pipe != ALL_PIPES)
 }
 
+/// Ports of one pipe, by their numbers.
+pub(crate) const PORTS_OF_PIPE: u32 = 128;
+
+/// Where packets may come from besides pipe 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Elsewhere {
+    /// Any number is a port, also those of other pipes.
+    #[default]
+    Anywhere,
+    /// This port.
+    Port(u32),
+    /// Nowhere: what pipe 0 has is what packets meet.
+    Nowhere,
+}
+
+impl Elsewhere {
+    /// Whether pipe 0 is all that there is.
+    ///
+    /// # Errors
+    /// It is not; the reason begins with what was asked for.
+    fn check(self, asked: &str) -> Result<(), Refusal> {
+        let why = match self {
+            Elsewhere::Nowhere => return Ok(()),
+            Elsewhere::Port(port) => format!("port {port} is of pipe {}", port / PORTS_OF_PIPE),
+            Elsewhere::Anywhere => "this switch takes any number as a port".to_owned(),
+        };
+        Err(Refusal::unsupported(format!(
+            "the pipes of weir share the entries and values of their program, so {asked} where all ports are of pipe 0 (below \
+             {PORTS_OF_PIPE}), and {why}. Tables of one pipe's own are those of a pipeline of its own, in a `Switch` of several"
+        )))
+    }
+}
+
 /// What of the device targets may mean.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Scopes {
     pub device: u32,
-}
-
-/// Whether an attribute asks for nothing but what there is: all pipes, directions and parsers have the same.
-///
-/// # Errors
-/// It asks for another scope.
-pub(crate) fn check_scope(scope: &pb::EntryScope) -> Result<(), Refusal> {
-    let all = i32::from(pb::mode::PredefinedMode::All);
-    let is_all = |mode: &Option<pb::Mode>| match mode.as_ref().and_then(|m| m.scope.as_ref()) {
-        Some(pb::mode::Scope::Predef(predefined)) => *predefined == all,
-        Some(pb::mode::Scope::UserDefined(_)) => false,
-        None => true,
-    };
-    if is_all(&scope.gress_scope) && is_all(&scope.pipe_scope) && is_all(&scope.prsr_scope) {
-        return Ok(());
-    }
-    Err(Refusal::unsupported(
-        "the pipes of weir share the tables of their program: the scope is ALL. Tables of one pipe's own are those of a pipeline \
-         of its own, in a `Switch` of several",
-    ))
+    pub elsewhere: Elsewhere,
 }
 
 impl Scopes {
+    /// Whether an attribute asks for what there is: all directions and parsers have the same, and all pipes, unless there is but one.
+    ///
+    /// # Errors
+    /// It asks for another scope.
+    pub fn check_scope(&self, scope: &pb::EntryScope) -> Result<(), Refusal> {
+        let all = i32::from(pb::mode::PredefinedMode::All);
+        let single = i32::from(pb::mode::PredefinedMode::Single);
+        let predefined = |mode: &Option<pb::Mode>| match mode.as_ref().and_then(|m| m.scope.as_ref()) {
+            Some(pb::mode::Scope::Predef(predefined)) => Some(*predefined),
+            Some(pb::mode::Scope::UserDefined(_)) => None,
+            None => Some(all),
+        };
+        if predefined(&scope.gress_scope) != Some(all) || predefined(&scope.prsr_scope) != Some(all) {
+            return Err(Refusal::unsupported(
+                "all directions and parsers of weir share the entries of their program: their scopes are ALL",
+            ));
+        }
+        match predefined(&scope.pipe_scope) {
+            Some(mode) if mode == all => Ok(()),
+            Some(mode) if mode != single => Err(Refusal::malformed("there is no such mode of scopes")),
+            _ => self.elsewhere.check("scopes of pipes other than ALL are taken"),
+        }
+    }
+
     /// Whether a target is a part of the device where the table has entries.
     ///
     /// # Errors
@@ -55,10 +94,14 @@ impl Scopes {
             return Ok(());
         }
         let Kind::Fixed(fixed) = &table.kind else {
-            return Err(Refusal::unsupported(format!(
-                "the pipes of weir share the entries and values of their program: the target's pipe is {ALL_PIPES}, not {}",
-                target.pipe_id
-            )));
+            if target.pipe_id >= PIPES {
+                return Err(Refusal::unsupported(format!(
+                    "the pipes of weir share the entries and values of their program: the target's pipe is {ALL_PIPES}, or 0 where \
+                     all ports are of that pipe, not {}",
+                    target.pipe_id
+                )));
+            }
+            return self.elsewhere.check("a target's pipe is 0");
         };
         // Packet generators know themselves how many pipes they are in.
         if fixed.is_per_pipe() || target.pipe_id < PIPES {

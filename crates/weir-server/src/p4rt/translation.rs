@@ -160,4 +160,19 @@ mod tests {
         assert!(codec.decode(b"a").is_ok() && codec.decode(b"b").is_ok());
         assert!(codec.decode(b"c").is_err());
     }
+
+    /// Ports in replicas and watch ports have no P4Info that says how they are written: they are numbers, which is right as long as no
+    /// architecture has ports that are strings.
+    #[test]
+    fn ports_of_every_architecture_are_numbers() {
+        let files = weir_compiler::system_files(weir_arch::targets());
+        let mut translations = 0;
+        for (name, text) in &files {
+            for line in text.lines().filter(|l| l.contains("@p4runtime_translation(")) {
+                assert!(!line.contains("string"), "{name:?}: {line}");
+                translations += 1;
+            }
+        }
+        assert!(translations > 0, "PSA has some");
+    }
 }

@@ -1,11 +1,14 @@
 //! Streams, bindings and independent clients.
 
-use crate::common::{Bench, NAME, Session, details, everything, exact, read_request, write_request};
+use crate::common::{Bench, NAME, Session, details, everything, exact, read_request, update, write_request};
+use std::sync::Arc;
 use tonic::{Code, Request};
 use weir_proto::bfrt_proto as pb;
 use weir_proto::bfrt_proto::entity::Entity;
 use weir_proto::bfrt_proto::stream_message_request::Update as Said;
 use weir_proto::bfrt_proto::write_request::Atomicity;
+use weir_server::bfrt::Config;
+use weir_server::{DataPlane, Done, Events, Gone, LoadFailure, Order, PortInfo, Standalone};
 
 #[tokio::test]
 async fn a_subscription_is_answered_with_the_same_and_a_status() {
@@ -129,10 +132,7 @@ async fn the_shared_program_has_the_tables_of_the_device_only() {
     let request = pb::WriteRequest {
         p4_name: "$SHARED".to_owned(),
         ..write_request(
-            vec![crate::common::update(
-                pb::update::Type::Insert,
-                Entity::TableEntry(bench.entry(1, 2)),
-            )],
+            vec![update(pb::update::Type::Insert, Entity::TableEntry(bench.entry(1, 2)))],
             Atomicity::ContinueOnError,
         )
     };
@@ -194,6 +194,116 @@ async fn the_scope_of_entries_is_all_pipes() {
     );
     assert_eq!(set(all.clone()).await, Ok(()));
     assert_eq!(bench.read_entities(single).await, Ok(vec![all]));
+}
+
+/// A switch that knows its ports.
+struct WithPorts(Arc<Standalone>, Vec<u32>);
+
+impl DataPlane for WithPorts {
+    fn replicas(&self) -> usize {
+        self.0.replicas()
+    }
+
+    fn order(&self, order: Order) -> Done<Gone> {
+        self.0.order(order)
+    }
+
+    fn load(&self, program: Arc<weir_ir::Program>, prepare: Order) -> Done<LoadFailure> {
+        self.0.load(program, prepare)
+    }
+
+    fn inject(&self, port: u32, packet: Vec<u8>) {
+        self.0.inject(port, packet);
+    }
+
+    fn cpu_port(&self) -> Option<u32> {
+        self.0.cpu_port()
+    }
+
+    fn now_ns(&self) -> u64 {
+        self.0.now_ns()
+    }
+
+    fn connect(&self, events: Events) {
+        self.0.connect(events);
+    }
+
+    fn ports(&self) -> Vec<PortInfo> {
+        let port = |port: &u32| PortInfo {
+            port: *port,
+            device: format!("port{port}"),
+        };
+        self.1.iter().map(port).collect()
+    }
+}
+
+fn pipe_scope(bench: &Bench, scope: pb::mode::Scope) -> Entity {
+    let mode = |scope| {
+        Some(pb::Mode {
+            scope: Some(scope),
+            args: 0,
+        })
+    };
+    let all = pb::mode::Scope::Predef(pb::mode::PredefinedMode::All.into());
+    Entity::TableAttribute(pb::TableAttribute {
+        table_id: bench.table("In.exact_keys").id,
+        attribute: Some(pb::table_attribute::Attribute::EntryScope(pb::EntryScope {
+            gress_scope: mode(all),
+            pipe_scope: mode(scope),
+            prsr_scope: mode(all),
+        })),
+    })
+}
+
+#[tokio::test]
+async fn where_all_ports_are_of_pipe_0_it_may_be_meant_alone() {
+    let known = |ports: &[u32]| {
+        let ports = ports.to_vec();
+        move |switch: &Arc<Standalone>| Arc::new(WithPorts(switch.clone(), ports.clone()))
+    };
+    let single = pb::mode::Scope::Predef(pb::mode::PredefinedMode::Single.into());
+    let own = pb::mode::Scope::UserDefined(0x0e01);
+    let bench = Bench::of(&crate::common::source(), Config::default(), known(&[1, 127])).await;
+    for scope in [single, own] {
+        let scope = pipe_scope(&bench, scope);
+        assert_eq!(bench.one(pb::update::Type::Insert, scope.clone()).await, Ok(()));
+        assert_eq!(bench.read_entities(scope.clone()).await, Ok(vec![scope]));
+    }
+    let at = |pipe, entry| pb::TableEntry {
+        entry_tgt: Some(crate::common::target(pipe)),
+        ..entry
+    };
+    assert_eq!(bench.insert(at(0, bench.entry(1, 2))).await, Ok(()));
+    assert_eq!(bench.insert(at(1, bench.entry(2, 2))).await, Err(Code::Unimplemented));
+    assert_eq!(bench.ask(1, 0, 1), Some(2));
+    let found = bench
+        .read(at(0, bench.exact("In.exact_keys", 1)))
+        .await
+        .expect("is read");
+    assert_eq!(found[0].entry_tgt, Some(crate::common::target(0)));
+    let register = bench.keyed("In.last", vec![exact(bench.table("In.last").key[0].id, &[0, 0, 0, 3])]);
+    assert!(bench.read(at(0, register)).await.is_ok());
+
+    // A port of another pipe meets the same entries, so they cannot be those of pipe 0 alone.
+    let bench = Bench::of(&crate::common::source(), Config::default(), known(&[1, 130])).await;
+    let entry = pb::TableEntry {
+        entry_tgt: Some(crate::common::target(0)),
+        ..bench.entry(1, 2)
+    };
+    for entity in [
+        pipe_scope(&bench, single),
+        pipe_scope(&bench, own),
+        Entity::TableEntry(entry),
+    ] {
+        let refused = bench.write(vec![update(pb::update::Type::Insert, entity)]).await;
+        let details = details(&refused.unwrap_err());
+        assert_eq!(details[0].canonical_code, Code::Unimplemented as i32);
+        assert!(
+            details[0].message.contains("port 130 is of pipe 1"),
+            "{}",
+            details[0].message
+        );
+    }
 }
 
 #[tokio::test]

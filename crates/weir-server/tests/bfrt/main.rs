@@ -1,14 +1,19 @@
 //! The BF Runtime server as its clients see it: one module per part of docs/bfrt-compliance.md.
 
 mod batches;
+mod churn;
 mod clients;
 mod common;
 mod device;
 mod generator;
 mod hostile;
 mod limits;
+mod model;
 mod notices;
 mod pipelines;
 mod profiles;
+mod proofs;
 mod resources;
+#[path = "../shared/mod.rs"]
+mod shared;
 mod tables;

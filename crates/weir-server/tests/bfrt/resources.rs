@@ -2,10 +2,12 @@
 
 use crate::common::{Bench, exact, field, number, stream, ternary, text, value, with_data};
 use tonic::Code;
+use weir_proto::bfrt_info::DataChoice;
 use weir_proto::bfrt_proto as pb;
 use weir_proto::bfrt_proto::data_field::Value as Wire;
 use weir_proto::bfrt_proto::entity::Entity;
 use weir_proto::bfrt_proto::update::Type;
+use weir_server::bfrt::Config;
 
 /// The entry of an array at an index.
 fn cell(bench: &Bench, table: &str, index: u32, fields: Vec<pb::DataField>) -> pb::TableEntry {
@@ -286,4 +288,94 @@ async fn operations_are_executed_by_their_names() {
     assert_eq!(operate("In.last", "Sync").await, Ok(()));
     assert_eq!(operate("In.last", "SyncCounters").await, Err(Code::InvalidArgument));
     assert_eq!(operate("In.rates", "Sync").await, Err(Code::InvalidArgument));
+}
+
+/// What belongs to the entries of a table, as packet tests have it, in one file.
+fn direct_program() -> String {
+    let all = [
+        ("header.p4i", include_str!("../../../weir-stf/tests/tna/header.p4i")),
+        ("skeleton.p4i", include_str!("../../../weir-stf/tests/tna/skeleton.p4i")),
+    ];
+    let program = include_str!("../../../weir-stf/tests/tna/direct.p4").to_owned();
+    all.iter().fold(program, |program, (name, text)| {
+        program.replace(&format!("#include \"{name}\""), text)
+    })
+}
+
+/// What comes of a packet for the tables of that program.
+fn answered(bench: &Bench, op: u8, index: u8, value: u16) -> u16 {
+    let [high, low] = value.to_be_bytes();
+    let out = bench.switch.send(0, &[op, index, high, low]);
+    u16::from_be_bytes([out[0].bytes[2], out[0].bytes[3]])
+}
+
+#[tokio::test]
+async fn direct_registers_are_data_of_entries() {
+    let bench = Bench::of(&direct_program(), Config::default(), Clone::clone).await;
+    let table = "I.remembered";
+    let seen = bench.table(table).data.iter().find_map(|d| match &d.field {
+        DataChoice::One(field) if field.name.contains("seen") => Some(field.id),
+        _ => None,
+    });
+    let seen = seen.expect("the register is data of the table");
+    let entry = |index: u8, fields| {
+        let key = vec![exact(bench.table(table).key[0].id, &[index])];
+        with_data(bench.keyed(table, key), bench.action(table, "remember"), fields)
+    };
+    // Without a value the cell is as the program says, with one as it was given.
+    assert_eq!(bench.insert(entry(1, Vec::new())).await, Ok(()));
+    assert_eq!(bench.insert(entry(2, vec![stream(seen, &[1, 0])])).await, Ok(()));
+    assert_eq!((answered(&bench, 1, 1, 0), answered(&bench, 1, 2, 0)), (8, 0x101));
+    assert_eq!(answered(&bench, 1, 2, 0), 0x102);
+    let read = async |index| number(&bench.read(entry(index, Vec::new())).await.expect("is read")[0], seen);
+    assert_eq!((read(1).await, read(2).await), (8, 0x102));
+    assert_eq!(bench.modify(entry(2, vec![stream(seen, &[0, 5])])).await, Ok(()));
+    assert_eq!((answered(&bench, 1, 2, 0), read(1).await), (6, 8));
+    assert_eq!(
+        bench.modify(entry(2, vec![stream(seen, &[0, 0, 5])])).await,
+        Err(Code::InvalidArgument)
+    );
+}
+
+#[tokio::test]
+async fn direct_filters_are_data_of_entries() {
+    let bench = Bench::of(&direct_program(), Config::default(), Clone::clone).await;
+    let table = "I.filtered";
+    let entry = |index: u8, fields| {
+        let key = vec![exact(bench.table(table).key[0].id, &[index])];
+        with_data(bench.keyed(table, key), bench.action(table, "filter"), fields)
+    };
+    let id = |name| bench.field(table, name);
+    let float = |name, value| field(id(name), Wire::FloatVal(value));
+    let fields = vec![
+        text(id("$LPF_SPEC_TYPE"), "SAMPLE"),
+        float("$LPF_SPEC_GAIN_TIME_CONSTANT_NS", 1000.0),
+        float("$LPF_SPEC_DECAY_TIME_CONSTANT_NS", 1000.0),
+        stream(id("$LPF_SPEC_OUT_SCALE_DOWN_FACTOR"), &[0, 0, 0, 0]),
+    ];
+    assert_eq!(bench.insert(entry(1, fields)).await, Ok(()));
+    assert_eq!(bench.insert(entry(2, Vec::new())).await, Ok(()));
+    // The first entry averages, the second passes what comes.
+    bench.switch.clock().advance(1000);
+    assert_eq!(answered(&bench, 3, 1, 1000), 0x278);
+    assert_eq!(answered(&bench, 3, 2, 1000), 1000);
+    let told = bench.read(entry(1, Vec::new())).await.expect("is read");
+    assert_eq!(value(&told[0], id("$LPF_SPEC_TYPE")), Wire::StrVal("SAMPLE".to_owned()));
+    assert_eq!(
+        value(&told[0], id("$LPF_SPEC_GAIN_TIME_CONSTANT_NS")),
+        Wire::FloatVal(1000.0)
+    );
+
+    let table = "I.dropped";
+    let id = |name| bench.field(table, name);
+    let fields = vec![
+        field(id("$WRED_SPEC_TIME_CONSTANT_NS"), Wire::FloatVal(0.0)),
+        stream(id("$WRED_SPEC_MIN_THRESH_CELLS"), &[0, 0, 0, 100]),
+        stream(id("$WRED_SPEC_MAX_THRESH_CELLS"), &[0, 0, 0, 200]),
+        field(id("$WRED_SPEC_MAX_PROBABILITY"), Wire::FloatVal(1.0)),
+    ];
+    let key = vec![exact(bench.table(table).key[0].id, &[1])];
+    let entry = with_data(bench.keyed(table, key), bench.action(table, "drop_early"), fields);
+    assert_eq!(bench.insert(entry).await, Ok(()));
+    assert_eq!((answered(&bench, 4, 1, 50), answered(&bench, 4, 1, 250)), (0, 1));
 }

@@ -516,3 +516,52 @@ async fn names_are_found_by_object_ids() {
     });
     assert_eq!(ask(learn).await, Ok(bench.info.learn_filters[0].id));
 }
+
+/// TNA has no such keys; programs for v1model do, and are served as well.
+#[tokio::test]
+async fn optional_keys_are_given_or_match_anything() {
+    let source = include_str!("../p4/everything.p4");
+    let bench = Bench::of(source, weir_server::bfrt::Config::default(), Clone::clone).await;
+    let table = "I.optional_table";
+    let optional = |name, value: Option<&[u8]>| pb::KeyField {
+        field_id: bench.key_id(table, name),
+        match_type: Some(pb::key_field::MatchType::Optional(pb::key_field::Optional {
+            value: value.unwrap_or_default().to_vec().into(),
+            is_valid: value.is_some(),
+        })),
+    };
+    let entry = |key: Option<&[u8]>, hash: Option<&[u8]>, priority: u32, answer: u8| {
+        let priority = exact(bench.key_id(table, "$MATCH_PRIORITY"), &priority.to_be_bytes());
+        let key = vec![optional("key", key), optional("hash", hash), priority];
+        let action = bench.action(table, "I.answer");
+        with_data(bench.keyed(table, key), action, vec![stream(1, &[0, 0, 0, answer])])
+    };
+    let one = [0, 0, 0, 1];
+    assert_eq!(bench.insert(entry(Some(&one), Some(&[7]), 1, 11)).await, Ok(()));
+    assert_eq!(bench.insert(entry(Some(&one), None, 2, 22)).await, Ok(()));
+    assert_eq!(bench.insert(entry(None, None, 3, 33)).await, Ok(()));
+    assert_eq!(
+        bench.insert(entry(Some(&one), None, 2, 5)).await,
+        Err(Code::AlreadyExists)
+    );
+    assert_eq!(
+        bench.insert(entry(Some(&[1]), None, 9, 5)).await,
+        Err(Code::InvalidArgument)
+    );
+    let asked = [bench.ask(5, 7, 1), bench.ask(5, 8, 1), bench.ask(5, 7, 2)];
+    assert_eq!(asked, [Some(11), Some(22), Some(33)]);
+    // They are read as they were written: what matches anything has no value.
+    let told = bench.entries(table).await;
+    let fields: Vec<_> = told
+        .iter()
+        .map(|entry| match &entry.value {
+            Some(pb::table_entry::Value::Key(key)) => key.fields[1].clone(),
+            other => panic!("{other:?} is no key"),
+        })
+        .collect();
+    assert!(fields.contains(&optional("hash", Some(&[7]))), "{fields:?}");
+    assert!(fields.iter().any(|f| matches!(&f.match_type,
+        Some(pb::key_field::MatchType::Optional(o)) if !o.is_valid)));
+    assert_eq!(bench.delete(entry(None, None, 3, 0)).await, Ok(()));
+    assert_eq!(bench.ask(5, 7, 2), None);
+}

@@ -147,6 +147,136 @@ async fn a_role_with_a_config_writes_and_sees_what_is_listed_there() {
     assert_eq!(status.expect_err("not this role").code(), Code::PermissionDenied);
 }
 
+fn role(name: &str, config: &RoleConfig) -> pb::MasterArbitrationUpdate {
+    let mut update = hello(name, Some(1));
+    if let Some(role) = &mut update.role {
+        role.config = Some(Any {
+            type_url: format!("type.googleapis.com/{}", weir_server::p4rt::ROLE_CONFIG),
+            value: config.encode_to_vec(),
+        });
+    }
+    update
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_role_sends_and_hears_the_packets_that_its_filters_admit() {
+    use pb::stream_message_request::Update as Say;
+    use pb::stream_message_response::Update as Hear;
+    use weir_proto::weir::v1::role_config::Filter;
+    let bench = Bench::everything().await;
+    let mut all = bench.primary().await;
+    let filter = |metadata_id, value: &[u8]| Filter {
+        metadata_id,
+        value: value.to_vec(),
+    };
+    // Reason 5 of packets in, port 3 of packets out; zeros before a value mean nothing.
+    let config = RoleConfig {
+        packet_in: true,
+        packet_in_filters: vec![filter(2, &[0, 5])],
+        packet_out: true,
+        packet_out_filters: vec![filter(1, &[3])],
+        ..RoleConfig::default()
+    };
+    let mut some = Controller::open(&bench.client).await;
+    some.arbitrate(role("some", &config)).await;
+    assert_eq!(some.code().await, 0);
+    let none_config = RoleConfig::default();
+    let mut none = Controller::open(&bench.client).await;
+    none.arbitrate(role("none", &none_config)).await;
+    assert_eq!(none.code().await, 0);
+    for reason in [6, 5] {
+        assert!(bench.switch.send(1, &question(33, 0, reason)).is_empty());
+        assert!(matches!(all.next().await, Ok(Hear::Packet(_))));
+    }
+    match some.next().await {
+        Ok(Hear::Packet(packet)) => assert_eq!(packet.metadata[1].value, [5]),
+        other => panic!("{other:?}"),
+    }
+    assert!(some.is_silent().await && none.is_silent().await);
+    let out = |port: &[u8]| {
+        Say::Packet(pb::PacketOut {
+            payload: question(0, 0, 5),
+            metadata: vec![pb::PacketMetadata {
+                metadata_id: 1,
+                value: port.to_vec(),
+            }],
+        })
+    };
+    some.say(out(&[0, 3])).await;
+    for (controller, port) in [(&mut some, [4]), (&mut none, [3])] {
+        controller.say(out(&port)).await;
+        match controller.next().await {
+            Ok(Hear::Error(error)) => assert_eq!(error.canonical_code, Code::PermissionDenied as i32),
+            other => panic!("{other:?}"),
+        }
+    }
+    // Packets go in order, so those that were refused would have been sent by now.
+    all.say(out(&[7])).await;
+    let mut sent = Vec::new();
+    while sent.last() != Some(&7) {
+        sent.extend(bench.switch.take_sent().into_iter().map(|o| o.port));
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+    assert_eq!(sent, [3, 7]);
+}
+
+/// Old primaries write as fast as they can while new ones come: once the new one has been told, nothing of the old ones changes
+/// anything.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn what_an_old_primary_has_in_flight_is_done_before_the_new_one_is_told() {
+    let bench = std::sync::Arc::new(Bench::everything().await);
+    let mut controllers = vec![bench.primary().await];
+    let entry = |value: u32| bench.entry("exact_table", vec![exact(1, &[1])], value);
+    bench.insert(Entity::TableEntry(entry(0))).await.expect("fits");
+    let mut in_flight = 0;
+    for round in 1..40u64 {
+        let writers: Vec<_> = (0..4u64)
+            .map(|writer| {
+                let bench = std::sync::Arc::clone(&bench);
+                tokio::spawn(async move {
+                    let mut written = 0u32;
+                    loop {
+                        written += 1;
+                        let value = (round as u32) << 24 | (writer as u32) << 20 | written;
+                        let entry = bench.entry("exact_table", vec![exact(1, &[1])], value);
+                        let request = pb::WriteRequest {
+                            device_id: 1,
+                            election_id: Some(pb::Uint128 { high: 0, low: round }),
+                            // More than one step of the switch.
+                            updates: vec![update(Type::Modify, Entity::TableEntry(entry)); 300],
+                            ..pb::WriteRequest::default()
+                        };
+                        match bench.client.clone().write(request).await {
+                            Ok(_) => {}
+                            Err(status) => {
+                                assert_eq!(status.code(), Code::PermissionDenied, "{status:?}");
+                                return written;
+                            }
+                        }
+                    }
+                })
+            })
+            .collect();
+        tokio::time::sleep(std::time::Duration::from_millis(round % 7)).await;
+        let mut next = Controller::open(&bench.client).await;
+        next.arbitrate(hello("", Some(round + 1))).await;
+        assert_eq!(next.code().await, 0);
+        let before = bench.ask(1, 0, 1);
+        for writer in writers {
+            in_flight += writer.await.expect("the code is right") - 1;
+        }
+        assert_eq!(
+            bench.ask(1, 0, 1),
+            before,
+            "an old primary has written after the new one was told"
+        );
+        controllers.push(next);
+        // Few streams are enough.
+        controllers.drain(..controllers.len() - 2);
+    }
+    assert!(in_flight > 40, "nothing was in flight");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn capabilities_tell_the_version() {
     let bench = Bench::everything().await;

@@ -59,6 +59,22 @@ async fn a_reader_that_does_not_read_is_ended_and_writers_go_on() {
     drop(stalled);
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn messages_of_four_mebibytes_and_more_are_taken_and_given() {
+    let bench = Bench::everything().await;
+    let _primary = bench.primary().await;
+    let entry = pb::TableEntry {
+        metadata: (0..5 << 20).map(|n: u32| (n % 251) as u8).collect(),
+        ..bench.entry("exact_table", vec![exact(1, &[1])], 1)
+    };
+    bench.insert(Entity::TableEntry(entry.clone())).await.expect("is taken");
+    let query = pb::TableEntry {
+        table_id: entry.table_id,
+        ..pb::TableEntry::default()
+    };
+    assert!(bench.read(Entity::TableEntry(query)).await == [Entity::TableEntry(entry)]);
+}
+
 const CA: &str = include_str!("tls/ca.pem");
 
 /// Whether a client with this identity gets an answer by TLS.

@@ -10,11 +10,16 @@
 
 mod arbitration;
 mod batches;
+mod churn;
 mod common;
 mod hostile;
 mod limits;
+mod model;
 mod pipelines;
+mod proofs;
 mod resources;
+#[path = "../shared/mod.rs"]
+mod shared;
 mod shell;
 mod streams;
 mod tables;

@@ -145,6 +145,53 @@ async fn groups_choose_among_members_whose_watch_port_is_up() {
     assert_eq!(bench.delete(written).await, Err(Code::NotFound));
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_group_all_of_whose_members_are_excluded_is_as_one_without_members() {
+    use pb::table_action::Type::ActionProfileGroupId;
+    let bench = Bench::everything().await;
+    let _primary = bench.primary().await;
+    for i in [1, 2] {
+        bench.insert(member(&bench, "selector", i, i * 10)).await.expect("fits");
+    }
+    let written = group(&bench, &[(1, 1, Some(4)), (2, 1, Some(5))], 8);
+    bench.insert(written.clone()).await.expect("fits");
+    let entry = entry_of(&bench, "selector_table", 1, ActionProfileGroupId(1));
+    bench.insert(entry).await.expect("fits");
+    let asked = || (0..4).map(|hash| bench.ask(10, hash, 1)).collect::<Vec<_>>();
+    let full = asked();
+    bench.switch.set_port(4, false);
+    bench.switch.set_port(5, false);
+    let excluded = asked();
+    assert_eq!(bench.read(group(&bench, &[], 0)).await, [written.clone()]);
+    bench.modify(group(&bench, &[], 8)).await.expect("may be empty");
+    assert_eq!(excluded, asked());
+    assert_ne!(excluded, full);
+    bench.modify(written).await.expect("fits");
+    bench.switch.set_port(4, true);
+    assert_eq!(asked(), [Some(10); 4]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn where_members_are_counted_their_weights_have_a_limit_of_their_own() {
+    let source = EVERYTHING.replace(
+        "@max_group_size(8) action_selector",
+        "@max_group_size(2) @selector_size_semantics(\"sum_of_members\") @max_member_weight(100) action_selector",
+    );
+    let bench = Bench::new(Some(compile(&source)), Default::default()).await;
+    let _primary = bench.primary().await;
+    for i in [1, 2, 3] {
+        bench.insert(member(&bench, "selector", i, i * 10)).await.expect("fits");
+    }
+    let of = |members: &[(u32, i32, Option<u8>)]| group(&bench, members, 2);
+    assert_eq!(bench.insert(of(&[(1, 101, None)])).await, Err(Code::InvalidArgument));
+    let three = of(&[(1, 1, None), (2, 1, None), (3, 1, None)]);
+    assert_eq!(bench.insert(three).await, Err(Code::ResourceExhausted));
+    // Weights do not count: these are two.
+    let two = of(&[(1, 100, None), (2, 50, None)]);
+    bench.insert(two.clone()).await.expect("fits");
+    assert_eq!(bench.read(group(&bench, &[], 0)).await, [two]);
+}
+
 fn one_shot(bench: &Bench, actions: &[(u32, i32)], mode: i32) -> pb::ActionProfileActionSet {
     let action = |&(value, weight): &(u32, i32)| pb::ActionProfileAction {
         action: Some(bench.answer(value)),

@@ -304,6 +304,58 @@ async fn const_tables_and_entries_stay_as_they_are() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn direct_resources_of_const_entries_are_modified_but_not_their_actions() {
+    let source = EVERYTHING
+        .replace(
+            "const entries = { 1 : answer",
+            "counters = of_const;\n        const entries = { 1 : answer",
+        )
+        .replace("entries = { const 1", "counters = of_initial;\n        entries = { const 1")
+        .replace(
+            "table const_table {",
+            "direct_counter(CounterType.packets) of_const;\n    direct_counter(CounterType.packets) of_initial;\n    table const_table {",
+        );
+    let bench = Bench::new(Some(compile(&source)), Default::default()).await;
+    let _primary = bench.primary().await;
+    for (table, kind, told) in [("const_table", 7, 0x11), ("initial_table", 8, 0x31)] {
+        let counted = |packet_count| {
+            Some(pb::CounterData {
+                byte_count: 0,
+                packet_count,
+            })
+        };
+        let with_action = pb::TableEntry {
+            counter_data: counted(40),
+            ..bench.entry(table, vec![exact(1, &[1])], 9)
+        };
+        let without = pb::TableEntry {
+            action: None,
+            ..with_action.clone()
+        };
+        assert_eq!(bench.modify(TableEntry(with_action)).await, Err(Code::PermissionDenied));
+        bench.modify(TableEntry(without.clone())).await.expect("is no action");
+        assert_eq!(bench.ask(kind, 0, 1), Some(told));
+        let count = async || {
+            let query = pb::DirectCounterEntry {
+                table_entry: Some(without.clone()),
+                data: None,
+            };
+            match &bench.read(Entity::DirectCounterEntry(query)).await[..] {
+                [Entity::DirectCounterEntry(e)] => e.data.expect("has a value").packet_count,
+                other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!(count().await, 41);
+        let direct = Entity::DirectCounterEntry(pb::DirectCounterEntry {
+            table_entry: Some(without.clone()),
+            data: counted(7),
+        });
+        bench.modify(direct).await.expect("is a direct resource");
+        assert_eq!(count().await, 7);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn entries_keep_what_their_controller_gives_them() {
     let bench = Bench::everything().await;
     let _primary = bench.primary().await;

@@ -153,7 +153,7 @@ impl Submission {
             .any(|s| attribute::is_attribute(s) || port::is_about_ports(&self.schema, s))
         {
             self.has_settings = true;
-            attribute::configure(&self.schema, &mut self.attributes, &mut steps);
+            attribute::configure(&self.schema, &self.scopes, &mut self.attributes, &mut steps);
             port::configure(&self.schema, &self.shared.device.ports, &mut self.settings, &mut steps);
         }
         let (schema, reporter) = (Arc::clone(&self.schema), Arc::clone(&self.reporter));
