@@ -11,7 +11,7 @@ use weir_server::Standalone;
 /// Five tables that one packet looks up.
 pub const FLIPS: &str = include_str!("../p4/flips.p4");
 /// Entries of each of the exact, LPM and ternary tables of [`FLIPS`], and members of its profile.
-pub const ENTRIES: u16 = 100;
+pub const ENTRIES: u16 = 400;
 pub const MEMBERS: u16 = 20;
 /// Packets that a proof of atomicity sends at least.
 pub const PACKETS: u64 = 10_000;
