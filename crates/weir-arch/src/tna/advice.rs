@@ -25,6 +25,7 @@ pub(crate) fn advice(program: &Program, is_second: bool) -> Vec<Advice> {
     let mut by_gress: BTreeMap<ExternId, (bool, Loc)> = BTreeMap::new();
     for block in &program.blocks {
         arithmetic(&block.body, &mut found);
+        misplaced(program, block, &mut found);
         let Some(is_egress) = gress(block) else { continue };
         loops(&block.body, &mut found);
         twice(program, &block.body, &mut found);
@@ -81,6 +82,55 @@ fn gress(block: &Block) -> Option<bool> {
         "ingress" => Some(false),
         "egress" => Some(true),
         _ => None,
+    }
+}
+
+/// The kinds of blocks in which hardware has something, as roles call them without the gress.
+fn home(type_name: &str) -> Option<&'static [&'static str]> {
+    Some(match type_name {
+        "Mirror" => &["deparser"],
+        "Resubmit" | "Digest" | "Pktgen" => &["ingress_deparser"],
+        "ParserCounter" | "ParserPriority" => &["parser"],
+        "Checksum" => &["parser", "deparser"],
+        "Register" | "Counter" | "Meter" | "Lpf" | "Wred" | "Hash" | "Random" => &["control"],
+        name if name.contains("Action") || name.starts_with("Direct") => &["control"],
+        _ => return None,
+    })
+}
+
+/// Externs that are used where hardware does not have them.
+fn misplaced(program: &Program, block: &Block, found: &mut Found) {
+    let role = block.role.split_once('.').map_or("", |(_, role)| role);
+    // Parsers of a gress are numbered where there are several.
+    let role = role.trim_end_matches(|c: char| c.is_ascii_digit());
+    if role.is_empty() {
+        return;
+    }
+    let kind = match role.rsplit_once('_') {
+        Some((_, kind @ ("parser" | "deparser"))) => kind,
+        _ => "control",
+    };
+    for inst in block.body.blocks.iter().flat_map(|(_, b)| &b.insts) {
+        let InstKind::Call(call) = &inst.kind else { continue };
+        let Some(instance) = call.instance.and_then(|id| program.externs.get(id)) else {
+            continue;
+        };
+        let Some(home) = home(&instance.type_name).filter(|home| !home.contains(&kind) && !home.contains(&role)) else {
+            continue;
+        };
+        let text = format!(
+            "`{}` is a {}, which a Tofino has in the {} only, and this is the {}",
+            instance.name,
+            instance.type_name,
+            home.join(" or the ").replace('_', " "),
+            role.replace('_', " "),
+        );
+        found.add(
+            "tofino-block",
+            text,
+            inst.loc,
+            "weir does there what it can: a mirror or resubmission has no effect outside of a deparser",
+        );
     }
 }
 
