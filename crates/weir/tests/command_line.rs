@@ -544,7 +544,8 @@ fn what_cannot_be_run_is_a_diagnostic_for_machines_too() {
 fn why_a_program_is_interpreted_is_said_once() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../weir-stf/tests/tna");
     let file = |name: &str| folder.join(name).display().to_string();
-    let (program, stf) = (file("registers.p4"), file("registers.stf"));
+    let program = file("interpreted/random.p4");
+    let (_folder, stf) = scratch("nothing.stf", "# No packet is sent.\n");
     let out = weir(&["test", "--message-format", "json", &program, &stf, &stf]);
     assert_eq!(out.status.code(), Some(0), "{}", text(&out.stderr));
     let found = diagnostics(&out);
