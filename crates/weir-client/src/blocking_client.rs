@@ -1,13 +1,19 @@
 //! The client for threads without a runtime.
 
+mod driver;
+
 use crate::client::{Config, ConfigAction, DigestConfig};
 use crate::encode::{Operation, Template};
 use crate::events::{DigestList, Overflow, PacketIn, Standing};
 use crate::{Batch, Entry, Error, Options, Outcome, Schema, Table, Value};
+use driver::Driver;
 use std::sync::Arc;
-use tokio::runtime::Runtime;
 
-/// A [`crate::Client`] whose calls wait until they are done. It brings a runtime with one thread.
+/// A [`crate::Client`] whose calls wait until they are done.
+///
+/// The calling thread does the work of a call, and looks for the answer for a while before it sleeps
+/// ([`Options::busy_poll`]): for one request after the other this is the fastest client. A thread of its own hears what the target
+/// sends while nobody calls.
 ///
 /// ```no_run
 /// use weir_client::{Entry, Options, blocking::Client};
@@ -22,15 +28,15 @@ use tokio::runtime::Runtime;
 #[derive(Debug, Clone)]
 pub struct Client {
     inner: crate::Client,
-    runtime: Arc<Runtime>,
+    driver: Arc<Driver>,
 }
 
 /// Events of one kind, for threads without a runtime.
 #[derive(Debug)]
 pub struct Subscription<T> {
     inner: crate::Subscription<T>,
-    // The runtime has to hear them.
-    _runtime: Arc<Runtime>,
+    // Somebody has to hear them.
+    _driver: Arc<Driver>,
 }
 
 impl<T> Subscription<T> {
@@ -61,16 +67,11 @@ impl Client {
     /// # Errors
     /// As there; or there is no runtime.
     pub fn connect(options: Options) -> Result<Client, Error> {
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(1)
-            .thread_name("weir-client")
-            .enable_all()
-            .build()
-            .map_err(|e| Error::Options(format!("cannot start a thread: {e}")))?;
-        let inner = runtime.block_on(crate::Client::connect(options))?;
+        let driver = Driver::new(options.busy_poll)?;
+        let inner = driver.wait(crate::Client::connect(options))?;
         Ok(Client {
             inner,
-            runtime: Arc::new(runtime),
+            driver: Arc::new(driver),
         })
     }
 
@@ -82,7 +83,7 @@ impl Client {
 
     /// Waits for something that is done with [`Client::inner`].
     pub fn wait<F: Future>(&self, future: F) -> F::Output {
-        self.runtime.block_on(future)
+        self.driver.wait(future)
     }
 
     /// See [`crate::Client::standing`].
@@ -199,7 +200,7 @@ impl Client {
     fn subscription<T>(&self, inner: crate::Subscription<T>) -> Subscription<T> {
         Subscription {
             inner,
-            _runtime: Arc::clone(&self.runtime),
+            _driver: Arc::clone(&self.driver),
         }
     }
 
@@ -215,7 +216,7 @@ impl Client {
     pub fn pipeline(&self, batch_size: usize, in_flight: usize) -> Pipeline {
         Pipeline {
             inner: self.inner.pipeline(batch_size, in_flight),
-            runtime: Arc::clone(&self.runtime),
+            driver: Arc::clone(&self.driver),
         }
     }
 }
@@ -224,7 +225,7 @@ impl Client {
 #[must_use = "what was added last is sent by `finish`"]
 pub struct Pipeline {
     inner: crate::Pipeline,
-    runtime: Arc<Runtime>,
+    driver: Arc<Driver>,
 }
 
 impl Pipeline {
@@ -233,7 +234,7 @@ impl Pipeline {
     /// # Errors
     /// As there.
     pub fn push(&mut self, operation: Operation, entry: &Entry) -> Result<(), Error> {
-        self.runtime.block_on(self.inner.push(operation, entry))
+        self.driver.wait(self.inner.push(operation, entry))
     }
 
     /// See [`crate::Pipeline::push_numbers`].
@@ -241,7 +242,7 @@ impl Pipeline {
     /// # Errors
     /// As there.
     pub fn push_numbers(&mut self, template: &Template, numbers: &[u128]) -> Result<(), Error> {
-        self.runtime.block_on(self.inner.push_numbers(template, numbers))
+        self.driver.wait(self.inner.push_numbers(template, numbers))
     }
 
     /// See [`crate::Pipeline::finish`].
@@ -249,6 +250,6 @@ impl Pipeline {
     /// # Errors
     /// As there.
     pub fn finish(self) -> Result<Outcome, Error> {
-        self.runtime.block_on(self.inner.finish())
+        self.driver.wait(self.inner.finish())
     }
 }

@@ -89,6 +89,9 @@ pub struct Options {
     pub max_error_bytes: u32,
     /// Bytes that the target may send ahead of this side; default 4 MiB.
     pub window_bytes: u32,
+    /// Of a [blocking client](crate::blocking::Client): how long a call keeps its processor busy looking for the answer before it
+    /// sleeps, default 200 µs; zero: not at all, as always on a machine with one processor.
+    pub busy_poll: Duration,
 }
 
 impl Options {
@@ -129,6 +132,7 @@ impl Options {
             max_message_bytes: 1 << 30,
             max_error_bytes: 16 << 20,
             window_bytes: 4 << 20,
+            busy_poll: Duration::from_micros(200),
         })
     }
 
@@ -185,6 +189,13 @@ impl Options {
     #[must_use]
     pub fn deadline(mut self, time: Duration) -> Self {
         self.deadline = time;
+        self
+    }
+
+    /// How long a blocking call looks for its answer before it sleeps.
+    #[must_use]
+    pub fn busy_poll(mut self, time: Duration) -> Self {
+        self.busy_poll = time;
         self
     }
 

@@ -20,7 +20,9 @@ mod standalone;
 mod state;
 
 pub use calls::CallCount;
-pub use dataplane::{CpuPacket, DataPlane, Done, Event, Events, Gone, Inbox, LoadFailure, Order, PortInfo, gather};
+pub use dataplane::{
+    CpuPacket, DataPlane, Done, Event, Events, Gone, Inbox, Length, LoadFailure, Order, PortInfo, gather, gather_by,
+};
 pub use device::Device;
 pub use refusal::{Cause, Refusal};
 pub use serving::{Address, Listener, ServeError, SocketFile, Tls};

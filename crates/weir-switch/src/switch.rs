@@ -373,6 +373,15 @@ impl Switch {
         out
     }
 
+    /// Tells the switch what time it is, unless something leaves or is generated until then: false, and nothing has changed.
+    pub fn pass_time(&mut self, now_ns: u64) -> bool {
+        let is_quiet = self.ready.is_empty() && self.next_departure().is_none_or(|t| t > now_ns);
+        if is_quiet {
+            self.now_ns = self.now_ns.max(now_ns);
+        }
+        is_quiet
+    }
+
     /// When the next packet can leave or is to be generated, in ns: [`Switch::advance`] has something to do then.
     #[must_use]
     pub fn next_departure(&self) -> Option<u64> {

@@ -17,7 +17,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use switch::Switch;
-use weir_client::{Client, Operation, Options, Query, ReadOptions, Table, Template};
+use tokio::runtime::Runtime;
+use weir_client::blocking::Client;
+use weir_client::{Operation, Options, Query, ReadOptions, Table, Template};
 
 /// A way to insert entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,27 +85,25 @@ struct Connection {
 }
 
 impl Connection {
-    async fn new(options: Options) -> Result<Connection, Box<dyn Error>> {
-        let client = Client::connect(options).await?;
+    fn new(options: Options) -> Result<Connection, Box<dyn Error>> {
+        let client = Client::connect(options)?;
         let table = client.table("address_pairs")?;
         let insert = Template::new(&table, Operation::Insert, Some("allow"))?;
         Ok(Connection { client, table, insert })
     }
 
-    async fn empty(&self) -> Result<(), Box<dyn Error>> {
-        Ok(self.client.clear(&self.table).await?)
+    fn empty(&self) -> Result<(), Box<dyn Error>> {
+        Ok(self.client.clear(&self.table)?)
     }
 
-    async fn insert_by(&self, entries: u32, batch: usize, in_flight: usize) -> Result<Duration, Box<dyn Error>> {
+    fn insert_by(&self, entries: u32, batch: usize, in_flight: usize) -> Result<Duration, Box<dyn Error>> {
         let begin = Instant::now();
         let mut pipeline = self.client.pipeline(batch, in_flight);
         for i in 0..entries {
             let [source, destination] = addresses(i);
-            pipeline
-                .push_numbers(&self.insert, &[source.into(), destination.into()])
-                .await?;
+            pipeline.push_numbers(&self.insert, &[source.into(), destination.into()])?;
         }
-        let outcome = pipeline.finish().await?;
+        let outcome = pipeline.finish()?;
         let time = begin.elapsed();
         assert_eq!(outcome.done, u64::from(entries), "{:?}", outcome.failed.first());
         Ok(time)
@@ -128,51 +128,60 @@ struct Bench {
     unix: Connection,
     p4runtime: Connection,
     rbfrt: SwitchConnection,
+    /// Runs rbfrt.
+    runtime: Runtime,
 }
 
 impl Bench {
-    async fn new(by_tcp: &Switch, by_unix: &Switch) -> Result<Bench, Box<dyn Error>> {
+    fn new(by_tcp: &Switch, by_unix: &Switch) -> Result<Bench, Box<dyn Error>> {
         let bfrt = by_tcp.bfrt.as_str();
         let port = bfrt.rsplit(':').next().unwrap_or("").parse()?;
-        let rbfrt = SwitchConnection::builder("127.0.0.1", port)
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_all()
+            .build()?;
+        let connected = SwitchConnection::builder("127.0.0.1", port)
             .device_id(0)
             .client_id(1)
             .p4_name("acl_firewall_tna")
-            .connect()
-            .await
-            .map_err(|e| format!("rbfrt: {e:?}"))?;
+            .connect();
+        let rbfrt = runtime.block_on(connected).map_err(|e| format!("rbfrt: {e:?}"))?;
         // rbfrt is bound to the program; the others name it.
         Ok(Bench {
-            tcp: Connection::new(Options::bfrt(bfrt)?.client(2).observer()).await?,
-            unix: Connection::new(Options::bfrt(&by_unix.bfrt)?).await?,
-            p4runtime: Connection::new(Options::p4runtime(&by_tcp.p4runtime)?).await?,
+            tcp: Connection::new(Options::bfrt(bfrt)?.client(2).observer())?,
+            unix: Connection::new(Options::bfrt(&by_unix.bfrt)?)?,
+            p4runtime: Connection::new(Options::p4runtime(&by_tcp.p4runtime)?)?,
             rbfrt,
+            runtime,
         })
     }
 
-    async fn time(&self, method: Method, entries: u32) -> Result<Duration, Box<dyn Error>> {
+    fn time(&self, method: Method, entries: u32) -> Result<Duration, Box<dyn Error>> {
         let connection = match method {
             UnixSingle | UnixPipelined | UnixBatch => &self.unix,
             P4RuntimeBatch => &self.p4runtime,
             _ => &self.tcp,
         };
-        connection.empty().await?;
+        connection.empty()?;
         match method {
-            Single | UnixSingle => connection.insert_by(entries, 1, 1).await,
-            Pipelined | UnixPipelined => connection.insert_by(entries, 1, 64).await,
-            Batch | UnixBatch | P4RuntimeBatch => connection.insert_by(entries, PORTION, 2).await,
+            Single | UnixSingle => connection.insert_by(entries, 1, 1),
+            Pipelined | UnixPipelined => connection.insert_by(entries, 1, 64),
+            Batch | UnixBatch | P4RuntimeBatch => connection.insert_by(entries, PORTION, 2),
             RbfrtSingle => {
                 let begin = Instant::now();
-                for i in 0..entries {
-                    let written = self.rbfrt.write_table_entry(request(i)).await;
-                    written.map_err(|e| format!("rbfrt: {e:?}"))?;
-                }
-                Ok(begin.elapsed())
+                self.runtime.block_on(async {
+                    for i in 0..entries {
+                        let written = self.rbfrt.write_table_entry(request(i)).await;
+                        written.map_err(|e| format!("rbfrt: {e:?}"))?;
+                    }
+                    Ok(begin.elapsed())
+                })
             }
             RbfrtBatch => {
                 let begin = Instant::now();
                 let requests: Vec<Request> = (0..entries).map(request).collect();
-                let written = self.rbfrt.write_table_entries(requests).await;
+                let written = self.rbfrt.write_table_entries(requests);
+                let written = self.runtime.block_on(written);
                 written.map_err(|e| format!("rbfrt: {e:?}"))?;
                 Ok(begin.elapsed())
             }
@@ -180,19 +189,23 @@ impl Bench {
     }
 
     /// Time to read all entries with their counters, and how many there were.
-    async fn read(&self, connection: &Connection) -> Result<(Duration, u64), Box<dyn Error>> {
+    fn read(&self, connection: &Connection) -> Result<(Duration, u64), Box<dyn Error>> {
         let begin = Instant::now();
         let queries = [Query::Table(Arc::clone(&connection.table))];
-        let mut pages = connection.client.read_pages(&queries, &ReadOptions::default()).await?;
         let (mut rows, mut packets) = (0, 0);
         // $COUNTER_SPEC_PKTS
         let counter = 65554;
-        while let Some(page) = pages.next().await? {
-            page.rows(|row| {
-                rows += u64::from(!row.is_default);
-                packets += row.datum(counter).map_or(0, |d| d.number());
-            })?;
-        }
+        connection.client.wait(async {
+            let inner = connection.client.inner();
+            let mut pages = inner.read_pages(&queries, &ReadOptions::default()).await?;
+            while let Some(page) = pages.next().await? {
+                page.rows(|row| {
+                    rows += u64::from(!row.is_default);
+                    packets += row.datum(counter).map_or(0, |d| d.number());
+                })?;
+            }
+            Ok::<(), weir_client::Error>(())
+        })?;
         // Nobody has sent a packet.
         assert_eq!(packets, 0);
         Ok((begin.elapsed(), rows))
@@ -216,15 +229,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let by_tcp = Switch::start("127.0.0.1:0")?;
     let socket = std::env::temp_dir().join(format!("weir-control-bench-{}.sock", std::process::id()));
     let by_unix = Switch::start(&format!("unix:{}", socket.display()))?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(1)
-        .enable_all()
-        .build()?;
-    runtime.block_on(run(&by_tcp, &by_unix, rounds, out))
+    run(&by_tcp, &by_unix, rounds, out)
 }
 
-async fn run(by_tcp: &Switch, by_unix: &Switch, rounds: u32, out: Option<PathBuf>) -> Result<(), Box<dyn Error>> {
-    let bench = Bench::new(by_tcp, by_unix).await?;
+fn run(by_tcp: &Switch, by_unix: &Switch, rounds: u32, out: Option<PathBuf>) -> Result<(), Box<dyn Error>> {
+    let bench = Bench::new(by_tcp, by_unix)?;
     let counts = [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000];
     let mut points = Vec::new();
     println!(
@@ -236,7 +245,7 @@ async fn run(by_tcp: &Switch, by_unix: &Switch, rounds: u32, out: Option<PathBuf
         let mut times = vec![Vec::new(); methods.len()];
         for _ in 0..rounds {
             for (method, times) in methods.iter().zip(&mut times) {
-                times.push(bench.time(*method, count).await?.as_secs_f64());
+                times.push(bench.time(*method, count)?.as_secs_f64());
             }
         }
         for (method, times) in methods.iter().zip(times) {
@@ -246,7 +255,7 @@ async fn run(by_tcp: &Switch, by_unix: &Switch, rounds: u32, out: Option<PathBuf
             points.push((*method, count, seconds));
         }
     }
-    let reads = reads(&bench, rounds).await?;
+    let reads = reads(&bench, rounds)?;
     let at = |method: Method, count: u32| {
         let found = points.iter().find(|(m, c, _)| *m == method && *c == count);
         found.map_or(f64::NAN, |(_, _, seconds)| *seconds)
@@ -277,13 +286,13 @@ async fn run(by_tcp: &Switch, by_unix: &Switch, rounds: u32, out: Option<PathBuf
 }
 
 /// Reads a million entries, by both protocols; seconds per million.
-async fn reads(bench: &Bench, rounds: u32) -> Result<[(&'static str, f64); 2], Box<dyn Error>> {
-    bench.time(Batch, 1_000_000).await?;
+fn reads(bench: &Bench, rounds: u32) -> Result<[(&'static str, f64); 2], Box<dyn Error>> {
+    bench.time(Batch, 1_000_000)?;
     let mut result = [("BF Runtime", 0.0), ("P4Runtime", 0.0)];
     for (connection, (name, seconds)) in [&bench.tcp, &bench.p4runtime].into_iter().zip(&mut result) {
         let mut times = Vec::new();
         for _ in 0..rounds {
-            let (time, rows) = bench.read(connection).await?;
+            let (time, rows) = bench.read(connection)?;
             assert_eq!(rows, 1_000_000, "{name}");
             times.push(time.as_secs_f64());
         }

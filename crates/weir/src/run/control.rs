@@ -4,11 +4,19 @@ use super::plan::Spread;
 use super::report::Report;
 use super::ring::Doorbell;
 use super::setup::Program;
+use parking_lot::{ArcMutexGuard, RawMutex};
+use std::any::Any;
 use std::collections::VecDeque;
+use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Mutex, PoisonError};
 use tokio::sync::oneshot;
 use weir_switch::Switch;
+
+/// A worker's switch. The worker holds it but while it sleeps.
+pub type LentSwitch = Arc<parking_lot::Mutex<Box<Switch>>>;
+/// A switch that is held.
+pub type HeldSwitch = ArcMutexGuard<RawMutex, Box<Switch>>;
 
 /// What a worker is told to do.
 pub enum Order {
@@ -31,6 +39,8 @@ pub enum Order {
     },
     /// Deal with what has been received, send a report and end, together with all workers.
     Stop,
+    /// Fail as somebody has failed who had the switch while the worker slept.
+    Fail(Box<dyn Any + Send>),
 }
 
 /// What has happened.
@@ -92,6 +102,52 @@ struct Mailbox {
     has_orders: AtomicBool,
     orders: Mutex<VecDeque<Order>>,
     bell: Arc<Doorbell>,
+    switch: LentSwitch,
+}
+
+impl Mailbox {
+    /// Does a call on this thread where the worker sleeps and nothing is to be done before it. Whether it was done.
+    fn call_asleep(&self, worker: usize, call: &Call, now_ns: u64) -> bool {
+        let orders = self.orders.lock().unwrap_or_else(PoisonError::into_inner);
+        if !orders.is_empty() {
+            return false;
+        }
+        let Some(mut switch) = self.switch.try_lock() else {
+            return false;
+        };
+        // Whoever tells the worker more from here on wakes it, and it waits for the switch.
+        drop(orders);
+        // With the switch here, a worker that sleeps goes on doing so; one that has ended does not sleep.
+        if !self.bell.is_asleep() {
+            return false;
+        }
+        let departure = switch.next_departure();
+        if !switch.pass_time(now_ns) {
+            return false;
+        }
+        let done = std::panic::catch_unwind(AssertUnwindSafe(|| (call.order)(worker, &mut switch)));
+        let is_sooner = switch.next_departure() != departure;
+        drop(switch);
+        match done {
+            Ok(()) => {
+                if is_sooner {
+                    // It sleeps too long now.
+                    self.bell.ring();
+                }
+                call.ticket.done();
+            }
+            Err(failure) => self.tell(Order::Fail(failure)),
+        }
+        true
+    }
+
+    fn tell(&self, order: Order) {
+        let mut orders = self.orders.lock().unwrap_or_else(PoisonError::into_inner);
+        orders.push_back(order);
+        self.has_orders.store(true, Ordering::SeqCst);
+        drop(orders);
+        self.bell.ring();
+    }
 }
 
 /// What all threads of a run share.
@@ -109,16 +165,17 @@ pub struct Control {
 }
 
 impl Control {
-    /// Control of workers with these bells.
-    pub fn new(bells: Vec<Arc<Doorbell>>) -> Self {
+    /// Control of workers with these bells and switches.
+    pub fn new(workers: Vec<(Arc<Doorbell>, LentSwitch)>) -> Self {
         Control {
-            together: Barrier::new(bells.len()),
-            mailboxes: bells
+            together: Barrier::new(workers.len()),
+            mailboxes: workers
                 .into_iter()
-                .map(|bell| Mailbox {
+                .map(|(bell, switch)| Mailbox {
                     has_orders: AtomicBool::new(false),
                     orders: Mutex::default(),
                     bell,
+                    switch,
                 })
                 .collect(),
             in_flight: Arc::default(),
@@ -142,6 +199,17 @@ impl Control {
         }
     }
 
+    /// Has each worker do a call that is short, at a time of the switch's clock. Those that sleep need not wake up for it:
+    /// it is done when this returns.
+    pub fn call_shortly(&self, call: &Arc<Call>, now_ns: u64) {
+        let _telling = self.telling.lock().unwrap_or_else(PoisonError::into_inner);
+        for (worker, mailbox) in self.mailboxes.iter().enumerate() {
+            if !mailbox.call_asleep(worker, call, now_ns) {
+                mailbox.tell(Order::Call(Arc::clone(call)));
+            }
+        }
+    }
+
     /// Has all workers go on with another program, of which there is a switch for each.
     pub fn change(&self, program: Program, ticket: Option<Arc<Ticket>>) {
         let _telling = self.telling.lock().unwrap_or_else(PoisonError::into_inner);
@@ -158,12 +226,7 @@ impl Control {
 
     /// Tells a worker what to do, where the others have no part in it.
     pub fn tell(&self, worker: usize, order: Order) {
-        let mailbox = &self.mailboxes[worker];
-        let mut orders = mailbox.orders.lock().unwrap_or_else(PoisonError::into_inner);
-        orders.push_back(order);
-        mailbox.has_orders.store(true, Ordering::SeqCst);
-        drop(orders);
-        mailbox.bell.ring();
+        self.mailboxes[worker].tell(order);
     }
 
     /// Whether a worker has been told something.

@@ -1,5 +1,6 @@
 //! What a worker does with frames: through the switch, and to the ports that they are for.
 
+use super::control::HeldSwitch;
 use super::live::CpuPort;
 use super::plan::{Route, Routes};
 use super::report::{EndReport, Report};
@@ -147,7 +148,7 @@ pub struct Sampling {
 /// A switch with the devices of its worker and the rings to the others.
 pub struct Forwarder {
     /// The program with its state.
-    pub switch: Box<Switch>,
+    pub switch: HeldSwitch,
     /// Devices of this worker.
     pub ends: Vec<End>,
     /// Rings to the workers that own other ports.
@@ -178,7 +179,7 @@ impl Forwarder {
     /// A forwarder whose switch's clock began at `started`; with the port of the control plane, and whether that takes
     /// digest messages.
     pub fn new(
-        switch: Box<Switch>,
+        switch: HeldSwitch,
         ends: Vec<End>,
         outboxes: Vec<Option<Outbox>>,
         routes: Routes,
@@ -230,7 +231,7 @@ impl Forwarder {
 
     /// Goes on with another program. What the old one has counted of ports and drops stays counted.
     pub fn change(&mut self, switch: Box<Switch>) {
-        let old = std::mem::replace(&mut self.switch, switch);
+        let old = std::mem::replace(&mut *self.switch, switch);
         self.headroom = self.switch.headroom();
         self.prepare_generators();
         self.before.add(&Snapshot::of(&old).lasting());
@@ -297,7 +298,8 @@ impl Forwarder {
                 .is_none_or(|mut f| make_room(&mut f, self.headroom));
             if !has_room {
                 if let Some(data) = frames.get(index) {
-                    self.switch.take(*port, data, self.now());
+                    let now = self.now();
+                    self.switch.take(*port, data, now);
                 }
                 frames.remove(index);
                 self.poll();
@@ -338,7 +340,8 @@ impl Forwarder {
 
     /// Sends what may leave the queues by now. Whether there was anything.
     pub fn poll(&mut self) -> bool {
-        let out = self.switch.advance(self.now());
+        let now = self.now();
+        let out = self.switch.advance(now);
         out.iter().for_each(|output| self.emit(output));
         !out.is_empty()
     }

@@ -12,7 +12,7 @@ use std::time::Instant;
 use tokio::sync::oneshot;
 use weir_io::PortSpec;
 use weir_ir::Program;
-use weir_server::{DataPlane, Done, Events, Gone, LoadFailure, PortInfo};
+use weir_server::{DataPlane, Done, Events, Gone, Length, LoadFailure, PortInfo};
 use weir_switch::LoadError;
 
 /// Packets of the control plane that wait for a worker; further ones are lost, and counted.
@@ -51,7 +51,7 @@ impl CpuPort {
 
 /// What cannot be given to the workers yet, because a program before it is being made.
 enum Job {
-    Order(Arc<Call>),
+    Order(Arc<Call>, Length),
     Load(
         Arc<Program>,
         weir_server::Order,
@@ -68,13 +68,19 @@ struct Line {
     /// What waits for a program that is being made; `None`: none is.
     waiting: Mutex<Option<VecDeque<Job>>>,
     injected: Arc<AtomicUsize>,
+    started: Instant,
+}
+
+impl Line {
+    fn now_ns(&self) -> u64 {
+        u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    }
 }
 
 /// The workers of `weir run`.
 pub struct Live {
     line: Arc<Line>,
     cpu: Arc<CpuPort>,
-    started: Instant,
 }
 
 impl Live {
@@ -93,10 +99,16 @@ impl Live {
                 specs,
                 waiting: Mutex::default(),
                 injected: Arc::default(),
+                started,
             }),
             cpu,
-            started,
         }
+    }
+
+    fn give(&self, order: weir_server::Order, length: Length) -> Done<Gone> {
+        let (ticket, done) = Ticket::new(self.replicas());
+        self.line.give(Job::Order(Arc::new(Call { order, ticket }), length));
+        Box::pin(async move { done.await.map_err(|_| Gone) })
     }
 }
 
@@ -105,10 +117,12 @@ impl DataPlane for Live {
         self.line.control.workers()
     }
 
+    fn short_order(&self, order: weir_server::Order) -> Done<Gone> {
+        self.give(order, Length::Short)
+    }
+
     fn order(&self, order: weir_server::Order) -> Done<Gone> {
-        let (ticket, done) = Ticket::new(self.replicas());
-        self.line.give(Job::Order(Arc::new(Call { order, ticket })));
-        Box::pin(async move { done.await.map_err(|_| Gone) })
+        self.give(order, Length::Any)
     }
 
     fn load(&self, program: Arc<Program>, prepare: weir_server::Order) -> Done<LoadFailure> {
@@ -131,7 +145,7 @@ impl DataPlane for Live {
     }
 
     fn now_ns(&self) -> u64 {
-        u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX)
+        self.line.now_ns()
     }
 
     fn ports(&self) -> Vec<PortInfo> {
@@ -167,7 +181,8 @@ impl Line {
     /// Does a job; from now on others wait if it is to make a program.
     fn start(self: &Arc<Self>, job: Job, waiting: &mut Option<VecDeque<Job>>) {
         match job {
-            Job::Order(call) => self.control.tell_all(|_| Order::Call(Arc::clone(&call))),
+            Job::Order(call, Length::Any) => self.control.tell_all(|_| Order::Call(Arc::clone(&call))),
+            Job::Order(call, Length::Short) => self.control.call_shortly(&call, self.now_ns()),
             Job::Inject(port, packet) => {
                 let order = Order::Take(port, packet, Arc::clone(&self.injected));
                 self.control.tell(0, order);

@@ -203,6 +203,11 @@ impl Doorbell {
         self.waiting.load(Ordering::SeqCst) == 0
     }
 
+    /// Whether the worker sleeps, or is about to, or to wake up by itself; false once it was rung.
+    pub fn is_asleep(&self) -> bool {
+        self.asleep.load(Ordering::SeqCst)
+    }
+
     /// Wakes the worker if it sleeps.
     pub fn ring(&self) {
         if self.asleep.load(Ordering::SeqCst) && self.asleep.swap(false, Ordering::SeqCst) {

@@ -1,6 +1,6 @@
 //! Opens the devices, ties workers together and starts them.
 
-use super::control::{Control, Event};
+use super::control::{Control, Event, LentSwitch};
 use super::forward::{End, Forwarder, Sampling, WAITING};
 use super::live::CpuPort;
 use super::plan::Plan;
@@ -70,7 +70,13 @@ pub fn start(
         .collect();
     let plan = Plan::new(&counts, arguments.workers);
     let bells: Vec<(Arc<Doorbell>, Sleeper)> = (0..plan.workers).map(|_| Doorbell::new()).collect::<Result<_>>()?;
-    let control = Arc::new(Control::new(bells.iter().map(|(bell, _)| Arc::clone(bell)).collect()));
+    let switches = program.switches.into_iter();
+    let switches: Vec<LentSwitch> = switches
+        .map(|s| Arc::new(parking_lot::Mutex::new(Box::new(s))))
+        .collect();
+    let held: Vec<_> = switches.iter().map(|s| s.lock_arc()).collect();
+    let bells_of = bells.iter().map(|(bell, _)| Arc::clone(bell));
+    let control = Arc::new(Control::new(bells_of.zip(switches).collect()));
     let mut parts = Parts::new(&plan, &ports.pool, &bells, &control);
     for (place, device) in plan.places.iter().zip(ports.devices.into_iter().flatten()) {
         let end = End::new(specs[place.port].port, device, &ports.pool);
@@ -82,11 +88,11 @@ pub fn start(
     }
     let sampling = sampling(arguments);
     let sleepers = bells.into_iter().map(|(_, sleeper)| sleeper);
-    for (number, (switch, sleeper)) in program.switches.into_iter().zip(sleepers).enumerate() {
+    for (number, (switch, sleeper)) in held.into_iter().zip(sleepers).enumerate() {
         let (rings, outboxes, ends) = parts.of(number);
         let routes = plan.routes(number);
         let forwarder = Forwarder::new(
-            Box::new(switch),
+            switch,
             ends,
             outboxes,
             routes,

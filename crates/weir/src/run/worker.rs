@@ -1,6 +1,6 @@
 //! A worker: a thread that receives, forwards and sends until it is told to stop.
 
-use super::control::{Control, Event, Order};
+use super::control::{Control, Event, HeldSwitch, Order};
 use super::flow;
 use super::forward::Forwarder;
 use super::plan::Spread;
@@ -134,6 +134,7 @@ impl Worker {
                         ticket.iter().for_each(|t| t.done());
                     }
                     Some(Order::Stop) => return self.stop(),
+                    Some(Order::Fail(failure)) => std::panic::resume_unwind(failure),
                     None => {}
                 }
                 idle.worked();
@@ -314,7 +315,10 @@ impl Worker {
         let open = ends.filter(|e| e.is_open() && (has_room || !e.device.is_patient()));
         let devices: Vec<&dyn Device> = open.map(|e| &*e.device).collect();
         let is_due = || self.control.has_orders(self.number);
-        let slept = self.sleeper.sleep(&devices, timeout, &is_due);
+        // Short orders are done meanwhile by whoever gives them.
+        let slept = HeldSwitch::unlocked(&mut self.forwarder.switch, || {
+            self.sleeper.sleep(&devices, timeout, &is_due)
+        });
         if slept.is_err() {
             // The next round looks at the devices anyway.
             std::thread::sleep(SOON);

@@ -6,13 +6,13 @@
 use super::{Addressed, Options, Shared};
 use crate::bfrt::apply::{Done, Outcomes, Steps, apply_all};
 use crate::bfrt::attribute::{self, Attributes};
-use crate::bfrt::change::{self, Step};
+use crate::bfrt::change::{self, Change, Step};
 use crate::bfrt::errors::{self, Reporter, batch_status};
 use crate::bfrt::fixed::port;
 use crate::bfrt::schema::{Kind, Schema};
 use crate::bfrt::target::Scopes;
 use crate::bfrt::wire;
-use crate::dataplane::{DataPlane, Gone, gather};
+use crate::dataplane::{DataPlane, Gone, Length, gather_by};
 use crate::device::lock;
 use crate::ports::Settings;
 use crate::refusal::Refusal;
@@ -158,12 +158,13 @@ impl Submission {
         }
         let (schema, reporter) = (Arc::clone(&self.schema), Arc::clone(&self.reporter));
         let (goes_on, ignore_not_found) = (self.goes_on, self.ignore_not_found);
+        let length = length(&steps);
         // A single replica may take the entries themselves.
         let (own, all) = match self.plane.replicas() {
             1 => (Some(Mutex::new(steps)), Vec::new()),
             _ => (None, steps),
         };
-        let done = gather(&*self.plane, move |replica, switch| {
+        let done = gather_by(&*self.plane, length, move |replica, switch| {
             let how = (goes_on, ignore_not_found);
             let mut own = own.as_ref().map(lock);
             let outcomes: Outcomes = match own.as_deref_mut() {
@@ -191,6 +192,16 @@ impl Submission {
         });
         Box::pin(async move { done.await?.into_iter().next().flatten().ok_or(Gone) })
     }
+}
+
+/// How long changes take: of entries that are named, few are a short order.
+fn length(steps: &[Step]) -> Length {
+    use Change::{DeleteEntry, InsertEntry, ModifyEntry, UpsertEntry};
+    let is_short = |step: &Step| {
+        let change = step.change.as_ref().ok();
+        change.is_none_or(|c| matches!(c, InsertEntry(..) | ModifyEntry(..) | UpsertEntry(..) | DeleteEntry(_)))
+    };
+    Length::of(steps, is_short)
 }
 
 /// What becomes of every update, or why none was looked at.

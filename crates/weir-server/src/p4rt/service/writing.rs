@@ -1,7 +1,7 @@
 //! The Write RPC.
 
 use super::{Shared, lock, notify};
-use crate::dataplane::{Gone, gather};
+use crate::dataplane::{Gone, Length, gather_by};
 use crate::device::Pipeline;
 use crate::p4rt::apply::apply_all;
 use crate::p4rt::arbitration::role_name;
@@ -44,6 +44,13 @@ fn is_about_digests(update: &pb::Update) -> bool {
     matches!(entity, Some(Entity::DigestEntry(_)))
 }
 
+/// Whether a change is about one entry, if it is about anything.
+fn is_short(change: &Result<Change, Refusal>) -> bool {
+    use Change::{DeleteEntry, InsertEntry, ModifyEntry};
+    let change = change.as_ref().ok();
+    change.is_none_or(|c| matches!(c, InsertEntry(..) | ModifyEntry(..) | DeleteEntry(..)))
+}
+
 /// Does what a request asks for. `limit`: largest trailer.
 pub async fn write(shared: Arc<Shared>, request: pb::WriteRequest, limit: usize) -> Result<pb::WriteResponse, Status> {
     let large = shared.config.max_error_bytes;
@@ -79,13 +86,14 @@ async fn outcomes(shared: &Arc<Shared>, request: pb::WriteRequest) -> Result<Vec
             Atomicity::ContinueOnError => STEP,
             _ => changes.len().max(1),
         };
+        let length = Length::of(&changes, is_short);
         let changes = Arc::new(changes);
         let steps: Vec<_> = (0..changes.len().max(1))
             .step_by(step)
             .map(|from| {
                 let changes = Arc::clone(&changes);
                 let to = changes.len().min(from + step);
-                gather(&*pipeline.plane, move |replica, switch| {
+                gather_by(&*pipeline.plane, length, move |replica, switch| {
                     apply_all(switch, replica, &changes[from..to], atomicity)
                 })
             })
