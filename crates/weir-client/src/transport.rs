@@ -48,6 +48,9 @@ impl Decoder for Raw {
     }
 }
 
+/// Bytes of a frame that a target may send: with the default of 16 KiB, a large table has thousands.
+const FRAME: u32 = 1 << 20;
+
 /// A way to a target.
 #[derive(Debug, Clone)]
 pub struct Transport {
@@ -150,6 +153,7 @@ fn endpoint(options: &Options) -> Result<Endpoint, Error> {
         .tcp_nodelay(true)
         .initial_stream_window_size(options.window_bytes)
         .initial_connection_window_size(options.window_bytes)
+        .max_frame_size(FRAME)
         .http2_max_header_list_size(options.max_error_bytes);
     if let Some(interval) = options.keepalive {
         endpoint = endpoint.http2_keep_alive_interval(interval).keep_alive_while_idle(true);

@@ -17,6 +17,9 @@ use tower_layer::Stack;
 /// hundred times.
 const WINDOW: u32 = 4 << 20;
 
+/// Bytes of a frame that a client may send: with the default of 16 KiB, a large batch has hundreds, each with its own handling.
+const FRAME: u32 = 1 << 20;
+
 /// Transport security: PEM texts.
 #[derive(Debug, Clone)]
 pub struct Tls {
@@ -183,7 +186,8 @@ pub(crate) fn transport(requests: usize, tls: Option<&Tls>, calls: &Calls) -> Re
         .layer(Counting(calls.clone()))
         .concurrency_limit_per_connection(requests)
         .initial_stream_window_size(WINDOW)
-        .initial_connection_window_size(WINDOW);
+        .initial_connection_window_size(WINDOW)
+        .max_frame_size(FRAME);
     Ok(match tls {
         Some(tls) => server.tls_config(tls_config(tls))?,
         None => server,

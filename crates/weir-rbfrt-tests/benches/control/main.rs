@@ -1,6 +1,7 @@
 //! How fast controllers write into a switch that runs: the figure 3 of the RBFRT paper, with weir as the switch.
 //!
-//! `cargo build --release && cargo bench -p weir-rbfrt-tests --bench control [-- --quick] [-- --out DIR]`
+//! `cargo build --release && cargo bench -p weir-rbfrt-tests --bench control [-- --quick] [-- --out DIR]
+//! [-- --only METHOD]`
 //!
 //! Entries of two keys go into the firewall `acl_firewall_tna` that `weir run` processes. Every method inserts the same entries
 //! in turn; before each the table is emptied. Medians of the rounds.
@@ -225,11 +226,29 @@ fn main() -> Result<(), Box<dyn Error>> {
         .position(|a| a == "--out")
         .and_then(|i| arguments.get(i + 1))
         .map(PathBuf::from);
+    let only = arguments
+        .iter()
+        .position(|a| a == "--only")
+        .and_then(|i| arguments.get(i + 1));
     let rounds = if is_quick { 1 } else { 5 };
     let by_tcp = Switch::start("127.0.0.1:0")?;
     let socket = std::env::temp_dir().join(format!("weir-control-bench-{}.sock", std::process::id()));
     let by_unix = Switch::start(&format!("unix:{}", socket.display()))?;
+    if let Some(only) = only {
+        return again(&by_tcp, &by_unix, only);
+    }
     run(&by_tcp, &by_unix, rounds, out)
+}
+
+/// Inserts 100,000 entries again and again by methods of this name, for a profiler.
+fn again(by_tcp: &Switch, by_unix: &Switch, name: &str) -> Result<(), Box<dyn Error>> {
+    let bench = Bench::new(by_tcp, by_unix)?;
+    for method in METHODS.into_iter().filter(|m| m.name() == name) {
+        for _ in 0..50 {
+            println!("{:.6}", bench.time(method, 100_000)?.as_secs_f64());
+        }
+    }
+    Ok(())
 }
 
 fn run(by_tcp: &Switch, by_unix: &Switch, rounds: u32, out: Option<PathBuf>) -> Result<(), Box<dyn Error>> {

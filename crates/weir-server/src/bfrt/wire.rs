@@ -4,11 +4,15 @@
 //! else. Whatever is otherwise, and all that is wrong, is left to the messages (`change::decode`), which find the same
 //! and say what is wrong.
 
+mod shape;
+
 use super::change::{Change, NewState, Resets, Step};
 use super::entry::{self, Given};
-use super::schema::{Key, Kind, Match, Schema, Style, Table};
+use super::schema::{Action, Key, Kind, Match, Schema, Style, Table};
 use super::target::Scopes;
 use super::value;
+use shape::Shape;
+use smallvec::SmallVec;
 use weir_ir::{Bits, KeyMatch, MatchKind};
 use weir_proto::bfrt_proto as pb;
 use weir_proto::bfrt_proto::update::Type;
@@ -104,13 +108,67 @@ fn number(slot: Option<Field<'_>>) -> Option<u32> {
     slot.map_or(Some(0), Field::number)
 }
 
-/// The step that an update is, if it is plain.
-pub(crate) fn step(
+/// Reads the updates of a request.
+///
+/// Those of a large batch are alike but for their values, so whoever has read one knows where the values of the next ones are.
+#[derive(Default)]
+pub(crate) struct Reader {
+    shapes: Vec<Shape>,
+    /// How many shapes were seen.
+    seen: usize,
+}
+
+impl Reader {
+    /// Shapes that are known at a time.
+    const SHAPES: usize = 4;
+    /// Shapes of a request after which no more are learnt: its updates are not alike.
+    const MOST_SEEN: usize = 64;
+
+    /// The step that an update is, if it is plain. All must be of one request.
+    pub fn step(
+        &mut self,
+        schema: &Schema,
+        scopes: &Scopes,
+        request: Option<&pb::TargetDevice>,
+        update: &[u8],
+    ) -> Option<Step> {
+        let known = self.shapes.iter().find_map(|shape| shape.read(update));
+        if let Some(plain) = known {
+            return step_of(schema, &plain);
+        }
+        let plain = read(schema, scopes, request, update)?;
+        if self.seen < Self::MOST_SEEN {
+            let shape = Shape::of(update, &plain);
+            match self.shapes.get_mut(self.seen % Self::SHAPES) {
+                Some(oldest) => *oldest = shape,
+                None => self.shapes.push(shape),
+            }
+            self.seen += 1;
+        }
+        step_of(schema, &plain)
+    }
+}
+
+/// What a plain update says.
+struct Plain<'a> {
+    ty: Type,
+    /// The table's place in the schema.
+    place: usize,
+    /// The action's place in the table; deletions have none.
+    action: Option<usize>,
+    /// Lengths of prefixes of the keys that have one, in the keys' order.
+    prefixes: SmallVec<[u32; 2]>,
+    /// Values and masks, low and high ends of all keys in their order, the priority if there is one, and parameters in their order.
+    values: SmallVec<[&'a [u8]; 8]>,
+}
+
+/// Reads a plain update.
+fn read<'a>(
     schema: &Schema,
     scopes: &Scopes,
     request: Option<&pb::TargetDevice>,
-    update: &[u8],
-) -> Option<Step> {
+    update: &'a [u8],
+) -> Option<Plain<'a>> {
     let [ty, entity] = slots::<2>(update)?;
     let ty = Type::try_from(i32::try_from(number(ty)?).ok()?).ok()?;
     // Only a table entry has number 1.
@@ -123,19 +181,77 @@ pub(crate) fn step(
         return None;
     }
     scopes.check(table, request).ok()?;
-    let (matches, priority) = keys(table, of, key?.bytes()?)?;
-    let (verb, change) = match ty {
+    let mut plain = Plain {
+        ty,
+        place,
+        action: None,
+        prefixes: SmallVec::new(),
+        values: SmallVec::new(),
+    };
+    read_key(table, of, key?.bytes()?, &mut plain)?;
+    match ty {
+        Type::Insert | Type::Modify | Type::InsertOrModify => read_action(table, data?.bytes()?, &mut plain)?,
+        Type::Delete => {}
+        _ => return None,
+    }
+    Some(plain)
+}
+
+/// The step that a plain update is, if its values are those of its table.
+fn step_of(schema: &Schema, plain: &Plain<'_>) -> Option<Step> {
+    let table = &*schema.tables[plain.place];
+    let Kind::Match(of) = &table.kind else { return None };
+    let (mut values, mut prefixes) = (plain.values.iter(), plain.prefixes.iter());
+    let mut matches = Vec::with_capacity(table.keys.len());
+    for key in &table.keys {
+        let mut bits = || value::bits(key.width, values.next()?).ok();
+        matches.push(match key.kind {
+            MatchKind::Exact => KeyMatch::Exact(bits()?),
+            MatchKind::Ternary => {
+                let (value, mask) = (bits()?, bits()?);
+                let value = value.and(&mask);
+                KeyMatch::Ternary { value, mask }
+            }
+            MatchKind::Lpm => {
+                let prefix_length = Some(*prefixes.next()?).filter(|p| *p <= key.width)?;
+                let value = bits()?.and(&Bits::prefix_mask(key.width, prefix_length));
+                KeyMatch::Lpm { value, prefix_length }
+            }
+            MatchKind::Range => {
+                let (low, high) = (bits()?, bits()?);
+                if low.cmp_unsigned(&high).is_gt() {
+                    return None;
+                }
+                KeyMatch::Range { low, high }
+            }
+            _ => return None,
+        });
+    }
+    let priority = match of.priority {
+        Some(_) => Some(value::number(32, values.next()?).ok()?),
+        None => None,
+    };
+    let priority = entry::switch_priority(of, priority).ok()?;
+    let mut call = || {
+        let action = table.actions.get(plain.action?)?;
+        let mut arguments = Vec::with_capacity(action.params.len());
+        for param in &action.params {
+            arguments.push(value::bits(param.width, values.next()?).ok()?);
+        }
+        Some(EntryAction::call(*action.numbers.first()?, arguments))
+    };
+    let (verb, change) = match plain.ty {
         Type::Insert => {
-            let new = entry_of(matches, priority, action(table, data?.bytes()?)?);
+            let new = entry_of(matches, priority, call()?);
             ("Table Add failed", Change::InsertEntry(new, None))
         }
         Type::Modify => {
-            let state = state(action(table, data?.bytes()?)?);
+            let state = state(call()?);
             let which = EntryRef::Key { matches, priority };
             ("Table Entry modify failed", Change::ModifyEntry(which, state))
         }
         Type::InsertOrModify => {
-            let action = action(table, data?.bytes()?)?;
+            let action = call()?;
             let new = entry_of(matches, priority, action.clone());
             ("Table AddOrMod failed", Change::UpsertEntry(new, state(action)))
         }
@@ -146,14 +262,54 @@ pub(crate) fn step(
         _ => return None,
     };
     Some(Step {
-        table: Some(place),
+        table: Some(plain.place),
         verb,
         change: Ok(change),
     })
 }
 
-/// Whether an update may change what the server keeps itself: attributes of tables and settings of ports.
-pub(crate) fn may_set(schema: &Schema, update: &[u8]) -> bool {
+/// Whether any of the updates may change what the server keeps itself: attributes of tables and settings of ports.
+pub(crate) fn may_any_set<'a>(schema: &Schema, updates: impl Iterator<Item = &'a [u8]>) -> bool {
+    // The beginning of one that may not, up to the number of its table, and its length: another that has both says as much.
+    let mut known: (&[u8], usize) = (&[], 0);
+    for update in updates {
+        if update.len() == known.1 && update.starts_with(known.0) {
+            continue;
+        }
+        match settled(schema, update) {
+            Some(beginning) => known = (beginning, update.len()),
+            None if may_set(schema, update) => return true,
+            None => {}
+        }
+    }
+    false
+}
+
+/// The part of an update that settles, together with its length, that it is about a table whose entries are the program's own.
+fn settled<'a>(schema: &Schema, update: &'a [u8]) -> Option<&'a [u8]> {
+    let mut fields = Fields(update);
+    let (1, Field::Number(_)) = fields.next()?? else {
+        return None;
+    };
+    let (2, Field::Bytes(entity)) = fields.next()?? else {
+        return None;
+    };
+    let mut of_entity = Fields(entity);
+    let (ENTRY, Field::Bytes(entry)) = of_entity.next()?? else {
+        return None;
+    };
+    let mut of_entry = Fields(entry);
+    let (1, Field::Number(id)) = of_entry.next()?? else {
+        return None;
+    };
+    let is_all = fields.0.is_empty() && of_entity.0.is_empty();
+    let table = schema.table(u32::try_from(id).ok()?).ok()?;
+    let is_settled = is_all && !matches!(&table.kind, Kind::Fixed(_));
+    is_settled.then(|| &update[..update.len() - of_entry.0.len()])
+}
+
+/// Whether an update may change what the server keeps itself.
+fn may_set(schema: &Schema, update: &[u8]) -> bool {
     let asks = || {
         let [_, entity] = slots::<2>(update)?;
         let (kind, message) = Fields(entity?.bytes()?).next()??;
@@ -181,8 +337,8 @@ fn state(action: EntryAction) -> Box<NewState> {
     })
 }
 
-/// What a key matches, and the switch's priority.
-fn keys(table: &Table, of: &Match, message: &[u8]) -> Option<(Vec<KeyMatch>, u32)> {
+/// Reads what a key matches, and the priority.
+fn read_key<'a>(table: &Table, of: &Match, message: &'a [u8], plain: &mut Plain<'a>) -> Option<()> {
     let mut given: [(u32, u32, &[u8]); MOST] = [(0, 0, &[]); MOST];
     let mut count = 0;
     let mut fields = Fields(message);
@@ -194,7 +350,6 @@ fn keys(table: &Table, of: &Match, message: &[u8]) -> Option<(Vec<KeyMatch>, u32
         return None;
     }
     let given = &given[..count];
-    let mut matches = Vec::with_capacity(table.keys.len());
     for (at, key) in table.keys.iter().enumerate() {
         let in_order = given[at].0 == key.id;
         let found = if in_order {
@@ -202,17 +357,14 @@ fn keys(table: &Table, of: &Match, message: &[u8]) -> Option<(Vec<KeyMatch>, u32
         } else {
             *given.iter().find(|g| g.0 == key.id)?
         };
-        matches.push(key_match(key, found.1, found.2)?);
+        read_match(key, found.1, found.2, plain)?;
     }
-    let priority = match of.priority {
-        Some(id) => {
-            let (_, kind, message) = *given.iter().find(|g| g.0 == id)?;
-            let [value] = slots::<1>(message).filter(|_| kind == 2)?;
-            Some(value::number(32, value?.bytes()?).ok()?)
-        }
-        None => None,
-    };
-    Some((matches, entry::switch_priority(of, priority).ok()?))
+    if let Some(id) = of.priority {
+        let (_, kind, message) = *given.iter().find(|g| g.0 == id)?;
+        let [value] = slots::<1>(message).filter(|_| kind == 2)?;
+        plain.values.push(value?.bytes()?);
+    }
+    Some(())
 }
 
 /// Number of the key, number of the kind of match, and the match.
@@ -227,43 +379,38 @@ fn key_field(message: &[u8]) -> Option<(u32, u32, &[u8])> {
     fields.0.is_empty().then_some((u32::try_from(id).ok()?, kind, found))
 }
 
-fn key_match(key: &Key, kind: u32, message: &[u8]) -> Option<KeyMatch> {
-    let bits = |slot: Option<Field<'_>>| value::bits(key.width, slot?.bytes()?).ok();
+fn read_match<'a>(key: &Key, kind: u32, message: &'a [u8], plain: &mut Plain<'a>) -> Option<()> {
+    let bytes = |slot: Option<Field<'a>>| slot?.bytes();
     match (key.kind, kind) {
         (MatchKind::Exact, 2) => {
             let [value] = slots::<1>(message)?;
-            Some(KeyMatch::Exact(bits(value)?))
+            plain.values.push(bytes(value)?);
         }
-        (MatchKind::Ternary, 3) => {
-            let [value, mask] = slots::<2>(message)?;
-            let mask = bits(mask)?;
-            Some(KeyMatch::Ternary {
-                value: bits(value)?.and(&mask),
-                mask,
-            })
+        // Values and masks, low and high ends.
+        (MatchKind::Ternary, 3) | (MatchKind::Range, 5) => {
+            let [first, second] = slots::<2>(message)?;
+            plain.values.extend([bytes(first)?, bytes(second)?]);
         }
         (MatchKind::Lpm, 4) => {
             let [value, prefix] = slots::<2>(message)?;
-            let prefix_length = Some(number(prefix)?).filter(|p| *p <= key.width)?;
-            let value = bits(value)?.and(&Bits::prefix_mask(key.width, prefix_length));
-            Some(KeyMatch::Lpm { value, prefix_length })
+            plain.values.push(bytes(value)?);
+            plain.prefixes.push(number(prefix)?);
         }
-        (MatchKind::Range, 5) => {
-            let [low, high] = slots::<2>(message)?;
-            let (low, high) = (bits(low)?, bits(high)?);
-            (!low.cmp_unsigned(&high).is_gt()).then_some(KeyMatch::Range { low, high })
-        }
-        _ => None,
+        _ => return None,
     }
+    Some(())
 }
 
-/// The action of an entry's data, with all of its parameters.
-fn action(table: &Table, message: &[u8]) -> Option<EntryAction> {
+/// Reads the action of an entry's data, with all of its parameters.
+fn read_action<'a>(table: &Table, message: &'a [u8], plain: &mut Plain<'a>) -> Option<()> {
     let mut fields = Fields(message);
     let (1, Field::Number(id)) = fields.next()?? else {
         return None;
     };
-    let action = table.actions.iter().find(|a| u64::from(a.id) == id && id != 0)?;
+    let is_meant = |a: &Action| u64::from(a.id) == id && id != 0;
+    let place = table.actions.iter().position(is_meant)?;
+    let params = &table.actions[place].params;
+    plain.action = Some(place);
     let mut given: [(u32, &[u8]); MOST] = [(0, &[]); MOST];
     let mut count = 0;
     while let Some((2, Field::Bytes(field))) = fields.next()? {
@@ -271,20 +418,19 @@ fn action(table: &Table, message: &[u8]) -> Option<EntryAction> {
         *given.get_mut(count)? = (number(id)?, value?.bytes()?);
         count += 1;
     }
-    if !fields.0.is_empty() || count != action.params.len() {
+    if !fields.0.is_empty() || count != params.len() {
         return None;
     }
-    let mut arguments = Vec::with_capacity(count);
-    for (at, param) in action.params.iter().enumerate() {
+    for (at, param) in params.iter().enumerate() {
         let in_order = given[at].0 == param.id;
         let (_, bytes) = if in_order {
             given[at]
         } else {
             *given[..count].iter().find(|g| g.0 == param.id)?
         };
-        arguments.push(value::bits(param.width, bytes).ok()?);
+        plain.values.push(bytes);
     }
-    Some(EntryAction::call(*action.numbers.first()?, arguments))
+    Some(())
 }
 
 #[cfg(test)]
@@ -391,15 +537,23 @@ mod tests {
         for name in ["exact_keys", "lpm_keys", "ternary_keys", "range_keys", "fixed_keys"] {
             let table = schema.named(&format!("pipe.In.{name}")).expect("is there");
             let mut plain = 0;
+            let mut reader = Reader::default();
             for update in updates(table) {
                 let slow = change::decode(&schema, &scopes, None, &update);
-                if let Some(fast) = step(&schema, &scopes, None, &update.encode_to_vec()) {
-                    assert_eq!(
-                        (fast.table, fast.verb, &fast.change),
-                        (slow.table, slow.verb, &slow.change),
-                        "{update:?}"
-                    );
-                    plain += 1;
+                let bytes = update.encode_to_vec();
+                let alone = Reader::default().step(&schema, &scopes, None, &bytes);
+                // With the shapes of those before, and with its own.
+                for _ in 0..2 {
+                    let fast = reader.step(&schema, &scopes, None, &bytes);
+                    assert_eq!(fast.is_some(), alone.is_some(), "{update:?}");
+                    if let Some(fast) = fast {
+                        assert_eq!(
+                            (fast.table, fast.verb, &fast.change),
+                            (slow.table, slow.verb, &slow.change),
+                            "{update:?}"
+                        );
+                        plain += 1;
+                    }
                 }
             }
             assert_eq!(plain > 0, name != "fixed_keys", "{name}");
@@ -420,6 +574,7 @@ mod tests {
             table_id: 5,
             ..pb::TableAttribute::default()
         });
+        let mut all = Vec::new();
         for (entity, expected) in [
             (entry("$PORT"), true),
             (attribute, true),
@@ -430,8 +585,24 @@ mod tests {
                 entity: Some(pb::Entity { entity: Some(entity) }),
             };
             assert_eq!(may_set(&schema, &update.encode_to_vec()), expected, "{update:?}");
+            all.push((update.encode_to_vec(), expected));
         }
         assert!(may_set(&schema, &[0xff]));
+        // The one that may not goes before each of them, and before itself with other bytes and another length.
+        let of = |update: &[u8]| {
+            let harmless = all[2].0.as_slice();
+            may_any_set(&schema, [harmless, harmless, update].into_iter())
+        };
+        for (update, expected) in &all {
+            assert_eq!(of(update), *expected, "{update:?}");
+        }
+        let harmless = &all[2].0;
+        assert!(!may_any_set(&schema, [harmless.as_slice(); 3].into_iter()));
+        for at in 0..harmless.len() {
+            let mut other = harmless.clone();
+            other[at] ^= 0x7f;
+            assert_eq!(of(&other), may_set(&schema, &other), "{other:?}");
+        }
     }
 
     #[test]
@@ -440,7 +611,7 @@ mod tests {
         let table = schema.named("pipe.In.exact_keys").expect("is there");
         let good = updates(table)[0].encode_to_vec();
         for length in 0..good.len() {
-            let cut = step(&schema, &Scopes::default(), None, &good[..length]);
+            let cut = Reader::default().step(&schema, &Scopes::default(), None, &good[..length]);
             assert!(cut.is_none(), "{length}");
         }
         for at in 0..good.len() {
@@ -448,7 +619,9 @@ mod tests {
                 let mut bytes = good.clone();
                 bytes[at] = value;
                 // Whatever it is: no panic, and nothing that the messages would refuse.
-                if let Some(fast) = step(&schema, &Scopes::default(), None, &bytes) {
+                let mut reader = Reader::default();
+                let _ = reader.step(&schema, &Scopes::default(), None, &good);
+                if let Some(fast) = reader.step(&schema, &Scopes::default(), None, &bytes) {
                     let update = pb::Update::decode(bytes.as_slice()).expect("is a message");
                     assert_eq!(
                         fast.change,

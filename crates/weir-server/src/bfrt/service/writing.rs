@@ -18,13 +18,13 @@ use crate::ports::Settings;
 use crate::refusal::Refusal;
 use crate::state::ATTRIBUTES;
 use prost::Message;
-use prost::bytes::Bytes;
+use std::ops::Range;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use tonic::Status;
 use weir_proto::bfrt_proto as pb;
 use weir_proto::bfrt_proto::write_request::Atomicity;
-use weir_proto::bfrt_raw::WriteRequest;
+use weir_proto::bfrt_raw::{Updates, WriteRequest};
 
 /// Updates that are made between two packet vectors, of a batch of which packets may meet a part: some 0.2 ms.
 const STEP: usize = 256;
@@ -116,18 +116,22 @@ struct Submission {
     settings: Settings,
     attributes: Attributes,
     reporter: Arc<Mutex<Reporter>>,
+    /// Reads what a large batch mostly consists of.
+    reader: wire::Reader,
     /// Ports and attributes have been changed.
     has_settings: bool,
 }
 
 impl Submission {
-    fn resolve(&self, update: &Bytes) -> Step {
+    fn resolve(&mut self, updates: &Updates, update: &[u8]) -> Step {
         if !self.is_shared
-            && let Some(step) = wire::step(&self.schema, &self.scopes, self.target.as_ref(), update)
+            && let Some(step) = self
+                .reader
+                .step(&self.schema, &self.scopes, self.target.as_ref(), update)
         {
             return step;
         }
-        let decoded = pb::Update::decode(update.clone());
+        let decoded = pb::Update::decode(updates.bytes(update));
         let mut step = match decoded {
             Ok(update) => change::decode(&self.schema, &self.scopes, self.target.as_ref(), &update),
             Err(error) => Step {
@@ -145,9 +149,13 @@ impl Submission {
         step
     }
 
-    /// Resolves updates, of which the first is the batch's `first`, and gives them to the switch.
-    fn submit(&mut self, first: usize, updates: &[Bytes]) -> Pending {
-        let mut steps: Vec<Step> = updates.iter().map(|u| self.resolve(u)).collect();
+    /// Resolves the updates with these numbers and gives them to the switch.
+    fn submit(&mut self, updates: &Updates, numbers: Range<usize>) -> Pending {
+        let first = numbers.start;
+        let mut steps = Vec::with_capacity(numbers.len());
+        for update in updates.within(numbers) {
+            steps.push(self.resolve(updates, update));
+        }
         if steps
             .iter()
             .any(|s| attribute::is_attribute(s) || port::is_about_ports(&self.schema, s))
@@ -223,7 +231,7 @@ async fn outcomes(shared: &Arc<Shared>, request: WriteRequest, options: Options)
     let pipeline = pipelines.current()?;
     let Addressed { program, is_shared } = shared.addressed(pipeline, &request.p4_name, request.client_id)?;
     // Held where ports or attributes may be changed, so that nobody else changes them in between.
-    let turn = match request.updates.iter().any(|u| wire::may_set(&program.schema, u)) {
+    let turn = match wire::may_any_set(&program.schema, request.updates.iter()) {
         true => Some(shared.settings_turn.lock().await),
         false => None,
     };
@@ -239,14 +247,16 @@ async fn outcomes(shared: &Arc<Shared>, request: WriteRequest, options: Options)
         settings: shared.device.ports.settings(),
         attributes: Attributes::clone(&lock(&shared.attributes)),
         reporter: Arc::new(Mutex::new(Reporter::new())),
+        reader: wire::Reader::default(),
         has_settings: false,
     };
     let updates = request.updates;
     let is_large = updates.len() >= LARGE;
     let submit = move || {
         let step = if submission.goes_on { STEP } else { updates.len().max(1) };
-        let pieces = updates.chunks(step).enumerate();
-        let pending: Vec<Pending> = pieces.map(|(at, piece)| submission.submit(at * step, piece)).collect();
+        let starts = (0..updates.len()).step_by(step);
+        let pieces = starts.map(|start| start..updates.len().min(start + step));
+        let pending: Vec<Pending> = pieces.map(|piece| submission.submit(&updates, piece)).collect();
         (submission, pending)
     };
     let (submission, pending) = match is_large {

@@ -1,0 +1,58 @@
+//! What updates have in common that differ in their values only.
+
+use super::Plain;
+use smallvec::SmallVec;
+use std::ops::Range;
+use weir_proto::bfrt_proto::update::Type;
+
+/// A plain update and where its values are. An update that has the same bytes everywhere else says the same with other values: tags,
+/// lengths and numbers are all among the bytes that are compared.
+pub(super) struct Shape {
+    sample: Box<[u8]>,
+    /// Where the values are, in their order.
+    values: Box<[Range<usize>]>,
+    /// Everything else, from the front.
+    rest: Box<[Range<usize>]>,
+    ty: Type,
+    place: usize,
+    action: Option<usize>,
+    prefixes: SmallVec<[u32; 2]>,
+}
+
+impl Shape {
+    /// That of an update, and what was read of it.
+    pub fn of(update: &[u8], plain: &Plain<'_>) -> Shape {
+        let begin = update.as_ptr().addr();
+        let place = |value: &&[u8]| {
+            let start = value.as_ptr().addr() - begin;
+            start..start + value.len()
+        };
+        let values: Box<[Range<usize>]> = plain.values.iter().map(place).collect();
+        let mut in_order: Vec<&Range<usize>> = values.iter().collect();
+        in_order.sort_by_key(|value| value.start);
+        let starts = std::iter::once(0).chain(in_order.iter().map(|value| value.end));
+        let ends = in_order.iter().map(|value| value.start).chain([update.len()]);
+        Shape {
+            rest: starts.zip(ends).map(|(start, end)| start..end).collect(),
+            sample: update.into(),
+            values,
+            ty: plain.ty,
+            place: plain.place,
+            action: plain.action,
+            prefixes: plain.prefixes.clone(),
+        }
+    }
+
+    /// What an update says, if it is of this shape.
+    pub fn read<'a>(&self, update: &'a [u8]) -> Option<Plain<'a>> {
+        let is_same = |range: &Range<usize>| update[range.clone()] == self.sample[range.clone()];
+        let is_alike = update.len() == self.sample.len() && self.rest.iter().all(is_same);
+        is_alike.then(|| Plain {
+            ty: self.ty,
+            place: self.place,
+            action: self.action,
+            prefixes: self.prefixes.clone(),
+            values: self.values.iter().map(|range| &update[range.clone()]).collect(),
+        })
+    }
+}
