@@ -19,56 +19,49 @@ use std::time::{Duration, Instant};
 use switch::Switch;
 use weir_client::{Client, Operation, Options, Query, ReadOptions, Table, Template};
 
-/// A way to insert entries.
+/// By which connection entries are inserted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Method {
-    RbfrtSingle,
-    RbfrtBatch,
-    Single,
-    Pipelined,
-    Batch,
-    UnixSingle,
-    UnixPipelined,
-    UnixBatch,
-    P4RuntimeBatch,
+enum By {
+    Rbfrt,
+    Tcp,
+    Unix,
+    P4Runtime,
 }
 
-use Method::*;
-
-const METHODS: [Method; 9] = [
-    RbfrtSingle,
-    RbfrtBatch,
+/// How many at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
     Single,
+    /// 64 in flight.
     Pipelined,
     Batch,
-    UnixSingle,
-    UnixPipelined,
-    UnixBatch,
-    P4RuntimeBatch,
+}
+
+use By::*;
+use Way::*;
+
+/// A way to insert entries.
+type Method = (By, Way);
+
+/// All of them, with what they are called.
+const METHODS: [(&str, Method); 9] = [
+    ("rbfrt, single", (Rbfrt, Single)),
+    ("rbfrt, batch", (Rbfrt, Batch)),
+    ("weir-client, single", (Tcp, Single)),
+    ("weir-client, 64 in flight", (Tcp, Pipelined)),
+    ("weir-client, batch", (Tcp, Batch)),
+    ("weir-client, single, Unix socket", (Unix, Single)),
+    ("weir-client, 64 in flight, Unix socket", (Unix, Pipelined)),
+    ("weir-client, batch, Unix socket", (Unix, Batch)),
+    ("weir-client, batch, P4Runtime", (P4Runtime, Batch)),
 ];
 
-impl Method {
-    fn name(self) -> &'static str {
-        match self {
-            RbfrtSingle => "rbfrt, single",
-            RbfrtBatch => "rbfrt, batch",
-            Single => "weir-client, single",
-            Pipelined => "weir-client, 64 in flight",
-            Batch => "weir-client, batch",
-            UnixSingle => "weir-client, single, Unix socket",
-            UnixPipelined => "weir-client, 64 in flight, Unix socket",
-            UnixBatch => "weir-client, batch, Unix socket",
-            P4RuntimeBatch => "weir-client, batch, P4Runtime",
-        }
-    }
-
-    /// The largest number of entries that is measured: single ones take long.
-    fn limit(self) -> u32 {
-        match self {
-            RbfrtSingle | Single | UnixSingle => 10_000,
-            RbfrtBatch | Pipelined | UnixPipelined => 100_000,
-            Batch | UnixBatch | P4RuntimeBatch => 1_000_000,
-        }
+/// The largest number of entries that is measured: single ones take long.
+fn limit(method: Method) -> u32 {
+    match method {
+        (_, Single) => 10_000,
+        (Rbfrt, _) | (_, Pipelined) => 100_000,
+        (_, Batch) => 1_000_000,
     }
 }
 
@@ -150,18 +143,15 @@ impl Bench {
         })
     }
 
-    async fn time(&self, method: Method, entries: u32) -> Result<Duration, Box<dyn Error>> {
-        let connection = match method {
-            UnixSingle | UnixPipelined | UnixBatch => &self.unix,
-            P4RuntimeBatch => &self.p4runtime,
-            _ => &self.tcp,
+    async fn time(&self, (by, way): Method, entries: u32) -> Result<Duration, Box<dyn Error>> {
+        let connection = match by {
+            Rbfrt | Tcp => &self.tcp,
+            Unix => &self.unix,
+            P4Runtime => &self.p4runtime,
         };
         connection.empty().await?;
-        match method {
-            Single | UnixSingle => connection.insert_by(entries, 1, 1).await,
-            Pipelined | UnixPipelined => connection.insert_by(entries, 1, 64).await,
-            Batch | UnixBatch | P4RuntimeBatch => connection.insert_by(entries, PORTION, 2).await,
-            RbfrtSingle => {
+        match (by, way) {
+            (Rbfrt, Single) => {
                 let begin = Instant::now();
                 for i in 0..entries {
                     let written = self.rbfrt.write_table_entry(request(i)).await;
@@ -169,13 +159,17 @@ impl Bench {
                 }
                 Ok(begin.elapsed())
             }
-            RbfrtBatch => {
+            (Rbfrt, Batch) => {
                 let begin = Instant::now();
                 let requests: Vec<Request> = (0..entries).map(request).collect();
                 let written = self.rbfrt.write_table_entries(requests).await;
                 written.map_err(|e| format!("rbfrt: {e:?}"))?;
                 Ok(begin.elapsed())
             }
+            (Rbfrt, Pipelined) => Err("rbfrt has one request in flight per connection".into()),
+            (_, Single) => connection.insert_by(entries, 1, 1).await,
+            (_, Pipelined) => connection.insert_by(entries, 1, 64).await,
+            (_, Batch) => connection.insert_by(entries, PORTION, 2).await,
         }
     }
 
@@ -232,18 +226,18 @@ async fn run(by_tcp: &Switch, by_unix: &Switch, rounds: u32, out: Option<PathBuf
         "method", "entries", "seconds", "entries/s"
     );
     for count in counts {
-        let methods: Vec<Method> = METHODS.into_iter().filter(|m| count <= m.limit()).collect();
+        let methods: Vec<_> = METHODS.into_iter().filter(|(_, m)| count <= limit(*m)).collect();
         let mut times = vec![Vec::new(); methods.len()];
         for _ in 0..rounds {
-            for (method, times) in methods.iter().zip(&mut times) {
+            for ((_, method), times) in methods.iter().zip(&mut times) {
                 times.push(bench.time(*method, count).await?.as_secs_f64());
             }
         }
-        for (method, times) in methods.iter().zip(times) {
+        for ((name, method), times) in methods.into_iter().zip(times) {
             let seconds = median(times);
             let rate = f64::from(count) / seconds;
-            println!("{:<40} {count:>9} {seconds:>12.6} {rate:>12.0}", method.name());
-            points.push((*method, count, seconds));
+            println!("{name:<40} {count:>9} {seconds:>12.6} {rate:>12.0}");
+            points.push((method, count, seconds));
         }
     }
     let reads = reads(&bench, rounds).await?;
@@ -261,14 +255,15 @@ async fn run(by_tcp: &Switch, by_unix: &Switch, rounds: u32, out: Option<PathBuf
         std::fs::create_dir_all(&folder)?;
         let mut csv = String::from("method,entries,seconds\n");
         for (method, count, seconds) in &points {
-            csv += &format!("\"{}\",{count},{seconds:.9}\n", method.name());
+            let name = METHODS.iter().find(|(_, m)| m == method).map_or("", |(name, _)| name);
+            csv += &format!("\"{name}\",{count},{seconds:.9}\n");
         }
         std::fs::write(folder.join("control.csv"), csv)?;
         let lines: Vec<(&str, Vec<(f64, f64)>)> = METHODS
             .iter()
-            .map(|method| {
+            .map(|(name, method)| {
                 let line = points.iter().filter(|(m, ..)| m == method);
-                (method.name(), line.map(|(_, c, s)| (f64::from(*c), *s)).collect())
+                (*name, line.map(|(_, c, s)| (f64::from(*c), *s)).collect())
             })
             .collect();
         std::fs::write(folder.join("control.svg"), plot::svg(&lines))?;
@@ -278,7 +273,7 @@ async fn run(by_tcp: &Switch, by_unix: &Switch, rounds: u32, out: Option<PathBuf
 
 /// Reads a million entries, by both protocols; seconds per million.
 async fn reads(bench: &Bench, rounds: u32) -> Result<[(&'static str, f64); 2], Box<dyn Error>> {
-    bench.time(Batch, 1_000_000).await?;
+    bench.time((Tcp, Batch), 1_000_000).await?;
     let mut result = [("BF Runtime", 0.0), ("P4Runtime", 0.0)];
     for (connection, (name, seconds)) in [&bench.tcp, &bench.p4runtime].into_iter().zip(&mut result) {
         let mut times = Vec::new();
@@ -303,19 +298,19 @@ fn bars(at: &impl Fn(Method, u32) -> f64, reads: &[(&str, f64); 2]) {
     println!();
     println!(
         "batch of 100,000: {:.0} entries/s (bar 1,000,000), {:.1} x rbfrt (bar 6)",
-        1e5 / at(Batch, 100_000),
-        ratio(at(RbfrtBatch, 100_000), at(Batch, 100_000))
+        1e5 / at((Tcp, Batch), 100_000),
+        ratio(at((Rbfrt, Batch), 100_000), at((Tcp, Batch), 100_000))
     );
     println!(
         "single, 64 in flight: {:.0}/s (bar 30,000), {:.1} x rbfrt's single (bar 8)",
-        1e4 / at(Pipelined, 10_000),
-        ratio(at(RbfrtSingle, 10_000), at(Pipelined, 10_000))
+        1e4 / at((Tcp, Pipelined), 10_000),
+        ratio(at((Rbfrt, Single), 10_000), at((Tcp, Pipelined), 10_000))
     );
     println!(
         "sequential single: {:.2} of rbfrt's time (bar 0.75)",
-        ratio(at(Single, 10_000), at(RbfrtSingle, 10_000))
+        ratio(at((Tcp, Single), 10_000), at((Rbfrt, Single), 10_000))
     );
-    println!("10,000 entries: {:.1} ms (bar 8)", at(Batch, 10_000) * 1e3);
+    println!("10,000 entries: {:.1} ms (bar 8)", at((Tcp, Batch), 10_000) * 1e3);
     println!(
         "read of 1,000,000 with counters: {:.0} entries/s (bar 1,000,000)",
         1e6 / reads[0].1
