@@ -14,8 +14,8 @@ use weir_interp::ArgValue;
 use weir_ir::passes::{Scope, VarSet, fold_paths};
 use weir_ir::pipeline::{CallKind, Exit, Pipeline, Touched};
 use weir_ir::{
-    Arena, Argument, ArgumentValue, BasicBlock, BinaryOp, Bits, BlockId, Body, Call, Display, Header, HeaderId, Inst,
-    InstKind, Loc, Operand, Program, Rvalue, Terminator, Type, Var, VarId, VarKind,
+    Arena, Argument, ArgumentValue, BasicBlock, BinaryOp, Bits, BlockId, Body, Call, Display, ExternId, Header,
+    HeaderId, Inst, InstKind, Loc, Operand, Program, Rvalue, Terminator, Type, Var, VarId, VarKind,
 };
 
 /// State of the generator of random numbers, for the order of calls.
@@ -32,6 +32,8 @@ pub(crate) struct Weaver {
     pub blocks: Arena<BasicBlock>,
     /// Where instructions go now.
     pub at: BlockId,
+    /// Sums of instances of the architecture's checksums.
+    pub sums: Vec<(ExternId, VarId)>,
 }
 
 /// A block of the program in the body.
@@ -63,6 +65,7 @@ impl Weaver {
             program: program.clone(),
             blocks,
             at,
+            sums: Vec::new(),
         }
     }
 

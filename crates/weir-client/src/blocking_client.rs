@@ -5,6 +5,7 @@ mod driver;
 use crate::client::{Config, ConfigAction, DigestConfig};
 use crate::encode::{Operation, Template};
 use crate::events::{DigestList, Overflow, PacketIn, Standing};
+use crate::pipeline::{BULK_BATCH, BULK_IN_FLIGHT};
 use crate::{Batch, Entry, Error, Options, Outcome, Schema, Table, Value};
 use driver::Driver;
 use std::sync::Arc;
@@ -212,6 +213,11 @@ impl Client {
         self.wait(self.inner.packet_out(payload, metadata))
     }
 
+    /// See [`crate::Client::bulk`].
+    pub fn bulk(&self) -> Pipeline {
+        self.pipeline(BULK_BATCH, BULK_IN_FLIGHT)
+    }
+
     /// See [`crate::Client::pipeline`].
     pub fn pipeline(&self, batch_size: usize, in_flight: usize) -> Pipeline {
         Pipeline {
@@ -234,7 +240,10 @@ impl Pipeline {
     /// # Errors
     /// As there.
     pub fn push(&mut self, operation: Operation, entry: &Entry) -> Result<(), Error> {
-        self.driver.wait(self.inner.push(operation, entry))
+        match self.inner.add(operation, entry)? {
+            true => self.driver.wait(self.inner.send()),
+            false => Ok(()),
+        }
     }
 
     /// See [`crate::Pipeline::push_numbers`].
@@ -242,7 +251,10 @@ impl Pipeline {
     /// # Errors
     /// As there.
     pub fn push_numbers(&mut self, template: &Template, numbers: &[u128]) -> Result<(), Error> {
-        self.driver.wait(self.inner.push_numbers(template, numbers))
+        match self.inner.add_numbers(template, numbers)? {
+            true => self.driver.wait(self.inner.send()),
+            false => Ok(()),
+        }
     }
 
     /// See [`crate::Pipeline::finish`].

@@ -14,7 +14,7 @@ use crate::client::Client;
 use crate::encode::Operation;
 use crate::entry::Entry;
 use crate::error::Error;
-use crate::pipeline::Outcome;
+use crate::pipeline::{BULK_BATCH, BULK_IN_FLIGHT, Outcome};
 use crate::schema::{Kind, Protocol};
 
 /// How many entries are written.
@@ -29,12 +29,12 @@ pub struct LoadOptions {
 }
 
 impl Default for LoadOptions {
-    /// Inserted, 1000 per request, 8 requests in flight.
+    /// Inserted, in requests as those of [`Client::bulk`].
     fn default() -> Self {
         LoadOptions {
             operation: Operation::Insert,
-            batch_size: 1000,
-            in_flight: 8,
+            batch_size: BULK_BATCH,
+            in_flight: BULK_IN_FLIGHT,
         }
     }
 }

@@ -60,7 +60,7 @@ pub use entry::Entry;
 pub use error::{Error, Fault, UpdateError, code_name};
 pub use events::{DigestList, IdleEntry, Overflow, PacketIn, PortChange, Standing, Subscription};
 pub use options::{Address, BFRT_PORT, Options, P4RUNTIME_PORT, Tls};
-pub use pipeline::{MAX_FAILED, Outcome, Pipeline};
+pub use pipeline::{BULK_BATCH, BULK_IN_FLIGHT, MAX_FAILED, Outcome, Pipeline};
 pub use read::Pages;
 pub use schema::{Protocol, Schema, Table};
 pub use tonic::Code;

@@ -20,7 +20,7 @@ type Sent = Pin<Box<dyn Future<Output = (Batch, Result<(), Error>)> + Send>>;
 ///
 /// ```no_run
 /// # async fn load(client: weir_client::Client, routes: &[weir_client::Entry]) -> Result<(), weir_client::Error> {
-/// let mut pipeline = client.pipeline(1000, 8);
+/// let mut pipeline = client.bulk();
 /// for route in routes {
 ///     pipeline.insert(route).await?;
 /// }
@@ -58,7 +58,21 @@ pub struct Outcome {
 /// Failed updates that an [`Outcome`] keeps.
 pub const MAX_FAILED: usize = 100_000;
 
+/// Updates of a request of [`Client::bulk`].
+///
+/// Large enough that what a request costs by itself does not count, small enough that this side encodes one while the target does
+/// another: see docs/performance.md.
+pub const BULK_BATCH: usize = 2500;
+
+/// Requests of [`Client::bulk`] in flight.
+pub const BULK_IN_FLIGHT: usize = 4;
+
 impl Client {
+    /// A pipeline for as many updates as there are, the fastest way to write them.
+    pub fn bulk(&self) -> Pipeline {
+        self.pipeline(BULK_BATCH, BULK_IN_FLIGHT)
+    }
+
     /// Sends updates in requests of `batch_size`, up to `in_flight` at a time (each at least 1).
     pub fn pipeline(&self, batch_size: usize, in_flight: usize) -> Pipeline {
         Pipeline {
@@ -82,8 +96,10 @@ impl Pipeline {
     /// The entry does not fit its table; nothing is added then. Or a request as a whole has failed, such as by a broken
     /// connection.
     pub async fn push(&mut self, operation: Operation, entry: &Entry) -> Result<(), Error> {
-        self.batch.push(operation, entry)?;
-        self.added().await
+        match self.add(operation, entry)? {
+            true => self.send().await,
+            false => Ok(()),
+        }
     }
 
     /// Adds an update of a shape that was encoded before.
@@ -91,12 +107,10 @@ impl Pipeline {
     /// # Errors
     /// As for [`Pipeline::push`].
     pub async fn push_numbers(&mut self, template: &Template, numbers: &[u128]) -> Result<(), Error> {
-        self.batch.push_numbers(template, numbers)?;
-        if self.batch.len() < self.batch_size {
-            self.added += 1;
-            return Ok(());
+        match self.add_numbers(template, numbers)? {
+            true => self.send().await,
+            false => Ok(()),
         }
-        self.added().await
     }
 
     /// Adds an entry that must not be there yet.
@@ -107,16 +121,25 @@ impl Pipeline {
         self.push(Operation::Insert, entry).await
     }
 
-    async fn added(&mut self) -> Result<(), Error> {
+    /// Adds an update. Whether there are enough for a request, which is to be [sent](Pipeline::send) then.
+    pub(crate) fn add(&mut self, operation: Operation, entry: &Entry) -> Result<bool, Error> {
+        self.batch.push(operation, entry)?;
+        Ok(self.added())
+    }
+
+    /// As [`Pipeline::add`], of a shape that was encoded before.
+    pub(crate) fn add_numbers(&mut self, template: &Template, numbers: &[u128]) -> Result<bool, Error> {
+        self.batch.push_numbers(template, numbers)?;
+        Ok(self.added())
+    }
+
+    fn added(&mut self) -> bool {
         self.added += 1;
-        if self.batch.len() >= self.batch_size {
-            self.send().await?;
-        }
-        Ok(())
+        self.batch.len() >= self.batch_size
     }
 
     /// Sends what was added, once there is room.
-    async fn send(&mut self) -> Result<(), Error> {
+    pub(crate) async fn send(&mut self) -> Result<(), Error> {
         while self.sent.len() >= self.in_flight {
             self.take().await;
         }

@@ -9,31 +9,19 @@ use std::time::Instant;
 use tonic::Code;
 use tonic::codegen::http;
 
-/// Services and their methods; calls of others are [`OTHER`], so that nobody makes up names.
+/// Services, with the methods that the other does not have; calls of others are [`OTHER`], so that nobody makes up names.
 const KNOWN: [(&str, &str, &[&str]); 2] = [
-    (
-        "/p4.v1.P4Runtime/",
-        "P4Runtime",
-        &[
-            "Write",
-            "Read",
-            "SetForwardingPipelineConfig",
-            "GetForwardingPipelineConfig",
-            "StreamChannel",
-            "Capabilities",
-        ],
-    ),
-    (
-        "/bfrt_proto.BfRuntime/",
-        "BfRuntime",
-        &[
-            "Write",
-            "Read",
-            "SetForwardingPipelineConfig",
-            "GetForwardingPipelineConfig",
-            "StreamChannel",
-        ],
-    ),
+    ("/p4.v1.P4Runtime/", "P4Runtime", &["Capabilities"]),
+    ("/bfrt_proto.BfRuntime/", "BfRuntime", &[]),
+];
+
+/// The methods of both.
+const METHODS: [&str; 5] = [
+    "Write",
+    "Read",
+    "SetForwardingPipelineConfig",
+    "GetForwardingPipelineConfig",
+    "StreamChannel",
 ];
 
 /// What calls of something else are counted as.
@@ -84,9 +72,9 @@ impl Calls {
 
 /// The service and method that a path names.
 fn known(path: &str) -> (&'static str, &'static str) {
-    let found = KNOWN.iter().find_map(|(prefix, service, methods)| {
+    let found = KNOWN.iter().find_map(|(prefix, service, own)| {
         let name = path.strip_prefix(prefix)?;
-        let method = methods.iter().find(|m| **m == name)?;
+        let method = METHODS.iter().chain(*own).find(|m| **m == name)?;
         Some((*service, *method))
     });
     found.unwrap_or(OTHER)
@@ -160,6 +148,8 @@ mod tests {
             known("/bfrt_proto.BfRuntime/StreamChannel"),
             ("BfRuntime", "StreamChannel")
         );
+        assert_eq!(known("/p4.v1.P4Runtime/Capabilities"), ("P4Runtime", "Capabilities"));
+        assert_eq!(known("/bfrt_proto.BfRuntime/Capabilities"), OTHER);
         assert_eq!(known("/p4.v1.P4Runtime/Wr"), OTHER);
         assert_eq!(known("/"), OTHER);
     }

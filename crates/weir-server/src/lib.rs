@@ -14,6 +14,7 @@ pub mod http;
 mod loading;
 pub mod p4rt;
 mod ports;
+mod reading;
 mod refusal;
 mod serving;
 mod standalone;

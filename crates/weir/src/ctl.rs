@@ -147,10 +147,10 @@ pub enum Command {
         #[arg(long, value_enum, default_value_t = How::Insert)]
         how: How,
         /// Entries per request
-        #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+        #[arg(long, value_name = "N", default_value_t = 2500, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
         batch: u32,
         /// Requests in flight
-        #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=1024))]
+        #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=1024))]
         in_flight: u32,
     },
     /// Ports of the device (BF Runtime)

@@ -1,9 +1,19 @@
 //! One's complement sums as arithmetic: of what is added to a variable, and taken away from it.
 
 use super::{Weaver, constant, pseudo};
-use weir_ir::{ArgumentValue, Bits, InLeaf, Loc, Operand, Rvalue, Terminator, Type, UnaryOp, VarId};
+use weir_ir::{ArgumentValue, Bits, ExternId, InLeaf, Loc, Operand, Rvalue, Terminator, Type, UnaryOp, VarId};
 
 impl Weaver {
+    /// The sum of an instance of a checksum.
+    pub(crate) fn sum_of(&mut self, instance: ExternId) -> VarId {
+        if let Some((_, sum)) = self.sums.iter().find(|(id, _)| *id == instance) {
+            return *sum;
+        }
+        let sum = self.variable("$sum", 16);
+        self.sums.push((instance, sum));
+        sum
+    }
+
     /// Adds data to a sum of 16 bits, or the complement of each of its words; `None` where it depends on the packet which bits
     /// make a word.
     pub(crate) fn sum_up(&mut self, sum: VarId, data: &[InLeaf], complement: bool, loc: Loc) -> Option<()> {

@@ -23,10 +23,6 @@ pub struct SyncReport {
     pub failed: Vec<UpdateError>,
 }
 
-/// Updates of one request, and requests in flight.
-const BATCH: usize = 1000;
-const IN_FLIGHT: usize = 8;
-
 impl Client {
     /// Makes a table hold these entries and no others, and changes only what is different: what a controller does after it
     /// was away, or when the target was. Counters and times do not count as differences.
@@ -70,7 +66,7 @@ impl Client {
             }
         }
         // Room is made before it is needed.
-        let mut pipeline = self.pipeline(BATCH, IN_FLIGHT);
+        let mut pipeline = self.bulk();
         for entry in current.into_values() {
             pipeline.push(Operation::Delete, &entry).await?;
             report.deleted += 1;

@@ -6,7 +6,7 @@ use crate::mutate::Mutator;
 use crate::rng::Rng;
 use prost::Message;
 use std::sync::{Arc, OnceLock};
-use tonic::{Code, Status};
+use tonic::Status;
 use weir_ir::Program;
 use weir_proto::bfrt_info::{BfrtInfo, DataChoice, Table};
 use weir_proto::bfrt_proto as pb;
@@ -15,7 +15,6 @@ use weir_proto::bfrt_proto::entity::Entity;
 use weir_proto::bfrt_proto::key_field::MatchType;
 use weir_proto::bfrt_proto::write_request::Atomicity;
 use weir_proto::bfrt_raw::bf_runtime_server::BfRuntimeServer;
-use weir_proto::google::rpc;
 use weir_server::bfrt::{BfRuntime, Config};
 use weir_server::{Clock, Device, Standalone};
 
@@ -74,16 +73,11 @@ pub(crate) fn run(script: &[u8]) {
         service: "bfrt_proto.BfRuntime",
         is_refused,
         state: state(&world.tables),
-        entities,
+        entities: |answer| script::entities(answer, |a: pb::ReadResponse| a.entities),
     });
 }
 
-/// Whether an error says that nothing was done: a request that was not looked at, a batch that is all or nothing, or one all of whose
-/// updates failed.
-fn is_refused(kind: Kind, message: &[u8], status: &Status) -> bool {
-    if kind != Kind::Write || status.code() != Code::Unknown {
-        return true;
-    }
+fn is_refused(message: &[u8], status: &Status) -> bool {
     let Ok(request) = pb::WriteRequest::decode(message) else {
         // An update that is no message is one that failed, and others were made.
         return false;
@@ -91,15 +85,9 @@ fn is_refused(kind: Kind, message: &[u8], status: &Status) -> bool {
     if request.atomicity != i32::from(Atomicity::ContinueOnError) {
         return true;
     }
-    let details = rpc::Status::decode(status.details()).unwrap_or_default().details;
-    assert!(
-        details.len() <= request.updates.len(),
-        "there are more errors than updates"
-    );
-    let errors = details
-        .iter()
-        .map(|d| pb::Error::decode(d.value.as_ref()).unwrap_or_default());
-    details.len() == request.updates.len() && errors.into_iter().all(|e| e.canonical_code != 0)
+    let (errors, updates) = (script::errors::<pb::Error>(status), request.updates.len());
+    assert!(errors.len() <= updates, "there are more errors than updates");
+    errors.len() == updates && errors.iter().all(|e| e.canonical_code != 0)
 }
 
 fn target() -> pb::TargetDevice {
@@ -108,13 +96,6 @@ fn target() -> pb::TargetDevice {
         pipe_id: 0xffff,
         direction: 0xff,
         prsr_id: 0xff,
-    }
-}
-
-fn entities(answer: &[u8]) -> Vec<String> {
-    match pb::ReadResponse::decode(answer) {
-        Ok(response) => response.entities.iter().map(|e| format!("{e:?}")).collect(),
-        Err(_) => vec![String::from_utf8_lossy(answer).into_owned()],
     }
 }
 

@@ -10,9 +10,8 @@ use crate::mutate::Mutator;
 use crate::rng::Rng;
 use prost::Message;
 use std::sync::{Arc, OnceLock};
-use tonic::{Code, Status};
+use tonic::Status;
 use weir_ir::Program;
-use weir_proto::google::rpc;
 use weir_proto::p4::config::v1::P4Info;
 use weir_proto::p4::config::v1::match_field::{Match, MatchType};
 use weir_proto::p4::v1 as pb;
@@ -49,40 +48,25 @@ pub(crate) fn run(script: &[u8]) {
             service: "p4.v1.P4Runtime",
             is_refused,
             state: state(info),
-            entities,
+            entities: |answer| script::entities(answer, |a: pb::ReadResponse| a.entities),
         }
     });
 }
 
-/// Whether an error says that nothing was done: a request that was not looked at, a batch that is all or nothing, or one all of whose
-/// updates failed.
-fn is_refused(kind: Kind, message: &[u8], status: &Status) -> bool {
-    if kind != Kind::Write || status.code() != Code::Unknown {
-        return true;
-    }
+fn is_refused(message: &[u8], status: &Status) -> bool {
     let Ok(request) = pb::WriteRequest::decode(message) else {
         return true;
     };
     if request.atomicity != i32::from(Atomicity::ContinueOnError) {
         return true;
     }
-    let details = rpc::Status::decode(status.details()).unwrap_or_default().details;
+    let errors = script::errors::<pb::Error>(status);
     assert_eq!(
-        details.len(),
+        errors.len(),
         request.updates.len(),
         "there is an error for every update"
     );
-    let errors = details
-        .iter()
-        .map(|d| pb::Error::decode(d.value.as_slice()).unwrap_or_default());
-    errors.into_iter().all(|e| e.canonical_code != 0)
-}
-
-fn entities(answer: &[u8]) -> Vec<String> {
-    match pb::ReadResponse::decode(answer) {
-        Ok(response) => response.entities.iter().map(|e| format!("{e:?}")).collect(),
-        Err(_) => vec![String::from_utf8_lossy(answer).into_owned()],
-    }
+    errors.iter().all(|e| e.canonical_code != 0)
 }
 
 /// Everything that can be read.

@@ -1,6 +1,8 @@
 //! Scripts of calls, and how they are run.
 
+use prost::Message;
 use prost::bytes::{Buf, BufMut};
+use std::fmt::Debug;
 use std::sync::Once;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -11,6 +13,8 @@ use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
 use tonic::codegen::http::uri::PathAndQuery;
 use tonic::service::Routes;
 use tonic::{Code, Request, Status};
+use weir_proto::google::rpc;
+use weir_proto::prost_types::Any;
 
 /// Streams that a script may have.
 pub(super) const STREAMS: u8 = 3;
@@ -132,8 +136,9 @@ pub(super) struct Server {
     pub routes: Routes,
     /// The name of its service.
     pub service: &'static str,
-    /// Whether a call that was answered with this has changed nothing.
-    pub is_refused: fn(Kind, &[u8], &Status) -> bool,
+    /// Whether a Write to whose updates was answered this has changed nothing: a batch that is all or nothing, or one all of whose
+    /// updates failed.
+    pub is_refused: fn(&[u8], &Status) -> bool,
     /// Reads whose answers are the state.
     pub state: Vec<Vec<u8>>,
     /// The entities of an answer to a read, for people.
@@ -262,7 +267,9 @@ impl Server {
                     };
                     let (_, status) = self.call(kind, message.clone()).await;
                     let Some(status) = status else { continue };
-                    if (self.is_refused)(kind, &message, &status) {
+                    // Other errors are about requests that were not looked at.
+                    let is_of_updates = kind == Kind::Write && status.code() == Code::Unknown;
+                    if !is_of_updates || (self.is_refused)(&message, &status) {
                         let by = format!("a refused {} ({status:?})", kind.method());
                         known = Some(self.unchanged(&before, &by).await);
                     }
@@ -278,6 +285,21 @@ impl Server {
         }
         let (found, status) = self.call(Kind::GetPipeline, Vec::new()).await;
         assert!(!found.is_empty() || status.is_some(), "the server does not go on");
+    }
+}
+
+/// What is told of each update, as the protocol says it.
+pub(super) fn errors<E: Message + Default>(status: &Status) -> Vec<E> {
+    let details = rpc::Status::decode(status.details()).unwrap_or_default().details;
+    let error = |d: &Any| E::decode(d.value.as_slice()).unwrap_or_default();
+    details.iter().map(error).collect()
+}
+
+/// The entities of an answer, for people.
+pub(super) fn entities<A: Message + Default, E: Debug>(answer: &[u8], of: impl Fn(A) -> Vec<E>) -> Vec<String> {
+    match A::decode(answer) {
+        Ok(answer) => of(answer).iter().map(|e| format!("{e:?}")).collect(),
+        Err(_) => vec![String::from_utf8_lossy(answer).into_owned()],
     }
 }
 

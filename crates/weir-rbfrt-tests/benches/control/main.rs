@@ -20,62 +20,60 @@ use std::time::{Duration, Instant};
 use switch::Switch;
 use tokio::runtime::Runtime;
 use weir_client::blocking::Client;
-use weir_client::{Operation, Options, Query, ReadOptions, Table, Template};
+use weir_client::{BULK_BATCH, BULK_IN_FLIGHT, Operation, Options, Query, ReadOptions, Table, Template};
+
+/// By which connection entries are inserted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum By {
+    Rbfrt,
+    Tcp,
+    Unix,
+    P4Runtime,
+}
+
+/// How many at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Single,
+    /// 64 in flight.
+    Pipelined,
+    /// All in one request.
+    Batch,
+    /// As weir-client writes many: requests of some thousand, a few in flight.
+    Bulk,
+}
+
+use By::*;
+use Way::*;
 
 /// A way to insert entries.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Method {
-    RbfrtSingle,
-    RbfrtBatch,
-    Single,
-    Pipelined,
-    Batch,
-    UnixSingle,
-    UnixPipelined,
-    UnixBatch,
-    P4RuntimeBatch,
-}
+type Method = (By, Way);
 
-use Method::*;
-
-const METHODS: [Method; 9] = [
-    RbfrtSingle,
-    RbfrtBatch,
-    Single,
-    Pipelined,
-    Batch,
-    UnixSingle,
-    UnixPipelined,
-    UnixBatch,
-    P4RuntimeBatch,
+/// All of them, with what they are called.
+const METHODS: [(&str, Method); 11] = [
+    ("rbfrt, single", (Rbfrt, Single)),
+    ("rbfrt, batch", (Rbfrt, Batch)),
+    ("weir-client, single", (Tcp, Single)),
+    ("weir-client, 64 in flight", (Tcp, Pipelined)),
+    ("weir-client, batch", (Tcp, Batch)),
+    ("weir-client, bulk", (Tcp, Bulk)),
+    ("weir-client, single, Unix socket", (Unix, Single)),
+    ("weir-client, 64 in flight, Unix socket", (Unix, Pipelined)),
+    ("weir-client, batch, Unix socket", (Unix, Batch)),
+    ("weir-client, bulk, Unix socket", (Unix, Bulk)),
+    ("weir-client, batch, P4Runtime", (P4Runtime, Batch)),
 ];
 
-impl Method {
-    fn name(self) -> &'static str {
-        match self {
-            RbfrtSingle => "rbfrt, single",
-            RbfrtBatch => "rbfrt, batch",
-            Single => "weir-client, single",
-            Pipelined => "weir-client, 64 in flight",
-            Batch => "weir-client, batch",
-            UnixSingle => "weir-client, single, Unix socket",
-            UnixPipelined => "weir-client, 64 in flight, Unix socket",
-            UnixBatch => "weir-client, batch, Unix socket",
-            P4RuntimeBatch => "weir-client, batch, P4Runtime",
-        }
-    }
-
-    /// The largest number of entries that is measured: single ones take long.
-    fn limit(self) -> u32 {
-        match self {
-            RbfrtSingle | Single | UnixSingle => 10_000,
-            RbfrtBatch | Pipelined | UnixPipelined => 100_000,
-            Batch | UnixBatch | P4RuntimeBatch => 1_000_000,
-        }
+/// The largest number of entries that is measured: single ones take long.
+fn limit(method: Method) -> u32 {
+    match method {
+        (_, Single) => 10_000,
+        (Rbfrt, _) | (_, Pipelined) => 100_000,
+        (_, Batch | Bulk) => 1_000_000,
     }
 }
 
-/// Requests of batches beyond this many entries are several in flight.
+/// Batches beyond this many entries are several requests, two in flight.
 const PORTION: usize = 100_000;
 
 /// What a controller needs of one connection.
@@ -157,18 +155,15 @@ impl Bench {
         })
     }
 
-    fn time(&self, method: Method, entries: u32) -> Result<Duration, Box<dyn Error>> {
-        let connection = match method {
-            UnixSingle | UnixPipelined | UnixBatch => &self.unix,
-            P4RuntimeBatch => &self.p4runtime,
-            _ => &self.tcp,
+    fn time(&self, (by, way): Method, entries: u32) -> Result<Duration, Box<dyn Error>> {
+        let connection = match by {
+            Rbfrt | Tcp => &self.tcp,
+            Unix => &self.unix,
+            P4Runtime => &self.p4runtime,
         };
         connection.empty()?;
-        match method {
-            Single | UnixSingle => connection.insert_by(entries, 1, 1),
-            Pipelined | UnixPipelined => connection.insert_by(entries, 1, 64),
-            Batch | UnixBatch | P4RuntimeBatch => connection.insert_by(entries, PORTION, 2),
-            RbfrtSingle => {
+        match (by, way) {
+            (Rbfrt, Single) => {
                 let begin = Instant::now();
                 self.runtime.block_on(async {
                     for i in 0..entries {
@@ -178,7 +173,7 @@ impl Bench {
                     Ok(begin.elapsed())
                 })
             }
-            RbfrtBatch => {
+            (Rbfrt, Batch) => {
                 let begin = Instant::now();
                 let requests: Vec<Request> = (0..entries).map(request).collect();
                 let written = self.rbfrt.write_table_entries(requests);
@@ -186,6 +181,12 @@ impl Bench {
                 written.map_err(|e| format!("rbfrt: {e:?}"))?;
                 Ok(begin.elapsed())
             }
+            (Rbfrt, Pipelined) => Err("rbfrt has one request in flight per connection".into()),
+            (_, Single) => connection.insert_by(entries, 1, 1),
+            (_, Pipelined) => connection.insert_by(entries, 1, 64),
+            (_, Batch) => connection.insert_by(entries, PORTION, 2),
+            (Rbfrt, Bulk) => Err("rbfrt has one request in flight per connection".into()),
+            (_, Bulk) => connection.insert_by(entries, BULK_BATCH, BULK_IN_FLIGHT),
         }
     }
 
@@ -243,7 +244,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 /// Inserts 100,000 entries again and again by methods of this name, for a profiler.
 fn again(by_tcp: &Switch, by_unix: &Switch, name: &str) -> Result<(), Box<dyn Error>> {
     let bench = Bench::new(by_tcp, by_unix)?;
-    for method in METHODS.into_iter().filter(|m| m.name() == name) {
+    for (_, method) in METHODS.into_iter().filter(|(n, _)| *n == name) {
         for _ in 0..50 {
             println!("{:.6}", bench.time(method, 100_000)?.as_secs_f64());
         }
@@ -260,18 +261,18 @@ fn run(by_tcp: &Switch, by_unix: &Switch, rounds: u32, out: Option<PathBuf>) -> 
         "method", "entries", "seconds", "entries/s"
     );
     for count in counts {
-        let methods: Vec<Method> = METHODS.into_iter().filter(|m| count <= m.limit()).collect();
+        let methods: Vec<_> = METHODS.into_iter().filter(|(_, m)| count <= limit(*m)).collect();
         let mut times = vec![Vec::new(); methods.len()];
         for _ in 0..rounds {
-            for (method, times) in methods.iter().zip(&mut times) {
+            for ((_, method), times) in methods.iter().zip(&mut times) {
                 times.push(bench.time(*method, count)?.as_secs_f64());
             }
         }
-        for (method, times) in methods.iter().zip(times) {
+        for ((name, method), times) in methods.into_iter().zip(times) {
             let seconds = median(times);
             let rate = f64::from(count) / seconds;
-            println!("{:<40} {count:>9} {seconds:>12.6} {rate:>12.0}", method.name());
-            points.push((*method, count, seconds));
+            println!("{name:<40} {count:>9} {seconds:>12.6} {rate:>12.0}");
+            points.push((method, count, seconds));
         }
     }
     let reads = reads(&bench, rounds)?;
@@ -289,14 +290,15 @@ fn run(by_tcp: &Switch, by_unix: &Switch, rounds: u32, out: Option<PathBuf>) -> 
         std::fs::create_dir_all(&folder)?;
         let mut csv = String::from("method,entries,seconds\n");
         for (method, count, seconds) in &points {
-            csv += &format!("\"{}\",{count},{seconds:.9}\n", method.name());
+            let name = METHODS.iter().find(|(_, m)| m == method).map_or("", |(name, _)| name);
+            csv += &format!("\"{name}\",{count},{seconds:.9}\n");
         }
         std::fs::write(folder.join("control.csv"), csv)?;
         let lines: Vec<(&str, Vec<(f64, f64)>)> = METHODS
             .iter()
-            .map(|method| {
+            .map(|(name, method)| {
                 let line = points.iter().filter(|(m, ..)| m == method);
-                (method.name(), line.map(|(_, c, s)| (f64::from(*c), *s)).collect())
+                (*name, line.map(|(_, c, s)| (f64::from(*c), *s)).collect())
             })
             .collect();
         std::fs::write(folder.join("control.svg"), plot::svg(&lines))?;
@@ -306,7 +308,7 @@ fn run(by_tcp: &Switch, by_unix: &Switch, rounds: u32, out: Option<PathBuf>) -> 
 
 /// Reads a million entries, by both protocols; seconds per million.
 fn reads(bench: &Bench, rounds: u32) -> Result<[(&'static str, f64); 2], Box<dyn Error>> {
-    bench.time(Batch, 1_000_000)?;
+    bench.time((Tcp, Batch), 1_000_000)?;
     let mut result = [("BF Runtime", 0.0), ("P4Runtime", 0.0)];
     for (connection, (name, seconds)) in [&bench.tcp, &bench.p4runtime].into_iter().zip(&mut result) {
         let mut times = Vec::new();
@@ -329,21 +331,27 @@ fn reads(bench: &Bench, rounds: u32) -> Result<[(&'static str, f64); 2], Box<dyn
 fn bars(at: &impl Fn(Method, u32) -> f64, reads: &[(&str, f64); 2]) {
     let ratio = |a: f64, b: f64| a / b;
     println!();
-    println!(
-        "batch of 100,000: {:.0} entries/s (bar 1,000,000), {:.1} x rbfrt (bar 6)",
-        1e5 / at(Batch, 100_000),
-        ratio(at(RbfrtBatch, 100_000), at(Batch, 100_000))
-    );
+    for (name, way) in [("in one request", Batch), ("in requests of bulk", Bulk)] {
+        println!(
+            "batch of 100,000, {name}: {:.0} entries/s (bar 1,000,000), {:.1} x rbfrt (bar 6)",
+            1e5 / at((Tcp, way), 100_000),
+            ratio(at((Rbfrt, Batch), 100_000), at((Tcp, way), 100_000))
+        );
+    }
     println!(
         "single, 64 in flight: {:.0}/s (bar 30,000), {:.1} x rbfrt's single (bar 8)",
-        1e4 / at(Pipelined, 10_000),
-        ratio(at(RbfrtSingle, 10_000), at(Pipelined, 10_000))
+        1e4 / at((Tcp, Pipelined), 10_000),
+        ratio(at((Rbfrt, Single), 10_000), at((Tcp, Pipelined), 10_000))
     );
     println!(
         "sequential single: {:.2} of rbfrt's time (bar 0.75)",
-        ratio(at(Single, 10_000), at(RbfrtSingle, 10_000))
+        ratio(at((Tcp, Single), 10_000), at((Rbfrt, Single), 10_000))
     );
-    println!("10,000 entries: {:.1} ms (bar 8)", at(Batch, 10_000) * 1e3);
+    println!(
+        "10,000 entries: {:.1} ms in one request, {:.1} ms in bulk (bar 8)",
+        at((Tcp, Batch), 10_000) * 1e3,
+        at((Tcp, Bulk), 10_000) * 1e3
+    );
     println!(
         "read of 1,000,000 with counters: {:.0} entries/s (bar 1,000,000)",
         1e6 / reads[0].1

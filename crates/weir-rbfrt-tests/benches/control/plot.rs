@@ -8,8 +8,9 @@ const LEFT: f64 = 70.0;
 const RIGHT: f64 = 290.0;
 const TOP: f64 = 20.0;
 const BOTTOM: f64 = 50.0;
-const COLORS: [&str; 9] = [
-    "#9a9a9a", "#4d4d4d", "#a6cee3", "#1f78b4", "#08306b", "#b2df8a", "#33a02c", "#00441b", "#e31a1c",
+const COLORS: [&str; 11] = [
+    "#9a9a9a", "#4d4d4d", "#a6cee3", "#1f78b4", "#08306b", "#6a3d9a", "#b2df8a", "#33a02c", "#00441b", "#cab2d6",
+    "#e31a1c",
 ];
 
 /// Seconds over entries, one line per method.

@@ -108,9 +108,6 @@ impl Portion {
     }
 }
 
-/// Where reading goes on: the entity, and the place in it.
-pub(crate) type Position = (usize, u64);
-
 impl Query {
     /// What an entity asks for.
     ///

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tonic::{Code, Request};
 use weir_proto::bfrt_proto as pb;
 use weir_proto::bfrt_proto::entity::Entity;
+use weir_proto::bfrt_proto::mode::PredefinedMode;
 use weir_proto::bfrt_proto::stream_message_request::Update as Said;
 use weir_proto::bfrt_proto::write_request::Atomicity;
 use weir_server::bfrt::Config;
@@ -165,35 +166,47 @@ async fn a_target_is_this_device_and_all_pipes() {
     assert_eq!(bench.entries("In.exact_keys").await[0].entry_tgt, None);
 }
 
+/// That entries are of these directions, pipes and parsers.
+fn entry_scope(bench: &Bench, scopes: [pb::mode::Scope; 3]) -> Entity {
+    let [gress_scope, pipe_scope, prsr_scope] = scopes.map(|scope| {
+        Some(pb::Mode {
+            scope: Some(scope),
+            args: 0,
+        })
+    });
+    Entity::TableAttribute(pb::TableAttribute {
+        table_id: bench.table("In.exact_keys").id,
+        attribute: Some(pb::table_attribute::Attribute::EntryScope(pb::EntryScope {
+            gress_scope,
+            pipe_scope,
+            prsr_scope,
+        })),
+    })
+}
+
+fn predefined(mode: PredefinedMode) -> pb::mode::Scope {
+    pb::mode::Scope::Predef(mode.into())
+}
+
 /// Pipes share their program's tables: asking for another scope is an error, asking for this one is not.
 #[tokio::test]
 async fn the_scope_of_entries_is_all_pipes() {
     let bench = Bench::new().await;
-    let scope = |scope| {
-        let mode = pb::Mode {
-            scope: Some(scope),
-            args: 0,
-        };
-        Entity::TableAttribute(pb::TableAttribute {
-            table_id: bench.table("In.exact_keys").id,
-            attribute: Some(pb::table_attribute::Attribute::EntryScope(pb::EntryScope {
-                gress_scope: Some(mode),
-                pipe_scope: Some(mode),
-                prsr_scope: Some(mode),
-            })),
-        })
-    };
-    let predefined = |mode: pb::mode::PredefinedMode| scope(pb::mode::Scope::Predef(mode.into()));
-    let single = predefined(pb::mode::PredefinedMode::Single);
-    let all = predefined(pb::mode::PredefinedMode::All);
-    let set = |entity| bench.one(pb::update::Type::Insert, entity);
-    assert_eq!(set(single.clone()).await, Err(Code::Unimplemented));
-    assert_eq!(
-        set(scope(pb::mode::Scope::UserDefined(0x0102))).await,
-        Err(Code::Unimplemented)
-    );
-    assert_eq!(set(all.clone()).await, Ok(()));
-    assert_eq!(bench.read_entities(single).await, Ok(vec![all]));
+    let (all, single) = (predefined(PredefinedMode::All), predefined(PredefinedMode::Single));
+    let own = pb::mode::Scope::UserDefined(0x0102);
+    let set = |scopes| bench.one(pb::update::Type::Insert, entry_scope(&bench, scopes));
+    for of_some in [
+        [single; 3],
+        [own; 3],
+        [single, all, all],
+        [all, single, all],
+        [all, all, single],
+    ] {
+        assert_eq!(set(of_some).await, Err(Code::Unimplemented), "{of_some:?}");
+    }
+    assert_eq!(set([all; 3]).await, Ok(()));
+    let found = bench.read_entities(entry_scope(&bench, [single; 3])).await;
+    assert_eq!(found, Ok(vec![entry_scope(&bench, [all; 3])]));
 }
 
 /// A switch that knows its ports.
@@ -237,35 +250,17 @@ impl DataPlane for WithPorts {
     }
 }
 
-fn pipe_scope(bench: &Bench, scope: pb::mode::Scope) -> Entity {
-    let mode = |scope| {
-        Some(pb::Mode {
-            scope: Some(scope),
-            args: 0,
-        })
-    };
-    let all = pb::mode::Scope::Predef(pb::mode::PredefinedMode::All.into());
-    Entity::TableAttribute(pb::TableAttribute {
-        table_id: bench.table("In.exact_keys").id,
-        attribute: Some(pb::table_attribute::Attribute::EntryScope(pb::EntryScope {
-            gress_scope: mode(all),
-            pipe_scope: mode(scope),
-            prsr_scope: mode(all),
-        })),
-    })
-}
-
 #[tokio::test]
 async fn where_all_ports_are_of_pipe_0_it_may_be_meant_alone() {
     let known = |ports: &[u32]| {
         let ports = ports.to_vec();
         move |switch: &Arc<Standalone>| Arc::new(WithPorts(switch.clone(), ports.clone()))
     };
-    let single = pb::mode::Scope::Predef(pb::mode::PredefinedMode::Single.into());
+    let (all, single) = (predefined(PredefinedMode::All), predefined(PredefinedMode::Single));
     let own = pb::mode::Scope::UserDefined(0x0e01);
     let bench = Bench::of(&crate::common::source(), Config::default(), known(&[1, 127])).await;
     for scope in [single, own] {
-        let scope = pipe_scope(&bench, scope);
+        let scope = entry_scope(&bench, [all, scope, all]);
         assert_eq!(bench.one(pb::update::Type::Insert, scope.clone()).await, Ok(()));
         assert_eq!(bench.read_entities(scope.clone()).await, Ok(vec![scope]));
     }
@@ -291,8 +286,8 @@ async fn where_all_ports_are_of_pipe_0_it_may_be_meant_alone() {
         ..bench.entry(1, 2)
     };
     for entity in [
-        pipe_scope(&bench, single),
-        pipe_scope(&bench, own),
+        entry_scope(&bench, [all, single, all]),
+        entry_scope(&bench, [all, own, all]),
         Entity::TableEntry(entry),
     ] {
         let refused = bench.write(vec![update(pb::update::Type::Insert, entity)]).await;

@@ -1,6 +1,7 @@
 //! A server of one switch without devices, and a client of it.
 #![allow(dead_code, reason = "every test file uses a part of it")]
 
+use crate::shared::batches::How;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
@@ -50,6 +51,7 @@ pub fn compile(source: &str) -> Arc<Program> {
 pub type Client = BfRuntimeClient<Channel>;
 
 /// A switch, its server and a client.
+#[derive(Clone)]
 pub struct Bench {
     pub switch: Arc<Standalone>,
     pub device: Arc<Device>,
@@ -529,6 +531,15 @@ pub fn number(entry: &pb::TableEntry, field_id: u32) -> u64 {
     match value(entry, field_id) {
         Wire::Stream(bytes) => bytes.iter().fold(0, |n, b| n << 8 | u64::from(*b)),
         other => panic!("{other:?} is no number"),
+    }
+}
+
+/// The atomicity of a batch.
+pub fn atomicity(how: How) -> Atomicity {
+    match how {
+        How::Continue => Atomicity::ContinueOnError,
+        How::Rollback => Atomicity::RollbackOnError,
+        How::Atomic => Atomicity::DataplaneAtomic,
     }
 }
 

@@ -1,12 +1,14 @@
 //! Limits: each with an error of its own.
 
 use crate::common::{Bench, Client, NAME, Session, compile, source, update};
+use crate::shared::tls::clients_need_a_certificate;
 use std::sync::Arc;
 use tonic::Code;
+use weir_proto::bfrt_proto::GetForwardingPipelineConfigRequest;
 use weir_proto::bfrt_proto::entity::Entity;
 use weir_proto::bfrt_proto::update::Type;
 use weir_server::bfrt::{self, BfRuntime, Config};
-use weir_server::{Clock, Device, Standalone, Tls};
+use weir_server::{Clock, Device, Standalone};
 
 #[tokio::test]
 async fn too_many_updates_entities_and_bytes_are_refused() {
@@ -51,59 +53,23 @@ async fn there_are_no_more_streams_than_the_limit() {
     assert_eq!(refused.unwrap_err().code(), Code::ResourceExhausted);
 }
 
-const CA: &str = include_str!("../p4runtime/tls/ca.pem");
-
-/// Whether a client with this identity gets an answer by TLS.
-async fn is_answered(address: std::net::SocketAddr, identity: Option<(&str, &str)>) -> bool {
-    use tonic::transport::{Certificate, Channel, ClientTlsConfig, Identity};
-    let tls = ClientTlsConfig::new()
-        .ca_certificate(Certificate::from_pem(CA))
-        .domain_name("localhost");
-    let tls = match identity {
-        Some((certificate, key)) => tls.identity(Identity::from_pem(certificate, key)),
-        None => tls,
-    };
-    let channel = Channel::from_shared(format!("https://{address}")).expect("a URI");
-    let Ok(channel) = channel.tls_config(tls).expect("certificates").connect().await else {
-        return false;
-    };
-    let request = weir_proto::bfrt_proto::GetForwardingPipelineConfigRequest::default();
-    Client::new(channel)
-        .get_forwarding_pipeline_config(request)
-        .await
-        .is_ok()
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn with_mutual_tls_clients_need_a_certificate() {
     let program = compile(&source());
-    for is_mutual in [false, true] {
+    let serve = |tls, listener| {
         let config = Config {
-            tls: Some(Tls {
-                certificate: include_bytes!("../p4runtime/tls/server.pem").to_vec(),
-                key: include_bytes!("../p4runtime/tls/server.key").to_vec(),
-                client_authorities: is_mutual.then(|| CA.as_bytes().to_vec()),
-            }),
+            tls: Some(tls),
             ..Config::default()
         };
         let switch = Standalone::new(Arc::clone(&program), None, Clock::manual()).expect("runs");
         let device = Device::new(Arc::new(switch), Some(Arc::clone(&program)), NAME, 16).expect("is described");
         let server = BfRuntime::on(&device, config);
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
-        let address = listener.local_addr().expect("an address");
         tokio::spawn(bfrt::serve_on(server, listener, std::future::pending()));
-        let own = (
-            include_str!("../p4runtime/tls/client.pem"),
-            include_str!("../p4runtime/tls/client.key"),
-        );
-        assert!(is_answered(address, Some(own)).await);
-        assert_eq!(is_answered(address, None).await, !is_mutual);
-        // Without TLS nobody is answered.
-        let plain = tonic::transport::Channel::from_shared(format!("http://{address}")).expect("a URI");
-        let request = weir_proto::bfrt_proto::GetForwardingPipelineConfigRequest::default();
-        let answer = Client::new(plain.connect_lazy())
-            .get_forwarding_pipeline_config(request)
-            .await;
-        assert!(answer.is_err());
-    }
+    };
+    let is_answered = async |channel| {
+        let request = GetForwardingPipelineConfigRequest::default();
+        let answer = Client::new(channel).get_forwarding_pipeline_config(request).await;
+        answer.is_ok()
+    };
+    clients_need_a_certificate(serve, is_answered).await;
 }

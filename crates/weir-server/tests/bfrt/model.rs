@@ -2,6 +2,7 @@
 
 use crate::common::*;
 use crate::shared::Numbers;
+use crate::shared::batches::{BATCHES, batch_of};
 use std::collections::BTreeMap;
 use tonic::Code;
 use weir_proto::bfrt_proto as pb;
@@ -9,7 +10,6 @@ use weir_proto::bfrt_proto::entity::Entity;
 use weir_proto::bfrt_proto::update::Type;
 use weir_proto::bfrt_proto::write_request::Atomicity;
 
-const BATCHES: usize = 1000;
 const MEMBER: u32 = 65539;
 
 /// An update, for the model.
@@ -330,13 +330,8 @@ async fn a_thousand_batches_of_mixed_failures_are_told_exactly() {
     let mut model = Model::default();
     let mut told_codes = BTreeMap::new();
     for batch in 0..BATCHES {
-        let length = 1 + n.below(if batch % 4 == 0 { 4 } else { 30 });
-        let ops: Vec<Op> = (0..length).map(|_| random(&mut n)).collect();
-        let atomicity = [
-            Atomicity::ContinueOnError,
-            Atomicity::RollbackOnError,
-            Atomicity::DataplaneAtomic,
-        ][batch % 3];
+        let (ops, how) = batch_of(&mut n, batch, random);
+        let atomicity = atomicity(how);
         let mut expected = model.batch(&ops, atomicity);
         let updates = ops.iter().map(|op| encoded(&bench, *op)).collect();
         let outcome = bench.write_with(updates, atomicity).await;

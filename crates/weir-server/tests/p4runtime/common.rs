@@ -5,6 +5,7 @@
     reason = "every test file uses a part of it; old fields are tested, too"
 )]
 
+use crate::shared::batches::How;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
@@ -44,6 +45,7 @@ pub fn compile(source: &str) -> Arc<Program> {
 pub type Client = P4RuntimeClient<Channel>;
 
 /// A switch, its server and a client.
+#[derive(Clone)]
 pub struct Bench {
     pub switch: Arc<Standalone>,
     pub server: P4Runtime,
@@ -130,13 +132,7 @@ impl Bench {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address");
         tokio::spawn(p4rt::serve_on(server.clone(), listener, std::future::pending()));
-        let channel = Channel::from_shared(format!("http://{address}")).expect("a URI");
-        let channel = channel
-            .http2_max_header_list_size(16 << 20)
-            .connect()
-            .await
-            .expect("connects");
-        let mut client = P4RuntimeClient::new(channel).max_decoding_message_size(64 << 20);
+        let mut client = connect(address).await;
         let config = client
             .get_forwarding_pipeline_config(pb::GetForwardingPipelineConfigRequest::default())
             .await
@@ -190,13 +186,7 @@ impl Bench {
     // ---------------------------------------------------------------------------------- requests
 
     pub async fn write_with(&self, updates: Vec<pb::Update>, atomicity: Atomicity) -> Result<(), Status> {
-        let request = pb::WriteRequest {
-            device_id: 1,
-            election_id: Some(pb::Uint128 { high: 0, low: 1 }),
-            updates,
-            atomicity: atomicity.into(),
-            ..pb::WriteRequest::default()
-        };
+        let request = write_request(updates, atomicity);
         self.client.clone().write(request).await.map(|_| ())
     }
 
@@ -299,6 +289,23 @@ impl Bench {
     }
 }
 
+pub async fn connect(address: std::net::SocketAddr) -> Client {
+    let channel = Channel::from_shared(format!("http://{address}")).expect("a URI");
+    let channel = channel.http2_max_header_list_size(16 << 20).connect().await;
+    P4RuntimeClient::new(channel.expect("connects")).max_decoding_message_size(64 << 20)
+}
+
+/// What a primary with election id 1 writes.
+pub fn write_request(updates: Vec<pb::Update>, atomicity: Atomicity) -> pb::WriteRequest {
+    pb::WriteRequest {
+        device_id: 1,
+        election_id: Some(pb::Uint128 { high: 0, low: 1 }),
+        updates,
+        atomicity: atomicity.into(),
+        ..pb::WriteRequest::default()
+    }
+}
+
 pub fn question(kind: u8, hash: u8, key: u32) -> Vec<u8> {
     let mut bytes = vec![kind, hash];
     bytes.extend_from_slice(&key.to_be_bytes());
@@ -365,6 +372,15 @@ fn field(field_id: u32, ty: pb::field_match::FieldMatchType) -> pb::FieldMatch {
     pb::FieldMatch {
         field_id,
         field_match_type: Some(ty),
+    }
+}
+
+/// The atomicity of a batch.
+pub fn atomicity(how: How) -> Atomicity {
+    match how {
+        How::Continue => Atomicity::ContinueOnError,
+        How::Rollback => Atomicity::RollbackOnError,
+        How::Atomic => Atomicity::DataplaneAtomic,
     }
 }
 

@@ -1,11 +1,14 @@
 //! What the server bounds, and transport security.
 
 use crate::common::*;
+use crate::shared::tls::clients_need_a_certificate;
+use std::sync::Arc;
 use tonic::Code;
 use weir_proto::p4::v1 as pb;
 use weir_proto::p4::v1::entity::Entity;
 use weir_proto::p4::v1::update::Type;
-use weir_server::p4rt::Config;
+use weir_server::p4rt::{self, Config, P4Runtime};
+use weir_server::{Clock, Standalone};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn batches_queries_and_streams_are_limited() {
@@ -75,49 +78,21 @@ async fn messages_of_four_mebibytes_and_more_are_taken_and_given() {
     assert!(bench.read(Entity::TableEntry(query)).await == [Entity::TableEntry(entry)]);
 }
 
-const CA: &str = include_str!("tls/ca.pem");
-
-/// Whether a client with this identity gets an answer by TLS.
-async fn is_answered(address: std::net::SocketAddr, identity: Option<(&str, &str)>) -> bool {
-    use tonic::transport::{Certificate, Channel, ClientTlsConfig, Identity};
-    let tls = ClientTlsConfig::new()
-        .ca_certificate(Certificate::from_pem(CA))
-        .domain_name("localhost");
-    let tls = match identity {
-        Some((certificate, key)) => tls.identity(Identity::from_pem(certificate, key)),
-        None => tls,
-    };
-    let channel = Channel::from_shared(format!("https://{address}")).expect("a URI");
-    let Ok(channel) = channel.tls_config(tls).expect("certificates").connect().await else {
-        return false;
-    };
-    let mut client = weir_proto::p4::v1::p4_runtime_client::P4RuntimeClient::new(channel);
-    client.capabilities(pb::CapabilitiesRequest::default()).await.is_ok()
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn with_mutual_tls_clients_need_a_certificate() {
-    for is_mutual in [false, true] {
-        let switch = weir_server::Standalone::new(compile(EVERYTHING), None, weir_server::Clock::manual());
+    let program = compile(EVERYTHING);
+    let serve = |tls, listener| {
         let config = Config {
-            tls: Some(weir_server::p4rt::Tls {
-                certificate: include_bytes!("tls/server.pem").to_vec(),
-                key: include_bytes!("tls/server.key").to_vec(),
-                client_authorities: is_mutual.then(|| CA.as_bytes().to_vec()),
-            }),
+            tls: Some(tls),
             ..Config::default()
         };
-        let switch = std::sync::Arc::new(switch.expect("runs"));
-        let server = weir_server::p4rt::P4Runtime::new(switch, None, config).expect("starts");
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
-        let address = listener.local_addr().expect("an address");
-        tokio::spawn(weir_server::p4rt::serve_on(server, listener, std::future::pending()));
-        let own = (include_str!("tls/client.pem"), include_str!("tls/client.key"));
-        assert!(is_answered(address, Some(own)).await);
-        assert_eq!(is_answered(address, None).await, !is_mutual);
-        // Without TLS nobody is answered.
-        let plain = tonic::transport::Channel::from_shared(format!("http://{address}")).expect("a URI");
-        let mut client = weir_proto::p4::v1::p4_runtime_client::P4RuntimeClient::new(plain.connect_lazy());
-        assert!(client.capabilities(pb::CapabilitiesRequest::default()).await.is_err());
-    }
+        let switch = Standalone::new(Arc::clone(&program), None, Clock::manual()).expect("runs");
+        let server = P4Runtime::new(Arc::new(switch), None, config).expect("starts");
+        tokio::spawn(p4rt::serve_on(server, listener, std::future::pending()));
+    };
+    let is_answered = async |channel| {
+        let request = pb::CapabilitiesRequest::default();
+        Client::new(channel).capabilities(request).await.is_ok()
+    };
+    clients_need_a_certificate(serve, is_answered).await;
 }

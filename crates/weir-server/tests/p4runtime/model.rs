@@ -2,14 +2,13 @@
 
 use crate::common::*;
 use crate::shared::Numbers;
+use crate::shared::batches::{BATCHES, batch_of};
 use std::collections::BTreeMap;
 use tonic::Code;
 use weir_proto::p4::v1 as pb;
 use weir_proto::p4::v1::entity::Entity;
 use weir_proto::p4::v1::update::Type;
 use weir_proto::p4::v1::write_request::Atomicity;
-
-const BATCHES: usize = 1000;
 
 /// An update, for the model.
 #[derive(Debug, Clone, Copy)]
@@ -325,21 +324,11 @@ async fn a_thousand_batches_of_mixed_failures_are_told_exactly() {
     let mut model = Model::default();
     let mut told_codes = BTreeMap::new();
     for batch in 0..BATCHES {
-        let length = 1 + n.below(if batch % 4 == 0 { 4 } else { 30 });
-        let ops: Vec<Op> = (0..length).map(|_| random(&mut n)).collect();
-        let atomicity = [
-            Atomicity::ContinueOnError,
-            Atomicity::RollbackOnError,
-            Atomicity::DataplaneAtomic,
-        ][batch % 3];
+        let (ops, how) = batch_of(&mut n, batch, random);
+        let atomicity = atomicity(how);
         let expected = model.batch(&ops, atomicity);
-        let mut request = tonic::Request::new(pb::WriteRequest {
-            device_id: 1,
-            election_id: Some(pb::Uint128 { high: 0, low: 1 }),
-            updates: ops.iter().map(|op| encoded(&bench, *op)).collect(),
-            atomicity: atomicity.into(),
-            ..pb::WriteRequest::default()
-        });
+        let updates = ops.iter().map(|op| encoded(&bench, *op)).collect();
+        let mut request = tonic::Request::new(write_request(updates, atomicity));
         let all = "1000000".parse().expect("a number");
         request.metadata_mut().insert("weir-max-error-bytes", all);
         let outcome = bench.client.clone().write(request).await;

@@ -1,14 +1,13 @@
 //! Several clients and packets at a time: no packet and no read meets half of a batch, and batches have one order.
 
 use crate::common::*;
-use crate::shared::{ENTRIES, FLIPS, MEMBERS, NEVER, Operation, Watcher, serialisable};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Instant;
+use crate::shared::batches::How;
+use crate::shared::proofs::{self, CELLS, Cells};
+use crate::shared::{ENTRIES, FLIPS, MEMBERS};
+use tonic::{Code, Status};
 use weir_proto::p4::v1 as pb;
 use weir_proto::p4::v1::entity::Entity;
 use weir_proto::p4::v1::update::Type;
-use weir_proto::p4::v1::write_request::Atomicity;
 use weir_server::p4rt::Config;
 
 fn action(bench: &Bench, name: &str, value: u32) -> pb::Action {
@@ -86,51 +85,32 @@ fn flip(bench: &Bench, value: u32, is_first: bool) -> Vec<pb::Update> {
     updates
 }
 
-/// A batch that fails at its very end, when everything else is done.
-fn failing(bench: &Bench, before: u32) -> Vec<pb::Update> {
-    // As odd or even as the value after `before` would be.
-    let never = if before.is_multiple_of(2) { NEVER } else { NEVER - 1 };
-    let mut updates = flip(bench, never, false);
-    let there = entry(bench, "exact_keys", exact(1, &[1]), calls(bench, "set_exact", 0));
-    updates.push(update(Type::Insert, Entity::TableEntry(there)));
-    updates
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn no_packet_of_ten_thousand_meets_a_mixture_of_two_batches() {
     let bench = Bench::new(Some(compile(FLIPS)), Config::default()).await;
     let _primary = bench.primary().await;
-    let first = bench.write_with(flip(&bench, 1, true), Atomicity::DataplaneAtomic);
+    let first = bench.write_with(flip(&bench, 1, true), atomicity(How::Atomic));
     first.await.expect("is new");
-    let watcher = Watcher::start(bench.switch.clone());
-    let mut value = 1u32;
-    while !watcher.is_done() || value < 200 {
-        let atomicity = match value % 4 / 2 {
-            0 => Atomicity::DataplaneAtomic,
-            _ => Atomicity::RollbackOnError,
-        };
-        if value.is_multiple_of(3) {
-            let failed = bench.write_with(failing(&bench, value), atomicity).await;
-            assert!(codes(&failed.expect_err("the last fails")).contains(&tonic::Code::AlreadyExists));
+    let flipped = async |value, how, fails| {
+        let mut batch = flip(&bench, value, false);
+        if fails {
+            // At its very end, when everything else is done.
+            let there = entry(&bench, "exact_keys", exact(1, &[1]), calls(&bench, "set_exact", 0));
+            batch.push(update(Type::Insert, Entity::TableEntry(there)));
         }
-        value += 1;
-        let flipped = bench.write_with(flip(&bench, value, false), atomicity).await;
-        flipped.expect("is there");
-    }
-    let seen = watcher.stop();
-    assert!(
-        seen.changes > 100 && seen.last > 100,
-        "packets and batches did not meet: {seen:?}"
-    );
+        match bench.write_with(batch, atomicity(how)).await {
+            Ok(()) => assert!(!fails, "the last is there already"),
+            Err(status) => assert!(fails && codes(&status).contains(&Code::AlreadyExists), "{status:?}"),
+        }
+    };
+    proofs::packets_meet_whole_batches(&bench.switch, flipped).await;
 }
-
-const CELLS: u32 = 64;
 
 /// A batch that writes a value to entries of two tables.
 fn cells(bench: &Bench, value: u32, ty: Type) -> Vec<pb::Update> {
     (0..CELLS)
         .map(|cell| {
-            let bytes = shortest(cell);
+            let bytes = shortest(cell.into());
             let entry = match cell % 2 {
                 0 => entry(bench, "exact_keys", exact(1, &bytes), calls(bench, "set_exact", value)),
                 _ => entry(bench, "lpm_keys", lpm(1, &bytes, 16), calls(bench, "set_lpm", value)),
@@ -140,27 +120,39 @@ fn cells(bench: &Bench, value: u32, ty: Type) -> Vec<pb::Update> {
         .collect()
 }
 
-/// The value that all entries have.
-fn value_of(found: &[Entity]) -> u32 {
-    let values: Vec<u32> = found
-        .iter()
-        .map(|entity| {
-            let Entity::TableEntry(entry) = entity else {
-                panic!("{entity:?} is no entry")
-            };
-            let action = entry.action.as_ref().and_then(|a| a.r#type.as_ref());
-            let Some(pb::table_action::Type::Action(action)) = action else {
-                panic!("{entry:?} has no action")
-            };
-            action.params[0].value.iter().fold(0, |n, b| n << 8 | u32::from(*b))
-        })
-        .collect();
-    assert_eq!(values.len(), CELLS as usize);
-    assert!(
-        values.iter().all(|v| *v == values[0]),
-        "half of a Write is read: {values:?}"
-    );
-    values[0]
+/// The value of an entry.
+fn value_of(entity: &Entity) -> u32 {
+    let Entity::TableEntry(entry) = entity else {
+        panic!("{entity:?} is no entry")
+    };
+    let action = entry.action.as_ref().and_then(|a| a.r#type.as_ref());
+    let Some(pb::table_action::Type::Action(action)) = action else {
+        panic!("{entry:?} has no action")
+    };
+    action.params[0].value.iter().fold(0, |n, b| n << 8 | u32::from(*b))
+}
+
+impl Cells for Bench {
+    async fn write(&self, value: u32, how: How, fails: bool) -> Result<(), Status> {
+        let mut updates = cells(self, value, Type::Modify);
+        if fails {
+            updates.extend(cells(self, value, Type::Insert));
+        }
+        self.write_with(updates, atomicity(how)).await
+    }
+
+    async fn read(&self) -> Vec<u32> {
+        let tables = [self.table("exact_keys"), self.table("lpm_keys")];
+        let query = |table_id| {
+            Entity::TableEntry(pb::TableEntry {
+                table_id,
+                ..pb::TableEntry::default()
+            })
+        };
+        let found = self.read_all(tables.map(query).to_vec()).await;
+        assert!(found.1.is_none(), "{found:?}");
+        found.0.iter().map(value_of).collect()
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -170,88 +162,14 @@ async fn batches_of_several_clients_have_one_order_and_reads_show_whole_ones() {
         read_chunk: 8,
         ..Config::default()
     };
-    let bench = Arc::new(Bench::new(Some(compile(FLIPS)), config).await);
+    let bench = Bench::new(Some(compile(FLIPS)), config).await;
     let _primary = bench.primary().await;
-    let begin = Instant::now();
     bench.write(cells(&bench, 0, Type::Insert)).await.expect("is new");
-    let mut history = vec![Operation {
-        value: 0,
-        is_write: true,
-        begin,
-        end: Instant::now(),
-    }];
-    let values = Arc::new(AtomicU32::new(1));
-    let mut clients = Vec::new();
-    for number in 0..6 {
-        let channel = tonic::transport::Channel::from_shared(format!("http://{}", bench.address)).expect("a URI");
-        let channel = channel.connect().await.expect("connects");
-        let client = pb::p4_runtime_client::P4RuntimeClient::new(channel);
-        let (bench, values) = (Arc::clone(&bench), Arc::clone(&values));
-        clients.push(tokio::spawn(async move {
-            let mut history = Vec::new();
-            for round in 0..60 {
-                let begin = Instant::now();
-                let (value, is_write) = if (number + round) % 2 == 0 {
-                    let value = values.fetch_add(1, Ordering::Relaxed);
-                    let mut updates = cells(&bench, value, Type::Modify);
-                    let fails = round % 5 == 0;
-                    if fails {
-                        updates.extend(cells(&bench, value, Type::Insert));
-                    }
-                    // With CONTINUE_ON_ERROR too: the batch is one step of the switch.
-                    let atomicity = [
-                        Atomicity::DataplaneAtomic,
-                        Atomicity::RollbackOnError,
-                        Atomicity::ContinueOnError,
-                    ];
-                    let atomicity = if fails {
-                        atomicity[round % 2]
-                    } else {
-                        atomicity[round % 3]
-                    };
-                    let request = pb::WriteRequest {
-                        device_id: 1,
-                        election_id: Some(pb::Uint128 { high: 0, low: 1 }),
-                        updates,
-                        atomicity: atomicity.into(),
-                        ..pb::WriteRequest::default()
-                    };
-                    let written = client.clone().write(request).await;
-                    assert_eq!(written.is_err(), fails, "{written:?}");
-                    if fails {
-                        // Whoever reads this value later reads what nobody has written.
-                        continue;
-                    }
-                    (value, true)
-                } else {
-                    let query = |table| {
-                        Entity::TableEntry(pb::TableEntry {
-                            table_id: table,
-                            ..pb::TableEntry::default()
-                        })
-                    };
-                    let tables = [bench.table("exact_keys"), bench.table("lpm_keys")];
-                    let (found, error) = bench.read_all(tables.map(query).to_vec()).await;
-                    assert!(error.is_none(), "{error:?}");
-                    (value_of(&found), false)
-                };
-                let end = Instant::now();
-                history.push(Operation {
-                    value,
-                    is_write,
-                    begin,
-                    end,
-                });
-            }
-            history
-        }));
-    }
-    for client in clients {
-        history.extend(client.await.expect("no client has met half of a Write"));
-    }
-    let writes = history.iter().filter(|o| o.is_write).count();
-    assert!(writes > 100 && history.len() > 250);
-    assert_eq!(serialisable(&history), Ok(()));
+    let client = async || Bench {
+        client: connect(bench.address).await,
+        ..bench.clone()
+    };
+    proofs::clients_see_one_order(client).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -274,11 +192,7 @@ async fn a_reply_with_twenty_thousand_errors_arrives_in_order() {
     });
     let status = bench.write(updates.collect()).await.expect_err("all fail");
     let codes = codes(&status);
-    let expected = [
-        tonic::Code::AlreadyExists,
-        tonic::Code::NotFound,
-        tonic::Code::InvalidArgument,
-    ];
+    let expected = [Code::AlreadyExists, Code::NotFound, Code::InvalidArgument];
     assert_eq!(codes.len(), 20_000);
     assert!(codes.iter().enumerate().all(|(n, code)| *code == expected[n % 3]));
 }

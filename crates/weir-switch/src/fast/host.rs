@@ -29,6 +29,16 @@ impl Begun<'_> {
     }
 }
 
+/// What the architecture works with: it chooses as it likes, and nothing is traced.
+fn env<'a>(state: &'a mut State, now_ns: u64, choices: &'a mut Defaults, tracer: &'a mut NoTrace) -> Env<'a> {
+    Env {
+        state,
+        now_ns,
+        choices,
+        tracer,
+    }
+}
+
 /// Serves the pipeline.
 pub(super) struct SwitchHost<'a> {
     pub arch: &'a dyn Architecture,
@@ -75,16 +85,14 @@ impl SwitchHost<'_> {
             hits &= hits - 1;
             let word = lookup.results[slot];
             let keys = self.selector_keys(lookup, slot);
-            let mut env = Env {
-                state: &mut *self.state,
-                now_ns: self.now_ns,
-                choices: &mut Defaults,
-                tracer: &mut NoTrace,
-            };
             let handle = head::handle(word);
-            let resolved = self
-                .arch
-                .fused_hit(&mut env, self.packets.of(slot), lookup.table, handle, &keys);
+            let resolved = self.arch.fused_hit(
+                &mut env(self.state, self.now_ns, &mut Defaults, &mut NoTrace),
+                self.packets.of(slot),
+                lookup.table,
+                handle,
+                &keys,
+            );
             let Some((action, data)) = resolved else { continue };
             let layout = self.tables[lookup.table.index()].result_layout();
             let words = layout.pack_hit(handle, action, &data);
@@ -100,12 +108,6 @@ impl Host for SwitchHost<'_> {
         if self.log.is_none() {
             self.log = Some(std::mem::take(&mut self.state.log));
         }
-        let mut env = Env {
-            state: &mut *self.state,
-            now_ns: self.now_ns,
-            choices: &mut Defaults,
-            tracer: &mut NoTrace,
-        };
         let passed = FusedArguments {
             packet,
             cursor: arguments.cursor,
@@ -114,9 +116,13 @@ impl Host for SwitchHost<'_> {
             entry: arguments.entry,
             reads: &arguments.reads,
         };
-        let goes_on = self
-            .arch
-            .fused_call(&mut env, self.fused, call, self.packets.of(slot), passed);
+        let goes_on = self.arch.fused_call(
+            &mut env(self.state, self.now_ns, &mut Defaults, &mut NoTrace),
+            self.fused,
+            call,
+            self.packets.of(slot),
+            passed,
+        );
         while let Some(message) = self.state.log.pop() {
             self.logged.push((slot, message));
         }

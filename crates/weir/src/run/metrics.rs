@@ -3,6 +3,7 @@
 use super::report::{About, EndReport, Report};
 use super::serve::ServersReport;
 use std::fmt::{Display, Write};
+use weir_server::CallCount;
 
 /// A family: its name, its help, and what a row gives.
 type Family<T> = (&'static str, &'static str, fn(&T) -> u64);
@@ -54,6 +55,12 @@ pub fn text(report: &Report, about: About, servers: Option<&ServersReport>) -> S
     out.0
 }
 
+fn of_call(out: &mut Text, name: &str, call: &CallCount, value: impl Display) {
+    let code = format!("{:?}", call.code);
+    let labels: [(&str, &dyn Display); 3] = [("service", &call.service), ("method", &call.method), ("code", &code)];
+    out.sample(name, &labels, value);
+}
+
 fn calls(out: &mut Text, report: &ServersReport) {
     let calls = || report.calls.iter();
     out.rows(
@@ -63,12 +70,7 @@ fn calls(out: &mut Text, report: &ServersReport) {
             "Calls of the control plane's servers, by outcome.",
         ),
         calls(),
-        |out, name, call| {
-            let code = format!("{:?}", call.code);
-            let labels: [(&str, &dyn Display); 3] =
-                [("service", &call.service), ("method", &call.method), ("code", &code)];
-            out.sample(name, &labels, call.calls);
-        },
+        |out, name, call| of_call(out, name, call, call.calls),
     );
     out.rows(
         (
@@ -77,12 +79,7 @@ fn calls(out: &mut Text, report: &ServersReport) {
             "Time until these calls were answered.",
         ),
         calls(),
-        |out, name, call| {
-            let code = format!("{:?}", call.code);
-            let labels: [(&str, &dyn Display); 3] =
-                [("service", &call.service), ("method", &call.method), ("code", &code)];
-            out.sample(name, &labels, call.nanos as f64 / 1e9);
-        },
+        |out, name, call| of_call(out, name, call, call.nanos as f64 / 1e9),
     );
     out.rows(
         (

@@ -22,8 +22,8 @@ use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use weir_ir::passes::Renaming;
 use weir_ir::{
-    ArgumentValue, BinaryOp, BlockId, Call, ExternId, HeaderId, InLeaf, InstKind, Loc, Operand, Program, Rvalue,
-    Terminator, Type, UnaryOp, VarId,
+    ArgumentValue, BinaryOp, BlockId, Call, HeaderId, InLeaf, InstKind, Loc, Operand, Program, Rvalue, Terminator,
+    Type, UnaryOp, VarId,
 };
 
 /// Exits of the pipeline.
@@ -52,8 +52,6 @@ struct Builder<'a> {
     emitted: Emitted,
     /// The block that is being appended.
     current: usize,
-    /// Sums of instances of `InternetChecksum`.
-    sums: Vec<(ExternId, VarId)>,
     /// Something cannot be done.
     problem: Option<NotCompiled>,
 }
@@ -143,7 +141,6 @@ pub(crate) fn fuse(arch: &Psa) -> Result<Fused, NotCompiled> {
         port,
         emitted,
         current: 0,
-        sums: Vec::new(),
         problem: None,
     };
     let error_path = builder.whole();

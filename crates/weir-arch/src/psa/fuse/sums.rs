@@ -2,19 +2,9 @@
 
 use super::super::externs::Op;
 use super::Builder;
-use weir_ir::{Call, ExternId, Loc, Operand, Rvalue, UnaryOp, VarId};
+use weir_ir::{Call, Loc, Operand, Rvalue, UnaryOp};
 
 impl Builder<'_> {
-    /// The sum of an instance.
-    fn sum_of(&mut self, instance: ExternId) -> VarId {
-        if let Some((_, sum)) = self.sums.iter().find(|(id, _)| *id == instance) {
-            return *sum;
-        }
-        let sum = self.variable("$sum", 16);
-        self.sums.push((instance, sum));
-        sum
-    }
-
     /// Every block begins with sums of nothing.
     pub(super) fn clear_sums(&mut self) {
         for (_, sum) in self.sums.clone() {

@@ -70,8 +70,6 @@ struct Builder<'a> {
     port: VarId,
     /// What the egress parser is given.
     emitted: Emitted,
-    /// Sums of `Checksum`s.
-    sums: Vec<(ExternId, VarId)>,
     /// Residual checksums of the parser that is being appended.
     deposits: Vec<Deposit>,
     /// Numbers on the stacks of parsers' counters.
@@ -140,7 +138,6 @@ pub(crate) fn fuse(arch: &Tna) -> Result<Fused, NotCompiled> {
         port_metadata,
         port,
         emitted: Emitted::default(),
-        sums: Vec::new(),
         deposits: Vec::new(),
         levels: HashMap::new(),
         outsiders: Vec::new(),

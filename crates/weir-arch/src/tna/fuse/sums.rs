@@ -18,16 +18,6 @@ pub(super) struct Deposit {
 }
 
 impl Builder<'_> {
-    /// The sum of an instance.
-    fn sum_of(&mut self, instance: ExternId) -> VarId {
-        if let Some((_, sum)) = self.sums.iter().find(|(id, _)| *id == instance) {
-            return *sum;
-        }
-        let sum = self.variable("$sum", 16);
-        self.sums.push((instance, sum));
-        sum
-    }
-
     /// Every block begins with sums of nothing.
     pub(super) fn clear_sums(&mut self, body: &Body) {
         let program = Arc::clone(self.arch.program());

@@ -1,15 +1,13 @@
 //! The Read RPC.
 //!
-//! What fits into one chunk is read in one step of the switch. What does not is read chunk by chunk, and no Write begins
-//! meanwhile, so that a Read never shows half of one. The answer is one message, as clients of the reference expect; those that
-//! take several say so.
+//! The answer is one message, as clients of the reference expect; those that take several say so.
 
 use super::{Options, Shared};
 use crate::bfrt::errors::{self, Reporter, batch_status};
-use crate::bfrt::read::{self, Portion, Position, Query, World};
+use crate::bfrt::read::{self, Portion, Query, World};
 use crate::bfrt::schema::Kind;
-use crate::dataplane::gather;
 use crate::device::Pipeline;
+use crate::reading::{self, Position, Step};
 use crate::refusal::Refusal;
 use std::sync::Arc;
 use tokio::sync::mpsc::{Sender, channel};
@@ -27,25 +25,16 @@ const AHEAD: usize = 16;
 /// Bytes of one of several messages.
 const PART: usize = 1 << 20;
 
-/// The entities of a request, shared by the steps that read them.
+/// The entities of a request.
 struct Queries {
     world: World,
     queries: Vec<Result<Query, Refusal>>,
-    /// Whether replicas of the switch differ in what is found.
-    differs: bool,
+    differ: bool,
     chunk: usize,
 }
 
-/// What one step has read.
-struct Step {
-    entities: Vec<pb::Entity>,
-    /// Entities of the request that were refused.
-    refused: Vec<(usize, Refusal)>,
-    next: Option<Position>,
-}
-
 impl Queries {
-    fn new(shared: &Shared, pipeline: &Pipeline, request: &pb::ReadRequest) -> Result<Arc<Self>, Refusal> {
+    fn new(shared: &Shared, pipeline: &Pipeline, request: &pb::ReadRequest) -> Result<Self, Refusal> {
         let addressed = shared.addressed(pipeline, &request.p4_name, request.client_id)?;
         let world = shared.world(&addressed.program);
         let scopes = shared.scopes();
@@ -56,41 +45,34 @@ impl Queries {
             Query::new(&world, &scopes, request.target.as_ref(), entity)
         });
         let queries: Vec<Result<Query, Refusal>> = queries.collect();
-        let differs = queries.iter().flatten().any(|q| q.differs_by_replica(&world.schema));
-        Ok(Arc::new(Queries {
+        let differ = queries.iter().flatten().any(|q| q.differs_by_replica(&world.schema));
+        Ok(Queries {
             world,
             queries,
-            differs,
+            differ,
             chunk: shared.config.read_chunk,
-        }))
+        })
+    }
+}
+
+impl reading::Queries for Queries {
+    type Entity = pb::Entity;
+    type Place = u64;
+
+    fn count(&self) -> usize {
+        self.queries.len()
     }
 
-    fn step(&self, replica: usize, switch: &Switch, from: Position) -> Step {
+    fn differ(&self) -> bool {
+        self.differ
+    }
+
+    fn step(&self, switch: &Switch, from: Position<Self>, end: usize) -> Step<Self> {
         let mut portion = Portion::new(self.chunk);
-        let mut refused = Vec::new();
-        let (first, mut place) = from;
-        let mut next = None;
-        // The first replica has everything that does not differ.
-        let queries = if replica == 0 || self.differs {
-            self.queries.len()
-        } else {
-            0
-        };
-        for number in first..queries {
-            let found = match &self.queries[number] {
-                Ok(query) => query.read(&self.world, switch, place, &mut portion),
-                Err(refusal) => Err(refusal.clone()),
-            };
-            match found {
-                Ok(None) => {}
-                Ok(Some(more)) => {
-                    next = Some((number, more));
-                    break;
-                }
-                Err(refusal) => refused.push((number, refusal)),
-            }
-            place = 0;
-        }
+        let (refused, next) = reading::each(from, end, |number, place| match &self.queries[number] {
+            Ok(query) => query.read(&self.world, switch, place, &mut portion),
+            Err(refusal) => Err(refusal.clone()),
+        });
         Step {
             entities: portion.entities,
             refused,
@@ -98,25 +80,8 @@ impl Queries {
         }
     }
 
-    /// A step of all replicas, as one. The replicas have been asked when this returns.
-    fn read(
-        self: &Arc<Self>,
-        pipeline: &Pipeline,
-        from: Position,
-    ) -> impl Future<Output = Result<Step, Refusal>> + Send + use<> {
-        let queries = Arc::clone(self);
-        let steps = gather(&*pipeline.plane, move |replica, switch| {
-            queries.step(replica, switch, from)
-        });
-        let queries = Arc::clone(self);
-        async move {
-            let mut steps = steps.await?.into_iter();
-            let mut whole = steps.next().ok_or(crate::Gone)?;
-            if queries.differs {
-                steps.for_each(|other| read::merge(&queries.world.schema, &mut whole.entities, &other.entities));
-            }
-            Ok(whole)
-        }
+    fn merge(&self, whole: &mut Vec<pb::Entity>, other: &[pb::Entity]) {
+        read::merge(&self.world.schema, whole, other);
     }
 }
 
@@ -194,9 +159,9 @@ struct Answer<'a> {
     streams: bool,
 }
 
-impl Answer<'_> {
-    async fn add(&mut self, entities: &[pb::Entity]) -> Result<(), Refusal> {
-        for entity in entities {
+impl reading::Answer<pb::Entity> for Answer<'_> {
+    async fn add(&mut self, entities: Vec<pb::Entity>) -> Result<(), Refusal> {
+        for entity in &entities {
             self.builder.entity(entity);
             if self.streams && self.builder.len() >= PART {
                 self.send().await?;
@@ -210,15 +175,12 @@ impl Answer<'_> {
         }
         Ok(())
     }
+}
 
+impl Answer<'_> {
     async fn send(&mut self) -> Result<(), Refusal> {
         let response = std::mem::take(&mut self.builder).build();
-        let sent = tokio::time::timeout(self.shared.config.read_patience, self.out.send(Ok(response)));
-        match sent.await {
-            Ok(Ok(())) => Ok(()),
-            Ok(Err(_)) => Err(Refusal::gone("the client has gone")),
-            Err(_) => Err(Refusal::too_slow("the reader is too slow; others wait to write")),
-        }
+        reading::send(self.out, response, self.shared.config.read_patience).await
     }
 }
 
@@ -241,30 +203,8 @@ async fn run(
         builder: ReadResponseBuilder::default(),
         streams: options.streams,
     };
-    let (short, mut queries) = {
-        let pipelines = shared.device.pipelines.read().await;
-        let pipeline = pipelines.current()?;
-        let queries = Queries::new(shared, pipeline, request)?;
-        (queries.read(pipeline, (0, 0)).await?, queries)
-    };
-    let mut refused = Vec::new();
-    if short.next.is_none() {
-        answer.add(&short.entities).await?;
-        refused = short.refused;
-    } else {
-        // From the beginning again, with the state to ourselves.
-        let pipelines = shared.device.pipelines.write().await;
-        let pipeline = pipelines.current()?;
-        queries = Queries::new(shared, pipeline, request)?;
-        let mut coming = Some(queries.read(pipeline, (0, 0)));
-        while let Some(step) = coming {
-            let step = step.await?;
-            // The switch reads on while this is encoded.
-            coming = step.next.map(|from| queries.read(pipeline, from));
-            answer.add(&step.entities).await?;
-            refused.extend(step.refused);
-        }
-    }
+    let queries = |pipeline: &Pipeline| Queries::new(shared, pipeline, request);
+    let (queries, refused) = reading::read(&shared.device, queries, &mut answer).await?;
     let mut reporter = Reporter::new();
     let told = refused
         .iter()

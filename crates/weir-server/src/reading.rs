@@ -1,0 +1,137 @@
+//! What the Read RPCs of both protocols share.
+//!
+//! What fits into one chunk is read in one step of the switch. What does not is read chunk by chunk, and no Write begins
+//! meanwhile, so that a Read never shows half of one.
+
+use crate::dataplane::{Gone, gather};
+use crate::device::{Device, Pipeline};
+use crate::refusal::Refusal;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::mpsc::Sender;
+use tonic::Status;
+use weir_switch::Switch;
+
+/// The queries of a request, shared by the steps that read them.
+pub(crate) trait Queries: Send + Sync + Sized + 'static {
+    /// What they find.
+    type Entity: Send + 'static;
+    /// A place in what one asks for.
+    type Place: Copy + Default + Send + Sync + 'static;
+
+    fn count(&self) -> usize;
+
+    /// Whether replicas of the switch differ in what is found.
+    fn differ(&self) -> bool;
+
+    /// One step of a replica: the queries before `end`, as far as there is room for what they find.
+    fn step(&self, switch: &Switch, from: Position<Self>, end: usize) -> Step<Self>;
+
+    /// Adds what another replica has found.
+    fn merge(&self, whole: &mut Vec<Self::Entity>, other: &[Self::Entity]);
+}
+
+/// Where a Read goes on: the query, and the place in what it asks for.
+pub(crate) type Position<Q> = (usize, <Q as Queries>::Place);
+
+/// Queries that were refused.
+pub(crate) type Refused = Vec<(usize, Refusal)>;
+
+/// What one step has read.
+pub(crate) struct Step<Q: Queries> {
+    pub entities: Vec<Q::Entity>,
+    pub refused: Refused,
+    pub next: Option<Position<Q>>,
+}
+
+/// Where the entities go.
+pub(crate) trait Answer<E> {
+    fn add(&mut self, entities: Vec<E>) -> impl Future<Output = Result<(), Refusal>> + Send;
+}
+
+/// Reads one query after the other until there is no more room; `read` says where one goes on then.
+pub(crate) fn each<P: Default>(
+    (first, mut place): (usize, P),
+    end: usize,
+    mut read: impl FnMut(usize, P) -> Result<Option<P>, Refusal>,
+) -> (Refused, Option<(usize, P)>) {
+    let mut refused = Vec::new();
+    for number in first..end {
+        match read(number, place) {
+            Ok(None) => {}
+            Ok(Some(more)) => return (refused, Some((number, more))),
+            Err(refusal) => refused.push((number, refusal)),
+        }
+        place = P::default();
+    }
+    (refused, None)
+}
+
+/// A step of all replicas, as one. The replicas have been asked when this returns.
+fn step<Q: Queries>(
+    queries: &Arc<Q>,
+    pipeline: &Pipeline,
+    from: Position<Q>,
+) -> impl Future<Output = Result<Step<Q>, Refusal>> + Send + use<Q> {
+    let asked = Arc::clone(queries);
+    let steps = gather(&*pipeline.plane, move |replica, switch| {
+        // The first replica has everything that does not differ.
+        let end = if replica == 0 || asked.differ() {
+            asked.count()
+        } else {
+            0
+        };
+        asked.step(switch, from, end)
+    });
+    let queries = Arc::clone(queries);
+    async move {
+        let mut steps = steps.await?.into_iter();
+        let mut whole = steps.next().ok_or(Gone)?;
+        if queries.differ() {
+            steps.for_each(|other| queries.merge(&mut whole.entities, &other.entities));
+        }
+        Ok(whole)
+    }
+}
+
+/// Reads all, and adds it to an answer. What was asked of the program that was read, and which of it was refused.
+pub(crate) async fn read<Q: Queries>(
+    device: &Device,
+    queries: impl Fn(&Pipeline) -> Result<Q, Refusal>,
+    answer: &mut impl Answer<Q::Entity>,
+) -> Result<(Arc<Q>, Refused), Refusal> {
+    let begin = Position::<Q>::default();
+    let (short, asked) = {
+        let pipelines = device.pipelines.read().await;
+        let pipeline = pipelines.current()?;
+        let asked = Arc::new(queries(pipeline)?);
+        (step(&asked, pipeline, begin).await?, asked)
+    };
+    if short.next.is_none() {
+        answer.add(short.entities).await?;
+        return Ok((asked, short.refused));
+    }
+    // From the beginning again, with the state to ourselves.
+    let pipelines = device.pipelines.write().await;
+    let pipeline = pipelines.current()?;
+    let asked = Arc::new(queries(pipeline)?);
+    let mut refused = Vec::new();
+    let mut coming = Some(step(&asked, pipeline, begin));
+    while let Some(found) = coming {
+        let found = found.await?;
+        // The switch reads on while this is sent.
+        coming = found.next.map(|from| step(&asked, pipeline, from));
+        answer.add(found.entities).await?;
+        refused.extend(found.refused);
+    }
+    Ok((asked, refused))
+}
+
+/// Sends a message to a reader, who takes it in time.
+pub(crate) async fn send<T>(out: &Sender<Result<T, Status>>, message: T, patience: Duration) -> Result<(), Refusal> {
+    match tokio::time::timeout(patience, out.send(Ok(message))).await {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(_)) => Err(Refusal::gone("the client has gone")),
+        Err(_) => Err(Refusal::too_slow("the reader is too slow; others wait to write")),
+    }
+}
