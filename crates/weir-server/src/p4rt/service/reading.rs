@@ -52,6 +52,7 @@ impl Queries {
             digests: &self.digests,
             switch,
             scope: (*self.scope != Scope::Everything).then_some(&scope),
+            tells_dormant: false,
         };
         let (first, mut cursor) = from;
         let mut next = None;
