@@ -52,7 +52,7 @@ mod weave;
 pub mod kit {
     pub use crate::calls::{Engines, Vocabulary, block_with_role, note};
     pub use crate::load::{HANDLES, argument, enum_index, member, number, profile, register, scalar, state_of, unit};
-    pub use crate::service::{Service, all_scalars, digest_fields, hash_input};
+    pub use crate::service::{Service, all_scalars, digest_fields, digest_headers, hash_input};
 }
 
 pub use cells::Cells;

@@ -321,6 +321,19 @@ pub fn digest_fields(names: &[String], argument: Option<&ArgValue>) -> Vec<(Stri
     values.into_iter().enumerate().map(|(i, v)| (name_of(i), v)).collect()
 }
 
+/// For each header of a digest's data in order whether it is valid.
+#[must_use]
+pub fn digest_headers(argument: Option<&ArgValue>) -> Vec<bool> {
+    let Some(ArgValue::In(values)) = argument else {
+        return Vec::new();
+    };
+    let validity = values.iter().filter_map(|value| match value {
+        InValue::Header { valid, .. } => Some(*valid),
+        InValue::Scalar(_) => None,
+    });
+    validity.collect()
+}
+
 /// The entry that differs from the keys in the fewest places, and those keys' names.
 fn nearest<'a>(
     spec: &TableSpec,

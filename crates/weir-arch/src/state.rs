@@ -78,6 +78,8 @@ pub struct Digest {
     pub name: String,
     /// Names (paths) and values of its scalars.
     pub fields: Vec<(String, Bits)>,
+    /// For each header among the data in order whether it is valid.
+    pub valid: Vec<bool>,
     /// When, on the switch's clock in ns.
     pub time_ns: u64,
 }

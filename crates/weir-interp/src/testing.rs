@@ -274,6 +274,7 @@ impl ProgramBuilder {
                     parameters: parameters.clone(),
                     default_only: false,
                     table_only: false,
+                    executes: Vec::new(),
                     annotations: Vec::new(),
                 })
                 .collect(),

@@ -71,7 +71,7 @@ mod linux {
         };
         if !arguments.separate {
             options.pool = Some(Pool::new(
-                XdpOptions::frames_for(2, 2048),
+                XdpOptions::frames_for(2, 8192),
                 1522,
                 FrameLayout::default(),
             )?);

@@ -431,6 +431,9 @@ impl Printer<'_> {
                 a.action.index(),
                 self.vars(&a.parameters)
             )?;
+            for x in &a.executes {
+                write!(self.out, " executes x{}", x.index())?;
+            }
             self.annotations(&a.annotations)?;
             writeln!(self.out)?;
         }

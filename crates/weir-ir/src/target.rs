@@ -94,6 +94,9 @@ pub struct ResourceSpec {
     pub kind: ResourceKind,
     /// Position among its type parameters of the type of its index.
     pub index: Option<usize>,
+    /// Instances that are direct to a table are executed by every hit, whatever the action does; others only by actions that
+    /// call them.
+    pub on_every_hit: bool,
 }
 
 impl ResourceSpec {
@@ -104,6 +107,16 @@ impl ResourceSpec {
             extern_type,
             kind,
             index: None,
+            on_every_hit: false,
+        }
+    }
+
+    /// A type whose instances run on every hit of the table that they are attached to.
+    #[must_use]
+    pub const fn on_every_hit(extern_type: &'static str, kind: ResourceKind) -> Self {
+        ResourceSpec {
+            on_every_hit: true,
+            ..ResourceSpec::new(extern_type, kind)
         }
     }
 
@@ -114,6 +127,7 @@ impl ResourceSpec {
             extern_type,
             kind,
             index: Some(parameter),
+            on_every_hit: false,
         }
     }
 }

@@ -153,6 +153,9 @@ impl<'a> Verifier<'a> {
             for (&v, parameter) in a.parameters.iter().zip(&action.parameters) {
                 self.width_is(v, parameter.width);
             }
+            self.require(a.executes.iter().all(|x| t.direct.contains(x)), || {
+                format!("action {} executes what is not direct to the table", action.name)
+            });
         }
         self.action_call(t, &t.default_action);
         let table_only = t.actions.get(t.default_action.action).is_some_and(|a| a.table_only);

@@ -88,6 +88,10 @@ fn every_id_names_something() {
         "there is no extern instance",
     );
     says(
+        |p| p.tables[TableId::new(0)].actions[0].executes.push(ExternId::new(0)),
+        "executes what is not direct to the table",
+    );
+    says(
         |p| p.tables[TableId::new(0)].implementation = Some(ExternId::new(9)),
         "there is no extern instance",
     );

@@ -5,7 +5,7 @@ use super::externs::Op;
 use crate::fused::FusedArguments;
 use crate::hash::{self, Algorithm};
 use crate::meter::Color;
-use crate::service::{Service, all_scalars, digest_fields, hash_input};
+use crate::service::{Service, all_scalars, digest_fields, digest_headers, hash_input};
 use crate::state::Digest;
 use weir_interp::{ArgValue, BitBuffer, CallContext, CallEffect, LookupDetail, LookupOutcome, PacketState, Runtime};
 use weir_ir::{Bits, ExternId, Loc, TableId, ValueSetId};
@@ -117,6 +117,7 @@ impl PsaRuntime<'_> {
                 let digest = Digest {
                     name: name.clone(),
                     fields: digest_fields(fields, context.args.first()),
+                    valid: digest_headers(context.args.first()),
                     time_ns: self.service.now_ns,
                 };
                 self.service.state.digests.push(digest);

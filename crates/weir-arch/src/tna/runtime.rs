@@ -7,7 +7,7 @@ use super::registers::at_index;
 use crate::fused::FusedArguments;
 use crate::hash;
 use crate::meter::Color;
-use crate::service::{Service, all_scalars, digest_fields, hash_input};
+use crate::service::{Service, all_scalars, digest_fields, digest_headers, hash_input};
 use crate::state::{Digest, State};
 use weir_interp::{
     ArgValue, BitBuffer, CallContext, CallEffect, LookupDetail, LookupOutcome, PacketState, Runtime, read_bits,
@@ -447,6 +447,7 @@ impl TnaRuntime<'_> {
                 let digest = Digest {
                     name: name.clone(),
                     fields: digest_fields(fields, context.args.first()),
+                    valid: digest_headers(context.args.first()),
                     time_ns: self.service.now_ns,
                 };
                 self.service.state.digests.push(digest);

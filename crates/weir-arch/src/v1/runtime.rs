@@ -7,7 +7,7 @@ use crate::choices::ChoiceKind;
 use crate::fused::FusedArguments;
 use crate::hash::{self, Algorithm};
 use crate::meter::Color;
-use crate::service::{Service, all_scalars, digest_fields, execute, hash_input};
+use crate::service::{Service, all_scalars, digest_fields, digest_headers, execute, hash_input};
 use crate::state::{Digest, Resource, State, Unit};
 use crate::weave::Pseudo;
 use std::sync::Arc;
@@ -178,6 +178,7 @@ impl V1Runtime<'_> {
         self.marks.digests.push(Digest {
             name: name.to_owned(),
             fields: digest_fields(fields, context.args.get(1)),
+            valid: digest_headers(context.args.get(1)),
             time_ns: self.service.now_ns,
         });
     }

@@ -47,9 +47,9 @@ pub(crate) const TARGET: Target = Target {
     control: ControlSpec {
         resources: &[
             ResourceSpec::indexed("counter", ResourceKind::Counter, 0),
-            ResourceSpec::new("direct_counter", ResourceKind::DirectCounter),
+            ResourceSpec::on_every_hit("direct_counter", ResourceKind::DirectCounter),
             ResourceSpec::indexed("meter", ResourceKind::Meter, 0),
-            ResourceSpec::new("direct_meter", ResourceKind::DirectMeter),
+            ResourceSpec::on_every_hit("direct_meter", ResourceKind::DirectMeter),
             ResourceSpec::indexed("register", ResourceKind::Register, 1),
             ResourceSpec::new("action_profile", ResourceKind::ActionProfile),
             ResourceSpec::new("action_selector", ResourceKind::ActionSelector),

@@ -358,7 +358,7 @@ impl<'a> Lowerer<'a, '_> {
     /// The entry of the table whose action is being lowered, if an instance is direct to that table, or was made of one
     /// that is.
     pub(super) fn entry_of(&self, id: ExternId) -> Option<VarId> {
-        let table = self.current_table.as_ref()?;
+        let (table, _) = self.current_table.as_ref()?;
         let direct = &self.program.tables[table.id].direct;
         let arguments = &self.program.externs[id].arguments;
         let made_of = arguments.iter().filter_map(|(_, value)| match value {

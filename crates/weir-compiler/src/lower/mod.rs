@@ -74,8 +74,8 @@ pub(crate) struct Lowerer<'a, 'c> {
     /// In a parser: where errors go.
     reject: Option<BlockId>,
     accept: Option<BlockId>,
-    /// In an action of a table: the table.
-    current_table: Option<Rc<TableState>>,
+    /// In an action of a table: the table, and which of its actions.
+    current_table: Option<(Rc<TableState>, usize)>,
     header_types: FxHashMap<Ty, HeaderTypeId>,
     enums: FxHashMap<DefId, EnumId>,
     actions: FxHashMap<(String, DefId), ActionId>,

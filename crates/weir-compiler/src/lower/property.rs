@@ -4,7 +4,7 @@ use super::Lowerer;
 use super::value::{Object, TableState, Val};
 use num_traits::ToPrimitive;
 use weir_ir::target::{PropertyRole, PropertySpec, PropertyValue};
-use weir_ir::{ConstValue, ExternId};
+use weir_ir::{ConstValue, ExternId, TableId};
 use weir_syntax::ast::{self, Expr, ExprKind, TablePropertyValue};
 use weir_syntax::diagnostic::Diagnostic;
 use weir_syntax::source::Span;
@@ -235,11 +235,39 @@ impl<'a> Lowerer<'a, '_> {
             });
         if let Some(id) = made_of.chain([id]).find(|&id| self.is_direct(id)) {
             self.direct_calls.push(DirectCall { id, span, has_entry });
+            if let Some((table, action)) = self.current_table.as_ref().filter(|_| has_entry) {
+                let table = table.id;
+                self.executes(table, *action, id);
+            }
+        }
+    }
+
+    /// An action of a table executes one of the table's direct resources.
+    fn executes(&mut self, table: TableId, action: usize, id: ExternId) {
+        if let Some(action) = self.program.tables[table].actions.get_mut(action)
+            && !action.executes.contains(&id)
+        {
+            action.executes.push(id);
+        }
+    }
+
+    /// Notes that all actions of a table execute what runs on every hit.
+    fn note_what_hits_execute(&mut self) {
+        let tables = self.program.tables.iter();
+        let direct: Vec<_> = tables
+            .flat_map(|(t, table)| table.direct.iter().map(move |d| (t, *d)))
+            .collect();
+        for (table, id) in direct {
+            let name = &self.program.externs[id].type_name;
+            if self.target.control.resource(name).is_some_and(|r| r.on_every_hit) {
+                (0..self.program.tables[table].actions.len()).for_each(|action| self.executes(table, action, id));
+            }
         }
     }
 
     /// Reports, when every table is known, instances with a value per entry that have no entries, and calls that have none.
     pub(super) fn check_direct(&mut self) {
+        self.note_what_hits_execute();
         let calls = std::mem::take(&mut self.direct_calls);
         for call in &calls {
             let instance = &self.program.externs[call.id];

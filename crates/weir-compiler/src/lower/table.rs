@@ -308,6 +308,7 @@ impl<'a> Lowerer<'a, '_> {
                 parameters: Vec::new(),
                 default_only: false,
                 table_only: false,
+                executes: Vec::new(),
                 annotations: Vec::new(),
             };
         };
@@ -346,6 +347,7 @@ impl<'a> Lowerer<'a, '_> {
             parameters,
             default_only: reference.is_none() || has_annotation(list, "defaultonly"),
             table_only: has_annotation(list, "tableonly"),
+            executes: Vec::new(),
             annotations: self.annotations(list),
         }
     }
@@ -488,13 +490,13 @@ impl<'a> Lowerer<'a, '_> {
                 );
             }
         }
-        let outer = self.current_table.replace(table.clone());
         for (i, (listed, block)) in actions.iter().zip(blocks).enumerate() {
             self.current = block;
+            let outer = self.current_table.replace((table.clone(), i));
             self.table_action_body(table, i, listed.action, listed.reference);
+            self.current_table = outer;
             self.terminate_to(Terminator::Goto(done), after);
         }
-        self.current_table = outer;
         self.current = done;
     }
 

@@ -62,6 +62,7 @@ fn program() -> Program {
             parameters: Vec::new(),
             default_only: false,
             table_only: false,
+            executes: Vec::new(),
             annotations: Vec::new(),
         }],
         default_action: ActionCall {

@@ -315,11 +315,16 @@ impl Parser {
                 let action = self.id('a')?;
                 let parameters = self.vars()?;
                 let (default_only, table_only) = (self.eat_word("default_only"), self.eat_word("table_only"));
+                let mut executes = Vec::new();
+                while self.eat_word("executes") {
+                    executes.push(self.id('x')?);
+                }
                 t.actions.push(TableAction {
                     action,
                     parameters,
                     default_only,
                     table_only,
+                    executes,
                     annotations: self.annotations()?,
                 });
             }

@@ -4,7 +4,7 @@ use super::bytes;
 use super::refusal::Refusal;
 use super::schema::{Action, Implementation, Profile, Schema, SizeSemantics, Table};
 use std::sync::Arc;
-use weir_ir::{ActionCall, Bits};
+use weir_ir::{ActionCall, Bits, ExternId};
 use weir_proto::p4::v1 as pb;
 use weir_proto::p4::v1::action_profile_action_set::{ActionSelectionMode, SizeSemantics as PbSemantics};
 use weir_proto::p4::v1::table_action::Type;
@@ -265,6 +265,24 @@ pub fn encode_call(actions: &[Action], call: &ActionCall) -> pb::Action {
                 value: param.codec.encode(value),
             })
             .collect(),
+    }
+}
+
+/// Whether an entry's action executes a direct resource of its table; of an action set, whether one of its actions does. Without
+/// an action, and where members have the actions, it may.
+#[must_use]
+pub fn executes(table: &Table, given: Option<&pb::TableAction>, resource: ExternId) -> bool {
+    let does = |action: &pb::Action| {
+        let action = table.action(action.action_id);
+        action.is_ok_and(|(_, a)| a.executes.contains(&resource))
+    };
+    match given.and_then(|g| g.r#type.as_ref()) {
+        Some(Type::Action(action)) => does(action),
+        Some(Type::ActionProfileActionSet(set)) => {
+            let mut actions = set.action_profile_actions.iter().filter_map(|a| a.action.as_ref());
+            actions.any(does)
+        }
+        _ => true,
     }
 }
 

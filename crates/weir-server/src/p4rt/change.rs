@@ -241,6 +241,7 @@ fn default_entry(table: &Table, ty: Type, entry: &pb::TableEntry) -> Result<Chan
         Some(Some(Kind::Action(given))) => Some(action::call(table, given)?),
         Some(_) => return Err(Refusal::malformed("the default entry takes an action")),
     };
+    check_executed(table, entry)?;
     let note = action::note(action::Settings::default(), &entry.metadata);
     Ok(match action {
         None => Change::ModifyDefault(
@@ -275,6 +276,7 @@ fn new_state(schema: &Schema, table: &Table, entry: &pb::TableEntry) -> Result<N
         .map(|a| action::decode(schema, table, a))
         .transpose()?;
     let (action, settings) = decoded.unzip();
+    check_executed(table, entry)?;
     Ok(NewState {
         action,
         metadata: entry.controller_metadata,
@@ -300,6 +302,65 @@ fn direct(table: &Table, entry: &pb::TableEntry) -> Result<Direct, Refusal> {
         (Some(_), None) => return Err(Refusal::malformed("it has no direct meter; leave out meter_config")),
     };
     Ok(Direct { counter, meter })
+}
+
+/// A value for a direct resource is given only where some action of the entry executes it: else it would do nothing.
+fn check_executed(table: &Table, entry: &pb::TableEntry) -> Result<(), Refusal> {
+    let given = [
+        (
+            entry.counter_data.is_some(),
+            table.counter,
+            "counter; leave out counter_data",
+        ),
+        (
+            entry.meter_config.is_some(),
+            table.meter,
+            "meter; leave out meter_config",
+        ),
+    ];
+    for (is_given, resource, what) in given {
+        if is_given && resource.is_some_and(|(_, r)| !action::executes(table, entry.action.as_ref(), r)) {
+            return Err(Refusal::malformed(format!(
+                "the entry's action does not execute the table's direct {what}"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// What an entry says of direct resources that its action does not execute, taken out of it: updates of those.
+pub fn take_dormant(schema: &Schema, entry: &mut pb::TableEntry) -> Vec<Entity> {
+    let Ok(table) = schema.table(entry.table_id) else {
+        return Vec::new();
+    };
+    let action = entry.action.clone();
+    let is_dormant =
+        |resource: Option<(u32, ExternId)>| resource.is_some_and(|(_, r)| !action::executes(table, action.as_ref(), r));
+    let data = entry.counter_data.take_if(|_| is_dormant(table.counter));
+    let config = entry.meter_config.take_if(|_| is_dormant(table.meter));
+    let owner = || {
+        Some(pb::TableEntry {
+            table_id: entry.table_id,
+            r#match: entry.r#match.clone(),
+            priority: entry.priority,
+            is_default_action: entry.is_default_action,
+            ..pb::TableEntry::default()
+        })
+    };
+    let counter = data.filter(|d| *d != pb::CounterData::default()).map(|d| {
+        Entity::DirectCounterEntry(pb::DirectCounterEntry {
+            table_entry: owner(),
+            data: Some(d),
+        })
+    });
+    let meter = config.map(|c| {
+        Entity::DirectMeterEntry(pb::DirectMeterEntry {
+            table_entry: owner(),
+            config: Some(c),
+            counter_data: None,
+        })
+    });
+    counter.into_iter().chain(meter).collect()
 }
 
 /// Meters here do not count.
@@ -475,6 +536,7 @@ fn register(schema: &Schema, errors: &[String], ty: Type, given: &pb::RegisterEn
     let cell = cell(given.index.as_ref())?;
     let value = given.data.as_ref();
     let value = value.ok_or_else(|| Refusal::malformed("the value of the register is missing"))?;
+    data::check_cell(&register.ty).map_err(|e| e.within(&format!("register `{}`", register.array.name)))?;
     let values = data::decode(&register.ty, value, errors)
         .map_err(|e| e.within(&format!("register `{}`", register.array.name)))?;
     Ok(Change::Register(register.array.instance, cell, values))

@@ -2,6 +2,7 @@
 //! that the switch keeps of them: those of [`weir_arch::scalars`], in that order.
 
 use super::bytes;
+use super::digest::Message;
 use super::refusal::Refusal;
 use weir_ir::{Bits, TypeSpec};
 use weir_proto::p4::v1 as pb;
@@ -129,70 +130,149 @@ fn describe(ty: &TypeSpec) -> String {
     }
 }
 
-/// A value of its scalars; missing ones are zero.
+/// A value of its scalars; missing ones are zero. Headers are valid: what a cell holds is their fields.
 #[must_use]
 pub fn encode(ty: &TypeSpec, scalars: &[Bits], errors: &[String]) -> pb::P4Data {
-    encode_from(ty, &mut scalars.iter(), errors)
+    let mut parts = Parts {
+        scalars: scalars.iter(),
+        valid: [].iter(),
+        errors,
+    };
+    parts.value(ty)
 }
 
-fn encode_from(ty: &TypeSpec, scalars: &mut std::slice::Iter<'_, Bits>, errors: &[String]) -> pb::P4Data {
-    let data = match ty {
-        TypeSpec::New(_, inner, _) => return encode_from(inner, scalars, errors),
-        TypeSpec::Bool => Data::Bool(scalars.next().is_some_and(|b| !b.is_zero())),
-        TypeSpec::Int(w) => Data::Bitstring(bytes::encode_signed(scalars.next().unwrap_or(&Bits::zero(*w)))),
-        TypeSpec::SerializableEnum(..) => Data::EnumValue(bytes::encode(scalars.next().unwrap_or(&Bits::zero(1)))),
-        TypeSpec::Enum(_, members) => Data::Enum(name_of(members, scalars.next())),
-        TypeSpec::Error => Data::Error(name_of(errors, scalars.next())),
-        TypeSpec::Tuple(types) => {
-            let members = types.iter().map(|ty| encode_from(ty, scalars, errors)).collect();
-            Data::Tuple(pb::P4StructLike { members })
-        }
-        TypeSpec::Struct(_, fields) => {
-            let members = fields.iter().map(|(_, ty)| encode_from(ty, scalars, errors)).collect();
-            Data::Struct(pb::P4StructLike { members })
-        }
-        TypeSpec::Header(_, fields) => Data::Header(header(fields, scalars)),
-        TypeSpec::Stack(element, size) => {
-            let mut element = &**element;
-            while let TypeSpec::New(_, inner, _) = element {
-                element = inner;
-            }
-            let entries = (0..*size).map(|_| match element {
-                TypeSpec::Header(_, fields) => header(fields, scalars),
-                _ => pb::P4Header::default(),
-            });
-            Data::HeaderStack(pb::P4HeaderStack {
-                entries: entries.collect(),
-            })
-        }
-        TypeSpec::Varbit(_) | TypeSpec::Bit(_) => {
-            Data::Bitstring(bytes::encode(scalars.next().unwrap_or(&Bits::zero(1))))
-        }
-        // Registers and digests of these types do not get past the compiler.
-        TypeSpec::Opaque(_) | TypeSpec::Void | TypeSpec::String | TypeSpec::HeaderUnion(..) => {
-            return pb::P4Data::default();
-        }
+/// The data of a digest.
+#[must_use]
+pub fn encode_message(ty: &TypeSpec, message: &Message, errors: &[String]) -> pb::P4Data {
+    let mut parts = Parts {
+        scalars: message.scalars.iter(),
+        valid: message.valid.iter(),
+        errors,
     };
-    pb::P4Data { data: Some(data) }
+    parts.value(ty)
 }
 
-fn header(fields: &[(String, TypeSpec)], scalars: &mut std::slice::Iter<'_, Bits>) -> pb::P4Header {
-    let mut value = |ty: &TypeSpec| {
-        let mut ty = ty;
-        while let TypeSpec::New(_, inner, _) = ty {
-            ty = inner;
+/// Whether cells of a register can be told: they keep neither which header of a union is valid nor how long a varbit is.
+///
+/// # Errors
+/// They cannot.
+pub fn check_cell(ty: &TypeSpec) -> Result<(), Refusal> {
+    match ty {
+        TypeSpec::HeaderUnion(name, _) => Err(Refusal::unsupported(format!(
+            "cells do not keep which header of the header union {name} is valid"
+        ))),
+        TypeSpec::Varbit(w) => Err(Refusal::unsupported(format!(
+            "cells do not keep how long a varbit<{w}> is"
+        ))),
+        TypeSpec::New(_, inner, _) | TypeSpec::Stack(inner, _) => check_cell(inner),
+        TypeSpec::Tuple(types) => types.iter().try_for_each(check_cell),
+        TypeSpec::Struct(_, fields) | TypeSpec::Header(_, fields) => {
+            fields.iter().try_for_each(|(_, ty)| check_cell(ty))
         }
-        let zero = Bits::zero(1);
-        let scalar = scalars.next().unwrap_or(&zero);
-        match ty {
-            TypeSpec::Int(_) => bytes::encode_signed(scalar),
-            _ => bytes::encode(scalar),
-        }
-    };
-    pb::P4Header {
-        is_valid: true,
-        bitstrings: fields.iter().map(|(_, ty)| value(ty)).collect(),
+        _ => Ok(()),
     }
+}
+
+/// What is left of a value that is being encoded.
+struct Parts<'a> {
+    scalars: std::slice::Iter<'a, Bits>,
+    valid: std::slice::Iter<'a, bool>,
+    errors: &'a [String],
+}
+
+impl Parts<'_> {
+    /// The next scalar.
+    fn scalar(&mut self) -> Bits {
+        self.scalars.next().cloned().unwrap_or(Bits::zero(1))
+    }
+
+    fn value(&mut self, ty: &TypeSpec) -> pb::P4Data {
+        let data = match ty {
+            TypeSpec::New(_, inner, _) => return self.value(inner),
+            TypeSpec::Bool => Data::Bool(!self.scalar().is_zero()),
+            TypeSpec::Int(_) => Data::Bitstring(bytes::encode_signed(&self.scalar())),
+            TypeSpec::Bit(_) => Data::Bitstring(bytes::encode(&self.scalar())),
+            TypeSpec::Varbit(_) => {
+                let value = self.scalar();
+                Data::Varbit(pb::P4Varbit {
+                    bitwidth: i32::try_from(value.width()).unwrap_or(i32::MAX),
+                    bitstring: value.to_bytes(),
+                })
+            }
+            TypeSpec::SerializableEnum(..) => Data::EnumValue(bytes::encode(&self.scalar())),
+            TypeSpec::Enum(_, members) => Data::Enum(name_of(members, Some(&self.scalar()))),
+            TypeSpec::Error => Data::Error(name_of(self.errors, Some(&self.scalar()))),
+            TypeSpec::Tuple(types) => {
+                let members = types.iter().map(|ty| self.value(ty)).collect();
+                Data::Tuple(pb::P4StructLike { members })
+            }
+            TypeSpec::Struct(_, fields) => {
+                let members = fields.iter().map(|(_, ty)| self.value(ty)).collect();
+                Data::Struct(pb::P4StructLike { members })
+            }
+            TypeSpec::Header(_, fields) => Data::Header(self.header(fields)),
+            TypeSpec::HeaderUnion(_, members) => Data::HeaderUnion(self.union(members)),
+            TypeSpec::Stack(element, size) => self.stack(plain(element), *size),
+            // Nothing of these types is in registers or digests.
+            TypeSpec::Opaque(_) | TypeSpec::Void | TypeSpec::String => return pb::P4Data::default(),
+        };
+        pb::P4Data { data: Some(data) }
+    }
+
+    fn header(&mut self, fields: &[(String, TypeSpec)]) -> pb::P4Header {
+        let is_valid = self.valid.next().copied().unwrap_or(true);
+        let bitstrings = fields.iter().map(|(_, ty)| {
+            let scalar = self.scalar();
+            match plain(ty) {
+                TypeSpec::Int(_) => bytes::encode_signed(&scalar),
+                TypeSpec::Varbit(_) => scalar.to_bytes(),
+                _ => bytes::encode(&scalar),
+            }
+        });
+        // Those of an invalid header have to be taken, but are not told.
+        let bitstrings: Vec<_> = bitstrings.collect();
+        pb::P4Header {
+            is_valid,
+            bitstrings: if is_valid { bitstrings } else { Vec::new() },
+        }
+    }
+
+    fn union(&mut self, members: &[(String, TypeSpec)]) -> pb::P4HeaderUnion {
+        let mut found = pb::P4HeaderUnion::default();
+        for (name, ty) in members {
+            let TypeSpec::Header(_, fields) = plain(ty) else {
+                continue;
+            };
+            let header = self.header(fields);
+            if header.is_valid {
+                found = pb::P4HeaderUnion {
+                    valid_header_name: name.clone(),
+                    valid_header: Some(header),
+                };
+            }
+        }
+        found
+    }
+
+    fn stack(&mut self, element: &TypeSpec, size: u32) -> Data {
+        match element {
+            TypeSpec::HeaderUnion(_, members) => Data::HeaderUnionStack(pb::P4HeaderUnionStack {
+                entries: (0..size).map(|_| self.union(members)).collect(),
+            }),
+            TypeSpec::Header(_, fields) => Data::HeaderStack(pb::P4HeaderStack {
+                entries: (0..size).map(|_| self.header(fields)).collect(),
+            }),
+            _ => Data::HeaderStack(pb::P4HeaderStack::default()),
+        }
+    }
+}
+
+/// A type behind its names.
+fn plain(mut ty: &TypeSpec) -> &TypeSpec {
+    while let TypeSpec::New(_, inner, _) = ty {
+        ty = inner;
+    }
+    ty
 }
 
 fn name_of(members: &[String], value: Option<&Bits>) -> String {
@@ -235,5 +315,75 @@ mod tests {
         assert_eq!(decode(&ty, &data, &errors), Ok(scalars.to_vec()));
         assert!(decode(&TypeSpec::Bit(3), &data, &errors).is_err());
         assert!(decode(&ty, &pb::P4Data::default(), &errors).is_err());
+    }
+
+    fn header(fields: &[(&str, TypeSpec)]) -> TypeSpec {
+        let fields = fields.iter().map(|(name, ty)| ((*name).to_owned(), ty.clone()));
+        TypeSpec::Header("h".into(), fields.collect())
+    }
+
+    fn message(scalars: &[Bits], valid: &[bool]) -> Message {
+        Message {
+            scalars: scalars.to_vec(),
+            valid: valid.to_vec(),
+        }
+    }
+
+    #[test]
+    fn a_header_union_is_its_valid_header_and_what_follows_it_is_in_its_place() {
+        let members = vec![
+            ("a".into(), header(&[("x", TypeSpec::Bit(8))])),
+            ("b".into(), header(&[("y", TypeSpec::Bit(16)), ("z", TypeSpec::Int(8))])),
+        ];
+        let union = TypeSpec::HeaderUnion("u".into(), members);
+        let ty = TypeSpec::Tuple(vec![
+            TypeSpec::Stack(Box::new(union.clone()), 2),
+            union,
+            TypeSpec::Bit(8),
+        ]);
+        let one = [Bits::new(8, 1), Bits::new(16, 2), Bits::new(8, 0xff)];
+        let scalars = [&one[..], &one, &one, &[Bits::new(8, 7)]].concat();
+        let told = encode_message(&ty, &message(&scalars, &[true, false, false, true, false, false]), &[]);
+        let valid = |name: &str, bitstrings: &[&[u8]]| pb::P4HeaderUnion {
+            valid_header_name: name.into(),
+            valid_header: Some(pb::P4Header {
+                is_valid: true,
+                bitstrings: bitstrings.iter().map(|b| b.to_vec()).collect(),
+            }),
+        };
+        let data = |data| pb::P4Data { data: Some(data) };
+        let members = vec![
+            data(Data::HeaderUnionStack(pb::P4HeaderUnionStack {
+                entries: vec![valid("a", &[&[1]]), valid("b", &[&[2], &[0xff]])],
+            })),
+            data(Data::HeaderUnion(pb::P4HeaderUnion::default())),
+            data(Data::Bitstring(vec![7])),
+        ];
+        assert_eq!(told, data(Data::Tuple(pb::P4StructLike { members })));
+    }
+
+    #[test]
+    fn a_varbit_has_its_own_length_and_an_invalid_header_no_fields() {
+        let fields = [("n", TypeSpec::Bit(8)), ("v", TypeSpec::Varbit(64))];
+        let ty = TypeSpec::Tuple(vec![TypeSpec::Varbit(64), header(&fields), header(&fields)]);
+        let scalars = [
+            Bits::new(12, 1),
+            Bits::new(8, 2),
+            Bits::new(24, 3),
+            Bits::new(8, 0),
+            Bits::zero(0),
+        ];
+        let told = encode_message(&ty, &message(&scalars, &[true, false]), &[]);
+        let header = |is_valid, bitstrings| Data::Header(pb::P4Header { is_valid, bitstrings });
+        let members = [
+            Data::Varbit(pb::P4Varbit {
+                bitstring: vec![0, 1],
+                bitwidth: 12,
+            }),
+            header(true, vec![vec![2], vec![0, 0, 3]]),
+            header(false, vec![]),
+        ];
+        let members = members.map(|data| pb::P4Data { data: Some(data) }).to_vec();
+        assert_eq!(told.data, Some(Data::Tuple(pb::P4StructLike { members })));
     }
 }

@@ -7,7 +7,13 @@ use weir_ir::Bits;
 use weir_proto::p4::v1::digest_entry::Config;
 
 /// The scalars of a message.
-pub type Message = Vec<Bits>;
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct Message {
+    /// Its scalars, those of invalid headers too.
+    pub scalars: Vec<Bits>,
+    /// For each of its headers whether it is valid.
+    pub valid: Vec<bool>,
+}
 
 /// Messages that wait for one list; further ones are lost.
 const MAX_WAITING: usize = 1 << 14;
@@ -183,7 +189,10 @@ mod tests {
     }
 
     fn m(value: u128) -> Message {
-        vec![Bits::new(48, value)]
+        Message {
+            scalars: vec![Bits::new(48, value)],
+            valid: Vec::new(),
+        }
     }
 
     #[test]

@@ -39,6 +39,8 @@ pub struct Reader<'a> {
     pub switch: &'a Switch,
     /// Objects that may be seen; `None`: all.
     pub scope: Option<&'a dyn Fn(u32) -> bool>,
+    /// Entries are told with direct resources that their actions do not execute, too.
+    pub tells_dormant: bool,
 }
 
 /// What was found so far, up to a limit.
@@ -265,6 +267,7 @@ impl Reader<'_> {
         let mut arrays = one.into_iter().chain(all).map(|r| &r.array);
         self.cells(&mut arrays, index, from, out, &mut |array, index| {
             let register = self.schema.register(array.id)?;
+            data::check_cell(&register.ty).map_err(|e| e.within(&format!("register `{}`", array.name)))?;
             let values = self.switch.register(array.instance, index)?;
             Ok(Entity::RegisterEntry(pb::RegisterEntry {
                 register_id: array.id,

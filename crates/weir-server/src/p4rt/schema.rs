@@ -42,6 +42,8 @@ pub struct Action {
     pub name: String,
     /// Its parameters in order.
     pub params: Arc<[Param]>,
+    /// The direct resources of its table that it executes.
+    pub executes: Vec<ExternId>,
 }
 
 /// Where the actions of a table's entries are.
@@ -362,8 +364,11 @@ impl Builder<'_> {
         let lpm = fields.iter().filter(|f| f.kind == MatchKind::Lpm).count();
         let masked = |f: &Field| matches!(f.kind, MatchKind::Ternary | MatchKind::Range | MatchKind::Optional);
         let has_priority = lpm > 1 || fields.iter().any(masked);
-        let actions: Vec<weir_ir::ActionId> = table.actions.iter().map(|a| a.action).collect();
-        let actions = actions.into_iter().map(|a| self.action(a)).collect();
+        let actions = table.actions.iter().map(|a| Action {
+            executes: a.executes.clone(),
+            ..self.action(a.action)
+        });
+        let actions = actions.collect();
         let direct = |list: &[(u32, &str)]| {
             table.direct.iter().find_map(|e| {
                 let instance = self.program.externs.get(*e)?;
@@ -421,6 +426,7 @@ impl Builder<'_> {
             id: described.map_or(0, |d| name(&d.preamble).0),
             name: action.name.clone(),
             params: params.collect(),
+            executes: Vec::new(),
         }
     }
 

@@ -53,6 +53,7 @@ pub async fn take(plane: &dyn DataPlane, loaded: &Arc<Loaded>) -> Result<Vec<pb:
             digests: &read::Digests::new(),
             switch,
             scope: None,
+            tells_dormant: true,
         };
         let mut portion = Portion::new(usize::MAX);
         for query in queries() {
@@ -83,11 +84,21 @@ impl Transfer {
     pub fn new(state: &[pb::Entity], from: &Loaded, to: &Loaded) -> Result<Self, Refusal> {
         let mut changes = Vec::new();
         for entity in state {
-            let Some(update) = update(entity, from, to) else {
+            let Some(mut update) = update(entity, from, to) else {
                 continue;
             };
-            let change = change::decode(&to.schema, &to.program.errors, &update);
-            changes.push(Ok(change.map_err(|e| e.within("the state cannot be kept"))?));
+            let dormant = match update.entity.as_mut().and_then(|e| e.entity.as_mut()) {
+                Some(Entity::TableEntry(entry)) => change::take_dormant(&to.schema, entry),
+                _ => Vec::new(),
+            };
+            let dormant = dormant.into_iter().map(|entity| pb::Update {
+                r#type: Type::Modify.into(),
+                entity: Some(pb::Entity { entity: Some(entity) }),
+            });
+            for update in std::iter::once(update).chain(dormant) {
+                let change = change::decode(&to.schema, &to.program.errors, &update);
+                changes.push(Ok(change.map_err(|e| e.within("the state cannot be kept"))?));
+            }
         }
         let tables = to
             .program

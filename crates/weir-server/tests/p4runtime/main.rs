@@ -12,6 +12,7 @@ mod arbitration;
 mod batches;
 mod churn;
 mod common;
+mod direct;
 mod hostile;
 mod limits;
 mod model;

@@ -170,3 +170,73 @@ async fn digests_come_in_lists_without_duplicates_until_they_are_acknowledged() 
     bench.ask(32, 0, 9);
     assert!(primary.is_silent().await);
 }
+
+/// A program whose digests have a header union and a varbit.
+const UNIONS: &str = include_str!("../p4/unions.p4");
+
+#[tokio::test(flavor = "multi_thread")]
+async fn digests_tell_which_header_of_a_union_is_valid_and_how_long_a_varbit_is() {
+    let bench = Bench::new(Some(compile(UNIONS)), weir_server::p4rt::Config::default()).await;
+    let mut primary = bench.primary().await;
+    let enable = Entity::DigestEntry(pb::DigestEntry {
+        digest_id: bench.id("seen_t"),
+        config: Some(pb::digest_entry::Config {
+            max_timeout_ns: 0,
+            max_list_size: 1,
+            ack_timeout_ns: 0,
+        }),
+    });
+    bench.insert(enable).await.expect("fits");
+    let header = |bitstrings: &[&[u8]]| pb::P4Header {
+        is_valid: true,
+        bitstrings: bitstrings.iter().map(|b| b.to_vec()).collect(),
+    };
+    let union = |name: &str, bitstrings: &[&[u8]]| pb::P4HeaderUnion {
+        valid_header_name: name.to_owned(),
+        valid_header: Some(header(bitstrings)),
+    };
+    let nothing = pb::P4HeaderUnion::default;
+    let cases: [(&[u8], pb::P4HeaderUnion, pb::P4Header); 4] = [
+        (&[1, 0x11], union("one", &[&[0x11]]), pb::P4Header::default()),
+        (
+            &[2, 0x22, 0x33, 0xff],
+            union("two", &[&[0x22, 0x33], &[0xff]]),
+            pb::P4Header::default(),
+        ),
+        (&[3, 9, 0, 0, 7], nothing(), header(&[&[9], &[0, 0, 7]])),
+        (&[4], nothing(), pb::P4Header::default()),
+    ];
+    for (packet, either, varying) in cases {
+        assert!(bench.switch.send(1, packet).is_empty(), "it is dropped");
+        let Ok(Hear::Digest(list)) = primary.next().await else {
+            panic!("no digest of {packet:?}");
+        };
+        let members = [
+            Data::HeaderUnion(either),
+            Data::Header(varying),
+            Data::Bitstring(vec![1]),
+        ];
+        let members = members.map(|data| pb::P4Data { data: Some(data) }).to_vec();
+        let data = Some(Data::Struct(pb::P4StructLike { members }));
+        assert_eq!(list.data, [pb::P4Data { data }], "{packet:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn registers_of_header_unions_and_varbits_are_refused() {
+    let bench = Bench::new(Some(compile(UNIONS)), weir_server::p4rt::Config::default()).await;
+    let _primary = bench.primary().await;
+    for name in ["unions", "varbits"] {
+        let register = |data| {
+            Entity::RegisterEntry(pb::RegisterEntry {
+                register_id: bench.id(name),
+                index: Some(pb::Index { index: 0 }),
+                data,
+            })
+        };
+        assert_eq!(bench.read_error(register(None)).await, Code::Unimplemented, "{name}");
+        let union = Some(Data::HeaderUnion(pb::P4HeaderUnion::default()));
+        let outcome = bench.modify(register(Some(pb::P4Data { data: union }))).await;
+        assert_eq!(outcome, Err(Code::Unimplemented), "{name}");
+    }
+}

@@ -5,7 +5,7 @@ use crate::p4rt::change::no_meter_counts;
 use crate::p4rt::refusal::Refusal;
 use crate::p4rt::schema::Table;
 use crate::p4rt::{action, matching};
-use weir_ir::KeyMatch;
+use weir_ir::{ExternId, KeyMatch};
 use weir_proto::p4::v1 as pb;
 use weir_table::{Entry, EntryAction, EntryRef};
 
@@ -216,10 +216,15 @@ impl Reader<'_> {
             }
         }
         let handle = entry.map_or(0, |e| e.handle.get());
-        if let (true, Some((_, instance))) = (parts.counter, table.counter) {
+        // What the action does not execute cannot be written with the entry, so it is not read with it.
+        let tells = |resource: &(u32, ExternId)| {
+            self.tells_dormant || action::executes(table, told.action.as_ref(), resource.1)
+        };
+        let (counter, meter) = (table.counter.filter(tells), table.meter.filter(tells));
+        if let (true, Some((_, instance))) = (parts.counter, counter) {
             told.counter_data = Some(counter_data(self.switch.counter(instance, handle.into())?));
         }
-        if let (true, Some((_, instance))) = (parts.meter, table.meter) {
+        if let (true, Some((_, instance))) = (parts.meter, meter) {
             told.meter_config = self.switch.meter(instance, handle.into())?.map(meter_config);
         }
         Ok(told)

@@ -81,7 +81,10 @@ impl Listener for Shared {
             for digest in digests {
                 let known = loaded.schema.digests.values().find(|d| d.name == digest.name);
                 let Some(known) = known else { continue };
-                let message: Message = digest.fields.iter().map(|(_, value)| value.clone()).collect();
+                let message = Message {
+                    scalars: digest.fields.iter().map(|(_, value)| value.clone()).collect(),
+                    valid: digest.valid.clone(),
+                };
                 lists.extend(machine.message(known.id, message, now_ns));
             }
         }
@@ -133,7 +136,7 @@ fn send_lists(shared: &Shared, loaded: &Loaded, lists: Vec<List>) {
 fn digest_list(loaded: &Loaded, list: List) -> pb::DigestList {
     let ty = loaded.schema.digests.get(&list.digest).map(|d| &d.ty);
     let messages = list.messages.iter();
-    let values = messages.filter_map(|m| Some(data::encode(ty?, m, &loaded.program.errors)));
+    let values = messages.filter_map(|m| Some(data::encode_message(ty?, m, &loaded.program.errors)));
     pb::DigestList {
         digest_id: list.digest,
         list_id: list.id,
@@ -174,6 +177,7 @@ fn idle_entries(loaded: &Loaded, switch: &mut Switch, now_ns: u64) -> FxHashMap<
         digests: &none,
         switch,
         scope: None,
+        tells_dormant: false,
     };
     let entries = switch.idle_entries(now_ns).into_iter().filter_map(|(table, handle)| {
         let described = loaded.schema.table_of(table)?;

@@ -47,6 +47,7 @@ impl reading::Queries for Queries {
             digests: &self.digests,
             switch,
             scope: (*self.scope != Scope::Everything).then_some(&scope),
+            tells_dormant: false,
         };
         let (refused, next) = reading::each(from, end, |number, cursor| {
             reader.read(&self.entities[number], cursor, &mut portion)
