@@ -19,6 +19,7 @@ mod refusal;
 mod serving;
 mod standalone;
 mod state;
+mod tasks;
 
 pub use calls::CallCount;
 pub use dataplane::{

@@ -16,6 +16,7 @@ use super::{SHARED, errors};
 use crate::device::{Device, Pipeline, lock};
 use crate::refusal::Refusal;
 use crate::state::ATTRIBUTES;
+use crate::tasks::to_its_end;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -185,10 +186,9 @@ impl BfRuntime {
 #[tonic::async_trait]
 impl Service for BfRuntime {
     async fn write(&self, request: Request<bfrt_raw::WriteRequest>) -> Result<Response<pb::WriteResponse>, Status> {
-        // The task goes on where the client does not wait: a batch is done whole or not at all.
         let options = Options::new(&self.shared.config, request.metadata());
-        let task = tokio::spawn(writing::write(Arc::clone(&self.shared), request.into_inner(), options));
-        let written = options.within("Write", async { joined(task.await) }).await;
+        let task = to_its_end(writing::write(Arc::clone(&self.shared), request.into_inner(), options));
+        let written = options.within("Write", task).await;
         written.map(Response::new)
     }
 
@@ -204,8 +204,8 @@ impl Service for BfRuntime {
         &self,
         request: Request<pb::SetForwardingPipelineConfigRequest>,
     ) -> Result<Response<pb::SetForwardingPipelineConfigResponse>, Status> {
-        let task = tokio::spawn(pipeline::set(Arc::clone(&self.shared), request.into_inner()));
-        joined(task.await).map(Response::new)
+        let task = to_its_end(pipeline::set(Arc::clone(&self.shared), request.into_inner()));
+        task.await.map(Response::new)
     }
 
     async fn get_forwarding_pipeline_config(
@@ -225,13 +225,4 @@ impl Service for BfRuntime {
         let stream = stream::open(&self.shared, request.into_inner());
         stream.map(Response::new).map_err(|e| errors::status(&e))
     }
-}
-
-/// What a task gave. One that panicked is a mistake in weir, and an error to the client.
-fn joined<T>(outcome: Result<Result<T, Status>, tokio::task::JoinError>) -> Result<T, Status> {
-    outcome.unwrap_or_else(|_| {
-        Err(Status::internal(
-            "the request has met a mistake in weir: please report it",
-        ))
-    })
 }

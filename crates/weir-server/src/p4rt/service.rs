@@ -12,6 +12,7 @@ use super::digest::Digests;
 use super::refusal::Refusal;
 use crate::dataplane::DataPlane;
 use crate::device::{Device, lock};
+use crate::tasks::to_its_end;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -127,10 +128,9 @@ impl P4Runtime {
 #[tonic::async_trait]
 impl Service for P4Runtime {
     async fn write(&self, request: Request<pb::WriteRequest>) -> Result<Response<pb::WriteResponse>, Status> {
-        // The task goes on where the client does not wait: a batch is done whole or not at all.
         let limit = writing::error_limit(&self.shared.config, request.metadata());
-        let task = tokio::spawn(writing::write(Arc::clone(&self.shared), request.into_inner(), limit));
-        joined(task.await).map(Response::new)
+        let task = to_its_end(writing::write(Arc::clone(&self.shared), request.into_inner(), limit));
+        task.await.map(Response::new)
     }
 
     type ReadStream = ReceiverStream<Result<pb::ReadResponse, Status>>;
@@ -145,8 +145,9 @@ impl Service for P4Runtime {
         &self,
         request: Request<pb::SetForwardingPipelineConfigRequest>,
     ) -> Result<Response<pb::SetForwardingPipelineConfigResponse>, Status> {
-        let task = tokio::spawn(pipeline::set(Arc::clone(&self.shared), request.into_inner()));
-        joined(task.await).map(|()| Response::new(pb::SetForwardingPipelineConfigResponse {}))
+        let task = to_its_end(pipeline::set(Arc::clone(&self.shared), request.into_inner()));
+        task.await
+            .map(|()| Response::new(pb::SetForwardingPipelineConfigResponse {}))
     }
 
     async fn get_forwarding_pipeline_config(
@@ -178,13 +179,4 @@ impl Service for P4Runtime {
             experimental: None,
         }))
     }
-}
-
-/// What a task gave. One that panicked is a mistake in weir, and an error to the client.
-fn joined<T>(outcome: Result<Result<T, Status>, tokio::task::JoinError>) -> Result<T, Status> {
-    outcome.unwrap_or_else(|_| {
-        Err(Status::internal(
-            "the request has met a mistake in weir: please report it",
-        ))
-    })
 }
