@@ -1,7 +1,7 @@
 //! `weir ctl`: the control plane of any P4Runtime or BF Runtime target from a shell.
 
 mod complete;
-mod connect;
+pub mod connect;
 mod entries;
 mod program;
 mod state;

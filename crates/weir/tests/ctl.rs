@@ -177,3 +177,41 @@ fn a_bf_runtime_target_is_driven_by_the_same_commands() {
     ]);
     assert!(ctl(&["ports"]).contains("BF_SPEED_10G"));
 }
+
+#[test]
+fn a_bench_of_controllers_leaves_its_table_empty_and_those_with_entries_alone() {
+    let switch = Switch::start();
+    let bench = |arguments: &[&str]| {
+        let all = [
+            &["bench", "control", "--p4runtime", &switch.0.address, "--runs", "1"],
+            arguments,
+        ]
+        .concat();
+        weir(&all)
+    };
+    // A prefix, with parameters and counters.
+    let (code, out, error) = bench(&["ipv4_lpm", "--action", "route", "--entries", "1,3k", "--json"]);
+    assert_eq!(code, 0, "{error}");
+    let rows: Vec<serde_json::Value> = out
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("is JSON"))
+        .collect();
+    let of = |entries: u64| rows.iter().filter(|r| r["entries"] == entries).count();
+    assert_eq!((of(1), of(3000), rows.len()), (5, 5, 10), "{out}");
+    assert!(rows.iter().all(|r| r["seconds"].as_f64().is_some_and(|s| s > 0.0)));
+    assert!(switch.done(&["count", "ipv4_lpm"]).trim().starts_with("0 "));
+
+    switch.done(&["load", &format!("{ROUTER}.entries")]);
+    let (code, _, error) = bench(&["ipv4_lpm", "--entries", "1"]);
+    assert_ne!(code, 0);
+    assert!(error.contains("has 6 entries, which would be deleted"), "{error}");
+    assert!(switch.done(&["count", "ipv4_lpm"]).trim().starts_with("6 "));
+
+    switch.done(&["clear", "port_macs"]);
+    let (code, _, error) = bench(&["port_macs", "--entries", "1000"]);
+    assert_ne!(code, 0);
+    assert!(error.contains("have room for 512 entries, not 1000"), "{error}");
+    let (code, _, error) = bench(&["no_table"]);
+    assert_ne!(code, 0);
+    assert!(error.contains("no_table"), "{error}");
+}

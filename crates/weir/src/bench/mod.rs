@@ -1,6 +1,7 @@
 //! `weir bench`: what a packet costs, with packets in memory and no I/O.
 
 mod case;
+mod control;
 mod fill;
 mod measure;
 mod pool;
@@ -14,10 +15,11 @@ mod sweep;
 mod workers;
 mod workload;
 
+pub use control::Control;
 pub use sweep::Sweep;
 pub use workload::{Mix, Spread};
 
-use crate::cli::{Bench, Engine, MessageFormat, NO, Source, Versus};
+use crate::cli::{Bench, BenchWhat, Engine, MessageFormat, NO, Source, Versus};
 use crate::{load, packets};
 use anyhow::{Context, Result, bail, ensure};
 use case::{Case, Load};
@@ -45,6 +47,9 @@ struct How {
 
 /// Measures.
 pub fn bench(arguments: &Bench) -> Result<u8> {
+    if let Some(BenchWhat::Control(arguments)) = &arguments.what {
+        return control::control(arguments);
+    }
     ensure!(
         arguments.seconds > 0.0 && arguments.seconds < 3600.0,
         "--seconds must be more than 0 and less than 3600"

@@ -75,11 +75,20 @@ pub async fn writer(connection: &Connection) -> Result<Client> {
 /// A client that hears what the target tells.
 pub async fn listener(connection: &Connection) -> Result<Client> {
     let client = Client::connect(options(connection)?).await?;
+    check_control(&client)?;
+    Ok(client)
+}
+
+/// Whether a client may write.
+///
+/// # Errors
+/// Another one controls the target.
+pub fn check_control(client: &Client) -> Result<()> {
     if let Standing::Backup(id) = client.standing() {
         let who = id.map_or_else(String::new, |id| format!(" (its election id is {id})"));
         bail!("another controller controls the target{who}: with a larger --election-id we take over");
     }
-    Ok(client)
+    Ok(())
 }
 
 /// 0, or 1 with what the target says on stderr. What is no answer of the target stays an error.
