@@ -88,7 +88,7 @@ impl<T> Subscription<T> {
         self.receiver.try_recv().ok()
     }
 
-    /// Events that were forgotten because nobody took them.
+    /// Events that were forgotten because nobody took them, and messages of digests that could not be read.
     #[must_use]
     pub fn lost(&self) -> u64 {
         self.lost.load(Ordering::Relaxed)
@@ -136,6 +136,14 @@ impl<T: Clone> Topic<T> {
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Subscriber<T>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts what cannot be told to those that want to hear of an object.
+    pub fn lose(&self, id: u32, count: u64) {
+        let all = self.lock();
+        for subscriber in all.iter().filter(|s| s.id == 0 || s.id == id) {
+            subscriber.lost.fetch_add(count, Ordering::Relaxed);
+        }
     }
 
     /// Tells all that want to hear of an object. Whether at least one has kept it.

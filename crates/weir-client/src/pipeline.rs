@@ -155,6 +155,10 @@ impl Pipeline {
             let result = client.write_numbered(&batch, first).await;
             (batch, result)
         }));
+        // So that it is on its way, also where nobody waits for it before the next.
+        if let Some(Some((batch, result))) = self.sent.next().now_or_never() {
+            self.note(batch, result);
+        }
         self.broken.take().map_or(Ok(()), Err)
     }
 

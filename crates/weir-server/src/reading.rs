@@ -9,6 +9,7 @@ use crate::refusal::Refusal;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc::Sender;
+use tokio::time::Instant;
 use tonic::Status;
 use weir_switch::Switch;
 
@@ -127,11 +128,70 @@ pub(crate) async fn read<Q: Queries>(
     Ok((asked, refused))
 }
 
-/// Sends a message to a reader, who takes it in time.
-pub(crate) async fn send<T>(out: &Sender<Result<T, Status>>, message: T, patience: Duration) -> Result<(), Refusal> {
-    match tokio::time::timeout(patience, out.send(Ok(message))).await {
-        Ok(Ok(())) => Ok(()),
-        Ok(Err(_)) => Err(Refusal::gone("the client has gone")),
-        Err(_) => Err(Refusal::too_slow("the reader is too slow; others wait to write")),
+/// Entries that a reader has to take in a second, once its patience is used up.
+const RATE: f64 = 50_000.0;
+
+/// Where messages of an answer go.
+///
+/// A reader may take so long for one message, and in all as long again and a second for each 50,000 entries: others wait meanwhile.
+pub(crate) struct Recipient<'a, T> {
+    out: &'a Sender<Result<T, Status>>,
+    patience: Duration,
+    /// What is left of the time in all.
+    left: Duration,
+}
+
+impl<'a, T> Recipient<'a, T> {
+    pub fn new(out: &'a Sender<Result<T, Status>>, patience: Duration) -> Self {
+        Recipient {
+            out,
+            patience,
+            left: patience,
+        }
+    }
+
+    /// Sends a message with so many entries.
+    ///
+    /// # Errors
+    /// The reader does not take it in time, or has gone.
+    pub async fn send(&mut self, message: T, entries: usize) -> Result<(), Refusal> {
+        self.left += Duration::from_secs_f64(entries as f64 / RATE);
+        let begin = Instant::now();
+        let sent = tokio::time::timeout(self.patience.min(self.left), self.out.send(Ok(message))).await;
+        self.left = self.left.saturating_sub(begin.elapsed());
+        match sent {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(_)) => Err(Refusal::gone("the client has gone")),
+            Err(_) => Err(Refusal::too_slow("the reader is too slow; others wait to write")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn readers_who_take_each_message_late_are_ended_and_those_with_many_entries_are_not() {
+        for (entries, is_in_time) in [(1000, false), (100_000, true)] {
+            let (out, mut taken) = tokio::sync::mpsc::channel(1);
+            let reads = tokio::spawn(async move {
+                let mut messages = 0;
+                while taken.recv().await.is_some() {
+                    messages += 1;
+                    tokio::time::sleep(Duration::from_millis(1500)).await;
+                }
+                messages
+            });
+            let mut reader = Recipient::new(&out, Duration::from_secs(2));
+            for _ in 0..20 {
+                if reader.send((), entries).await.is_err() {
+                    break;
+                }
+            }
+            drop(out);
+            let messages = reads.await.expect("reads");
+            assert!(messages >= 2 && (messages == 20) == is_in_time, "{messages}");
+        }
     }
 }

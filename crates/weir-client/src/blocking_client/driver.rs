@@ -7,6 +7,7 @@
 use crate::Error;
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::thread::JoinHandle;
@@ -23,6 +24,8 @@ pub struct Driver {
     shared: Arc<Shared>,
     /// How long a call looks for its answer before it sleeps.
     busy_poll: Duration,
+    /// Somebody looks. One is enough: several would take the processor from each other and from whoever answers.
+    looks: AtomicBool,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -120,6 +123,7 @@ impl Driver {
                 Ok(cores) if cores.get() == 1 => Duration::ZERO,
                 _ => busy_poll,
             },
+            looks: AtomicBool::new(false),
             thread: Some(thread),
         })
     }
@@ -136,6 +140,10 @@ impl Driver {
             }
         }
         let _call = Call::begin(&self.shared);
+        if self.busy_poll.is_zero() || self.looks.swap(true, Ordering::Acquire) {
+            return self.shared.runtime.block_on(future);
+        }
+        let _looks = Looks(&self.looks);
         self.shared.runtime.block_on(looking(future, self.busy_poll))
     }
 }
@@ -152,6 +160,15 @@ impl Drop for Driver {
             // It does not panic, and there would be nobody to tell.
             let _ = thread.join();
         }
+    }
+}
+
+/// Somebody looks, until this ends.
+struct Looks<'a>(&'a AtomicBool);
+
+impl Drop for Looks<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Release);
     }
 }
 
@@ -172,7 +189,7 @@ async fn looking<F: Future>(mut future: Pin<&mut F>, time: Duration) -> F::Outpu
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::atomic::{AtomicU32, Ordering};
+    use std::sync::atomic::AtomicU32;
 
     fn driver() -> Driver {
         Driver::new(Duration::from_micros(100)).expect("there are threads")

@@ -63,9 +63,14 @@ pub async fn hear(shared: &Arc<Shared>, message: &[u8]) {
             };
             let data = list.data.iter();
             let data = data.filter_map(|d| crate::decode::bfrt_record(&digest.ty, &d.encode_to_vec()).ok());
+            let data: Vec<_> = data.collect();
+            shared
+                .hub
+                .digests
+                .lose(digest.id, (list.data.len() - data.len()) as u64);
             let event = DigestList {
                 name: digest.name.clone(),
-                data: data.collect(),
+                data,
                 timestamp_ns: 0,
             };
             shared.hub.digests.tell(digest.id, event).await;

@@ -105,9 +105,14 @@ async fn digest(shared: &Arc<Shared>, list: &pb::DigestList) {
         return;
     };
     let data = list.data.iter().filter_map(|d| p4data::decode(&digest.ty, d).ok());
+    let data: Vec<_> = data.collect();
+    shared
+        .hub
+        .digests
+        .lose(digest.id, (list.data.len() - data.len()) as u64);
     let event = DigestList {
         name: digest.name.clone(),
-        data: data.collect(),
+        data,
         timestamp_ns: list.timestamp,
     };
     // The target sends again what is not acknowledged.

@@ -24,7 +24,8 @@ pub struct Config {
     pub read_chunk: usize,
     /// Longest answer to a Read in bytes, default 1 GiB. Clients that take several messages (`weir-stream`) may read more.
     pub max_read_bytes: usize,
-    /// How long a reader of several messages may take for the next one, default 2 s.
+    /// How long a reader of several messages may take for the next one, default 2 s; and in all, as long again and a second for each
+    /// 50,000 entries.
     pub read_patience: Duration,
     /// Streams in all, default 64.
     pub max_streams: usize,

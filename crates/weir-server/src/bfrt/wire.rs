@@ -13,6 +13,7 @@ use super::target::Scopes;
 use super::value;
 use shape::Shape;
 use smallvec::SmallVec;
+use std::ops::Range;
 use weir_ir::{Bits, KeyMatch, MatchKind};
 use weir_proto::bfrt_proto as pb;
 use weir_proto::bfrt_proto::update::Type;
@@ -189,9 +190,12 @@ fn read<'a>(
         values: SmallVec::new(),
     };
     read_key(table, of, key?.bytes()?, &mut plain)?;
-    match ty {
-        Type::Insert | Type::Modify | Type::InsertOrModify => read_action(table, data?.bytes()?, &mut plain)?,
-        Type::Delete => {}
+    match (ty, data) {
+        (Type::Insert | Type::Modify | Type::InsertOrModify, Some(data)) => {
+            read_action(table, data.bytes()?, &mut plain)?
+        }
+        // Data of a deletion is for the messages to look at.
+        (Type::Delete, None) => {}
         _ => return None,
     }
     Some(plain)
@@ -270,14 +274,13 @@ fn step_of(schema: &Schema, plain: &Plain<'_>) -> Option<Step> {
 
 /// Whether any of the updates may change what the server keeps itself: attributes of tables and settings of ports.
 pub(crate) fn may_any_set<'a>(schema: &Schema, updates: impl Iterator<Item = &'a [u8]>) -> bool {
-    // The beginning of one that may not, up to the number of its table, and its length: another that has both says as much.
-    let mut known: (&[u8], usize) = (&[], 0);
+    let mut known: Option<Settled<'a>> = None;
     for update in updates {
-        if update.len() == known.1 && update.starts_with(known.0) {
+        if known.as_ref().is_some_and(|k| k.is_like(update)) {
             continue;
         }
         match settled(schema, update) {
-            Some(beginning) => known = (beginning, update.len()),
+            Some(settled) => known = Some(settled),
             None if may_set(schema, update) => return true,
             None => {}
         }
@@ -285,8 +288,23 @@ pub(crate) fn may_any_set<'a>(schema: &Schema, updates: impl Iterator<Item = &'a
     false
 }
 
-/// The part of an update that settles, together with its length, that it is about a table whose entries are the program's own.
-fn settled<'a>(schema: &Schema, update: &'a [u8]) -> Option<&'a [u8]> {
+/// An update that is about a table whose entries are the program's own, and what of it says so: its fields, each there once, up to the
+/// contents of the key, and those around the contents of the data.
+struct Settled<'a> {
+    update: &'a [u8],
+    key: usize,
+    data: Range<usize>,
+}
+
+impl Settled<'_> {
+    /// Whether another update says the same of its table.
+    fn is_like(&self, other: &[u8]) -> bool {
+        let is_same = |range: Range<usize>| other[range.clone()] == self.update[range];
+        other.len() == self.update.len() && is_same(0..self.key) && is_same(self.data.clone())
+    }
+}
+
+fn settled<'a>(schema: &Schema, update: &'a [u8]) -> Option<Settled<'a>> {
     let mut fields = Fields(update);
     let (1, Field::Number(_)) = fields.next()?? else {
         return None;
@@ -298,26 +316,46 @@ fn settled<'a>(schema: &Schema, update: &'a [u8]) -> Option<&'a [u8]> {
     let (ENTRY, Field::Bytes(entry)) = of_entity.next()?? else {
         return None;
     };
+    // So what is left of the entry is the end of the update.
+    if !fields.0.is_empty() || !of_entity.0.is_empty() {
+        return None;
+    }
     let mut of_entry = Fields(entry);
+    let place = |rest: &Fields<'_>| update.len() - rest.0.len();
     let (1, Field::Number(id)) = of_entry.next()?? else {
         return None;
     };
-    let is_all = fields.0.is_empty() && of_entity.0.is_empty();
+    let (2, Field::Bytes(key)) = of_entry.next()?? else {
+        return None;
+    };
+    let after = place(&of_entry);
+    let data = match of_entry.next()? {
+        Some((3, Field::Bytes(data))) => after..place(&of_entry) - data.len(),
+        None => after..after,
+        Some(_) => return None,
+    };
     let table = schema.table(u32::try_from(id).ok()?).ok()?;
-    let is_settled = is_all && !matches!(&table.kind, Kind::Fixed(_));
-    is_settled.then(|| &update[..update.len() - of_entry.0.len()])
+    let is_settled = of_entry.0.is_empty() && !matches!(&table.kind, Kind::Fixed(_));
+    is_settled.then_some(Settled {
+        update,
+        key: after - key.len(),
+        data,
+    })
 }
 
-/// Whether an update may change what the server keeps itself.
+/// Whether an update may change what the server keeps itself. Of fields that are there twice the last counts, or both are joined: such
+/// updates may.
 fn may_set(schema: &Schema, update: &[u8]) -> bool {
     let asks = || {
         let [_, entity] = slots::<2>(update)?;
-        let (kind, message) = Fields(entity?.bytes()?).next()??;
+        let mut of_entity = Fields(entity?.bytes()?);
+        let (kind, message) = of_entity.next()??;
+        if !of_entity.0.is_empty() {
+            return None;
+        }
         if kind == ENTRY {
-            let (1, Field::Number(id)) = Fields(message.bytes()?).next()?? else {
-                return None;
-            };
-            let table = schema.table(u32::try_from(id).ok()?).ok()?;
+            let [id, ..] = slots::<16>(message.bytes()?)?;
+            let table = schema.table(number(id)?).ok()?;
             return Some(matches!(&table.kind, Kind::Fixed(fixed) if fixed.is_port()));
         }
         Some(kind == ATTRIBUTE)
@@ -560,6 +598,21 @@ mod tests {
         }
     }
 
+    fn varint(number: u32) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        prost::encoding::encode_varint(number.into(), &mut bytes);
+        bytes
+    }
+
+    /// The entry of an update.
+    fn entry_bytes(update: &[u8]) -> Vec<u8> {
+        let update = pb::Update::decode(update).expect("is a message");
+        match update.entity.and_then(|e| e.entity) {
+            Some(pb::entity::Entity::TableEntry(entry)) => entry.encode_to_vec(),
+            other => panic!("{other:?} is no entry"),
+        }
+    }
+
     #[test]
     fn ports_and_attributes_are_recognized_before_they_are_read() {
         let schema = schema();
@@ -588,6 +641,15 @@ mod tests {
             all.push((update.encode_to_vec(), expected));
         }
         assert!(may_set(&schema, &[0xff]));
+        // The last of several tables counts, and the last of several entities.
+        let port = schema.named("$PORT").expect("is there").id;
+        let twice = [entry_bytes(&all[2].0), vec![8], varint(port)].concat();
+        let entity = [vec![10], varint(twice.len() as u32), twice].concat();
+        let renamed = [vec![8, 1, 18], varint(entity.len() as u32), entity].concat();
+        let decoded = pb::Update::decode(renamed.as_slice()).expect("is a message");
+        let step = change::decode(&schema, &Scopes::default(), None, &decoded);
+        assert_eq!(step.table, schema.place(port).ok());
+        assert!(may_set(&schema, &renamed) && settled(&schema, &renamed).is_none());
         // The one that may not goes before each of them, and before itself with other bytes and another length.
         let of = |update: &[u8]| {
             let harmless = all[2].0.as_slice();
@@ -609,23 +671,40 @@ mod tests {
     fn bytes_of_no_sense_are_left_to_the_messages() {
         let schema = schema();
         let table = schema.named("pipe.In.exact_keys").expect("is there");
-        let good = updates(table)[0].encode_to_vec();
+        let insert = updates(table)[0].clone();
+        let mut delete = insert.clone();
+        delete.r#type = Type::Delete.into();
+        let entry = delete.entity.as_mut().and_then(|e| e.entity.as_mut());
+        if let Some(pb::entity::Entity::TableEntry(entry)) = entry {
+            entry.data = None;
+        }
+        assert!(
+            Reader::default()
+                .step(&schema, &Scopes::default(), None, &delete.encode_to_vec())
+                .is_some()
+        );
+        for good in [insert, delete] {
+            bytes_of_no_sense_instead_of(&schema, &good.encode_to_vec());
+        }
+    }
+
+    fn bytes_of_no_sense_instead_of(schema: &Schema, good: &[u8]) {
         for length in 0..good.len() {
-            let cut = Reader::default().step(&schema, &Scopes::default(), None, &good[..length]);
+            let cut = Reader::default().step(schema, &Scopes::default(), None, &good[..length]);
             assert!(cut.is_none(), "{length}");
         }
         for at in 0..good.len() {
             for value in [0, 0x7f, 0x80, 0xff] {
-                let mut bytes = good.clone();
+                let mut bytes = good.to_vec();
                 bytes[at] = value;
                 // Whatever it is: no panic, and nothing that the messages would refuse.
                 let mut reader = Reader::default();
-                let _ = reader.step(&schema, &Scopes::default(), None, &good);
-                if let Some(fast) = reader.step(&schema, &Scopes::default(), None, &bytes) {
+                let _ = reader.step(schema, &Scopes::default(), None, good);
+                if let Some(fast) = reader.step(schema, &Scopes::default(), None, &bytes) {
                     let update = pb::Update::decode(bytes.as_slice()).expect("is a message");
                     assert_eq!(
                         fast.change,
-                        change::decode(&schema, &Scopes::default(), None, &update).change
+                        change::decode(schema, &Scopes::default(), None, &update).change
                     );
                 }
             }

@@ -25,7 +25,8 @@ pub struct Config {
     pub read_chunk: usize,
     /// Chunks that wait for a slow reader, default 64. While a Read of more than one chunk goes on, no Write begins.
     pub read_ahead: usize,
-    /// How long a reader may take for the next chunk once `read_ahead` wait, default 2 s. Then it is told ABORTED.
+    /// How long a reader may take for the next chunk once `read_ahead` wait, default 2 s; and in all, as long again and a second for
+    /// each 50,000 entries. Then it is told ABORTED.
     pub read_patience: Duration,
     /// Streams in all, default 64.
     pub max_streams: usize,

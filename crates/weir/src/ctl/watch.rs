@@ -158,7 +158,7 @@ async fn each<T>(
         out.flush()?;
         if events.lost() > lost {
             lost = events.lost();
-            eprintln!("warning: {lost} events were lost: they come faster than they are printed");
+            eprintln!("warning: {lost} events were lost: they come faster than they are printed, or cannot be read");
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::bfrt::errors::{self, Reporter, batch_status};
 use crate::bfrt::read::{self, Portion, Query, World};
 use crate::bfrt::schema::Kind;
 use crate::device::Pipeline;
-use crate::reading::{self, Position, Step};
+use crate::reading::{self, Position, Recipient, Step};
 use crate::refusal::Refusal;
 use std::sync::Arc;
 use tokio::sync::mpsc::{Sender, channel};
@@ -24,6 +24,9 @@ type Out = Sender<Result<ReadResponse, Status>>;
 const AHEAD: usize = 16;
 /// Bytes of one of several messages.
 const PART: usize = 1 << 20;
+
+/// Bytes that count as an entry where the time of a reader is measured.
+const ENTRY: usize = 64;
 
 /// The entities of a request.
 struct Queries {
@@ -153,7 +156,7 @@ fn error(
 
 /// Collects the answer, and sends it.
 struct Answer<'a> {
-    out: &'a Out,
+    reader: Recipient<'a, ReadResponse>,
     shared: &'a Shared,
     builder: ReadResponseBuilder,
     streams: bool,
@@ -179,8 +182,9 @@ impl reading::Answer<pb::Entity> for Answer<'_> {
 
 impl Answer<'_> {
     async fn send(&mut self) -> Result<(), Refusal> {
+        let entries = self.builder.len() / ENTRY;
         let response = std::mem::take(&mut self.builder).build();
-        reading::send(self.out, response, self.shared.config.read_patience).await
+        self.reader.send(response, entries).await
     }
 }
 
@@ -198,7 +202,7 @@ async fn run(
         shared.check_device(target.device_id)?;
     }
     let mut answer = Answer {
-        out,
+        reader: Recipient::new(out, shared.config.read_patience),
         shared,
         builder: ReadResponseBuilder::default(),
         streams: options.streams,

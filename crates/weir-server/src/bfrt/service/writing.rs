@@ -166,7 +166,7 @@ impl Submission {
         }
         let (schema, reporter) = (Arc::clone(&self.schema), Arc::clone(&self.reporter));
         let (goes_on, ignore_not_found) = (self.goes_on, self.ignore_not_found);
-        let length = length(&steps);
+        let length = length(&self.schema, &steps);
         // A single replica may take the entries themselves.
         let (own, all) = match self.plane.replicas() {
             1 => (Some(Mutex::new(steps)), Vec::new()),
@@ -203,11 +203,22 @@ impl Submission {
 }
 
 /// How long changes take: of entries that are named, few are a short order.
-fn length(steps: &[Step]) -> Length {
+fn length(schema: &Schema, steps: &[Step]) -> Length {
     use Change::{DeleteEntry, InsertEntry, ModifyEntry, UpsertEntry};
     let is_short = |step: &Step| {
         let change = step.change.as_ref().ok();
-        change.is_none_or(|c| matches!(c, InsertEntry(..) | ModifyEntry(..) | UpsertEntry(..) | DeleteEntry(_)))
+        let is_of_entry = |c| {
+            matches!(
+                c,
+                &(InsertEntry(..) | ModifyEntry(..) | UpsertEntry(..) | DeleteEntry(_))
+            )
+        };
+        // What an entry with a mask costs depends on how many masks there are.
+        let is_ranked = step.table.is_some_and(|at| match &schema.tables[at].kind {
+            Kind::Match(of) => of.is_ranked,
+            _ => false,
+        });
+        !is_ranked && change.is_none_or(is_of_entry)
     };
     Length::of(steps, is_short)
 }

@@ -6,7 +6,7 @@ use crate::p4rt::program::Loaded;
 use crate::p4rt::read::{self, Cursor, Digests, Portion, Reader};
 use crate::p4rt::refusal::{Refusal, batch_status};
 use crate::p4rt::role::Scope;
-use crate::reading::{self, Position, Refused, Step};
+use crate::reading::{self, Position, Recipient, Refused, Step};
 use std::sync::Arc;
 use tokio::sync::mpsc::{Sender, channel};
 use tokio_stream::wrappers::ReceiverStream;
@@ -65,22 +65,15 @@ impl reading::Queries for Queries {
 }
 
 /// Sends each step's entities as a message.
-struct Messages<'a> {
-    shared: &'a Shared,
-    out: &'a Out,
-}
+struct Messages<'a>(Recipient<'a, pb::ReadResponse>);
 
 impl reading::Answer<pb::Entity> for Messages<'_> {
     async fn add(&mut self, entities: Vec<pb::Entity>) -> Result<(), Refusal> {
         if entities.is_empty() {
             return Ok(());
         }
-        reading::send(
-            self.out,
-            pb::ReadResponse { entities },
-            self.shared.config.read_patience,
-        )
-        .await
+        let count = entities.len();
+        self.0.send(pb::ReadResponse { entities }, count).await
     }
 }
 
@@ -132,7 +125,7 @@ async fn run(shared: &Shared, entities: Vec<pb::Entity>, scope: Arc<Scope>, out:
             chunk: shared.config.read_chunk,
         })
     };
-    let mut answer = Messages { shared, out };
+    let mut answer = Messages(Recipient::new(out, shared.config.read_patience));
     let (_, refused) = reading::read(&shared.device, queries, &mut answer).await?;
     Ok(refused)
 }
