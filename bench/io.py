@@ -267,12 +267,17 @@ def spread(values):
 TAKEN = 0.07
 
 
+def l2_case(b):
+    """l2_switch, its entries, and packets that it forwards."""
+    entries = l2_entries(b.path("l2.entries"))
+    capture = write_capture(b.path("l2.pcap"), [ipv4(60, i) for i in range(64)])
+    return PROGRAMS / "l2_switch" / "l2_switch.p4", entries, capture
+
+
 def forward(b):
     """weir against a bare forwarder, in turns."""
     rows = []
-    entries = l2_entries(b.path("l2.entries"))
-    program = PROGRAMS / "l2_switch" / "l2_switch.p4"
-    capture = write_capture(b.path("l2.pcap"), [ipv4(60, i) for i in range(64)])
+    program, entries, capture = l2_case(b)
     for device in b.a.devices:
         commands = {"weir": b.run_weir(device, program, entries), "bare": b.bare(device)}
         with Network() as one, Network() as other:
@@ -379,9 +384,7 @@ def accounted(r):
 
 def lossless(b):
     """A minute below capacity."""
-    entries = l2_entries(b.path("l2.entries"))
-    program = PROGRAMS / "l2_switch" / "l2_switch.p4"
-    capture = write_capture(b.path("l2.pcap"), [ipv4(60, i) for i in range(64)])
+    program, entries, capture = l2_case(b)
     rows = []
     for device in b.a.devices:
         for rate in b.a.rates:
@@ -420,9 +423,7 @@ CONTROL = "127.0.0.1:9559"
 
 def writes(b):
     """Half of capacity while a controller writes."""
-    entries = l2_entries(b.path("l2.entries"))
-    program = PROGRAMS / "l2_switch" / "l2_switch.p4"
-    capture = write_capture(b.path("l2.pcap"), [ipv4(60, i) for i in range(64)])
+    program, entries, capture = l2_case(b)
     rows = []
     for device in b.a.devices:
         with Network() as network:

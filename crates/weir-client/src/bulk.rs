@@ -14,7 +14,7 @@ use crate::client::Client;
 use crate::encode::Operation;
 use crate::entry::Entry;
 use crate::error::Error;
-use crate::pipeline::{BULK_BATCH, BULK_IN_FLIGHT, Outcome};
+use crate::pipeline::{BULK_BATCH, BULK_IN_FLIGHT, Outcome, Pipeline};
 use crate::schema::{Kind, Protocol};
 
 /// How many entries are written.
@@ -39,6 +39,24 @@ impl Default for LoadOptions {
     }
 }
 
+/// Why not all entries were written.
+#[derive(Debug, thiserror::Error)]
+#[error("{error} ({})", written(.outcome))]
+pub struct LoadError {
+    /// What went wrong.
+    pub error: Error,
+    /// What has become of the entries before. Of a request that has failed as a whole, all count as failures, though it may
+    /// have been done where the connection broke.
+    pub outcome: Outcome,
+}
+
+fn written(outcome: &Outcome) -> String {
+    match outcome.failures {
+        0 => format!("{} entries before were written", outcome.done),
+        failures => format!("{} entries before were written, {failures} not", outcome.done),
+    }
+}
+
 /// First byte of the numbers of tables that devices have whatever their program.
 const FIXED: u32 = 0xff;
 
@@ -51,36 +69,21 @@ impl Client {
     /// `progress` is told every 10,000 entries how many were sent.
     ///
     /// # Errors
-    /// An entry cannot be read or does not fit: nothing behind it is written. Or a request as a whole has failed. Failed
-    /// updates are no error here: see [`Outcome::failed`].
+    /// An entry cannot be read or does not fit: all before it are written, nothing behind it is. Or a request as a whole has
+    /// failed. Failed updates are no error here: see [`Outcome::failed`].
     pub async fn load(
         &self,
         entries: impl IntoIterator<Item = Result<Entry, Error>>,
         options: &LoadOptions,
-        mut progress: impl FnMut(u64),
-    ) -> Result<Outcome, Error> {
+        progress: impl FnMut(u64),
+    ) -> Result<Outcome, LoadError> {
         let mut pipeline = self.pipeline(options.batch_size, options.in_flight);
-        let mut table = None;
-        for entry in entries {
-            let entry = entry?;
-            if table.is_some_and(|t| t != entry.table().id) {
-                pipeline.flush().await?;
-            }
-            table = Some(entry.table().id);
-            let is_always_there = entry.is_default() || !entry.table().has_entries();
-            let operation = if is_always_there && options.operation != Operation::Delete {
-                Operation::Modify
-            } else {
-                options.operation
-            };
-            pipeline.push(operation, &entry).await?;
-            let sent = pipeline.added_so_far();
-            if sent.is_multiple_of(PROGRESS_STEP) {
-                progress(sent);
-            }
+        let written = write_all(&mut pipeline, entries, options.operation, progress).await;
+        let outcome = pipeline.settle().await;
+        match written {
+            Ok(()) => Ok(outcome),
+            Err(error) => Err(LoadError { error, outcome }),
         }
-        progress(pipeline.added_so_far());
-        pipeline.finish().await
     }
 
     /// Everything that can be written back: entries, default entries, members, groups, counters, meters, registers, value
@@ -132,6 +135,52 @@ impl Client {
         }
         Ok(())
     }
+}
+
+/// Gives a pipeline entries until one cannot be read, and waits for all of them.
+async fn write_all(
+    pipeline: &mut Pipeline,
+    entries: impl IntoIterator<Item = Result<Entry, Error>>,
+    operation: Operation,
+    mut progress: impl FnMut(u64),
+) -> Result<(), Error> {
+    let mut table = None;
+    for entry in entries {
+        let pushed = match entry {
+            Ok(entry) => push(pipeline, &mut table, operation, &entry).await,
+            Err(error) => Err(error),
+        };
+        if let Err(error) = pushed {
+            pipeline.flush().await?;
+            return Err(error);
+        }
+        let sent = pipeline.added_so_far();
+        if sent.is_multiple_of(PROGRESS_STEP) {
+            progress(sent);
+        }
+    }
+    progress(pipeline.added_so_far());
+    pipeline.flush().await
+}
+
+/// Gives a pipeline an entry: all of the table before it are written first.
+async fn push(
+    pipeline: &mut Pipeline,
+    table: &mut Option<u32>,
+    operation: Operation,
+    entry: &Entry,
+) -> Result<(), Error> {
+    let own = entry.table().id;
+    if table.replace(own).is_some_and(|t| t != own) {
+        pipeline.flush().await?;
+    }
+    let is_always_there = entry.is_default() || !entry.table().has_entries();
+    let operation = if is_always_there && operation != Operation::Delete {
+        Operation::Modify
+    } else {
+        operation
+    };
+    pipeline.push(operation, entry).await
 }
 
 /// What others refer to comes first.

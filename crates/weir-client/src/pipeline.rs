@@ -214,7 +214,15 @@ impl Pipeline {
     /// As for [`Pipeline::flush`].
     pub async fn finish(mut self) -> Result<Outcome, Error> {
         self.flush().await?;
+        Ok(self.settle().await)
+    }
+
+    /// Waits for what was sent, and tells what has become of it. What was only added is forgotten.
+    pub(crate) async fn settle(mut self) -> Outcome {
+        while !self.sent.is_empty() {
+            self.take().await;
+        }
         self.outcome.failed.sort_by_key(|e| e.index);
-        Ok(self.outcome)
+        self.outcome
     }
 }

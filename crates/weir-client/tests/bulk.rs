@@ -86,6 +86,23 @@ async fn entries_come_from_csv_and_from_entries_files() {
 }
 
 #[tokio::test]
+async fn what_is_before_a_wrong_line_is_written_and_counted() {
+    let client = bench().await.client().await;
+    let table = client.table("lpm_table").expect("exists");
+    let text = "key,action,value\n10.0.0.0/8,metered,1\n10.0.0.0/8,metered,1\n10.1.0.0/16,miss,\nten,miss,\n10.2.0.0/16,miss,\n";
+    let entries = CsvEntries::new(&table, None, text.as_bytes()).expect("has columns");
+    let failed = client.load(entries, &LoadOptions::default(), |_| {}).await;
+    let error = failed.expect_err("a line is wrong");
+    assert_eq!((error.outcome.done, error.outcome.failures), (2, 1));
+    assert!(error.to_string().starts_with("line 5: key:"), "{error}");
+    assert!(
+        error.to_string().ends_with("(2 entries before were written, 1 not)"),
+        "{error}"
+    );
+    assert_eq!(client.entries(&table).await.expect("can be read").len(), 2);
+}
+
+#[tokio::test]
 async fn what_is_wrong_in_a_file_is_told_by_its_line() {
     let client = bench().await.client().await;
     let table = client.table("lpm_table").expect("exists");

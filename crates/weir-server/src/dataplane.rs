@@ -109,15 +109,34 @@ pub enum Length {
     Any,
 }
 
-impl Length {
-    /// Changes that a short order makes at most: some 20 µs.
-    const CHANGES: usize = 32;
+/// What a change costs the switch, the least first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Effort {
+    /// It is of one entry that is found by its key: less than a microsecond.
+    Entry,
+    /// It is of one entry among those with masks: it costs more the more masks there are.
+    Ranked,
+    /// As much as it likes.
+    Any,
+}
 
-    /// That of an order which makes changes, given which of them are short.
-    pub(crate) fn of<T>(changes: &[T], is_short: impl Fn(&T) -> bool) -> Length {
-        match changes.len() <= Self::CHANGES && changes.iter().all(is_short) {
+impl Effort {
+    /// Changes that a short order makes at most: some 20 µs.
+    const FEW: usize = 32;
+
+    /// How long an order takes that makes so many changes, the dearest of which is this.
+    pub fn length(self, changes: usize) -> Length {
+        match self == Effort::Entry && changes <= Self::FEW {
             true => Length::Short,
             false => Length::Any,
+        }
+    }
+
+    /// Changes that are made between two packet vectors, of a batch of which packets may meet a part: some 0.2 ms.
+    pub fn step(self) -> usize {
+        match self {
+            Effort::Entry | Effort::Any => 256,
+            Effort::Ranked => 16,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Why something was refused.
 
+use std::borrow::Cow;
 use weir_switch::{ControlError, ErrorKind, GeneratorError};
 use weir_table::TableError;
 
@@ -39,13 +40,13 @@ pub struct Refusal {
     /// The sort.
     pub cause: Cause,
     /// What is wrong, for people.
-    pub message: String,
+    pub message: Cow<'static, str>,
 }
 
 macro_rules! constructors {
     ($($name:ident $cause:ident),* $(,)?) => {
         impl Refusal {
-            $(pub(crate) fn $name(message: impl Into<String>) -> Self {
+            $(pub(crate) fn $name(message: impl Into<Cow<'static, str>>) -> Self {
                 Refusal { cause: Cause::$cause, message: message.into() }
             })*
         }
@@ -69,13 +70,13 @@ impl Refusal {
     pub(crate) fn taken_back() -> Self {
         Refusal {
             cause: Cause::TakenBack,
-            message: "taken back, because another update of the batch failed".to_string(),
+            message: "taken back, because another update of the batch failed".into(),
         }
     }
 
     /// The same, with where it was found before it.
     pub(crate) fn within(mut self, place: &str) -> Self {
-        self.message = format!("{place}: {}", self.message);
+        self.message = format!("{place}: {}", self.message).into();
         self
     }
 }
@@ -98,7 +99,7 @@ impl From<ControlError> for Refusal {
         };
         Refusal {
             cause,
-            message: error.to_string(),
+            message: error.to_string().into(),
         }
     }
 }

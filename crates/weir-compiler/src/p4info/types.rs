@@ -73,10 +73,10 @@ impl Generator<'_> {
     }
 
     fn header_type(&mut self, name: &str, fields: &Fields) {
-        let members = fields
-            .iter()
+        let members = TypeSpec::header_scalars(fields)
+            .into_iter()
             .map(|(name, ty)| pb::p4_header_type_spec::Member {
-                name: name.clone(),
+                name,
                 type_spec: Some(bitstring(ty)),
             })
             .collect();
@@ -166,13 +166,7 @@ impl Generator<'_> {
                 uri: uri.clone(),
                 sdn_type: Some(width.map_or(SdnType::SdnString(SdnString {}), |w| SdnType::SdnBitwidth(bitwidth(w)))),
             }),
-            None => {
-                let mut original = original;
-                while let TypeSpec::New(_, inner, _) = original {
-                    original = inner;
-                }
-                Representation::OriginalType(self.data_type(original))
-            }
+            None => Representation::OriginalType(self.data_type(original.plain())),
         };
         let spec = pb::P4NewTypeSpec {
             representation: Some(representation),

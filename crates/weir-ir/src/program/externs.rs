@@ -96,3 +96,44 @@ pub enum TypeSpec {
     /// A `type`: name, what it stands for, its translation.
     New(String, Box<TypeSpec>, Option<(String, Option<u32>)>),
 }
+
+impl TypeSpec {
+    /// The type behind its names: that of a `type` is what it stands for.
+    #[must_use]
+    pub fn plain(&self) -> &TypeSpec {
+        let mut ty = self;
+        while let TypeSpec::New(_, inner, _) = ty {
+            ty = inner;
+        }
+        ty
+    }
+
+    /// The scalars of a header's fields in order, with their paths. A field may be a struct (P4_16, section "Header types"),
+    /// which control planes know only as its own fields: field `b` of the struct `a` is `a.b`.
+    ///
+    /// ```
+    /// use weir_ir::TypeSpec;
+    /// let inner = TypeSpec::Struct("pair".into(), vec![("b".into(), TypeSpec::Bit(4)), ("c".into(), TypeSpec::Bit(12))]);
+    /// let fields = [("a".to_owned(), inner), ("d".to_owned(), TypeSpec::Bool)];
+    /// let paths: Vec<String> = TypeSpec::header_scalars(&fields).into_iter().map(|(path, _)| path).collect();
+    /// assert_eq!(paths, ["a.b", "a.c", "d"]);
+    /// ```
+    #[must_use]
+    pub fn header_scalars(fields: &[(String, TypeSpec)]) -> Vec<(String, &TypeSpec)> {
+        fn add<'a>(path: String, ty: &'a TypeSpec, found: &mut Vec<(String, &'a TypeSpec)>) {
+            match ty.plain() {
+                TypeSpec::Struct(_, fields) => {
+                    for (name, ty) in fields {
+                        add(format!("{path}.{name}"), ty, found);
+                    }
+                }
+                scalar => found.push((path, scalar)),
+            }
+        }
+        let mut found = Vec::new();
+        for (name, ty) in fields {
+            add(name.clone(), ty, &mut found);
+        }
+        found
+    }
+}

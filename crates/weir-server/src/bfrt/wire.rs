@@ -377,7 +377,7 @@ fn state(action: EntryAction) -> Box<NewState> {
 
 /// Reads what a key matches, and the priority.
 fn read_key<'a>(table: &Table, of: &Match, message: &'a [u8], plain: &mut Plain<'a>) -> Option<()> {
-    let mut given: [(u32, u32, &[u8]); MOST] = [(0, 0, &[]); MOST];
+    let mut given: [(u32, (u32, &[u8])); MOST] = [(0, (0, &[])); MOST];
     let mut count = 0;
     let mut fields = Fields(message);
     while let Some((1, Field::Bytes(field))) = fields.next()? {
@@ -389,24 +389,27 @@ fn read_key<'a>(table: &Table, of: &Match, message: &'a [u8], plain: &mut Plain<
     }
     let given = &given[..count];
     for (at, key) in table.keys.iter().enumerate() {
-        let in_order = given[at].0 == key.id;
-        let found = if in_order {
-            given[at]
-        } else {
-            *given.iter().find(|g| g.0 == key.id)?
-        };
-        read_match(key, found.1, found.2, plain)?;
+        let (kind, message) = numbered(given, at, key.id)?;
+        read_match(key, kind, message, plain)?;
     }
     if let Some(id) = of.priority {
-        let (_, kind, message) = *given.iter().find(|g| g.0 == id)?;
+        let (_, (kind, message)) = *given.iter().find(|g| g.0 == id)?;
         let [value] = slots::<1>(message).filter(|_| kind == 2)?;
         plain.values.push(value?.bytes()?);
     }
     Some(())
 }
 
-/// Number of the key, number of the kind of match, and the match.
-fn key_field(message: &[u8]) -> Option<(u32, u32, &[u8])> {
+/// What has a number, of what was given: mostly that at its own place.
+#[inline]
+fn numbered<T: Copy>(given: &[(u32, T)], place: usize, id: u32) -> Option<T> {
+    let expected = given.get(place).filter(|g| g.0 == id);
+    let found = expected.or_else(|| given.iter().find(|g| g.0 == id));
+    found.map(|g| g.1)
+}
+
+/// Number of the key; number of the kind of match, and the match.
+fn key_field(message: &[u8]) -> Option<(u32, (u32, &[u8]))> {
     let mut fields = Fields(message);
     let (1, Field::Number(id)) = fields.next()?? else {
         return None;
@@ -414,7 +417,7 @@ fn key_field(message: &[u8]) -> Option<(u32, u32, &[u8])> {
     let (kind, Field::Bytes(found)) = fields.next()?? else {
         return None;
     };
-    fields.0.is_empty().then_some((u32::try_from(id).ok()?, kind, found))
+    fields.0.is_empty().then_some((u32::try_from(id).ok()?, (kind, found)))
 }
 
 fn read_match<'a>(key: &Key, kind: u32, message: &'a [u8], plain: &mut Plain<'a>) -> Option<()> {
@@ -460,13 +463,7 @@ fn read_action<'a>(table: &Table, message: &'a [u8], plain: &mut Plain<'a>) -> O
         return None;
     }
     for (at, param) in params.iter().enumerate() {
-        let in_order = given[at].0 == param.id;
-        let (_, bytes) = if in_order {
-            given[at]
-        } else {
-            *given[..count].iter().find(|g| g.0 == param.id)?
-        };
-        plain.values.push(bytes);
+        plain.values.push(numbered(&given[..count], at, param.id)?);
     }
     Some(())
 }

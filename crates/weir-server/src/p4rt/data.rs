@@ -45,8 +45,9 @@ fn decode_into(ty: &TypeSpec, data: &pb::P4Data, errors: &[String], out: &mut Ve
                     "headers outside of packets are always valid here; set is_valid and give all fields",
                 ));
             }
+            let fields = TypeSpec::header_scalars(fields);
             count(ty, fields.len(), header.bitstrings.len())?;
-            for ((_, ty), part) in fields.iter().zip(&header.bitstrings) {
+            for ((_, ty), part) in fields.into_iter().zip(&header.bitstrings) {
                 out.push(field(ty, part)?);
             }
         }
@@ -85,10 +86,9 @@ fn member(members: &[String], name: &str) -> Result<Bits, Refusal> {
     Ok(Bits::new(32, index as u128))
 }
 
-/// A field of a header.
+/// A scalar of a header.
 fn field(ty: &TypeSpec, value: &[u8]) -> Result<Bits, Refusal> {
     match ty {
-        TypeSpec::New(_, inner, _) => field(inner, value),
         TypeSpec::Int(w) => bytes::decode_signed(*w, value),
         TypeSpec::Bit(w) | TypeSpec::SerializableEnum(_, w, _) => bytes::decode(*w, value),
         TypeSpec::Bool => bytes::decode(1, value),
@@ -212,7 +212,7 @@ impl Parts<'_> {
             }
             TypeSpec::Header(_, fields) => Data::Header(self.header(fields)),
             TypeSpec::HeaderUnion(_, members) => Data::HeaderUnion(self.union(members)),
-            TypeSpec::Stack(element, size) => self.stack(plain(element), *size),
+            TypeSpec::Stack(element, size) => self.stack(element.plain(), *size),
             // Nothing of these types is in registers or digests.
             TypeSpec::Opaque(_) | TypeSpec::Void | TypeSpec::String => return pb::P4Data::default(),
         };
@@ -221,9 +221,9 @@ impl Parts<'_> {
 
     fn header(&mut self, fields: &[(String, TypeSpec)]) -> pb::P4Header {
         let is_valid = self.valid.next().copied().unwrap_or(true);
-        let bitstrings = fields.iter().map(|(_, ty)| {
+        let bitstrings = TypeSpec::header_scalars(fields).into_iter().map(|(_, ty)| {
             let scalar = self.scalar();
-            match plain(ty) {
+            match ty {
                 TypeSpec::Int(_) => bytes::encode_signed(&scalar),
                 TypeSpec::Varbit(_) => scalar.to_bytes(),
                 _ => bytes::encode(&scalar),
@@ -240,7 +240,7 @@ impl Parts<'_> {
     fn union(&mut self, members: &[(String, TypeSpec)]) -> pb::P4HeaderUnion {
         let mut found = pb::P4HeaderUnion::default();
         for (name, ty) in members {
-            let TypeSpec::Header(_, fields) = plain(ty) else {
+            let TypeSpec::Header(_, fields) = ty.plain() else {
                 continue;
             };
             let header = self.header(fields);
@@ -265,14 +265,6 @@ impl Parts<'_> {
             _ => Data::HeaderStack(pb::P4HeaderStack::default()),
         }
     }
-}
-
-/// A type behind its names.
-fn plain(mut ty: &TypeSpec) -> &TypeSpec {
-    while let TypeSpec::New(_, inner, _) = ty {
-        ty = inner;
-    }
-    ty
 }
 
 fn name_of(members: &[String], value: Option<&Bits>) -> String {
@@ -360,6 +352,31 @@ mod tests {
             data(Data::Bitstring(vec![7])),
         ];
         assert_eq!(told, data(Data::Tuple(pb::P4StructLike { members })));
+    }
+
+    #[test]
+    fn the_fields_of_a_struct_in_a_header_are_fields_of_the_header() {
+        let fields = vec![("x".into(), TypeSpec::Bit(4)), ("y".into(), TypeSpec::Int(8))];
+        let pair = TypeSpec::Struct("pair".into(), fields);
+        let named = TypeSpec::New("own_t".into(), Box::new(TypeSpec::Bit(16)), None);
+        let ty = TypeSpec::Tuple(vec![header(&[("p", pair), ("z", named)]), TypeSpec::Bit(8)]);
+        let scalars = [
+            Bits::new(4, 1),
+            Bits::new(8, 0xff),
+            Bits::new(16, 0x102),
+            Bits::new(8, 3),
+        ];
+        let told = encode(&ty, &scalars, &[]);
+        let members = [
+            Data::Header(pb::P4Header {
+                is_valid: true,
+                bitstrings: vec![vec![1], vec![0xff], vec![1, 2]],
+            }),
+            Data::Bitstring(vec![3]),
+        ];
+        let members = members.map(|data| pb::P4Data { data: Some(data) }).to_vec();
+        assert_eq!(told.data, Some(Data::Tuple(pb::P4StructLike { members })));
+        assert_eq!(decode(&ty, &told, &[]), Ok(scalars.to_vec()));
     }
 
     #[test]

@@ -6,6 +6,7 @@ use weir_proto::bfrt_proto as pb;
 use weir_proto::bfrt_proto::entity::Entity;
 use weir_proto::bfrt_proto::update::Type;
 use weir_proto::bfrt_proto::write_request::Atomicity;
+use weir_server::DataPlane;
 
 const EXACT: &str = "In.exact_keys";
 
@@ -200,6 +201,25 @@ async fn a_deadline_that_is_over_is_exceeded() {
         bench.write_request(request).await.unwrap_err().code(),
         Code::DeadlineExceeded
     );
+}
+
+#[tokio::test]
+async fn a_deadline_may_be_given_in_seconds() {
+    let bench = Bench::new().await;
+    let (release, released) = std::sync::mpsc::channel::<()>();
+    let released = std::sync::Mutex::new(released);
+    let holds_up: weir_server::Order = std::sync::Arc::new(move |_, _| {
+        let _ = released.lock().expect("nobody else waits").recv();
+    });
+    let _held_up = bench.switch.order(holds_up);
+    let mut request = Request::new(write_request(vec![insert(&bench, 1)], Atomicity::ContinueOnError));
+    request
+        .metadata_mut()
+        .insert("deadline_sec", "1".parse().expect("is plain"));
+    let written = tokio::time::timeout(std::time::Duration::from_secs(60), bench.write_request(request));
+    let outcome = written.await.expect("it is given up");
+    assert_eq!(outcome.unwrap_err().code(), Code::DeadlineExceeded);
+    drop(release);
 }
 
 #[tokio::test]

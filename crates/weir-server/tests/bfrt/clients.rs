@@ -166,6 +166,28 @@ async fn a_target_is_this_device_and_all_pipes() {
     assert_eq!(bench.entries("In.exact_keys").await[0].entry_tgt, None);
 }
 
+#[tokio::test]
+async fn a_direction_makes_no_difference_as_one_pipe_has_the_same_entries_both_ways() {
+    let bench = Bench::new().await;
+    for (key, direction) in [(1, 0), (2, 1), (3, 0xff), (4, 77)] {
+        let target = pb::TargetDevice {
+            direction,
+            ..crate::common::target(0xffff)
+        };
+        let entry = pb::TableEntry {
+            entry_tgt: Some(target),
+            ..bench.entry(key, 2)
+        };
+        assert_eq!(bench.insert(entry).await, Ok(()));
+        let query = pb::TableEntry {
+            entry_tgt: Some(target),
+            ..bench.keyed("In.exact_keys", vec![exact(1, &key.to_be_bytes())])
+        };
+        assert_eq!(bench.read(query).await.expect("is read")[0].entry_tgt, Some(target));
+    }
+    assert_eq!(bench.entries("In.exact_keys").await.len(), 4);
+}
+
 /// That entries are of these directions, pipes and parsers.
 fn entry_scope(bench: &Bench, scopes: [pb::mode::Scope; 3]) -> Entity {
     let [gress_scope, pipe_scope, prsr_scope] = scopes.map(|scope| {

@@ -171,7 +171,7 @@ async fn digests_come_in_lists_without_duplicates_until_they_are_acknowledged() 
     assert!(primary.is_silent().await);
 }
 
-/// A program whose digests have a header union and a varbit.
+/// A program whose digests have a header union, a varbit and a header with a struct.
 const UNIONS: &str = include_str!("../p4/unions.p4");
 
 #[tokio::test(flavor = "multi_thread")]
@@ -196,17 +196,20 @@ async fn digests_tell_which_header_of_a_union_is_valid_and_how_long_a_varbit_is(
         valid_header: Some(header(bitstrings)),
     };
     let nothing = pb::P4HeaderUnion::default;
-    let cases: [(&[u8], pb::P4HeaderUnion, pb::P4Header); 4] = [
-        (&[1, 0x11], union("one", &[&[0x11]]), pb::P4Header::default()),
+    let invalid = pb::P4Header::default;
+    let cases: [(&[u8], pb::P4HeaderUnion, pb::P4Header, pb::P4Header); 5] = [
+        (&[1, 0x11], union("one", &[&[0x11]]), invalid(), invalid()),
         (
             &[2, 0x22, 0x33, 0xff],
             union("two", &[&[0x22, 0x33], &[0xff]]),
-            pb::P4Header::default(),
+            invalid(),
+            invalid(),
         ),
-        (&[3, 9, 0, 0, 7], nothing(), header(&[&[9], &[0, 0, 7]])),
-        (&[4], nothing(), pb::P4Header::default()),
+        (&[3, 9, 0, 0, 7], nothing(), header(&[&[9], &[0, 0, 7]]), invalid()),
+        (&[4, 0x1e, 5], nothing(), invalid(), header(&[&[1], &[0xfe], &[5]])),
+        (&[5], nothing(), invalid(), invalid()),
     ];
-    for (packet, either, varying) in cases {
+    for (packet, either, varying, nested) in cases {
         assert!(bench.switch.send(1, packet).is_empty(), "it is dropped");
         let Ok(Hear::Digest(list)) = primary.next().await else {
             panic!("no digest of {packet:?}");
@@ -214,12 +217,40 @@ async fn digests_tell_which_header_of_a_union_is_valid_and_how_long_a_varbit_is(
         let members = [
             Data::HeaderUnion(either),
             Data::Header(varying),
+            Data::Header(nested),
             Data::Bitstring(vec![1]),
         ];
         let members = members.map(|data| pb::P4Data { data: Some(data) }).to_vec();
         let data = Some(Data::Struct(pb::P4StructLike { members }));
         assert_eq!(list.data, [pb::P4Data { data }], "{packet:?}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_register_of_headers_with_structs_has_a_value_for_each_of_their_fields() {
+    let program = compile(UNIONS);
+    let bench = Bench::new(Some(program), weir_server::p4rt::Config::default()).await;
+    let _primary = bench.primary().await;
+    let register = |bitstrings: &[&[u8]]| {
+        let header = pb::P4Header {
+            is_valid: true,
+            bitstrings: bitstrings.iter().map(|b| b.to_vec()).collect(),
+        };
+        Entity::RegisterEntry(pb::RegisterEntry {
+            register_id: bench.id("structs"),
+            index: Some(pb::Index { index: 0 }),
+            data: Some(pb::P4Data {
+                data: Some(Data::Header(header)),
+            }),
+        })
+    };
+    assert!(bench.switch.send(1, &[4, 0x1e, 5]).is_empty(), "it is dropped");
+    assert_eq!(bench.read(register(&[])).await, [register(&[&[1], &[0xfe], &[5]])]);
+    let other = register(&[&[0xf], &[1], &[0xff]]);
+    bench.modify(other.clone()).await.expect("it fits");
+    assert_eq!(bench.read(register(&[])).await, [other]);
+    let outcome = bench.modify(register(&[&[1], &[5]])).await;
+    assert_eq!(outcome, Err(Code::InvalidArgument), "a field is missing");
 }
 
 #[tokio::test(flavor = "multi_thread")]

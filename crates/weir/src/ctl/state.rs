@@ -5,7 +5,7 @@ use anyhow::{Context, Result};
 use std::fs::File;
 use std::io::{BufReader, IsTerminal, Read, Write};
 use std::time::Instant;
-use weir_client::bulk::{CsvEntries, JsonEntries, Lines, LoadOptions, entry_to_json};
+use weir_client::bulk::{CsvEntries, JsonEntries, Lines, LoadError, LoadOptions, entry_to_json};
 use weir_client::{Client, Entry, Error, Operation};
 
 /// Failed updates that are spelled out.
@@ -77,11 +77,13 @@ pub async fn load(client: &Client, command: &Command, is_json: bool) -> Result<u
             eprint!("\r{sent} entries, {:.0} per second", rate(sent));
         }
     });
-    let outcome = loaded.await;
+    let (outcome, failure) = match loaded.await {
+        Ok(outcome) => (outcome, None),
+        Err(LoadError { error, outcome }) => (outcome, Some(error)),
+    };
     if shows_progress {
         eprintln!();
     }
-    let outcome = outcome.with_context(|| name.clone())?;
     for failed in outcome.failed.iter().take(SPELLED_OUT) {
         eprintln!("error: entry {}: {failed}", failed.index + 1);
     }
@@ -105,5 +107,8 @@ pub async fn load(client: &Client, command: &Command, is_json: bool) -> Result<u
             rate(outcome.done)
         )?;
     }
-    Ok(u8::from(outcome.failures > 0))
+    match failure {
+        Some(error) => Err(error).context(name),
+        None => Ok(u8::from(outcome.failures > 0)),
+    }
 }

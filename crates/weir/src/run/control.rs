@@ -273,3 +273,6 @@ impl Control {
         is_last
     }
 }
+
+#[cfg(test)]
+mod tests;

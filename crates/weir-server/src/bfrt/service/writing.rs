@@ -1,7 +1,8 @@
 //! The Write RPC.
 //!
 //! A large batch is resolved piece by piece on a thread of its own, and each piece is given to the switch as soon as it is
-//! resolved: one is applied while the next is resolved. Batches that must be all or nothing are one piece.
+//! resolved: one is applied while the next is resolved. Pieces are cut smaller where the switch needs longer, since packets wait
+//! for what is done at once. Batches that must be all or nothing are one piece.
 
 use super::{Addressed, Options, Shared};
 use crate::bfrt::apply::{Done, Outcomes, Steps, apply_all};
@@ -12,7 +13,7 @@ use crate::bfrt::fixed::port;
 use crate::bfrt::schema::{Kind, Schema};
 use crate::bfrt::target::Scopes;
 use crate::bfrt::wire;
-use crate::dataplane::{DataPlane, Gone, Length, gather_by};
+use crate::dataplane::{DataPlane, Effort, Gone, Length, gather_by};
 use crate::device::lock;
 use crate::ports::Settings;
 use crate::refusal::Refusal;
@@ -26,8 +27,8 @@ use weir_proto::bfrt_proto as pb;
 use weir_proto::bfrt_proto::write_request::Atomicity;
 use weir_proto::bfrt_raw::{Updates, WriteRequest};
 
-/// Updates that are made between two packet vectors, of a batch of which packets may meet a part: some 0.2 ms.
-const STEP: usize = 256;
+/// Updates of a batch of which packets may meet a part that are resolved at a time.
+const PIECE: usize = 256;
 
 /// Updates from which on a batch is resolved on a thread of its own.
 const LARGE: usize = 256;
@@ -150,8 +151,8 @@ impl Submission {
     }
 
     /// Resolves the updates with these numbers and gives them to the switch.
-    fn submit(&mut self, updates: &Updates, numbers: Range<usize>) -> Pending {
-        let first = numbers.start;
+    fn submit(&mut self, updates: &Updates, numbers: Range<usize>) -> Vec<Pending> {
+        let mut first = numbers.start;
         let mut steps = Vec::with_capacity(numbers.len());
         for update in updates.within(numbers) {
             steps.push(self.resolve(updates, update));
@@ -164,9 +165,25 @@ impl Submission {
             attribute::configure(&self.schema, &self.scopes, &mut self.attributes, &mut steps);
             port::configure(&self.schema, &self.shared.device.ports, &mut self.settings, &mut steps);
         }
+        let most = steps.iter().map(|s| effort(&self.schema, s)).max();
+        let most = most.unwrap_or(Effort::Entry);
+        let length = most.length(steps.len());
+        let at_once = if self.goes_on { most.step() } else { steps.len().max(1) };
+        let mut pending = Vec::with_capacity(1);
+        while steps.len() > at_once {
+            let rest = steps.split_off(at_once);
+            pending.push(self.give(first, steps, length));
+            first += at_once;
+            steps = rest;
+        }
+        pending.push(self.give(first, steps, length));
+        pending
+    }
+
+    /// Gives changes to the switch, the first of which has this number in the batch.
+    fn give(&self, first: usize, steps: Vec<Step>, length: Length) -> Pending {
         let (schema, reporter) = (Arc::clone(&self.schema), Arc::clone(&self.reporter));
         let (goes_on, ignore_not_found) = (self.goes_on, self.ignore_not_found);
-        let length = length(&self.schema, &steps);
         // A single replica may take the entries themselves.
         let (own, all) = match self.plane.replicas() {
             1 => (Some(Mutex::new(steps)), Vec::new()),
@@ -202,25 +219,19 @@ impl Submission {
     }
 }
 
-/// How long changes take: of entries that are named, few are a short order.
-fn length(schema: &Schema, steps: &[Step]) -> Length {
+/// What a change costs the switch.
+fn effort(schema: &Schema, step: &Step) -> Effort {
     use Change::{DeleteEntry, InsertEntry, ModifyEntry, UpsertEntry};
-    let is_short = |step: &Step| {
-        let change = step.change.as_ref().ok();
-        let is_of_entry = |c| {
-            matches!(
-                c,
-                &(InsertEntry(..) | ModifyEntry(..) | UpsertEntry(..) | DeleteEntry(_))
-            )
-        };
-        // What an entry with a mask costs depends on how many masks there are.
-        let is_ranked = step.table.is_some_and(|at| match &schema.tables[at].kind {
-            Kind::Match(of) => of.is_ranked,
-            _ => false,
-        });
-        !is_ranked && change.is_none_or(is_of_entry)
-    };
-    Length::of(steps, is_short)
+    match &step.change {
+        Err(_) => return Effort::Entry,
+        Ok(InsertEntry(..) | ModifyEntry(..) | UpsertEntry(..) | DeleteEntry(_)) => {}
+        Ok(_) => return Effort::Any,
+    }
+    let is_ranked = step.table.is_some_and(|at| match &schema.tables[at].kind {
+        Kind::Match(of) => of.is_ranked,
+        _ => false,
+    });
+    if is_ranked { Effort::Ranked } else { Effort::Entry }
 }
 
 /// What becomes of every update, or why none was looked at.
@@ -264,10 +275,14 @@ async fn outcomes(shared: &Arc<Shared>, request: WriteRequest, options: Options)
     let updates = request.updates;
     let is_large = updates.len() >= LARGE;
     let submit = move || {
-        let step = if submission.goes_on { STEP } else { updates.len().max(1) };
-        let starts = (0..updates.len()).step_by(step);
-        let pieces = starts.map(|start| start..updates.len().min(start + step));
-        let pending: Vec<Pending> = pieces.map(|piece| submission.submit(&updates, piece)).collect();
+        let size = if submission.goes_on {
+            PIECE
+        } else {
+            updates.len().max(1)
+        };
+        let starts = (0..updates.len()).step_by(size);
+        let pieces = starts.map(|start| start..updates.len().min(start + size));
+        let pending: Vec<Pending> = pieces.flat_map(|piece| submission.submit(&updates, piece)).collect();
         (submission, pending)
     };
     let (submission, pending) = match is_large {

@@ -168,7 +168,7 @@ impl Session {
     fn complain(&self, refusal: &Refusal, details: pb::stream_error::Details) {
         let error = pb::StreamError {
             canonical_code: code(refusal.cause) as i32,
-            message: refusal.message.clone(),
+            message: refusal.message.to_string(),
             space: "weir".to_string(),
             code: 0,
             details: Some(details),

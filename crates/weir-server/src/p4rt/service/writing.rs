@@ -1,7 +1,7 @@
 //! The Write RPC.
 
 use super::{Shared, lock, notify};
-use crate::dataplane::{Gone, Length, gather_by};
+use crate::dataplane::{Effort, Gone, gather_by};
 use crate::device::Pipeline;
 use crate::p4rt::apply::apply_all;
 use crate::p4rt::arbitration::role_name;
@@ -17,9 +17,6 @@ use tonic::metadata::MetadataMap;
 use weir_proto::p4::v1 as pb;
 use weir_proto::p4::v1::entity::Entity;
 use weir_proto::p4::v1::write_request::Atomicity;
-
-/// Updates that are made between two packet vectors, of a batch of which packets may meet a part: some 0.2 ms.
-const STEP: usize = 256;
 
 /// Updates from which on a batch is resolved on a thread of its own.
 const LARGE: usize = 256;
@@ -44,11 +41,17 @@ fn is_about_digests(update: &pb::Update) -> bool {
     matches!(entity, Some(Entity::DigestEntry(_)))
 }
 
-/// Whether a change is about one entry, if it is about anything.
-fn is_short(change: &Result<Change, Refusal>) -> bool {
+/// What a change costs the switch.
+fn effort(change: &Result<Change, Refusal>) -> Effort {
     use Change::{DeleteEntry, InsertEntry, ModifyEntry};
-    let change = change.as_ref().ok();
-    change.is_none_or(|c| matches!(c, InsertEntry(..) | ModifyEntry(..) | DeleteEntry(..)))
+    let priority = match change {
+        Err(_) => return Effort::Entry,
+        Ok(InsertEntry(_, new, _)) => new.priority,
+        Ok(ModifyEntry(_, _, priority, _) | DeleteEntry(_, _, priority)) => *priority,
+        Ok(_) => return Effort::Any,
+    };
+    // Entries have one just where keys have masks.
+    if priority == 0 { Effort::Entry } else { Effort::Ranked }
 }
 
 /// Does what a request asks for. `limit`: largest trailer.
@@ -81,12 +84,13 @@ async fn outcomes(shared: &Arc<Shared>, request: pb::WriteRequest) -> Result<Vec
         // Who is primary at this moment may write: a new primary's writes come after everything that is given here.
         let arbitration = lock(&shared.arbitration);
         arbitration.check(&role, election.as_ref())?;
+        let most = changes.iter().map(effort).max().unwrap_or(Effort::Entry);
+        let length = most.length(changes.len());
         // Packets need not wait for the whole of a batch whose parts may be seen. Nobody else's order comes in between.
         let step = match atomicity {
-            Atomicity::ContinueOnError => STEP,
+            Atomicity::ContinueOnError => most.step(),
             _ => changes.len().max(1),
         };
-        let length = Length::of(&changes, is_short);
         let changes = Arc::new(changes);
         let steps: Vec<_> = (0..changes.len().max(1))
             .step_by(step)
