@@ -219,55 +219,65 @@ impl Group {
     }
 }
 
-/// Groups by mask, best first.
+/// Groups by their masks, and in the order of their best entries.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TupleSpace {
-    groups: Vec<Group>,
+    /// Places of groups that have gone are taken by new ones.
+    groups: Vec<Option<Group>>,
+    free: Vec<usize>,
+    places: FxHashMap<Vec<Part>, usize>,
+    by_best: BTreeMap<Rank, usize>,
 }
 
 impl TupleSpace {
-    fn sort(&mut self) {
-        self.groups.sort_by_key(|g| Reverse(g.best()));
+    fn group(&self, parts: &[Part]) -> Option<&Group> {
+        self.groups[*self.places.get(parts)?].as_ref()
     }
 
     fn find(&self, matches: &[KeyMatch], is_it: impl Fn(EntryHandle) -> bool) -> Option<EntryHandle> {
-        let parts = parts(matches);
-        let group = self.groups.iter().find(|g| g.parts == parts)?;
-        let bucket = group.buckets.get(&group_key(matches))?;
+        let bucket = self.group(&parts(matches))?.buckets.get(&group_key(matches))?;
         bucket.iter().map(|(_, handle)| *handle).find(|h| is_it(*h))
     }
 
+    /// The place of the group with these masks, which is made where there is none.
+    fn place(&mut self, parts: Vec<Part>) -> usize {
+        if let Some(place) = self.places.get(&parts) {
+            return *place;
+        }
+        let place = self.free.pop().unwrap_or_else(|| {
+            self.groups.push(None);
+            self.groups.len() - 1
+        });
+        self.groups[place] = Some(Group {
+            parts: parts.clone(),
+            buckets: FxHashMap::default(),
+            ranks: BTreeMap::new(),
+        });
+        self.places.insert(parts, place);
+        place
+    }
+
     fn insert(&mut self, entry: &Entry) {
-        let (parts, rank) = (parts(&entry.matches), entry.rank());
-        let position = match self.groups.iter().position(|g| g.parts == parts) {
-            Some(position) => position,
-            None => {
-                self.groups.push(Group {
-                    parts,
-                    buckets: FxHashMap::default(),
-                    ranks: BTreeMap::new(),
-                });
-                self.groups.len() - 1
-            }
+        let (place, rank) = (self.place(parts(&entry.matches)), entry.rank());
+        let Some(group) = &mut self.groups[place] else {
+            return;
         };
-        let group = &mut self.groups[position];
-        let better = group.best().is_none_or(|best| rank > best);
+        let best = group.best();
         group.ranks.insert(rank, entry.handle);
         let bucket = group.buckets.entry(group_key(&entry.matches)).or_default();
         let at = bucket.partition_point(|(r, _)| *r > rank);
         bucket.insert(at, (rank, entry.handle));
-        if better {
-            self.sort();
-        }
+        self.reorder(place, best);
     }
 
     fn remove(&mut self, entry: &Entry) {
-        let parts = parts(&entry.matches);
-        let Some(position) = self.groups.iter().position(|g| g.parts == parts) else {
+        let Some(place) = self.places.get(&parts(&entry.matches)).copied() else {
             return;
         };
-        let group = &mut self.groups[position];
-        let was_best = group.best() == Some(entry.rank());
+        let Some(group) = &mut self.groups[place] else {
+            return;
+        };
+        let best = group.best();
         group.ranks.remove(&entry.rank());
         let key = group_key(&entry.matches);
         if let Some(bucket) = group.buckets.get_mut(&key) {
@@ -276,22 +286,35 @@ impl TupleSpace {
                 group.buckets.remove(&key);
             }
         }
-        if group.ranks.is_empty() {
-            self.groups.remove(position);
-        } else if was_best {
-            self.sort();
+        self.reorder(place, best);
+        if let Some(gone) = self.groups[place].take_if(|g| g.ranks.is_empty()) {
+            self.places.remove(&gone.parts);
+            self.free.push(place);
+        }
+    }
+
+    /// Puts a group where its best entry is, whose rank was another one.
+    fn reorder(&mut self, place: usize, before: Option<Rank>) {
+        let best = self.groups[place].as_ref().and_then(Group::best);
+        if best == before {
+            return;
+        }
+        if let Some(before) = before {
+            self.by_best.remove(&before);
+        }
+        if let Some(best) = best {
+            self.by_best.insert(best, place);
         }
     }
 
     fn lookup(&self, keys: &[&Bits], entries: &Entries) -> Option<EntryHandle> {
         let mut best: Option<(Rank, EntryHandle)> = None;
         let mut key = Vec::new();
-        for group in &self.groups {
-            if let (Some((rank, _)), Some(limit)) = (best, group.best())
-                && rank > limit
-            {
+        for (limit, place) in self.by_best.iter().rev() {
+            if best.is_some_and(|(rank, _)| rank > *limit) {
                 break;
             }
+            let Some(group) = &self.groups[*place] else { continue };
             key.clear();
             for (value, part) in keys.iter().zip(&group.parts) {
                 match part {

@@ -412,6 +412,51 @@ fn many_entries_one_by_one_and_at_once() {
     }
 }
 
+/// Groups come, change their places and go by the thousand.
+#[test]
+fn every_entry_may_have_a_mask_of_its_own() {
+    let count = if cfg!(miri) { 40u64 } else { 2_000 };
+    let spec = spec(&[(Ternary, 32), (Ternary, 32)], &[9], false);
+    let (mut table, fast) = (Table::new(spec.clone()), FastTable::new(&spec));
+    let mix = |i: u64| i.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ i << 7;
+    let ternary = |bits: u64, seed: u16| {
+        let mask = Bits::new(32, u128::from(bits & 0xffff_ffff));
+        let value = value(32, seed).and(&mask);
+        KeyMatch::Ternary { value, mask }
+    };
+    let packets: Vec<Vec<u16>> = (0..64).map(|i| vec![i * 3, i * 5]).collect();
+    for i in 0..count {
+        let seeds = (i as u16 % 64) * 3;
+        let matches = vec![ternary(mix(i) >> 13, seeds), ternary(mix(i), seeds / 3 * 5)];
+        let new = NewEntry::new(matches, EntryAction::Call(action(&[9], i)));
+        let priority = (mix(i) >> 40) as u32;
+        let handle = table
+            .insert(new.with_priority(priority))
+            .expect("there is none like it");
+        fast.insert(table.entry(handle).expect("it is there"));
+        if i % 100 == 0 {
+            lookup(&table, &fast, &packets, u64::MAX, 0);
+        }
+    }
+    // The best go first, then what comes.
+    let mut all: Vec<Entry> = table.entries().cloned().collect();
+    all.sort_by_key(|e| std::cmp::Reverse(e.priority));
+    let (best, others) = all.split_at(all.len() / 3);
+    for (i, entry) in best.iter().chain(others.iter().step_by(2)).enumerate() {
+        table.delete(&EntryRef::Handle(entry.handle)).expect("it is there");
+        fast.remove(entry);
+        if i % 100 == 0 {
+            lookup(&table, &fast, &packets, u64::MAX, 0);
+        }
+    }
+    let hits = lookup(&table, &fast, &packets, u64::MAX, 0);
+    assert_eq!(
+        (fast.len(), hits.len()),
+        (table.len(), 64),
+        "each packet has entries of its own"
+    );
+}
+
 #[test]
 fn entries_with_members_are_indirect() {
     let mut spec = spec(&[(Exact, 8)], &[8], false);

@@ -38,6 +38,7 @@ mod inline;
 mod layout;
 mod lpm;
 mod mem;
+mod order;
 mod packed;
 mod rule;
 mod scan;

@@ -13,6 +13,7 @@ use crate::fast::exact::word;
 use crate::fast::hash::Seed;
 use crate::fast::layout::FieldSlot;
 use crate::fast::mem::{Arena, Directory, Rec};
+use crate::fast::order::{Order, View};
 use crate::fast::rule::{Keys, RankWords, Rule, in_bounds};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
@@ -29,19 +30,10 @@ const FEW: u32 = 8;
 /// own number above, then the bounds.
 pub(super) const EXTRA: usize = 3;
 
-/// A group as readers see it.
-#[derive(Debug)]
-struct View {
-    best: RankWords,
-    buckets: Arc<Buckets>,
-}
-
-/// What readers see. Replaced when a group comes or goes, grows, or gets a better best rule.
+/// What readers see. Replaced when a group comes or goes, grows, or gets another best rule.
 #[derive(Debug)]
 pub(super) struct TupleShape {
-    groups: Vec<View>,
-    /// Masks of the groups one after the other.
-    masks: Vec<u64>,
+    order: Order,
     seed: Seed,
     key_at: usize,
     rank_at: usize,
@@ -79,47 +71,49 @@ impl TupleShape {
         let mut open = batch.active;
         let mut hashes = [0; SLOTS];
         let count = SLOTS - batch.active.leading_zeros() as usize;
-        for (view, mask) in self.groups.iter().zip(self.masks.chunks_exact(n)) {
-            each(open & best.found, |slot, bit| {
-                open &= !(bit & ones(best.ranks[slot & (SLOTS - 1)] >= view.best));
-            });
-            if open == 0 {
-                break;
-            }
-            // Of few keys one by one; else of all at once, those that are not asked for included.
-            let hashes = &mut hashes[..count];
-            if open.count_ones() < FEW {
-                each(open, |slot, _| {
-                    // SAFETY: open slots are active, and keys have `n` words.
-                    let terms = (0..n).map(|w| seed.term(w, unsafe { batch.key(w, slot) } & mask[w]));
-                    hashes[slot & (SLOTS - 1)] = seed.sum(terms.fold(0, u64::wrapping_add));
+        'groups: for chunk in self.order.chunks() {
+            for (view, mask) in chunk.groups(n) {
+                each(open & best.found, |slot, bit| {
+                    open &= !(bit & ones(best.ranks[slot & (SLOTS - 1)] >= view.best));
                 });
-            } else {
-                hashes.fill(0);
-                for (w, mask) in mask.iter().enumerate().take(n) {
-                    // SAFETY: keys have `n` words, and each row has as many as there are slots up to the last active one.
-                    let row = unsafe { std::slice::from_raw_parts(batch.key_row(w), count) };
-                    for (hash, key) in hashes.iter_mut().zip(row) {
-                        *hash = hash.wrapping_add(seed.term(w, key & mask));
-                    }
+                if open == 0 {
+                    break 'groups;
                 }
-                hashes.iter_mut().for_each(|h| *h = seed.sum(*h));
-            }
-            if view.buckets.bytes() > STAGED {
-                each(open, |slot, _| view.buckets.prefetch(hashes[slot & (SLOTS - 1)]));
-            }
-            let tester = view.buckets.tester();
-            let mut maybe = 0;
-            each(open, |slot, bit| {
-                maybe |= bit & ones(!tester.absent(hashes[slot & (SLOTS - 1)]));
-            });
-            // No closure for the body: one of that size would be called, and compiled without the caller's instructions.
-            while maybe != 0 {
-                let slot = maybe.trailing_zeros() as usize;
-                maybe &= maybe - 1;
-                // SAFETY: as above.
-                let key = |w| unsafe { batch.key(w, slot) };
-                self.ask(view, hashes[slot & (SLOTS - 1)], key, mask, slot, &mut best);
+                // Of few keys one by one; else of all at once, those that are not asked for included.
+                let hashes = &mut hashes[..count];
+                if open.count_ones() < FEW {
+                    each(open, |slot, _| {
+                        // SAFETY: open slots are active, and keys have `n` words.
+                        let terms = (0..n).map(|w| seed.term(w, unsafe { batch.key(w, slot) } & mask[w]));
+                        hashes[slot & (SLOTS - 1)] = seed.sum(terms.fold(0, u64::wrapping_add));
+                    });
+                } else {
+                    hashes.fill(0);
+                    for (w, mask) in mask.iter().enumerate().take(n) {
+                        // SAFETY: keys have `n` words, and each row has as many as there are slots up to the last active one.
+                        let row = unsafe { std::slice::from_raw_parts(batch.key_row(w), count) };
+                        for (hash, key) in hashes.iter_mut().zip(row) {
+                            *hash = hash.wrapping_add(seed.term(w, key & mask));
+                        }
+                    }
+                    hashes.iter_mut().for_each(|h| *h = seed.sum(*h));
+                }
+                if view.buckets.bytes() > STAGED {
+                    each(open, |slot, _| view.buckets.prefetch(hashes[slot & (SLOTS - 1)]));
+                }
+                let tester = view.buckets.tester();
+                let mut maybe = 0;
+                each(open, |slot, bit| {
+                    maybe |= bit & ones(!tester.absent(hashes[slot & (SLOTS - 1)]));
+                });
+                // No closure for the body: one of that size would be called, and compiled without the caller's instructions.
+                while maybe != 0 {
+                    let slot = maybe.trailing_zeros() as usize;
+                    maybe &= maybe - 1;
+                    // SAFETY: as above.
+                    let key = |w| unsafe { batch.key(w, slot) };
+                    self.ask(view, hashes[slot & (SLOTS - 1)], key, mask, slot, &mut best);
+                }
             }
         }
         each(batch.active, |slot, _| {
@@ -180,8 +174,8 @@ struct Group {
     /// Chains, not rules.
     keys: usize,
     ranks: BTreeSet<RankWords>,
-    /// What readers believe.
-    published: RankWords,
+    /// What readers believe; `None`: they do not know of it.
+    published: Option<RankWords>,
 }
 
 /// The writer's side.
@@ -190,6 +184,7 @@ pub(super) struct Tuple {
     keys: Keys,
     seed: Seed,
     groups: FxHashMap<Box<[u64]>, Group>,
+    order: Order,
     entries: usize,
     /// Numbers of records by handle, if last hits are wanted.
     handles: Option<FxHashMap<u32, u32>>,
@@ -237,6 +232,7 @@ impl Tuple {
             keys,
             seed: Seed::random(),
             groups: FxHashMap::default(),
+            order: Order::default(),
             entries: 0,
             handles: stamps.then(FxHashMap::default),
         }
@@ -248,7 +244,8 @@ impl Tuple {
 
     pub(super) fn bytes(&self) -> usize {
         let groups = self.groups.values();
-        groups.map(|g| g.buckets.bytes() + g.ranks.len() * 24).sum::<usize>() + self.entries * 9
+        let groups = groups.map(|g| g.buckets.bytes() + g.ranks.len() * 24).sum::<usize>();
+        groups + self.order.bytes() + self.entries * 9
     }
 
     pub(super) fn stamp(&self, arena: &Arena, handle: u32) -> Option<u64> {
@@ -330,62 +327,63 @@ impl Tuple {
     }
 
     fn link(&mut self, arena: &Arena, rule: &Rule, rec: Rec) -> bool {
-        let mut rebuild = false;
+        self.entries += 1;
+        let hash = self.hash(rule);
         if !self.groups.contains_key(rule.mask.as_slice()) {
             let group = Group {
                 buckets: Arc::new(Buckets::new(0)),
                 keys: 0,
                 ranks: BTreeSet::new(),
-                published: rule.rank,
+                published: None,
             };
             self.groups.insert(rule.mask.as_slice().into(), group);
-            rebuild = true;
         }
-        self.entries += 1;
-        let (seed, hash, n) = (self.seed, self.hash(rule), rule.value.len());
         let first = self
             .groups
             .get(rule.mask.as_slice())
             .and_then(|g| self.chain(arena, g, rule));
         let Some(group) = self.groups.get_mut(rule.mask.as_slice()) else {
-            return rebuild;
+            return false;
         };
         group.ranks.insert(rule.rank);
-        rebuild |= rule.rank > group.published;
-        if let Some(first) = first {
-            if rank(arena, first) < rule.rank {
-                set_next(arena, rec, Some(first));
-                group.buckets.replace(hash, first.words, rec.words);
-                return rebuild;
+        let has_grown = match first {
+            Some(first) => {
+                chain_up(arena, group, hash, rule, first, rec);
+                false
             }
-            let mut before = first;
-            let after = loop {
-                match next(arena, before) {
-                    Some(after) if rank(arena, after) > rule.rank => before = after,
-                    after => break after,
-                }
-            };
-            set_next(arena, rec, after);
-            set_next(arena, before, Some(rec));
-            return rebuild;
-        }
-        set_next(arena, rec, None);
-        group.keys += 1;
-        let key_at = arena.shape().key;
-        let hash_of = |r: NonNull<AtomicU64>| {
-            // SAFETY: records in the buckets are of this arena and have its shape, with the key there.
-            let terms = (0..n).map(|w| seed.term(w, unsafe { word(r, key_at + w) }));
-            seed.sum(terms.fold(0, u64::wrapping_add))
+            None => {
+                set_next(arena, rec, None);
+                add(arena, group, self.seed, hash, rule, rec)
+            }
         };
-        if group.keys <= group.buckets.capacity() && group.buckets.add(hash, rec.words, hash_of).is_ok() {
-            return rebuild;
+        self.publish(rule, has_grown)
+    }
+
+    /// Tells readers of the group of a rule if its best rule is another one than they believe, or its buckets are.
+    /// Whether there is something to tell.
+    fn publish(&mut self, rule: &Rule, has_grown: bool) -> bool {
+        let mask = rule.mask.as_slice();
+        let Some(group) = self.groups.get_mut(mask) else {
+            return false;
+        };
+        let best = group.ranks.last().copied();
+        if best == group.published && !has_grown {
+            return false;
         }
-        loop {
-            group.buckets = Arc::new(group.buckets.grown(hash_of));
-            if group.buckets.add(hash, rec.words, hash_of).is_ok() {
-                return true;
+        if let Some(before) = group.published {
+            self.order.remove(mask, before);
+        }
+        group.published = best;
+        match best {
+            Some(best) => {
+                let buckets = Arc::clone(&group.buckets);
+                self.order.insert(mask, View { best, buckets });
+            }
+            None => {
+                self.groups.remove(mask);
             }
         }
+        true
     }
 
     /// Takes a rule out. True: readers need a new shape.
@@ -422,32 +420,55 @@ impl Tuple {
         };
         group.ranks.remove(&rank);
         group.keys -= usize::from(last);
-        let empty = group.ranks.is_empty();
-        if empty {
-            self.groups.remove(rule.mask.as_slice());
-        }
-        empty
+        self.publish(rule, false)
     }
 
-    pub(super) fn shape(&mut self, arena: &Arena) -> TupleShape {
-        let mut order = Vec::with_capacity(self.groups.len());
-        for (mask, group) in &mut self.groups {
-            group.published = group.ranks.last().copied().unwrap_or((0, 0));
-            order.push((mask, &*group));
-        }
-        order.sort_unstable_by_key(|(_, g)| std::cmp::Reverse(g.published));
-        let views = order.iter().map(|(_, g)| View {
-            best: g.published,
-            buckets: Arc::clone(&g.buckets),
-        });
+    pub(super) fn shape(&self, arena: &Arena) -> TupleShape {
         TupleShape {
-            groups: views.collect(),
-            masks: order.iter().flat_map(|(m, _)| m.iter().copied()).collect(),
+            order: self.order.clone(),
             seed: self.seed,
             key_at: arena.shape().key,
             rank_at: arena.shape().extra,
             ranges: Arc::clone(&self.keys.ranges),
             directory: Arc::clone(arena.directory()),
+        }
+    }
+}
+
+/// Puts a record into the chain that begins with this one.
+fn chain_up(arena: &Arena, group: &Group, hash: u64, rule: &Rule, first: Rec, rec: Rec) {
+    if rank(arena, first) < rule.rank {
+        set_next(arena, rec, Some(first));
+        group.buckets.replace(hash, first.words, rec.words);
+        return;
+    }
+    let mut before = first;
+    let after = loop {
+        match next(arena, before) {
+            Some(after) if rank(arena, after) > rule.rank => before = after,
+            after => break after,
+        }
+    };
+    set_next(arena, rec, after);
+    set_next(arena, before, Some(rec));
+}
+
+/// Adds a chain of one record to a group. Whether the group has other buckets now.
+fn add(arena: &Arena, group: &mut Group, seed: Seed, hash: u64, rule: &Rule, rec: Rec) -> bool {
+    group.keys += 1;
+    let (n, key_at) = (rule.value.len(), arena.shape().key);
+    let hash_of = |r: NonNull<AtomicU64>| {
+        // SAFETY: records in the buckets are of this arena and have its shape, with the key there.
+        let terms = (0..n).map(|w| seed.term(w, unsafe { word(r, key_at + w) }));
+        seed.sum(terms.fold(0, u64::wrapping_add))
+    };
+    if group.keys <= group.buckets.capacity() && group.buckets.add(hash, rec.words, hash_of).is_ok() {
+        return false;
+    }
+    loop {
+        group.buckets = Arc::new(group.buckets.grown(hash_of));
+        if group.buckets.add(hash, rec.words, hash_of).is_ok() {
+            return true;
         }
     }
 }
