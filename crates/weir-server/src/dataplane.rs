@@ -114,7 +114,7 @@ pub enum Length {
 pub(crate) enum Effort {
     /// It is of one entry that is found by its key: less than a microsecond.
     Entry,
-    /// It is of one entry among those with masks: it costs more the more masks there are.
+    /// It is of one entry among those with masks: some 10 µs where each has a mask of its own.
     Ranked,
     /// As much as it likes.
     Any,
