@@ -44,10 +44,17 @@ impl Default for LoadOptions {
 #[error("{error} ({})", written(.outcome))]
 pub struct LoadError {
     /// What went wrong.
+    #[source]
     pub error: Error,
     /// What has become of the entries before. Of a request that has failed as a whole, all count as failures, though it may
     /// have been done where the connection broke.
     pub outcome: Outcome,
+}
+
+impl From<LoadError> for Error {
+    fn from(failed: LoadError) -> Self {
+        failed.error
+    }
 }
 
 fn written(outcome: &Outcome) -> String {
@@ -151,7 +158,8 @@ async fn write_all(
             Err(error) => Err(error),
         };
         if let Err(error) = pushed {
-            pipeline.flush().await?;
+            // What else goes wrong is in the outcome; this came first.
+            let _ = pipeline.flush().await;
             return Err(error);
         }
         let sent = pipeline.added_so_far();

@@ -114,7 +114,8 @@ pub enum Length {
 pub(crate) enum Effort {
     /// It is of one entry that is found by its key: less than a microsecond.
     Entry,
-    /// It is of one entry among those with masks: some 10 µs where each has a mask of its own.
+    /// It is of one entry among those with masks and ranges: some 10 µs where each has a mask of its own, more where many have the
+    /// same mask and value and differ in their ranges.
     Ranked,
     /// As much as it likes.
     Any,
@@ -124,19 +125,38 @@ impl Effort {
     /// Changes that a short order makes at most: some 20 µs.
     const FEW: usize = 32;
 
-    /// How long an order takes that makes so many changes, the dearest of which is this.
-    pub fn length(self, changes: usize) -> Length {
-        match self == Effort::Entry && changes <= Self::FEW {
-            true => Length::Short,
-            false => Length::Any,
-        }
-    }
-
-    /// Changes that are made between two packet vectors, of a batch of which packets may meet a part: some 0.2 ms.
-    pub fn step(self) -> usize {
+    /// Changes of this effort that are made between two packet vectors, of a batch of which packets may meet a part: some
+    /// 0.2 ms.
+    fn step(self) -> usize {
         match self {
             Effort::Entry | Effort::Any => 256,
             Effort::Ranked => 16,
+        }
+    }
+}
+
+/// How the changes of a batch are given to the switch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Pace {
+    /// How long each order takes.
+    pub length: Length,
+    /// Changes of an order, where packets may meet a part of the batch: as few as the change wants that wants the fewest.
+    pub step: usize,
+}
+
+impl Pace {
+    /// That of these changes.
+    pub fn of(efforts: impl Iterator<Item = Effort>) -> Pace {
+        let (mut count, mut most, mut step) = (0, Effort::Entry, Effort::Entry.step());
+        for effort in efforts {
+            count += 1;
+            most = most.max(effort);
+            step = step.min(effort.step());
+        }
+        let is_short = most == Effort::Entry && count <= Effort::FEW;
+        Pace {
+            length: if is_short { Length::Short } else { Length::Any },
+            step,
         }
     }
 }
@@ -269,6 +289,26 @@ impl Inbox {
                 () = self.ports.news.notified() => {}
                 packet = self.packets.recv() => return packet.map(Event::Packet),
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_change_among_masks_makes_the_steps_of_a_batch_small() {
+        let pace = |efforts: &[Effort]| Pace::of(efforts.iter().copied());
+        let (short, any) = (Length::Short, Length::Any);
+        let expected = |length, step| Pace { length, step };
+        assert_eq!(pace(&[]), expected(short, 256));
+        assert_eq!(pace(&[Effort::Entry; 32]), expected(short, 256));
+        assert_eq!(pace(&[Effort::Entry; 33]), expected(any, 256));
+        assert_eq!(pace(&[Effort::Any]), expected(any, 256));
+        assert_eq!(pace(&[Effort::Ranked]), expected(any, 16));
+        for mixed in [[Effort::Ranked, Effort::Any], [Effort::Entry, Effort::Ranked]] {
+            assert_eq!(pace(&mixed), expected(any, 16));
         }
     }
 }

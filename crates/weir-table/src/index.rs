@@ -226,6 +226,7 @@ pub(crate) struct TupleSpace {
     groups: Vec<Option<Group>>,
     free: Vec<usize>,
     places: FxHashMap<Vec<Part>, usize>,
+    /// No two entries have the same rank.
     by_best: BTreeMap<Rank, usize>,
 }
 

@@ -1,13 +1,14 @@
 //! The groups of a tuple space in the order in which they are asked.
 //!
 //! A group whose best rule becomes another one changes its place among thousands, and readers may be looking at all of
-//! them: so the order is cut into chunks that a new version shares with the old one, but for one or two.
+//! them: so the order is cut into chunks that a new version shares with the old one, but for one or two. What is left of the
+//! cost of a version is a pointer per chunk.
 
 use crate::fast::buckets::Buckets;
 use crate::fast::rule::RankWords;
 use std::sync::Arc;
 
-/// Groups of a chunk: it is cut in two where it has twice as many, and two that together have no more become one.
+/// A chunk is cut in two where it has twice as many groups, and takes over a neighbour where the two have no more together.
 const CHUNK: usize = 64;
 
 /// A group as readers see it.
@@ -27,7 +28,7 @@ pub(super) struct Chunk {
     masks: Vec<u64>,
 }
 
-/// Groups with their masks, the highest ranks first.
+/// Groups with their masks, the highest ranks first. A copy shares all chunks; whoever changes one of them then gets it for itself.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Order {
     chunks: Vec<Arc<Chunk>>,
@@ -98,16 +99,23 @@ impl Order {
             self.chunks.remove(place);
             return;
         }
-        let fits = |next: &Arc<Chunk>| left + next.views.len() <= CHUNK;
-        if self.chunks.get(place + 1).is_some_and(fits) {
-            let next = self.chunks.remove(place + 1);
-            let chunk = Arc::make_mut(&mut self.chunks[place]);
-            chunk.views.extend(next.views.iter().cloned());
-            chunk.masks.extend_from_slice(&next.masks);
+        let fits = |at: usize| self.chunks.get(at).is_some_and(|c| left + c.views.len() <= CHUNK);
+        if fits(place + 1) {
+            self.merge(place);
+        } else if place > 0 && fits(place - 1) {
+            self.merge(place - 1);
         }
     }
 
-    /// The chunk and the place within it. Groups may have the same best rank for a moment.
+    /// Makes one of a chunk and the next.
+    fn merge(&mut self, place: usize) {
+        let next = self.chunks.remove(place + 1);
+        let chunk = Arc::make_mut(&mut self.chunks[place]);
+        chunk.views.extend(next.views.iter().cloned());
+        chunk.masks.extend_from_slice(&next.masks);
+    }
+
+    /// The chunk and the place within it. Ranks are unique; the mask is compared to be safe.
     fn find(&self, mask: &[u64], best: RankWords) -> Option<(usize, usize)> {
         let first = self.chunks.partition_point(|c| c.lowest() > best);
         for (place, chunk) in self.chunks.iter().enumerate().skip(first) {
@@ -169,6 +177,7 @@ mod tests {
             }
             let sizes: Vec<usize> = order.chunks.iter().map(|c| c.views.len()).collect();
             assert!(sizes.iter().all(|s| (1..2 * CHUNK).contains(s)), "{sizes:?}");
+            assert!(sizes.windows(2).all(|pair| pair[0] + pair[1] > CHUNK), "{sizes:?}");
         }
         versions.push((order.clone(), sorted(&model)));
         for (order, model) in &versions {

@@ -361,6 +361,9 @@ impl Tuple {
 
     /// Tells readers of the group of a rule if its best rule is another one than they believe, or its buckets are.
     /// Whether there is something to tell.
+    ///
+    /// Readers find a changed chain at once, a changed order with the next shape. Until then they believe in a best rank that
+    /// is too high, and ask a group too many, or too low, and see what was there before.
     fn publish(&mut self, rule: &Rule, has_grown: bool) -> bool {
         let mask = rule.mask.as_slice();
         let Some(group) = self.groups.get_mut(mask) else {

@@ -92,11 +92,14 @@ pub async fn load(client: &Client, command: &Command, is_json: bool) -> Result<u
         eprintln!("error: and {unsaid} more");
     }
     if is_json {
-        let result = serde_json::json!({
+        let mut result = serde_json::json!({
             "done": outcome.done,
             "failed": outcome.failures,
             "seconds": begin.elapsed().as_secs_f64(),
         });
+        if let Some(error) = &failure {
+            result["error"] = error.to_string().into();
+        }
         writeln!(std::io::stdout(), "{result}")?;
     } else {
         let all = outcome.done + outcome.failures;

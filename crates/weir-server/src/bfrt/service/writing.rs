@@ -13,7 +13,7 @@ use crate::bfrt::fixed::port;
 use crate::bfrt::schema::{Kind, Schema};
 use crate::bfrt::target::Scopes;
 use crate::bfrt::wire;
-use crate::dataplane::{DataPlane, Effort, Gone, Length, gather_by};
+use crate::dataplane::{DataPlane, Effort, Gone, Length, Pace, gather_by};
 use crate::device::lock;
 use crate::ports::Settings;
 use crate::refusal::Refusal;
@@ -165,10 +165,8 @@ impl Submission {
             attribute::configure(&self.schema, &self.scopes, &mut self.attributes, &mut steps);
             port::configure(&self.schema, &self.shared.device.ports, &mut self.settings, &mut steps);
         }
-        let most = steps.iter().map(|s| effort(&self.schema, s)).max();
-        let most = most.unwrap_or(Effort::Entry);
-        let length = most.length(steps.len());
-        let at_once = if self.goes_on { most.step() } else { steps.len().max(1) };
+        let Pace { length, step } = Pace::of(steps.iter().map(|s| effort(&self.schema, s)));
+        let at_once = if self.goes_on { step } else { steps.len().max(1) };
         let mut pending = Vec::with_capacity(1);
         while steps.len() > at_once {
             let rest = steps.split_off(at_once);

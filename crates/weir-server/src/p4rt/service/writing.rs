@@ -1,7 +1,7 @@
 //! The Write RPC.
 
 use super::{Shared, lock, notify};
-use crate::dataplane::{Effort, Gone, gather_by};
+use crate::dataplane::{Effort, Gone, Pace, gather_by};
 use crate::device::Pipeline;
 use crate::p4rt::apply::apply_all;
 use crate::p4rt::arbitration::role_name;
@@ -84,11 +84,10 @@ async fn outcomes(shared: &Arc<Shared>, request: pb::WriteRequest) -> Result<Vec
         // Who is primary at this moment may write: a new primary's writes come after everything that is given here.
         let arbitration = lock(&shared.arbitration);
         arbitration.check(&role, election.as_ref())?;
-        let most = changes.iter().map(effort).max().unwrap_or(Effort::Entry);
-        let length = most.length(changes.len());
+        let Pace { length, step } = Pace::of(changes.iter().map(effort));
         // Packets need not wait for the whole of a batch whose parts may be seen. Nobody else's order comes in between.
         let step = match atomicity {
-            Atomicity::ContinueOnError => most.step(),
+            Atomicity::ContinueOnError => step,
             _ => changes.len().max(1),
         };
         let changes = Arc::new(changes);
