@@ -9,6 +9,8 @@ const TOOLS: &[(&str, &str)] = &[
     ("ping", "iputils-ping"),
     ("iperf3", "iperf3"),
     ("ethtool", "ethtool"),
+    ("editcap", "wireshark-common"),
+    ("tshark", "tshark"),
 ];
 
 fn is_installed(program: &str) -> bool {
@@ -56,6 +58,6 @@ pub fn provide() -> Result<()> {
         bail!("{advice}");
     }
     println!("── {advice}");
-    println!("── the tests that send packets between network namespaces are left out");
+    println!("── the tests that need them are left out");
     Ok(())
 }
