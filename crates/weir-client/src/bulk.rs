@@ -44,7 +44,6 @@ impl Default for LoadOptions {
 #[error("{error} ({})", written(.outcome))]
 pub struct LoadError {
     /// What went wrong.
-    #[source]
     pub error: Error,
     /// What has become of the entries before. Of a request that has failed as a whole, all count as failures, though it may
     /// have been done where the connection broke.

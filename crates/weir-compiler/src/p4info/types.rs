@@ -200,7 +200,6 @@ fn bitstring(spec: &TypeSpec) -> pb::P4BitstringLikeTypeSpec {
         TypeSpec::Varbit(w) => Some(Scalar::Varbit(pb::P4VarbitTypeSpec {
             max_bitwidth: bitwidth(*w),
         })),
-        TypeSpec::New(_, original, _) => return bitstring(original),
         _ => None,
     };
     pb::P4BitstringLikeTypeSpec {

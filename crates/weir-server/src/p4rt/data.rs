@@ -221,19 +221,24 @@ impl Parts<'_> {
 
     fn header(&mut self, fields: &[(String, TypeSpec)]) -> pb::P4Header {
         let is_valid = self.valid.next().copied().unwrap_or(true);
-        let bitstrings = TypeSpec::header_scalars(fields).into_iter().map(|(_, ty)| {
-            let scalar = self.scalar();
-            match ty {
-                TypeSpec::Int(_) => bytes::encode_signed(&scalar),
-                TypeSpec::Varbit(_) => scalar.to_bytes(),
-                _ => bytes::encode(&scalar),
-            }
-        });
         // Those of an invalid header have to be taken, but are not told.
-        let bitstrings: Vec<_> = bitstrings.collect();
+        let mut bitstrings = Vec::with_capacity(fields.len());
+        self.bitstrings(fields, &mut bitstrings);
         pb::P4Header {
             is_valid,
             bitstrings: if is_valid { bitstrings } else { Vec::new() },
+        }
+    }
+
+    /// The scalars of a header's fields, those of structs in their places.
+    fn bitstrings(&mut self, fields: &[(String, TypeSpec)], found: &mut Vec<Vec<u8>>) {
+        for (_, ty) in fields {
+            match ty.plain() {
+                TypeSpec::Struct(_, fields) => self.bitstrings(fields, found),
+                TypeSpec::Int(_) => found.push(bytes::encode_signed(&self.scalar())),
+                TypeSpec::Varbit(_) => found.push(self.scalar().to_bytes()),
+                _ => found.push(bytes::encode(&self.scalar())),
+            }
         }
     }
 

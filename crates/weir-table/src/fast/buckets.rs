@@ -8,6 +8,7 @@ use crate::fast::cuckoo::{self, Place};
 use crate::fast::hash::{first, second};
 use crate::fast::mem::{Zeroable, Zeroed, prefetch};
 use std::ptr::{NonNull, null_mut};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering, fence};
 
 const PLACES: usize = 7;
@@ -277,8 +278,28 @@ impl Buckets {
         places.filter_map(|p| self.occupant(p))
     }
 
+    /// Adds a record that is not there as the last of so many, to a larger table where this one has no room. Whether it is another
+    /// one now, of which readers need to know.
+    pub(super) fn put(
+        this: &mut Arc<Self>,
+        records: usize,
+        hash: u64,
+        record: NonNull<AtomicU64>,
+        hash_of: impl Fn(NonNull<AtomicU64>) -> u64,
+    ) -> bool {
+        if records <= this.capacity() && this.add(hash, record, &hash_of).is_ok() {
+            return false;
+        }
+        loop {
+            *this = Arc::new(this.grown(&hash_of));
+            if this.add(hash, record, &hash_of).is_ok() {
+                return true;
+            }
+        }
+    }
+
     /// A table of at least twice the size with the same records.
-    pub(super) fn grown(&self, hash_of: impl Fn(NonNull<AtomicU64>) -> u64) -> Self {
+    fn grown(&self, hash_of: impl Fn(NonNull<AtomicU64>) -> u64) -> Self {
         let mut records = self.capacity() * 2;
         'larger: loop {
             let larger = Buckets::new(records);

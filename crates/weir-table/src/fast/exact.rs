@@ -187,15 +187,7 @@ impl Exact {
         let seed = self.seed;
         // SAFETY: as above.
         let hash_of = |r: NonNull<AtomicU64>| seed.many(n, |w| unsafe { word(r, shape.key + w) });
-        if self.entries <= self.buckets.capacity() && self.buckets.add(hash, rec.words, hash_of).is_ok() {
-            return false;
-        }
-        loop {
-            self.buckets = Arc::new(self.buckets.grown(hash_of));
-            if self.buckets.add(hash, rec.words, hash_of).is_ok() {
-                return true;
-            }
-        }
+        Buckets::put(&mut self.buckets, self.entries, hash, rec.words, hash_of)
     }
 
     /// Takes an entry out. Readers see that at once.

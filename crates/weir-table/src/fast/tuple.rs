@@ -465,13 +465,5 @@ fn add(arena: &Arena, group: &mut Group, seed: Seed, hash: u64, rule: &Rule, rec
         let terms = (0..n).map(|w| seed.term(w, unsafe { word(r, key_at + w) }));
         seed.sum(terms.fold(0, u64::wrapping_add))
     };
-    if group.keys <= group.buckets.capacity() && group.buckets.add(hash, rec.words, hash_of).is_ok() {
-        return false;
-    }
-    loop {
-        group.buckets = Arc::new(group.buckets.grown(hash_of));
-        if group.buckets.add(hash, rec.words, hash_of).is_ok() {
-            return true;
-        }
-    }
+    Buckets::put(&mut group.buckets, group.keys, hash, rec.words, hash_of)
 }
