@@ -4,7 +4,9 @@ use crate::encode::{self, Operation, Template};
 use crate::entry::Entry;
 use crate::error::Error;
 use crate::schema::{Protocol, Schema, Table};
+use crate::transport::Encoded;
 use crate::wire::{Writer, put_varint};
+use bytes::Bytes;
 use std::sync::Arc;
 
 /// What becomes of a batch of which an update fails.
@@ -33,7 +35,8 @@ impl Atomicity {
 #[derive(Debug, Clone)]
 pub struct Batch {
     schema: Arc<Schema>,
-    bytes: Vec<u8>,
+    /// Shared with requests that are under way.
+    bytes: Arc<Vec<u8>>,
     /// Where the message of each update begins and ends.
     updates: Vec<(u32, u32)>,
     /// P4Runtime: updates that insert or modify, by their places.
@@ -51,7 +54,7 @@ impl Batch {
     pub fn new(schema: &Arc<Schema>) -> Batch {
         Batch {
             schema: Arc::clone(schema),
-            bytes: Vec::new(),
+            bytes: Arc::default(),
             updates: Vec::new(),
             upserts: Vec::new(),
             atomicity: Atomicity::default(),
@@ -131,20 +134,22 @@ impl Batch {
         if template.operation() == Operation::InsertOrModify && self.schema.protocol == Protocol::P4Runtime {
             return self.push(template.operation(), &template.entry(numbers));
         }
-        let before = self.bytes.len();
-        self.begin(template.len());
-        let start = self.bytes.len();
-        match template.append(numbers, &mut self.bytes) {
+        let tag = self.tag();
+        let bytes = Arc::make_mut(&mut self.bytes);
+        let before = bytes.len();
+        begin(bytes, tag, template.len());
+        let start = bytes.len();
+        match template.append(numbers, bytes) {
             Ok(true) => {
-                self.updates.push((start as u32, self.bytes.len() as u32));
+                self.updates.push((start as u32, bytes.len() as u32));
                 self.check_size(before)
             }
             Ok(false) => {
-                self.bytes.truncate(before);
+                bytes.truncate(before);
                 self.push(template.operation(), &template.entry(numbers))
             }
             Err(error) => {
-                self.bytes.truncate(before);
+                bytes.truncate(before);
                 Err(error)
             }
         }
@@ -201,23 +206,24 @@ impl Batch {
         }
     }
 
-    /// The tag and the length of an update.
-    fn begin(&mut self, length: usize) {
+    /// The tag of an update.
+    fn tag(&self) -> u8 {
         let field = match self.schema.protocol {
             Protocol::P4Runtime => 4,
             Protocol::BfRuntime => 3,
         };
-        self.bytes.push(field << 3 | 2);
-        put_varint(&mut self.bytes, length as u64);
+        field << 3 | 2
     }
 
     /// Adds an update that is encoded.
     pub(crate) fn add(&mut self, body: &[u8]) -> Result<&mut Self, Error> {
-        let before = self.bytes.len();
-        self.begin(body.len());
-        let start = self.bytes.len();
-        self.bytes.extend_from_slice(body);
-        self.updates.push((start as u32, self.bytes.len() as u32));
+        let tag = self.tag();
+        let bytes = Arc::make_mut(&mut self.bytes);
+        let before = bytes.len();
+        begin(bytes, tag, body.len());
+        let start = bytes.len();
+        bytes.extend_from_slice(body);
+        self.updates.push((start as u32, bytes.len() as u32));
         self.check_size(before)
     }
 
@@ -225,7 +231,7 @@ impl Batch {
         if self.bytes.len() <= MAX_BYTES {
             return Ok(self);
         }
-        self.bytes.truncate(before);
+        Arc::make_mut(&mut self.bytes).truncate(before);
         self.updates.pop();
         Err(Error::Unsupported(
             "a batch of more than 1 GiB: send several".to_owned(),
@@ -252,7 +258,11 @@ impl Batch {
 
     /// Forgets all updates; what was allocated stays.
     pub fn clear(&mut self) {
-        self.bytes.clear();
+        match Arc::get_mut(&mut self.bytes) {
+            Some(bytes) => bytes.clear(),
+            // A request is under way still, whose answer nobody has waited for.
+            None => self.bytes = Arc::default(),
+        }
         self.updates.clear();
         self.upserts.clear();
     }
@@ -274,17 +284,33 @@ impl Batch {
         self.atomicity
     }
 
-    /// The request: the updates, and behind them who sends it (fields of a message may come in any order).
-    pub(crate) fn request(&self, sender: &[u8]) -> bytes::Bytes {
-        let mut out = Vec::with_capacity(self.bytes.len() + sender.len() + 2);
-        out.extend_from_slice(&self.bytes);
-        out.extend_from_slice(sender);
+    /// The request: the updates, and behind them who sends it (fields of a message may come in any order). The updates are not
+    /// copied.
+    pub(crate) fn request(&self, sender: &[u8]) -> Encoded {
+        let mut behind = Vec::with_capacity(sender.len() + 2);
+        behind.extend_from_slice(sender);
         let field = match self.schema.protocol {
             Protocol::P4Runtime => 5,
             Protocol::BfRuntime => 4,
         };
-        out.push(field << 3);
-        put_varint(&mut out, self.atomicity.number());
-        out.into()
+        behind.push(field << 3);
+        put_varint(&mut behind, self.atomicity.number());
+        let updates = Bytes::from_owner(Shared(Arc::clone(&self.bytes)));
+        Encoded([updates, behind.into()])
     }
+}
+
+/// What [`Bytes`] asks of an owner.
+struct Shared(Arc<Vec<u8>>);
+
+impl AsRef<[u8]> for Shared {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+/// Writes the tag and the length of an update.
+fn begin(bytes: &mut Vec<u8>, tag: u8, length: usize) {
+    bytes.push(tag);
+    put_varint(bytes, length as u64);
 }

@@ -5,17 +5,34 @@ use crate::options::{Address, Options};
 use bytes::{Buf, BufMut, Bytes};
 use hyper_util::rt::TokioIo;
 use std::time::Duration;
+use tokio_stream::StreamExt;
 use tonic::client::Grpc;
 use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity, Uri};
 use tonic::{Request, Response, Status, Streaming};
+
+/// A message that is encoded already, in two parts: to join them would be to copy them.
+#[derive(Debug, Clone, Default)]
+pub struct Encoded(pub [Bytes; 2]);
+
+impl From<Bytes> for Encoded {
+    fn from(whole: Bytes) -> Self {
+        Encoded([whole, Bytes::new()])
+    }
+}
+
+impl From<Vec<u8>> for Encoded {
+    fn from(whole: Vec<u8>) -> Self {
+        Bytes::from(whole).into()
+    }
+}
 
 /// Messages are what they are encoded as.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Raw;
 
 impl Codec for Raw {
-    type Encode = Bytes;
+    type Encode = Encoded;
     type Decode = Bytes;
     type Encoder = Raw;
     type Decoder = Raw;
@@ -30,11 +47,12 @@ impl Codec for Raw {
 }
 
 impl Encoder for Raw {
-    type Item = Bytes;
+    type Item = Encoded;
     type Error = Status;
 
-    fn encode(&mut self, item: Bytes, out: &mut EncodeBuf<'_>) -> Result<(), Status> {
-        out.put(item);
+    fn encode(&mut self, Encoded(parts): Encoded, out: &mut EncodeBuf<'_>) -> Result<(), Status> {
+        out.reserve(parts.iter().map(Bytes::len).sum());
+        parts.into_iter().for_each(|part| out.put(part));
         Ok(())
     }
 }
@@ -102,7 +120,7 @@ impl Transport {
     }
 
     /// A request with one answer.
-    pub async fn unary(&self, path: &'static str, message: Bytes) -> Result<Bytes, Status> {
+    pub async fn unary(&self, path: &'static str, message: Encoded) -> Result<Bytes, Status> {
         let mut grpc = self.grpc.clone();
         ready(&mut grpc).await?;
         let path = http::uri::PathAndQuery::from_static(path);
@@ -115,7 +133,7 @@ impl Transport {
         let mut grpc = self.grpc.clone();
         ready(&mut grpc).await?;
         let path = http::uri::PathAndQuery::from_static(path);
-        let mut request = self.request(message, false);
+        let mut request = self.request(Encoded::from(message), false);
         // Servers of BF Runtime answer in one message, as its first clients expected; weir sends pages to who asks for them.
         request.metadata_mut().insert("weir-stream", 1.into());
         let answer = grpc.server_streaming(request, path, Raw).await?;
@@ -130,6 +148,7 @@ impl Transport {
         let mut grpc = self.grpc.clone();
         ready(&mut grpc).await?;
         let path = http::uri::PathAndQuery::from_static(path);
+        let messages = messages.map(Encoded::from);
         let answer = grpc.streaming(self.request(messages, false), path, Raw).await?;
         Ok(answer.into_inner())
     }

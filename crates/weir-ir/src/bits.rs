@@ -8,16 +8,28 @@ use std::fmt;
 /// `width` bits. The value is unsigned; operations that read it as two's complement say so. Width 0 is
 /// legal and has the one value 0.
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub struct Bits {
-    width: u32,
-    value: Value,
+pub struct Bits(Inside);
+
+/// Up to 128 bits in place, else a big integer. Always reduced to the width, so equality is derived.
+///
+/// Tables hold millions of them, so they are small: a `u128` would be aligned to 16 bytes and make it 48 bytes, not 24.
+#[derive(Clone, PartialEq, Eq, Hash)]
+enum Inside {
+    /// Low half, high half.
+    Small {
+        width: u32,
+        halves: [u64; 2],
+    },
+    Big {
+        width: u32,
+        value: Box<BigUint>,
+    },
 }
 
-/// Up to 128 bits inline, else a big integer. Always reduced to the width, so equality is derived.
-#[derive(Clone, PartialEq, Eq, Hash)]
-enum Value {
+/// The value, to look at.
+enum Value<'a> {
     Small(u128),
-    Big(BigUint),
+    Big(&'a BigUint),
 }
 
 const SMALL: u32 = 128;
@@ -35,15 +47,13 @@ impl Bits {
     #[must_use]
     pub fn new(width: u32, value: u128) -> Self {
         if width <= SMALL {
-            Bits {
+            let value = value & small_mask(width);
+            Bits(Inside::Small {
                 width,
-                value: Value::Small(value & small_mask(width)),
-            }
+                halves: [value as u64, (value >> 64) as u64],
+            })
         } else {
-            Bits {
-                width,
-                value: Value::Big(BigUint::from(value)),
-            }
+            Self::big(width, BigUint::from(value))
         }
     }
 
@@ -80,15 +90,9 @@ impl Bits {
                 .fold(0u128, |a, (i, d)| a | (u128::from(d) << (64 * i)));
             Self::new(width, low)
         } else if value.bits() > u64::from(width) {
-            Bits {
-                width,
-                value: Value::Big(value % (BigUint::one() << width)),
-            }
+            Self::big(width, value % (BigUint::one() << width))
         } else {
-            Bits {
-                width,
-                value: Value::Big(value.clone()),
-            }
+            Self::big(width, value.clone())
         }
     }
 
@@ -116,15 +120,34 @@ impl Bits {
 
     /// Number of bits.
     #[must_use]
+    #[inline]
     pub fn width(&self) -> u32 {
-        self.width
+        match &self.0 {
+            Inside::Small { width, .. } | Inside::Big { width, .. } => *width,
+        }
+    }
+
+    #[inline]
+    fn value(&self) -> Value<'_> {
+        match &self.0 {
+            Inside::Small {
+                halves: [low, high], ..
+            } => Value::Small(u128::from(*high) << 64 | u128::from(*low)),
+            Inside::Big { value, .. } => Value::Big(value),
+        }
+    }
+
+    /// A value of more than 128 bits, which fits.
+    fn big(width: u32, value: BigUint) -> Self {
+        let value = Box::new(value);
+        Bits(Inside::Big { width, value })
     }
 
     /// The unsigned value.
     #[must_use]
     pub fn to_biguint(&self) -> BigUint {
-        match &self.value {
-            Value::Small(v) => BigUint::from(*v),
+        match self.value() {
+            Value::Small(v) => BigUint::from(v),
             Value::Big(v) => v.clone(),
         }
     }
@@ -133,8 +156,8 @@ impl Bits {
     #[must_use]
     pub fn to_signed_bigint(&self) -> BigInt {
         let value = BigInt::from_biguint(Sign::Plus, self.to_biguint());
-        if self.bit(self.width.wrapping_sub(1)) {
-            value - (BigInt::one() << self.width)
+        if self.bit(self.width().wrapping_sub(1)) {
+            value - (BigInt::one() << self.width())
         } else {
             value
         }
@@ -143,8 +166,8 @@ impl Bits {
     /// The unsigned value if it fits.
     #[must_use]
     pub fn to_u64(&self) -> Option<u64> {
-        match &self.value {
-            Value::Small(v) => u64::try_from(*v).ok(),
+        match self.value() {
+            Value::Small(v) => u64::try_from(v).ok(),
             Value::Big(v) => v.to_u64(),
         }
     }
@@ -152,8 +175,8 @@ impl Bits {
     /// The unsigned value if it fits.
     #[must_use]
     pub fn to_u128(&self) -> Option<u128> {
-        match &self.value {
-            Value::Small(v) => Some(*v),
+        match self.value() {
+            Value::Small(v) => Some(v),
             Value::Big(v) => v.to_u128(),
         }
     }
@@ -167,8 +190,8 @@ impl Bits {
     /// Bytes in network order, ⌈width / 8⌉ of them, padded with zeros at the front.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
-        let length = self.width.div_ceil(8) as usize;
-        match &self.value {
+        let length = self.width().div_ceil(8) as usize;
+        match self.value() {
             Value::Small(v) => v.to_be_bytes()[16 - length..].to_vec(),
             Value::Big(v) => {
                 let bytes = v.to_bytes_be();
@@ -179,11 +202,26 @@ impl Bits {
         }
     }
 
+    /// Writes what [`Bits::to_bytes`] gives into a place of as many bytes.
+    ///
+    /// # Panics
+    /// The place has another length.
+    #[inline]
+    pub fn copy_to(&self, place: &mut [u8]) {
+        match self.value() {
+            Value::Small(v) => {
+                let length = self.width().div_ceil(8) as usize;
+                place.copy_from_slice(&v.to_be_bytes()[16 - length..]);
+            }
+            Value::Big(_) => place.copy_from_slice(&self.to_bytes()),
+        }
+    }
+
     /// Whether all bits are 0.
     #[must_use]
     pub fn is_zero(&self) -> bool {
-        match &self.value {
-            Value::Small(v) => *v == 0,
+        match self.value() {
+            Value::Small(v) => v == 0,
             Value::Big(v) => v.is_zero(),
         }
     }
@@ -191,13 +229,13 @@ impl Bits {
     /// Whether all bits are 1.
     #[must_use]
     pub fn is_ones(&self) -> bool {
-        *self == Self::ones(self.width)
+        *self == Self::ones(self.width())
     }
 
     /// Bit `index`, counted from 0 at the least significant; false beyond the width.
     #[must_use]
     pub fn bit(&self, index: u32) -> bool {
-        match &self.value {
+        match self.value() {
             Value::Small(v) => index < SMALL && (v >> index) & 1 == 1,
             Value::Big(v) => v.bit(u64::from(index)),
         }
@@ -209,9 +247,9 @@ impl Bits {
         small: impl Fn(u128, u128) -> u128,
         big: impl Fn(BigUint, BigUint) -> BigUint,
     ) -> Self {
-        match (&self.value, &other.value) {
-            (Value::Small(a), Value::Small(b)) => Self::new(self.width, small(*a, *b)),
-            _ => Self::from_biguint(self.width, &big(self.to_biguint(), other.to_biguint())),
+        match (self.value(), other.value()) {
+            (Value::Small(a), Value::Small(b)) => Self::new(self.width(), small(a, b)),
+            _ => Self::from_biguint(self.width(), &big(self.to_biguint(), other.to_biguint())),
         }
     }
 
@@ -224,7 +262,9 @@ impl Bits {
     /// Wrapping difference.
     #[must_use]
     pub fn sub(&self, other: &Self) -> Self {
-        self.map2(other, u128::wrapping_sub, |a, b| a + (BigUint::one() << self.width) - b)
+        self.map2(other, u128::wrapping_sub, |a, b| {
+            a + (BigUint::one() << self.width()) - b
+        })
     }
 
     /// Wrapping product.
@@ -257,10 +297,10 @@ impl Bits {
     #[must_use]
     pub fn add_saturating(&self, other: &Self) -> Self {
         let sum = self.to_biguint() + other.to_biguint();
-        if sum.bits() > u64::from(self.width) {
-            Self::ones(self.width)
+        if sum.bits() > u64::from(self.width()) {
+            Self::ones(self.width())
         } else {
-            Self::from_biguint(self.width, &sum)
+            Self::from_biguint(self.width(), &sum)
         }
     }
 
@@ -268,7 +308,7 @@ impl Bits {
     #[must_use]
     pub fn sub_saturating(&self, other: &Self) -> Self {
         if self.cmp_unsigned(other) == Ordering::Less {
-            Self::zero(self.width)
+            Self::zero(self.width())
         } else {
             self.sub(other)
         }
@@ -291,13 +331,13 @@ impl Bits {
     /// Signed saturating sum.
     #[must_use]
     pub fn add_saturating_signed(&self, other: &Self) -> Self {
-        Self::clamp_signed(self.width, &(self.to_signed_bigint() + other.to_signed_bigint()))
+        Self::clamp_signed(self.width(), &(self.to_signed_bigint() + other.to_signed_bigint()))
     }
 
     /// Signed saturating difference.
     #[must_use]
     pub fn sub_saturating_signed(&self, other: &Self) -> Self {
-        Self::clamp_signed(self.width, &(self.to_signed_bigint() - other.to_signed_bigint()))
+        Self::clamp_signed(self.width(), &(self.to_signed_bigint() - other.to_signed_bigint()))
     }
 
     /// Bitwise and.
@@ -321,46 +361,46 @@ impl Bits {
     /// Every bit inverted.
     #[must_use]
     pub fn not(&self) -> Self {
-        self.xor(&Self::ones(self.width))
+        self.xor(&Self::ones(self.width()))
     }
 
     /// Two's complement negation.
     #[must_use]
     pub fn neg(&self) -> Self {
-        Self::zero(self.width).sub(self)
+        Self::zero(self.width()).sub(self)
     }
 
     /// Left shift; 0 once the distance reaches the width.
     #[must_use]
     pub fn shl(&self, distance: u64) -> Self {
-        if distance >= u64::from(self.width) {
-            return Self::zero(self.width);
+        if distance >= u64::from(self.width()) {
+            return Self::zero(self.width());
         }
-        match &self.value {
-            Value::Small(v) => Self::new(self.width, v << distance),
-            Value::Big(v) => Self::from_biguint(self.width, &(v << distance)),
+        match self.value() {
+            Value::Small(v) => Self::new(self.width(), v << distance),
+            Value::Big(v) => Self::from_biguint(self.width(), &(v << distance)),
         }
     }
 
     /// Logical right shift.
     #[must_use]
     pub fn shr(&self, distance: u64) -> Self {
-        if distance >= u64::from(self.width) {
-            return Self::zero(self.width);
+        if distance >= u64::from(self.width()) {
+            return Self::zero(self.width());
         }
-        match &self.value {
-            Value::Small(v) => Self::new(self.width, v >> distance),
-            Value::Big(v) => Self::from_biguint(self.width, &(v >> distance)),
+        match self.value() {
+            Value::Small(v) => Self::new(self.width(), v >> distance),
+            Value::Big(v) => Self::from_biguint(self.width(), &(v >> distance)),
         }
     }
 
     /// Arithmetic right shift.
     #[must_use]
     pub fn shr_signed(&self, distance: u64) -> Self {
-        let distance = distance.min(u64::from(self.width));
+        let distance = distance.min(u64::from(self.width()));
         let shifted = self.shr(distance);
-        if self.bit(self.width.wrapping_sub(1)) {
-            shifted.or(&Self::ones(self.width).shl(u64::from(self.width) - distance))
+        if self.bit(self.width().wrapping_sub(1)) {
+            shifted.or(&Self::ones(self.width()).shl(u64::from(self.width()) - distance))
         } else {
             shifted
         }
@@ -369,8 +409,8 @@ impl Bits {
     /// Unsigned order.
     #[must_use]
     pub fn cmp_unsigned(&self, other: &Self) -> Ordering {
-        match (&self.value, &other.value) {
-            (Value::Small(a), Value::Small(b)) => a.cmp(b),
+        match (self.value(), other.value()) {
+            (Value::Small(a), Value::Small(b)) => a.cmp(&b),
             _ => self.to_biguint().cmp(&other.to_biguint()),
         }
     }
@@ -384,16 +424,16 @@ impl Bits {
     /// These bits, then the other's.
     #[must_use]
     pub fn concat(&self, other: &Self) -> Self {
-        let width = self.width + other.width;
+        let width = self.width() + other.width();
         if width <= SMALL {
-            let high = if other.width >= SMALL {
+            let high = if other.width() >= SMALL {
                 0
             } else {
-                self.to_u128().unwrap_or(0) << other.width
+                self.to_u128().unwrap_or(0) << other.width()
             };
             Self::new(width, high | other.to_u128().unwrap_or(0))
         } else {
-            Self::from_biguint(width, &((self.to_biguint() << other.width) | other.to_biguint()))
+            Self::from_biguint(width, &((self.to_biguint() << other.width()) | other.to_biguint()))
         }
     }
 
@@ -401,7 +441,7 @@ impl Bits {
     #[must_use]
     pub fn slice(&self, hi: u32, lo: u32) -> Self {
         let width = hi + 1 - lo;
-        match &self.value {
+        match self.value() {
             Value::Small(v) => Self::new(width, if lo >= SMALL { 0 } else { v >> lo }),
             Value::Big(v) => Self::from_biguint(width, &(v >> lo)),
         }
@@ -410,15 +450,18 @@ impl Bits {
     /// This value with bits `hi` down to `lo` replaced.
     #[must_use]
     pub fn insert(&self, hi: u32, lo: u32, value: &Self) -> Self {
-        let hole = Self::ones(hi + 1 - lo).zero_extend(self.width).shl(u64::from(lo)).not();
-        self.and(&hole).or(&value.zero_extend(self.width).shl(u64::from(lo)))
+        let hole = Self::ones(hi + 1 - lo)
+            .zero_extend(self.width())
+            .shl(u64::from(lo))
+            .not();
+        self.and(&hole).or(&value.zero_extend(self.width()).shl(u64::from(lo)))
     }
 
     /// To another width: truncated, or extended with zeros.
     #[must_use]
     pub fn zero_extend(&self, width: u32) -> Self {
-        match &self.value {
-            Value::Small(v) => Self::new(width, *v),
+        match self.value() {
+            Value::Small(v) => Self::new(width, v),
             Value::Big(v) => Self::from_biguint(width, v),
         }
     }
@@ -426,11 +469,11 @@ impl Bits {
     /// To another width: truncated, or extended with the sign.
     #[must_use]
     pub fn sign_extend(&self, width: u32) -> Self {
-        if width <= self.width || !self.bit(self.width.wrapping_sub(1)) {
+        if width <= self.width() || !self.bit(self.width().wrapping_sub(1)) {
             return self.zero_extend(width);
         }
         self.zero_extend(width)
-            .or(&Self::ones(width).shl(u64::from(self.width)))
+            .or(&Self::ones(width).shl(u64::from(self.width())))
     }
 
     /// The mask with `prefix_length` leading ones.
@@ -443,14 +486,14 @@ impl Bits {
 /// `8w0x2a`
 impl fmt::Debug for Bits {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}w{:#x}", self.width, self)
+        write!(f, "{}w{:#x}", self.width(), self)
     }
 }
 
 impl fmt::LowerHex for Bits {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.value {
-            Value::Small(v) => fmt::LowerHex::fmt(v, f),
+        match self.value() {
+            Value::Small(v) => fmt::LowerHex::fmt(&v, f),
             Value::Big(v) => fmt::LowerHex::fmt(v, f),
         }
     }
@@ -459,8 +502,8 @@ impl fmt::LowerHex for Bits {
 /// The unsigned value in decimal.
 impl fmt::Display for Bits {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.value {
-            Value::Small(v) => fmt::Display::fmt(v, f),
+        match self.value() {
+            Value::Small(v) => fmt::Display::fmt(&v, f),
             Value::Big(v) => fmt::Display::fmt(v, f),
         }
     }
@@ -509,8 +552,16 @@ mod tests {
                 prop_assert_eq!(a.insert(cut - 1, 0, &b.slice(cut - 1, 0)), a.slice(w - 1, cut).concat(&b.slice(cut - 1, 0)));
             }
             prop_assert_eq!(a.sign_extend(w + 9).to_signed_bigint(), a.to_signed_bigint());
-            prop_assert_eq!(Bits::from_bytes(w, &a.to_bytes()), a);
+            prop_assert_eq!(Bits::from_bytes(w, &a.to_bytes()), a.clone());
+            let mut place = vec![0xee; w.div_ceil(8) as usize];
+            a.copy_to(&mut place);
+            prop_assert_eq!(place, a.to_bytes());
         }
+    }
+
+    #[test]
+    fn they_are_three_words() {
+        assert_eq!(size_of::<Bits>(), 24);
     }
 
     #[test]

@@ -198,6 +198,15 @@ impl ReadResponseBuilder {
         message::encode(1, entity, &mut self.0);
     }
 
+    /// Adds entities that are encoded already, each as a field `1` of the response.
+    pub fn entities(&mut self, encoded: BytesMut) {
+        if self.0.is_empty() {
+            self.0 = encoded;
+        } else {
+            self.0.extend_from_slice(&encoded);
+        }
+    }
+
     /// Adds what became of an entity of the request.
     pub fn status(&mut self, status: &Error) {
         message::encode(2, status, &mut self.0);
@@ -292,9 +301,15 @@ mod tests {
         };
         let mut builder = ReadResponseBuilder::default();
         builder.entity(&entity);
+        let mut encoded = BytesMut::new();
+        message::encode(1, &entity, &mut encoded);
+        builder.entities(encoded.clone());
         builder.status(&status);
+        let mut of_encoded = ReadResponseBuilder::default();
+        of_encoded.entities(encoded.clone());
+        assert_eq!(of_encoded.build().encode_to_vec(), encoded);
         let read = pb::ReadResponse {
-            entities: vec![entity],
+            entities: vec![entity.clone(), entity],
             status: vec![status],
         };
         assert_eq!(builder.build().encode_to_vec(), read.encode_to_vec());

@@ -24,6 +24,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod backwards;
 pub mod bfrt_info;
 pub mod bfrt_raw;
 pub mod text;

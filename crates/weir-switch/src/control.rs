@@ -1,5 +1,9 @@
 //! Writes of the control plane, alone or as transactions.
 
+mod transaction;
+
+pub use transaction::{Mark, Transaction};
+
 use crate::replication::{CloneSession, MulticastGroup, Node, RemovedNode, Replication, ReplicationError};
 use crate::switch::Switch;
 use serde::{Deserialize, Serialize};
@@ -11,7 +15,8 @@ use weir_arch::{
 };
 use weir_ir::{Bits, ExternId, Program, TableId, ValueSetId};
 use weir_table::{
-    BatchMode, EntryAction, EntryHandle, ErrorKind, OpResult, ProfileOp, ProfileUndo, TableError, TableOp, Undo,
+    BatchMode, EntryAction, EntryHandle, ErrorKind, NewEntry, OpResult, ProfileOp, ProfileUndo, TableError, TableOp,
+    Undo,
 };
 
 /// Which cell of an indexed resource.
@@ -190,94 +195,6 @@ enum BeforeRegister {
     All(WordCells),
 }
 
-/// Changes that are made at once and can be taken back, all or those since a mark, until [`Transaction::commit`]. Dropping it
-/// takes all back. Nobody else sees the switch in between.
-pub struct Transaction<'a> {
-    switch: &'a mut Switch,
-    log: Vec<Back>,
-    /// Entries that are deleted; their direct counters and meters go when that is sure.
-    gone: Vec<(TableId, u32)>,
-}
-
-/// A point in a [`Transaction`].
-#[derive(Debug, Clone, Copy)]
-pub struct Mark {
-    log: usize,
-    gone: usize,
-    journal: usize,
-}
-
-impl Transaction<'_> {
-    /// The switch with the changes so far.
-    #[must_use]
-    pub fn switch(&self) -> &Switch {
-        self.switch
-    }
-
-    /// Makes a change.
-    ///
-    /// # Errors
-    /// It does not fit; the error says why. The changes before it stay.
-    pub fn write(&mut self, write: Write) -> Result<WriteResult, ControlError> {
-        let (result, back, gone) = self.switch.write_journaled(write)?;
-        self.log.push(back);
-        self.gone.extend(gone);
-        Ok(result)
-    }
-
-    /// Groups and sessions become those that were kept of a switch of the same program.
-    pub(crate) fn restore_replication(&mut self, kept: Replication) {
-        self.log
-            .push(Back::Replication(Box::new(self.switch.replication.clone())));
-        self.switch.replication.restore(kept);
-    }
-
-    /// This point.
-    #[must_use]
-    pub fn mark(&self) -> Mark {
-        Mark {
-            log: self.log.len(),
-            gone: self.gone.len(),
-            journal: self.switch.journal.0.as_ref().map_or(0, |j| j.mark()),
-        }
-    }
-
-    /// Takes back what was changed since then.
-    pub fn back_to(&mut self, mark: Mark) {
-        for back in self.log.drain(mark.log.min(self.log.len())..).rev() {
-            self.switch.take_back(back);
-        }
-        self.gone.truncate(mark.gone);
-        if let Some(journal) = &mut self.switch.journal.0 {
-            journal.back_to(mark.journal);
-        }
-    }
-
-    /// Takes everything back.
-    pub fn back_to_start(&mut self) {
-        self.back_to(Mark {
-            log: 0,
-            gone: 0,
-            journal: 0,
-        });
-    }
-
-    /// The changes stay.
-    pub fn commit(mut self) {
-        self.log.clear();
-        self.switch.forget(&self.gone);
-        if let Some(journal) = &mut self.switch.journal.0 {
-            journal.commit();
-        }
-    }
-}
-
-impl Drop for Transaction<'_> {
-    fn drop(&mut self) {
-        self.back_to_start();
-    }
-}
-
 /// The outcome of a change, how to take it back, and the entries that are gone by it.
 type Logged = (WriteResult, Back, Vec<(TableId, u32)>);
 
@@ -343,15 +260,6 @@ impl Switch {
                 total,
                 rolled_back: false,
             })
-        }
-    }
-
-    /// Begins a series of changes that can be taken back.
-    pub fn transaction(&mut self) -> Transaction<'_> {
-        Transaction {
-            switch: self,
-            log: Vec::new(),
-            gone: Vec::new(),
         }
     }
 
@@ -440,14 +348,18 @@ impl Switch {
     fn write_logged(&mut self, write: Write) -> Result<Logged, ControlError> {
         let now_ns = self.now_ns();
         match write {
-            Write::Table(id, op) => {
-                check_references(&self.state, id, &op)?;
-                let op = self.watching(op);
-                let missing = ControlError::NoSuchResource {
-                    what: "table",
-                    id: id.index(),
-                };
-                let (result, undo) = self.state.table_mut(id).ok_or(missing)?.table.apply(op, now_ns)?;
+            Write::Table(id, TableOp::Insert(entry)) => {
+                let handle = self.insert_entry(id, entry)?;
+                let result = WriteResult::Table(OpResult::Handle(handle));
+                Ok((result, Back::Table(id, Undo::Insert(handle)), Vec::new()))
+            }
+            Write::Table(id, mut op) => {
+                if let TableOp::Modify { action, .. } = &mut op {
+                    check_references(&self.state, id, action)?;
+                    self.watching(action);
+                }
+                let state = self.state.table_mut(id).ok_or_else(|| no_table(id))?;
+                let (result, undo) = state.table.apply(op, now_ns)?;
                 let gone = match &result {
                     OpResult::Removed(handles) => handles.iter().map(|h| (id, h.get())).collect(),
                     _ => Vec::new(),
@@ -501,11 +413,8 @@ impl Switch {
                 Ok((WriteResult::Done, Back::Replication(was), Vec::new()))
             }
             Write::Touch(id, handle) => {
-                let missing = ControlError::NoSuchResource {
-                    what: "table",
-                    id: id.index(),
-                };
-                self.state.table_mut(id).ok_or(missing)?.table.touch(handle, now_ns);
+                let state = self.state.table_mut(id).ok_or_else(|| no_table(id))?;
+                state.table.touch(handle, now_ns);
                 Ok((WriteResult::Done, Back::Nothing, Vec::new()))
             }
             device => Ok((WriteResult::Done, self.write_device(device)?, Vec::new())),
@@ -583,18 +492,20 @@ impl Switch {
     }
 
     /// The change, its actions to choose from marked where the port they watch is down.
-    fn watching(&self, mut op: TableOp) -> TableOp {
-        let action = match &mut op {
-            TableOp::Insert(entry) => &mut entry.action,
-            TableOp::Modify { action, .. } => action,
-            _ => return op,
-        };
+    fn watching(&self, action: &mut EntryAction) {
         if let EntryAction::OneShot(set) = action {
             for member in set {
                 member.is_down = member.watch.is_some_and(|port| self.is_down(port));
             }
         }
-        op
+    }
+
+    fn insert_entry(&mut self, id: TableId, mut entry: NewEntry) -> Result<EntryHandle, ControlError> {
+        check_references(&self.state, id, &entry.action)?;
+        self.watching(&mut entry.action);
+        let now_ns = self.now_ns();
+        let state = self.state.table_mut(id).ok_or_else(|| no_table(id))?;
+        Ok(state.table.insert_at(entry, now_ns)?)
     }
 
     /// As [`Switch::watching`], for groups.
@@ -670,12 +581,7 @@ impl Switch {
 }
 
 /// Members and groups that an entry names must exist.
-fn check_references(state: &State, table: TableId, op: &TableOp) -> Result<(), ControlError> {
-    let action = match op {
-        TableOp::Insert(entry) => &entry.action,
-        TableOp::Modify { action, .. } => action,
-        _ => return Ok(()),
-    };
+fn check_references(state: &State, table: TableId, action: &EntryAction) -> Result<(), ControlError> {
     let Some(table) = state.table(table) else {
         return Ok(());
     };
@@ -687,6 +593,13 @@ fn check_references(state: &State, table: TableId, op: &TableOp) -> Result<(), C
         (Some(profile), EntryAction::Member(id)) => Ok(profile.require("member", *id)?),
         (Some(profile), EntryAction::Group(id)) => Ok(profile.require("group", *id)?),
         _ => Ok(()),
+    }
+}
+
+fn no_table(id: TableId) -> ControlError {
+    ControlError::NoSuchResource {
+        what: "table",
+        id: id.index(),
     }
 }
 

@@ -8,6 +8,7 @@ use crate::error::Error;
 use crate::events::Standing;
 use crate::schema::{Protocol, Table};
 use crate::session;
+use crate::transport::Encoded;
 use crate::wire::Writer;
 use bytes::Bytes;
 use prost::Message;
@@ -108,7 +109,7 @@ impl Client {
         details::write_error(batch, first, status)
     }
 
-    async fn send(&self, request: Bytes) -> Result<Bytes, Status> {
+    async fn send(&self, request: Encoded) -> Result<Bytes, Status> {
         let path = match self.shared.options.protocol {
             Protocol::P4Runtime => "/p4.v1.P4Runtime/Write",
             Protocol::BfRuntime => "/bfrt_proto.BfRuntime/Write",

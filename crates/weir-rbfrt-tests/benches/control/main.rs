@@ -64,6 +64,9 @@ const METHODS: [(&str, Method); 11] = [
     ("weir-client, batch, P4Runtime", (P4Runtime, Batch)),
 ];
 
+/// The reads that are measured.
+const READS: [&str; 2] = ["read with counters, BF Runtime", "read with counters, P4Runtime"];
+
 /// The largest number of entries that is measured: single ones take long.
 fn limit(method: Method) -> u32 {
     match method {
@@ -241,9 +244,16 @@ fn main() -> Result<(), Box<dyn Error>> {
     run(&by_tcp, &by_unix, rounds, out)
 }
 
-/// Inserts 100,000 entries again and again by methods of this name, for a profiler.
+/// Inserts 100,000 entries again and again by methods of this name, or reads 1,000,000, for a profiler.
 fn again(by_tcp: &Switch, by_unix: &Switch, name: &str) -> Result<(), Box<dyn Error>> {
     let bench = Bench::new(by_tcp, by_unix)?;
+    if READS.contains(&name) {
+        bench.time((Tcp, Batch), 1_000_000)?;
+        let by = if name == READS[0] { &bench.tcp } else { &bench.p4runtime };
+        for _ in 0..15 {
+            println!("{:.6}", bench.read(by)?.0.as_secs_f64());
+        }
+    }
     for (_, method) in METHODS.into_iter().filter(|(n, _)| *n == name) {
         for _ in 0..50 {
             println!("{:.6}", bench.time(method, 100_000)?.as_secs_f64());
@@ -309,7 +319,7 @@ fn run(by_tcp: &Switch, by_unix: &Switch, rounds: u32, out: Option<PathBuf>) -> 
 /// Reads a million entries, by both protocols; seconds per million.
 fn reads(bench: &Bench, rounds: u32) -> Result<[(&'static str, f64); 2], Box<dyn Error>> {
     bench.time((Tcp, Batch), 1_000_000)?;
-    let mut result = [("BF Runtime", 0.0), ("P4Runtime", 0.0)];
+    let mut result = READS.map(|name| (name, 0.0));
     for (connection, (name, seconds)) in [&bench.tcp, &bench.p4runtime].into_iter().zip(&mut result) {
         let mut times = Vec::new();
         for _ in 0..rounds {
@@ -318,12 +328,7 @@ fn reads(bench: &Bench, rounds: u32) -> Result<[(&'static str, f64); 2], Box<dyn
             times.push(time.as_secs_f64());
         }
         *seconds = median(times);
-        println!(
-            "{:<40} {:>9} {seconds:>12.6} {:>12.0}",
-            format!("read with counters, {name}"),
-            1_000_000,
-            1e6 / *seconds
-        );
+        println!("{name:<40} {:>9} {seconds:>12.6} {:>12.0}", 1_000_000, 1e6 / *seconds);
     }
     Ok(result)
 }

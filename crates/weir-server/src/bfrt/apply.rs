@@ -9,10 +9,8 @@ use super::value::Value;
 use crate::p4rt::apply::{check_profile, check_style};
 use crate::refusal::{Cause, Refusal};
 use weir_ir::{ActionCall, Bits, ExternId, KeyMatch, TableId, ValueSetId};
-use weir_switch::{Cell, Switch, Transaction, Write, WriteResult};
-use weir_table::{
-    EntryAction, EntryHandle, EntryRef, Group, GroupMember, Member, NewEntry, OpResult, ProfileOp, TableOp,
-};
+use weir_switch::{Cell, Switch, Transaction, Write};
+use weir_table::{EntryAction, EntryHandle, EntryRef, Group, GroupMember, Member, NewEntry, ProfileOp, TableOp};
 
 /// What became of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -221,8 +219,8 @@ fn insert(
     patch: Option<&Patch>,
 ) -> Result<(), Refusal> {
     check_style(t.switch(), of.table, &entry.action)?;
-    let inserted = t.write(Write::Table(of.table, TableOp::Insert(entry)))?;
-    if let (Some(patch), WriteResult::Table(OpResult::Handle(handle))) = (patch, inserted) {
+    let handle = t.insert(of.table, entry)?;
+    if let Some(patch) = patch {
         patch.apply(t, replica, &of.resources, Cell::Index(handle.get().into()), true)?;
     }
     Ok(())

@@ -212,7 +212,7 @@ fn nanoseconds(value: &Value) -> Result<u64, Refusal> {
 }
 
 /// What the fields of a meter say: the largest numbers where there is no limit.
-fn meter_spec(config: Option<MeterConfig>, is_bytes: bool) -> [u64; 4] {
+pub(crate) fn meter_spec(config: Option<MeterConfig>, is_bytes: bool) -> [u64; 4] {
     let Some(config) = config else {
         return [u64::MAX; 4];
     };
@@ -299,6 +299,11 @@ impl Resources {
             t.write(Write::Wred(id, cell, None))?;
         }
         Ok(())
+    }
+
+    /// Whether entries have more than a counter and a meter.
+    pub fn has_registers_or_filters(&self) -> bool {
+        !self.registers.is_empty() || self.lpf.is_some() || self.wred.is_some()
     }
 
     /// Whether a counter's value is the sum of what replicas have.

@@ -38,7 +38,7 @@ pub(crate) fn switch_priority(of: &Match, given: Option<u64>) -> Result<u32, Ref
 }
 
 /// BF Runtime's priority for the switch's.
-fn told(priority: u32) -> u32 {
+pub(crate) fn told(priority: u32) -> u32 {
     FIRST_PRIORITY.saturating_sub(priority)
 }
 

@@ -4,8 +4,10 @@
 
 mod entries;
 mod objects;
+mod rows;
 
 pub(crate) use entries::key_of;
+use rows::Rows;
 
 use super::attribute::Attributes;
 use super::entry;
@@ -84,9 +86,22 @@ pub(crate) enum Query {
     Known(Box<pb::Entity>),
 }
 
+/// What is found: an entity, or many.
+#[derive(Debug)]
+pub(crate) enum Found {
+    Entity(Box<pb::Entity>),
+    Rows(Rows),
+}
+
+/// Bytes of [`Found::Rows`], with one entry more at most.
+const MANY: usize = 64 << 10;
+
 /// Entities found so far.
 pub(crate) struct Portion {
-    pub entities: Vec<pb::Entity>,
+    found: Vec<Found>,
+    /// Those after all others.
+    rows: Rows,
+    entities: usize,
     limit: usize,
 }
 
@@ -94,17 +109,46 @@ impl Portion {
     /// An empty one with room for so many, at least one.
     pub fn new(limit: usize) -> Self {
         Portion {
-            entities: Vec::new(),
+            found: Vec::new(),
+            rows: Rows::default(),
+            entities: 0,
             limit: limit.max(1),
         }
     }
 
     pub fn is_full(&self) -> bool {
-        self.entities.len() >= self.limit
+        self.entities >= self.limit
+    }
+
+    /// All of them.
+    pub fn into_found(mut self) -> Vec<Found> {
+        self.end_rows();
+        self.found
+    }
+
+    fn end_rows(&mut self) {
+        if !self.rows.bytes.is_empty() {
+            self.found.push(Found::Rows(std::mem::take(&mut self.rows)));
+        }
     }
 
     fn push(&mut self, entity: Entity) {
-        self.entities.push(pb::Entity { entity: Some(entity) });
+        self.entity(pb::Entity { entity: Some(entity) });
+    }
+
+    fn entity(&mut self, entity: pb::Entity) {
+        self.end_rows();
+        self.entities += 1;
+        self.found.push(Found::Entity(Box::new(entity)));
+    }
+
+    /// Where an entity goes that its reader encodes.
+    fn row(&mut self) -> &mut Rows {
+        if self.rows.bytes.len() >= MANY {
+            self.end_rows();
+        }
+        self.entities += 1;
+        &mut self.rows
     }
 }
 
@@ -190,7 +234,7 @@ impl Query {
                 Ok(None)
             }
             Query::Known(entity) => {
-                out.entities.push((**entity).clone());
+                out.entity((**entity).clone());
                 Ok(None)
             }
         }
@@ -289,21 +333,28 @@ fn entries(
 }
 
 /// Adds what another replica has counted to the same entities.
-pub(crate) fn merge(schema: &Schema, into: &mut [pb::Entity], other: &[pb::Entity]) {
-    for (into, other) in into.iter_mut().zip(other) {
-        let (Some(Entity::TableEntry(into)), Some(Entity::TableEntry(other))) = (&mut into.entity, &other.entity)
-        else {
-            continue;
-        };
-        let Ok(table) = schema.table(into.table_id) else {
-            continue;
-        };
-        let (Some(into), Some(other)) = (&mut into.data, &other.data) else {
-            continue;
-        };
-        for (into, other) in into.fields.iter_mut().zip(&other.fields) {
-            merge_field(table, into, other);
+pub(crate) fn merge(schema: &Schema, into: &mut [Found], other: &[Found]) {
+    for both in into.iter_mut().zip(other) {
+        match both {
+            (Found::Rows(into), Found::Rows(other)) => into.merge(other),
+            (Found::Entity(into), Found::Entity(other)) => merge_entity(schema, into, other),
+            _ => {}
         }
+    }
+}
+
+fn merge_entity(schema: &Schema, into: &mut pb::Entity, other: &pb::Entity) {
+    let (Some(Entity::TableEntry(into)), Some(Entity::TableEntry(other))) = (&mut into.entity, &other.entity) else {
+        return;
+    };
+    let Ok(table) = schema.table(into.table_id) else {
+        return;
+    };
+    let (Some(into), Some(other)) = (&mut into.data, &other.data) else {
+        return;
+    };
+    for (into, other) in into.fields.iter_mut().zip(&other.fields) {
+        merge_field(table, into, other);
     }
 }
 

@@ -4,8 +4,8 @@ use super::change::{Before, Change, Direct, NewState, Place};
 use super::refusal::Refusal;
 use weir_ir::{KeyMatch, TableId, ValueSetId};
 use weir_proto::p4::v1::write_request::Atomicity;
-use weir_switch::{Cell, Count, Switch, Transaction, Write, WriteResult};
-use weir_table::{EntryAction, EntryRef, Implementation, NewEntry, OpResult, ProfileOp, TableOp};
+use weir_switch::{Cell, Count, Switch, Transaction, Write};
+use weir_table::{EntryAction, EntryRef, Implementation, NewEntry, ProfileOp, TableOp};
 
 /// Makes the changes in order, those already refused aside, and says what became of each.
 ///
@@ -133,11 +133,8 @@ fn insert(
     direct: &Direct,
 ) -> Result<(), Refusal> {
     check_style(t.switch(), table, &entry.action)?;
-    let inserted = t.write(Write::Table(table, TableOp::Insert(entry.clone())))?;
-    match inserted {
-        WriteResult::Table(OpResult::Handle(handle)) => write_direct(t, replica, handle.get(), direct),
-        _ => Ok(()),
-    }
+    let handle = t.insert(table, entry.clone())?;
+    write_direct(t, replica, handle.get(), direct)
 }
 
 fn modify(

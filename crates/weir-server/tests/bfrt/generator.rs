@@ -1,17 +1,15 @@
 //! The packet generators' tables.
 
 use crate::common::{Bench, exact, field, number, numbers, stream, value, with_data};
+use crate::replicas::{Pair, follows};
 use std::sync::Arc;
-use tokio::sync::oneshot;
 use tonic::Code;
-use weir_ir::Program;
 use weir_proto::bfrt_proto as pb;
 use weir_proto::bfrt_proto::data_field::Value as Wire;
 use weir_proto::bfrt_proto::entity::Entity;
 use weir_proto::bfrt_proto::update::Type;
 use weir_server::bfrt::Config;
-use weir_server::{DataPlane, Done, Events, Gone, LoadFailure, Order, Standalone};
-use weir_switch::Switch;
+use weir_server::{DataPlane, Standalone};
 
 /// A program that sends on whatever the generator makes, but for the six bytes of its header.
 fn source(second: bool) -> String {
@@ -370,63 +368,6 @@ async fn the_second_chip_has_channels_masks_and_wider_patterns() {
     let told = bench.read(app_key(&bench, 4)).await.expect("is read");
     assert_eq!(value(&told[0], 4), Wire::Stream(vec![0xab; 16].into()));
     assert_eq!(bench.entries("tf2.pktgen.port_cfg").await.len(), 32);
-}
-
-/// The switch and a replica of it, which has no timers, as workers have it.
-struct Pair {
-    first: Arc<Standalone>,
-    second: Arc<Standalone>,
-}
-
-fn numbered(order: Order, number: usize) -> Order {
-    Arc::new(move |_, switch: &mut Switch| order(number, switch))
-}
-
-fn follows(switch: &mut Switch) {
-    if let Ok(generators) = switch.generators_mut() {
-        generators.set_leader(false);
-    }
-}
-
-impl DataPlane for Pair {
-    fn replicas(&self) -> usize {
-        2
-    }
-
-    fn order(&self, order: Order) -> Done<Gone> {
-        let both = [
-            self.first.order(Arc::clone(&order)),
-            self.second.order(numbered(order, 1)),
-        ];
-        let (reply, done) = oneshot::channel();
-        tokio::spawn(async move {
-            for one in both {
-                let _ = one.await;
-            }
-            let _ = reply.send(());
-        });
-        Box::pin(async move { done.await.map_err(|_| Gone) })
-    }
-
-    fn load(&self, _: Arc<Program>, _: Order) -> Done<LoadFailure> {
-        Box::pin(async { Err(LoadFailure::Unfit("it has its program".to_owned())) })
-    }
-
-    fn inject(&self, port: u32, packet: Vec<u8>) {
-        self.first.inject(port, packet);
-    }
-
-    fn cpu_port(&self) -> Option<u32> {
-        self.first.cpu_port()
-    }
-
-    fn now_ns(&self) -> u64 {
-        self.first.now_ns()
-    }
-
-    fn connect(&self, events: Events) {
-        self.first.connect(events);
-    }
 }
 
 #[tokio::test]

@@ -13,6 +13,7 @@ mod notices;
 mod pipelines;
 mod profiles;
 mod proofs;
+mod replicas;
 mod resources;
 #[path = "../shared/mod.rs"]
 mod shared;

@@ -1,5 +1,6 @@
 //! Entries as they are told.
 
+use super::rows::Layout;
 use super::{Entries, Portion, Which, World};
 use crate::bfrt::cells;
 use crate::bfrt::entry;
@@ -75,7 +76,7 @@ impl Entries {
         }
     }
 
-    fn wants(&self, id: u32) -> bool {
+    pub(super) fn wants(&self, id: u32) -> bool {
         self.fields.is_empty() || self.fields.contains(&id)
     }
 
@@ -98,6 +99,7 @@ impl Entries {
                 return Ok(None);
             }
             Which::All => {
+                let mut layout = Layout::new(self, table, of);
                 for entry in state.entries_from(from) {
                     if self.action != 0 && self.action_of(table, entry) != self.action {
                         continue;
@@ -105,8 +107,11 @@ impl Entries {
                     if out.is_full() {
                         return Ok(Some(entry.place()));
                     }
-                    let told = self.entry(world, (table, of), switch, entry)?;
-                    out.push(Entity::TableEntry(told));
+                    let told = || self.entry(world, (table, of), switch, entry).map(Entity::TableEntry);
+                    match &mut layout {
+                        Some(layout) => layout.add(switch, entry, out.row(), told)?,
+                        None => out.push(told()?),
+                    }
                 }
             }
             _ => {}

@@ -4,7 +4,7 @@
 
 use super::{Options, Shared};
 use crate::bfrt::errors::{self, Reporter, batch_status};
-use crate::bfrt::read::{self, Portion, Query, World};
+use crate::bfrt::read::{self, Found, Portion, Query, World};
 use crate::bfrt::schema::Kind;
 use crate::device::Pipeline;
 use crate::reading::{self, Position, Recipient, Step};
@@ -59,7 +59,7 @@ impl Queries {
 }
 
 impl reading::Queries for Queries {
-    type Entity = pb::Entity;
+    type Entity = Found;
     type Place = u64;
 
     fn count(&self) -> usize {
@@ -77,13 +77,13 @@ impl reading::Queries for Queries {
             Err(refusal) => Err(refusal.clone()),
         });
         Step {
-            entities: portion.entities,
+            entities: portion.into_found(),
             refused,
             next,
         }
     }
 
-    fn merge(&self, whole: &mut Vec<pb::Entity>, other: &[pb::Entity]) {
+    fn merge(&self, whole: &mut Vec<Found>, other: &[Found]) {
         read::merge(&self.world.schema, whole, other);
     }
 }
@@ -162,10 +162,13 @@ struct Answer<'a> {
     streams: bool,
 }
 
-impl reading::Answer<pb::Entity> for Answer<'_> {
-    async fn add(&mut self, entities: Vec<pb::Entity>) -> Result<(), Refusal> {
-        for entity in &entities {
-            self.builder.entity(entity);
+impl reading::Answer<Found> for Answer<'_> {
+    async fn add(&mut self, found: Vec<Found>) -> Result<(), Refusal> {
+        for found in found {
+            match found {
+                Found::Entity(entity) => self.builder.entity(&entity),
+                Found::Rows(rows) => self.builder.entities(rows.bytes),
+            }
             if self.streams && self.builder.len() >= PART {
                 self.send().await?;
             }

@@ -1,0 +1,256 @@
+//! Entries of match-action tables as bytes of the answer, without a message of each in between: tables with a million of them are
+//! read often.
+//!
+//! It tells what [`Entries::entry`] tells, of tables that have only what most have: keys, actions, counters and meters. Builds
+//! with debug assertions compare the two entry by entry, so that every test that reads does.
+
+use super::{Entries, sum};
+use crate::bfrt::cells::meter_spec;
+use crate::bfrt::entry;
+use crate::bfrt::schema::{Field, Key, Match, Role, Table};
+use crate::bfrt::value::Type;
+use crate::refusal::Refusal;
+use prost::Message;
+use prost::bytes::BytesMut;
+use weir_ir::{ActionCall, Bits, ExternId, KeyMatch};
+use weir_proto::backwards::Writer;
+use weir_proto::bfrt_proto as pb;
+use weir_proto::bfrt_proto::entity::Entity;
+use weir_switch::{Count, Switch};
+use weir_table::{Entry, EntryAction};
+
+/// Entities of a `ReadResponse`, encoded.
+#[derive(Debug, Default)]
+pub(crate) struct Rows {
+    pub bytes: BytesMut,
+    /// Where there are numbers of 64 bits that are the sum of what replicas have.
+    sums: Vec<u32>,
+}
+
+impl Rows {
+    /// Adds what another replica has counted for the same entries.
+    pub fn merge(&mut self, other: &Rows) {
+        for at in self.sums.iter().map(|at| *at as usize..*at as usize + 8) {
+            if let (Some(into), Some(other)) = (self.bytes.get_mut(at.clone()), other.bytes.get(at)) {
+                into.copy_from_slice(&sum(into, other));
+            }
+        }
+    }
+}
+
+/// State of an entry that is told.
+#[derive(Debug, Clone, Copy)]
+enum Column {
+    Bytes(u32),
+    Packets(u32),
+    Meter(u32, usize),
+}
+
+/// How entries of a table are told.
+pub(super) struct Layout<'a> {
+    entries: &'a Entries,
+    table: &'a Table,
+    priority: Option<u32>,
+    columns: Vec<Column>,
+    counter: Option<ExternId>,
+    meter: Option<(ExternId, bool)>,
+    writer: Writer,
+    /// How far before the end of an entry its numbers that are sums begin.
+    sums: Vec<usize>,
+}
+
+impl<'a> Layout<'a> {
+    /// How entries of this table are told; `None`: as messages only.
+    pub fn new(entries: &'a Entries, table: &'a Table, of: &Match) -> Option<Self> {
+        let has_others = of.idle_timeout || of.resources.has_registers_or_filters() || entries.by_handle.is_some();
+        if has_others {
+            return None;
+        }
+        let fields = table.data.iter().filter(|f| entries.wants(f.id));
+        let column = |field: &Field| match (field.role, &field.ty) {
+            (Role::CounterBytes, Type::Bits(64)) => Some(Some(Column::Bytes(field.id))),
+            (Role::CounterPackets, Type::Bits(64)) => Some(Some(Column::Packets(field.id))),
+            (Role::Meter(which), Type::Bits(64)) => Some(Some(Column::Meter(field.id, which))),
+            // Which of them an entry has is its action's to say.
+            (Role::Member | Role::Group, Type::Bits(32)) => Some(None),
+            _ => None,
+        };
+        let columns: Option<Vec<Option<Column>>> = fields.map(column).collect();
+        let columns: Vec<Column> = columns?.into_iter().flatten().collect();
+        let asks = |is: fn(&Column) -> bool| columns.iter().any(is);
+        let counts = asks(|c| matches!(c, Column::Bytes(_) | Column::Packets(_)));
+        let meters = asks(|c| matches!(c, Column::Meter(..)));
+        Some(Layout {
+            entries,
+            table,
+            priority: of.priority,
+            counter: of.resources.counter.filter(|_| counts),
+            meter: of.resources.meter.filter(|_| meters),
+            columns,
+            writer: Writer::default(),
+            sums: Vec::new(),
+        })
+    }
+
+    /// Adds an entry. Builds with debug assertions look whether it is `told`.
+    ///
+    /// # Errors
+    /// Its counter or meter is not there.
+    pub fn add(
+        &mut self,
+        switch: &Switch,
+        entry: &Entry,
+        out: &mut Rows,
+        told: impl Fn() -> Result<Entity, Refusal>,
+    ) -> Result<(), Refusal> {
+        self.writer.clear();
+        self.sums.clear();
+        // All from the end: target, data, key, table.
+        let end = self.writer.mark();
+        if let Some(target) = &self.entries.target {
+            self.writer.message(8, target);
+        }
+        if !self.entries.key_only {
+            self.data(switch, entry)?;
+        }
+        self.key(entry);
+        self.writer.uint32(1, self.table.id);
+        self.writer.nested(1, end);
+        debug_assert_eq!(
+            pb::Entity::decode(self.writer.written()).ok().and_then(|e| e.entity),
+            told().ok()
+        );
+        self.writer.nested(1, end);
+        out.bytes.extend_from_slice(self.writer.written());
+        let end = out.bytes.len();
+        out.sums.extend(self.sums.iter().map(|before| (end - before) as u32));
+        Ok(())
+    }
+
+    fn key(&mut self, entry: &Entry) {
+        let end = self.writer.mark();
+        if let Some(id) = self.priority {
+            let priority = entry::told(entry.priority).to_be_bytes();
+            let end = self.writer.mark();
+            self.writer.fill(1, 4, |room| room.copy_from_slice(&priority));
+            self.writer.nested(2, end);
+            self.writer.uint32(1, id);
+            self.writer.nested(1, end);
+        }
+        for (key, found) in self.table.keys.iter().zip(&entry.matches).rev() {
+            key_field(&mut self.writer, key, found);
+        }
+        self.writer.nested(2, end);
+    }
+
+    fn data(&mut self, switch: &Switch, entry: &Entry) -> Result<(), Refusal> {
+        let end = self.writer.mark();
+        let index = entry.handle.get().into();
+        let count = match self.counter {
+            Some(id) => switch.counter(id, index)?,
+            None => Count::default(),
+        };
+        let meter = match self.meter {
+            Some((id, is_bytes)) => meter_spec(switch.meter(id, index)?, is_bytes),
+            None => [u64::MAX; 4],
+        };
+        for column in self.columns.iter().rev() {
+            let (id, number, is_sum) = match *column {
+                Column::Bytes(id) => (id, count.bytes, true),
+                Column::Packets(id) => (id, count.packets, true),
+                Column::Meter(id, which) => (id, meter[which], false),
+            };
+            if is_sum {
+                self.sums.push(self.writer.mark().before_end() + 8);
+            }
+            stream(&mut self.writer, id, 8, |room| {
+                room.copy_from_slice(&number.to_be_bytes());
+            });
+        }
+        match &entry.action {
+            EntryAction::Call(call) => self.call(call),
+            EntryAction::Member(id) => self.reference(Role::Member, *id),
+            EntryAction::Group(id) => self.reference(Role::Group, *id),
+            EntryAction::OneShot(_) => {}
+        }
+        self.writer.nested(3, end);
+        Ok(())
+    }
+
+    fn call(&mut self, call: &ActionCall) {
+        let all = &self.table.actions;
+        let Some(action) = all.iter().find(|a| a.numbers.first() == Some(&call.action)) else {
+            return;
+        };
+        for (param, value) in action.params.iter().zip(&call.arguments).rev() {
+            if self.entries.wants(param.id) {
+                stream(&mut self.writer, param.id, length(value), |room| value.copy_to(room));
+            }
+        }
+        self.writer.uint32(1, action.id);
+    }
+
+    fn reference(&mut self, role: Role, id: u32) {
+        if let Some(field) = self.table.with_role(role).filter(|f| self.entries.wants(f.id)) {
+            stream(&mut self.writer, field.id, 4, |room| {
+                room.copy_from_slice(&id.to_be_bytes());
+            });
+        }
+    }
+}
+
+/// Bytes that a value takes.
+fn length(value: &Bits) -> usize {
+    value.width().div_ceil(8) as usize
+}
+
+/// A `DataField` of a `TableData` that is a number.
+fn stream(writer: &mut Writer, id: u32, length: usize, fill: impl FnOnce(&mut [u8])) {
+    let end = writer.mark();
+    writer.fill(2, length, fill);
+    writer.uint32(1, id);
+    writer.nested(2, end);
+}
+
+/// A field that is a number.
+fn bits(writer: &mut Writer, field: u32, value: &Bits) {
+    writer.fill(field, length(value), |room| value.copy_to(room));
+}
+
+/// A `KeyField` of a `TableKey`.
+fn key_field(writer: &mut Writer, key: &Key, found: &KeyMatch) {
+    let end = writer.mark();
+    // The numbers of the fields of `KeyField` that say how it is matched.
+    let kind = match found {
+        KeyMatch::Exact(value) => {
+            bits(writer, 1, value);
+            2
+        }
+        KeyMatch::Ternary { value, mask } => {
+            bits(writer, 2, mask);
+            bits(writer, 1, value);
+            3
+        }
+        KeyMatch::Lpm { value, prefix_length } => {
+            writer.uint32(2, *prefix_length);
+            bits(writer, 1, value);
+            4
+        }
+        KeyMatch::Range { low, high } => {
+            bits(writer, 2, high);
+            bits(writer, 1, low);
+            5
+        }
+        KeyMatch::Optional(found) => {
+            writer.bool(2, found.is_some());
+            match found {
+                Some(value) => bits(writer, 1, value),
+                None => writer.fill(1, key.width.div_ceil(8) as usize, |room| room.fill(0)),
+            }
+            6
+        }
+    };
+    writer.nested(kind, end);
+    writer.uint32(1, key.id);
+    writer.nested(1, end);
+}
