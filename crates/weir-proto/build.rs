@@ -4,6 +4,10 @@ use prost::Message;
 use std::error::Error;
 use std::path::PathBuf;
 
+/// How messages travel (`src/codec.rs`).
+#[cfg(any(feature = "client", feature = "server"))]
+const CODEC: &str = "crate::codec::SmallBuffers";
+
 const FILES: [&str; 4] = [
     "bfrt_proto/bfruntime.proto",
     "p4/config/v1/p4info.proto",
@@ -28,7 +32,8 @@ fn main() -> Result<(), Box<dyn Error>> {
 fn generate(config: prost_build::Config, descriptors: prost_types::FileDescriptorSet) -> Result<(), Box<dyn Error>> {
     let services = tonic_prost_build::configure()
         .build_client(cfg!(feature = "client"))
-        .build_server(cfg!(feature = "server"));
+        .build_server(cfg!(feature = "server"))
+        .codec_path(CODEC);
     if cfg!(feature = "server") {
         raw_service();
     }
@@ -54,7 +59,7 @@ fn raw_service() {
             .route_name(route)
             .input_type(path(input))
             .output_type(path(output))
-            .codec_path("tonic_prost::ProstCodec")
+            .codec_path(CODEC)
     };
     let config = "SetForwardingPipelineConfig";
     let service = Service::builder()

@@ -35,7 +35,7 @@ impl Atomicity {
 #[derive(Debug, Clone)]
 pub struct Batch {
     schema: Arc<Schema>,
-    /// Shared with requests that are under way.
+    /// Shared with requests that are under way, and with clones until one of them changes.
     bytes: Arc<Vec<u8>>,
     /// Where the message of each update begins and ends.
     updates: Vec<(u32, u32)>,
@@ -256,11 +256,10 @@ impl Batch {
         self.bytes.len()
     }
 
-    /// Forgets all updates; what was allocated stays.
+    /// Forgets all updates. What was allocated stays, unless a clone or a request under way has it, too.
     pub fn clear(&mut self) {
         match Arc::get_mut(&mut self.bytes) {
             Some(bytes) => bytes.clear(),
-            // A request is under way still, whose answer nobody has waited for.
             None => self.bytes = Arc::default(),
         }
         self.updates.clear();

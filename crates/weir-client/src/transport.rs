@@ -7,7 +7,7 @@ use hyper_util::rt::TokioIo;
 use std::time::Duration;
 use tokio_stream::StreamExt;
 use tonic::client::Grpc;
-use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
+use tonic::codec::{BufferSettings, Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity, Uri};
 use tonic::{Request, Response, Status, Streaming};
 
@@ -55,6 +55,10 @@ impl Encoder for Raw {
         parts.into_iter().for_each(|part| out.put(part));
         Ok(())
     }
+
+    fn buffer_settings(&self) -> BufferSettings {
+        weir_proto::codec::settings()
+    }
 }
 
 impl Decoder for Raw {
@@ -63,6 +67,10 @@ impl Decoder for Raw {
 
     fn decode(&mut self, input: &mut DecodeBuf<'_>) -> Result<Option<Bytes>, Status> {
         Ok(Some(input.copy_to_bytes(input.remaining())))
+    }
+
+    fn buffer_settings(&self) -> BufferSettings {
+        weir_proto::codec::settings()
     }
 }
 

@@ -4,7 +4,7 @@
 //! message once to measure and once to write; whoever writes backwards knows it when it is to be written. Nothing is
 //! allocated per message.
 //!
-//! It knows no schema: field numbers and types are the caller's to get right.
+//! It knows no schema: field numbers (below 2^29) and types are the caller's to get right.
 //!
 //! ```
 //! use weir_proto::backwards::Writer;
@@ -36,7 +36,7 @@ pub struct Writer {
     start: usize,
 }
 
-/// A place in what a [`Writer`] has written: so many bytes before the end.
+/// A place in what a [`Writer`] has written: so many bytes before the end. It is of that writer, until [`Writer::clear`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Mark(usize);
 
@@ -138,9 +138,13 @@ impl Writer {
     }
 
     /// A field that is a message: everything that was written since the mark.
+    ///
+    /// # Panics
+    /// With debug assertions, if the mark is of before [`Writer::clear`]; without, it writes a wrong length then.
     #[inline]
     pub fn nested(&mut self, field: u32, end: Mark) {
-        self.varint((self.mark().0 - end.0) as u64);
+        debug_assert!(end <= self.mark(), "a mark of before");
+        self.varint(self.mark().0.wrapping_sub(end.0) as u64);
         self.key(field, WireType::LengthDelimited);
     }
 }

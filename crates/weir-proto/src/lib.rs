@@ -27,6 +27,8 @@
 pub mod backwards;
 pub mod bfrt_info;
 pub mod bfrt_raw;
+#[cfg(any(feature = "client", feature = "server"))]
+pub mod codec;
 pub mod text;
 
 pub use prost;

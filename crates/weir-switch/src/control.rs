@@ -491,7 +491,7 @@ impl Switch {
         Ok(profile.apply(op)?)
     }
 
-    /// The change, its actions to choose from marked where the port they watch is down.
+    /// Marks actions to choose from where the port they watch is down.
     fn watching(&self, action: &mut EntryAction) {
         if let EntryAction::OneShot(set) = action {
             for member in set {

@@ -176,6 +176,24 @@ proptest! {
 }
 
 #[test]
+fn a_batch_that_has_clones_or_is_under_way_changes_only_itself() {
+    let template = template(Protocol::BfRuntime);
+    let numbers: Vec<u128> = template.cells().iter().map(|_| 1).collect();
+    let mut batch = crate::Batch::new(&Arc::new(schema(Protocol::BfRuntime)));
+    batch.push_numbers(&template, &numbers).unwrap();
+    let (mut clone, request) = (batch.clone(), batch.request(&[]));
+    let [before, _] = request.0;
+    batch.push_numbers(&template, &numbers).unwrap();
+    assert_eq!((batch.bytes(), clone.bytes()), (2 * before.len(), before.len()));
+    assert_eq!(batch.update(0), clone.update(0));
+    let sent = before.to_vec();
+    clone.clear();
+    assert_eq!((batch.len(), clone.len(), clone.bytes()), (2, 0, 0));
+    clone.push_numbers(&template, &numbers).unwrap();
+    assert_eq!((clone.update(0), before.as_ref()), (batch.update(1), sent.as_slice()));
+}
+
+#[test]
 fn numbers_that_do_not_fit_are_refused_and_the_batch_is_as_before() {
     let template = template(Protocol::BfRuntime);
     let mut numbers: Vec<u128> = template.cells().iter().map(|_| 1).collect();

@@ -14,7 +14,7 @@ mod switch;
 use rbfrt::SwitchConnection;
 use rbfrt::table::{MatchValue, Request};
 use std::error::Error;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use switch::Switch;
@@ -229,7 +229,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         .iter()
         .position(|a| a == "--out")
         .and_then(|i| arguments.get(i + 1))
-        .map(PathBuf::from);
+        // Benches run in the folder of their crate; a relative path is of the project's.
+        .map(|out| Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).join(out));
     let only = arguments
         .iter()
         .position(|a| a == "--only")

@@ -93,7 +93,7 @@ pub(crate) enum Found {
     Rows(Rows),
 }
 
-/// Bytes of [`Found::Rows`], with one entry more at most.
+/// Bytes of [`Found::Rows`], with one entry more at most: little beside a message of an answer that takes several.
 const MANY: usize = 64 << 10;
 
 /// Entities found so far.
@@ -338,7 +338,8 @@ pub(crate) fn merge(schema: &Schema, into: &mut [Found], other: &[Found]) {
         match both {
             (Found::Rows(into), Found::Rows(other)) => into.merge(other),
             (Found::Entity(into), Found::Entity(other)) => merge_entity(schema, into, other),
-            _ => {}
+            // Replicas have the same entries in the same places.
+            _ => debug_assert!(false, "replicas differ in what they find"),
         }
     }
 }

@@ -1,9 +1,11 @@
 //! Two replicas of a switch, as workers have them: what one counts is added to what the other does.
 
-use crate::common::{Bench, number, question, source};
+use crate::common::{Bench, number, question, source, update};
 use std::sync::Arc;
 use tokio::sync::oneshot;
 use weir_ir::Program;
+use weir_proto::bfrt_proto::entity::Entity;
+use weir_proto::bfrt_proto::update::Type;
 use weir_server::bfrt::Config;
 use weir_server::{DataPlane, Done, Events, Gone, LoadFailure, Order, Standalone};
 use weir_switch::Switch;
@@ -66,24 +68,30 @@ impl DataPlane for Pair {
     }
 }
 
-#[tokio::test]
-async fn counters_of_entries_are_the_sum_of_what_replicas_have() {
-    let program = crate::common::compile(&source());
+async fn pair(config: Config) -> (Bench, Arc<Standalone>) {
+    let source = source();
+    let program = crate::common::compile(&source);
     let other = Standalone::new(program, Some(64), weir_server::Clock::manual()).expect("runs");
     let other = Arc::new(other);
-    // Read in several steps, and in one message after another.
-    let config = Config {
-        read_chunk: 3,
-        ..Config::default()
-    };
-    let bench = Bench::of(&source(), config, |first| {
+    let bench = Bench::of(&source, config, |first| {
         Arc::new(Pair {
             first: Arc::clone(first),
             second: Arc::clone(&other),
         })
-    })
-    .await;
-    let table = "In.exact_keys";
+    });
+    (bench.await, other)
+}
+
+const TABLE: &str = "In.exact_keys";
+
+#[tokio::test]
+async fn counters_of_entries_are_the_sum_of_what_replicas_have() {
+    // Three entries in a step.
+    let config = Config {
+        read_chunk: 3,
+        ..Config::default()
+    };
+    let (bench, other) = pair(config).await;
     for key in 1..=8 {
         assert_eq!(bench.insert(bench.entry(key, 100)).await, Ok(()));
     }
@@ -95,13 +103,33 @@ async fn counters_of_entries_are_the_sum_of_what_replicas_have() {
             let _ = other.send(1, &question(1, 0, key));
         }
     }
-    let packets = bench.field(table, "$COUNTER_SPEC_PKTS");
-    let bytes = bench.field(table, "$COUNTER_SPEC_BYTES");
-    let entries = bench.entries(table).await;
+    let packets = bench.field(TABLE, "$COUNTER_SPEC_PKTS");
+    let bytes = bench.field(TABLE, "$COUNTER_SPEC_BYTES");
+    let entries = bench.entries(TABLE).await;
     let found: Vec<u64> = entries.iter().map(|e| number(e, packets)).collect();
     assert_eq!(found, [301, 602, 903, 1204, 1505, 1806, 2107, 2408]);
     assert_eq!(number(&entries[0], bytes), 301 * 64);
     // One entry is read as a message of its own.
-    let one = bench.read(bench.exact(table, 3)).await.expect("is there");
+    let one = bench.read(bench.exact(TABLE, 3)).await.expect("is there");
     assert_eq!(number(&one[0], packets), 903);
+}
+
+#[tokio::test]
+async fn counters_are_added_up_in_steps_of_many_entries() {
+    let config = Config {
+        read_chunk: 1500,
+        ..Config::default()
+    };
+    let (bench, other) = pair(config).await;
+    let insert = |key| update(Type::Insert, Entity::TableEntry(bench.entry(key, 100)));
+    let written = bench.write((0..2000).map(insert).collect()).await;
+    assert!(written.is_ok(), "{written:?}");
+    for key in 0..2000 {
+        let _ = bench.switch.send(1, &question(1, 0, key));
+        let _ = other.send(1, &question(1, 0, key));
+    }
+    let packets = bench.field(TABLE, "$COUNTER_SPEC_PKTS");
+    let entries = bench.entries(TABLE).await;
+    assert_eq!(entries.len(), 2000);
+    assert!(entries.iter().all(|e| number(e, packets) == 2));
 }

@@ -1,6 +1,6 @@
 //! Match-action tables: keys, data, default entries, reads, handles.
 
-use crate::common::{Bench, exact, lpm, number, range, stream, ternary, value, with_data};
+use crate::common::{Bench, exact, lpm, number, range, stream, target, ternary, value, with_data};
 use tonic::Code;
 use weir_proto::bfrt_proto as pb;
 use weir_proto::bfrt_proto::data_field::Value as Wire;
@@ -367,42 +367,29 @@ async fn reads_filter_by_action_and_fields_and_may_leave_out_data() {
     let of_action = with_data(bench.all(EXACT), bench.action(EXACT, "answer_counted"), Vec::new());
     assert_eq!(bench.read(of_action).await.expect("is read").len(), 1);
     let packets = bench.field(EXACT, "$COUNTER_SPEC_PKTS");
-    let some = with_data(
-        bench.exact(EXACT, 1),
-        0,
-        vec![pb::DataField {
-            field_id: packets,
-            value: None,
-        }],
-    );
-    let told = bench.read(some).await.expect("is read");
-    let fields: Vec<u32> = told[0]
-        .data
-        .as_ref()
-        .expect("has data")
-        .fields
-        .iter()
-        .map(|f| f.field_id)
-        .collect();
-    assert_eq!(fields, [packets]);
-    let odd = with_data(
-        bench.exact(EXACT, 1),
-        0,
-        vec![pb::DataField {
-            field_id: 99,
-            value: None,
-        }],
-    );
-    assert_eq!(bench.read(odd).await, Err(Code::InvalidArgument));
-    let keys = pb::TableEntry {
-        table_flags: Some(pb::TableFlags {
-            key_only: true,
-            ..pb::TableFlags::default()
-        }),
-        ..bench.exact(EXACT, 1)
+    let only = |of: pb::TableEntry, field_id| {
+        let field = pb::DataField { field_id, value: None };
+        with_data(of, 0, vec![field])
     };
-    let told = bench.read(keys).await.expect("is read");
-    assert_eq!((told[0].data.is_none(), told[0].value.is_some()), (true, true));
+    // One entry, and the first of all: they are encoded in two ways.
+    for which in [bench.exact(EXACT, 1), bench.all(EXACT)] {
+        let told = bench.read(only(which.clone(), packets)).await.expect("is read");
+        let data = told[0].data.as_ref().expect("has data");
+        let fields: Vec<u32> = data.fields.iter().map(|f| f.field_id).collect();
+        assert_eq!(fields, [packets]);
+        assert_eq!(bench.read(only(which.clone(), 99)).await, Err(Code::InvalidArgument));
+        let keys = pb::TableEntry {
+            table_flags: Some(pb::TableFlags {
+                key_only: true,
+                ..pb::TableFlags::default()
+            }),
+            entry_tgt: Some(target(0xffff)),
+            ..which
+        };
+        let told = bench.read(keys).await.expect("is read");
+        assert_eq!((told[0].data.is_none(), told[0].value.is_some()), (true, true));
+        assert_eq!(told[0].entry_tgt, Some(target(0xffff)));
+    }
 }
 
 #[tokio::test]

@@ -52,8 +52,10 @@ impl Transaction<'_> {
         Ok(result)
     }
 
-    /// Inserts an entry: what [`Transaction::write`] does of the same as a [`Write`], which so many of are made that moving them
-    /// from hand to hand takes as long as the rest.
+    /// Inserts an entry, as [`Transaction::write`] does it of a [`Write`].
+    ///
+    /// Large batches are insertions, and moving each through the types of all changes takes as long as the rest. A journal hears
+    /// of changes as [`Write`]s: with one there is no such shortcut.
     ///
     /// # Errors
     /// As for [`Transaction::write`].

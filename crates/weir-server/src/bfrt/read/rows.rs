@@ -2,7 +2,9 @@
 //! read often.
 //!
 //! It tells what [`Entries::entry`] tells, of tables that have only what most have: keys, actions, counters and meters. Builds
-//! with debug assertions compare the two entry by entry, so that every test that reads does.
+//! with debug assertions compare the two entry by entry, so that every test that reads a whole table does.
+//!
+//! Everything is written from its end to its beginning, as [`Writer`] asks; numbers of fields are those of `bfruntime.proto`.
 
 use super::{Entries, sum};
 use crate::bfrt::cells::meter_spec;
@@ -29,7 +31,11 @@ pub(crate) struct Rows {
 
 impl Rows {
     /// Adds what another replica has counted for the same entries.
+    ///
+    /// Replicas have the same entries in the same places, and what they count has the same length whatever it is: only the numbers at
+    /// `sums` differ.
     pub fn merge(&mut self, other: &Rows) {
+        debug_assert_eq!((self.bytes.len(), &self.sums), (other.bytes.len(), &other.sums));
         for at in self.sums.iter().map(|at| *at as usize..*at as usize + 8) {
             if let (Some(into), Some(other)) = (self.bytes.get_mut(at.clone()), other.bytes.get(at)) {
                 into.copy_from_slice(&sum(into, other));
@@ -62,8 +68,7 @@ pub(super) struct Layout<'a> {
 impl<'a> Layout<'a> {
     /// How entries of this table are told; `None`: as messages only.
     pub fn new(entries: &'a Entries, table: &'a Table, of: &Match) -> Option<Self> {
-        let has_others = of.idle_timeout || of.resources.has_registers_or_filters() || entries.by_handle.is_some();
-        if has_others {
+        if of.idle_timeout || of.resources.has_registers_or_filters() {
             return None;
         }
         let fields = table.data.iter().filter(|f| entries.wants(f.id));
@@ -116,10 +121,7 @@ impl<'a> Layout<'a> {
         self.key(entry);
         self.writer.uint32(1, self.table.id);
         self.writer.nested(1, end);
-        debug_assert_eq!(
-            pb::Entity::decode(self.writer.written()).ok().and_then(|e| e.entity),
-            told().ok()
-        );
+        debug_assert_eq!(Ok(self.writer.written().to_vec()), told().map(encoded));
         self.writer.nested(1, end);
         out.bytes.extend_from_slice(self.writer.written());
         let end = out.bytes.len();
@@ -197,6 +199,12 @@ impl<'a> Layout<'a> {
             });
         }
     }
+}
+
+/// An entity as bytes, for comparison.
+fn encoded(entity: Entity) -> Vec<u8> {
+    let entity = Some(entity);
+    pb::Entity { entity }.encode_to_vec()
 }
 
 /// Bytes that a value takes.
