@@ -1,15 +1,15 @@
 //! The packet generators' tables.
 
 use crate::common::{Bench, exact, field, number, numbers, stream, value, with_data};
-use crate::replicas::{Pair, follows};
+use crate::replicas::{follows, pair};
 use std::sync::Arc;
 use tonic::Code;
 use weir_proto::bfrt_proto as pb;
 use weir_proto::bfrt_proto::data_field::Value as Wire;
 use weir_proto::bfrt_proto::entity::Entity;
 use weir_proto::bfrt_proto::update::Type;
+use weir_server::DataPlane;
 use weir_server::bfrt::Config;
-use weir_server::{DataPlane, Standalone};
 
 /// A program that sends on whatever the generator makes, but for the six bytes of its header.
 fn source(second: bool) -> String {
@@ -372,18 +372,8 @@ async fn the_second_chip_has_channels_masks_and_wider_patterns() {
 
 #[tokio::test]
 async fn of_several_replicas_one_has_timers_and_counts_are_added_up() {
-    let program = crate::common::compile(&source(false));
-    // Both have the clock of the first: the second one's goes on with it below.
-    let other = Standalone::new(program, Some(64), weir_server::Clock::manual()).expect("runs");
-    let other = Arc::new(other);
+    let (bench, other) = pair(&source(false), Config::default().read_chunk).await;
     other.order(Arc::new(|_, s| follows(s))).await.expect("runs");
-    let bench = Bench::of(&source(false), Config::default(), |first| {
-        Arc::new(Pair {
-            first: Arc::clone(first),
-            second: Arc::clone(&other),
-        })
-    })
-    .await;
     let fields = ["pktgen_enable", "pattern_matching_enable"].map(|name| flag(&bench, "port_cfg", name, true));
     assert_eq!(bench.modify(port(&bench, 68, fields.to_vec())).await, Ok(()));
     let entry = app(&bench, 1, ("trigger_timer_periodic", timer(1000)), usual(&bench, true));

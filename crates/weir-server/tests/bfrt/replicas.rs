@@ -11,9 +11,9 @@ use weir_server::{DataPlane, Done, Events, Gone, LoadFailure, Order, Standalone}
 use weir_switch::Switch;
 
 /// The switch and a replica of it, which has no timers, as workers have it.
-pub struct Pair {
-    pub first: Arc<Standalone>,
-    pub second: Arc<Standalone>,
+struct Pair {
+    first: Arc<Standalone>,
+    second: Arc<Standalone>,
 }
 
 fn numbered(order: Order, number: usize) -> Order {
@@ -68,12 +68,16 @@ impl DataPlane for Pair {
     }
 }
 
-async fn pair(config: Config) -> (Bench, Arc<Standalone>) {
-    let source = source();
-    let program = crate::common::compile(&source);
+/// A bench of a pair that reads so many entries in a step, and the second of the pair.
+pub async fn pair(source: &str, read_chunk: usize) -> (Bench, Arc<Standalone>) {
+    let config = Config {
+        read_chunk,
+        ..Config::default()
+    };
+    let program = crate::common::compile(source);
     let other = Standalone::new(program, Some(64), weir_server::Clock::manual()).expect("runs");
     let other = Arc::new(other);
-    let bench = Bench::of(&source, config, |first| {
+    let bench = Bench::of(source, config, |first| {
         Arc::new(Pair {
             first: Arc::clone(first),
             second: Arc::clone(&other),
@@ -86,12 +90,7 @@ const TABLE: &str = "In.exact_keys";
 
 #[tokio::test]
 async fn counters_of_entries_are_the_sum_of_what_replicas_have() {
-    // Three entries in a step.
-    let config = Config {
-        read_chunk: 3,
-        ..Config::default()
-    };
-    let (bench, other) = pair(config).await;
+    let (bench, other) = pair(&source(), 3).await;
     for key in 1..=8 {
         assert_eq!(bench.insert(bench.entry(key, 100)).await, Ok(()));
     }
@@ -116,11 +115,7 @@ async fn counters_of_entries_are_the_sum_of_what_replicas_have() {
 
 #[tokio::test]
 async fn counters_are_added_up_in_steps_of_many_entries() {
-    let config = Config {
-        read_chunk: 1500,
-        ..Config::default()
-    };
-    let (bench, other) = pair(config).await;
+    let (bench, other) = pair(&source(), 1500).await;
     let insert = |key| update(Type::Insert, Entity::TableEntry(bench.entry(key, 100)));
     let written = bench.write((0..2000).map(insert).collect()).await;
     assert!(written.is_ok(), "{written:?}");
