@@ -181,6 +181,9 @@ class Bench:
         ports = ["-i", f"1@{device}:fa", "-i", f"2@{device}:fb"]
         return [self.weir, "run", program, "--entries", entries, *ports, "--json", *more]
 
+    def ring(self):
+        return ["--ring", self.a.ring] if self.a.ring else []
+
     def bare(self, device):
         packet = ["--packet"] if device == "packet" else []
         return [self.examples / "xdp_forward", "fa", "fb", "--seconds", "3600", *packet]
@@ -427,7 +430,7 @@ def writes(b):
     rows = []
     for device in b.a.devices:
         with Network() as network:
-            process = b.start(network, b.run_weir(device, program, entries), True, serves=True)
+            process = b.start(network, b.run_weir(device, program, entries, b.ring()), True, serves=True)
             b.wait_for_quiet()
             capacity = statistics.median(b.window(network, process, capture, b.a.senders[0])["mpps"] for _ in range(5))
             b.stop(process)
@@ -440,7 +443,7 @@ def writes(b):
                     rows.append(row)
                     if not lost:
                         break
-    header = ["device", "protocol", "batch", "capacity_mpps", "seconds", "offered_mpps", "sent", "offered", "arrived", "lost", "lost_at"]
+    header = ["device", "protocol", "batch", "ring", "capacity_mpps", "seconds", "offered_mpps", "sent", "offered", "arrived", "lost", "lost_at"]
     header += ["writes_per_second", "inserted", "modified", "deleted", "request_ms", "p99_ms", "longest_ms", "worker_waited_ms", "servers_ms"]
     save("writes.csv", header, rows)
 
@@ -450,7 +453,7 @@ def writes_row(b, device, protocol, batch, capacity, program, entries, capture):
     b.wait_for_quiet()
     with Network() as network:
         sh(f"ip -n {network.f} link set lo up")
-        process = b.start(network, b.run_weir(device, program, entries, (SERVERS[protocol], CONTROL)), True, serves=True)
+        process = b.start(network, b.run_weir(device, program, entries, (SERVERS[protocol], CONTROL, *b.ring())), True, serves=True)
         w = beside_writes(b, network, process, capture, protocol, batch, capacity * 1e6 / 2)
     lost = w["offered"] - w["arrived"]
     done, times = w["client"], w["client"]["request_ms"]
@@ -462,7 +465,7 @@ def writes_row(b, device, protocol, batch, capacity, program, entries, capture):
         flush=True,
     )
     where = "; ".join(f"{name}: {count}" for name, count in places.items())
-    row = [device, protocol, batch, f"{capacity:.4f}", f"{w['seconds']:.1f}", f"{w['offered_mpps']:.4f}", w["sent"], w["offered"], w["arrived"]]
+    row = [device, protocol, batch, b.a.ring or "default", f"{capacity:.4f}", f"{w['seconds']:.1f}", f"{w['offered_mpps']:.4f}", w["sent"], w["offered"], w["arrived"]]
     row += [lost, where, f"{done['per_second']:.0f}", done["inserted"], done["modified"], done["deleted"], f"{times['median']:.2f}"]
     return [*row, f"{times['p99']:.2f}", f"{times['longest']:.2f}", f"{w['worker_ms']:.0f}", f"{w['servers_ms']:.0f}"], lost
 
@@ -586,6 +589,7 @@ def main():
     parser.add_argument("--writes", type=int, default=100_000, help="per second")
     parser.add_argument("--batches", type=lambda t: [int(n) for n in t.split(",")], default=[1000], help="of `writes`: updates per request")
     parser.add_argument("--protocols", type=lambda t: t.split(","), default=["p4runtime", "bfrt"], help="of `writes`")
+    parser.add_argument("--ring", type=int, default=32768, help="of `writes`: packets an interface has room for; 0 for what weir has by default")
     parser.add_argument("--attempts", type=int, default=4, help="of `lossless` and `writes`, while others take the core")
     parser.add_argument("--rates", type=lambda t: [int(r) for r in t.split(",")], default=[100_000, 400_000])
     parser.add_argument("--senders", type=lambda t: t.split(","), default=["xdp"], help="xdp, packet or both")

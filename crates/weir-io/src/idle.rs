@@ -4,8 +4,9 @@ use crate::device::{Device, wait};
 use crate::error::IoError;
 use std::time::Duration;
 
-/// Waiting that adapts: who was busy a moment ago looks again at once, who has been idle for many
-/// rounds sleeps until something arrives and costs no core.
+/// Waiting that adapts: who was busy a moment ago looks again at once, who found nothing a few times first lets
+/// others run that want the same core, and who has been idle for many rounds sleeps until something arrives and
+/// costs no core.
 ///
 /// ```
 /// use std::time::Duration;
@@ -35,6 +36,11 @@ impl BusyPoll {
     /// which was not measured.
     pub const SPINS: u32 = 200;
 
+    /// Empty rounds before the core is offered to others. Whoever is busy has one now and then; with packets always
+    /// under way it never comes to sleep, and threads that share its core would get it only when it is taken away,
+    /// which may be while packets wait.
+    const ALONE: u32 = 4;
+
     /// Spins for this many empty rounds, then sleeps. With 0 it always sleeps, with [`u32::MAX`]
     /// (practically) never.
     #[must_use]
@@ -61,11 +67,14 @@ impl BusyPoll {
     }
 
     /// For callers who wait by other means: there was nothing in this round; whether to look again at
-    /// once.
+    /// once. Others may have had the core meanwhile.
     pub fn spin(&mut self) -> bool {
         if self.empty < self.spins {
             self.empty += 1;
-            std::hint::spin_loop();
+            match self.empty > Self::ALONE {
+                true => std::thread::yield_now(),
+                false => std::hint::spin_loop(),
+            }
             return true;
         }
         false

@@ -15,6 +15,14 @@ pub struct PortsOptions {
     pub growth: usize,
     /// A device for each receive queue where there are several and they can be had one by one (AF_XDP).
     pub split: bool,
+    /// Packets for which an interface has room until they are received, for each receive queue with AF_XDP, where a power of
+    /// two is made of it; from 64 to [`PortsOptions::MAX_RING`]. `None`: some 8,000, shared by an interface's queues.
+    pub ring: Option<u32>,
+}
+
+impl PortsOptions {
+    /// Most packets of [`PortsOptions::ring`].
+    pub const MAX_RING: u32 = 32_768;
 }
 
 /// The devices of all ports.
@@ -51,7 +59,7 @@ impl Ports {
         let pool = pool(specs, options, frames).map_err(|source| PortsError { source, index: None })?;
         let mut devices = Vec::new();
         for (index, spec) in specs.iter().enumerate() {
-            let opened = open_with(spec, &pool, options.split).map_err(|source| PortsError {
+            let opened = open_with(spec, &pool, options).map_err(|source| PortsError {
                 source,
                 index: Some(index),
             });
@@ -106,7 +114,7 @@ fn needs(spec: &DeviceSpec, options: &PortsOptions) -> Option<Needs> {
         DeviceSpec::Xdp(name) => name,
         _ => return None,
     };
-    let needs = xdp::needs(name).ok()?;
+    let needs = xdp::needs(name, options.ring).ok()?;
     (needs.longest + options.growth <= Pool::MAX_FRAME).then_some(needs)
 }
 
@@ -128,21 +136,24 @@ pub(crate) struct Needs {
     pub(crate) is_veth: bool,
 }
 
-fn open_with(spec: &DeviceSpec, pool: &Pool, split: bool) -> Result<Vec<Box<dyn Device>>, IoError> {
+fn open_with(spec: &DeviceSpec, pool: &Pool, options: &PortsOptions) -> Result<Vec<Box<dyn Device>>, IoError> {
     #[cfg(target_os = "linux")]
     {
+        use crate::sys::raw::RawSocket;
         use crate::sys::xdp::{XdpOptions, XdpSocket};
-        let options = || XdpOptions {
+        let with_xdp = || XdpOptions {
             pool: Some(pool.clone()),
+            ring: options.ring,
             ..XdpOptions::default()
         };
         let socket = match spec {
-            DeviceSpec::Interface(name) => crate::sys::select::choose(name, Some(pool))?,
-            DeviceSpec::Xdp(name) => Ok(XdpSocket::open(name, &options())?),
+            DeviceSpec::Interface(name) => crate::sys::select::choose(name, Some(pool), options.ring)?,
+            DeviceSpec::Xdp(name) => Ok(XdpSocket::open(name, &with_xdp())?),
+            DeviceSpec::Packet(name) => Err(RawSocket::with_ring(name, options.ring)?),
             _ => return Ok(vec![open(spec)?]),
         };
         match socket {
-            Ok(socket) if split && socket.queues() > 1 => {
+            Ok(socket) if options.split && socket.queues() > 1 => {
                 let boxed = |queue| Box::new(queue) as Box<dyn Device>;
                 Ok(socket.into_queues()?.into_iter().map(boxed).collect())
             }
@@ -152,7 +163,7 @@ fn open_with(spec: &DeviceSpec, pool: &Pool, split: bool) -> Result<Vec<Box<dyn 
     }
     #[cfg(not(target_os = "linux"))]
     {
-        let _ = (pool, split);
+        let _ = (pool, options);
         Ok(vec![open(spec)?])
     }
 }
@@ -165,6 +176,7 @@ mod tests {
         longest: 9000,
         growth: 100,
         split: true,
+        ring: None,
     };
 
     #[test]

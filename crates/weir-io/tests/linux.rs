@@ -8,7 +8,7 @@ use common::{Namespace, checksum_is_right, collect, in_namespace, ip};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::time::Duration;
-use weir_io::{Batch, Device, Frame, Generator, IoError, RawSocket, Tap, wait};
+use weir_io::{Batch, Device, DeviceSpec, Frame, Generator, IoError, Ports, PortsOptions, RawSocket, Tap, wait};
 
 #[test]
 fn frames_cross_a_pair_of_interfaces_unchanged_with_their_vlan_tags() {
@@ -50,6 +50,64 @@ fn frames_cross_a_pair_of_interfaces_unchanged_with_their_vlan_tags() {
         assert!(b.receive(&mut Batch::new(1)).is_ok());
         let gone = (0..2).find_map(|_| b.transmit(&[frame(&sent[0])]).err());
         assert!(matches!(gone, Some(IoError::Gone { .. })), "{gone:?}");
+    });
+}
+
+/// Of 500 frames that nobody receives while they are sent, those that are there afterwards and those that were lost.
+fn kept_by(ring: Option<u32>, device: DeviceSpec, sender: &mut RawSocket) -> (usize, u64) {
+    let options = PortsOptions {
+        longest: 1514,
+        growth: 0,
+        split: false,
+        ring,
+    };
+    let mut ports = Ports::open(&[device], &options, |_| 64).unwrap_or_else(|e| panic!("{e}"));
+    let receiver = &mut ports.devices[0][0];
+    let data = [
+        [2, 0, 0, 0, 0, 9, 2, 0x77, 0, 0, 0, 1].as_slice(),
+        &[0x88, 0xb5],
+        &[0; 50],
+    ]
+    .concat();
+    let frames = vec![
+        Frame {
+            data: &data,
+            time_ns: 0
+        };
+        500
+    ];
+    let mut sent = 0;
+    while sent < 500 {
+        sent += sender.transmit(&frames[sent..]).unwrap();
+    }
+    let (mut batch, mut kept) = (Batch::new(64), 0);
+    while wait(&[&**receiver], Duration::from_millis(200)).unwrap() {
+        batch.clear();
+        receiver.receive(&mut batch).unwrap();
+        kept += batch.iter().filter(|f| f.data[6..8] == [2, 0x77]).count();
+    }
+    (kept, receiver.counters().receive_dropped)
+}
+
+#[test]
+fn an_interface_has_room_for_as_many_packets_as_it_was_told() {
+    in_namespace(|| {
+        ip("link add wa type veth peer name wb");
+        ip("link set wa up");
+        ip("link set wb up");
+        let mut sender = RawSocket::open("wb").unwrap();
+        for device in ["xdp:wa", "packet:wa"] {
+            let device: DeviceSpec = device.parse().unwrap();
+            let (kept, lost) = kept_by(Some(64), device.clone(), &mut sender);
+            // AF_PACKET's memory comes in blocks: there are some more.
+            assert!(
+                (1..=128).contains(&kept) && lost >= 300,
+                "{device}: {kept} kept, {lost} lost"
+            );
+            for ring in [Some(1024), None] {
+                assert_eq!(kept_by(ring, device.clone(), &mut sender), (500, 0), "{device}");
+            }
+        }
     });
 }
 

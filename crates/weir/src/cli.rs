@@ -325,6 +325,10 @@ pub struct Run {
     /// Packets per queue
     #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     pub queue_capacity: u32,
+    /// Packets for which each interface has room until a worker takes them (with AF_XDP each receive queue), 64 to 32768; without
+    /// it some 8000. More where others may have a worker's core for long (docs/run.md)
+    #[arg(long, value_name = "PACKETS", value_parser = clap::value_parser!(u32).range(64..=i64::from(weir_io::PortsOptions::MAX_RING)))]
+    pub ring: Option<u32>,
     /// Rate of a port in bits per second: PORT=RATE, e.g. 2=10M
     #[arg(long, value_name = "PORT=RATE")]
     pub port_rate: Vec<String>,

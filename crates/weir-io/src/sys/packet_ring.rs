@@ -7,6 +7,7 @@
 
 use super::{Plain, check, set_option};
 use crate::offload::VnetHeader;
+use crate::ports::PortsOptions;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::ptr::NonNull;
@@ -14,7 +15,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 /// What the kernel takes memory in.
 const BLOCK: usize = 65_536;
-/// Memory of a ring: 7,936 packets of an interface with an MTU of 1500, nearly as many as a ring of AF_XDP.
+/// Memory of a ring unless told otherwise: 7,936 packets of an interface with an MTU of 1500, nearly as many as a ring of AF_XDP.
 const MEMORY: usize = 16 << 20;
 /// What is before a packet in its slot, at most: headers, an address, alignment.
 const BEFORE: usize = 128;
@@ -55,8 +56,9 @@ pub(super) struct PacketRing {
 unsafe impl Send for PacketRing {}
 
 impl PacketRing {
-    /// Gives a socket, which receives nothing yet, a ring for the packets of an interface with this MTU.
-    pub(super) fn new(socket: &OwnedFd, mtu: usize) -> io::Result<Self> {
+    /// Gives a socket, which receives nothing yet, a ring for the packets of an interface with this MTU; at least for so
+    /// many, if told, and a few more where the last block has room for them.
+    pub(super) fn new(socket: &OwnedFd, mtu: usize, packets: Option<u32>) -> io::Result<Self> {
         let version = libc::tpacket_versions::TPACKET_V2 as libc::c_int;
         set_option(socket, libc::SOL_PACKET, libc::PACKET_VERSION, &version)?;
         let on: libc::c_int = 1;
@@ -64,7 +66,12 @@ impl PacketRing {
         // An odd number of cache lines, so that the first bytes of packets do not share few sets.
         let lines = (mtu + 22 + BEFORE).clamp(2048, 16_384) / 64;
         let slot = (lines | 1) * 64;
-        let (per_block, blocks) = (BLOCK / slot, MEMORY / BLOCK);
+        let per_block = BLOCK / slot;
+        let blocks = match packets {
+            Some(packets) => (packets.clamp(64, PortsOptions::MAX_RING) as usize).div_ceil(per_block),
+            None => MEMORY / BLOCK,
+        };
+        let length = blocks * BLOCK;
         let request = libc::tpacket_req {
             tp_block_size: BLOCK as libc::c_uint,
             tp_block_nr: blocks as libc::c_uint,
@@ -75,13 +82,13 @@ impl PacketRing {
         let rights = libc::PROT_READ | libc::PROT_WRITE;
         let fd = socket.as_raw_fd();
         // SAFETY: a new mapping anywhere; nothing that exists is changed.
-        let map = unsafe { libc::mmap(std::ptr::null_mut(), MEMORY, rights, libc::MAP_SHARED, fd, 0) };
+        let map = unsafe { libc::mmap(std::ptr::null_mut(), length, rights, libc::MAP_SHARED, fd, 0) };
         if map == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
         Ok(PacketRing {
             map: NonNull::new(map.cast()).ok_or_else(|| io::Error::from_raw_os_error(libc::ENOMEM))?,
-            length: MEMORY,
+            length,
             slot,
             per_block,
             count: blocks * per_block,

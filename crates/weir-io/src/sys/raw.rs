@@ -65,6 +65,16 @@ impl RawSocket {
     ///
     /// There is no such interface, or a right is missing.
     pub fn open(name: &str) -> Result<Self, IoError> {
+        Self::with_ring(name, None)
+    }
+
+    /// Opens a socket on the interface of this name, with room for so many packets that nobody has received yet; from 64 to
+    /// 32768. By default as many as 16 MiB take: 7,936 of an interface with an MTU of 1500.
+    ///
+    /// # Errors
+    ///
+    /// As for [`RawSocket::open`].
+    pub fn with_ring(name: &str, ring: Option<u32>) -> Result<Self, IoError> {
         let control = control_socket()?;
         let index = interface_index(&control, name)?;
         let doing = format!("opening a raw socket on `{name}`");
@@ -79,7 +89,7 @@ impl RawSocket {
         if set_option(&socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &RECEIVE_BUFFER).is_err() {
             let _ = set_option(&socket, libc::SOL_SOCKET, libc::SO_RCVBUF, &RECEIVE_BUFFER);
         }
-        let ring = PacketRing::new(&socket, mtu(&control, name)?).map_err(failed)?;
+        let ring = PacketRing::new(&socket, mtu(&control, name)?, ring).map_err(failed)?;
         let sender = open_sender(index).map_err(failed)?;
         bind(&socket, index, libc::ETH_P_ALL as u16).map_err(failed)?;
         receive_everything(&socket, index).map_err(failed)?;

@@ -14,7 +14,7 @@ const PARAVIRTUAL: [&str; 5] = ["virtio_net", "hv_netvsc", "vmxnet3", "xen_netfr
 /// Opens an interface with AF_XDP where that is as good and faster, else with AF_PACKET, whose
 /// description then says why.
 pub(crate) fn open(name: &str) -> Result<Box<dyn Device>, IoError> {
-    Ok(match choose(name, None)? {
+    Ok(match choose(name, None, None)? {
         Ok(socket) => Box::new(socket),
         Err(socket) => Box::new(socket),
     })
@@ -29,19 +29,23 @@ pub(crate) fn tries_xdp(name: &str) -> bool {
     against_xdp(name, &driver, &bus).is_none()
 }
 
-/// As [`open`]: the AF_XDP socket, with its frames from `pool`, or else the other one.
-pub(crate) fn choose(name: &str, pool: Option<&Pool>) -> Result<Result<XdpSocket, RawSocket>, IoError> {
+/// As [`open`]: the AF_XDP socket, with its frames from `pool`, or else the other one; with rings of a size.
+pub(crate) fn choose(
+    name: &str,
+    pool: Option<&Pool>,
+    ring: Option<u32>,
+) -> Result<Result<XdpSocket, RawSocket>, IoError> {
     let control = control_socket()?;
     interface_index(&control, name)?;
     let (driver, bus) = ethtool::driver(&control, name).unwrap_or_default();
     let why = match against_xdp(name, &driver, &bus) {
         Some(why) => why,
-        None => match open_xdp(name, &driver, pool) {
+        None => match open_xdp(name, &driver, pool, ring) {
             Ok(device) => return Ok(Ok(device)),
             Err(error) => error.to_string(),
         },
     };
-    let mut device = RawSocket::open(name)?;
+    let mut device = RawSocket::with_ring(name, ring)?;
     device.set_note(format!("AF_PACKET; {why}"));
     Ok(Err(device))
 }
@@ -58,11 +62,12 @@ fn against_xdp(name: &str, driver: &str, bus: &str) -> Option<String> {
         .map(|address| format!("AF_XDP would cut this machine off at its address {address}; xdp:{name} forces it"))
 }
 
-fn open_xdp(name: &str, driver: &str, pool: Option<&Pool>) -> Result<XdpSocket, IoError> {
+fn open_xdp(name: &str, driver: &str, pool: Option<&Pool>, ring: Option<u32>) -> Result<XdpSocket, IoError> {
     let with = |mode| {
         let options = XdpOptions {
             mode,
             pool: pool.cloned(),
+            ring,
             ..XdpOptions::default()
         };
         XdpSocket::open(name, &options)

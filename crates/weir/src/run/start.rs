@@ -29,6 +29,7 @@ pub fn open(arguments: &Run, specs: &[PortSpec], program: &setup::Program) -> Re
         longest: LONGEST,
         growth: headroom.saturating_sub(Pool::HEADROOM),
         split: workers > 1,
+        ring: arguments.ring,
     };
     let frames = |pieces: &[usize]| {
         let counts: Vec<(u32, usize)> = specs.iter().zip(pieces).map(|(s, n)| (s.port, *n)).collect();

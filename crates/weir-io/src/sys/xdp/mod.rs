@@ -13,7 +13,7 @@ use crate::device::{Counters, Device, ZeroCopy};
 use crate::error::IoError;
 use crate::now_ns;
 use crate::pool::{FrameBatch, FrameLayout, Pool, Slot};
-use crate::ports::Needs;
+use crate::ports::{Needs, PortsOptions};
 use program::Attach;
 use queue::{Link, Queue, Setup};
 use std::io;
@@ -214,11 +214,7 @@ impl<'n> Interface<'n> {
 
     /// Opens all queues and attaches the program.
     fn attach(&self, mode: XdpMode, options: &XdpOptions) -> Result<(Pool, Vec<Queue>, Link), IoError> {
-        let ring = options
-            .ring
-            .unwrap_or(usual_ring(self.queues))
-            .clamp(64, 32_768)
-            .next_power_of_two();
+        let ring = ring_of(options.ring, self.queues);
         let pool = match &options.pool {
             Some(pool) => pool.clone(),
             None => {
@@ -257,12 +253,18 @@ fn usual_ring(queues: u32) -> u32 {
     (8192 / queues.max(1)).next_power_of_two().clamp(512, 8192)
 }
 
-/// What the interface of this name needs.
-pub(crate) fn needs(name: &str) -> Result<Needs, IoError> {
+/// Entries of each ring where so many are wanted.
+fn ring_of(wanted: Option<u32>, queues: u32) -> u32 {
+    let wanted = wanted.unwrap_or(usual_ring(queues));
+    wanted.clamp(64, PortsOptions::MAX_RING).next_power_of_two()
+}
+
+/// What the interface of this name needs, with rings of this size.
+pub(crate) fn needs(name: &str, ring: Option<u32>) -> Result<Needs, IoError> {
     let interface = Interface::new(name)?;
     Ok(Needs {
         queues: interface.queues,
-        frames: XdpOptions::frames_for(interface.queues, usual_ring(interface.queues)),
+        frames: XdpOptions::frames_for(interface.queues, ring_of(ring, interface.queues)),
         longest: interface.longest(),
         is_veth: interface.is_veth,
     })
