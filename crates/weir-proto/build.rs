@@ -35,7 +35,7 @@ fn generate(config: prost_build::Config, descriptors: prost_types::FileDescripto
         .build_server(cfg!(feature = "server"))
         .codec_path(CODEC);
     if cfg!(feature = "server") {
-        raw_service();
+        raw_services();
     }
     Ok(services.compile_fds_with_config(descriptors, config)?)
 }
@@ -48,59 +48,85 @@ fn generate(
     Ok(config.compile_fds(descriptors)?)
 }
 
-/// BF Runtime's service with messages whose long lists stay bytes (`src/bfrt_raw.rs`).
+/// Of messages that may be long: writes, whose list stays bytes.
+const LONG: &str = CODEC;
+
+/// Of questions, and of pipelines with what describes them.
+const MEDIUM: &str = "crate::codec::Limited::<_, _, 16384>";
+
+/// Of everything else: no list in it becomes much larger. The P4Runtime specification wants 4 MiB at least.
+const SHORT: &str = "crate::codec::Limited::<_, _, 4096>";
+
+/// The services for servers: with messages whose long lists stay bytes (`src/listed.rs`), and with a limit for each kind.
 #[cfg(any(feature = "client", feature = "server"))]
-fn raw_service() {
+fn raw_services() {
     use tonic_prost_build::manual::{Builder, Method, Service};
-    let method = |name: &str, route: &str, input: &str, output: &str| {
+    let method = |name: &str, route: &str, input: &str, output: &str, codec: &str| {
         let path = |ty: &str| format!("crate::{ty}");
         Method::builder()
             .name(name)
             .route_name(route)
             .input_type(path(input))
             .output_type(path(output))
-            .codec_path(CODEC)
+            .codec_path(codec)
     };
-    let config = "SetForwardingPipelineConfig";
-    let service = Service::builder()
-        .name("BfRuntime")
-        .package("bfrt_proto")
-        .comment("BF Runtime: the control API of Tofino switches.")
-        .method(method("write", "Write", "bfrt_raw::WriteRequest", "bfrt_proto::WriteResponse").build())
-        .method(
-            method("read", "Read", "bfrt_proto::ReadRequest", "bfrt_raw::ReadResponse")
-                .server_streaming()
+    let service = |name: &str, package: &str, raw: &str, module: &str, comment: &str, answer: &str| {
+        let of = |ty: &str| format!("{module}::{ty}");
+        let config = |name: &str, of_what: &str, codec: &str| {
+            let request = match codec == MEDIUM {
+                true => format!("{raw}::{of_what}Request"),
+                false => of(&format!("{of_what}Request")),
+            };
+            let response = of(&format!("{of_what}Response"));
+            method(name, of_what, &request, &response, codec).build()
+        };
+        let read = method("read", "Read", &format!("{raw}::ReadRequest"), answer, MEDIUM);
+        let (from, to) = (of("StreamMessageRequest"), of("StreamMessageResponse"));
+        let stream = method("stream_channel", "StreamChannel", &from, &to, SHORT);
+        Service::builder()
+            .name(name)
+            .package(package)
+            .comment(comment)
+            .method(
+                method(
+                    "write",
+                    "Write",
+                    &format!("{raw}::WriteRequest"),
+                    &of("WriteResponse"),
+                    LONG,
+                )
                 .build(),
-        )
-        .method(
-            method(
-                "set_forwarding_pipeline_config",
-                config,
-                &format!("bfrt_proto::{config}Request"),
-                &format!("bfrt_proto::{config}Response"),
             )
-            .build(),
-        )
-        .method(
-            method(
+            .method(read.server_streaming().build())
+            .method(config(
+                "set_forwarding_pipeline_config",
+                "SetForwardingPipelineConfig",
+                MEDIUM,
+            ))
+            .method(config(
                 "get_forwarding_pipeline_config",
                 "GetForwardingPipelineConfig",
-                "bfrt_proto::GetForwardingPipelineConfigRequest",
-                "bfrt_proto::GetForwardingPipelineConfigResponse",
-            )
-            .build(),
-        )
-        .method(
-            method(
-                "stream_channel",
-                "StreamChannel",
-                "bfrt_proto::StreamMessageRequest",
-                "bfrt_proto::StreamMessageResponse",
-            )
-            .client_streaming()
-            .server_streaming()
-            .build(),
-        )
-        .build();
-    Builder::new().build_client(false).compile(&[service]);
+                SHORT,
+            ))
+            .method(stream.client_streaming().server_streaming().build())
+    };
+    let bfrt = service(
+        "BfRuntime",
+        "bfrt_proto",
+        "bfrt_raw",
+        "bfrt_proto",
+        "BF Runtime: the control API of Tofino switches.",
+        "bfrt_raw::ReadResponse",
+    );
+    let p4 = service(
+        "P4Runtime",
+        "p4.v1",
+        "p4rt_raw",
+        "p4::v1",
+        "P4Runtime: the control API of P4 targets.",
+        "p4::v1::ReadResponse",
+    );
+    let (request, response) = ("p4::v1::CapabilitiesRequest", "p4::v1::CapabilitiesResponse");
+    let p4 = p4.method(method("capabilities", "Capabilities", request, response, SHORT).build());
+    Builder::new().build_client(false).compile(&[bfrt.build(), p4.build()]);
 }

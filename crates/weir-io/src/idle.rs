@@ -32,8 +32,8 @@ pub struct BusyPoll {
 }
 
 impl BusyPoll {
-    /// Empty rounds of [`BusyPoll::default`]: meant to last about as long as sleeping and waking. A guess,
-    /// which was not measured.
+    /// Empty rounds of [`BusyPoll::default`]: on a core of its own they last about as long as sleeping and waking a few times. A
+    /// guess, which was not measured.
     pub const SPINS: u32 = 200;
 
     /// Empty rounds before the core is offered to others. Whoever is busy has one now and then; with packets always
@@ -101,5 +101,12 @@ mod tests {
         assert_eq!(answers, [true, true, true, false, false]);
         idle.worked();
         assert!(round(&mut idle) && !BusyPoll::new(0).spin());
+    }
+
+    #[test]
+    fn whoever_found_nothing_a_few_times_goes_on_looking_and_lets_others_run() {
+        let mut idle = BusyPoll::default();
+        let looks = std::iter::from_fn(|| idle.spin().then_some(())).count();
+        assert!(looks == BusyPoll::SPINS as usize && BusyPoll::ALONE < BusyPoll::SPINS);
     }
 }

@@ -86,16 +86,16 @@ pub fn pin_to_core(core: usize) -> Result<(), IoError> {
     }
 }
 
-/// Makes the calling thread, and those that it starts from now on, nicer than normal: where they share a core with
-/// threads at 0 they get less of it (at 10 a tenth of a share, at 19 a seventieth). Real-time threads ignore it.
-/// Elsewhere than on Linux nothing happens.
+/// Makes the calling thread, and those that it starts from now on, nicer than normal, unless it is nicer already: where
+/// they share a core with threads at 0 they get less of it (at 10 a tenth of a share, at 19, the most, a seventieth).
+/// Real-time threads ignore it. Elsewhere than on Linux nothing happens.
 ///
 /// # Errors
 ///
-/// The thread is nicer already, and this process may not take that back.
-pub fn set_nice(nice: u8) -> Result<(), IoError> {
+/// The system has something against it.
+pub fn be_nice(nice: u8) -> Result<(), IoError> {
     #[cfg(target_os = "linux")]
-    return sys::core::set_nice(nice);
+    return sys::core::be_nice(nice);
     #[cfg(not(target_os = "linux"))]
     {
         let _ = nice;

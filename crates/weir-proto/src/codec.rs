@@ -2,7 +2,8 @@
 
 use prost::Message;
 use std::marker::PhantomData;
-use tonic::codec::{BufferSettings, Codec};
+use tonic::Status;
+use tonic::codec::{BufferSettings, Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
 use tonic_prost::ProstCodec;
 
 /// Bytes of a buffer before the length of its message is known.
@@ -11,7 +12,7 @@ use tonic_prost::ProstCodec;
 /// begins by default; for a longer message a buffer grows once, to its size.
 const BUFFER: usize = 960;
 
-/// Bytes after which a stream of messages lets others run: gRPC's default.
+/// Bytes of a stream's messages that are collected before they are sent on: gRPC's default.
 const YIELD: usize = 32 << 10;
 
 /// How large buffers are, for codecs.
@@ -20,7 +21,7 @@ pub fn settings() -> BufferSettings {
     BufferSettings::new(BUFFER, YIELD)
 }
 
-/// [`ProstCodec`] with buffers that are small at first.
+/// prost's messages, in buffers that are small at first.
 #[derive(Debug, Clone)]
 pub struct SmallBuffers<T, U>(PhantomData<(T, U)>);
 
@@ -37,14 +38,85 @@ where
 {
     type Encode = T;
     type Decode = U;
-    type Encoder = <ProstCodec<T, U> as Codec>::Encoder;
+    type Encoder = Reserving<T>;
     type Decoder = <ProstCodec<T, U> as Codec>::Decoder;
 
     fn encoder(&mut self) -> Self::Encoder {
-        ProstCodec::<T, U>::raw_encoder(settings())
+        Reserving(PhantomData)
     }
 
     fn decoder(&mut self) -> Self::Decoder {
         ProstCodec::<T, U>::raw_decoder(settings())
+    }
+}
+
+/// As [`SmallBuffers`], where a message that comes in has at most so many KiB: for messages that become many times larger than
+/// they are on the wire, and are small in earnest.
+#[derive(Debug, Clone)]
+pub struct Limited<T, U, const KIB: usize>(SmallBuffers<T, U>);
+
+impl<T, U, const KIB: usize> Default for Limited<T, U, KIB> {
+    fn default() -> Self {
+        Limited(SmallBuffers::default())
+    }
+}
+
+impl<T, U, const KIB: usize> Codec for Limited<T, U, KIB>
+where
+    T: Message + Send + 'static,
+    U: Message + Default + Send + 'static,
+{
+    type Encode = T;
+    type Decode = U;
+    type Encoder = Reserving<T>;
+    type Decoder = LimitedDecoder<<ProstCodec<T, U> as Codec>::Decoder, KIB>;
+
+    fn encoder(&mut self) -> Self::Encoder {
+        self.0.encoder()
+    }
+
+    fn decoder(&mut self) -> Self::Decoder {
+        LimitedDecoder(self.0.decoder())
+    }
+}
+
+/// Refuses long messages before they are read.
+#[derive(Debug, Clone)]
+pub struct LimitedDecoder<D, const KIB: usize>(D);
+
+impl<D: Decoder<Error = Status>, const KIB: usize> Decoder for LimitedDecoder<D, KIB> {
+    type Item = D::Item;
+    type Error = Status;
+
+    fn decode(&mut self, src: &mut DecodeBuf<'_>) -> Result<Option<Self::Item>, Status> {
+        let length = prost::bytes::Buf::remaining(src);
+        match length > KIB << 10 {
+            true => Err(Status::out_of_range(format!(
+                "the message has {length} bytes; of this kind at most {KIB} KiB are taken"
+            ))),
+            false => self.0.decode(src),
+        }
+    }
+
+    fn buffer_settings(&self) -> BufferSettings {
+        self.0.buffer_settings()
+    }
+}
+
+/// Encodes into a buffer that has been made large enough before: by itself prost has it grow step by step.
+#[derive(Debug, Clone)]
+pub struct Reserving<T>(PhantomData<T>);
+
+impl<T: Message> Encoder for Reserving<T> {
+    type Item = T;
+    type Error = Status;
+
+    fn encode(&mut self, item: T, out: &mut EncodeBuf<'_>) -> Result<(), Status> {
+        out.reserve(item.encoded_len());
+        item.encode(out).map_err(|e| Status::internal(e.to_string()))
+    }
+
+    fn buffer_settings(&self) -> BufferSettings {
+        settings()
     }
 }

@@ -29,6 +29,8 @@ pub mod bfrt_info;
 pub mod bfrt_raw;
 #[cfg(any(feature = "client", feature = "server"))]
 pub mod codec;
+pub mod listed;
+pub mod p4rt_raw;
 pub mod text;
 
 pub use prost;

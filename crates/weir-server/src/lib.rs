@@ -9,6 +9,7 @@
 pub mod bfrt;
 mod calls;
 mod dataplane;
+mod decoding;
 mod device;
 pub mod http;
 mod loading;

@@ -142,6 +142,11 @@ pub(crate) struct Recipient<'a, T> {
 }
 
 impl<'a, T> Recipient<'a, T> {
+    /// Whether nobody waits for the answer any more.
+    pub fn is_gone(&self) -> bool {
+        self.out.is_closed()
+    }
+
     pub fn new(out: &'a Sender<Result<T, Status>>, patience: Duration) -> Self {
         Recipient {
             out,

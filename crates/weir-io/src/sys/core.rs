@@ -40,8 +40,16 @@ pub(crate) fn pin(core: usize) -> Result<(), IoError> {
     Ok(())
 }
 
-/// Makes this thread, and those that it starts from now on, so much nicer than normal.
-pub(crate) fn set_nice(nice: u8) -> Result<(), IoError> {
+fn nice_now() -> libc::c_int {
+    // SAFETY: only numbers are passed; to Linux, 0 as a process is this thread. It does not fail for itself.
+    unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) }
+}
+
+/// Makes this thread, and those that it starts from now on, so much nicer than normal, unless it is nicer already.
+pub(crate) fn be_nice(nice: u8) -> Result<(), IoError> {
+    if nice_now() >= libc::c_int::from(nice) {
+        return Ok(());
+    }
     // SAFETY: only numbers are passed; to Linux, 0 as a process is this thread.
     let told = check(unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, libc::c_int::from(nice)) });
     told.map(drop)
@@ -52,19 +60,15 @@ pub(crate) fn set_nice(nice: u8) -> Result<(), IoError> {
 mod tests {
     use super::*;
 
-    fn nice_now() -> i32 {
-        // SAFETY: only numbers are passed; 0 is this thread.
-        unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) }
-    }
-
     #[test]
     fn a_nice_thread_starts_nice_threads_and_leaves_others_alone() {
         let before = nice_now();
         let inherited = std::thread::spawn(|| {
-            set_nice(17).unwrap();
+            be_nice(19).unwrap();
+            be_nice(3).unwrap();
             std::thread::spawn(nice_now).join().unwrap()
         });
-        assert_eq!(inherited.join().unwrap(), 17);
+        assert_eq!(inherited.join().unwrap(), 19);
         assert_eq!(nice_now(), before);
     }
 

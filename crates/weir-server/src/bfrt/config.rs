@@ -14,11 +14,12 @@ pub struct Config {
     pub tls: Option<Tls>,
     /// The number of the device, default 0. Requests may always say 0 for it.
     pub device_id: u32,
-    /// Longest message that is taken in, in bytes; default 1 GiB, as the reference takes any.
+    /// Longest message that is taken in, in bytes; default 1 GiB, as the reference takes any. Whatever it is, a Read and a request
+    /// with configs have at most 16 MiB, all but these and a Write 4 MiB.
     pub max_message_bytes: usize,
-    /// Updates of one Write, default 4,000,000.
+    /// Updates of one Write, default 4,000,000; never more than 8,388,608. Each has at most 8 MiB.
     pub max_updates: usize,
-    /// Entities of one ReadRequest, default 100,000.
+    /// Entities of one ReadRequest, default 100,000. Each has at most 8 MiB.
     pub max_queries: usize,
     /// Entities of one step of the switch while it is read, default 1024.
     pub read_chunk: usize,

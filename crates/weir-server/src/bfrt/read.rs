@@ -300,7 +300,10 @@ fn entries(
         (_, Some(key), _) => Which::Number(change::only_key(table, key)?),
     };
     let data = given.data.as_ref();
-    let fields: Vec<u32> = data.map_or(Vec::new(), |d| d.fields.iter().map(|f| f.field_id).collect());
+    let mut fields: Vec<u32> = data.map_or(Vec::new(), |d| d.fields.iter().map(|f| f.field_id).collect());
+    // Who names a field a million times has it looked for once per entry.
+    fields.sort_unstable();
+    fields.dedup();
     let action = data.map_or(0, |d| d.action_id);
     let knows = |id: &u32| {
         table.data.iter().any(|f| f.id == *id)

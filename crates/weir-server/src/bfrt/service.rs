@@ -194,7 +194,7 @@ impl Service for BfRuntime {
 
     type ReadStream = ReceiverStream<Result<bfrt_raw::ReadResponse, Status>>;
 
-    async fn read(&self, request: Request<pb::ReadRequest>) -> Result<Response<Self::ReadStream>, Status> {
+    async fn read(&self, request: Request<bfrt_raw::ReadRequest>) -> Result<Response<Self::ReadStream>, Status> {
         let options = Options::new(&self.shared.config, request.metadata());
         let stream = reading::read(Arc::clone(&self.shared), request.into_inner(), options);
         Ok(Response::new(stream))
@@ -202,7 +202,7 @@ impl Service for BfRuntime {
 
     async fn set_forwarding_pipeline_config(
         &self,
-        request: Request<pb::SetForwardingPipelineConfigRequest>,
+        request: Request<bfrt_raw::SetForwardingPipelineConfigRequest>,
     ) -> Result<Response<pb::SetForwardingPipelineConfigResponse>, Status> {
         let task = to_its_end(pipeline::set(Arc::clone(&self.shared), request.into_inner()));
         task.await.map(Response::new)

@@ -14,12 +14,12 @@ pub struct Config {
     pub tls: Option<Tls>,
     /// The number of the device. Requests may also say 0 for it.
     pub device_id: u64,
-    /// Longest message that is taken in, in bytes. The specification wants at least 4 MiB; default 256 MiB, as batches and
-    /// programs may be large.
+    /// Longest message that is taken in, in bytes. The specification wants at least 4 MiB; default 256 MiB, as batches may be
+    /// large. Whatever it is, a Read and a request with a config have at most 16 MiB, all but these and a Write 4 MiB.
     pub max_message_bytes: usize,
-    /// Updates of one Write, default 1,000,000.
+    /// Updates of one Write, default 1,000,000; never more than 8,388,608. Each has at most 8 MiB.
     pub max_updates: usize,
-    /// Queries of one Read, default 10,000.
+    /// Queries of one Read, default 10,000. Each has at most 8 MiB.
     pub max_queries: usize,
     /// Entities of one ReadResponse, and of one step of the switch while it is read, default 1024.
     pub read_chunk: usize,

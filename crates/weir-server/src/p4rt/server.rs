@@ -3,7 +3,7 @@
 use super::service::P4Runtime;
 use crate::serving::{self, Listener, ServeError};
 use std::future::Future;
-use weir_proto::p4::v1::p4_runtime_server::P4RuntimeServer;
+use weir_proto::p4rt_raw::p4_runtime_server::P4RuntimeServer;
 
 /// Listens at the configured address and serves until `shutdown` is fulfilled.
 ///

@@ -20,7 +20,8 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status, Streaming};
 use weir_ir::Program;
 use weir_proto::p4::v1 as pb;
-use weir_proto::p4::v1::p4_runtime_server::P4Runtime as Service;
+use weir_proto::p4rt_raw;
+use weir_proto::p4rt_raw::p4_runtime_server::P4Runtime as Service;
 
 /// What BF Runtime calls the program of a device that was made for P4Runtime alone.
 const NAME: &str = "p4";
@@ -127,7 +128,7 @@ impl P4Runtime {
 
 #[tonic::async_trait]
 impl Service for P4Runtime {
-    async fn write(&self, request: Request<pb::WriteRequest>) -> Result<Response<pb::WriteResponse>, Status> {
+    async fn write(&self, request: Request<p4rt_raw::WriteRequest>) -> Result<Response<pb::WriteResponse>, Status> {
         let limit = writing::error_limit(&self.shared.config, request.metadata());
         let task = to_its_end(writing::write(Arc::clone(&self.shared), request.into_inner(), limit));
         task.await.map(Response::new)
@@ -135,7 +136,7 @@ impl Service for P4Runtime {
 
     type ReadStream = ReceiverStream<Result<pb::ReadResponse, Status>>;
 
-    async fn read(&self, request: Request<pb::ReadRequest>) -> Result<Response<Self::ReadStream>, Status> {
+    async fn read(&self, request: Request<p4rt_raw::ReadRequest>) -> Result<Response<Self::ReadStream>, Status> {
         let limit = writing::error_limit(&self.shared.config, request.metadata());
         let stream = reading::read(Arc::clone(&self.shared), request.into_inner(), limit)?;
         Ok(Response::new(stream))
@@ -143,7 +144,7 @@ impl Service for P4Runtime {
 
     async fn set_forwarding_pipeline_config(
         &self,
-        request: Request<pb::SetForwardingPipelineConfigRequest>,
+        request: Request<p4rt_raw::SetForwardingPipelineConfigRequest>,
     ) -> Result<Response<pb::SetForwardingPipelineConfigResponse>, Status> {
         let task = to_its_end(pipeline::set(Arc::clone(&self.shared), request.into_inner()));
         task.await

@@ -4,9 +4,9 @@ use crate::common::{Bench, Client, NAME, Session, compile, source, update};
 use crate::shared::tls::clients_need_a_certificate;
 use std::sync::Arc;
 use tonic::Code;
-use weir_proto::bfrt_proto::GetForwardingPipelineConfigRequest;
 use weir_proto::bfrt_proto::entity::Entity;
 use weir_proto::bfrt_proto::update::Type;
+use weir_proto::bfrt_proto::{self as pb, GetForwardingPipelineConfigRequest};
 use weir_server::bfrt::{self, BfRuntime, Config};
 use weir_server::{Clock, Device, Standalone};
 
@@ -34,6 +34,42 @@ async fn too_many_updates_entities_and_bytes_are_refused() {
         .read_all(vec![Entity::TableEntry(bench.all("In.exact_keys"))])
         .await;
     assert_eq!(status.map(|s| s.code()), Some(Code::ResourceExhausted));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_field_that_is_asked_for_many_times_is_told_once() {
+    let bench = Bench::new().await;
+    for key in 0..2000 {
+        bench.insert(bench.entry(key, key)).await.expect("there is room");
+    }
+    let asking = async |times| {
+        let field = pb::DataField {
+            field_id: bench.field("In.exact_keys", "$COUNTER_SPEC_PKTS"),
+            value: None,
+        };
+        let mut all = bench.all("In.exact_keys");
+        all.data = Some(pb::TableData {
+            fields: vec![field; times],
+            ..pb::TableData::default()
+        });
+        bench.read_all(vec![Entity::TableEntry(all)]).await
+    };
+    let (once, status) = asking(1).await;
+    assert!(status.is_none() && once.iter().map(|r| r.entities.len()).sum::<usize>() >= 2000);
+    // Some 4 MB: looked for in each entry they would keep the switch busy for a minute.
+    assert_eq!(asking(600_000).await.0, once);
+    let (_, status) = asking(2_000_000).await;
+    assert_eq!(status.map(|s| s.code()), Some(Code::ResourceExhausted));
+    let config = pb::ForwardingPipelineConfig {
+        p4_name: "p".repeat(17 << 20),
+        ..pb::ForwardingPipelineConfig::default()
+    };
+    let request = pb::SetForwardingPipelineConfigRequest {
+        config: vec![config],
+        ..pb::SetForwardingPipelineConfigRequest::default()
+    };
+    let set = bench.client.clone().set_forwarding_pipeline_config(request).await;
+    assert_eq!(set.expect_err("too long").code(), Code::OutOfRange);
 }
 
 #[tokio::test]

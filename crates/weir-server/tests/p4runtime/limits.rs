@@ -3,10 +3,13 @@
 use crate::common::*;
 use crate::shared::tls::clients_need_a_certificate;
 use std::sync::Arc;
-use tonic::Code;
+use tonic::{Code, Request};
 use weir_proto::p4::v1 as pb;
 use weir_proto::p4::v1::entity::Entity;
 use weir_proto::p4::v1::update::Type;
+use weir_proto::p4::v1::write_request::Atomicity;
+use weir_proto::p4rt_raw::{self, p4_runtime_server::P4Runtime as _};
+use weir_proto::prost::Message;
 use weir_server::p4rt::{self, Config, P4Runtime};
 use weir_server::{Clock, Standalone};
 
@@ -76,6 +79,69 @@ async fn messages_of_four_mebibytes_and_more_are_taken_and_given() {
         ..pb::TableEntry::default()
     };
     assert!(bench.read(Entity::TableEntry(query)).await == [Entity::TableEntry(entry)]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_small_on_the_wire_and_large_in_memory_is_refused_unread() {
+    let bench = Bench::everything().await;
+    let entry = |metadata| pb::TableEntry {
+        metadata: vec![7; metadata],
+        ..bench.entry("exact_table", vec![exact(1, &[1])], 1)
+    };
+    // From a stranger; two bytes each.
+    let empty = vec![pb::Update::default(); 1_000_001];
+    let refused = bench.write(empty).await.expect_err("too many");
+    assert_eq!(refused.code(), Code::ResourceExhausted);
+    assert!(refused.message().starts_with("1000001 updates"), "{refused}");
+    let mut controller = bench.primary().await;
+    let long = vec![update(Type::Insert, Entity::TableEntry(entry(9 << 20)))];
+    let refused = bench.write(long).await.expect_err("too long");
+    assert_eq!(refused.code(), Code::ResourceExhausted);
+    let queries = vec![Entity::TableEntry(pb::TableEntry::default()); 10_001];
+    let (_, error) = bench.read_all(queries).await;
+    assert_eq!(error.expect("too many").code(), Code::ResourceExhausted);
+    let config = pb::SetForwardingPipelineConfigRequest {
+        device_id: 1,
+        config: Some(pb::ForwardingPipelineConfig {
+            p4_device_config: vec![0; 17 << 20],
+            ..Default::default()
+        }),
+        ..Default::default()
+    };
+    let set = bench.client.clone().set_forwarding_pipeline_config(config).await;
+    assert_eq!(set.expect_err("too long").code(), Code::OutOfRange);
+    bench
+        .insert(Entity::TableEntry(entry(9)))
+        .await
+        .expect("still the primary");
+    let packet = pb::PacketOut {
+        payload: vec![0; 5 << 20],
+        metadata: Vec::new(),
+    };
+    controller.say(pb::stream_message_request::Update::Packet(packet)).await;
+    assert_eq!(controller.next().await.expect_err("too long").code(), Code::OutOfRange);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_update_that_is_no_message_is_refused_with_its_place_and_others_are_made() {
+    let bench = Bench::everything().await;
+    let _primary = bench.primary().await;
+    let key = |key| Entity::TableEntry(bench.entry("exact_table", vec![exact(1, &[key])], 1));
+    let request = write_request(vec![update(Type::Insert, key(1))], Atomicity::ContinueOnError);
+    let mut wire = request.encode_to_vec();
+    // An update whose entity is longer than it.
+    wire.extend([4 << 3 | 2, 2, 2 << 3 | 2, 9]);
+    wire.extend(write_request(vec![update(Type::Insert, key(2))], Atomicity::ContinueOnError).encode_to_vec());
+    let request = p4rt_raw::WriteRequest::decode(wire.as_slice()).expect("whole as a list");
+    let written = bench.server.write(Request::new(request)).await;
+    let status = written.expect_err("one is no message");
+    assert_eq!(codes(&status), [Code::Ok, Code::InvalidArgument, Code::Ok]);
+    let table_id = bench.table("exact_table");
+    let all = Entity::TableEntry(pb::TableEntry {
+        table_id,
+        ..pb::TableEntry::default()
+    });
+    assert_eq!(bench.read(all).await.len(), 2);
 }
 
 #[tokio::test(flavor = "multi_thread")]

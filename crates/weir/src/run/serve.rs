@@ -14,8 +14,8 @@ use weir_server::bfrt::{self, BfRuntime};
 use weir_server::p4rt::{self, P4Runtime};
 use weir_server::{Address, CallCount, DataPlane, Device, Listener, ServeError, State, StateOptions, Tls};
 
-/// Threads that serve control planes. Large requests are translated on others; two for the small ones contend for the same connection,
-/// whose requests take a tenth less processor time with one.
+/// Threads that serve control planes. What is long in a request is read and translated on others, once it is known to be wanted; two
+/// for the rest contend for the same connection, whose requests take a tenth less processor time with one.
 const THREADS: usize = 1;
 
 /// How nice the control plane's threads are. A worker that shares its core with several of them keeps three quarters of it
@@ -59,8 +59,8 @@ impl Servers {
             .worker_threads(THREADS)
             .thread_name("control plane")
             .on_thread_start(|| {
-                // Whoever was started nicer than this stays so.
-                let _ = weir_io::set_nice(NICE);
+                // Without it, requests take from packets what they took before.
+                let _ = weir_io::be_nice(NICE);
             })
             .enable_all()
             .build()

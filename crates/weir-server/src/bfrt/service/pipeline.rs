@@ -3,6 +3,7 @@
 use super::Shared;
 use crate::bfrt::program::{self, Program};
 use crate::bfrt::{SHARED, errors};
+use crate::decoding;
 use crate::device::lock;
 use crate::p4rt::program::{Loaded, program as compile};
 use crate::refusal::Refusal;
@@ -11,14 +12,24 @@ use tonic::Status;
 use weir_proto::bfrt_info::BfrtInfo;
 use weir_proto::bfrt_proto as pb;
 use weir_proto::bfrt_proto::set_forwarding_pipeline_config_request::Action;
+use weir_proto::bfrt_raw::SetForwardingPipelineConfigRequest;
 
 /// Does what a request asks for.
 pub async fn set(
     shared: Arc<Shared>,
-    request: pb::SetForwardingPipelineConfigRequest,
+    request: SetForwardingPipelineConfigRequest,
 ) -> Result<pb::SetForwardingPipelineConfigResponse, Status> {
-    set_config(&shared, request).await.map_err(|e| errors::status(&e))
+    let set = async {
+        decoding::check(&request.list, MOST_CONFIGS, "configs", "request")?;
+        let config = decoding::all(request.list).await?;
+        let complete = pb::SetForwardingPipelineConfigRequest { config, ..request.rest };
+        set_config(&shared, complete).await
+    };
+    set.await.map_err(|e| errors::status(&e))
 }
+
+/// Programs in a request. One is taken; who sends more is told so.
+const MOST_CONFIGS: usize = 16;
 
 async fn set_config(
     shared: &Shared,

@@ -6,6 +6,7 @@ use super::{Options, Shared};
 use crate::bfrt::errors::{self, Reporter, batch_status};
 use crate::bfrt::read::{self, Found, Portion, Query, World};
 use crate::bfrt::schema::Kind;
+use crate::decoding;
 use crate::device::Pipeline;
 use crate::reading::{self, Position, Recipient, Step};
 use crate::refusal::Refusal;
@@ -15,7 +16,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::Status;
 use weir_proto::bfrt_proto as pb;
 use weir_proto::bfrt_proto::entity::Entity;
-use weir_proto::bfrt_raw::{ReadResponse, ReadResponseBuilder};
+use weir_proto::bfrt_raw::{ReadRequest, ReadResponse, ReadResponseBuilder};
 use weir_switch::Switch;
 
 type Out = Sender<Result<ReadResponse, Status>>;
@@ -106,12 +107,14 @@ fn only_device(world: &World, entity: &pb::Entity) -> Result<(), Refusal> {
 /// Begins a Read; what it finds comes by the stream.
 pub fn read(
     shared: Arc<Shared>,
-    request: pb::ReadRequest,
+    request: ReadRequest,
     options: Options,
 ) -> ReceiverStream<Result<ReadResponse, Status>> {
     let (out, stream) = channel(AHEAD);
     tokio::spawn(async move {
+        let entities = request.list.len();
         let work = async {
+            let request = complete(&shared, request).await.map_err(|e| errors::status(&e))?;
             run(&shared, &request, options, &out)
                 .await
                 .map_err(|e| errors::status(&e))
@@ -119,7 +122,7 @@ pub fn read(
         let error = match options.within("Read", work).await {
             Ok(refused) if refused.is_empty() || options.error_in_resp => None,
             Ok(refused) => {
-                let mut errors = vec![pb::Error::default(); request.entities.len()];
+                let mut errors = vec![pb::Error::default(); entities];
                 for (number, error) in refused {
                     errors[number] = error;
                 }
@@ -173,6 +176,9 @@ impl reading::Answer<Found> for Answer<'_> {
                 self.send().await?;
             }
         }
+        if self.reader.is_gone() {
+            return Err(Refusal::gone("the client has gone"));
+        }
         let limit = self.shared.config.max_read_bytes;
         if self.builder.len() > limit {
             return Err(Refusal::full(format!(
@@ -191,16 +197,21 @@ impl Answer<'_> {
     }
 }
 
+/// The request with its entities, if there are not too many.
+async fn complete(shared: &Shared, request: ReadRequest) -> Result<pb::ReadRequest, Refusal> {
+    decoding::check(&request.list, shared.config.max_queries, "entities", "Read")?;
+    Ok(pb::ReadRequest {
+        entities: decoding::all(request.list).await?,
+        ..request.rest
+    })
+}
+
 async fn run(
     shared: &Shared,
     request: &pb::ReadRequest,
     options: Options,
     out: &Out,
 ) -> Result<Vec<(usize, pb::Error)>, Refusal> {
-    let limit = shared.config.max_queries;
-    if request.entities.len() > limit {
-        return Err(Refusal::full(format!("at most {limit} entities in one Read")));
-    }
     if let Some(target) = &request.target {
         shared.check_device(target.device_id)?;
     }

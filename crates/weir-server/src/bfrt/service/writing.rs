@@ -14,6 +14,7 @@ use crate::bfrt::schema::{Kind, Schema};
 use crate::bfrt::target::Scopes;
 use crate::bfrt::wire;
 use crate::dataplane::{DataPlane, Effort, Gone, Length, Pace, gather_by};
+use crate::decoding;
 use crate::device::lock;
 use crate::ports::Settings;
 use crate::refusal::Refusal;
@@ -25,7 +26,8 @@ use std::sync::{Arc, Mutex};
 use tonic::Status;
 use weir_proto::bfrt_proto as pb;
 use weir_proto::bfrt_proto::write_request::Atomicity;
-use weir_proto::bfrt_raw::{Updates, WriteRequest};
+use weir_proto::bfrt_raw::WriteRequest;
+use weir_proto::listed::EncodedList;
 
 /// Updates of a batch of which packets may meet a part that are resolved at a time.
 const PIECE: usize = 256;
@@ -124,7 +126,7 @@ struct Submission {
 }
 
 impl Submission {
-    fn resolve(&mut self, updates: &Updates, update: &[u8]) -> Step {
+    fn resolve(&mut self, updates: &EncodedList, update: &[u8]) -> Step {
         if !self.is_shared
             && let Some(step) = self
                 .reader
@@ -151,7 +153,7 @@ impl Submission {
     }
 
     /// Resolves the updates with these numbers and gives them to the switch.
-    fn submit(&mut self, updates: &Updates, numbers: Range<usize>) -> Vec<Pending> {
+    fn submit(&mut self, updates: &EncodedList, numbers: Range<usize>) -> Vec<Pending> {
         let mut first = numbers.start;
         let mut steps = Vec::with_capacity(numbers.len());
         for update in updates.within(numbers) {
@@ -234,13 +236,11 @@ fn effort(schema: &Schema, step: &Step) -> Effort {
 
 /// What becomes of every update, or why none was looked at.
 async fn outcomes(shared: &Arc<Shared>, request: WriteRequest, options: Options) -> Result<Vec<Piece>, Refusal> {
-    if request.updates.len() > shared.config.max_updates {
-        return Err(Refusal::full(format!(
-            "{} updates in one Write; at most {} are taken",
-            request.updates.len(),
-            shared.config.max_updates
-        )));
-    }
+    let WriteRequest {
+        rest: request,
+        list: updates,
+    } = request;
+    decoding::check(&updates, shared.config.max_updates, "updates", "Write")?;
     let atomicity = Atomicity::try_from(request.atomicity)
         .map_err(|_| Refusal::malformed("there is no such atomicity; use CONTINUE_ON_ERROR or one of the others"))?;
     if let Some(target) = &request.target {
@@ -251,7 +251,7 @@ async fn outcomes(shared: &Arc<Shared>, request: WriteRequest, options: Options)
     let pipeline = pipelines.current()?;
     let Addressed { program, is_shared } = shared.addressed(pipeline, &request.p4_name, request.client_id)?;
     // Held where ports or attributes may be changed, so that nobody else changes them in between.
-    let turn = match wire::may_any_set(&program.schema, request.updates.iter()) {
+    let turn = match wire::may_any_set(&program.schema, updates.iter()) {
         true => Some(shared.settings_turn.lock().await),
         false => None,
     };
@@ -270,7 +270,6 @@ async fn outcomes(shared: &Arc<Shared>, request: WriteRequest, options: Options)
         reader: wire::Reader::default(),
         has_settings: false,
     };
-    let updates = request.updates;
     let is_large = updates.len() >= LARGE;
     let submit = move || {
         let size = if submission.goes_on {

@@ -6,16 +6,22 @@ use crate::p4rt::program::Loaded;
 use crate::p4rt::refusal::Refusal;
 use std::sync::Arc;
 use tonic::Status;
+use weir_proto::listed::EncodedList;
 use weir_proto::p4::v1 as pb;
 use weir_proto::p4::v1::get_forwarding_pipeline_config_request::ResponseType;
 use weir_proto::p4::v1::set_forwarding_pipeline_config_request::Action;
+use weir_proto::p4rt_raw::SetForwardingPipelineConfigRequest;
 
 /// Does what a request asks for.
-pub async fn set(shared: Arc<Shared>, request: pb::SetForwardingPipelineConfigRequest) -> Result<(), Status> {
+pub async fn set(shared: Arc<Shared>, request: SetForwardingPipelineConfigRequest) -> Result<(), Status> {
     set_config(&shared, request).await.map_err(|e| e.status())
 }
 
-async fn set_config(shared: &Shared, request: pb::SetForwardingPipelineConfigRequest) -> Result<(), Refusal> {
+async fn set_config(shared: &Shared, request: SetForwardingPipelineConfigRequest) -> Result<(), Refusal> {
+    let SetForwardingPipelineConfigRequest {
+        rest: request,
+        list: config,
+    } = request;
     shared.check_device(request.device_id)?;
     let role = role_name(&request.role, request.role_id);
     let election = request.election_id;
@@ -28,7 +34,7 @@ async fn set_config(shared: &Shared, request: pb::SetForwardingPipelineConfigReq
                 "the request has no action; use VERIFY_AND_COMMIT or another",
             ));
         }
-        Action::Commit if request.config.is_some() => {
+        Action::Commit if !config.is_empty() => {
             return Err(Refusal::malformed("COMMIT takes what was saved; leave out the config"));
         }
         Action::Commit => {
@@ -40,7 +46,7 @@ async fn set_config(shared: &Shared, request: pb::SetForwardingPipelineConfigReq
         }
         _ => {}
     }
-    let loaded = verify(shared, request.config).await?;
+    let loaded = verify(shared, config).await?;
     if action == Action::Verify {
         return Ok(());
     }
@@ -61,12 +67,17 @@ async fn set_config(shared: &Shared, request: pb::SetForwardingPipelineConfigReq
 }
 
 /// Compiles and checks a config, not on the threads that serve everybody.
-async fn verify(shared: &Shared, config: Option<pb::ForwardingPipelineConfig>) -> Result<Arc<Loaded>, Refusal> {
+async fn verify(shared: &Shared, config: EncodedList) -> Result<Arc<Loaded>, Refusal> {
     let running = {
         let pipelines = shared.device.pipelines.read().await;
         pipelines.committed.as_ref().map(|p| Arc::clone(&p.loaded))
     };
-    let work = move || Loaded::of_config(config, running.as_deref());
+    let work = move || {
+        let config = config
+            .join()
+            .map_err(|e| Refusal::malformed(format!("the config is none: {e}")))?;
+        Loaded::of_config(config, running.as_deref())
+    };
     let verified = tokio::task::spawn_blocking(work).await;
     let verified =
         verified.map_err(|_| Refusal::malformed("the program cannot be compiled: it meets a mistake in weir"))?;

@@ -1,6 +1,7 @@
 //! The Read RPC.
 
 use super::{Shared, lock};
+use crate::decoding;
 use crate::device::Pipeline;
 use crate::p4rt::program::Loaded;
 use crate::p4rt::read::{self, Cursor, Digests, Portion, Reader};
@@ -11,7 +12,9 @@ use std::sync::Arc;
 use tokio::sync::mpsc::{Sender, channel};
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::Status;
+use weir_proto::listed::EncodedList;
 use weir_proto::p4::v1 as pb;
+use weir_proto::p4rt_raw::ReadRequest;
 use weir_switch::Switch;
 
 type Out = Sender<Result<pb::ReadResponse, Status>>;
@@ -81,21 +84,18 @@ impl reading::Answer<pb::Entity> for Messages<'_> {
 #[allow(clippy::result_large_err, reason = "the error is what gRPC sends")]
 pub fn read(
     shared: Arc<Shared>,
-    request: pb::ReadRequest,
+    request: ReadRequest,
     limit: usize,
 ) -> Result<ReceiverStream<Result<pb::ReadResponse, Status>>, Status> {
-    let checked = shared.check_device(request.device_id).and_then(|()| {
-        let limit = shared.config.max_queries;
-        match request.entities.len() > limit {
-            true => Err(Refusal::full(format!("at most {limit} queries in one Read"))),
-            false => lock(&shared.arbitration).scope(&request.role),
-        }
-    });
+    let ReadRequest { rest: request, list } = request;
+    let checked = decoding::check(&list, shared.config.max_queries, "queries", "Read")
+        .and_then(|()| shared.check_device(request.device_id))
+        .and_then(|()| lock(&shared.arbitration).scope(&request.role));
     let scope = checked.map_err(|e| e.status())?;
     let (out, stream) = channel(shared.config.read_ahead.max(1));
     tokio::spawn(async move {
-        let queries = request.entities.len();
-        match run(&shared, request.entities, scope, &out).await {
+        let queries = list.len();
+        match run(&shared, list, scope, &out).await {
             Err(refusal) => {
                 let _ = out.send(Err(refusal.status())).await;
             }
@@ -113,7 +113,8 @@ pub fn read(
     Ok(ReceiverStream::new(stream))
 }
 
-async fn run(shared: &Shared, entities: Vec<pb::Entity>, scope: Arc<Scope>, out: &Out) -> Result<Refused, Refusal> {
+async fn run(shared: &Shared, list: EncodedList, scope: Arc<Scope>, out: &Out) -> Result<Refused, Refusal> {
+    let entities: Vec<pb::Entity> = decoding::all(list).await?;
     let differ = entities.iter().any(read::differs_by_replica);
     let queries = |pipeline: &Pipeline| {
         Ok(Queries {

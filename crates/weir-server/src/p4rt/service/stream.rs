@@ -71,7 +71,9 @@ impl Session {
                         break Some(refusal.status());
                     }
                 }
-                Some(Err(_)) | None => break None,
+                // Of a message that is too long, for example.
+                Some(Err(status)) => break Some(status),
+                None => break None,
             }
         };
         lock(&self.shared.streams).remove(&self.id);

@@ -2,6 +2,7 @@
 
 use super::{Shared, lock, notify};
 use crate::dataplane::{Effort, Gone, Pace, gather_by};
+use crate::decoding;
 use crate::device::Pipeline;
 use crate::p4rt::apply::apply_all;
 use crate::p4rt::arbitration::role_name;
@@ -14,12 +15,11 @@ use crate::p4rt::role::Scope;
 use std::sync::Arc;
 use tonic::Status;
 use tonic::metadata::MetadataMap;
+use weir_proto::listed::EncodedList;
 use weir_proto::p4::v1 as pb;
-use weir_proto::p4::v1::entity::Entity;
 use weir_proto::p4::v1::write_request::Atomicity;
-
-/// Updates from which on a batch is resolved on a thread of its own.
-const LARGE: usize = 256;
+use weir_proto::p4rt_raw::WriteRequest;
+use weir_proto::prost::encoding::{DecodeContext, WireType, decode_key, decode_varint, skip_field};
 
 /// Largest trailer for a request.
 pub fn error_limit(config: &Config, metadata: &MetadataMap) -> usize {
@@ -29,16 +29,41 @@ pub fn error_limit(config: &Config, metadata: &MetadataMap) -> usize {
 }
 
 /// What an update and a role make: a change, or why there is none.
-fn resolve(loaded: &Loaded, scope: &Scope, update: &pb::Update) -> Result<Change, Refusal> {
+fn resolve(loaded: &Loaded, scope: &Scope, update: &[u8]) -> Result<Change, Refusal> {
+    let update: pb::Update = decoding::element(update)?;
     if let Some(entity) = &update.entity {
         scope.check_write(entity)?;
     }
-    change::decode(&loaded.schema, &loaded.program.errors, update)
+    change::decode(&loaded.schema, &loaded.program.errors, &update)
 }
 
-fn is_about_digests(update: &pb::Update) -> bool {
-    let entity = update.entity.as_ref().and_then(|e| e.entity.as_ref());
-    matches!(entity, Some(Entity::DigestEntry(_)))
+/// Numbers of `Update.entity` and of `Entity.digest_entry`.
+const ENTITY: u32 = 2;
+const DIGEST_ENTRY: u32 = 12;
+
+/// Whether an update, as it came, has an entity that is a digest entry; one that is no message has none.
+fn may_be_about_digests(update: &[u8]) -> bool {
+    has_field(update, ENTITY, |entity| has_field(entity, DIGEST_ENTRY, |_| true))
+}
+
+/// Whether a message has a field with this number, of bytes of which something is true.
+fn has_field(mut message: &[u8], number: u32, is: impl Fn(&[u8]) -> bool) -> bool {
+    while !message.is_empty() {
+        let Ok((tag, wire_type)) = decode_key(&mut message) else {
+            return false;
+        };
+        let field = message;
+        if skip_field(wire_type, tag, &mut message, DecodeContext::default()).is_err() {
+            return false;
+        }
+        if tag == number && wire_type == WireType::LengthDelimited {
+            let mut bytes = &field[..field.len() - message.len()];
+            if decode_varint(&mut bytes).is_ok() && is(bytes) {
+                return true;
+            }
+        }
+    }
+    false
 }
 
 /// What a change costs the switch.
@@ -55,7 +80,7 @@ fn effort(change: &Result<Change, Refusal>) -> Effort {
 }
 
 /// Does what a request asks for. `limit`: largest trailer.
-pub async fn write(shared: Arc<Shared>, request: pb::WriteRequest, limit: usize) -> Result<pb::WriteResponse, Status> {
+pub async fn write(shared: Arc<Shared>, request: WriteRequest, limit: usize) -> Result<pb::WriteResponse, Status> {
     let large = shared.config.max_error_bytes;
     match outcomes(&shared, request).await {
         Err(refusal) => Err(refusal.status()),
@@ -65,19 +90,17 @@ pub async fn write(shared: Arc<Shared>, request: pb::WriteRequest, limit: usize)
 }
 
 /// What becomes of every update, or why none was looked at.
-async fn outcomes(shared: &Arc<Shared>, request: pb::WriteRequest) -> Result<Vec<Result<(), Refusal>>, Refusal> {
+async fn outcomes(shared: &Arc<Shared>, request: WriteRequest) -> Result<Vec<Result<(), Refusal>>, Refusal> {
+    let WriteRequest {
+        rest: request,
+        list: updates,
+    } = request;
+    decoding::check(&updates, shared.config.max_updates, "updates", "Write")?;
     shared.check_device(request.device_id)?;
     shared.device.check_state()?;
     let role = role_name(&request.role, request.role_id);
     let election = request.election_id;
     let scope = lock(&shared.arbitration).check(&role, election.as_ref())?;
-    if request.updates.len() > shared.config.max_updates {
-        return Err(Refusal::full(format!(
-            "{} updates in one Write; at most {} are taken",
-            request.updates.len(),
-            shared.config.max_updates
-        )));
-    }
     let atomicity = Atomicity::try_from(request.atomicity)
         .map_err(|_| Refusal::malformed("there is no such atomicity; use CONTINUE_ON_ERROR or one of the others"))?;
     let submit = |pipeline: &Pipeline, changes: Vec<Result<Change, Refusal>>| {
@@ -104,17 +127,17 @@ async fn outcomes(shared: &Arc<Shared>, request: pb::WriteRequest) -> Result<Vec
         drop(arbitration);
         Ok::<_, Refusal>(outcome_of(steps))
     };
-    if !request.updates.iter().any(is_about_digests) {
+    if !updates.iter().any(may_be_about_digests) {
         let pipelines = shared.device.pipelines.read().await;
         let pipeline = pipelines.current()?;
-        let changes = resolve_all(&pipeline.loaded, scope, request.updates).await?;
+        let changes = resolve_all(&pipeline.loaded, scope, updates).await?;
         let outcomes = submit(pipeline, changes)?.await?;
         shared.device.kept().await?;
         return Ok(outcomes);
     }
     let mut pipelines = shared.device.pipelines.write().await;
     let pipeline = pipelines.current()?;
-    let mut changes = resolve_all(&pipeline.loaded, scope, request.updates).await?;
+    let mut changes = resolve_all(&pipeline.loaded, scope, updates).await?;
     let mut digests = Digests::clone(&pipeline.digests);
     configure(&mut digests, &mut changes);
     let outcomes = submit(pipeline, changes)?.await?;
@@ -158,16 +181,12 @@ where
 async fn resolve_all(
     loaded: &Arc<Loaded>,
     scope: Arc<Scope>,
-    updates: Vec<pb::Update>,
+    updates: EncodedList,
 ) -> Result<Vec<Result<Change, Refusal>>, Refusal> {
     let loaded = Arc::clone(loaded);
-    let is_large = updates.len() >= LARGE;
-    let resolve = move || updates.iter().map(|u| resolve(&loaded, &scope, u)).collect();
-    if !is_large {
-        return Ok(resolve());
-    }
-    let resolved = tokio::task::spawn_blocking(resolve).await;
-    resolved.map_err(|_| Refusal::gone("the server is stopping"))
+    // No message of more than one update is there at a time.
+    let resolve = move |updates: EncodedList| updates.iter().map(|u| resolve(&loaded, &scope, u)).collect();
+    decoding::read(updates, resolve).await
 }
 
 /// Digests are the server's own: what becomes of them is decided here, in order.
@@ -188,5 +207,30 @@ fn configure(digests: &mut Digests, changes: &mut [Result<Change, Refusal>]) {
             }
         };
         *change = Err(refusal);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_proto::p4::v1::entity::Entity;
+    use weir_proto::prost::Message;
+
+    #[test]
+    fn updates_of_digests_are_known_before_they_are_read() {
+        let update = |entity| {
+            let entity = Some(pb::Entity { entity });
+            pb::Update { r#type: 1, entity }.encode_to_vec()
+        };
+        let digest = update(Some(Entity::DigestEntry(pb::DigestEntry::default())));
+        let other = update(Some(Entity::TableEntry(pb::TableEntry {
+            metadata: digest.clone(),
+            ..pb::TableEntry::default()
+        })));
+        assert!(may_be_about_digests(&digest));
+        assert!(!may_be_about_digests(&other) && !may_be_about_digests(&update(None)));
+        for end in 0..digest.len() {
+            assert!(!may_be_about_digests(&digest[..end]), "{end} bytes are no message");
+        }
     }
 }

@@ -1,0 +1,265 @@
+//! Requests whose one long list stays bytes: whoever reads a million updates, or refuses them, makes no message of each before.
+//!
+//! A message of two bytes takes some two hundred as a Rust value. A request that is small on the wire would fill the memory, and
+//! keep the thread that reads it for seconds, before anybody could look at how many elements it has or at who sends it.
+
+use prost::bytes::{Buf, BufMut, Bytes, BytesMut};
+use prost::encoding::{
+    DecodeContext, WireType, bytes, check_wire_type, decode_key, decode_varint, encode_key, encode_varint,
+    encoded_len_varint, key_len, skip_field,
+};
+use prost::{DecodeError, Message};
+use std::ops::Range;
+
+/// A message `T` whose repeated messages with this number are in [`Listed::list`], as they came, and not in [`Listed::rest`].
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Listed<T, const FIELD: u32> {
+    /// All other fields.
+    pub rest: T,
+    /// The elements. With more than [`EncodedList::MOST`], neither they nor the rest are complete.
+    pub list: EncodedList,
+}
+
+/// Encoded elements within the message that they came in: none is copied, or counted by itself as part of it.
+#[derive(Debug, Clone, Default)]
+pub struct EncodedList {
+    message: Bytes,
+    /// Where each begins, and its length. Messages have less than 4 GiB.
+    places: Vec<(u32, u32)>,
+}
+
+impl EncodedList {
+    /// Most elements that are looked for; a message with more has one more than that.
+    pub const MOST: usize = 1 << 23;
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+
+    /// Bytes of the longest.
+    #[must_use]
+    pub fn longest(&self) -> usize {
+        self.places
+            .iter()
+            .map(|(_, length)| *length as usize)
+            .max()
+            .unwrap_or(0)
+    }
+
+    /// Bytes of all.
+    #[must_use]
+    pub fn bytes_in_all(&self) -> usize {
+        self.places.iter().map(|(_, length)| *length as usize).sum()
+    }
+
+    /// All of them in order.
+    pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        self.within(0..self.len())
+    }
+
+    /// Those with these numbers, as far as there are such.
+    pub fn within(&self, numbers: Range<usize>) -> impl Iterator<Item = &[u8]> {
+        let end = numbers.end.min(self.len());
+        let places = self.places.get(numbers.start..end).unwrap_or_default();
+        places
+            .iter()
+            .map(|(start, length)| &self.message[*start as usize..][..*length as usize])
+    }
+
+    /// One of them as bytes that keep the message.
+    #[must_use]
+    pub fn bytes(&self, element: &[u8]) -> Bytes {
+        self.message.slice_ref(element)
+    }
+
+    /// All of them as messages. This may take long, and many times the memory.
+    ///
+    /// # Errors
+    /// The first that is no such message.
+    pub fn decode<M: Message + Default>(&self) -> Result<Vec<M>, DecodeError> {
+        self.iter().map(M::decode).collect()
+    }
+
+    /// All of them as one message, of which each is a part; `None` if there is none.
+    ///
+    /// # Errors
+    /// One is no such message.
+    pub fn join<M: Message + Default>(&self) -> Result<Option<M>, DecodeError> {
+        if self.is_empty() {
+            return Ok(None);
+        }
+        let mut joined = M::default();
+        self.iter().try_for_each(|part| joined.merge(part))?;
+        Ok(Some(joined))
+    }
+
+    /// Takes all that a whole message has.
+    fn take(&mut self, message: Bytes, places: Vec<(u32, u32)>) {
+        if self.is_empty() {
+            *self = EncodedList { message, places };
+            return;
+        }
+        let mut all = BytesMut::new();
+        let mut joined = Vec::with_capacity(self.len() + places.len());
+        let taken = EncodedList { message, places };
+        for element in self.iter().chain(taken.iter()) {
+            joined.push((all.len() as u32, element.len() as u32));
+            all.extend_from_slice(element);
+        }
+        *self = EncodedList {
+            message: all.freeze(),
+            places: joined,
+        };
+    }
+}
+
+impl PartialEq for EncodedList {
+    fn eq(&self, other: &Self) -> bool {
+        self.iter().eq(other.iter())
+    }
+}
+
+impl<T: Message + Default, const FIELD: u32> Message for Listed<T, FIELD> {
+    fn encode_raw(&self, buf: &mut impl BufMut) {
+        self.rest.encode_raw(buf);
+        for element in self.list.iter() {
+            encode_key(FIELD, WireType::LengthDelimited, buf);
+            encode_varint(element.len() as u64, buf);
+            buf.put_slice(element);
+        }
+    }
+
+    fn merge(&mut self, mut buf: impl Buf) -> Result<(), DecodeError> {
+        let message = buf.copy_to_bytes(buf.remaining());
+        let mut rest: &[u8] = &message;
+        let mut places = Vec::new();
+        while !rest.is_empty() && places.len() <= EncodedList::MOST {
+            let (tag, wire_type) = decode_key(&mut rest)?;
+            if tag != FIELD {
+                self.rest
+                    .merge_field(tag, wire_type, &mut rest, DecodeContext::default())?;
+                continue;
+            }
+            check_wire_type(WireType::LengthDelimited, wire_type)?;
+            let length = decode_varint(&mut { rest })?;
+            skip_field(wire_type, tag, &mut rest, DecodeContext::default())?;
+            let end = message.len() - rest.len();
+            places.push(((end - length as usize) as u32, length as u32));
+        }
+        self.list.take(message, places);
+        Ok(())
+    }
+
+    fn merge_field(
+        &mut self,
+        tag: u32,
+        wire_type: WireType,
+        buf: &mut impl Buf,
+        ctx: DecodeContext,
+    ) -> Result<(), DecodeError> {
+        if tag != FIELD {
+            return self.rest.merge_field(tag, wire_type, buf, ctx);
+        }
+        let mut element = Bytes::new();
+        bytes::merge(wire_type, &mut element, buf, ctx)?;
+        let length = element.len() as u32;
+        self.list.take(element, vec![(0, length)]);
+        Ok(())
+    }
+
+    fn encoded_len(&self) -> usize {
+        let lengths = self.list.places.iter().map(|(_, length)| *length as usize);
+        let list: usize = lengths.map(|n| key_len(FIELD) + encoded_len_varint(n as u64) + n).sum();
+        self.rest.encoded_len() + list
+    }
+
+    fn clear(&mut self) {
+        self.rest.clear();
+        self.list = EncodedList::default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bfrt_proto as pb;
+
+    type WriteRequest = Listed<pb::WriteRequest, 3>;
+
+    fn updates(types: &[i32]) -> Vec<pb::Update> {
+        let update = |ty: &i32| pb::Update {
+            r#type: *ty,
+            entity: None,
+        };
+        types.iter().map(update).collect()
+    }
+
+    #[test]
+    fn it_is_the_same_message_on_the_wire() {
+        let whole = pb::WriteRequest {
+            client_id: 7,
+            updates: updates(&[1, 0]),
+            atomicity: 2,
+            p4_name: "p".to_owned(),
+            target: Some(pb::TargetDevice::default()),
+        };
+        let listed = WriteRequest::decode(whole.encode_to_vec().as_slice()).unwrap();
+        let encoded = listed.encode_to_vec();
+        assert_eq!(pb::WriteRequest::decode(encoded.as_slice()).unwrap(), whole);
+        assert_eq!(listed.encoded_len(), encoded.len());
+        assert!(listed.rest.updates.is_empty() && listed.rest.p4_name == "p");
+        let elements: Vec<&[u8]> = listed.list.iter().collect();
+        assert_eq!(elements, [&[8, 1][..], &[]]);
+        assert_eq!(listed.list.within(1..9).count(), 1);
+        assert_eq!(listed.list.bytes(elements[0]).as_ref(), [8, 1]);
+        assert_eq!((listed.list.longest(), listed.list.bytes_in_all()), (2, 2));
+    }
+
+    #[test]
+    fn messages_in_parts_are_one_and_broken_ones_are_refused() {
+        let part = |client_id, types: &[i32]| pb::WriteRequest {
+            client_id,
+            updates: updates(types),
+            ..pb::WriteRequest::default()
+        };
+        let mut listed = WriteRequest::decode(part(1, &[1, 2]).encode_to_vec().as_slice()).unwrap();
+        listed.merge(part(2, &[3]).encode_to_vec().as_slice()).unwrap();
+        let joined = pb::WriteRequest::decode(listed.encode_to_vec().as_slice());
+        assert_eq!(joined.unwrap(), part(2, &[1, 2, 3]));
+        assert_eq!(listed.list.decode::<pb::Update>().unwrap(), updates(&[1, 2, 3]));
+        assert_eq!(listed.list.join::<pb::Update>().unwrap(), updates(&[3]).pop());
+        assert_eq!(EncodedList::default().join::<pb::Update>(), Ok(None));
+
+        let whole = part(7, &[1, 2]).encode_to_vec();
+        for length in 0..whole.len() {
+            let (listed, known) = (
+                WriteRequest::decode(&whole[..length]),
+                pb::WriteRequest::decode(&whole[..length]),
+            );
+            assert_eq!(listed.is_ok(), known.is_ok(), "{length}");
+        }
+        // An update that is a number, and one that is longer than everything.
+        for wrong in [
+            &[3 << 3, 1][..],
+            &[3 << 3 | 2, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1],
+        ] {
+            assert!(WriteRequest::decode(wrong).is_err());
+        }
+    }
+
+    #[test]
+    fn of_too_many_elements_no_more_are_looked_for() {
+        let mut wire = [3 << 3 | 2, 0].repeat(EncodedList::MOST + 9);
+        wire.push(0xff);
+        let listed = WriteRequest::decode(wire.as_slice()).unwrap();
+        assert_eq!(listed.list.len(), EncodedList::MOST + 1);
+    }
+}
