@@ -18,8 +18,9 @@ use weir_server::{Address, CallCount, DataPlane, Device, Listener, ServeError, S
 /// for the rest contend for the same connection, whose requests take a tenth less processor time with one.
 const THREADS: usize = 1;
 
-/// How nice the control plane's threads are. A worker that shares its core with several of them keeps three quarters of it
-/// while it has packets, where it would get an equal part otherwise: packets that wait are lost, requests that wait are not.
+/// How nice the control plane's threads are where there is no core without a worker. A worker that shares its core with several of
+/// them keeps three quarters of it while it has packets, where it would get an equal part otherwise: packets that wait are lost,
+/// requests that wait are not. Elsewhere threads move to a core that is free, and would only come after the controllers of this machine.
 const NICE: u8 = 10;
 
 /// What BF Runtime's clients call a program whose file has no name.
@@ -55,12 +56,15 @@ impl Servers {
         state: Option<State>,
         events: &Sender<Event>,
     ) -> Result<Self> {
+        let shares_cores = weir_io::cores().len() <= arguments.workers;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(THREADS)
             .thread_name("control plane")
-            .on_thread_start(|| {
-                // Without it, requests take from packets what they took before.
-                let _ = weir_io::be_nice(NICE);
+            .on_thread_start(move || {
+                if shares_cores {
+                    // Without it, requests take from packets what they took before.
+                    let _ = weir_io::be_nice(NICE);
+                }
             })
             .enable_all()
             .build()
