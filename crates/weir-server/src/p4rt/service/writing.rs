@@ -29,12 +29,11 @@ pub fn error_limit(config: &Config, metadata: &MetadataMap) -> usize {
 }
 
 /// What an update and a role make: a change, or why there is none.
-fn resolve(loaded: &Loaded, scope: &Scope, update: &[u8]) -> Result<Change, Refusal> {
-    let update: pb::Update = decoding::element(update)?;
+fn resolve(loaded: &Loaded, scope: &Scope, update: &pb::Update) -> Result<Change, Refusal> {
     if let Some(entity) = &update.entity {
         scope.check_write(entity)?;
     }
-    change::decode(&loaded.schema, &loaded.program.errors, &update)
+    change::decode(&loaded.schema, &loaded.program.errors, update)
 }
 
 /// Numbers of `Update.entity` and of `Entity.digest_entry`.
@@ -184,9 +183,12 @@ async fn resolve_all(
     updates: EncodedList,
 ) -> Result<Vec<Result<Change, Refusal>>, Refusal> {
     let loaded = Arc::clone(loaded);
-    // No message of more than one update is there at a time.
-    let resolve = move |updates: EncodedList| updates.iter().map(|u| resolve(&loaded, &scope, u)).collect();
-    decoding::read(updates, resolve).await
+    // No message of more than one update is there at a time. One that is none makes the request none.
+    let resolve = move |updates: EncodedList| {
+        let one = |update| Ok(resolve(&loaded, &scope, &decoding::element(update)?));
+        updates.iter().map(one).collect()
+    };
+    decoding::read(updates, resolve).await?
 }
 
 /// Digests are the server's own: what becomes of them is decided here, in order.
