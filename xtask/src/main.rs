@@ -80,6 +80,12 @@ fn test() -> Result<()> {
         "cargo",
         &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"],
     )?;
+    // In the workspace another crate always asks for its features.
+    step(
+        "messages without services",
+        "cargo",
+        &["clippy", "--package", "weir-proto", "--", "-D", "warnings"],
+    )?;
     step("tests", "cargo", &["test", "--workspace"])
 }
 

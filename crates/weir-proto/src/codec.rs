@@ -22,16 +22,20 @@ pub fn settings() -> BufferSettings {
 }
 
 /// prost's messages, in buffers that are small at first.
-#[derive(Debug, Clone)]
-pub struct SmallBuffers<T, U>(PhantomData<(T, U)>);
+pub type SmallBuffers<T, U> = Limited<T, U, { usize::MAX }>;
 
-impl<T, U> Default for SmallBuffers<T, U> {
+/// As [`SmallBuffers`], where a message that comes in has at most `MOST` bytes: for messages that become many times larger than
+/// they are on the wire, and are small in earnest.
+#[derive(Debug, Clone)]
+pub struct Limited<T, U, const MOST: usize>(PhantomData<(T, U)>);
+
+impl<T, U, const MOST: usize> Default for Limited<T, U, MOST> {
     fn default() -> Self {
-        SmallBuffers(PhantomData)
+        Limited(PhantomData)
     }
 }
 
-impl<T, U> Codec for SmallBuffers<T, U>
+impl<T, U, const MOST: usize> Codec for Limited<T, U, MOST>
 where
     T: Message + Send + 'static,
     U: Message + Default + Send + 'static,
@@ -39,60 +43,31 @@ where
     type Encode = T;
     type Decode = U;
     type Encoder = Reserving<T>;
-    type Decoder = <ProstCodec<T, U> as Codec>::Decoder;
+    type Decoder = LimitedDecoder<<ProstCodec<T, U> as Codec>::Decoder, MOST>;
 
     fn encoder(&mut self) -> Self::Encoder {
         Reserving(PhantomData)
     }
 
     fn decoder(&mut self) -> Self::Decoder {
-        ProstCodec::<T, U>::raw_decoder(settings())
-    }
-}
-
-/// As [`SmallBuffers`], where a message that comes in has at most so many KiB: for messages that become many times larger than
-/// they are on the wire, and are small in earnest.
-#[derive(Debug, Clone)]
-pub struct Limited<T, U, const KIB: usize>(SmallBuffers<T, U>);
-
-impl<T, U, const KIB: usize> Default for Limited<T, U, KIB> {
-    fn default() -> Self {
-        Limited(SmallBuffers::default())
-    }
-}
-
-impl<T, U, const KIB: usize> Codec for Limited<T, U, KIB>
-where
-    T: Message + Send + 'static,
-    U: Message + Default + Send + 'static,
-{
-    type Encode = T;
-    type Decode = U;
-    type Encoder = Reserving<T>;
-    type Decoder = LimitedDecoder<<ProstCodec<T, U> as Codec>::Decoder, KIB>;
-
-    fn encoder(&mut self) -> Self::Encoder {
-        self.0.encoder()
-    }
-
-    fn decoder(&mut self) -> Self::Decoder {
-        LimitedDecoder(self.0.decoder())
+        LimitedDecoder(ProstCodec::<T, U>::raw_decoder(settings()))
     }
 }
 
 /// Refuses long messages before they are read.
 #[derive(Debug, Clone)]
-pub struct LimitedDecoder<D, const KIB: usize>(D);
+pub struct LimitedDecoder<D, const MOST: usize>(D);
 
-impl<D: Decoder<Error = Status>, const KIB: usize> Decoder for LimitedDecoder<D, KIB> {
+impl<D: Decoder<Error = Status>, const MOST: usize> Decoder for LimitedDecoder<D, MOST> {
     type Item = D::Item;
     type Error = Status;
 
     fn decode(&mut self, src: &mut DecodeBuf<'_>) -> Result<Option<Self::Item>, Status> {
         let length = prost::bytes::Buf::remaining(src);
-        match length > KIB << 10 {
+        match length > MOST {
             true => Err(Status::out_of_range(format!(
-                "the message has {length} bytes; of this kind at most {KIB} KiB are taken"
+                "the message has {length} bytes; of this kind at most {} KiB are taken",
+                MOST >> 10
             ))),
             false => self.0.decode(src),
         }

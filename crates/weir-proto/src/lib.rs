@@ -6,8 +6,9 @@
 //!
 //! [`bfrt_proto`] holds those of BF Runtime, [`bfrt_info`] is what it has instead of P4Info.
 //!
-//! With the feature `client` there are `p4_runtime_client` and `bf_runtime_client`, what calls the services, with `server`
-//! `p4_runtime_server` and `bf_runtime_server`, what provides them. Without them this crate knows no network. It knows no program: what the ids in a message stand for is the business
+//! With the feature `client` there are `p4_runtime_client` and `bf_runtime_client` beside the messages, what calls the services; with
+//! `server` there is what provides them, in [`p4rt_raw`] and [`bfrt_raw`]. Without them this crate knows no network. It knows no
+//! program: what the ids in a message stand for is the business
 //! of whoever holds the P4Info.
 //!
 //! ```

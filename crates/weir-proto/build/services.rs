@@ -1,66 +1,35 @@
-//! Compiles our .proto files without protoc.
+//! What calls the services and what provides them.
 
-use prost::Message;
 use std::error::Error;
-use std::path::PathBuf;
+use tonic_prost_build::manual::{Builder, Method, Service};
 
-/// How messages travel (`src/codec.rs`).
-#[cfg(any(feature = "client", feature = "server"))]
-const CODEC: &str = "crate::codec::SmallBuffers";
-
-const FILES: [&str; 4] = [
-    "bfrt_proto/bfruntime.proto",
-    "p4/config/v1/p4info.proto",
-    "p4/v1/p4runtime.proto",
-    "weir/v1/role.proto",
-];
-
-fn main() -> Result<(), Box<dyn Error>> {
-    println!("cargo::rerun-if-changed=proto");
-    let descriptors = protox::compile(FILES, ["proto"])?;
-    let out = PathBuf::from(std::env::var_os("OUT_DIR").ok_or("OUT_DIR is not set")?);
-    // The text form needs the descriptors at run time.
-    std::fs::write(out.join("descriptors.bin"), descriptors.encode_to_vec())?;
-    let mut config = prost_build::Config::new();
-    config.btree_map(["."]);
-    // Batches of many entries are not copied out of the request.
-    config.bytes([".bfrt_proto"]);
-    generate(config, descriptors)
-}
-
-#[cfg(any(feature = "client", feature = "server"))]
-fn generate(config: prost_build::Config, descriptors: prost_types::FileDescriptorSet) -> Result<(), Box<dyn Error>> {
-    let services = tonic_prost_build::configure()
-        .build_client(cfg!(feature = "client"))
-        .build_server(cfg!(feature = "server"))
-        .codec_path(CODEC);
-    if cfg!(feature = "server") {
-        raw_services();
-    }
-    Ok(services.compile_fds_with_config(descriptors, config)?)
-}
-
-#[cfg(not(any(feature = "client", feature = "server")))]
-fn generate(
-    mut config: prost_build::Config,
-    descriptors: prost_types::FileDescriptorSet,
-) -> Result<(), Box<dyn Error>> {
-    Ok(config.compile_fds(descriptors)?)
-}
-
-/// Of messages that may be long: writes, whose list stays bytes.
-const LONG: &str = CODEC;
+/// How messages travel that may be long: writes, whose list stays bytes, and what clients are answered (`src/codec.rs`).
+const LONG: &str = "crate::codec::SmallBuffers";
 
 /// Of questions, and of pipelines with what describes them.
-const MEDIUM: &str = "crate::codec::Limited::<_, _, 16384>";
+const MEDIUM: &str = "crate::codec::Limited::<_, _, { 16 << 20 }>";
 
 /// Of everything else: no list in it becomes much larger. The P4Runtime specification wants 4 MiB at least.
-const SHORT: &str = "crate::codec::Limited::<_, _, 4096>";
+const SHORT: &str = "crate::codec::Limited::<_, _, { 4 << 20 }>";
+
+/// Messages, and as the features ask what calls the services and what provides them.
+pub(crate) fn generate(
+    config: prost_build::Config,
+    descriptors: prost_types::FileDescriptorSet,
+) -> Result<(), Box<dyn Error>> {
+    if cfg!(feature = "server") {
+        for_servers();
+    }
+    Ok(tonic_prost_build::configure()
+        .build_client(cfg!(feature = "client"))
+        // These would take messages without `Listed`.
+        .build_server(false)
+        .codec_path(LONG)
+        .compile_fds_with_config(descriptors, config)?)
+}
 
 /// The services for servers: with messages whose long lists stay bytes (`src/listed.rs`), and with a limit for each kind.
-#[cfg(any(feature = "client", feature = "server"))]
-fn raw_services() {
-    use tonic_prost_build::manual::{Builder, Method, Service};
+fn for_servers() {
     let method = |name: &str, route: &str, input: &str, output: &str, codec: &str| {
         let path = |ty: &str| format!("crate::{ty}");
         Method::builder()
