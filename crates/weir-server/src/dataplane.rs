@@ -190,6 +190,49 @@ where
     }
 }
 
+/// What every replica is given.
+pub enum Items<'a, T> {
+    /// There is one replica: it may take them.
+    Own(&'a mut [T]),
+    /// Other replicas are given the same.
+    Shared(&'a [T]),
+}
+
+impl<T> Items<'_, T> {
+    /// All of them, with what is left of those that were taken.
+    pub fn all(&self) -> &[T] {
+        match self {
+            Items::Own(items) => items,
+            Items::Shared(items) => items,
+        }
+    }
+}
+
+/// As [`gather_by`], with something that is for the replicas.
+pub fn gather_with<X, T, F>(
+    plane: &dyn DataPlane,
+    length: Length,
+    items: Vec<X>,
+    f: F,
+) -> impl Future<Output = Result<Vec<T>, Gone>> + Send + use<X, T, F>
+where
+    X: Send + Sync + 'static,
+    T: Send + 'static,
+    F: Fn(usize, &mut Switch, Items<'_, X>) -> T + Send + Sync + 'static,
+{
+    let (own, shared) = match plane.replicas() {
+        1 => (Some(Mutex::new(items)), Vec::new()),
+        _ => (None, items),
+    };
+    gather_by(plane, length, move |replica, switch| match &own {
+        Some(own) => {
+            let mut own = own.lock().unwrap_or_else(PoisonError::into_inner);
+            f(replica, switch, Items::Own(&mut own))
+        }
+        None => f(replica, switch, Items::Shared(&shared)),
+    })
+}
+
 /// A packet that reached the port of the control plane.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CpuPacket {

@@ -11,6 +11,7 @@ mod calls;
 mod dataplane;
 mod decoding;
 mod device;
+mod fields;
 pub mod http;
 mod loading;
 pub mod p4rt;

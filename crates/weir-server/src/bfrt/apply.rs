@@ -6,6 +6,7 @@ use super::entry::Given;
 use super::fixed;
 use super::schema::{Kind, Match, Role, Schema, Table};
 use super::value::Value;
+use crate::dataplane::Items;
 use crate::p4rt::apply::{check_profile, check_style};
 use crate::refusal::{Cause, Refusal};
 use weir_ir::{ActionCall, Bits, ExternId, KeyMatch, TableId, ValueSetId};
@@ -26,34 +27,17 @@ pub(crate) enum Done {
 /// What became of the changes of a batch, in order. All or nothing: those after the first failure are missing.
 pub(crate) type Outcomes = Vec<Result<Done, Refusal>>;
 
-/// The changes of a batch.
-pub(crate) enum Steps<'a> {
-    /// Nobody else needs them: entries are moved to where they belong.
-    Own(&'a mut [Step]),
-    /// Other replicas make the same changes.
-    Shared(&'a [Step]),
-}
-
-impl Steps<'_> {
-    fn all(&self) -> &[Step] {
-        match self {
-            Steps::Own(steps) => steps,
-            Steps::Shared(steps) => steps,
-        }
+/// The entry that a step inserts, if it can be taken.
+fn take_entry(steps: &mut Items<'_, Step>, at: usize) -> Option<(NewEntry, Option<Box<Patch>>)> {
+    let Items::Own(steps) = steps else { return None };
+    let change = steps.get_mut(at)?.change.as_mut().ok()?;
+    if !matches!(change, Change::InsertEntry(..)) {
+        return None;
     }
-
-    /// The entry that a step inserts, if it can be taken.
-    fn take_entry(&mut self, at: usize) -> Option<(NewEntry, Option<Box<Patch>>)> {
-        let Steps::Own(steps) = self else { return None };
-        let change = steps.get_mut(at)?.change.as_mut().ok()?;
-        if !matches!(change, Change::InsertEntry(..)) {
-            return None;
-        }
-        // What is left in its place is not looked at again.
-        match std::mem::replace(change, Change::Operation) {
-            Change::InsertEntry(entry, patch) => Some((entry, patch)),
-            _ => None,
-        }
+    // What is left in its place is not looked at again.
+    match std::mem::replace(change, Change::Operation) {
+        Change::InsertEntry(entry, patch) => Some((entry, patch)),
+        _ => None,
     }
 }
 
@@ -65,7 +49,7 @@ pub(crate) fn apply_all(
     switch: &mut Switch,
     replica: usize,
     schema: &Schema,
-    mut steps: Steps<'_>,
+    steps: &mut Items<'_, Step>,
     (goes_on, ignores_absent): (bool, bool),
 ) -> Outcomes {
     let mut outcomes = Vec::with_capacity(steps.all().len());
@@ -73,7 +57,7 @@ pub(crate) fn apply_all(
     for at in 0..steps.all().len() {
         let mark = transaction.mark();
         let table = steps.all()[at].table.map(|at| &*schema.tables[at]);
-        let outcome = match (steps.take_entry(at), table) {
+        let outcome = match (take_entry(steps, at), table) {
             (
                 Some((entry, patch)),
                 Some(Table {

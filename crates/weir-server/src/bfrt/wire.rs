@@ -11,6 +11,7 @@ use super::entry::{self, Given};
 use super::schema::{Action, Key, Kind, Match, Schema, Style, Table};
 use super::target::Scopes;
 use super::value;
+use crate::fields::{Field, Fields, number, numbered, slots};
 use shape::Shape;
 use smallvec::SmallVec;
 use std::ops::Range;
@@ -25,89 +26,6 @@ const MOST: usize = 16;
 /// Numbers of `table_entry` and `table_attribute` in an `Entity`.
 const ENTRY: u32 = 1;
 const ATTRIBUTE: u32 = 3;
-
-/// A field of a message.
-enum Field<'a> {
-    Number(u64),
-    Bytes(&'a [u8]),
-}
-
-impl<'a> Field<'a> {
-    fn bytes(self) -> Option<&'a [u8]> {
-        match self {
-            Field::Bytes(bytes) => Some(bytes),
-            Field::Number(_) => None,
-        }
-    }
-
-    fn number(self) -> Option<u32> {
-        match self {
-            Field::Number(number) => u32::try_from(number).ok(),
-            Field::Bytes(_) => None,
-        }
-    }
-}
-
-/// The fields of a message, one after the other.
-struct Fields<'a>(&'a [u8]);
-
-impl<'a> Fields<'a> {
-    #[inline]
-    fn varint(&mut self) -> Option<u64> {
-        let (first, rest) = self.0.split_first()?;
-        if *first < 0x80 {
-            self.0 = rest;
-            return Some(u64::from(*first));
-        }
-        let mut value = 0;
-        for (at, byte) in self.0.iter().enumerate().take(10) {
-            value |= u64::from(byte & 0x7f).checked_shl(7 * at as u32)?;
-            if byte & 0x80 == 0 {
-                self.0 = &self.0[at + 1..];
-                return Some(value);
-            }
-        }
-        None
-    }
-
-    /// The next field with its number: `Some(None)` at the end, `None` where it is of another form.
-    #[inline]
-    fn next(&mut self) -> Option<Option<(u32, Field<'a>)>> {
-        if self.0.is_empty() {
-            return Some(None);
-        }
-        let tag = self.varint()?;
-        let number = u32::try_from(tag >> 3).ok()?;
-        match tag & 7 {
-            0 => Some(Some((number, Field::Number(self.varint()?)))),
-            2 => {
-                let length = usize::try_from(self.varint()?).ok()?;
-                let (bytes, rest) = self.0.split_at_checked(length)?;
-                self.0 = rest;
-                Some(Some((number, Field::Bytes(bytes))))
-            }
-            _ => None,
-        }
-    }
-}
-
-/// Reads a message whose fields are each there at most once: a slot per number from 1.
-fn slots<const N: usize>(message: &[u8]) -> Option<[Option<Field<'_>>; N]> {
-    let mut found = [const { None }; N];
-    let mut fields = Fields(message);
-    while let Some((number, field)) = fields.next()? {
-        let slot = found.get_mut((number as usize).checked_sub(1)?)?;
-        if slot.replace(field).is_some() {
-            return None;
-        }
-    }
-    Some(found)
-}
-
-/// A number of a message: 0 where it is left out.
-fn number(slot: Option<Field<'_>>) -> Option<u32> {
-    slot.map_or(Some(0), Field::number)
-}
 
 /// Reads the updates of a request.
 ///
@@ -317,11 +235,11 @@ fn settled<'a>(schema: &Schema, update: &'a [u8]) -> Option<Settled<'a>> {
         return None;
     };
     // So what is left of the entry is the end of the update.
-    if !fields.0.is_empty() || !of_entity.0.is_empty() {
+    if !fields.is_empty() || !of_entity.is_empty() {
         return None;
     }
     let mut of_entry = Fields(entry);
-    let place = |rest: &Fields<'_>| update.len() - rest.0.len();
+    let place = |rest: &Fields<'_>| update.len() - rest.len();
     let (1, Field::Number(id)) = of_entry.next()?? else {
         return None;
     };
@@ -335,7 +253,7 @@ fn settled<'a>(schema: &Schema, update: &'a [u8]) -> Option<Settled<'a>> {
         Some(_) => return None,
     };
     let table = schema.table(u32::try_from(id).ok()?).ok()?;
-    let is_settled = of_entry.0.is_empty() && !matches!(&table.kind, Kind::Fixed(_));
+    let is_settled = of_entry.is_empty() && !matches!(&table.kind, Kind::Fixed(_));
     is_settled.then_some(Settled {
         update,
         key: after - key.len(),
@@ -350,7 +268,7 @@ fn may_set(schema: &Schema, update: &[u8]) -> bool {
         let [_, entity] = slots::<2>(update)?;
         let mut of_entity = Fields(entity?.bytes()?);
         let (kind, message) = of_entity.next()??;
-        if !of_entity.0.is_empty() {
+        if !of_entity.is_empty() {
             return None;
         }
         if kind == ENTRY {
@@ -380,11 +298,12 @@ fn read_key<'a>(table: &Table, of: &Match, message: &'a [u8], plain: &mut Plain<
     let mut given: [(u32, (u32, &[u8])); MOST] = [(0, (0, &[])); MOST];
     let mut count = 0;
     let mut fields = Fields(message);
-    while let Some((1, Field::Bytes(field))) = fields.next()? {
+    while let Some(field) = fields.next()? {
+        let (1, Field::Bytes(field)) = field else { return None };
         *given.get_mut(count)? = key_field(field)?;
         count += 1;
     }
-    if !fields.0.is_empty() || count != table.keys.len() + usize::from(of.priority.is_some()) {
+    if count != table.keys.len() + usize::from(of.priority.is_some()) {
         return None;
     }
     let given = &given[..count];
@@ -400,14 +319,6 @@ fn read_key<'a>(table: &Table, of: &Match, message: &'a [u8], plain: &mut Plain<
     Some(())
 }
 
-/// What has a number, of what was given: mostly that at its own place.
-#[inline]
-fn numbered<T: Copy>(given: &[(u32, T)], place: usize, id: u32) -> Option<T> {
-    let expected = given.get(place).filter(|g| g.0 == id);
-    let found = expected.or_else(|| given.iter().find(|g| g.0 == id));
-    found.map(|g| g.1)
-}
-
 /// Number of the key; number of the kind of match, and the match.
 fn key_field(message: &[u8]) -> Option<(u32, (u32, &[u8]))> {
     let mut fields = Fields(message);
@@ -417,7 +328,7 @@ fn key_field(message: &[u8]) -> Option<(u32, (u32, &[u8]))> {
     let (kind, Field::Bytes(found)) = fields.next()?? else {
         return None;
     };
-    fields.0.is_empty().then_some((u32::try_from(id).ok()?, (kind, found)))
+    fields.is_empty().then_some((u32::try_from(id).ok()?, (kind, found)))
 }
 
 fn read_match<'a>(key: &Key, kind: u32, message: &'a [u8], plain: &mut Plain<'a>) -> Option<()> {
@@ -454,12 +365,13 @@ fn read_action<'a>(table: &Table, message: &'a [u8], plain: &mut Plain<'a>) -> O
     plain.action = Some(place);
     let mut given: [(u32, &[u8]); MOST] = [(0, &[]); MOST];
     let mut count = 0;
-    while let Some((2, Field::Bytes(field))) = fields.next()? {
+    while let Some(field) = fields.next()? {
+        let (2, Field::Bytes(field)) = field else { return None };
         let [id, value] = slots::<2>(field)?;
         *given.get_mut(count)? = (number(id)?, value?.bytes()?);
         count += 1;
     }
-    if !fields.0.is_empty() || count != params.len() {
+    if count != params.len() {
         return None;
     }
     for (at, param) in params.iter().enumerate() {
@@ -683,6 +595,32 @@ mod tests {
         for good in [insert, delete] {
             bytes_of_no_sense_instead_of(&schema, &good.encode_to_vec());
         }
+    }
+
+    #[test]
+    fn an_action_that_is_named_again_after_its_parameters_is_left_to_the_messages() {
+        let schema = schema();
+        let table = schema.named("pipe.In.exact_keys").expect("is there");
+        let mut is_plain = updates(table).into_iter().filter(|update| {
+            let bytes = update.encode_to_vec();
+            let step = Reader::default().step(&schema, &Scopes::default(), None, &bytes);
+            step.is_some_and(|s| s.change.is_ok())
+        });
+        let good = is_plain.next().expect("is there").encode_to_vec();
+        let entry = entry_bytes(&good);
+        let data = pb::TableEntry::decode(entry.as_slice()).expect("is a message").data;
+        let data = [data.expect("is there").encode_to_vec(), vec![8, 9]].concat();
+        let start = entry.len() - (data.len() - 2) - 1;
+        let of =
+            |number: u8, bytes: &[u8]| [vec![number << 3 | 2], varint(bytes.len() as u32), bytes.to_vec()].concat();
+        let entry = [&entry[..start], &[data.len() as u8], &data].concat();
+        let update = [good[..2].to_vec(), of(2, &of(1, &entry))].concat();
+        pb::Update::decode(update.as_slice()).expect("is a message");
+        assert!(
+            Reader::default()
+                .step(&schema, &Scopes::default(), None, &update)
+                .is_none()
+        );
     }
 
     fn bytes_of_no_sense_instead_of(schema: &Schema, good: &[u8]) {

@@ -3,6 +3,7 @@
 use super::bytes;
 use super::refusal::Refusal;
 use super::schema::{Action, Implementation, Profile, Schema, SizeSemantics, Table};
+use smallvec::SmallVec;
 use std::sync::Arc;
 use weir_ir::{ActionCall, Bits, ExternId};
 use weir_proto::p4::v1 as pb;
@@ -10,21 +11,28 @@ use weir_proto::p4::v1::action_profile_action_set::{ActionSelectionMode, SizeSem
 use weir_proto::p4::v1::table_action::Type;
 use weir_table::{EntryAction, Note, OneShotMember};
 
+/// The ids of parameters and their values, as a request has them.
+pub type GivenParams<'a> = SmallVec<[(u32, &'a [u8]); 4]>;
+
+fn params(given: &pb::Action) -> GivenParams<'_> {
+    given.params.iter().map(|p| (p.param_id, p.value.as_slice())).collect()
+}
+
 /// The arguments of an action, in the order of its parameters.
-fn arguments(action: &Action, given: &[pb::action::Param]) -> Result<Vec<Bits>, Refusal> {
+fn arguments(action: &Action, given: &[(u32, &[u8])]) -> Result<Vec<Bits>, Refusal> {
     let mut values = Vec::with_capacity(action.params.len());
     for param in action.params.iter() {
-        let mut of_param = given.iter().filter(|g| g.param_id == param.id);
+        let mut of_param = given.iter().filter(|g| g.0 == param.id);
         let place = || format!("action `{}`, parameter `{}`", action.name, param.name);
         match (of_param.next(), of_param.next()) {
-            (Some(value), None) => values.push(param.codec.decode(&value.value).map_err(|e| e.within(&place()))?),
+            (Some(value), None) => values.push(param.codec.decode(value.1).map_err(|e| e.within(&place()))?),
             (None, _) => return Err(Refusal::malformed("it is missing").within(&place())),
             (Some(_), Some(_)) => return Err(Refusal::malformed("it is given twice").within(&place())),
         }
     }
     if given.len() > values.len() {
-        let extra = given.iter().find(|g| !action.params.iter().any(|p| p.id == g.param_id));
-        let id = extra.map_or(0, |e| e.param_id);
+        let extra = given.iter().find(|g| !action.params.iter().any(|p| p.id == g.0));
+        let id = extra.map_or(0, |e| e.0);
         return Err(Refusal::malformed(format!(
             "action `{}` has no parameter with the id {id}",
             action.name
@@ -35,10 +43,15 @@ fn arguments(action: &Action, given: &[pb::action::Param]) -> Result<Vec<Bits>, 
 
 /// An action of a table.
 pub fn call(table: &Table, given: &pb::Action) -> Result<ActionCall, Refusal> {
-    let (index, action) = table.action(given.action_id)?;
+    call_of(table, given.action_id, &params(given))
+}
+
+/// As [`call`], by the action's id and its parameters.
+pub fn call_of(table: &Table, id: u32, params: &[(u32, &[u8])]) -> Result<ActionCall, Refusal> {
+    let (index, action) = table.action(id)?;
     Ok(ActionCall {
         action: index,
-        arguments: arguments(action, &given.params)?,
+        arguments: arguments(action, params)?,
     })
 }
 
@@ -62,7 +75,7 @@ pub fn profile_call(profile: &Profile, given: Option<&pb::Action>) -> Result<Act
     })?;
     Ok(ActionCall {
         action: index,
-        arguments: arguments(action, &given.params)?,
+        arguments: arguments(action, &params(given))?,
     })
 }
 

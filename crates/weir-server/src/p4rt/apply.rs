@@ -2,6 +2,7 @@
 
 use super::change::{Before, Change, Direct, NewState, Place};
 use super::refusal::Refusal;
+use crate::dataplane::Items;
 use weir_ir::{KeyMatch, TableId, ValueSetId};
 use weir_proto::p4::v1::write_request::Atomicity;
 use weir_switch::{Cell, Count, Switch, Transaction, Write};
@@ -14,27 +15,25 @@ use weir_table::{EntryAction, EntryRef, Implementation, NewEntry, ProfileOp, Tab
 pub fn apply_all(
     switch: &mut Switch,
     replica: usize,
-    changes: &[Result<Change, Refusal>],
+    mut changes: Items<'_, Result<Change, Refusal>>,
     atomicity: Atomicity,
 ) -> Vec<Result<(), Refusal>> {
     let goes_on = atomicity == Atomicity::ContinueOnError;
-    let mut outcomes = Vec::with_capacity(changes.len());
-    if !goes_on && changes.iter().any(Result::is_err) {
+    let mut outcomes = Vec::with_capacity(changes.all().len());
+    if !goes_on && changes.all().iter().any(Result::is_err) {
         // What cannot be done in any state is known before anything is tried.
-        return taken_back(changes.iter().map(|c| c.as_ref().err().cloned()));
+        return taken_back(changes.all().iter().map(|c| c.as_ref().err().cloned()));
     }
     let mut transaction = switch.transaction();
-    for change in changes {
+    for at in 0..changes.all().len() {
         let mark = transaction.mark();
-        let outcome = change.as_ref().map_err(Refusal::clone);
-        let outcome = outcome.and_then(|change| apply(change, replica, &mut transaction));
+        let outcome = take(&mut changes, at).and_then(|change| apply(change, replica, &mut transaction));
         if outcome.is_err() {
             transaction.back_to(mark);
             if !goes_on {
                 transaction.back_to_start();
-                let at = outcomes.len();
                 let mut failure = outcome.err();
-                return taken_back((0..changes.len()).map(|i| if i == at { failure.take() } else { None }));
+                return taken_back((0..changes.all().len()).map(|i| if i == at { failure.take() } else { None }));
             }
         }
         outcomes.push(outcome);
@@ -43,81 +42,78 @@ pub fn apply_all(
     outcomes
 }
 
+/// A change for this replica; what is left in its place is not looked at again.
+fn take(changes: &mut Items<'_, Result<Change, Refusal>>, at: usize) -> Result<Change, Refusal> {
+    match changes {
+        Items::Own(changes) => std::mem::replace(&mut changes[at], Ok(Change::Nothing)),
+        Items::Shared(changes) => changes[at].clone(),
+    }
+}
+
 /// The outcomes of a batch that was taken back: its failures, and for the others that they were.
 fn taken_back(failures: impl Iterator<Item = Option<Refusal>>) -> Vec<Result<(), Refusal>> {
     failures.map(|f| Err(f.unwrap_or_else(Refusal::taken_back))).collect()
 }
 
 /// Makes one change; what it has done when it fails is for the caller to take back.
-fn apply(change: &Change, replica: usize, t: &mut Transaction<'_>) -> Result<(), Refusal> {
+fn apply(change: Change, replica: usize, t: &mut Transaction<'_>) -> Result<(), Refusal> {
     match change {
-        Change::InsertEntry(table, entry, direct) => insert(t, replica, *table, entry, direct),
-        Change::ModifyEntry(table, matches, priority, state) => modify(t, replica, *table, (matches, *priority), state),
+        Change::InsertEntry(table, entry, direct) => return insert(t, replica, table, entry, &direct),
+        Change::ModifyEntry(table, matches, priority, state) => {
+            return modify(t, replica, table, EntryRef::Key { matches, priority }, state);
+        }
         Change::DeleteEntry(table, matches, priority) => {
-            let entry = key(matches, *priority);
-            t.write(Write::Table(*table, TableOp::Delete(entry)))?;
-            Ok(())
+            let op = TableOp::Delete(EntryRef::Key { matches, priority });
+            t.write(Write::Table(table, op))?;
         }
         Change::ModifyDefault(table, call, metadata, note, values) => {
             let op = match call {
-                Some(call) => TableOp::SetDefault(call.clone()),
+                Some(call) => TableOp::SetDefault(call),
                 None => TableOp::ResetDefault,
             };
-            t.write(Write::Table(*table, op))?;
-            t.write(Write::Table(*table, TableOp::AnnotateDefault(*metadata, note.clone())))?;
-            write_direct(t, replica, 0, values)
+            t.write(Write::Table(table, op))?;
+            t.write(Write::Table(table, TableOp::AnnotateDefault(metadata, note)))?;
+            write_direct(t, replica, 0, &values)?;
         }
         Change::Profile(instance, tables, op) => {
-            check_profile(t.switch(), tables, *instance, op)?;
-            t.write(Write::Profile(*instance, op.clone()))?;
-            Ok(())
+            check_profile(t.switch(), &tables, instance, &op)?;
+            t.write(Write::Profile(instance, op))?;
         }
         Change::Counter(instance, cell, value) => {
-            t.write(Write::Counter(*instance, *cell, share(*value, replica)))?;
-            Ok(())
+            t.write(Write::Counter(instance, cell, share(value, replica)))?;
         }
         Change::Meter(instance, cell, config) => {
-            t.write(Write::Meter(*instance, *cell, *config))?;
-            Ok(())
+            t.write(Write::Meter(instance, cell, config))?;
         }
         Change::Direct(table, place, direct) => {
-            let handle = handle_of(t.switch(), *table, place)?;
-            write_direct(t, replica, handle, direct)
+            let handle = handle_of(t.switch(), table, place)?;
+            write_direct(t, replica, handle, &direct)?;
         }
         Change::Register(instance, cell, values) => {
-            t.write(Write::Register(*instance, *cell, values.clone()))?;
-            Ok(())
+            t.write(Write::Register(instance, cell, values))?;
         }
         Change::Group(before, id, group) => {
-            let is_there = t.switch().replication().group(*id).is_some();
-            check_before(*before, is_there, "multicast group", *id)?;
+            let is_there = t.switch().replication().group(id).is_some();
+            check_before(before, is_there, "multicast group", id)?;
             let replicas = group.iter().flat_map(|g| &g.replicas);
             for replica in replicas.flat_map(|r| std::iter::once(&r.replica).chain(&r.backups)) {
                 check_port(t.switch(), replica.port)?;
             }
-            t.write(Write::Group(*id, group.clone()))?;
-            Ok(())
+            t.write(Write::Group(id, group))?;
         }
         Change::Session(before, id, session) => {
-            let is_there = t.switch().replication().session(*id).is_some();
-            check_before(*before, is_there, "clone session", *id)?;
+            let is_there = t.switch().replication().session(id).is_some();
+            check_before(before, is_there, "clone session", id)?;
             for replica in session.iter().flat_map(|s| &s.replicas) {
                 check_port(t.switch(), replica.port)?;
             }
-            t.write(Write::Session(*id, session.clone()))?;
-            Ok(())
+            t.write(Write::Session(id, session))?;
         }
-        Change::ValueSet(set, members, _) => value_set(t, *set, members),
+        Change::ValueSet(set, members, _) => value_set(t, set, members)?,
         // Digests are the server's: it has checked them before the batch.
-        Change::Digest(..) | Change::Nothing => Ok(()),
+        Change::Digest(..) | Change::Nothing => {}
     }
-}
-
-fn key(matches: &[KeyMatch], priority: u32) -> EntryRef {
-    EntryRef::Key {
-        matches: matches.to_vec(),
-        priority,
-    }
+    Ok(())
 }
 
 /// What a replica holds of a counter that was set: the sum over all replicas is the value.
@@ -129,11 +125,11 @@ fn insert(
     t: &mut Transaction<'_>,
     replica: usize,
     table: TableId,
-    entry: &NewEntry,
+    entry: NewEntry,
     direct: &Direct,
 ) -> Result<(), Refusal> {
     check_style(t.switch(), table, &entry.action)?;
-    let handle = t.insert(table, entry.clone())?;
+    let handle = t.insert(table, entry)?;
     write_direct(t, replica, handle.get(), direct)
 }
 
@@ -141,10 +137,9 @@ fn modify(
     t: &mut Transaction<'_>,
     replica: usize,
     table: TableId,
-    (matches, priority): (&[KeyMatch], u32),
-    state: &NewState,
+    which: EntryRef,
+    state: NewState,
 ) -> Result<(), Refusal> {
-    let which = key(matches, priority);
     let there = t.switch().table_state(table)?.table.get(&which);
     let there = there.map_err(weir_switch::ControlError::from)?;
     let handle = there.handle;
@@ -157,13 +152,13 @@ fn modify(
         return write_direct(t, replica, handle.get(), &state.direct);
     }
     // Without an action, everything but the direct resources stays as it is.
-    if let Some(action) = &state.action {
-        check_style(t.switch(), table, action)?;
+    if let Some(action) = state.action {
+        check_style(t.switch(), table, &action)?;
         let op = TableOp::Modify {
             entry: EntryRef::Handle(handle),
-            action: action.clone(),
+            action,
             metadata: state.metadata,
-            note: state.note.clone(),
+            note: state.note,
             idle_timeout_ns: state.idle_timeout_ns,
         };
         t.write(Write::Table(table, op))?;
@@ -183,12 +178,12 @@ fn write_direct(t: &mut Transaction<'_>, replica: usize, handle: u32, direct: &D
 }
 
 /// The number that the direct resources of an entry have; 0 is the default entry's.
-pub fn handle_of(switch: &Switch, table: TableId, place: &Place) -> Result<u32, Refusal> {
+fn handle_of(switch: &Switch, table: TableId, place: Place) -> Result<u32, Refusal> {
     match place {
         Place::Default => Ok(0),
         Place::Entry(matches, priority) => {
             let state = switch.table_state(table)?;
-            let entry = state.table.get(&key(matches, *priority));
+            let entry = state.table.get(&EntryRef::Key { matches, priority });
             Ok(entry.map_err(weir_switch::ControlError::from)?.handle.get())
         }
     }
@@ -280,7 +275,7 @@ pub(crate) fn check_profile(
     Ok(())
 }
 
-fn value_set(t: &mut Transaction<'_>, set: ValueSetId, members: &[Vec<KeyMatch>]) -> Result<(), Refusal> {
+fn value_set(t: &mut Transaction<'_>, set: ValueSetId, members: Vec<Vec<KeyMatch>>) -> Result<(), Refusal> {
     t.write(Write::ValueSet(set, TableOp::Clear))?;
     // Members have no order, but where they overlap the table below wants one.
     let has_priority = t
@@ -290,7 +285,7 @@ fn value_set(t: &mut Transaction<'_>, set: ValueSetId, members: &[Vec<KeyMatch>]
         .is_some_and(|s| s.spec().has_priority());
     for matches in members {
         let action = EntryAction::call(0, Vec::new());
-        let entry = NewEntry::new(matches.clone(), action).with_priority(u32::from(has_priority));
+        let entry = NewEntry::new(matches, action).with_priority(u32::from(has_priority));
         t.write(Write::ValueSet(set, TableOp::Insert(entry)))?;
     }
     Ok(())

@@ -3,33 +3,77 @@
 use super::refusal::Refusal;
 use super::schema::Field;
 use super::translation::Codec;
+use smallvec::SmallVec;
 use weir_ir::{Bits, KeyMatch, MatchKind};
 use weir_proto::p4::v1 as pb;
 use weir_proto::p4::v1::field_match::{Exact, FieldMatchType, Lpm, Optional, Range, Ternary};
+
+/// A match as a request has it.
+#[derive(Debug, Clone, Copy)]
+pub enum Given<'a> {
+    /// The value.
+    Exact(&'a [u8]),
+    /// Value and length of the prefix.
+    Lpm(&'a [u8], i32),
+    /// Value and mask.
+    Ternary(&'a [u8], &'a [u8]),
+    /// Low and high end.
+    Range(&'a [u8], &'a [u8]),
+    /// The value.
+    Optional(&'a [u8]),
+    /// Of a kind that only other architectures have.
+    Other,
+}
+
+/// Matches with the ids of their fields. Some have no kind.
+pub type AllGiven<'a> = SmallVec<[(u32, Option<Given<'a>>); 4]>;
+
+/// As [`decode_given`], of messages.
+///
+/// # Errors
+/// As there.
+pub fn decode(fields: &[Field], given: &[pb::FieldMatch]) -> Result<Vec<KeyMatch>, Refusal> {
+    let given: AllGiven<'_> = given
+        .iter()
+        .map(|g| (g.field_id, g.field_match_type.as_ref().map(of_message)))
+        .collect();
+    decode_given(fields, &given)
+}
+
+fn of_message(given: &FieldMatchType) -> Given<'_> {
+    match given {
+        FieldMatchType::Exact(m) => Given::Exact(&m.value),
+        FieldMatchType::Lpm(m) => Given::Lpm(&m.value, m.prefix_len),
+        FieldMatchType::Ternary(m) => Given::Ternary(&m.value, &m.mask),
+        FieldMatchType::Range(m) => Given::Range(&m.low, &m.high),
+        FieldMatchType::Optional(m) => Given::Optional(&m.value),
+        FieldMatchType::Other(_) => Given::Other,
+    }
+}
 
 /// One match per field, in the order of the fields. A field that is left out matches anything.
 ///
 /// # Errors
 /// A field is unknown, given twice, of another kind, not canonical, or missing where it must be given.
-pub fn decode(fields: &[Field], given: &[pb::FieldMatch]) -> Result<Vec<KeyMatch>, Refusal> {
+pub fn decode_given(fields: &[Field], given: &[(u32, Option<Given<'_>>)]) -> Result<Vec<KeyMatch>, Refusal> {
     let mut used = 0;
     let mut matches = Vec::with_capacity(fields.len());
     for field in fields {
-        let mut of_field = given.iter().filter(|g| g.field_id == field.id);
+        let mut of_field = given.iter().filter(|g| g.0 == field.id);
         let first = of_field.next();
         if of_field.next().is_some() {
             return Err(Refusal::malformed(format!("key `{}` is given twice", field.name)));
         }
         used += usize::from(first.is_some());
         let value = match first {
-            Some(value) => one(field, value),
+            Some((_, value)) => one(field, *value),
             None => anything(field),
         };
         matches.push(value.map_err(|e| e.within(&format!("key `{}`", field.name)))?);
     }
     if used < given.len() {
-        let unknown = given.iter().find(|g| !fields.iter().any(|f| f.id == g.field_id));
-        let id = unknown.map_or(0, |g| g.field_id);
+        let unknown = given.iter().find(|g| !fields.iter().any(|f| f.id == g.0));
+        let id = unknown.map_or(0, |g| g.0);
         let known: Vec<String> = fields.iter().map(|f| format!("{} `{}`", f.id, f.name)).collect();
         return Err(Refusal::malformed(format!(
             "there is no key with the id {id}; there are {}",
@@ -62,21 +106,19 @@ fn anything(field: &Field) -> Result<KeyMatch, Refusal> {
     })
 }
 
-fn one(field: &Field, given: &pb::FieldMatch) -> Result<KeyMatch, Refusal> {
+fn one(field: &Field, given: Option<Given<'_>>) -> Result<KeyMatch, Refusal> {
     let codec = &field.codec;
-    match (field.kind, &given.field_match_type) {
-        (MatchKind::Exact, Some(FieldMatchType::Exact(m))) => Ok(KeyMatch::Exact(codec.decode(&m.value)?)),
-        (MatchKind::Optional, Some(FieldMatchType::Optional(m))) => {
-            Ok(KeyMatch::Optional(Some(codec.decode(&m.value)?)))
-        }
+    match (field.kind, given) {
+        (MatchKind::Exact, Some(Given::Exact(value))) => Ok(KeyMatch::Exact(codec.decode(value)?)),
+        (MatchKind::Optional, Some(Given::Optional(value))) => Ok(KeyMatch::Optional(Some(codec.decode(value)?))),
         (MatchKind::Lpm | MatchKind::Ternary | MatchKind::Range, Some(_)) if codec.is_text() => {
             Err(Refusal::unsupported(
                 "values that are strings have no prefixes, masks and ranges; match them as exact or optional",
             ))
         }
-        (MatchKind::Lpm, Some(FieldMatchType::Lpm(m))) => lpm(codec, m),
-        (MatchKind::Ternary, Some(FieldMatchType::Ternary(m))) => ternary(codec, m),
-        (MatchKind::Range, Some(FieldMatchType::Range(m))) => range(codec, m),
+        (MatchKind::Lpm, Some(Given::Lpm(value, prefix_length))) => lpm(codec, value, prefix_length),
+        (MatchKind::Ternary, Some(Given::Ternary(value, mask))) => ternary(codec, value, mask),
+        (MatchKind::Range, Some(Given::Range(low, high))) => range(codec, low, high),
         (_, None) => Err(Refusal::malformed("the match has no type")),
         (kind, Some(other)) => Err(Refusal::malformed(format!(
             "the program matches it as {}, the request as {}",
@@ -86,14 +128,14 @@ fn one(field: &Field, given: &pb::FieldMatch) -> Result<KeyMatch, Refusal> {
     }
 }
 
-fn kind_name(given: &FieldMatchType) -> &'static str {
+fn kind_name(given: Given<'_>) -> &'static str {
     match given {
-        FieldMatchType::Exact(_) => "exact",
-        FieldMatchType::Ternary(_) => "ternary",
-        FieldMatchType::Lpm(_) => "lpm",
-        FieldMatchType::Range(_) => "range",
-        FieldMatchType::Optional(_) => "optional",
-        FieldMatchType::Other(_) => "something else",
+        Given::Exact(_) => "exact",
+        Given::Ternary(..) => "ternary",
+        Given::Lpm(..) => "lpm",
+        Given::Range(..) => "range",
+        Given::Optional(_) => "optional",
+        Given::Other => "something else",
     }
 }
 
@@ -101,13 +143,11 @@ fn dont_care() -> Refusal {
     Refusal::malformed("it matches anything: leave the key out")
 }
 
-fn lpm(codec: &Codec, given: &Lpm) -> Result<KeyMatch, Refusal> {
-    let value = codec.decode(&given.value)?;
-    let prefix_length = u32::try_from(given.prefix_len).ok().filter(|p| *p <= codec.width);
-    let prefix_length = prefix_length.ok_or_else(|| {
-        let (width, length) = (codec.width, given.prefix_len);
-        Refusal::malformed(format!("a prefix of {length} bits of a key of {width}"))
-    })?;
+fn lpm(codec: &Codec, value: &[u8], length: i32) -> Result<KeyMatch, Refusal> {
+    let value = codec.decode(value)?;
+    let prefix_length = u32::try_from(length).ok().filter(|p| *p <= codec.width);
+    let prefix_length = prefix_length
+        .ok_or_else(|| Refusal::malformed(format!("a prefix of {length} bits of a key of {}", codec.width)))?;
     if prefix_length == 0 {
         return Err(dont_care());
     }
@@ -124,8 +164,8 @@ fn masked(value: &Bits, mask: &Bits) -> Result<(), Refusal> {
     )))
 }
 
-fn ternary(codec: &Codec, given: &Ternary) -> Result<KeyMatch, Refusal> {
-    let (value, mask) = (codec.decode(&given.value)?, codec.decode(&given.mask)?);
+fn ternary(codec: &Codec, value: &[u8], mask: &[u8]) -> Result<KeyMatch, Refusal> {
+    let (value, mask) = (codec.decode(value)?, codec.decode(mask)?);
     if mask.is_zero() {
         return Err(dont_care());
     }
@@ -133,8 +173,8 @@ fn ternary(codec: &Codec, given: &Ternary) -> Result<KeyMatch, Refusal> {
     Ok(KeyMatch::Ternary { value, mask })
 }
 
-fn range(codec: &Codec, given: &Range) -> Result<KeyMatch, Refusal> {
-    let (low, high) = (codec.decode(&given.low)?, codec.decode(&given.high)?);
+fn range(codec: &Codec, low: &[u8], high: &[u8]) -> Result<KeyMatch, Refusal> {
+    let (low, high) = (codec.decode(low)?, codec.decode(high)?);
     if low.cmp_unsigned(&high).is_gt() {
         return Err(Refusal::malformed(format!("the range {low:#x}..{high:#x} is empty")));
     }

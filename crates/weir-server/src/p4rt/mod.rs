@@ -29,6 +29,7 @@ mod server;
 mod service;
 pub(crate) mod transfer;
 mod translation;
+mod wire;
 
 pub use crate::serving::{ServeError, Tls};
 pub use config::Config;

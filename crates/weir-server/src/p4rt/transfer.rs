@@ -5,6 +5,7 @@ use super::change::{self, Change};
 use super::program::Loaded;
 use super::read::{self, Cursor, Portion, Reader};
 use super::refusal::Refusal;
+use crate::dataplane::Items;
 use crate::dataplane::{DataPlane, gather};
 use std::sync::Arc;
 use weir_ir::TableId;
@@ -125,7 +126,12 @@ impl Transfer {
         for table in &self.cleared {
             switch.write(Write::Table(*table, TableOp::Clear))?;
         }
-        let outcomes = apply_all(switch, replica, &self.changes, Atomicity::RollbackOnError);
+        let outcomes = apply_all(
+            switch,
+            replica,
+            Items::Shared(&self.changes),
+            Atomicity::RollbackOnError,
+        );
         let failure = outcomes.into_iter().filter_map(Result::err);
         let mut failure = failure.filter(|e| e.cause != super::refusal::Cause::TakenBack);
         match failure.next() {

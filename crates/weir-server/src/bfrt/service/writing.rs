@@ -5,7 +5,7 @@
 //! for what is done at once. Batches that must be all or nothing are one piece.
 
 use super::{Addressed, Options, Shared};
-use crate::bfrt::apply::{Done, Outcomes, Steps, apply_all};
+use crate::bfrt::apply::{Done, Outcomes, apply_all};
 use crate::bfrt::attribute::{self, Attributes};
 use crate::bfrt::change::{self, Change, Step};
 use crate::bfrt::errors::{self, Reporter, batch_status};
@@ -13,7 +13,7 @@ use crate::bfrt::fixed::port;
 use crate::bfrt::schema::{Kind, Schema};
 use crate::bfrt::target::Scopes;
 use crate::bfrt::wire;
-use crate::dataplane::{DataPlane, Effort, Gone, Length, Pace, gather_by};
+use crate::dataplane::{DataPlane, Effort, Gone, Length, Pace, gather_with};
 use crate::decoding;
 use crate::device::lock;
 use crate::ports::Settings;
@@ -184,19 +184,8 @@ impl Submission {
     fn give(&self, first: usize, steps: Vec<Step>, length: Length) -> Pending {
         let (schema, reporter) = (Arc::clone(&self.schema), Arc::clone(&self.reporter));
         let (goes_on, ignore_not_found) = (self.goes_on, self.ignore_not_found);
-        // A single replica may take the entries themselves.
-        let (own, all) = match self.plane.replicas() {
-            1 => (Some(Mutex::new(steps)), Vec::new()),
-            _ => (None, steps),
-        };
-        let done = gather_by(&*self.plane, length, move |replica, switch| {
-            let how = (goes_on, ignore_not_found);
-            let mut own = own.as_ref().map(lock);
-            let outcomes: Outcomes = match own.as_deref_mut() {
-                Some(steps) => apply_all(switch, replica, &schema, Steps::Own(steps), how),
-                None => apply_all(switch, replica, &schema, Steps::Shared(&all), how),
-            };
-            let steps = own.as_deref().unwrap_or(&all);
+        let done = gather_with(&*self.plane, length, steps, move |replica, switch, mut steps| {
+            let outcomes: Outcomes = apply_all(switch, replica, &schema, &mut steps, (goes_on, ignore_not_found));
             // All replicas say the same.
             if replica != 0 {
                 return None;
@@ -204,7 +193,7 @@ impl Submission {
             let mut reporter = lock(&reporter);
             let odd = outcomes
                 .iter()
-                .zip(steps)
+                .zip(steps.all())
                 .enumerate()
                 .filter_map(|(at, (outcome, step))| {
                     let error = odd(&mut reporter, &schema, step, outcome)?;

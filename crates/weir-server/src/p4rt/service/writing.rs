@@ -1,7 +1,7 @@
 //! The Write RPC.
 
 use super::{Shared, lock, notify};
-use crate::dataplane::{Effort, Gone, Pace, gather_by};
+use crate::dataplane::{Effort, Gone, Pace, gather_with};
 use crate::decoding;
 use crate::device::Pipeline;
 use crate::p4rt::apply::apply_all;
@@ -12,6 +12,7 @@ use crate::p4rt::program::Loaded;
 use crate::p4rt::read::Digests;
 use crate::p4rt::refusal::{Refusal, batch_status};
 use crate::p4rt::role::Scope;
+use crate::p4rt::wire;
 use std::sync::Arc;
 use tonic::Status;
 use tonic::metadata::MetadataMap;
@@ -112,17 +113,18 @@ async fn outcomes(shared: &Arc<Shared>, request: WriteRequest) -> Result<Vec<Res
             Atomicity::ContinueOnError => step,
             _ => changes.len().max(1),
         };
-        let changes = Arc::new(changes);
-        let steps: Vec<_> = (0..changes.len().max(1))
-            .step_by(step)
-            .map(|from| {
-                let changes = Arc::clone(&changes);
-                let to = changes.len().min(from + step);
-                gather_by(&*pipeline.plane, length, move |replica, switch| {
-                    apply_all(switch, replica, &changes[from..to], atomicity)
-                })
-            })
-            .collect();
+        let mut changes = changes.into_iter();
+        let mut steps = Vec::new();
+        // An empty batch is an order too: it comes after those before it.
+        while steps.is_empty() || changes.len() > 0 {
+            let some = changes.by_ref().take(step).collect();
+            steps.push(gather_with(
+                &*pipeline.plane,
+                length,
+                some,
+                move |replica, switch, changes| apply_all(switch, replica, changes, atomicity),
+            ));
+        }
         drop(arbitration);
         Ok::<_, Refusal>(outcome_of(steps))
     };
@@ -185,7 +187,10 @@ async fn resolve_all(
     let loaded = Arc::clone(loaded);
     // No message of more than one update is there at a time. One that is none makes the request none.
     let resolve = move |updates: EncodedList| {
-        let one = |update| Ok(resolve(&loaded, &scope, &decoding::element(update)?));
+        let one = |update| match wire::change(&loaded.schema, &scope, update) {
+            Some(change) => Ok(Ok(change)),
+            None => Ok(resolve(&loaded, &scope, &decoding::element(update)?)),
+        };
         updates.iter().map(one).collect()
     };
     decoding::read(updates, resolve).await?
