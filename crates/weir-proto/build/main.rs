@@ -23,6 +23,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     std::fs::write(out.join("descriptors.bin"), descriptors.encode_to_vec())?;
     let mut config = prost_build::Config::new();
     config.btree_map(["."]);
+    config.enable_type_names();
     // Batches of many entries are not copied out of the request.
     config.bytes([".bfrt_proto"]);
     generate(config, descriptors)

@@ -1,16 +1,28 @@
 //! What calls the services and what provides them.
 
 use std::error::Error;
-use tonic_prost_build::manual::{Builder, Method, Service};
+use tonic_prost_build::manual::{Builder, Method, MethodBuilder, Service, ServiceBuilder};
 
-/// How messages travel that may be long: writes, whose list stays bytes, and what clients are answered (`src/codec.rs`).
-const LONG: &str = "crate::codec::SmallBuffers";
+/// Which messages of a method are taken (`src/codec.rs`).
+#[derive(Clone, Copy)]
+enum Taken {
+    /// All: those whose list stays bytes, and what clients are answered.
+    All,
+    /// Questions.
+    Medium,
+    /// What has no long list.
+    Short,
+}
 
-/// Of questions, and of pipelines with what describes them.
-const MEDIUM: &str = "crate::codec::Limited::<_, _, { 16 << 20 }>";
-
-/// Of everything else: no list in it becomes much larger. The P4Runtime specification wants 4 MiB at least.
-const SHORT: &str = "crate::codec::Limited::<_, _, { 4 << 20 }>";
+impl Taken {
+    fn codec(self) -> &'static str {
+        match self {
+            Taken::All => "crate::codec::SmallBuffers",
+            Taken::Medium => "crate::codec::Limited::<_, _, crate::codec::Medium>",
+            Taken::Short => "crate::codec::Limited::<_, _, crate::codec::Short>",
+        }
+    }
+}
 
 /// Messages, and as the features ask what calls the services and what provides them.
 pub(crate) fn generate(
@@ -24,78 +36,83 @@ pub(crate) fn generate(
         .build_client(cfg!(feature = "client"))
         // These would take messages without `Listed`.
         .build_server(false)
-        .codec_path(LONG)
+        .codec_path(Taken::All.codec())
         .compile_fds_with_config(descriptors, config)?)
 }
 
 /// The services for servers: with messages whose long lists stay bytes (`src/listed.rs`), and with a limit for each kind.
 fn for_servers() {
-    let method = |name: &str, route: &str, input: &str, output: &str, codec: &str| {
-        let path = |ty: &str| format!("crate::{ty}");
+    let bfrt = Raw {
+        messages: "crate::bfrt_proto",
+        lists: "crate::bfrt_raw",
+        answer: "crate::bfrt_raw::ReadResponse",
+    };
+    let p4 = Raw {
+        messages: "crate::p4::v1",
+        lists: "crate::p4rt_raw",
+        answer: "crate::p4::v1::ReadResponse",
+    };
+    let capabilities = p4.method("capabilities", "Capabilities", Taken::Short);
+    let services = [
+        bfrt.service(
+            "BfRuntime",
+            "bfrt_proto",
+            "BF Runtime: the control API of Tofino switches.",
+        ),
+        p4.service("P4Runtime", "p4.v1", "P4Runtime: the control API of P4 targets.")
+            .method(capabilities.build()),
+    ];
+    Builder::new().build_client(false).compile(&services.map(|s| s.build()));
+}
+
+/// Where the messages of a service are.
+struct Raw {
+    messages: &'static str,
+    /// Requests whose lists stay bytes.
+    lists: &'static str,
+    /// What a Read is answered with.
+    answer: &'static str,
+}
+
+impl Raw {
+    /// A method whose messages are named after it.
+    fn method(&self, name: &str, route: &str, taken: Taken) -> MethodBuilder {
+        let from = match taken {
+            Taken::All | Taken::Medium => self.lists,
+            Taken::Short => self.messages,
+        };
         Method::builder()
             .name(name)
             .route_name(route)
-            .input_type(path(input))
-            .output_type(path(output))
-            .codec_path(codec)
-    };
-    let service = |name: &str, package: &str, raw: &str, module: &str, comment: &str, answer: &str| {
-        let of = |ty: &str| format!("{module}::{ty}");
-        let config = |name: &str, of_what: &str, codec: &str| {
-            let request = match codec == MEDIUM {
-                true => format!("{raw}::{of_what}Request"),
-                false => of(&format!("{of_what}Request")),
-            };
-            let response = of(&format!("{of_what}Response"));
-            method(name, of_what, &request, &response, codec).build()
-        };
-        let read = method("read", "Read", &format!("{raw}::ReadRequest"), answer, MEDIUM);
-        let (from, to) = (of("StreamMessageRequest"), of("StreamMessageResponse"));
-        let stream = method("stream_channel", "StreamChannel", &from, &to, SHORT);
+            .input_type(format!("{from}::{route}Request"))
+            .output_type(format!("{}::{route}Response", self.messages))
+            .codec_path(taken.codec())
+    }
+
+    fn service(&self, name: &str, package: &str, comment: &str) -> ServiceBuilder {
+        let set = self.method(
+            "set_forwarding_pipeline_config",
+            "SetForwardingPipelineConfig",
+            Taken::All,
+        );
+        let get = self.method(
+            "get_forwarding_pipeline_config",
+            "GetForwardingPipelineConfig",
+            Taken::Short,
+        );
+        let read = self.method("read", "Read", Taken::Medium).output_type(self.answer);
+        let stream = self
+            .method("stream_channel", "StreamChannel", Taken::Short)
+            .input_type(format!("{}::StreamMessageRequest", self.messages))
+            .output_type(format!("{}::StreamMessageResponse", self.messages));
         Service::builder()
             .name(name)
             .package(package)
             .comment(comment)
-            .method(
-                method(
-                    "write",
-                    "Write",
-                    &format!("{raw}::WriteRequest"),
-                    &of("WriteResponse"),
-                    LONG,
-                )
-                .build(),
-            )
+            .method(self.method("write", "Write", Taken::All).build())
             .method(read.server_streaming().build())
-            .method(config(
-                "set_forwarding_pipeline_config",
-                "SetForwardingPipelineConfig",
-                MEDIUM,
-            ))
-            .method(config(
-                "get_forwarding_pipeline_config",
-                "GetForwardingPipelineConfig",
-                SHORT,
-            ))
+            .method(set.build())
+            .method(get.build())
             .method(stream.client_streaming().server_streaming().build())
-    };
-    let bfrt = service(
-        "BfRuntime",
-        "bfrt_proto",
-        "bfrt_raw",
-        "bfrt_proto",
-        "BF Runtime: the control API of Tofino switches.",
-        "bfrt_raw::ReadResponse",
-    );
-    let p4 = service(
-        "P4Runtime",
-        "p4.v1",
-        "p4rt_raw",
-        "p4::v1",
-        "P4Runtime: the control API of P4 targets.",
-        "p4::v1::ReadResponse",
-    );
-    let (request, response) = ("p4::v1::CapabilitiesRequest", "p4::v1::CapabilitiesResponse");
-    let p4 = p4.method(method("capabilities", "Capabilities", request, response, SHORT).build());
-    Builder::new().build_client(false).compile(&[bfrt.build(), p4.build()]);
+    }
 }

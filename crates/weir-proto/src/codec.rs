@@ -1,10 +1,11 @@
 //! How messages of the services travel.
 
-use prost::Message;
+use crate::budget;
+use prost::bytes::Buf;
+use prost::{Message, Name};
 use std::marker::PhantomData;
 use tonic::Status;
 use tonic::codec::{BufferSettings, Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
-use tonic_prost::ProstCodec;
 
 /// Bytes of a buffer before the length of its message is known.
 ///
@@ -21,60 +22,118 @@ pub fn settings() -> BufferSettings {
     BufferSettings::new(BUFFER, YIELD)
 }
 
-/// prost's messages, in buffers that are small at first.
-pub type SmallBuffers<T, U> = Limited<T, U, { usize::MAX }>;
+/// Which messages are read: some become many times larger than they are on the wire, and are small in earnest.
+///
+/// A message has come as a whole by then; how long it may be at all is for the service to say.
+pub trait Limit<M>: Send + 'static {
+    /// What is wrong with an encoded message.
+    ///
+    /// # Errors
+    /// It is not read.
+    fn check(message: &[u8]) -> Result<(), Status>;
+}
 
-/// As [`SmallBuffers`], where a message that comes in has at most `MOST` bytes: for messages that become many times larger than
-/// they are on the wire, and are small in earnest.
+/// All that come.
 #[derive(Debug, Clone)]
-pub struct Limited<T, U, const MOST: usize>(PhantomData<(T, U)>);
+pub struct Unlimited;
 
-impl<T, U, const MOST: usize> Default for Limited<T, U, MOST> {
+/// Those of at most 16 MiB: questions.
+#[derive(Debug, Clone)]
+pub struct Medium;
+
+/// Those of at most 4 MiB, as the P4Runtime specification wants at least, with at most 16,384 fields: all that has no long lists.
+#[derive(Debug, Clone)]
+pub struct Short;
+
+impl<M> Limit<M> for Unlimited {
+    fn check(_: &[u8]) -> Result<(), Status> {
+        Ok(())
+    }
+}
+
+impl<M> Limit<M> for Medium {
+    fn check(message: &[u8]) -> Result<(), Status> {
+        check_length(message, 16 << 20)
+    }
+}
+
+/// Fields of a [`Short`] message.
+const FIELDS: usize = 1 << 14;
+
+impl<M: Name> Limit<M> for Short {
+    fn check(message: &[u8]) -> Result<(), Status> {
+        check_length(message, 4 << 20)?;
+        match budget::fields::<M>(message, FIELDS) > FIELDS {
+            true => Err(Status::resource_exhausted(format!(
+                "the message has more than {FIELDS} fields"
+            ))),
+            false => Ok(()),
+        }
+    }
+}
+
+fn check_length(message: &[u8], most: usize) -> Result<(), Status> {
+    match message.len() > most {
+        true => Err(Status::out_of_range(format!(
+            "the message has {} bytes; of this kind at most {} KiB are taken",
+            message.len(),
+            most >> 10
+        ))),
+        false => Ok(()),
+    }
+}
+
+/// prost's messages, in buffers that are small at first.
+pub type SmallBuffers<T, U> = Limited<T, U, Unlimited>;
+
+/// As [`SmallBuffers`], with a limit for what comes in.
+#[derive(Debug, Clone)]
+pub struct Limited<T, U, L>(PhantomData<(T, U, L)>);
+
+impl<T, U, L> Default for Limited<T, U, L> {
     fn default() -> Self {
         Limited(PhantomData)
     }
 }
 
-impl<T, U, const MOST: usize> Codec for Limited<T, U, MOST>
+impl<T, U, L> Codec for Limited<T, U, L>
 where
     T: Message + Send + 'static,
     U: Message + Default + Send + 'static,
+    L: Limit<U>,
 {
     type Encode = T;
     type Decode = U;
     type Encoder = Reserving<T>;
-    type Decoder = LimitedDecoder<<ProstCodec<T, U> as Codec>::Decoder, MOST>;
+    type Decoder = LimitedDecoder<U, L>;
 
     fn encoder(&mut self) -> Self::Encoder {
         Reserving(PhantomData)
     }
 
     fn decoder(&mut self) -> Self::Decoder {
-        LimitedDecoder(ProstCodec::<T, U>::raw_decoder(settings()))
+        LimitedDecoder(PhantomData)
     }
 }
 
-/// Refuses long messages before they are read.
+/// Reads what is within a limit.
 #[derive(Debug, Clone)]
-pub struct LimitedDecoder<D, const MOST: usize>(D);
+pub struct LimitedDecoder<U, L>(PhantomData<(U, L)>);
 
-impl<D: Decoder<Error = Status>, const MOST: usize> Decoder for LimitedDecoder<D, MOST> {
-    type Item = D::Item;
+impl<U: Message + Default, L: Limit<U>> Decoder for LimitedDecoder<U, L> {
+    type Item = U;
     type Error = Status;
 
-    fn decode(&mut self, src: &mut DecodeBuf<'_>) -> Result<Option<Self::Item>, Status> {
-        let length = prost::bytes::Buf::remaining(src);
-        match length > MOST {
-            true => Err(Status::out_of_range(format!(
-                "the message has {length} bytes; of this kind at most {} KiB are taken",
-                MOST >> 10
-            ))),
-            false => self.0.decode(src),
-        }
+    fn decode(&mut self, src: &mut DecodeBuf<'_>) -> Result<Option<U>, Status> {
+        // It is in one piece: nothing is copied.
+        let message = src.copy_to_bytes(src.remaining());
+        L::check(&message)?;
+        let decoded = U::decode(message);
+        decoded.map(Some).map_err(|e| Status::internal(e.to_string()))
     }
 
     fn buffer_settings(&self) -> BufferSettings {
-        self.0.buffer_settings()
+        settings()
     }
 }
 
@@ -88,7 +147,8 @@ impl<T: Message> Encoder for Reserving<T> {
 
     fn encode(&mut self, item: T, out: &mut EncodeBuf<'_>) -> Result<(), Status> {
         out.reserve(item.encoded_len());
-        item.encode(out).map_err(|e| Status::internal(e.to_string()))
+        item.encode_raw(out);
+        Ok(())
     }
 
     fn buffer_settings(&self) -> BufferSettings {

@@ -28,14 +28,24 @@
 pub mod backwards;
 pub mod bfrt_info;
 pub mod bfrt_raw;
+pub mod budget;
 #[cfg(any(feature = "client", feature = "server"))]
 pub mod codec;
 pub mod listed;
 pub mod p4rt_raw;
 pub mod text;
 
+use prost_reflect::DescriptorPool;
+use std::sync::LazyLock;
+
 pub use prost;
 pub use prost_types;
+
+/// What our `.proto` files say, at run time.
+static POOL: LazyLock<DescriptorPool> = LazyLock::new(|| {
+    let bytes = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));
+    DescriptorPool::decode(bytes.as_slice()).expect("the build script wrote these descriptors")
+});
 
 /// Messages of the P4 language consortium.
 pub mod p4 {

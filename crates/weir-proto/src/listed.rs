@@ -16,8 +16,17 @@ use std::ops::Range;
 pub struct Listed<T, const FIELD: u32> {
     /// All other fields.
     pub rest: T,
-    /// The elements. With more than [`EncodedList::MOST`], neither they nor the rest are complete.
+    /// The elements. Where there is an [`EncodedList::excess`], neither they nor the rest are complete.
     pub list: EncodedList,
+}
+
+/// What there was too much of, so that the rest of a message was not looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Excess {
+    /// More than [`EncodedList::MOST`] elements.
+    Elements,
+    /// Other fields take more than [`EncodedList::MOST_OTHERS`] bytes, or there is a group, which no message has.
+    Others,
 }
 
 /// Encoded elements within the message that they came in: none is copied, or counted by itself as part of it.
@@ -26,11 +35,21 @@ pub struct EncodedList {
     message: Bytes,
     /// Where each begins, and its length. Messages have less than 4 GiB.
     places: Vec<(u32, u32)>,
+    excess: Option<Excess>,
 }
 
 impl EncodedList {
     /// Most elements that are looked for; a message with more has one more than that.
     pub const MOST: usize = 1 << 23;
+
+    /// Most bytes of all other fields of a message: they name a device, a role, a target, and are read where they come in.
+    pub const MOST_OTHERS: usize = 64 << 10;
+
+    /// What there was too much of.
+    #[must_use]
+    pub fn excess(&self) -> Option<Excess> {
+        self.excess
+    }
 
     /// How many there are.
     #[must_use]
@@ -80,14 +99,6 @@ impl EncodedList {
         self.message.slice_ref(element)
     }
 
-    /// All of them as messages. This may take long, and many times the memory.
-    ///
-    /// # Errors
-    /// The first that is no such message.
-    pub fn decode<M: Message + Default>(&self) -> Result<Vec<M>, DecodeError> {
-        self.iter().map(M::decode).collect()
-    }
-
     /// All of them as one message, of which each is a part; `None` if there is none.
     ///
     /// # Errors
@@ -102,14 +113,14 @@ impl EncodedList {
     }
 
     /// Takes all that a whole message has.
-    fn take(&mut self, message: Bytes, places: Vec<(u32, u32)>) {
+    fn take(&mut self, taken: EncodedList) {
         if self.is_empty() {
-            *self = EncodedList { message, places };
+            let excess = self.excess.or(taken.excess);
+            *self = EncodedList { excess, ..taken };
             return;
         }
         let mut all = BytesMut::new();
-        let mut joined = Vec::with_capacity(self.len() + places.len());
-        let taken = EncodedList { message, places };
+        let mut joined = Vec::with_capacity(self.len() + taken.len());
         for element in self.iter().chain(taken.iter()) {
             joined.push((all.len() as u32, element.len() as u32));
             all.extend_from_slice(element);
@@ -117,6 +128,7 @@ impl EncodedList {
         *self = EncodedList {
             message: all.freeze(),
             places: joined,
+            excess: self.excess.or(taken.excess),
         };
     }
 }
@@ -140,21 +152,36 @@ impl<T: Message + Default, const FIELD: u32> Message for Listed<T, FIELD> {
     fn merge(&mut self, mut buf: impl Buf) -> Result<(), DecodeError> {
         let message = buf.copy_to_bytes(buf.remaining());
         let mut rest: &[u8] = &message;
-        let mut places = Vec::new();
-        while !rest.is_empty() && places.len() <= EncodedList::MOST {
+        let (mut places, mut others, mut excess) = (Vec::new(), 0, None);
+        while !rest.is_empty() && excess.is_none() {
+            let before = rest.len();
             let (tag, wire_type) = decode_key(&mut rest)?;
-            if tag != FIELD {
-                self.rest
-                    .merge_field(tag, wire_type, &mut rest, DecodeContext::default())?;
-                continue;
+            if matches!(wire_type, WireType::StartGroup | WireType::EndGroup) {
+                excess = Some(Excess::Others);
+            } else if tag != FIELD {
+                let mut field = rest;
+                skip_field(wire_type, tag, &mut rest, DecodeContext::default())?;
+                others += before - rest.len();
+                match others > EncodedList::MOST_OTHERS {
+                    true => excess = Some(Excess::Others),
+                    false => self
+                        .rest
+                        .merge_field(tag, wire_type, &mut field, DecodeContext::default())?,
+                }
+            } else {
+                check_wire_type(WireType::LengthDelimited, wire_type)?;
+                let length = decode_varint(&mut { rest })?;
+                skip_field(wire_type, tag, &mut rest, DecodeContext::default())?;
+                let end = message.len() - rest.len();
+                places.push(((end - length as usize) as u32, length as u32));
+                excess = (places.len() > EncodedList::MOST).then_some(Excess::Elements);
             }
-            check_wire_type(WireType::LengthDelimited, wire_type)?;
-            let length = decode_varint(&mut { rest })?;
-            skip_field(wire_type, tag, &mut rest, DecodeContext::default())?;
-            let end = message.len() - rest.len();
-            places.push(((end - length as usize) as u32, length as u32));
         }
-        self.list.take(message, places);
+        self.list.take(EncodedList {
+            message,
+            places,
+            excess,
+        });
         Ok(())
     }
 
@@ -170,8 +197,12 @@ impl<T: Message + Default, const FIELD: u32> Message for Listed<T, FIELD> {
         }
         let mut element = Bytes::new();
         bytes::merge(wire_type, &mut element, buf, ctx)?;
-        let length = element.len() as u32;
-        self.list.take(element, vec![(0, length)]);
+        let places = vec![(0, element.len() as u32)];
+        self.list.take(EncodedList {
+            message: element,
+            places,
+            excess: None,
+        });
         Ok(())
     }
 
@@ -234,7 +265,6 @@ mod tests {
         listed.merge(part(2, &[3]).encode_to_vec().as_slice()).unwrap();
         let joined = pb::WriteRequest::decode(listed.encode_to_vec().as_slice());
         assert_eq!(joined.unwrap(), part(2, &[1, 2, 3]));
-        assert_eq!(listed.list.decode::<pb::Update>().unwrap(), updates(&[1, 2, 3]));
         assert_eq!(listed.list.join::<pb::Update>().unwrap(), updates(&[3]).pop());
         assert_eq!(EncodedList::default().join::<pb::Update>(), Ok(None));
 
@@ -261,5 +291,26 @@ mod tests {
         wire.push(0xff);
         let listed = WriteRequest::decode(wire.as_slice()).unwrap();
         assert_eq!(listed.list.len(), EncodedList::MOST + 1);
+        assert_eq!(listed.list.excess(), Some(Excess::Elements));
+    }
+
+    #[test]
+    fn of_too_many_other_fields_no_more_are_looked_for() {
+        // Of an unknown number; of a message that is joined each time; in a group; a long one.
+        let long = [vec![5 << 3 | 2, 0xff, 0xff, 0x7f], vec![7; (1 << 21) - 1]].concat();
+        for others in [
+            [9 << 3, 1].repeat(40_000),
+            [10, 0].repeat(40_000),
+            vec![9 << 3 | 3, 9 << 3 | 4],
+            long,
+        ] {
+            let wire = [&others[..], &[3 << 3 | 2, 0, 0xff]].concat();
+            let listed = WriteRequest::decode(wire.as_slice()).unwrap();
+            assert_eq!(listed.list.excess(), Some(Excess::Others));
+            assert!(listed.list.is_empty() && listed.rest.p4_name.is_empty());
+        }
+        let few = [[9 << 3, 1].repeat(30_000), vec![3 << 3 | 2, 0]].concat();
+        let listed = WriteRequest::decode(few.as_slice()).unwrap();
+        assert_eq!((listed.list.len(), listed.list.excess()), (1, None));
     }
 }

@@ -1,16 +1,11 @@
 //! The text form of messages, as `.txtpb` files hold it.
 
+use crate::POOL;
 use crate::google::rpc;
 use crate::p4::config::v1 as config;
 use crate::p4::v1;
 use prost::Message;
-use prost_reflect::{DescriptorPool, DynamicMessage, MessageDescriptor};
-use std::sync::LazyLock;
-
-static POOL: LazyLock<DescriptorPool> = LazyLock::new(|| {
-    let bytes = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));
-    DescriptorPool::decode(bytes.as_slice()).expect("the build script wrote these descriptors")
-});
+use prost_reflect::{DynamicMessage, MessageDescriptor};
 
 /// A message that has a text form.
 pub trait Text: Message + Default {

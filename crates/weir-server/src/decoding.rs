@@ -1,57 +1,173 @@
 //! Lists of requests, read where that holds up nobody, and no further than they may go.
 
 use crate::refusal::Refusal;
-use tokio::task::spawn_blocking;
-use weir_proto::listed::EncodedList;
-use weir_proto::prost::Message;
+use prost::{Message, Name};
+use tokio::task::{JoinError, spawn_blocking};
+use weir_proto::budget;
+use weir_proto::listed::{EncodedList, Excess};
 
 /// Bytes from which on a list is read on a thread of its own.
 const LARGE: usize = 16 << 10;
 
-/// Bytes of the longest element that is read: it may take a hundred times as many while that is done.
-const LONGEST: usize = 8 << 20;
+/// Fields of one element that is read, at any depth, and of all that are read at once: each may take a hundred times as many bytes
+/// as on the wire. Programs have some ten thousand, an entry some ten.
+pub const MOST_FIELDS: usize = 1 << 20;
 
-/// Refuses lists with more elements than are taken, and those with an element that is too long.
-///
-/// Comes before all other checks: of a list that was cut off, the rest of the request is not complete.
-pub fn check(list: &EncodedList, most: usize, elements: &str, request: &str) -> Result<(), Refusal> {
-    let most = most.min(EncodedList::MOST);
-    if list.len() > most {
-        let found = match list.len() > EncodedList::MOST {
-            true => format!("more than {}", EncodedList::MOST),
-            false => list.len().to_string(),
+/// What a list may be.
+pub struct Bounds {
+    /// The request.
+    pub request: &'static str,
+    /// What it is a list of.
+    pub elements: &'static str,
+    /// Most of them.
+    pub most: usize,
+    /// Bytes of the longest.
+    pub longest: usize,
+}
+
+impl Bounds {
+    /// Bytes of an update or a query.
+    pub const LONGEST: usize = 8 << 20;
+
+    /// Refuses lists with more elements than are taken, those with an element that is too long, and requests with too much
+    /// besides.
+    ///
+    /// Comes before all other checks: of a list that was cut off, the rest of the request is not complete.
+    ///
+    /// # Errors
+    /// There is too much of something.
+    pub fn check(&self, list: &EncodedList) -> Result<(), Refusal> {
+        let Bounds {
+            request,
+            elements,
+            most,
+            longest,
+        } = *self;
+        let most = most.min(EncodedList::MOST);
+        let found = match list.excess() {
+            Some(Excess::Others) => {
+                return Err(Refusal::full(format!(
+                    "a {request} takes more than {} bytes besides its {elements}",
+                    EncodedList::MOST_OTHERS
+                )));
+            }
+            Some(Excess::Elements) => format!("more than {}", EncodedList::MOST),
+            None => list.len().to_string(),
         };
-        return Err(Refusal::full(format!(
-            "{found} {elements} in one {request}; at most {most} are taken"
-        )));
+        if list.len() > most {
+            return Err(Refusal::full(format!(
+                "{found} {elements} in one {request}; at most {most} are taken"
+            )));
+        }
+        let found = list.longest();
+        if found > longest {
+            return Err(Refusal::full(format!(
+                "one of the {elements} has {found} bytes; at most {longest} are taken"
+            )));
+        }
+        Ok(())
     }
-    let longest = list.longest();
-    if longest > LONGEST {
-        return Err(Refusal::full(format!(
-            "one of the {elements} has {longest} bytes; at most {LONGEST} are taken"
-        )));
-    }
-    Ok(())
 }
 
 /// One element as a message.
-pub fn element<M: Message + Default>(bytes: &[u8]) -> Result<M, Refusal> {
+///
+/// # Errors
+/// It is none, or has too many fields.
+pub fn element<M: Message + Default + Name>(bytes: &[u8]) -> Result<M, Refusal> {
+    let mut left = MOST_FIELDS;
+    counted(bytes, &mut left)
+}
+
+/// One element as a message, of several that have so many fields together.
+fn counted<M: Message + Default + Name>(bytes: &[u8], left: &mut usize) -> Result<M, Refusal> {
+    check_fields::<M>(bytes, left)?;
     M::decode(bytes).map_err(|e| Refusal::malformed(format!("not a message of this kind: {e}")))
 }
 
+/// Refuses a message with more fields than are left, and takes those it has.
+///
+/// # Errors
+/// It has more.
+pub fn check_fields<M: Name>(bytes: &[u8], left: &mut usize) -> Result<(), Refusal> {
+    let rest = left.checked_sub(budget::fields::<M>(bytes, *left));
+    *left = rest.ok_or_else(|| Refusal::full(format!("more than {MOST_FIELDS} fields to be read at once")))?;
+    Ok(())
+}
+
+/// Whether a list is read on a thread of its own.
+pub fn is_large(list: &EncodedList) -> bool {
+    list.bytes_in_all() + list.len() >= LARGE
+}
+
 /// What is made of a list, on a thread of its own if that may take long.
+///
+/// # Errors
+/// That thread is not there any more, or has met a mistake.
 pub async fn read<T: Send + 'static>(
     list: EncodedList,
     make: impl FnOnce(EncodedList) -> T + Send + 'static,
 ) -> Result<T, Refusal> {
-    if list.bytes_in_all() + list.len() < LARGE {
+    if !is_large(&list) {
         return Ok(make(list));
     }
-    let made = spawn_blocking(move || make(list)).await;
-    made.map_err(|_| Refusal::gone("the server is stopping"))
+    spawn_blocking(move || make(list)).await.map_err(|e| of_thread(&e))
+}
+
+/// Why there is no answer of a thread.
+pub fn of_thread(error: &JoinError) -> Refusal {
+    match error.is_panic() {
+        true => Refusal::gone("the request has met a mistake in weir: please report it"),
+        false => Refusal::gone("the server is stopping"),
+    }
 }
 
 /// All elements as messages.
-pub async fn all<M: Message + Default + 'static>(list: EncodedList) -> Result<Vec<M>, Refusal> {
-    read(list, |list| list.iter().map(element).collect()).await?
+///
+/// # Errors
+/// One is none, or they have too many fields together.
+pub async fn all<M: Message + Default + Name + 'static>(list: EncodedList) -> Result<Vec<M>, Refusal> {
+    let make = |list: EncodedList| {
+        let mut left = MOST_FIELDS;
+        list.iter().map(|bytes| counted(bytes, &mut left)).collect()
+    };
+    read(list, make).await?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_proto::p4::v1 as pb;
+    use weir_proto::p4rt_raw::ReadRequest;
+
+    fn queries(entities: Vec<pb::Entity>) -> EncodedList {
+        let request = pb::ReadRequest {
+            entities,
+            ..pb::ReadRequest::default()
+        };
+        let listed = ReadRequest::decode(request.encode_to_vec().as_slice());
+        listed.expect("is one").list
+    }
+
+    #[tokio::test]
+    async fn what_has_too_many_fields_is_refused() {
+        let member = pb::action_profile_group::Member::default();
+        let group = |members| pb::Entity {
+            entity: Some(pb::entity::Entity::ActionProfileGroup(pb::ActionProfileGroup {
+                members: vec![member.clone(); members],
+                ..pb::ActionProfileGroup::default()
+            })),
+        };
+        let half = MOST_FIELDS / 2;
+        let one = group(half);
+        assert_eq!(
+            all::<pb::Entity>(queries(vec![one.clone()])).await,
+            Ok(vec![one.clone()])
+        );
+        let two = all::<pb::Entity>(queries(vec![one.clone(), one.clone()])).await;
+        let too_many = format!("more than {MOST_FIELDS} fields to be read at once");
+        assert_eq!(two, Err(Refusal::full(too_many.clone())));
+        let whole = group(MOST_FIELDS).encode_to_vec();
+        assert_eq!(element::<pb::Entity>(&whole), Err(Refusal::full(too_many)));
+        assert_eq!(element::<pb::Entity>(&one.encode_to_vec()), Ok(one));
+    }
 }

@@ -93,6 +93,8 @@ pub struct Device {
     pub(crate) state: Option<State>,
     /// Counts the calls of all servers.
     pub(crate) calls: Calls,
+    /// Whose program is made ready.
+    pub(crate) verifying: Arc<tokio::sync::Semaphore>,
 }
 
 impl std::fmt::Debug for Device {
@@ -163,6 +165,7 @@ impl Device {
             events,
             state,
             calls: Calls::default(),
+            verifying: Arc::new(tokio::sync::Semaphore::new(1)),
         });
         if let Some(settings) = device.setting(PORTS) {
             device.ports.replace(settings);

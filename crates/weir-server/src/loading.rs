@@ -1,15 +1,36 @@
 //! New programs that keep state: what was written since a program was saved, or what the program before had.
 
-use crate::dataplane::Order;
+use crate::dataplane::{Gone, Order};
 use crate::device::{Device, Pipelines};
 use crate::p4rt::program::Loaded;
 use crate::p4rt::read::Digests;
 use crate::p4rt::transfer::{self, Transfer};
 use crate::refusal::Refusal;
 use std::sync::Arc;
+use tokio::task::spawn_blocking;
 use weir_switch::Switch;
 
 impl Device {
+    /// Makes a program ready on a thread of its own, one after the other: each may take seconds and much memory, whether or not its
+    /// client still waits.
+    ///
+    /// # Errors
+    /// What `make` says, or that it met a mistake.
+    pub(crate) async fn verify(
+        &self,
+        make: impl FnOnce() -> Result<Arc<Loaded>, Refusal> + Send + 'static,
+    ) -> Result<Arc<Loaded>, Refusal> {
+        let turn = Arc::clone(&self.verifying).acquire_owned().await;
+        let turn = turn.map_err(|_| Gone)?;
+        let made = spawn_blocking(move || {
+            let made = make();
+            drop(turn);
+            made
+        });
+        made.await
+            .map_err(|_| Refusal::malformed("the program cannot be compiled: it meets a mistake in weir"))?
+    }
+
     /// Commits what was saved, with what was written since. Digests that are sent from then on.
     ///
     /// # Errors
@@ -63,7 +84,7 @@ impl Device {
                 .map_err(|e| Refusal::malformed(format!("the program cannot be run: {e}")))?;
             tried.apply(0, &mut switch)
         };
-        let outcome = tokio::task::spawn_blocking(work).await;
+        let outcome = spawn_blocking(work).await;
         outcome.map_err(|_| Refusal::malformed("the state cannot be kept: it meets a mistake in weir"))??;
         let digests = running
             .digests

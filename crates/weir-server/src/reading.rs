@@ -41,6 +41,8 @@ pub(crate) type Refused = Vec<(usize, Refusal)>;
 /// What one step has read.
 pub(crate) struct Step<Q: Queries> {
     pub entities: Vec<Q::Entity>,
+    /// How many that are, where one holds several.
+    pub count: usize,
     pub refused: Refused,
     pub next: Option<Position<Q>>,
 }
@@ -50,6 +52,16 @@ pub(crate) trait Answer<E> {
     fn add(&mut self, entities: Vec<E>) -> impl Future<Output = Result<(), Refusal>> + Send;
 }
 
+/// Entries that one step of the switch may look at for each that it has room for: where few are wanted, packets wait for the
+/// looking.
+pub(crate) const LOOKS: usize = 16;
+
+/// Queries of one step: each looks for something.
+const QUERIES: usize = 1024;
+
+/// How long a Read may have the state to itself without finding anything; a second more for each 50,000 entities that it finds.
+const PATIENCE: Duration = Duration::from_secs(5);
+
 /// Reads one query after the other until there is no more room; `read` says where one goes on then.
 pub(crate) fn each<P: Default>(
     (first, mut place): (usize, P),
@@ -58,6 +70,9 @@ pub(crate) fn each<P: Default>(
 ) -> (Refused, Option<(usize, P)>) {
     let mut refused = Vec::new();
     for number in first..end {
+        if number - first == QUERIES {
+            return (refused, Some((number, place)));
+        }
         match read(number, place) {
             Ok(None) => {}
             Ok(Some(more)) => return (refused, Some((number, more))),
@@ -117,9 +132,17 @@ pub(crate) async fn read<Q: Queries>(
     let pipeline = pipelines.current()?;
     let asked = Arc::new(queries(pipeline)?);
     let mut refused = Vec::new();
+    let mut left = PATIENCE;
     let mut coming = Some(step(&asked, pipeline, begin));
     while let Some(found) = coming {
+        let asked_at = Instant::now();
         let found = found.await?;
+        left += Duration::from_secs_f64(found.count as f64 / RATE);
+        left = left.checked_sub(asked_at.elapsed()).ok_or_else(|| {
+            Refusal::too_slow(
+                "the queries look at too many entries for the few they find, and others wait; ask for less at a time",
+            )
+        })?;
         // The switch reads on while this is sent.
         coming = found.next.map(|from| step(&asked, pipeline, from));
         answer.add(found.entities).await?;
@@ -175,6 +198,28 @@ impl<'a, T> Recipient<'a, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_step_has_so_many_queries() {
+        let (mut position, mut steps, mut read) = ((0, 0_u64), Vec::new(), Vec::new());
+        loop {
+            let (refused, next) = each(position, 2500, |number, place| {
+                read.push((number, place));
+                match (number, place) {
+                    (7, 0) => Ok(Some(3)),
+                    (9, _) => Err(Refusal::not_found("nine")),
+                    _ => Ok(None),
+                }
+            });
+            steps.push((refused.len(), read.len()));
+            let Some(next) = next else { break };
+            position = next;
+        }
+        // The seventh goes on in a step of its own.
+        assert_eq!(steps, [(0, 8), (1, 8 + QUERIES), (0, 8 + 2 * QUERIES), (0, 2501)]);
+        assert_eq!(read[7..9], [(7, 0), (7, 3)]);
+        assert_eq!(read[2500], (2499, 0));
+    }
 
     #[tokio::test(start_paused = true)]
     async fn readers_who_take_each_message_late_are_ended_and_those_with_many_entries_are_not() {

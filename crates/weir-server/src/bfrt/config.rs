@@ -14,8 +14,8 @@ pub struct Config {
     pub tls: Option<Tls>,
     /// The number of the device, default 0. Requests may always say 0 for it.
     pub device_id: u32,
-    /// Longest message that is taken in, in bytes; default 1 GiB, as the reference takes any. Whatever it is, a Read and a request
-    /// with configs have at most 16 MiB, all but these and a Write 4 MiB.
+    /// Longest message that is taken in, in bytes; default 1 GiB, as the reference takes any. Whatever it is, a Read has at
+    /// most 16 MiB, and all but Reads, Writes and programs 4 MiB.
     pub max_message_bytes: usize,
     /// Updates of one Write, default 4,000,000; never more than 8,388,608. Each has at most 8 MiB.
     pub max_updates: usize,

@@ -16,6 +16,7 @@ use super::schema::{Kind, Role, Schema, Table};
 use super::target::{self, Scopes};
 use super::{change, value};
 use crate::ports::Ports;
+use crate::reading::LOOKS;
 use crate::refusal::Refusal;
 use std::sync::Arc;
 use weir_ir::KeyMatch;
@@ -103,6 +104,7 @@ pub(crate) struct Portion {
     rows: Rows,
     entities: usize,
     limit: usize,
+    looks: usize,
 }
 
 impl Portion {
@@ -113,7 +115,20 @@ impl Portion {
             rows: Rows::default(),
             entities: 0,
             limit: limit.max(1),
+            looks: limit.max(1).saturating_mul(LOOKS),
         }
+    }
+
+    /// Looks at an entry, wanted or not; false where enough have been looked at for one portion.
+    pub fn look(&mut self) -> bool {
+        let left = self.looks.checked_sub(1);
+        self.looks = left.unwrap_or(0);
+        left.is_some()
+    }
+
+    /// How many entities were found.
+    pub fn count(&self) -> usize {
+        self.entities
     }
 
     pub fn is_full(&self) -> bool {

@@ -15,7 +15,7 @@ pub struct Config {
     /// The number of the device. Requests may also say 0 for it.
     pub device_id: u64,
     /// Longest message that is taken in, in bytes. The specification wants at least 4 MiB; default 256 MiB, as batches may be
-    /// large. Whatever it is, a Read and a request with a config have at most 16 MiB, all but these and a Write 4 MiB.
+    /// large. Whatever it is, a Read has at most 16 MiB, and all but Reads, Writes and programs 4 MiB.
     pub max_message_bytes: usize,
     /// Updates of one Write, default 1,000,000; never more than 8,388,608. Each has at most 8 MiB.
     pub max_updates: usize,

@@ -9,6 +9,7 @@ use super::change::{self, no_meter_counts};
 use super::refusal::Refusal;
 use super::schema::{Array, Profile, Schema};
 use super::{action, data, matching};
+use crate::reading::LOOKS;
 use std::collections::BTreeMap;
 use weir_proto::p4::v1 as pb;
 use weir_proto::p4::v1::entity::Entity;
@@ -48,6 +49,7 @@ pub struct Portion {
     /// The entities.
     pub entities: Vec<pb::Entity>,
     limit: usize,
+    looks: usize,
 }
 
 impl Portion {
@@ -57,7 +59,15 @@ impl Portion {
         Portion {
             entities: Vec::new(),
             limit: limit.max(1),
+            looks: limit.max(1).saturating_mul(LOOKS),
         }
+    }
+
+    /// Looks at an entry, wanted or not; false where enough have been looked at for one portion.
+    fn look(&mut self) -> bool {
+        let left = self.looks.checked_sub(1);
+        self.looks = left.unwrap_or(0);
+        left.is_some()
     }
 
     fn is_full(&self) -> bool {
@@ -278,13 +288,16 @@ impl Reader<'_> {
     }
 
     /// What of action profiles a query is about: `wanted` are the numbers that it gives of the profile and of the `what`, 0
-    /// for any. `all` are those of a profile, with their numbers in ascending order.
+    /// for any. `get` is the one of a profile with a number, `all` are all of them with their numbers in ascending order.
     fn of_profiles<'s, T: 's, I: Iterator<Item = (u32, &'s T)>>(
         &'s self,
         (wanted_profile, wanted, what): (u32, u32, &str),
         from: Cursor,
         out: &mut Portion,
-        all: impl Fn(&'s ActionProfile) -> I,
+        (get, all): (
+            impl Fn(&'s ActionProfile, u32) -> Option<&'s T>,
+            impl Fn(&'s ActionProfile) -> I,
+        ),
         one: impl Fn(&Profile, u32, &T) -> Entity,
     ) -> Result<Progress, Refusal> {
         if wanted_profile != 0 {
@@ -298,8 +311,10 @@ impl Reader<'_> {
                 continue;
             };
             let first = if profile.id == from.id { from.place } else { 0 };
-            let there = all(state).filter(|(id, _)| u64::from(*id) >= first);
-            for (id, item) in there.filter(|(id, _)| wanted == 0 || *id == wanted) {
+            let only = get(state, wanted).filter(|_| wanted != 0).map(|item| (wanted, item));
+            let any = (wanted == 0).then(|| all(state)).into_iter().flatten();
+            let there = only.into_iter().chain(any);
+            for (id, item) in there.filter(|(id, _)| u64::from(*id) >= first) {
                 if out.is_full() {
                     let (id, place) = (profile.id, id.into());
                     return Ok(Some(Cursor { id, place }));
@@ -317,7 +332,7 @@ impl Reader<'_> {
             wanted,
             from,
             out,
-            ActionProfile::members,
+            (ActionProfile::member, ActionProfile::members),
             |profile, member_id, member| {
                 Entity::ActionProfileMember(pb::ActionProfileMember {
                     action_profile_id: profile.id,
@@ -330,21 +345,27 @@ impl Reader<'_> {
 
     fn groups(&self, query: &pb::ActionProfileGroup, from: Cursor, out: &mut Portion) -> Result<Progress, Refusal> {
         let wanted = (query.action_profile_id, query.group_id, "group");
-        self.of_profiles(wanted, from, out, ActionProfile::groups, |profile, group_id, group| {
-            let members = group.members.iter().map(|m| pb::action_profile_group::Member {
-                member_id: m.member,
-                weight: i32::try_from(m.weight).unwrap_or(i32::MAX),
-                watch_kind: m
-                    .watch
-                    .map(|port| pb::action_profile_group::member::WatchKind::WatchPort(action::encode_port(port))),
-            });
-            Entity::ActionProfileGroup(pb::ActionProfileGroup {
-                action_profile_id: profile.id,
-                group_id,
-                members: members.collect(),
-                max_size: i32::try_from(group.max_size).unwrap_or(i32::MAX),
-            })
-        })
+        self.of_profiles(
+            wanted,
+            from,
+            out,
+            (ActionProfile::group, ActionProfile::groups),
+            |profile, group_id, group| {
+                let members = group.members.iter().map(|m| pb::action_profile_group::Member {
+                    member_id: m.member,
+                    weight: i32::try_from(m.weight).unwrap_or(i32::MAX),
+                    watch_kind: m
+                        .watch
+                        .map(|port| pb::action_profile_group::member::WatchKind::WatchPort(action::encode_port(port))),
+                });
+                Entity::ActionProfileGroup(pb::ActionProfileGroup {
+                    action_profile_id: profile.id,
+                    group_id,
+                    members: members.collect(),
+                    max_size: i32::try_from(group.max_size).unwrap_or(i32::MAX),
+                })
+            },
+        )
     }
 
     fn value_sets(&self, query: &pb::ValueSetEntry, from: Cursor, out: &mut Portion) -> Result<Progress, Refusal> {

@@ -3,6 +3,7 @@
 use super::refusal::Refusal;
 use prost::Message;
 use std::collections::BTreeSet;
+use weir_proto::budget;
 use weir_proto::p4::v1 as pb;
 use weir_proto::p4::v1::entity::Entity;
 use weir_proto::prost_types::Any;
@@ -10,6 +11,9 @@ use weir_proto::weir::v1::{RoleConfig, role_config::Filter};
 
 /// The name of the configuration's type.
 pub const TYPE_NAME: &str = "weir.v1.RoleConfig";
+
+/// Fields of a configuration: it is read where it comes in.
+const MOST_FIELDS: usize = 1 << 14;
 
 /// What a role may do.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -41,6 +45,11 @@ impl Scope {
         if name != TYPE_NAME {
             return Err(Refusal::malformed(format!(
                 "role configurations are of the type {TYPE_NAME}, this one is of `{name}`"
+            )));
+        }
+        if budget::fields::<RoleConfig>(&config.value, MOST_FIELDS) > MOST_FIELDS {
+            return Err(Refusal::full(format!(
+                "the role's config has more than {MOST_FIELDS} ids and filters"
             )));
         }
         let config = RoleConfig::decode(config.value.as_slice())

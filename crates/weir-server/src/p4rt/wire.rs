@@ -13,6 +13,9 @@ use crate::fields::{Field, Fields, number, slots};
 use weir_proto::p4::v1::update::Type;
 use weir_table::{EntryAction, NewEntry};
 
+/// Keys and parameters of an update that is read here; others have more.
+const MOST: usize = 64;
+
 /// Number of `table_entry` in an `Entity`.
 const TABLE_ENTRY: u32 = 2;
 
@@ -90,7 +93,8 @@ impl<'a> Entry<'a> {
             match (tag, field) {
                 // Of a number that is there twice the last counts.
                 (1, Field::Number(id)) => entry.table = u32::try_from(id).ok()?,
-                (2, Field::Bytes(given)) => entry.matches.push(read_match(given)?),
+                // Nobody has more keys than that.
+                (2, Field::Bytes(given)) if entry.matches.len() < MOST => entry.matches.push(read_match(given)?),
                 // Two actions would be joined.
                 (3, Field::Bytes(action)) if entry.action.is_none() => entry.action = Some(action),
                 (4, Field::Number(priority)) => entry.priority = i32::try_from(priority).ok()?,
@@ -143,6 +147,9 @@ fn read_action(message: &[u8]) -> Option<(u32, GivenParams<'_>)> {
     let mut params = GivenParams::new();
     while let Some(field) = fields.next()? {
         let (4, Field::Bytes(param)) = field else { return None };
+        if params.len() == MOST {
+            return None;
+        }
         let [_, id, value] = slots::<3>(param)?;
         params.push((number(id)?, value?.bytes()?));
     }

@@ -4,6 +4,7 @@ use crate::common::*;
 use crate::shared::tls::clients_need_a_certificate;
 use std::sync::Arc;
 use tonic::{Code, Request};
+use weir_proto::p4::config::v1::{P4Info, Table};
 use weir_proto::p4::v1 as pb;
 use weir_proto::p4::v1::entity::Entity;
 use weir_proto::p4::v1::update::Type;
@@ -100,16 +101,34 @@ async fn what_is_small_on_the_wire_and_large_in_memory_is_refused_unread() {
     let queries = vec![Entity::TableEntry(pb::TableEntry::default()); 10_001];
     let (_, error) = bench.read_all(queries).await;
     assert_eq!(error.expect("too many").code(), Code::ResourceExhausted);
-    let config = pb::SetForwardingPipelineConfigRequest {
-        device_id: 1,
-        config: Some(pb::ForwardingPipelineConfig {
-            p4_device_config: vec![0; 17 << 20],
+    let set = async |config| {
+        let request = pb::SetForwardingPipelineConfigRequest {
+            device_id: 1,
+            election_id: Some(pb::Uint128 { high: 0, low: 1 }),
+            action: pb::set_forwarding_pipeline_config_request::Action::Verify.into(),
+            config: Some(config),
             ..Default::default()
+        };
+        let set = bench.client.clone().set_forwarding_pipeline_config(request).await;
+        set.expect_err("is refused").code()
+    };
+    let objects = |tables| pb::ForwardingPipelineConfig {
+        p4info: Some(P4Info {
+            tables: vec![Table::default(); tables],
+            ..P4Info::default()
         }),
         ..Default::default()
     };
-    let set = bench.client.clone().set_forwarding_pipeline_config(config).await;
-    assert_eq!(set.expect_err("too long").code(), Code::OutOfRange);
+    // Empty ones: two bytes each, some 400 in memory.
+    assert_eq!(set(objects(1 << 20)).await, Code::ResourceExhausted);
+    assert_eq!(set(objects(1000)).await, Code::InvalidArgument);
+    let long = pb::ForwardingPipelineConfig {
+        p4info: Some(P4Info::default()),
+        p4_device_config: vec![0xff; 20 << 20],
+        ..Default::default()
+    };
+    // Programs for hardware are that long: it is no text.
+    assert_eq!(set(long).await, Code::InvalidArgument);
     bench
         .insert(Entity::TableEntry(entry(9)))
         .await
@@ -120,6 +139,58 @@ async fn what_is_small_on_the_wire_and_large_in_memory_is_refused_unread() {
     };
     controller.say(pb::stream_message_request::Update::Packet(packet)).await;
     assert_eq!(controller.next().await.expect_err("too long").code(), Code::OutOfRange);
+    let mut another = Controller::open(&bench.client).await;
+    let packet = pb::PacketOut {
+        payload: Vec::new(),
+        metadata: vec![pb::PacketMetadata::default(); 1 << 14],
+    };
+    another.say(pb::stream_message_request::Update::Packet(packet)).await;
+    assert_eq!(
+        another.next().await.expect_err("too many").code(),
+        Code::ResourceExhausted
+    );
+    let request = pb::WriteRequest {
+        role: "r".repeat(70_000),
+        ..Default::default()
+    };
+    let refused = bench.client.clone().write(request).await.expect_err("too long");
+    assert_eq!(refused.code(), Code::ResourceExhausted, "{refused}");
+}
+
+#[tokio::test]
+async fn what_few_of_many_entries_match_is_found_in_steps() {
+    let config = Config {
+        read_chunk: 2,
+        ..Config::default()
+    };
+    let bench = Bench::new(Some(compile(EVERYTHING)), config).await;
+    let _primary = bench.primary().await;
+    let entry = |key: u8| pb::TableEntry {
+        controller_metadata: key.into(),
+        ..bench.entry("exact_table", vec![exact(1, &[key])], 1)
+    };
+    let updates = (1..=200).map(|key| update(Type::Insert, Entity::TableEntry(entry(key))));
+    bench.write(updates.collect()).await.expect("there is room");
+    let with = |controller_metadata| {
+        Entity::TableEntry(pb::TableEntry {
+            table_id: bench.table("exact_table"),
+            controller_metadata,
+            ..pb::TableEntry::default()
+        })
+    };
+    assert_eq!(bench.read(with(150)).await, [Entity::TableEntry(entry(150))]);
+    assert_eq!(bench.read(with(1000)).await, []);
+    assert_eq!(bench.read(with(0)).await.len(), 200);
+    let (found, error) = bench.read_all([150, 1000, 3, 0].map(with).to_vec()).await;
+    assert!(error.is_none() && found.len() == 202, "{error:?}");
+    // Many queries, each of which finds something.
+    let one = Entity::TableEntry(pb::TableEntry {
+        action: None,
+        controller_metadata: 0,
+        ..entry(7)
+    });
+    let (found, error) = bench.read_all(vec![one; 3000]).await;
+    assert!(error.is_none() && found.len() == 3000, "{error:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

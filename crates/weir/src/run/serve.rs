@@ -14,8 +14,7 @@ use weir_server::bfrt::{self, BfRuntime};
 use weir_server::p4rt::{self, P4Runtime};
 use weir_server::{Address, CallCount, DataPlane, Device, Listener, ServeError, State, StateOptions, Tls};
 
-/// Threads that serve control planes. What is long in a request is read and translated on others, once it is known to be wanted; two
-/// for the rest contend for the same connection, whose requests take a tenth less processor time with one.
+/// Threads that serve control planes. Long lists of requests, and programs, are read and translated on others; two for the rest contend for the same connection, whose requests take a tenth less processor time with one.
 const THREADS: usize = 1;
 
 /// How nice the control plane's threads are where there is no core without a worker. A worker that shares its core with several of
@@ -62,7 +61,7 @@ impl Servers {
             .thread_name("control plane")
             .on_thread_start(move || {
                 if shares_cores {
-                    // Without it, requests take from packets what they took before.
+                    // Where that is not allowed, a controller's requests take a larger part of the core.
                     let _ = weir_io::be_nice(NICE);
                 }
             })

@@ -101,11 +101,12 @@ impl Entries {
             Which::All => {
                 let mut layout = Layout::new(self, table, of);
                 for entry in state.entries_from(from) {
-                    if self.action != 0 && self.action_of(table, entry) != self.action {
-                        continue;
-                    }
-                    if out.is_full() {
+                    let is_wanted = self.action == 0 || self.action_of(table, entry) == self.action;
+                    if (is_wanted && out.is_full()) || !out.look() {
                         return Ok(Some(entry.place()));
+                    }
+                    if !is_wanted {
+                        continue;
                     }
                     let told = || self.entry(world, (table, of), switch, entry).map(Entity::TableEntry);
                     match &mut layout {
@@ -251,18 +252,19 @@ impl Entries {
     ) -> Result<Option<u64>, Refusal> {
         // All instances have the same members, as far as this server writes them.
         let profile = instances.first().and_then(|id| switch.state().profile(*id));
-        let mut all = profile.into_iter().flat_map(|p| p.members());
         let told = |id: u32, member: &Member| {
             let (action, fields) = entry::encode_call(&table.actions, &member.action, 0, &self.fields);
             self.told(table, Some(number_key(table, id.into())), Some(data(action, fields)))
         };
         if let Which::Number(wanted) = self.which {
-            let (id, member) = all.find(|(id, _)| u64::from(*id) == wanted).ok_or_else(missing)?;
+            let id = u32::try_from(wanted).map_err(|_| missing())?;
+            let member = profile.and_then(|p| p.member(id)).ok_or_else(missing)?;
             out.push(Entity::TableEntry(told(id, member)));
             return Ok(None);
         }
+        let all = profile.into_iter().flat_map(|p| p.members());
         for (id, member) in all.filter(|(id, _)| u64::from(*id) >= from) {
-            if out.is_full() {
+            if out.is_full() || !out.look() {
                 return Ok(Some(id.into()));
             }
             let told = told(id, member);
@@ -282,7 +284,6 @@ impl Entries {
         out: &mut Portion,
     ) -> Result<Option<u64>, Refusal> {
         let profile = switch.state().profile(selector);
-        let mut all = profile.into_iter().flat_map(|p| p.groups());
         let told = |id: u32, group: &Group| {
             let fields = table.data.iter().filter(|f| self.wants(f.id)).filter_map(|field| {
                 let value = match field.role {
@@ -298,10 +299,12 @@ impl Entries {
             self.told(table, Some(number_key(table, id.into())), Some(data))
         };
         if let Which::Number(wanted) = self.which {
-            let (id, group) = all.find(|(id, _)| u64::from(*id) == wanted).ok_or_else(missing)?;
+            let id = u32::try_from(wanted).map_err(|_| missing())?;
+            let group = profile.and_then(|p| p.group(id)).ok_or_else(missing)?;
             out.push(Entity::TableEntry(told(id, group)));
             return Ok(None);
         }
+        let all = profile.into_iter().flat_map(|p| p.groups());
         for (id, group) in all.filter(|(id, _)| u64::from(*id) >= from) {
             if out.is_full() {
                 return Ok(Some(id.into()));

@@ -3,7 +3,7 @@
 use super::Shared;
 use crate::bfrt::program::{self, Program};
 use crate::bfrt::{SHARED, errors};
-use crate::decoding;
+use crate::decoding::{self, Bounds};
 use crate::device::lock;
 use crate::p4rt::program::{Loaded, program as compile};
 use crate::refusal::Refusal;
@@ -20,7 +20,15 @@ pub async fn set(
     request: SetForwardingPipelineConfigRequest,
 ) -> Result<pb::SetForwardingPipelineConfigResponse, Status> {
     let set = async {
-        decoding::check(&request.list, MOST_CONFIGS, "configs", "request")?;
+        let bounds = Bounds {
+            request: "request",
+            elements: "configs",
+            most: MOST_CONFIGS,
+            // A program for hardware may have any length.
+            longest: usize::MAX,
+        };
+        bounds.check(&request.list)?;
+        shared.check_device(request.rest.device_id)?;
         let config = decoding::all(request.list).await?;
         let complete = pb::SetForwardingPipelineConfigRequest { config, ..request.rest };
         set_config(&shared, complete).await
@@ -36,7 +44,6 @@ async fn set_config(
     request: pb::SetForwardingPipelineConfigRequest,
 ) -> Result<pb::SetForwardingPipelineConfigResponse, Refusal> {
     use pb::SetForwardingPipelineConfigResponseType::{WarmInitFinished, WarmInitStarted};
-    shared.check_device(request.device_id)?;
     let action = Action::try_from(request.action).map_err(|_| Refusal::malformed("there is no such action"))?;
     let answer = |ty: pb::SetForwardingPipelineConfigResponseType| pb::SetForwardingPipelineConfigResponse {
         set_forwarding_pipeline_config_response_type: ty.into(),
@@ -132,9 +139,7 @@ async fn verify(shared: &Shared, request: &pb::SetForwardingPipelineConfigReques
         let pipelines = shared.device.pipelines.read().await;
         pipelines.committed.as_ref().map(|p| Arc::clone(&p.loaded))
     };
-    let work = move || of_config(config, running);
-    let verified = tokio::task::spawn_blocking(work).await;
-    verified.map_err(|_| Refusal::malformed("the program cannot be compiled: it meets a mistake in weir"))?
+    shared.device.verify(move || of_config(config, running)).await
 }
 
 /// The program of a config.

@@ -6,7 +6,7 @@ use super::{Options, Shared};
 use crate::bfrt::errors::{self, Reporter, batch_status};
 use crate::bfrt::read::{self, Found, Portion, Query, World};
 use crate::bfrt::schema::Kind;
-use crate::decoding;
+use crate::decoding::{self, Bounds};
 use crate::device::Pipeline;
 use crate::reading::{self, Position, Recipient, Step};
 use crate::refusal::Refusal;
@@ -78,6 +78,7 @@ impl reading::Queries for Queries {
             Err(refusal) => Err(refusal.clone()),
         });
         Step {
+            count: portion.count(),
             entities: portion.into_found(),
             refused,
             next,
@@ -199,7 +200,16 @@ impl Answer<'_> {
 
 /// The request with its entities, if there are not too many.
 async fn complete(shared: &Shared, request: ReadRequest) -> Result<pb::ReadRequest, Refusal> {
-    decoding::check(&request.list, shared.config.max_queries, "entities", "Read")?;
+    let bounds = Bounds {
+        request: "Read",
+        elements: "entities",
+        most: shared.config.max_queries,
+        longest: Bounds::LONGEST,
+    };
+    bounds.check(&request.list)?;
+    if let Some(target) = &request.rest.target {
+        shared.check_device(target.device_id)?;
+    }
     Ok(pb::ReadRequest {
         entities: decoding::all(request.list).await?,
         ..request.rest
@@ -212,9 +222,6 @@ async fn run(
     options: Options,
     out: &Out,
 ) -> Result<Vec<(usize, pb::Error)>, Refusal> {
-    if let Some(target) = &request.target {
-        shared.check_device(target.device_id)?;
-    }
     let mut answer = Answer {
         reader: Recipient::new(out, shared.config.read_patience),
         shared,

@@ -14,7 +14,7 @@ use crate::bfrt::schema::{Kind, Schema};
 use crate::bfrt::target::Scopes;
 use crate::bfrt::wire;
 use crate::dataplane::{DataPlane, Effort, Gone, Length, Pace, gather_with};
-use crate::decoding;
+use crate::decoding::{self, Bounds, MOST_FIELDS};
 use crate::device::lock;
 use crate::ports::Settings;
 use crate::refusal::Refusal;
@@ -31,9 +31,6 @@ use weir_proto::listed::EncodedList;
 
 /// Updates of a batch of which packets may meet a part that are resolved at a time.
 const PIECE: usize = 256;
-
-/// Updates from which on a batch is resolved on a thread of its own.
-const LARGE: usize = 256;
 
 /// An update that did not simply go well: its place in the batch, and what to tell of it.
 struct Odd {
@@ -134,13 +131,17 @@ impl Submission {
         {
             return step;
         }
-        let decoded = pb::Update::decode(updates.bytes(update));
+        let mut left = MOST_FIELDS;
+        let decoded = decoding::check_fields::<pb::Update>(update, &mut left).and_then(|()| {
+            let decoded = pb::Update::decode(updates.bytes(update));
+            decoded.map_err(|e| Refusal::malformed(format!("the update is no message: {e}")))
+        });
         let mut step = match decoded {
             Ok(update) => change::decode(&self.schema, &self.scopes, self.target.as_ref(), &update),
-            Err(error) => Step {
+            Err(refusal) => Step {
                 table: None,
                 verb: "Write failed",
-                change: Err(Refusal::malformed(format!("the update is no message: {error}"))),
+                change: Err(refusal),
             },
         };
         if self.is_shared
@@ -229,7 +230,13 @@ async fn outcomes(shared: &Arc<Shared>, request: WriteRequest, options: Options)
         rest: request,
         list: updates,
     } = request;
-    decoding::check(&updates, shared.config.max_updates, "updates", "Write")?;
+    let bounds = Bounds {
+        request: "Write",
+        elements: "updates",
+        most: shared.config.max_updates,
+        longest: Bounds::LONGEST,
+    };
+    bounds.check(&updates)?;
     let atomicity = Atomicity::try_from(request.atomicity)
         .map_err(|_| Refusal::malformed("there is no such atomicity; use CONTINUE_ON_ERROR or one of the others"))?;
     if let Some(target) = &request.target {
@@ -259,7 +266,7 @@ async fn outcomes(shared: &Arc<Shared>, request: WriteRequest, options: Options)
         reader: wire::Reader::default(),
         has_settings: false,
     };
-    let is_large = updates.len() >= LARGE;
+    let is_large = decoding::is_large(&updates);
     let submit = move || {
         let size = if submission.goes_on {
             PIECE
@@ -274,7 +281,7 @@ async fn outcomes(shared: &Arc<Shared>, request: WriteRequest, options: Options)
     let (submission, pending) = match is_large {
         true => tokio::task::spawn_blocking(submit)
             .await
-            .map_err(|_| Refusal::gone("the server is stopping"))?,
+            .map_err(|e| decoding::of_thread(&e))?,
         false => submit(),
     };
     let mut pieces = Vec::with_capacity(pending.len());

@@ -150,15 +150,18 @@ impl Reader<'_> {
                 continue;
             }
             let first = if table.id == from.id { from.place } else { 0 };
-            for entry in state.entries_from(first).filter(|e| filter.admits(e)) {
-                if out.is_full() {
+            for entry in state.entries_from(first) {
+                let is_wanted = filter.admits(entry);
+                if (is_wanted && out.is_full()) || !out.look() {
                     return Ok(Some(Cursor {
                         id: table.id,
                         place: entry.place(),
                     }));
                 }
-                out.entities
-                    .extend(one(table, Some(entry))?.map(|e| pb::Entity { entity: Some(e) }));
+                if is_wanted {
+                    out.entities
+                        .extend(one(table, Some(entry))?.map(|e| pb::Entity { entity: Some(e) }));
+                }
             }
         }
         Ok(None)

@@ -1,6 +1,7 @@
 //! The RPCs about forwarding pipeline configs.
 
 use super::{Shared, lock};
+use crate::decoding::{self, Bounds, MOST_FIELDS};
 use crate::p4rt::arbitration::role_name;
 use crate::p4rt::program::Loaded;
 use crate::p4rt::refusal::Refusal;
@@ -17,11 +18,22 @@ pub async fn set(shared: Arc<Shared>, request: SetForwardingPipelineConfigReques
     set_config(&shared, request).await.map_err(|e| e.status())
 }
 
+/// Parts of a config, which are joined. Encoders write one.
+const MOST_PARTS: usize = 1024;
+
 async fn set_config(shared: &Shared, request: SetForwardingPipelineConfigRequest) -> Result<(), Refusal> {
     let SetForwardingPipelineConfigRequest {
         rest: request,
         list: config,
     } = request;
+    let bounds = Bounds {
+        request: "request",
+        elements: "parts of the config",
+        most: MOST_PARTS,
+        // A program for hardware may have any length.
+        longest: usize::MAX,
+    };
+    bounds.check(&config)?;
     shared.check_device(request.device_id)?;
     let role = role_name(&request.role, request.role_id);
     let election = request.election_id;
@@ -73,15 +85,16 @@ async fn verify(shared: &Shared, config: EncodedList) -> Result<Arc<Loaded>, Ref
         pipelines.committed.as_ref().map(|p| Arc::clone(&p.loaded))
     };
     let work = move || {
+        let mut left = MOST_FIELDS;
+        for part in config.iter() {
+            decoding::check_fields::<pb::ForwardingPipelineConfig>(part, &mut left)?;
+        }
         let config = config
             .join()
             .map_err(|e| Refusal::malformed(format!("the config is none: {e}")))?;
-        Loaded::of_config(config, running.as_deref())
+        Loaded::of_config(config, running.as_deref()).map(Arc::new)
     };
-    let verified = tokio::task::spawn_blocking(work).await;
-    let verified =
-        verified.map_err(|_| Refusal::malformed("the program cannot be compiled: it meets a mistake in weir"))?;
-    verified.map(Arc::new)
+    shared.device.verify(work).await
 }
 
 /// The switch runs another program: these digests are sent from now on.

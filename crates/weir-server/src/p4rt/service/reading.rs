@@ -1,7 +1,7 @@
 //! The Read RPC.
 
 use super::{Shared, lock};
-use crate::decoding;
+use crate::decoding::{self, Bounds};
 use crate::device::Pipeline;
 use crate::p4rt::program::Loaded;
 use crate::p4rt::read::{self, Cursor, Digests, Portion, Reader};
@@ -24,7 +24,7 @@ struct Queries {
     loaded: Arc<Loaded>,
     digests: Arc<Digests>,
     scope: Arc<Scope>,
-    entities: Vec<pb::Entity>,
+    entities: Arc<[pb::Entity]>,
     differ: bool,
     chunk: usize,
 }
@@ -56,6 +56,7 @@ impl reading::Queries for Queries {
             reader.read(&self.entities[number], cursor, &mut portion)
         });
         Step {
+            count: portion.entities.len(),
             entities: portion.entities,
             refused,
             next,
@@ -88,7 +89,14 @@ pub fn read(
     limit: usize,
 ) -> Result<ReceiverStream<Result<pb::ReadResponse, Status>>, Status> {
     let ReadRequest { rest: request, list } = request;
-    let checked = decoding::check(&list, shared.config.max_queries, "queries", "Read")
+    let bounds = Bounds {
+        request: "Read",
+        elements: "queries",
+        most: shared.config.max_queries,
+        longest: Bounds::LONGEST,
+    };
+    let checked = bounds
+        .check(&list)
         .and_then(|()| shared.check_device(request.device_id))
         .and_then(|()| lock(&shared.arbitration).scope(&request.role));
     let scope = checked.map_err(|e| e.status())?;
@@ -114,14 +122,14 @@ pub fn read(
 }
 
 async fn run(shared: &Shared, list: EncodedList, scope: Arc<Scope>, out: &Out) -> Result<Refused, Refusal> {
-    let entities: Vec<pb::Entity> = decoding::all(list).await?;
+    let entities: Arc<[pb::Entity]> = decoding::all(list).await?.into();
     let differ = entities.iter().any(read::differs_by_replica);
     let queries = |pipeline: &Pipeline| {
         Ok(Queries {
             loaded: Arc::clone(&pipeline.loaded),
             digests: Arc::clone(&pipeline.digests),
             scope: Arc::clone(&scope),
-            entities: entities.clone(),
+            entities: Arc::clone(&entities),
             differ,
             chunk: shared.config.read_chunk,
         })

@@ -2,7 +2,7 @@
 
 use super::{Shared, lock, notify};
 use crate::dataplane::{Effort, Gone, Pace, gather_with};
-use crate::decoding;
+use crate::decoding::{self, Bounds};
 use crate::device::Pipeline;
 use crate::p4rt::apply::apply_all;
 use crate::p4rt::arbitration::role_name;
@@ -20,7 +20,6 @@ use weir_proto::listed::EncodedList;
 use weir_proto::p4::v1 as pb;
 use weir_proto::p4::v1::write_request::Atomicity;
 use weir_proto::p4rt_raw::WriteRequest;
-use weir_proto::prost::encoding::{DecodeContext, WireType, decode_key, decode_varint, skip_field};
 
 /// Largest trailer for a request.
 pub fn error_limit(config: &Config, metadata: &MetadataMap) -> usize {
@@ -35,35 +34,6 @@ fn resolve(loaded: &Loaded, scope: &Scope, update: &pb::Update) -> Result<Change
         scope.check_write(entity)?;
     }
     change::decode(&loaded.schema, &loaded.program.errors, update)
-}
-
-/// Numbers of `Update.entity` and of `Entity.digest_entry`.
-const ENTITY: u32 = 2;
-const DIGEST_ENTRY: u32 = 12;
-
-/// Whether an update, as it came, has an entity that is a digest entry; one that is no message has none.
-fn may_be_about_digests(update: &[u8]) -> bool {
-    has_field(update, ENTITY, |entity| has_field(entity, DIGEST_ENTRY, |_| true))
-}
-
-/// Whether a message has a field with this number, of bytes of which something is true.
-fn has_field(mut message: &[u8], number: u32, is: impl Fn(&[u8]) -> bool) -> bool {
-    while !message.is_empty() {
-        let Ok((tag, wire_type)) = decode_key(&mut message) else {
-            return false;
-        };
-        let field = message;
-        if skip_field(wire_type, tag, &mut message, DecodeContext::default()).is_err() {
-            return false;
-        }
-        if tag == number && wire_type == WireType::LengthDelimited {
-            let mut bytes = &field[..field.len() - message.len()];
-            if decode_varint(&mut bytes).is_ok() && is(bytes) {
-                return true;
-            }
-        }
-    }
-    false
 }
 
 /// What a change costs the switch.
@@ -95,7 +65,13 @@ async fn outcomes(shared: &Arc<Shared>, request: WriteRequest) -> Result<Vec<Res
         rest: request,
         list: updates,
     } = request;
-    decoding::check(&updates, shared.config.max_updates, "updates", "Write")?;
+    let bounds = Bounds {
+        request: "Write",
+        elements: "updates",
+        most: shared.config.max_updates,
+        longest: Bounds::LONGEST,
+    };
+    bounds.check(&updates)?;
     shared.check_device(request.device_id)?;
     shared.device.check_state()?;
     let role = role_name(&request.role, request.role_id);
@@ -128,17 +104,27 @@ async fn outcomes(shared: &Arc<Shared>, request: WriteRequest) -> Result<Vec<Res
         drop(arbitration);
         Ok::<_, Refusal>(outcome_of(steps))
     };
-    if !updates.iter().any(may_be_about_digests) {
-        let pipelines = shared.device.pipelines.read().await;
-        let pipeline = pipelines.current()?;
-        let changes = resolve_all(&pipeline.loaded, scope, updates).await?;
-        let outcomes = submit(pipeline, changes)?.await?;
-        shared.device.kept().await?;
-        return Ok(outcomes);
-    }
-    let mut pipelines = shared.device.pipelines.write().await;
+    // While updates are read nobody waits for a program. If another one has come meanwhile, they are read again.
+    let (mut pipelines, mut changes) = loop {
+        let loaded = Arc::clone(&shared.device.pipelines.read().await.current()?.loaded);
+        let changes = resolve_all(&loaded, &scope, updates.clone()).await?;
+        let is_about_digests = |change: &Result<Change, Refusal>| matches!(change, Ok(Change::Digest(..)));
+        if !changes.iter().any(is_about_digests) {
+            let pipelines = shared.device.pipelines.read().await;
+            let pipeline = pipelines.current()?;
+            if !Arc::ptr_eq(&pipeline.loaded, &loaded) {
+                continue;
+            }
+            let outcomes = submit(pipeline, changes)?.await?;
+            shared.device.kept().await?;
+            return Ok(outcomes);
+        }
+        let pipelines = shared.device.pipelines.write().await;
+        if Arc::ptr_eq(&pipelines.current()?.loaded, &loaded) {
+            break (pipelines, changes);
+        }
+    };
     let pipeline = pipelines.current()?;
-    let mut changes = resolve_all(&pipeline.loaded, scope, updates).await?;
     let mut digests = Digests::clone(&pipeline.digests);
     configure(&mut digests, &mut changes);
     let outcomes = submit(pipeline, changes)?.await?;
@@ -181,10 +167,10 @@ where
 /// Resolves a batch; a large one not on the threads that serve everybody.
 async fn resolve_all(
     loaded: &Arc<Loaded>,
-    scope: Arc<Scope>,
+    scope: &Arc<Scope>,
     updates: EncodedList,
 ) -> Result<Vec<Result<Change, Refusal>>, Refusal> {
-    let loaded = Arc::clone(loaded);
+    let (loaded, scope) = (Arc::clone(loaded), Arc::clone(scope));
     // No message of more than one update is there at a time. One that is none makes the request none.
     let resolve = move |updates: EncodedList| {
         let one = |update| match wire::change(&loaded.schema, &scope, update) {
@@ -214,30 +200,5 @@ fn configure(digests: &mut Digests, changes: &mut [Result<Change, Refusal>]) {
             }
         };
         *change = Err(refusal);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use weir_proto::p4::v1::entity::Entity;
-    use weir_proto::prost::Message;
-
-    #[test]
-    fn updates_of_digests_are_known_before_they_are_read() {
-        let update = |entity| {
-            let entity = Some(pb::Entity { entity });
-            pb::Update { r#type: 1, entity }.encode_to_vec()
-        };
-        let digest = update(Some(Entity::DigestEntry(pb::DigestEntry::default())));
-        let other = update(Some(Entity::TableEntry(pb::TableEntry {
-            metadata: digest.clone(),
-            ..pb::TableEntry::default()
-        })));
-        assert!(may_be_about_digests(&digest));
-        assert!(!may_be_about_digests(&other) && !may_be_about_digests(&update(None)));
-        for end in 0..digest.len() {
-            assert!(!may_be_about_digests(&digest[..end]), "{end} bytes are no message");
-        }
     }
 }
