@@ -37,7 +37,7 @@ pub fn change(schema: &Schema, scope: &Scope, update: &[u8]) -> Option<Change> {
     if ty == Type::Delete {
         // An action of a deletion is nothing, but must be one.
         let is_all = entry.action.is_none();
-        return is_all.then(|| Change::DeleteEntry(table.table, matches, priority));
+        return is_all.then_some(Change::DeleteEntry(table.table, matches, priority));
     }
     let (id, params) = read_action(entry.action?)?;
     let action = EntryAction::Call(action::call_of(table, id, &params).ok()?);
