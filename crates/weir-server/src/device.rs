@@ -75,8 +75,10 @@ pub(crate) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 pub struct Device {
     /// The switch.
     pub(crate) plane: Arc<dyn DataPlane>,
-    /// Writes and short reads share it; long reads and new programs have it alone.
+    /// Writes and reads share it; new programs have it alone.
     pub(crate) pipelines: tokio::sync::RwLock<Pipelines>,
+    /// Writes share it; a long read has it alone, so that it shows none in part. Taken after `pipelines`.
+    pub(crate) writes: tokio::sync::RwLock<()>,
     /// The program that processes packets, for whoever must not wait for long reads.
     live: Mutex<Option<Arc<Loaded>>>,
     /// The program that is written and read.
@@ -165,6 +167,7 @@ impl Device {
             events,
             state,
             calls: Calls::default(),
+            writes: tokio::sync::RwLock::default(),
             verifying: Arc::new(tokio::sync::Semaphore::new(1)),
         });
         if let Some(settings) = device.setting(PORTS) {

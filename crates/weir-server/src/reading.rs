@@ -1,7 +1,7 @@
 //! What the Read RPCs of both protocols share.
 //!
-//! What fits into one chunk is read in one step of the switch. What does not is read chunk by chunk, and no Write begins
-//! meanwhile, so that a Read never shows half of one.
+//! What fits into one chunk is read in one step of the switch, whatever else goes on. What does not is read chunk by chunk, and no
+//! Write begins meanwhile, so that a Read never shows half of one.
 
 use crate::dataplane::{Gone, gather};
 use crate::device::{Device, Pipeline};
@@ -127,8 +127,9 @@ pub(crate) async fn read<Q: Queries>(
         answer.add(short.entities).await?;
         return Ok((asked, short.refused));
     }
-    // From the beginning again, with the state to ourselves.
-    let pipelines = device.pipelines.write().await;
+    // From the beginning again, while nobody writes.
+    let pipelines = device.pipelines.read().await;
+    let _alone = device.writes.write().await;
     let pipeline = pipelines.current()?;
     let asked = Arc::new(queries(pipeline)?);
     let mut refused = Vec::new();

@@ -58,11 +58,23 @@ async fn a_reader_that_does_not_read_is_ended_and_writers_go_on() {
         }))],
         ..Default::default()
     };
-    let stalled = bench.client.clone().read(query).await.expect("begins").into_inner();
+    let mut stalled = bench.client.clone().read(query).await.expect("begins").into_inner();
+    stalled.message().await.expect("is read").expect("has begun");
     let entry = bench.entry("exact_table", vec![exact(1, &[1])], 1);
+    // What is read in one step waits for nobody; a Write until the long Read is ended.
+    let short = Entity::TableEntry(pb::TableEntry {
+        table_id: entry.table_id,
+        ..pb::TableEntry::default()
+    });
+    tokio::select! {
+        biased;
+        found = bench.read(short) => assert!(found.is_empty()),
+        written = bench.insert(Entity::TableEntry(entry.clone())) => panic!("{written:?} before the Read has ended"),
+    }
     let written = bench.insert(Entity::TableEntry(entry));
     let written = tokio::time::timeout(std::time::Duration::from_secs(10), written).await;
-    written.expect("in time").expect("fits");
+    // The first has gone on, too: a batch is done whether or not its client waits.
+    assert!(matches!(written.expect("in time"), Ok(()) | Err(Code::AlreadyExists)));
     drop(stalled);
 }
 

@@ -244,6 +244,7 @@ async fn outcomes(shared: &Arc<Shared>, request: WriteRequest, options: Options)
     }
     shared.device.check_state()?;
     let pipelines = shared.device.pipelines.read().await;
+    let _writing = shared.device.writes.read().await;
     let pipeline = pipelines.current()?;
     let Addressed { program, is_shared } = shared.addressed(pipeline, &request.p4_name, request.client_id)?;
     // Held where ports or attributes may be changed, so that nobody else changes them in between.

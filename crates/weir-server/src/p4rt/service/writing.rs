@@ -115,6 +115,7 @@ async fn outcomes(shared: &Arc<Shared>, request: WriteRequest) -> Result<Vec<Res
             if !Arc::ptr_eq(&pipeline.loaded, &loaded) {
                 continue;
             }
+            let _writing = shared.device.writes.read().await;
             let outcomes = submit(pipeline, changes)?.await?;
             shared.device.kept().await?;
             return Ok(outcomes);
