@@ -294,6 +294,60 @@ mod tests {
         assert_eq!(listed.list.excess(), Some(Excess::Elements));
     }
 
+    /// The number that a type says its list has.
+    fn list_of<T, const FIELD: u32>(_: &Listed<T, FIELD>) -> u32 {
+        FIELD
+    }
+
+    #[test]
+    fn lists_have_the_numbers_of_the_proto_files() {
+        use crate::{bfrt_raw, p4rt_raw};
+        let (p4, bfrt) = ("p4.v1", "bfrt_proto");
+        for (package, message, field, list) in [
+            (
+                p4,
+                "WriteRequest",
+                "updates",
+                list_of(&p4rt_raw::WriteRequest::default()),
+            ),
+            (
+                p4,
+                "ReadRequest",
+                "entities",
+                list_of(&p4rt_raw::ReadRequest::default()),
+            ),
+            (
+                p4,
+                "SetForwardingPipelineConfigRequest",
+                "config",
+                list_of(&p4rt_raw::SetForwardingPipelineConfigRequest::default()),
+            ),
+            (
+                bfrt,
+                "WriteRequest",
+                "updates",
+                list_of(&bfrt_raw::WriteRequest::default()),
+            ),
+            (
+                bfrt,
+                "ReadRequest",
+                "entities",
+                list_of(&bfrt_raw::ReadRequest::default()),
+            ),
+            (
+                bfrt,
+                "SetForwardingPipelineConfigRequest",
+                "config",
+                list_of(&bfrt_raw::SetForwardingPipelineConfigRequest::default()),
+            ),
+        ] {
+            let message = crate::POOL
+                .get_message_by_name(&format!("{package}.{message}"))
+                .unwrap();
+            assert_eq!(message.get_field_by_name(field).unwrap().number(), list, "{message:?}");
+        }
+    }
+
     #[test]
     fn of_too_many_other_fields_no_more_are_looked_for() {
         // Of an unknown number; of a message that is joined each time; in a group; a long one.
