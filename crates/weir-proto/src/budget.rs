@@ -28,16 +28,16 @@ static SHAPES: LazyLock<Shapes> = LazyLock::new(|| {
         .enumerate()
         .map(|(at, m)| (m.full_name().to_owned(), at))
         .collect();
-    let messages = all.iter().map(|message| {
+    let within = |message: &MessageDescriptor| {
         let fields = message.fields().filter_map(|field| match field.kind() {
             Kind::Message(of) => Some((field.number(), *names.get(of.full_name())?)),
             _ => None,
         });
         fields.collect()
-    });
+    };
     Shapes {
-        messages: messages.collect(),
-        names: names.clone(),
+        messages: all.iter().map(within).collect(),
+        names,
     }
 });
 

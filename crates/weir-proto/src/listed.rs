@@ -73,10 +73,10 @@ impl EncodedList {
             .unwrap_or(0)
     }
 
-    /// Bytes of all.
+    /// Bytes of the message that they came in.
     #[must_use]
-    pub fn bytes_in_all(&self) -> usize {
-        self.places.iter().map(|(_, length)| *length as usize).sum()
+    pub fn message_len(&self) -> usize {
+        self.message.len()
     }
 
     /// All of them in order.
@@ -251,7 +251,7 @@ mod tests {
         assert_eq!(elements, [&[8, 1][..], &[]]);
         assert_eq!(listed.list.within(1..9).count(), 1);
         assert_eq!(listed.list.bytes(elements[0]).as_ref(), [8, 1]);
-        assert_eq!((listed.list.longest(), listed.list.bytes_in_all()), (2, 2));
+        assert_eq!((listed.list.longest(), listed.list.message_len()), (2, encoded.len()));
     }
 
     #[test]
@@ -294,57 +294,34 @@ mod tests {
         assert_eq!(listed.list.excess(), Some(Excess::Elements));
     }
 
-    /// The number that a type says its list has.
-    fn list_of<T, const FIELD: u32>(_: &Listed<T, FIELD>) -> u32 {
-        FIELD
+    /// The message of a type, and the number that the type says its list has.
+    fn list_of<T: prost::Name, const FIELD: u32>(_: &Listed<T, FIELD>) -> (String, u32) {
+        (T::full_name(), FIELD)
     }
 
     #[test]
     fn lists_have_the_numbers_of_the_proto_files() {
         use crate::{bfrt_raw, p4rt_raw};
-        let (p4, bfrt) = ("p4.v1", "bfrt_proto");
-        for (package, message, field, list) in [
+        for ((message, number), field) in [
+            (list_of(&p4rt_raw::WriteRequest::default()), "updates"),
+            (list_of(&p4rt_raw::ReadRequest::default()), "entities"),
             (
-                p4,
-                "WriteRequest",
-                "updates",
-                list_of(&p4rt_raw::WriteRequest::default()),
-            ),
-            (
-                p4,
-                "ReadRequest",
-                "entities",
-                list_of(&p4rt_raw::ReadRequest::default()),
-            ),
-            (
-                p4,
-                "SetForwardingPipelineConfigRequest",
-                "config",
                 list_of(&p4rt_raw::SetForwardingPipelineConfigRequest::default()),
-            ),
-            (
-                bfrt,
-                "WriteRequest",
-                "updates",
-                list_of(&bfrt_raw::WriteRequest::default()),
-            ),
-            (
-                bfrt,
-                "ReadRequest",
-                "entities",
-                list_of(&bfrt_raw::ReadRequest::default()),
-            ),
-            (
-                bfrt,
-                "SetForwardingPipelineConfigRequest",
                 "config",
+            ),
+            (list_of(&bfrt_raw::WriteRequest::default()), "updates"),
+            (list_of(&bfrt_raw::ReadRequest::default()), "entities"),
+            (
                 list_of(&bfrt_raw::SetForwardingPipelineConfigRequest::default()),
+                "config",
             ),
         ] {
-            let message = crate::POOL
-                .get_message_by_name(&format!("{package}.{message}"))
-                .unwrap();
-            assert_eq!(message.get_field_by_name(field).unwrap().number(), list, "{message:?}");
+            let described = crate::POOL.get_message_by_name(&message).unwrap();
+            assert_eq!(
+                described.get_field_by_name(field).unwrap().number(),
+                number,
+                "{message}"
+            );
         }
     }
 

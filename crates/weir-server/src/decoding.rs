@@ -6,28 +6,56 @@ use tokio::task::{JoinError, spawn_blocking};
 use weir_proto::budget;
 use weir_proto::listed::{EncodedList, Excess};
 
-/// Bytes from which on a list is read on a thread of its own.
+/// Bytes of a message from which on its list is read on a thread of its own.
 const LARGE: usize = 16 << 10;
 
 /// Fields of one element that is read, at any depth, and of all that are read at once: each may take a hundred times as many bytes
 /// as on the wire. Programs have some ten thousand, an entry some ten.
-pub const MOST_FIELDS: usize = 1 << 20;
+const MOST_FIELDS: usize = 1 << 20;
 
 /// What a list may be.
 pub struct Bounds {
-    /// The request.
-    pub request: &'static str,
+    request: &'static str,
     /// What it is a list of.
-    pub elements: &'static str,
-    /// Most of them.
-    pub most: usize,
-    /// Bytes of the longest.
-    pub longest: usize,
+    elements: &'static str,
+    most: usize,
+    /// Bytes of the longest element.
+    longest: usize,
 }
 
+/// Bytes of an update or a query.
+const LONGEST: usize = 8 << 20;
+
 impl Bounds {
-    /// Bytes of an update or a query.
-    pub const LONGEST: usize = 8 << 20;
+    /// Those of a Write with so many updates.
+    pub fn write(most: usize) -> Self {
+        Bounds {
+            request: "Write",
+            elements: "updates",
+            most,
+            longest: LONGEST,
+        }
+    }
+
+    /// Those of a Read with so many of what the protocol calls so.
+    pub fn read(most: usize, elements: &'static str) -> Self {
+        Bounds {
+            request: "Read",
+            elements,
+            most,
+            longest: LONGEST,
+        }
+    }
+
+    /// Those of a request with a program: one for hardware may have any length.
+    pub fn program(most: usize, elements: &'static str) -> Self {
+        Bounds {
+            request: "request",
+            elements,
+            most,
+            longest: usize::MAX,
+        }
+    }
 
     /// Refuses lists with more elements than are taken, those with an element that is too long, and requests with too much
     /// besides.
@@ -69,52 +97,58 @@ impl Bounds {
     }
 }
 
-/// One element as a message.
+/// One element of a list as a message.
 ///
 /// # Errors
 /// It is none, or has too many fields.
-pub fn element<M: Message + Default + Name>(bytes: &[u8]) -> Result<M, Refusal> {
+pub fn element<M: Message + Default + Name>(list: &EncodedList, bytes: &[u8]) -> Result<M, Refusal> {
     let mut left = MOST_FIELDS;
-    counted(bytes, &mut left)
+    counted(list, bytes, &mut left)
 }
 
 /// One element as a message, of several that have so many fields together.
-fn counted<M: Message + Default + Name>(bytes: &[u8], left: &mut usize) -> Result<M, Refusal> {
+fn counted<M: Message + Default + Name>(list: &EncodedList, bytes: &[u8], left: &mut usize) -> Result<M, Refusal> {
     check_fields::<M>(bytes, left)?;
-    M::decode(bytes).map_err(|e| Refusal::malformed(format!("not a message of this kind: {e}")))
+    // What is bytes in the message is not copied.
+    M::decode(list.bytes(bytes)).map_err(|e| Refusal::malformed(format!("not a message of this kind: {e}")))
 }
 
 /// Refuses a message with more fields than are left, and takes those it has.
-///
-/// # Errors
-/// It has more.
-pub fn check_fields<M: Name>(bytes: &[u8], left: &mut usize) -> Result<(), Refusal> {
+fn check_fields<M: Name>(bytes: &[u8], left: &mut usize) -> Result<(), Refusal> {
     let rest = left.checked_sub(budget::fields::<M>(bytes, *left));
     *left = rest.ok_or_else(|| Refusal::full(format!("more than {MOST_FIELDS} fields to be read at once")))?;
     Ok(())
 }
 
-/// Whether a list is read on a thread of its own.
-pub fn is_large(list: &EncodedList) -> bool {
-    list.bytes_in_all() + list.len() >= LARGE
+/// All elements as one message, of which each is a part; `None` if there is none. Not for threads that serve everybody.
+///
+/// # Errors
+/// One is no such message, or they have too many fields together.
+pub fn joined<M: Message + Default + Name>(list: &EncodedList) -> Result<Option<M>, Refusal> {
+    let mut left = MOST_FIELDS;
+    list.iter().try_for_each(|part| check_fields::<M>(part, &mut left))?;
+    list.join()
+        .map_err(|e| Refusal::malformed(format!("not a message of this kind: {e}")))
 }
 
-/// What is made of a list, on a thread of its own if that may take long.
+/// Whether what is made of a list is made on a thread of its own.
+pub fn is_large(list: &EncodedList) -> bool {
+    list.message_len() >= LARGE
+}
+
+/// Does what may take long on a thread of its own, the rest at once.
 ///
 /// # Errors
 /// That thread is not there any more, or has met a mistake.
-pub async fn read<T: Send + 'static>(
-    list: EncodedList,
-    make: impl FnOnce(EncodedList) -> T + Send + 'static,
-) -> Result<T, Refusal> {
-    if !is_large(&list) {
-        return Ok(make(list));
+pub async fn aside<T: Send + 'static>(is_large: bool, make: impl FnOnce() -> T + Send + 'static) -> Result<T, Refusal> {
+    if !is_large {
+        return Ok(make());
     }
-    spawn_blocking(move || make(list)).await.map_err(|e| of_thread(&e))
+    spawn_blocking(make).await.map_err(|e| of_thread(&e))
 }
 
 /// Why there is no answer of a thread.
-pub fn of_thread(error: &JoinError) -> Refusal {
+fn of_thread(error: &JoinError) -> Refusal {
     match error.is_panic() {
         true => Refusal::gone("the request has met a mistake in weir: please report it"),
         false => Refusal::gone("the server is stopping"),
@@ -126,11 +160,12 @@ pub fn of_thread(error: &JoinError) -> Refusal {
 /// # Errors
 /// One is none, or they have too many fields together.
 pub async fn all<M: Message + Default + Name + 'static>(list: EncodedList) -> Result<Vec<M>, Refusal> {
-    let make = |list: EncodedList| {
+    let is_large = is_large(&list);
+    let make = move || {
         let mut left = MOST_FIELDS;
-        list.iter().map(|bytes| counted(bytes, &mut left)).collect()
+        list.iter().map(|bytes| counted(&list, bytes, &mut left)).collect()
     };
-    read(list, make).await?
+    aside(is_large, make).await?
 }
 
 #[cfg(test)]
@@ -166,8 +201,15 @@ mod tests {
         let two = all::<pb::Entity>(queries(vec![one.clone(), one.clone()])).await;
         let too_many = format!("more than {MOST_FIELDS} fields to be read at once");
         assert_eq!(two, Err(Refusal::full(too_many.clone())));
-        let whole = group(MOST_FIELDS).encode_to_vec();
-        assert_eq!(element::<pb::Entity>(&whole), Err(Refusal::full(too_many)));
-        assert_eq!(element::<pb::Entity>(&one.encode_to_vec()), Ok(one));
+        let first = |list: &EncodedList| element::<pb::Entity>(list, list.iter().next().expect("is there"));
+        let whole = queries(vec![group(MOST_FIELDS)]);
+        assert_eq!(first(&whole), Err(Refusal::full(too_many.clone())));
+        assert_eq!(first(&queries(vec![one.clone()])), Ok(one.clone()));
+        // Parts of one message.
+        let parts = queries(vec![one.clone(), one]);
+        assert_eq!(joined::<pb::Entity>(&parts), Err(Refusal::full(too_many)));
+        let parts = queries(vec![group(1), group(2)]);
+        assert_eq!(joined::<pb::Entity>(&parts), Ok(Some(group(3))));
+        assert_eq!(joined::<pb::Entity>(&EncodedList::default()), Ok(None));
     }
 }

@@ -30,9 +30,14 @@ impl<'a> Field<'a> {
 }
 
 /// The fields of a message, one after the other.
-pub(crate) struct Fields<'a>(pub &'a [u8]);
+pub(crate) struct Fields<'a>(&'a [u8]);
 
 impl<'a> Fields<'a> {
+    /// Those of a message.
+    pub fn of(message: &'a [u8]) -> Self {
+        Fields(message)
+    }
+
     /// Whether all have been read.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -89,7 +94,7 @@ impl<'a> Fields<'a> {
 /// Reads a message whose fields are each there at most once: a slot per number from 1.
 pub(crate) fn slots<const N: usize>(message: &[u8]) -> Option<[Option<Field<'_>>; N]> {
     let mut found = [const { None }; N];
-    let mut fields = Fields(message);
+    let mut fields = Fields::of(message);
     while let Some((number, field)) = fields.next()? {
         let slot = found.get_mut((number as usize).checked_sub(1)?)?;
         if slot.replace(field).is_some() {
@@ -102,12 +107,4 @@ pub(crate) fn slots<const N: usize>(message: &[u8]) -> Option<[Option<Field<'_>>
 /// A number of a message: 0 where it is left out.
 pub(crate) fn number(slot: Option<Field<'_>>) -> Option<u32> {
     slot.map_or(Some(0), Field::number)
-}
-
-/// What has a number, of what was given: mostly that at its own place.
-#[inline]
-pub(crate) fn numbered<T: Copy>(given: &[(u32, T)], place: usize, id: u32) -> Option<T> {
-    let expected = given.get(place).filter(|g| g.0 == id);
-    let found = expected.or_else(|| given.iter().find(|g| g.0 == id));
-    found.map(|g| g.1)
 }

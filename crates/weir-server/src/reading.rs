@@ -52,9 +52,37 @@ pub(crate) trait Answer<E> {
     fn add(&mut self, entities: Vec<E>) -> impl Future<Output = Result<(), Refusal>> + Send;
 }
 
-/// Entries that one step of the switch may look at for each that it has room for: where few are wanted, packets wait for the
-/// looking.
-pub(crate) const LOOKS: usize = 16;
+/// What one step of the switch may find, and look at: where few entries are wanted, packets wait for the looking.
+pub(crate) struct Room {
+    most: usize,
+    looks: usize,
+}
+
+impl Room {
+    /// Entries that may be looked at for each that there is room for.
+    const LOOKS: usize = 16;
+
+    /// For so many, at least one.
+    pub fn for_entities(most: usize) -> Self {
+        let most = most.max(1);
+        Room {
+            most,
+            looks: most.saturating_mul(Self::LOOKS),
+        }
+    }
+
+    /// Whether there is none for more than were found.
+    pub fn is_full(&self, found: usize) -> bool {
+        found >= self.most
+    }
+
+    /// Looks at an entry, wanted or not; false where enough have been looked at.
+    pub fn look(&mut self) -> bool {
+        let left = self.looks.checked_sub(1);
+        self.looks = left.unwrap_or(0);
+        left.is_some()
+    }
+}
 
 /// Queries of one step: each looks for something.
 const QUERIES: usize = 1024;

@@ -16,7 +16,7 @@ use super::schema::{Kind, Role, Schema, Table};
 use super::target::{self, Scopes};
 use super::{change, value};
 use crate::ports::Ports;
-use crate::reading::LOOKS;
+use crate::reading::Room;
 use crate::refusal::Refusal;
 use std::sync::Arc;
 use weir_ir::KeyMatch;
@@ -103,8 +103,7 @@ pub(crate) struct Portion {
     /// Those after all others.
     rows: Rows,
     entities: usize,
-    limit: usize,
-    looks: usize,
+    room: Room,
 }
 
 impl Portion {
@@ -114,16 +113,8 @@ impl Portion {
             found: Vec::new(),
             rows: Rows::default(),
             entities: 0,
-            limit: limit.max(1),
-            looks: limit.max(1).saturating_mul(LOOKS),
+            room: Room::for_entities(limit),
         }
-    }
-
-    /// Looks at an entry, wanted or not; false where enough have been looked at for one portion.
-    pub fn look(&mut self) -> bool {
-        let left = self.looks.checked_sub(1);
-        self.looks = left.unwrap_or(0);
-        left.is_some()
     }
 
     /// How many entities were found.
@@ -132,7 +123,7 @@ impl Portion {
     }
 
     pub fn is_full(&self) -> bool {
-        self.entities >= self.limit
+        self.room.is_full(self.entities)
     }
 
     /// All of them.

@@ -11,7 +11,7 @@ use super::entry::{self, Given};
 use super::schema::{Action, Key, Kind, Match, Schema, Style, Table};
 use super::target::Scopes;
 use super::value;
-use crate::fields::{Field, Fields, number, numbered, slots};
+use crate::fields::{Field, Fields, number, slots};
 use shape::Shape;
 use smallvec::SmallVec;
 use std::ops::Range;
@@ -223,14 +223,14 @@ impl Settled<'_> {
 }
 
 fn settled<'a>(schema: &Schema, update: &'a [u8]) -> Option<Settled<'a>> {
-    let mut fields = Fields(update);
+    let mut fields = Fields::of(update);
     let (1, Field::Number(_)) = fields.next()?? else {
         return None;
     };
     let (2, Field::Bytes(entity)) = fields.next()?? else {
         return None;
     };
-    let mut of_entity = Fields(entity);
+    let mut of_entity = Fields::of(entity);
     let (ENTRY, Field::Bytes(entry)) = of_entity.next()?? else {
         return None;
     };
@@ -238,7 +238,7 @@ fn settled<'a>(schema: &Schema, update: &'a [u8]) -> Option<Settled<'a>> {
     if !fields.is_empty() || !of_entity.is_empty() {
         return None;
     }
-    let mut of_entry = Fields(entry);
+    let mut of_entry = Fields::of(entry);
     let place = |rest: &Fields<'_>| update.len() - rest.len();
     let (1, Field::Number(id)) = of_entry.next()?? else {
         return None;
@@ -266,7 +266,7 @@ fn settled<'a>(schema: &Schema, update: &'a [u8]) -> Option<Settled<'a>> {
 fn may_set(schema: &Schema, update: &[u8]) -> bool {
     let asks = || {
         let [_, entity] = slots::<2>(update)?;
-        let mut of_entity = Fields(entity?.bytes()?);
+        let mut of_entity = Fields::of(entity?.bytes()?);
         let (kind, message) = of_entity.next()??;
         if !of_entity.is_empty() {
             return None;
@@ -297,7 +297,7 @@ fn state(action: EntryAction) -> Box<NewState> {
 fn read_key<'a>(table: &Table, of: &Match, message: &'a [u8], plain: &mut Plain<'a>) -> Option<()> {
     let mut given: [(u32, (u32, &[u8])); MOST] = [(0, (0, &[])); MOST];
     let mut count = 0;
-    let mut fields = Fields(message);
+    let mut fields = Fields::of(message);
     while let Some(field) = fields.next()? {
         let (1, Field::Bytes(field)) = field else { return None };
         *given.get_mut(count)? = key_field(field)?;
@@ -319,9 +319,17 @@ fn read_key<'a>(table: &Table, of: &Match, message: &'a [u8], plain: &mut Plain<
     Some(())
 }
 
+/// What has a number, of what was given: mostly that at its own place.
+#[inline]
+fn numbered<T: Copy>(given: &[(u32, T)], place: usize, id: u32) -> Option<T> {
+    let expected = given.get(place).filter(|g| g.0 == id);
+    let found = expected.or_else(|| given.iter().find(|g| g.0 == id));
+    found.map(|g| g.1)
+}
+
 /// Number of the key; number of the kind of match, and the match.
 fn key_field(message: &[u8]) -> Option<(u32, (u32, &[u8]))> {
-    let mut fields = Fields(message);
+    let mut fields = Fields::of(message);
     let (1, Field::Number(id)) = fields.next()?? else {
         return None;
     };
@@ -355,7 +363,7 @@ fn read_match<'a>(key: &Key, kind: u32, message: &'a [u8], plain: &mut Plain<'a>
 
 /// Reads the action of an entry's data, with all of its parameters.
 fn read_action<'a>(table: &Table, message: &'a [u8], plain: &mut Plain<'a>) -> Option<()> {
-    let mut fields = Fields(message);
+    let mut fields = Fields::of(message);
     let (1, Field::Number(id)) = fields.next()?? else {
         return None;
     };

@@ -9,7 +9,7 @@ use super::change::{self, no_meter_counts};
 use super::refusal::Refusal;
 use super::schema::{Array, Profile, Schema};
 use super::{action, data, matching};
-use crate::reading::LOOKS;
+use crate::reading::Room;
 use std::collections::BTreeMap;
 use weir_proto::p4::v1 as pb;
 use weir_proto::p4::v1::entity::Entity;
@@ -48,8 +48,7 @@ pub struct Reader<'a> {
 pub struct Portion {
     /// The entities.
     pub entities: Vec<pb::Entity>,
-    limit: usize,
-    looks: usize,
+    room: Room,
 }
 
 impl Portion {
@@ -58,20 +57,12 @@ impl Portion {
     pub fn new(limit: usize) -> Self {
         Portion {
             entities: Vec::new(),
-            limit: limit.max(1),
-            looks: limit.max(1).saturating_mul(LOOKS),
+            room: Room::for_entities(limit),
         }
     }
 
-    /// Looks at an entry, wanted or not; false where enough have been looked at for one portion.
-    fn look(&mut self) -> bool {
-        let left = self.looks.checked_sub(1);
-        self.looks = left.unwrap_or(0);
-        left.is_some()
-    }
-
     fn is_full(&self) -> bool {
-        self.entities.len() >= self.limit
+        self.room.is_full(self.entities.len())
     }
 
     fn push(&mut self, entity: Entity) {

@@ -23,7 +23,7 @@ const TABLE_ENTRY: u32 = 2;
 pub fn change(schema: &Schema, scope: &Scope, update: &[u8]) -> Option<Change> {
     let [ty, entity] = slots::<2>(update)?;
     let ty = Type::try_from(i32::try_from(number(ty)?).ok()?).ok()?;
-    let mut entity = Fields(entity?.bytes()?);
+    let mut entity = Fields::of(entity?.bytes()?);
     let (TABLE_ENTRY, Field::Bytes(entry)) = entity.next()?? else {
         return None;
     };
@@ -88,7 +88,7 @@ struct Entry<'a> {
 impl<'a> Entry<'a> {
     fn read(message: &'a [u8]) -> Option<Self> {
         let mut entry = Entry::default();
-        let mut fields = Fields(message);
+        let mut fields = Fields::of(message);
         while let Some((tag, field)) = fields.next()? {
             match (tag, field) {
                 // Of a number that is there twice the last counts.
@@ -108,7 +108,7 @@ impl<'a> Entry<'a> {
 
 /// A `FieldMatch`: the field's id, and what it matches.
 fn read_match(message: &[u8]) -> Option<(u32, Option<Given<'_>>)> {
-    let mut fields = Fields(message);
+    let mut fields = Fields::of(message);
     let (1, Field::Number(id)) = fields.next()?? else {
         return None;
     };
@@ -140,7 +140,7 @@ fn read_match(message: &[u8]) -> Option<(u32, Option<Given<'_>>)> {
 /// A `TableAction` that is an action: its id and parameters.
 fn read_action(message: &[u8]) -> Option<(u32, GivenParams<'_>)> {
     let [action] = slots::<1>(message)?;
-    let mut fields = Fields(action?.bytes()?);
+    let mut fields = Fields::of(action?.bytes()?);
     let (1, Field::Number(id)) = fields.next()?? else {
         return None;
     };

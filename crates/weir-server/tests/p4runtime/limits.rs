@@ -95,7 +95,7 @@ async fn messages_of_four_mebibytes_and_more_are_taken_and_given() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_small_on_the_wire_and_large_in_memory_is_refused_unread() {
+async fn what_is_small_on_the_wire_and_large_in_memory_is_refused() {
     let bench = Bench::everything().await;
     let entry = |metadata| pb::TableEntry {
         metadata: vec![7; metadata],

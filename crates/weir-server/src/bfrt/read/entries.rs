@@ -102,7 +102,7 @@ impl Entries {
                 let mut layout = Layout::new(self, table, of);
                 for entry in state.entries_from(from) {
                     let is_wanted = self.action == 0 || self.action_of(table, entry) == self.action;
-                    if (is_wanted && out.is_full()) || !out.look() {
+                    if (is_wanted && out.is_full()) || !out.room.look() {
                         return Ok(Some(entry.place()));
                     }
                     if !is_wanted {
@@ -264,7 +264,7 @@ impl Entries {
         }
         let all = profile.into_iter().flat_map(|p| p.members());
         for (id, member) in all.filter(|(id, _)| u64::from(*id) >= from) {
-            if out.is_full() || !out.look() {
+            if out.is_full() || !out.room.look() {
                 return Ok(Some(id.into()));
             }
             let told = told(id, member);

@@ -20,14 +20,7 @@ pub async fn set(
     request: SetForwardingPipelineConfigRequest,
 ) -> Result<pb::SetForwardingPipelineConfigResponse, Status> {
     let set = async {
-        let bounds = Bounds {
-            request: "request",
-            elements: "configs",
-            most: MOST_CONFIGS,
-            // A program for hardware may have any length.
-            longest: usize::MAX,
-        };
-        bounds.check(&request.list)?;
+        Bounds::program(MOST_CONFIGS, "configs").check(&request.list)?;
         shared.check_device(request.rest.device_id)?;
         let config = decoding::all(request.list).await?;
         let complete = pb::SetForwardingPipelineConfigRequest { config, ..request.rest };

@@ -200,13 +200,7 @@ impl Answer<'_> {
 
 /// The request with its entities, if there are not too many.
 async fn complete(shared: &Shared, request: ReadRequest) -> Result<pb::ReadRequest, Refusal> {
-    let bounds = Bounds {
-        request: "Read",
-        elements: "entities",
-        most: shared.config.max_queries,
-        longest: Bounds::LONGEST,
-    };
-    bounds.check(&request.list)?;
+    Bounds::read(shared.config.max_queries, "entities").check(&request.list)?;
     if let Some(target) = &request.rest.target {
         shared.check_device(target.device_id)?;
     }

@@ -14,12 +14,11 @@ use crate::bfrt::schema::{Kind, Schema};
 use crate::bfrt::target::Scopes;
 use crate::bfrt::wire;
 use crate::dataplane::{DataPlane, Effort, Gone, Length, Pace, gather_with};
-use crate::decoding::{self, Bounds, MOST_FIELDS};
+use crate::decoding::{self, Bounds};
 use crate::device::lock;
 use crate::ports::Settings;
 use crate::refusal::Refusal;
 use crate::state::ATTRIBUTES;
-use prost::Message;
 use std::ops::Range;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
@@ -131,12 +130,7 @@ impl Submission {
         {
             return step;
         }
-        let mut left = MOST_FIELDS;
-        let decoded = decoding::check_fields::<pb::Update>(update, &mut left).and_then(|()| {
-            let decoded = pb::Update::decode(updates.bytes(update));
-            decoded.map_err(|e| Refusal::malformed(format!("the update is no message: {e}")))
-        });
-        let mut step = match decoded {
+        let mut step = match decoding::element::<pb::Update>(updates, update) {
             Ok(update) => change::decode(&self.schema, &self.scopes, self.target.as_ref(), &update),
             Err(refusal) => Step {
                 table: None,
@@ -230,13 +224,7 @@ async fn outcomes(shared: &Arc<Shared>, request: WriteRequest, options: Options)
         rest: request,
         list: updates,
     } = request;
-    let bounds = Bounds {
-        request: "Write",
-        elements: "updates",
-        most: shared.config.max_updates,
-        longest: Bounds::LONGEST,
-    };
-    bounds.check(&updates)?;
+    Bounds::write(shared.config.max_updates).check(&updates)?;
     let atomicity = Atomicity::try_from(request.atomicity)
         .map_err(|_| Refusal::malformed("there is no such atomicity; use CONTINUE_ON_ERROR or one of the others"))?;
     if let Some(target) = &request.target {
@@ -279,12 +267,7 @@ async fn outcomes(shared: &Arc<Shared>, request: WriteRequest, options: Options)
         let pending: Vec<Pending> = pieces.flat_map(|piece| submission.submit(&updates, piece)).collect();
         (submission, pending)
     };
-    let (submission, pending) = match is_large {
-        true => tokio::task::spawn_blocking(submit)
-            .await
-            .map_err(|e| decoding::of_thread(&e))?,
-        false => submit(),
-    };
+    let (submission, pending) = decoding::aside(is_large, submit).await?;
     let mut pieces = Vec::with_capacity(pending.len());
     for piece in pending {
         pieces.push(piece.await?);

@@ -152,7 +152,7 @@ impl Reader<'_> {
             let first = if table.id == from.id { from.place } else { 0 };
             for entry in state.entries_from(first) {
                 let is_wanted = filter.admits(entry);
-                if (is_wanted && out.is_full()) || !out.look() {
+                if (is_wanted && out.is_full()) || !out.room.look() {
                     return Ok(Some(Cursor {
                         id: table.id,
                         place: entry.place(),

@@ -1,7 +1,7 @@
 //! The RPCs about forwarding pipeline configs.
 
 use super::{Shared, lock};
-use crate::decoding::{self, Bounds, MOST_FIELDS};
+use crate::decoding::{self, Bounds};
 use crate::p4rt::arbitration::role_name;
 use crate::p4rt::program::Loaded;
 use crate::p4rt::refusal::Refusal;
@@ -26,14 +26,7 @@ async fn set_config(shared: &Shared, request: SetForwardingPipelineConfigRequest
         rest: request,
         list: config,
     } = request;
-    let bounds = Bounds {
-        request: "request",
-        elements: "parts of the config",
-        most: MOST_PARTS,
-        // A program for hardware may have any length.
-        longest: usize::MAX,
-    };
-    bounds.check(&config)?;
+    Bounds::program(MOST_PARTS, "parts of the config").check(&config)?;
     shared.check_device(request.device_id)?;
     let role = role_name(&request.role, request.role_id);
     let election = request.election_id;
@@ -85,13 +78,7 @@ async fn verify(shared: &Shared, config: EncodedList) -> Result<Arc<Loaded>, Ref
         pipelines.committed.as_ref().map(|p| Arc::clone(&p.loaded))
     };
     let work = move || {
-        let mut left = MOST_FIELDS;
-        for part in config.iter() {
-            decoding::check_fields::<pb::ForwardingPipelineConfig>(part, &mut left)?;
-        }
-        let config = config
-            .join()
-            .map_err(|e| Refusal::malformed(format!("the config is none: {e}")))?;
+        let config = decoding::joined(&config)?;
         Loaded::of_config(config, running.as_deref()).map(Arc::new)
     };
     shared.device.verify(work).await

@@ -89,13 +89,7 @@ pub fn read(
     limit: usize,
 ) -> Result<ReceiverStream<Result<pb::ReadResponse, Status>>, Status> {
     let ReadRequest { rest: request, list } = request;
-    let bounds = Bounds {
-        request: "Read",
-        elements: "queries",
-        most: shared.config.max_queries,
-        longest: Bounds::LONGEST,
-    };
-    let checked = bounds
+    let checked = Bounds::read(shared.config.max_queries, "queries")
         .check(&list)
         .and_then(|()| shared.check_device(request.device_id))
         .and_then(|()| lock(&shared.arbitration).scope(&request.role));

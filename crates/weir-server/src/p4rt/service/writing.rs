@@ -3,7 +3,7 @@
 use super::{Shared, lock, notify};
 use crate::dataplane::{Effort, Gone, Pace, gather_with};
 use crate::decoding::{self, Bounds};
-use crate::device::Pipeline;
+use crate::device::{Pipeline, Pipelines};
 use crate::p4rt::apply::apply_all;
 use crate::p4rt::arbitration::role_name;
 use crate::p4rt::change::{self, Before, Change};
@@ -65,13 +65,7 @@ async fn outcomes(shared: &Arc<Shared>, request: WriteRequest) -> Result<Vec<Res
         rest: request,
         list: updates,
     } = request;
-    let bounds = Bounds {
-        request: "Write",
-        elements: "updates",
-        most: shared.config.max_updates,
-        longest: Bounds::LONGEST,
-    };
-    bounds.check(&updates)?;
+    Bounds::write(shared.config.max_updates).check(&updates)?;
     shared.check_device(request.device_id)?;
     shared.device.check_state()?;
     let role = role_name(&request.role, request.role_id);
@@ -104,10 +98,11 @@ async fn outcomes(shared: &Arc<Shared>, request: WriteRequest) -> Result<Vec<Res
         drop(arbitration);
         Ok::<_, Refusal>(outcome_of(steps))
     };
+    let updates = Arc::new(updates);
     // While updates are read nobody waits for a program. If another one has come meanwhile, they are read again.
     let (mut pipelines, mut changes) = loop {
         let loaded = Arc::clone(&shared.device.pipelines.read().await.current()?.loaded);
-        let changes = resolve_all(&loaded, &scope, updates.clone()).await?;
+        let changes = resolve_all(&loaded, &scope, &updates).await?;
         let is_about_digests = |change: &Result<Change, Refusal>| matches!(change, Ok(Change::Digest(..)));
         if !changes.iter().any(is_about_digests) {
             let pipelines = shared.device.pipelines.read().await;
@@ -131,26 +126,27 @@ async fn outcomes(shared: &Arc<Shared>, request: WriteRequest) -> Result<Vec<Res
     let outcomes = submit(pipeline, changes)?.await?;
     let is_taken_back = atomicity != Atomicity::ContinueOnError && outcomes.iter().any(Result::is_err);
     if !is_taken_back {
-        let is_committed = pipelines.saved.is_none();
-        if is_committed {
-            // What the switch has kept from before nobody has asked for.
-            notify::send_digests(shared).await?;
-        }
-        let digests = Arc::new(digests);
-        let current = match &mut pipelines.saved {
-            Some(saved) => Some(saved),
-            None => pipelines.committed.as_mut(),
-        };
-        if let Some(current) = current {
-            current.digests = Arc::clone(&digests);
-        }
-        if is_committed {
-            lock(&shared.digests).configure(&digests);
-            shared.device.keep_digests(&digests);
-        }
+        send_from_now_on(shared, &mut pipelines, digests).await?;
     }
     shared.device.kept().await?;
     Ok(outcomes)
+}
+
+/// The digests of the program that is written are these from now on.
+async fn send_from_now_on(shared: &Arc<Shared>, pipelines: &mut Pipelines, digests: Digests) -> Result<(), Refusal> {
+    let digests = Arc::new(digests);
+    if let Some(saved) = &mut pipelines.saved {
+        saved.digests = digests;
+        return Ok(());
+    }
+    // What the switch has kept from before nobody has asked for.
+    notify::send_digests(shared).await?;
+    if let Some(committed) = &mut pipelines.committed {
+        committed.digests = Arc::clone(&digests);
+    }
+    lock(&shared.digests).configure(&digests);
+    shared.device.keep_digests(&digests);
+    Ok(())
 }
 
 /// What has become of a batch that is done in steps, as the first replica says; all say the same.
@@ -169,18 +165,19 @@ where
 async fn resolve_all(
     loaded: &Arc<Loaded>,
     scope: &Arc<Scope>,
-    updates: EncodedList,
+    updates: &Arc<EncodedList>,
 ) -> Result<Vec<Result<Change, Refusal>>, Refusal> {
-    let (loaded, scope) = (Arc::clone(loaded), Arc::clone(scope));
+    let is_large = decoding::is_large(updates);
+    let (loaded, scope, updates) = (Arc::clone(loaded), Arc::clone(scope), Arc::clone(updates));
     // No message of more than one update is there at a time. One that is none makes the request none.
-    let resolve = move |updates: EncodedList| {
+    let resolve = move || {
         let one = |update| match wire::change(&loaded.schema, &scope, update) {
             Some(change) => Ok(Ok(change)),
-            None => Ok(resolve(&loaded, &scope, &decoding::element(update)?)),
+            None => Ok(resolve(&loaded, &scope, &decoding::element(&updates, update)?)),
         };
         updates.iter().map(one).collect()
     };
-    decoding::read(updates, resolve).await?
+    decoding::aside(is_large, resolve).await?
 }
 
 /// Digests are the server's own: what becomes of them is decided here, in order.
