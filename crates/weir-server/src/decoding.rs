@@ -9,6 +9,9 @@ use weir_proto::listed::{EncodedList, Excess};
 /// Bytes of a message from which on its list is read on a thread of its own.
 const LARGE: usize = 16 << 10;
 
+/// Elements from which on what became of them is told on a thread of its own.
+pub const MANY: usize = 256;
+
 /// Fields of one element that is read, at any depth, and of all that are read at once: each may take a hundred times as many bytes
 /// as on the wire. Programs have some ten thousand, an entry some ten.
 const MOST_FIELDS: usize = 1 << 20;
@@ -95,6 +98,21 @@ impl Bounds {
         }
         Ok(())
     }
+}
+
+/// Refuses batches that are all or nothing with more updates than packets may wait for.
+///
+/// # Errors
+/// There are more.
+pub fn check_atomic(updates: &EncodedList, most: usize) -> Result<(), Refusal> {
+    let found = updates.len();
+    if found > most {
+        return Err(Refusal::full(format!(
+            "{found} updates that are to be done at once; at most {most} are, as packets wait meanwhile: \
+             send fewer at a time, or CONTINUE_ON_ERROR"
+        )));
+    }
+    Ok(())
 }
 
 /// One element of a list as a message.

@@ -10,6 +10,7 @@ use crate::p4rt::read::Digests;
 use crate::ports::Ports;
 use crate::refusal::Refusal;
 use crate::state::{PORTS, State};
+use crate::turns::Turns;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use weir_ir::Program;
 use weir_switch::{Digest, Switch};
@@ -75,10 +76,12 @@ pub(crate) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 pub struct Device {
     /// The switch.
     pub(crate) plane: Arc<dyn DataPlane>,
-    /// Writes and reads share it; new programs have it alone.
+    /// Writes and reads share it; new programs have it alone. Taken after a turn, if one is taken.
     pub(crate) pipelines: tokio::sync::RwLock<Pipelines>,
-    /// Writes share it; a long read has it alone, so that it shows none in part. Taken after `pipelines`.
-    pub(crate) writes: tokio::sync::RwLock<()>,
+    /// Writes and new programs have turns, and long reads, so that these show none in part.
+    pub(crate) turns: Turns,
+    /// Held while the orders of a Write are given, so that nobody else's come in between. Taken after `pipelines`.
+    pub(crate) orders: tokio::sync::Mutex<()>,
     /// The program that processes packets, for whoever must not wait for long reads.
     live: Mutex<Option<Arc<Loaded>>>,
     /// The program that is written and read.
@@ -167,7 +170,8 @@ impl Device {
             events,
             state,
             calls: Calls::default(),
-            writes: tokio::sync::RwLock::default(),
+            turns: Turns::default(),
+            orders: tokio::sync::Mutex::default(),
             verifying: Arc::new(tokio::sync::Semaphore::new(1)),
         });
         if let Some(settings) = device.setting(PORTS) {

@@ -22,6 +22,7 @@ mod serving;
 mod standalone;
 mod state;
 mod tasks;
+mod turns;
 
 pub use calls::CallCount;
 pub use dataplane::{

@@ -1,11 +1,13 @@
 //! What the Read RPCs of both protocols share.
 //!
 //! What fits into one chunk is read in one step of the switch, whatever else goes on. What does not is read chunk by chunk, and no
-//! Write begins meanwhile, so that a Read never shows half of one.
+//! Write begins meanwhile, so that a Read never shows half of one. Writes do not wait for ever: a Read that keeps one waiting has
+//! little time.
 
 use crate::dataplane::{Gone, gather};
 use crate::device::{Device, Pipeline};
 use crate::refusal::Refusal;
+use crate::turns::Turns;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc::Sender;
@@ -85,10 +87,10 @@ impl Room {
 }
 
 /// Queries of one step: each looks for something.
-const QUERIES: usize = 1024;
+const QUERIES: usize = 256;
 
 /// How long a Read may have the state to itself without finding anything; a second more for each 50,000 entities that it finds.
-const PATIENCE: Duration = Duration::from_secs(5);
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Reads one query after the other until there is no more room; `read` says where one goes on then.
 pub(crate) fn each<P: Default>(
@@ -149,15 +151,19 @@ pub(crate) async fn read<Q: Queries>(
         let pipelines = device.pipelines.read().await;
         let pipeline = pipelines.current()?;
         let asked = Arc::new(queries(pipeline)?);
-        (step(&asked, pipeline, begin).await?, asked)
+        // Not between the orders of somebody else's Write.
+        let turn = device.orders.lock().await;
+        let short = step(&asked, pipeline, begin);
+        drop(turn);
+        (short.await?, asked)
     };
     if short.next.is_none() {
         answer.add(short.entities).await?;
         return Ok((asked, short.refused));
     }
     // From the beginning again, while nobody writes.
+    let _turn = device.turns.read().await;
     let pipelines = device.pipelines.read().await;
-    let _alone = device.writes.write().await;
     let pipeline = pipelines.current()?;
     let asked = Arc::new(queries(pipeline)?);
     let mut refused = Vec::new();
@@ -185,13 +191,20 @@ const RATE: f64 = 50_000.0;
 
 /// Where messages of an answer go.
 ///
-/// A reader may take so long for one message, and in all as long again and a second for each 50,000 entries: others wait meanwhile.
+/// A reader may take so long for one message, and in all as long again and a second for each 50,000 entries; while others wait to
+/// write, in all just so long.
 pub(crate) struct Recipient<'a, T> {
     out: &'a Sender<Result<T, Status>>,
+    turns: &'a Turns,
     patience: Duration,
     /// What is left of the time in all.
     left: Duration,
+    /// What is left of the time in which others wait.
+    left_to_others: Duration,
 }
+
+/// How often it is seen whether others wait.
+const LOOK: Duration = Duration::from_millis(50);
 
 impl<'a, T> Recipient<'a, T> {
     /// Whether nobody waits for the answer any more.
@@ -199,11 +212,13 @@ impl<'a, T> Recipient<'a, T> {
         self.out.is_closed()
     }
 
-    pub fn new(out: &'a Sender<Result<T, Status>>, patience: Duration) -> Self {
+    pub fn new(out: &'a Sender<Result<T, Status>>, turns: &'a Turns, patience: Duration) -> Self {
         Recipient {
             out,
+            turns,
             patience,
             left: patience,
+            left_to_others: patience,
         }
     }
 
@@ -213,13 +228,28 @@ impl<'a, T> Recipient<'a, T> {
     /// The reader does not take it in time, or has gone.
     pub async fn send(&mut self, message: T, entries: usize) -> Result<(), Refusal> {
         self.left += Duration::from_secs_f64(entries as f64 / RATE);
-        let begin = Instant::now();
-        let sent = tokio::time::timeout(self.patience.min(self.left), self.out.send(Ok(message))).await;
-        self.left = self.left.saturating_sub(begin.elapsed());
-        match sent {
-            Ok(Ok(())) => Ok(()),
-            Ok(Err(_)) => Err(Refusal::gone("the client has gone")),
-            Err(_) => Err(Refusal::too_slow("the reader is too slow; others wait to write")),
+        let mut of_this = self.patience;
+        loop {
+            let begin = Instant::now();
+            let slice = LOOK.min(of_this).min(self.left).min(self.left_to_others);
+            let room = tokio::time::timeout(slice, self.out.reserve()).await;
+            let took = begin.elapsed();
+            self.left = self.left.saturating_sub(took);
+            of_this = of_this.saturating_sub(took);
+            if self.turns.is_waited_for() {
+                self.left_to_others = self.left_to_others.saturating_sub(took);
+            }
+            match room {
+                Ok(Ok(room)) => {
+                    room.send(Ok(message));
+                    return Ok(());
+                }
+                Ok(Err(_)) => return Err(Refusal::gone("the client has gone")),
+                Err(_) if of_this.min(self.left).min(self.left_to_others).is_zero() => {
+                    return Err(Refusal::too_slow("the reader is too slow; others wait to write"));
+                }
+                Err(_) => {}
+            }
         }
     }
 }
@@ -232,7 +262,7 @@ mod tests {
     fn a_step_has_so_many_queries() {
         let (mut position, mut steps, mut read) = ((0, 0_u64), Vec::new(), Vec::new());
         loop {
-            let (refused, next) = each(position, 2500, |number, place| {
+            let (refused, next) = each(position, 600, |number, place| {
                 read.push((number, place));
                 match (number, place) {
                     (7, 0) => Ok(Some(3)),
@@ -245,9 +275,9 @@ mod tests {
             position = next;
         }
         // The seventh goes on in a step of its own.
-        assert_eq!(steps, [(0, 8), (1, 8 + QUERIES), (0, 8 + 2 * QUERIES), (0, 2501)]);
+        assert_eq!(steps, [(0, 8), (1, 8 + QUERIES), (0, 8 + 2 * QUERIES), (0, 601)]);
         assert_eq!(read[7..9], [(7, 0), (7, 3)]);
-        assert_eq!(read[2500], (2499, 0));
+        assert_eq!(read[600], (599, 0));
     }
 
     #[tokio::test(start_paused = true)]
@@ -262,7 +292,8 @@ mod tests {
                 }
                 messages
             });
-            let mut reader = Recipient::new(&out, Duration::from_secs(2));
+            let turns = Turns::default();
+            let mut reader = Recipient::new(&out, &turns, Duration::from_secs(2));
             for _ in 0..20 {
                 if reader.send((), entries).await.is_err() {
                     break;
@@ -271,6 +302,32 @@ mod tests {
             drop(out);
             let messages = reads.await.expect("reads");
             assert!(messages >= 2 && (messages == 20) == is_in_time, "{messages}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_reader_of_many_entries_has_little_time_while_others_wait_to_write() {
+        for is_waited_for in [false, true] {
+            let turns = Turns::default();
+            let _reads = turns.read().await;
+            let (out, mut taken) = tokio::sync::mpsc::channel(1);
+            tokio::spawn(async move {
+                while taken.recv().await.is_some() {
+                    tokio::time::sleep(Duration::from_millis(700)).await
+                }
+            });
+            let mut reader = Recipient::new(&out, &turns, Duration::from_secs(2));
+            let mut sent = 0;
+            let sends = async {
+                while sent < 20 && reader.send((), 100_000).await.is_ok() {
+                    sent += 1;
+                }
+            };
+            match is_waited_for {
+                true => tokio::select! { () = sends => {}, _ = turns.write() => {} },
+                false => sends.await,
+            }
+            assert_eq!(sent, if is_waited_for { 4 } else { 20 });
         }
     }
 }

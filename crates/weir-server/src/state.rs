@@ -309,6 +309,7 @@ impl Device {
     pub async fn checkpoint(&self) -> Result<(), Refusal> {
         let Some(state) = &self.state else { return Ok(()) };
         // Nobody changes anything in between.
+        let _turn = self.turns.write().await;
         let _alone = self.pipelines.write().await;
         self.write_anew(state).await
     }

@@ -19,6 +19,8 @@ pub struct Config {
     pub max_message_bytes: usize,
     /// Updates of one Write, default 4,000,000; never more than 8,388,608. Each has at most 8 MiB.
     pub max_updates: usize,
+    /// Updates of one Write that is all or nothing, default 65,536: packets wait until all of it is done.
+    pub max_atomic_updates: usize,
     /// Entities of one ReadRequest, default 100,000. Each has at most 8 MiB.
     pub max_queries: usize,
     /// Entities of one step of the switch while it is read, default 1024.
@@ -51,6 +53,7 @@ impl Default for Config {
             device_id: 0,
             max_message_bytes: 1 << 30,
             max_updates: 4_000_000,
+            max_atomic_updates: 65_536,
             max_queries: 100_000,
             read_chunk: 1024,
             max_read_bytes: 1 << 30,

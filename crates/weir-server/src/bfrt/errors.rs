@@ -18,6 +18,8 @@ use weir_proto::prost_types::Any;
 const ERROR_URL: &str = "type.googleapis.com/bfrt_proto.Error";
 /// Failures of one request whose reason is told in full; of further ones there is what hardware tells.
 const REASONS: usize = 64;
+/// Failures of one request that are told in words at all: no trailer has room for more.
+const WORDS: usize = 1 << 17;
 /// Longest reason in bytes.
 const REASON: usize = 400;
 
@@ -65,6 +67,13 @@ impl Reporter {
 
     /// `<what> table:<name> <driver's words>`, and our own reason in parentheses after the first few.
     pub fn error(&mut self, what: &str, table: &str, refusal: &Refusal) -> pb::Error {
+        let canonical_code = code(refusal.cause) as i32;
+        if self.told >= WORDS {
+            return pb::Error {
+                canonical_code,
+                ..pb::Error::default()
+            };
+        }
         let mut message = String::with_capacity(what.len() + table.len() + 40);
         message.push_str(what);
         if !table.is_empty() {
@@ -80,7 +89,7 @@ impl Reporter {
         }
         self.told += 1;
         pb::Error {
-            canonical_code: code(refusal.cause) as i32,
+            canonical_code,
             message,
             ..pb::Error::default()
         }
@@ -139,6 +148,11 @@ pub(crate) fn batch_status(message: &str, mut errors: Vec<pb::Error>, limit: usi
         details: details.collect(),
     };
     Status::with_details(Code::Unknown, message, Bytes::from(status.encode_to_vec()))
+}
+
+/// Errors that fit into so many bytes at most, and one more.
+pub(crate) fn most(limit: usize) -> usize {
+    limit / size(&pb::Error::default()) + 1
 }
 
 /// Bytes that an error takes in a status.

@@ -19,6 +19,8 @@ pub struct Config {
     pub max_message_bytes: usize,
     /// Updates of one Write, default 1,000,000; never more than 8,388,608. Each has at most 8 MiB.
     pub max_updates: usize,
+    /// Updates of one Write that is all or nothing, default 65,536: packets wait until all of it is done.
+    pub max_atomic_updates: usize,
     /// Queries of one Read, default 10,000. Each has at most 8 MiB.
     pub max_queries: usize,
     /// Entities of one ReadResponse, and of one step of the switch while it is read, default 1024.
@@ -61,6 +63,7 @@ impl Default for Config {
             device_id: 1,
             max_message_bytes: 256 << 20,
             max_updates: 1_000_000,
+            max_atomic_updates: 65_536,
             max_queries: 10_000,
             read_chunk: 1024,
             read_ahead: 64,

@@ -33,8 +33,10 @@ pub type AllGiven<'a> = SmallVec<[(u32, Option<Given<'a>>); 4]>;
 /// # Errors
 /// As there.
 pub fn decode(fields: &[Field], given: &[pb::FieldMatch]) -> Result<Vec<KeyMatch>, Refusal> {
+    // Of one more than there are keys, one is wrong: no more are looked at.
     let given: AllGiven<'_> = given
         .iter()
+        .take(fields.len() + 1)
         .map(|g| (g.field_id, g.field_match_type.as_ref().map(of_message)))
         .collect();
     decode_given(fields, &given)

@@ -1,6 +1,6 @@
 //! What clients are told of refusals (specification, section "Error Reporting").
 
-use prost::Message;
+use prost::{Message, length_delimiter_len};
 use tonic::{Code, Status};
 use weir_proto::google::rpc;
 use weir_proto::p4::v1 as pb;
@@ -60,6 +60,23 @@ pub(crate) fn cut(text: &str, bytes: usize) -> &str {
     &text[..end]
 }
 
+/// A detail for every part, if they take at most `limit` bytes; `message_bytes`: longer messages are cut.
+fn details(outcomes: &[Result<(), Refusal>], message_bytes: usize, limit: usize) -> Option<Vec<Any>> {
+    let with_tag = |length: usize| 1 + length_delimiter_len(length) + length;
+    // Nothing is made of what cannot fit.
+    let mut left = limit;
+    left.checked_sub(outcomes.len().checked_mul(with_tag(with_tag(ERROR_URL.len())))?)?;
+    let one = |outcome| {
+        let detail = Any {
+            type_url: ERROR_URL.to_string(),
+            value: detail(outcome, message_bytes).encode_to_vec(),
+        };
+        left = left.checked_sub(with_tag(detail.encoded_len()))?;
+        Some(detail)
+    };
+    outcomes.iter().map(one).collect()
+}
+
 /// The status of a batch of which some parts failed, with a detail for every part in order (specification, section
 /// "Error Reporting").
 ///
@@ -88,19 +105,16 @@ pub fn batch_status(outcomes: &[Result<(), Refusal>], what: &str, small: usize, 
         .iter()
         .map(|c| (*c, small))
         .chain(cuts.iter().map(|c| (*c, advised)));
+    let mut status = rpc::Status {
+        code: Code::Unknown as i32,
+        message: message.clone(),
+        details: Vec::new(),
+    };
     for (message_bytes, limit) in tries {
         // The trailer is base64.
-        let limit = limit / 4 * 3;
-        let details = outcomes.iter().map(|o| Any {
-            type_url: ERROR_URL.to_string(),
-            value: detail(o, message_bytes).encode_to_vec(),
-        });
-        let status = rpc::Status {
-            code: Code::Unknown as i32,
-            message: message.clone(),
-            details: details.collect(),
-        };
-        if status.encoded_len() <= limit {
+        let limit = (limit / 4 * 3).saturating_sub(status.encoded_len());
+        if let Some(details) = details(outcomes, message_bytes, limit) {
+            status.details = details;
             return Status::with_details(Code::Unknown, message, status.encode_to_vec().into());
         }
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use tonic::Code;
 use weir_proto::bfrt_proto::entity::Entity;
 use weir_proto::bfrt_proto::update::Type;
+use weir_proto::bfrt_proto::write_request::Atomicity;
 use weir_proto::bfrt_proto::{self as pb, GetForwardingPipelineConfigRequest};
 use weir_server::bfrt::{self, BfRuntime, Config};
 use weir_server::{Clock, Device, Standalone};
@@ -173,4 +174,23 @@ async fn with_mutual_tls_clients_need_a_certificate() {
         answer.is_ok()
     };
     clients_need_a_certificate(serve, is_answered).await;
+}
+
+#[tokio::test]
+async fn a_batch_that_packets_would_wait_long_for_is_refused() {
+    let config = Config {
+        max_atomic_updates: 2,
+        ..Config::default()
+    };
+    let bench = Bench::with(config).await;
+    let batch = |keys: std::ops::Range<u32>| {
+        keys.map(|k| update(Type::Insert, Entity::TableEntry(bench.entry(k, k))))
+            .collect::<Vec<_>>()
+    };
+    for atomicity in [Atomicity::RollbackOnError, Atomicity::DataplaneAtomic] {
+        let refused = bench.write_with(batch(1..4), atomicity).await;
+        assert_eq!(refused.expect_err("too many").code(), Code::ResourceExhausted);
+    }
+    assert!(bench.write(batch(1..4)).await.is_ok(), "nothing was written");
+    assert!(bench.write_with(batch(4..6), Atomicity::DataplaneAtomic).await.is_ok());
 }

@@ -140,16 +140,18 @@ impl Cells for Bench {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn batches_of_several_clients_have_one_order_and_reads_show_whole_ones() {
-    // Reads take many steps, so that writes could come in between.
-    let config = Config {
-        read_chunk: 8,
-        ..Config::default()
-    };
-    let bench = Bench::of(FLIPS, config, Clone::clone).await;
-    bench.write(cells(&bench, 0, Type::Insert)).await.expect("is new");
-    let client = async || Bench {
-        client: connect(bench.address).await,
-        ..bench.clone()
-    };
-    proofs::clients_see_one_order(client).await;
+    // Reads take many steps, so that writes could come in between, or one.
+    for read_chunk in [8, 1024] {
+        let config = Config {
+            read_chunk,
+            ..Config::default()
+        };
+        let bench = Bench::of(FLIPS, config, Clone::clone).await;
+        bench.write(cells(&bench, 0, Type::Insert)).await.expect("is new");
+        let client = async || Bench {
+            client: connect(bench.address).await,
+            ..bench.clone()
+        };
+        proofs::clients_see_one_order(client).await;
+    }
 }

@@ -41,7 +41,7 @@ async fn batches_queries_and_streams_are_limited() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_reader_that_does_not_read_is_ended_and_writers_go_on() {
+async fn readers_that_do_not_read_are_ended_and_writers_go_on() {
     let config = Config {
         read_chunk: 16,
         read_ahead: 1,
@@ -58,8 +58,13 @@ async fn a_reader_that_does_not_read_is_ended_and_writers_go_on() {
         }))],
         ..Default::default()
     };
-    let mut stalled = bench.client.clone().read(query).await.expect("begins").into_inner();
-    stalled.message().await.expect("is read").expect("has begun");
+    let mut stalled = Vec::new();
+    for _ in 0..5 {
+        // What a client does not take holds up its own connection.
+        let read = connect(bench.address).await.read(query.clone()).await;
+        stalled.push(read.expect("begins").into_inner());
+    }
+    stalled[0].message().await.expect("is read").expect("has begun");
     let entry = bench.entry("exact_table", vec![exact(1, &[1])], 1);
     // What is read in one step waits for nobody; a Write until the long Read is ended.
     let short = Entity::TableEntry(pb::TableEntry {
@@ -244,4 +249,27 @@ async fn with_mutual_tls_clients_need_a_certificate() {
         Client::new(channel).capabilities(request).await.is_ok()
     };
     clients_need_a_certificate(serve, is_answered).await;
+}
+
+#[tokio::test]
+async fn a_batch_that_packets_would_wait_long_for_is_refused() {
+    let config = Config {
+        max_atomic_updates: 2,
+        ..Config::default()
+    };
+    let bench = Bench::new(Some(compile(EVERYTHING)), config).await;
+    let _primary = bench.primary().await;
+    let batch = |keys: [u8; 3]| {
+        let entry = |key| bench.entry("exact_table", vec![exact(1, &[key])], 1);
+        keys.map(|key| update(Type::Insert, Entity::TableEntry(entry(key))))
+            .to_vec()
+    };
+    for atomicity in [Atomicity::RollbackOnError, Atomicity::DataplaneAtomic] {
+        let refused = bench.write_with(batch([1, 2, 3]), atomicity).await;
+        assert_eq!(refused.expect_err("too many").code(), Code::ResourceExhausted);
+    }
+    bench.write(batch([1, 2, 3])).await.expect("nothing was written");
+    let two = batch([4, 5, 6])[..2].to_vec();
+    let written = bench.write_with(two, Atomicity::DataplaneAtomic).await;
+    written.expect("as many as are taken");
 }

@@ -9,8 +9,8 @@ use std::time::Instant;
 use tonic::Status;
 use weir_server::Standalone;
 
-/// Entries of two tables that all have the same value.
-pub const CELLS: u16 = 64;
+/// Entries of two tables that all have the same value: more than are written in one step of the switch.
+pub const CELLS: u16 = 600;
 
 /// A client that writes to cells and reads them.
 pub trait Cells: Send + Sync + 'static {
@@ -83,7 +83,7 @@ async fn operation(client: &impl Cells, number: usize, round: usize, values: &At
     let value = if is_write {
         let value = values.fetch_add(1, Ordering::Relaxed);
         let fails = round.is_multiple_of(5);
-        // With CONTINUE_ON_ERROR too where nothing fails: the batch is one step of the switch.
+        // With CONTINUE_ON_ERROR too where nothing fails: the batch is several steps of the switch, and nobody else's come in between.
         let how = match fails {
             true => [How::Atomic, How::Rollback][round % 2],
             false => [How::Atomic, How::Rollback, How::Continue][round % 3],

@@ -2,9 +2,10 @@
 //!
 //! Up to 64 prefixes: the intervals they cut the addresses into, searched by bisection. More:
 //! DIR-24-8, a table of the first 24 bits (fewer if the key is narrower) with the number of the
-//! record, or of a group of 256 numbers for the last 8 bits. It takes 64 MB (256 bytes for 6 bits)
-//! plus 1 KB per /24 that has longer prefixes; an entry takes its record (16 to 64 bytes mostly) and
-//! about 20 bytes of the writer's.
+//! record, or of a group of 256 numbers for the last 8 bits. Prefixes of up to 8 bits are in a table of
+//! the first 8 bits, for the addresses that no longer prefix has: so the writer writes at most 32,768
+//! slots for an entry. It takes 64 MB (1.3 KB for 6 bits) plus 1 KB per /24 that has longer prefixes; an
+//! entry takes its record (16 to 64 bytes mostly) and about 20 bytes of the writer's.
 #![allow(unsafe_code)]
 
 use crate::fast::batch::{Batch, SLOTS, each, each_of, is_dense, ones};
@@ -20,6 +21,8 @@ use std::sync::{Arc, OnceLock};
 const SMALL: usize = 64;
 /// The number is that of a group, not of a record.
 const GROUP: u32 = 1 << 31;
+/// The longest prefixes that are not in slots.
+const SHORT: u32 = 8;
 /// log2 of the groups in the first chunk.
 const FIRST: u32 = 3;
 
@@ -80,8 +83,8 @@ pub(super) struct Dir {
     slots: Zeroed<AtomicU32>,
     /// Chunk `k` holds the groups from `8 << k` to `16 << k`.
     groups: [OnceLock<Zeroed<AtomicU32>>; (31 - FIRST) as usize],
-    /// The record of the prefix of length 0, or 0.
-    root: AtomicU32,
+    /// By the first bits of the address the record of the longest prefix of at most [`SHORT`] bits, or 0.
+    roots: Box<[AtomicU32; 1 << SHORT]>,
     directory: Arc<Directory>,
 }
 
@@ -91,7 +94,7 @@ impl Dir {
         Dir {
             shift: 32 - width,
             bits,
-            root: AtomicU32::new(0),
+            roots: Box::new([const { AtomicU32::new(0) }; 1 << SHORT]),
             slots: Zeroed::new(1 << bits),
             groups: [const { OnceLock::new() }; (31 - FIRST) as usize],
             directory,
@@ -103,6 +106,12 @@ impl Dir {
     fn slot(&self, address: u32) -> &AtomicU32 {
         // SAFETY: there are `1 << bits` slots.
         unsafe { self.slots.get_unchecked((address >> (32 - self.bits)) as usize) }
+    }
+
+    /// What belongs to a prefix of at most [`SHORT`] bits.
+    fn short(&self, address: u32, length: u32) -> &[AtomicU32] {
+        let first = (address >> (32 - SHORT)) as usize;
+        &self.roots[first..first + (1 << (SHORT - length))]
     }
 
     /// A group that was made.
@@ -168,7 +177,7 @@ impl Dir {
             let key = unsafe { batch.key(0, slot) };
             prefetch(slots.wrapping_add(((key as u32) << shift >> skip) as usize));
         });
-        let root = self.root.load(Ordering::Acquire);
+        let roots = &*self.roots;
         let mut hits = 0;
         each_of::<DENSE>(active, |slot, bit| {
             // SAFETY: as above.
@@ -176,6 +185,7 @@ impl Dir {
             // SAFETY: there are `1 << bits` slots.
             let number = unsafe { &*slots.add((address >> skip) as usize) }.load(Ordering::Acquire);
             let number = self.resolve(number, address);
+            let root = roots[(address >> (32 - SHORT)) as usize].load(Ordering::Acquire);
             let number = select_unpredictable(number == 0, root, number);
             let hit = number != 0;
             // SAFETY: numbers in the slots were given out, and record 16 always exists, see `Lpm`.
@@ -334,9 +344,10 @@ impl Lpm {
         false
     }
 
-    /// The record of the longest shorter prefix of at least 1 bit, or 0.
+    /// The record of the longest shorter prefix that is in the same table, or 0.
     fn parent(&self, address: u32, length: u32) -> u32 {
-        (1..length)
+        let shortest = if length > SHORT { SHORT + 1 } else { 0 };
+        (shortest..length)
             .rev()
             .find_map(|l| self.rules[l as usize].get(&(address & mask(l))).copied())
             .unwrap_or(0)
@@ -350,8 +361,8 @@ impl Lpm {
                 n.store(to, Ordering::Release);
             }
         };
-        if length == 0 {
-            dir.root.store(to, Ordering::Release);
+        if length <= SHORT {
+            dir.short(address, length).iter().for_each(swap);
         } else if length <= dir.bits {
             let first = (address >> (32 - dir.bits)) as usize;
             for slot in &dir.slots[first..first + (1 << (dir.bits - length))] {
@@ -474,8 +485,10 @@ impl Lpm {
 
     /// Adds a rule to a structure that holds no longer ones.
     fn fill(&mut self, dir: &Dir, address: u32, length: u32, number: u32) {
-        if length == 0 {
-            dir.root.store(number, Ordering::Relaxed);
+        if length <= SHORT {
+            for root in dir.short(address, length) {
+                root.store(number, Ordering::Relaxed);
+            }
         } else if length <= dir.bits {
             let first = (address >> (32 - dir.bits)) as usize;
             for slot in &dir.slots[first..first + (1 << (dir.bits - length))] {

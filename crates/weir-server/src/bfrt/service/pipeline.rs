@@ -51,12 +51,14 @@ async fn set_config(
         }
         Action::VerifyAndWarmInitBegin => {
             let loaded = verify(shared, &request).await?;
+            let _turn = shared.device.turns.write().await;
             let mut pipelines = shared.device.pipelines.write().await;
             shared.device.save(&mut pipelines, loaded)?;
             Ok(answer(WarmInitStarted))
         }
         Action::VerifyAndWarmInitBeginAndEnd => {
             let loaded = verify(shared, &request).await?;
+            let _turn = shared.device.turns.write().await;
             let mut pipelines = shared.device.pipelines.write().await;
             let fresh = Arc::new(|_: usize, _: &mut weir_switch::Switch| {});
             shared
@@ -68,24 +70,36 @@ async fn set_config(
         Action::WarmInitEnd | Action::ReconcileAndWarmInitEnd if !request.config.is_empty() => Err(Refusal::malformed(
             "the program is the one that was begun with; leave out the config",
         )),
+        // Before all others are kept waiting.
+        Action::WarmInitEnd | Action::ReconcileAndWarmInitEnd
+            if shared.device.pipelines.read().await.saved.is_none() =>
+        {
+            Err(not_begun())
+        }
         Action::WarmInitEnd => {
+            let _turn = shared.device.turns.write().await;
             let mut pipelines = shared.device.pipelines.write().await;
             if pipelines.saved.is_none() {
-                return Err(Refusal::malformed("no warm init was begun"));
+                return Err(not_begun());
             }
             shared.device.commit_saved(&mut pipelines).await?;
             Ok(answer(WarmInitFinished))
         }
         Action::ReconcileAndWarmInitEnd => {
+            let _turn = shared.device.turns.write().await;
             let mut pipelines = shared.device.pipelines.write().await;
             let Some(saved) = &pipelines.saved else {
-                return Err(Refusal::malformed("no warm init was begun"));
+                return Err(not_begun());
             };
             let loaded = Arc::clone(&saved.loaded);
             shared.device.reconcile(&mut pipelines, loaded).await?;
             Ok(answer(WarmInitFinished))
         }
     }
+}
+
+fn not_begun() -> Refusal {
+    Refusal::malformed("no warm init was begun")
 }
 
 async fn bind(shared: &Shared, request: &pb::SetForwardingPipelineConfigRequest) -> Result<(), Refusal> {

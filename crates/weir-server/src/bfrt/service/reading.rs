@@ -217,7 +217,7 @@ async fn run(
     out: &Out,
 ) -> Result<Vec<(usize, pb::Error)>, Refusal> {
     let mut answer = Answer {
-        reader: Recipient::new(out, shared.config.read_patience),
+        reader: Recipient::new(out, &shared.device.turns, shared.config.read_patience),
         shared,
         builder: ReadResponseBuilder::default(),
         streams: options.streams,

@@ -1,8 +1,9 @@
 //! The Write RPC.
 //!
 //! A large batch is resolved piece by piece on a thread of its own, and each piece is given to the switch as soon as it is
-//! resolved: one is applied while the next is resolved. Pieces are cut smaller where the switch needs longer, since packets wait
-//! for what is done at once. Batches that must be all or nothing are one piece.
+//! resolved: one is applied while the next is resolved, and nobody else's orders come in between. A huge one, for which others would
+//! wait too long, is resolved before. Pieces are cut smaller where the switch needs longer, since packets wait for what is done
+//! at once. Batches that must be all or nothing are one piece.
 
 use super::{Addressed, Options, Shared};
 use crate::bfrt::apply::{Done, Outcomes, apply_all};
@@ -14,7 +15,7 @@ use crate::bfrt::schema::{Kind, Schema};
 use crate::bfrt::target::Scopes;
 use crate::bfrt::wire;
 use crate::dataplane::{DataPlane, Effort, Gone, Length, Pace, gather_with};
-use crate::decoding::{self, Bounds};
+use crate::decoding::{self, Bounds, MANY};
 use crate::device::lock;
 use crate::ports::Settings;
 use crate::refusal::Refusal;
@@ -30,6 +31,12 @@ use weir_proto::listed::EncodedList;
 
 /// Updates of a batch of which packets may meet a part that are resolved at a time.
 const PIECE: usize = 256;
+
+/// Bytes of a request from which on it is looked at before anybody waits for it: some milliseconds.
+const LONG: usize = 1 << 20;
+
+/// Bytes of a request from which on its updates are resolved before: some 0.2 s, or much more where they are not plain.
+const HUGE: usize = 16 << 20;
 
 /// An update that did not simply go well: its place in the batch, and what to tell of it.
 struct Odd {
@@ -52,13 +59,23 @@ pub async fn write(shared: Arc<Shared>, request: WriteRequest, options: Options)
         .await
         .map_err(|e| errors::status(&e))?;
     let tried: usize = pieces.iter().map(|p| p.tried).sum();
+    let told = move || answer(pieces, tried, options);
+    let told = decoding::aside(tried > MANY, told).await;
+    told.map_err(|e| errors::status(&e))?
+}
+
+/// What is told of a batch of so many updates.
+#[allow(clippy::result_large_err, reason = "the error is what gRPC sends")]
+fn answer(pieces: Vec<Piece>, tried: usize, options: Options) -> Result<pb::WriteResponse, Status> {
     let odd: Vec<Odd> = pieces.into_iter().flat_map(|p| p.odd).collect();
     let has_failed = odd.iter().any(|o| o.error.canonical_code != 0);
     if has_failed {
         let last = odd.last().map_or(0, |o| o.at + 1);
-        let mut errors = vec![pb::Error::default(); last];
+        let mut errors = vec![pb::Error::default(); last.min(errors::most(options.error_bytes))];
         for one in odd {
-            errors[one.at] = one.error;
+            if let Some(error) = errors.get_mut(one.at) {
+                *error = one.error;
+            }
         }
         return Err(batch_status("Write Error Status", errors, options.error_bytes));
     }
@@ -102,27 +119,50 @@ fn odd(reporter: &mut Reporter, schema: &Schema, step: &Step, outcome: &Result<D
     }
 }
 
-/// Resolves updates and gives them to the switch.
-struct Submission {
-    shared: Arc<Shared>,
-    plane: Arc<dyn DataPlane>,
+/// Says what updates are, by the program.
+struct Resolver {
+    updates: Arc<EncodedList>,
     schema: Arc<Schema>,
     is_shared: bool,
     scopes: Scopes,
     target: Option<pb::TargetDevice>,
+    /// Reads what a large batch mostly consists of.
+    reader: wire::Reader,
+}
+
+/// What is known of a batch before anybody waits for it.
+struct Prepared {
+    resolver: Resolver,
+    /// It may change ports or attributes.
+    may_set: bool,
+    /// What the updates are, of a huge batch.
+    steps: Option<Vec<Step>>,
+}
+
+/// Resolves updates and gives them to the switch.
+struct Submission {
+    shared: Arc<Shared>,
+    plane: Arc<dyn DataPlane>,
+    resolver: Resolver,
+    /// Those that were resolved before.
+    resolved: Option<std::vec::IntoIter<Step>>,
     goes_on: bool,
     ignore_not_found: bool,
     settings: Settings,
     attributes: Attributes,
     reporter: Arc<Mutex<Reporter>>,
-    /// Reads what a large batch mostly consists of.
-    reader: wire::Reader,
     /// Ports and attributes have been changed.
     has_settings: bool,
 }
 
-impl Submission {
-    fn resolve(&mut self, updates: &EncodedList, update: &[u8]) -> Step {
+impl Resolver {
+    /// What the updates with these numbers are.
+    fn steps(&mut self, numbers: Range<usize>) -> Vec<Step> {
+        let updates = Arc::clone(&self.updates);
+        updates.within(numbers).map(|update| self.step(update)).collect()
+    }
+
+    fn step(&mut self, update: &[u8]) -> Step {
         if !self.is_shared
             && let Some(step) = self
                 .reader
@@ -130,7 +170,7 @@ impl Submission {
         {
             return step;
         }
-        let mut step = match decoding::element::<pb::Update>(updates, update) {
+        let mut step = match decoding::element::<pb::Update>(&self.updates, update) {
             Ok(update) => change::decode(&self.schema, &self.scopes, self.target.as_ref(), &update),
             Err(refusal) => Step {
                 table: None,
@@ -146,23 +186,41 @@ impl Submission {
         }
         step
     }
+}
 
-    /// Resolves the updates with these numbers and gives them to the switch.
-    fn submit(&mut self, updates: &EncodedList, numbers: Range<usize>) -> Vec<Pending> {
-        let mut first = numbers.start;
-        let mut steps = Vec::with_capacity(numbers.len());
-        for update in updates.within(numbers) {
-            steps.push(self.resolve(updates, update));
+impl Prepared {
+    /// Looks at a batch.
+    fn new(mut resolver: Resolver) -> Self {
+        let may_set = wire::may_any_set(&resolver.schema, resolver.updates.iter());
+        let many = resolver.updates.len();
+        let is_huge = resolver.updates.message_len() > HUGE;
+        let steps = is_huge.then(|| resolver.steps(0..many));
+        Prepared {
+            resolver,
+            may_set,
+            steps,
         }
+    }
+}
+
+impl Submission {
+    /// Resolves the updates with these numbers, unless that has been done, and gives them to the switch.
+    fn submit(&mut self, numbers: Range<usize>) -> Vec<Pending> {
+        let mut first = numbers.start;
+        let mut steps: Vec<Step> = match &mut self.resolved {
+            Some(resolved) => resolved.by_ref().take(numbers.len()).collect(),
+            None => self.resolver.steps(numbers),
+        };
+        let (schema, scopes) = (&self.resolver.schema, &self.resolver.scopes);
         if steps
             .iter()
-            .any(|s| attribute::is_attribute(s) || port::is_about_ports(&self.schema, s))
+            .any(|s| attribute::is_attribute(s) || port::is_about_ports(schema, s))
         {
             self.has_settings = true;
-            attribute::configure(&self.schema, &self.scopes, &mut self.attributes, &mut steps);
-            port::configure(&self.schema, &self.shared.device.ports, &mut self.settings, &mut steps);
+            attribute::configure(schema, scopes, &mut self.attributes, &mut steps);
+            port::configure(schema, &self.shared.device.ports, &mut self.settings, &mut steps);
         }
-        let Pace { length, step } = Pace::of(steps.iter().map(|s| effort(&self.schema, s)));
+        let Pace { length, step } = Pace::of(steps.iter().map(|s| effort(schema, s)));
         let at_once = if self.goes_on { step } else { steps.len().max(1) };
         let mut pending = Vec::with_capacity(1);
         while steps.len() > at_once {
@@ -177,7 +235,7 @@ impl Submission {
 
     /// Gives changes to the switch, the first of which has this number in the batch.
     fn give(&self, first: usize, steps: Vec<Step>, length: Length) -> Pending {
-        let (schema, reporter) = (Arc::clone(&self.schema), Arc::clone(&self.reporter));
+        let (schema, reporter) = (Arc::clone(&self.resolver.schema), Arc::clone(&self.reporter));
         let (goes_on, ignore_not_found) = (self.goes_on, self.ignore_not_found);
         let done = gather_with(&*self.plane, length, steps, move |replica, switch, mut steps| {
             let outcomes: Outcomes = apply_all(switch, replica, &schema, &mut steps, (goes_on, ignore_not_found));
@@ -227,35 +285,58 @@ async fn outcomes(shared: &Arc<Shared>, request: WriteRequest, options: Options)
     Bounds::write(shared.config.max_updates).check(&updates)?;
     let atomicity = Atomicity::try_from(request.atomicity)
         .map_err(|_| Refusal::malformed("there is no such atomicity; use CONTINUE_ON_ERROR or one of the others"))?;
+    if atomicity != Atomicity::ContinueOnError {
+        decoding::check_atomic(&updates, shared.config.max_atomic_updates)?;
+    }
     if let Some(target) = &request.target {
         shared.check_device(target.device_id)?;
     }
     shared.device.check_state()?;
-    let pipelines = shared.device.pipelines.read().await;
-    let _writing = shared.device.writes.read().await;
+    let updates = Arc::new(updates);
+    let (is_large, is_long) = (decoding::is_large(&updates), updates.message_len() > LONG);
+    let mut prepared: Option<Prepared> = None;
+    let (prepared, _turn, pipelines) = loop {
+        let turn = shared.device.turns.write().await;
+        let pipelines = shared.device.pipelines.read().await;
+        let Addressed { program, is_shared } =
+            shared.addressed(pipelines.current()?, &request.p4_name, request.client_id)?;
+        // Another program may have come meanwhile.
+        if let Some(prepared) = prepared.filter(|p| Arc::ptr_eq(&p.resolver.schema, &program.schema)) {
+            break (prepared, turn, pipelines);
+        }
+        let resolver = Resolver {
+            updates: Arc::clone(&updates),
+            schema: Arc::clone(&program.schema),
+            is_shared,
+            scopes: shared.scopes(),
+            target: request.target,
+            reader: wire::Reader::default(),
+        };
+        if !is_long {
+            break (Prepared::new(resolver), turn, pipelines);
+        }
+        drop((turn, pipelines));
+        prepared = Some(decoding::aside(true, || Prepared::new(resolver)).await?);
+    };
     let pipeline = pipelines.current()?;
-    let Addressed { program, is_shared } = shared.addressed(pipeline, &request.p4_name, request.client_id)?;
+    let orders = shared.device.orders.lock().await;
     // Held where ports or attributes may be changed, so that nobody else changes them in between.
-    let turn = match wire::may_any_set(&program.schema, updates.iter()) {
+    let settings_turn = match prepared.may_set {
         true => Some(shared.settings_turn.lock().await),
         false => None,
     };
     let mut submission = Submission {
         shared: Arc::clone(shared),
         plane: Arc::clone(&pipeline.plane),
-        schema: Arc::clone(&program.schema),
-        is_shared,
-        scopes: shared.scopes(),
-        target: request.target,
+        resolver: prepared.resolver,
+        resolved: prepared.steps.map(Vec::into_iter),
         goes_on: atomicity == Atomicity::ContinueOnError,
         ignore_not_found: options.ignore_not_found,
         settings: shared.device.ports.settings(),
         attributes: Attributes::clone(&lock(&shared.attributes)),
         reporter: Arc::new(Mutex::new(Reporter::new())),
-        reader: wire::Reader::default(),
         has_settings: false,
     };
-    let is_large = decoding::is_large(&updates);
     let submit = move || {
         let size = if submission.goes_on {
             PIECE
@@ -264,10 +345,11 @@ async fn outcomes(shared: &Arc<Shared>, request: WriteRequest, options: Options)
         };
         let starts = (0..updates.len()).step_by(size);
         let pieces = starts.map(|start| start..updates.len().min(start + size));
-        let pending: Vec<Pending> = pieces.flat_map(|piece| submission.submit(&updates, piece)).collect();
+        let pending: Vec<Pending> = pieces.flat_map(|piece| submission.submit(piece)).collect();
         (submission, pending)
     };
     let (submission, pending) = decoding::aside(is_large, submit).await?;
+    drop(orders);
     let mut pieces = Vec::with_capacity(pending.len());
     for piece in pending {
         pieces.push(piece.await?);
@@ -288,7 +370,7 @@ async fn outcomes(shared: &Arc<Shared>, request: WriteRequest, options: Options)
             shared.port_changed(port, up);
         }
     }
-    drop(turn);
+    drop(settings_turn);
     shared.device.kept().await?;
     Ok(pieces)
 }

@@ -43,6 +43,7 @@ async fn set_config(shared: &Shared, request: SetForwardingPipelineConfigRequest
             return Err(Refusal::malformed("COMMIT takes what was saved; leave out the config"));
         }
         Action::Commit => {
+            let _turn = shared.device.turns.write().await;
             let mut pipelines = shared.device.pipelines.write().await;
             check()?;
             let digests = shared.device.commit_saved(&mut pipelines).await?;
@@ -55,6 +56,7 @@ async fn set_config(shared: &Shared, request: SetForwardingPipelineConfigRequest
     if action == Action::Verify {
         return Ok(());
     }
+    let _turn = shared.device.turns.write().await;
     let mut pipelines = shared.device.pipelines.write().await;
     check()?;
     match action {

@@ -1,7 +1,7 @@
 //! The Read RPC.
 
 use super::{Shared, lock};
-use crate::decoding::{self, Bounds};
+use crate::decoding::{self, Bounds, MANY};
 use crate::device::Pipeline;
 use crate::p4rt::program::Loaded;
 use crate::p4rt::read::{self, Cursor, Digests, Portion, Reader};
@@ -108,7 +108,9 @@ pub fn read(
                     outcomes[number] = Err(refusal);
                 }
                 let large = shared.config.max_error_bytes;
-                let _ = out.send(Err(batch_status(&outcomes, "queries", limit, large))).await;
+                let told = move || batch_status(&outcomes, "queries", limit, large);
+                let told = decoding::aside(queries > MANY, told).await;
+                let _ = out.send(Err(told.unwrap_or_else(|e| e.status()))).await;
             }
         }
     });
@@ -128,7 +130,7 @@ async fn run(shared: &Shared, list: EncodedList, scope: Arc<Scope>, out: &Out) -
             chunk: shared.config.read_chunk,
         })
     };
-    let mut answer = Messages(Recipient::new(out, shared.config.read_patience));
+    let mut answer = Messages(Recipient::new(out, &shared.device.turns, shared.config.read_patience));
     let (_, refused) = reading::read(&shared.device, queries, &mut answer).await?;
     Ok(refused)
 }

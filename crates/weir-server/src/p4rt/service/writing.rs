@@ -1,8 +1,8 @@
 //! The Write RPC.
 
 use super::{Shared, lock, notify};
-use crate::dataplane::{Effort, Gone, Pace, gather_with};
-use crate::decoding::{self, Bounds};
+use crate::dataplane::{Effort, Gone, Length, Pace, gather_with};
+use crate::decoding::{self, Bounds, MANY};
 use crate::device::{Pipeline, Pipelines};
 use crate::p4rt::apply::apply_all;
 use crate::p4rt::arbitration::role_name;
@@ -55,7 +55,40 @@ pub async fn write(shared: Arc<Shared>, request: WriteRequest, limit: usize) -> 
     match outcomes(&shared, request).await {
         Err(refusal) => Err(refusal.status()),
         Ok(outcomes) if outcomes.iter().all(Result::is_ok) => Ok(pb::WriteResponse {}),
-        Ok(outcomes) => Err(batch_status(&outcomes, "updates", limit, large)),
+        Ok(outcomes) => {
+            let tried = outcomes.len();
+            let told = move || batch_status(&outcomes, "updates", limit, large);
+            Err(decoding::aside(tried > MANY, told).await.unwrap_or_else(|e| e.status()))
+        }
+    }
+}
+
+/// The updates of a request, as they are given to the switch.
+struct Batch {
+    length: Length,
+    /// What is done between two packet vectors each. Never none: an empty batch is an order too, which comes after those before it.
+    steps: Vec<Vec<Result<Change, Refusal>>>,
+}
+
+impl Batch {
+    fn new(changes: Vec<Result<Change, Refusal>>, atomicity: Atomicity) -> Self {
+        let Pace { length, step } = Pace::of(changes.iter().map(effort));
+        // Packets need not wait for the whole of a batch whose parts may be seen.
+        if atomicity != Atomicity::ContinueOnError || changes.len() <= step {
+            let steps = vec![changes];
+            return Batch { length, steps };
+        }
+        let mut changes = changes.into_iter();
+        let mut steps = Vec::with_capacity(changes.len().div_ceil(step));
+        while changes.len() > 0 {
+            steps.push(changes.by_ref().take(step).collect());
+        }
+        Batch { length, steps }
+    }
+
+    fn has_digests(&self) -> bool {
+        let mut changes = self.steps.iter().flatten();
+        changes.any(|change| matches!(change, Ok(Change::Digest(..))))
     }
 }
 
@@ -73,57 +106,51 @@ async fn outcomes(shared: &Arc<Shared>, request: WriteRequest) -> Result<Vec<Res
     let scope = lock(&shared.arbitration).check(&role, election.as_ref())?;
     let atomicity = Atomicity::try_from(request.atomicity)
         .map_err(|_| Refusal::malformed("there is no such atomicity; use CONTINUE_ON_ERROR or one of the others"))?;
-    let submit = |pipeline: &Pipeline, changes: Vec<Result<Change, Refusal>>| {
-        // Who is primary at this moment may write: a new primary's writes come after everything that is given here.
-        let arbitration = lock(&shared.arbitration);
-        arbitration.check(&role, election.as_ref())?;
-        let Pace { length, step } = Pace::of(changes.iter().map(effort));
-        // Packets need not wait for the whole of a batch whose parts may be seen. Nobody else's order comes in between.
-        let step = match atomicity {
-            Atomicity::ContinueOnError => step,
-            _ => changes.len().max(1),
+    if atomicity != Atomicity::ContinueOnError {
+        decoding::check_atomic(&updates, shared.config.max_atomic_updates)?;
+    }
+    let submit = async |pipeline: &Pipeline, batch: Batch| {
+        let orders = shared.device.orders.lock().await;
+        let steps: Vec<_> = {
+            // Who is primary at this moment may write: a new primary's writes come after everything that is given here.
+            let arbitration = lock(&shared.arbitration);
+            arbitration.check(&role, election.as_ref())?;
+            let (plane, length) = (&*pipeline.plane, batch.length);
+            let one = |changes| {
+                gather_with(plane, length, changes, move |replica, switch, changes| {
+                    apply_all(switch, replica, changes, atomicity)
+                })
+            };
+            batch.steps.into_iter().map(one).collect()
         };
-        let mut changes = changes.into_iter();
-        let mut steps = Vec::new();
-        // An empty batch is an order too: it comes after those before it.
-        while steps.is_empty() || changes.len() > 0 {
-            let some = changes.by_ref().take(step).collect();
-            steps.push(gather_with(
-                &*pipeline.plane,
-                length,
-                some,
-                move |replica, switch, changes| apply_all(switch, replica, changes, atomicity),
-            ));
-        }
-        drop(arbitration);
-        Ok::<_, Refusal>(outcome_of(steps))
+        drop(orders);
+        outcome_of(steps).await
     };
     let updates = Arc::new(updates);
     // While updates are read nobody waits for a program. If another one has come meanwhile, they are read again.
-    let (mut pipelines, mut changes) = loop {
+    let (_turn, mut pipelines, mut batch) = loop {
         let loaded = Arc::clone(&shared.device.pipelines.read().await.current()?.loaded);
-        let changes = resolve_all(&loaded, &scope, &updates).await?;
-        let is_about_digests = |change: &Result<Change, Refusal>| matches!(change, Ok(Change::Digest(..)));
-        if !changes.iter().any(is_about_digests) {
+        let batch = resolve_all(&loaded, &scope, &updates, atomicity).await?;
+        let turn = shared.device.turns.write().await;
+        if !batch.has_digests() {
             let pipelines = shared.device.pipelines.read().await;
             let pipeline = pipelines.current()?;
             if !Arc::ptr_eq(&pipeline.loaded, &loaded) {
                 continue;
             }
-            let _writing = shared.device.writes.read().await;
-            let outcomes = submit(pipeline, changes)?.await?;
+            let outcomes = submit(pipeline, batch).await?;
             shared.device.kept().await?;
             return Ok(outcomes);
         }
         let pipelines = shared.device.pipelines.write().await;
         if Arc::ptr_eq(&pipelines.current()?.loaded, &loaded) {
-            break (pipelines, changes);
+            break (turn, pipelines, batch);
         }
     };
     let pipeline = pipelines.current()?;
     let mut digests = Digests::clone(&pipeline.digests);
-    configure(&mut digests, &mut changes);
-    let outcomes = submit(pipeline, changes)?.await?;
+    configure(&mut digests, batch.steps.iter_mut().flatten());
+    let outcomes = submit(pipeline, batch).await?;
     let is_taken_back = atomicity != Atomicity::ContinueOnError && outcomes.iter().any(Result::is_err);
     if !is_taken_back {
         send_from_now_on(shared, &mut pipelines, digests).await?;
@@ -166,7 +193,8 @@ async fn resolve_all(
     loaded: &Arc<Loaded>,
     scope: &Arc<Scope>,
     updates: &Arc<EncodedList>,
-) -> Result<Vec<Result<Change, Refusal>>, Refusal> {
+    atomicity: Atomicity,
+) -> Result<Batch, Refusal> {
     let is_large = decoding::is_large(updates);
     let (loaded, scope, updates) = (Arc::clone(loaded), Arc::clone(scope), Arc::clone(updates));
     // No message of more than one update is there at a time. One that is none makes the request none.
@@ -175,13 +203,14 @@ async fn resolve_all(
             Some(change) => Ok(Ok(change)),
             None => Ok(resolve(&loaded, &scope, &decoding::element(&updates, update)?)),
         };
-        updates.iter().map(one).collect()
+        let changes: Result<_, Refusal> = updates.iter().map(one).collect();
+        Ok(Batch::new(changes?, atomicity))
     };
     decoding::aside(is_large, resolve).await?
 }
 
 /// Digests are the server's own: what becomes of them is decided here, in order.
-fn configure(digests: &mut Digests, changes: &mut [Result<Change, Refusal>]) {
+fn configure<'a>(digests: &mut Digests, changes: impl Iterator<Item = &'a mut Result<Change, Refusal>>) {
     for change in changes {
         let Ok(Change::Digest(before, id, config)) = change else {
             continue;

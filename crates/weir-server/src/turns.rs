@@ -1,0 +1,146 @@
+//! Whose turn it is: that of the Writes, or that of the Reads which take more than one step and must see none in part.
+//!
+//! Writes share their turn, and Reads theirs. However many Reads there are, a Write waits for those of one turn, or of two where a turn
+//! was asked for before it: a Read joins the others only as long as nobody waits to write.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
+use tokio::sync::{Mutex, OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock};
+
+/// The turns of one device.
+#[derive(Debug, Default)]
+pub(crate) struct Turns {
+    /// Writes share it; the Reads of one turn have it together.
+    lock: Arc<RwLock<()>>,
+    /// The turn that Reads have now, if they do. Locked by whoever waits for the next one.
+    reads: Mutex<Weak<OwnedRwLockWriteGuard<()>>>,
+    /// Who waits to write.
+    waiting: AtomicUsize,
+}
+
+/// The turn to write: it lasts until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Writing {
+    _turn: OwnedRwLockReadGuard<()>,
+}
+
+/// The turn to read: it lasts until all that share it are dropped.
+#[derive(Debug)]
+pub(crate) struct Reading {
+    _turn: Arc<OwnedRwLockWriteGuard<()>>,
+}
+
+/// Somebody who waits to write.
+struct Waits<'a>(&'a AtomicUsize);
+
+impl<'a> Waits<'a> {
+    fn new(waiting: &'a AtomicUsize) -> Self {
+        waiting.fetch_add(1, Ordering::SeqCst);
+        Waits(waiting)
+    }
+}
+
+impl Drop for Waits<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+impl Turns {
+    /// Waits for the turn to write.
+    pub async fn write(&self) -> Writing {
+        if let Ok(turn) = Arc::clone(&self.lock).try_read_owned() {
+            return Writing { _turn: turn };
+        }
+        let _waits = Waits::new(&self.waiting);
+        let turn = Arc::clone(&self.lock).read_owned().await;
+        Writing { _turn: turn }
+    }
+
+    /// Waits for the turn to read.
+    pub async fn read(&self) -> Reading {
+        let mut reads = self.reads.lock().await;
+        let shared = reads.upgrade().filter(|_| !self.is_waited_for());
+        let turn = match shared {
+            Some(turn) => turn,
+            None => {
+                let turn = Arc::new(Arc::clone(&self.lock).write_owned().await);
+                *reads = Arc::downgrade(&turn);
+                turn
+            }
+        };
+        Reading { _turn: turn }
+    }
+
+    /// Whether somebody waits to write.
+    pub fn is_waited_for(&self) -> bool {
+        self.waiting.load(Ordering::SeqCst) > 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::future::Future;
+    use std::pin::pin;
+    use std::task::{Context, Poll, Waker};
+
+    /// What a future gives at once.
+    fn now<T>(future: impl Future<Output = T>) -> Option<T> {
+        match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(done) => Some(done),
+            Poll::Pending => None,
+        }
+    }
+
+    #[test]
+    fn writes_share_a_turn_and_reads_another() {
+        let turns = Turns::default();
+        let writes = [now(turns.write()), now(turns.write())];
+        assert!(writes.iter().all(Option::is_some));
+        assert!(now(turns.read()).is_none());
+        drop(writes);
+        let reads = [now(turns.read()), now(turns.read())];
+        assert!(reads.iter().all(Option::is_some));
+        assert!(now(turns.write()).is_none());
+        drop(reads);
+        assert!(now(turns.write()).is_some());
+    }
+
+    #[tokio::test]
+    async fn however_many_read_a_write_waits_for_those_of_one_turn() {
+        let turns = Arc::new(Turns::default());
+        let first = turns.read().await;
+        let mut write = pin!(turns.write());
+        let mut context = Context::from_waker(Waker::noop());
+        assert!(write.as_mut().poll(&mut context).is_pending());
+        assert!(turns.is_waited_for());
+        let later: Vec<_> = (0..9)
+            .map(|_| {
+                let turns = Arc::clone(&turns);
+                tokio::spawn(async move { turns.read().await })
+            })
+            .collect();
+        tokio::task::yield_now().await;
+        assert!(later.iter().all(|l| !l.is_finished()));
+        drop(first);
+        // Those that came after it go on after it, together.
+        let written = write.await;
+        assert!(later.iter().all(|l| !l.is_finished()) && !turns.is_waited_for());
+        drop(written);
+        for read in later {
+            drop(read.await);
+        }
+    }
+
+    #[tokio::test]
+    async fn who_stops_waiting_does_not_keep_others_waiting() {
+        let turns = Turns::default();
+        let read = turns.read().await;
+        assert!(now(turns.write()).is_none());
+        assert!(!turns.is_waited_for());
+        assert!(now(turns.read()).is_some());
+        drop(read);
+        assert!(now(turns.write()).is_some());
+    }
+}
