@@ -14,11 +14,21 @@ use std::sync::LazyLock;
 /// Messages within messages that are looked into; prost refuses more.
 const DEPTH: usize = 100;
 
-/// For each message of ours, the fields that are messages.
+/// What there may be in a field that has a length.
+#[derive(Debug, Clone, Copy)]
+enum Within {
+    /// A message; its place among the [`Shapes`].
+    Message(usize),
+    /// Numbers whose last byte alone is below 128.
+    Varints,
+    /// Numbers of so many bytes.
+    Fixed(usize),
+}
+
+/// For each message of ours, the fields that have others within, by their numbers.
 struct Shapes {
     names: FxHashMap<String, usize>,
-    /// The number of a field and the place of its message here.
-    messages: Vec<Vec<(u32, usize)>>,
+    messages: Vec<Vec<(u32, Within)>>,
 }
 
 static SHAPES: LazyLock<Shapes> = LazyLock::new(|| {
@@ -29,9 +39,16 @@ static SHAPES: LazyLock<Shapes> = LazyLock::new(|| {
         .map(|(at, m)| (m.full_name().to_owned(), at))
         .collect();
     let within = |message: &MessageDescriptor| {
-        let fields = message.fields().filter_map(|field| match field.kind() {
-            Kind::Message(of) => Some((field.number(), *names.get(of.full_name())?)),
-            _ => None,
+        let fields = message.fields().filter_map(|field| {
+            let within = match field.kind() {
+                Kind::Message(of) => Within::Message(*names.get(of.full_name())?),
+                Kind::String | Kind::Bytes => return None,
+                _ if !field.is_list() => return None,
+                Kind::Fixed32 | Kind::Sfixed32 | Kind::Float => Within::Fixed(4),
+                Kind::Fixed64 | Kind::Sfixed64 | Kind::Double => Within::Fixed(8),
+                _ => Within::Varints,
+            };
+            Some((field.number(), within))
         });
         fields.collect()
     };
@@ -41,54 +58,84 @@ static SHAPES: LazyLock<Shapes> = LazyLock::new(|| {
     }
 });
 
-/// Fields of an encoded message and of all messages in it, at most one more than `most`.
+/// Why a message is not to be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Excess {
+    /// It has more fields than asked for.
+    Fields,
+    /// It has a group, which no message of ours has; prost walks through it.
+    Group,
+}
+
+/// Fields of an encoded message and of all messages in it.
 ///
-/// Elements of a packed list are no fields of their own. Where the bytes are no such message, those before that are counted.
+/// Each element of a packed list is one. Where the bytes are no such message, those before that are counted.
+///
+/// # Errors
+/// There are more than `most`, or there is a group.
 ///
 /// ```
 /// use weir_proto::{budget, p4::v1::Entity, p4::v1::TableEntry, prost::Message};
 ///
 /// let entity = Entity::decode(&[2 << 3 | 2, 4, 2 << 3 | 2, 0, 2 << 3 | 2, 0][..])?;
-/// assert_eq!(budget::fields::<Entity>(&entity.encode_to_vec(), 100), 3);
+/// assert_eq!(budget::fields::<Entity>(&entity.encode_to_vec(), 100), Ok(3));
+/// assert_eq!(budget::fields::<Entity>(&entity.encode_to_vec(), 2), Err(budget::Excess::Fields));
 /// # Ok::<(), weir_proto::prost::DecodeError>(())
 /// ```
-#[must_use]
-pub fn fields<M: Name>(bytes: &[u8], most: usize) -> usize {
-    let mut left = most + 1;
+pub fn fields<M: Name>(bytes: &[u8], most: usize) -> Result<usize, Excess> {
+    let mut left = most;
     if let Some(shape) = SHAPES.names.get(&M::full_name()) {
-        let _ = count(*shape, bytes, DEPTH, &mut left);
+        match count(*shape, bytes, DEPTH, &mut left) {
+            Ok(()) | Err(Stop::Broken) => {}
+            Err(Stop::Excess(excess)) => return Err(excess),
+        }
     }
-    most + 1 - left
+    Ok(most - left)
 }
 
-/// Takes the fields of a message off what is left; `None`: there is no more to count.
-fn count(shape: usize, mut bytes: &[u8], depth: usize, left: &mut usize) -> Option<()> {
-    let messages = SHAPES.messages.get(shape)?;
+/// Why counting ends before the message does.
+enum Stop {
+    Excess(Excess),
+    /// The bytes are no such message.
+    Broken,
+}
+
+/// Takes the fields of a message off what is left.
+fn count(shape: usize, mut bytes: &[u8], depth: usize, left: &mut usize) -> Result<(), Stop> {
+    let broken = |_| Stop::Broken;
+    let messages = SHAPES.messages.get(shape).ok_or(Stop::Broken)?;
     while bytes.has_remaining() {
-        let (tag, wire_type) = decode_key(&mut bytes).ok()?;
-        *left = left.checked_sub(1)?;
-        if *left == 0 {
-            return None;
-        }
-        let within = messages.iter().find(|(number, _)| *number == tag);
-        match (wire_type, within) {
-            (WireType::LengthDelimited, within) => {
-                let length = usize::try_from(decode_varint(&mut bytes).ok()?).ok()?;
-                let (message, rest) = bytes.split_at_checked(length)?;
-                if let Some((_, shape)) = within {
-                    count(*shape, message, depth.checked_sub(1)?, left)?;
+        let (tag, wire_type) = decode_key(&mut bytes).map_err(broken)?;
+        take(1, left)?;
+        match wire_type {
+            WireType::LengthDelimited => {
+                let length = decode_varint(&mut bytes).map_err(broken)?;
+                let length = usize::try_from(length).map_err(|_| Stop::Broken)?;
+                let (field, rest) = bytes.split_at_checked(length).ok_or(Stop::Broken)?;
+                match messages.iter().find(|(number, _)| *number == tag) {
+                    Some((_, Within::Message(shape))) => {
+                        count(*shape, field, depth.checked_sub(1).ok_or(Stop::Broken)?, left)?;
+                    }
+                    // One has been taken for the field.
+                    Some((_, Within::Varints)) => {
+                        take(field.iter().filter(|b| **b < 0x80).count().saturating_sub(1), left)?;
+                    }
+                    Some((_, Within::Fixed(size))) => take((field.len() / size).saturating_sub(1), left)?,
+                    None => {}
                 }
                 bytes = rest;
             }
-            // None of our messages has groups, and prost walks through them.
-            (WireType::StartGroup | WireType::EndGroup, _) => {
-                *left = 0;
-                return None;
-            }
-            _ => skip_field(wire_type, tag, &mut bytes, DecodeContext::default()).ok()?,
+            WireType::StartGroup | WireType::EndGroup => return Err(Stop::Excess(Excess::Group)),
+            _ => skip_field(wire_type, tag, &mut bytes, DecodeContext::default()).map_err(broken)?,
         }
     }
-    Some(())
+    Ok(())
+}
+
+/// Takes fields off what is left.
+fn take(fields: usize, left: &mut usize) -> Result<(), Stop> {
+    *left = left.checked_sub(fields).ok_or(Stop::Excess(Excess::Fields))?;
+    Ok(())
 }
 
 #[cfg(test)]
@@ -111,10 +158,10 @@ mod tests {
             cookie: None,
         };
         let bytes = config.encode_to_vec();
-        assert_eq!(fields::<p4::ForwardingPipelineConfig>(&bytes, 100), 11);
-        assert_eq!(fields::<p4::ForwardingPipelineConfig>(&bytes, 11), 11);
-        assert_eq!(fields::<p4::ForwardingPipelineConfig>(&bytes, 5), 6);
-        assert_eq!(fields::<p4::ForwardingPipelineConfig>(&[], 5), 0);
+        assert_eq!(fields::<p4::ForwardingPipelineConfig>(&bytes, 100), Ok(11));
+        assert_eq!(fields::<p4::ForwardingPipelineConfig>(&bytes, 11), Ok(11));
+        assert_eq!(fields::<p4::ForwardingPipelineConfig>(&bytes, 10), Err(Excess::Fields));
+        assert_eq!(fields::<p4::ForwardingPipelineConfig>(&[], 5), Ok(0));
         let entity = bfrt::Entity {
             entity: Some(bfrt::entity::Entity::TableEntry(bfrt::TableEntry {
                 table_id: 7,
@@ -125,7 +172,24 @@ mod tests {
                 ..bfrt::TableEntry::default()
             })),
         };
-        assert_eq!(fields::<bfrt::Entity>(&entity.encode_to_vec(), 100), 7);
+        assert_eq!(fields::<bfrt::Entity>(&entity.encode_to_vec(), 100), Ok(7));
+    }
+
+    #[test]
+    fn each_element_of_a_packed_list_is_a_field() {
+        let config = |ids| crate::weir::v1::RoleConfig {
+            ids,
+            replication: true,
+            ..Default::default()
+        };
+        for (ids, counted) in [(vec![], 1), (vec![7], 2), (vec![1, 1 << 31, 3], 4)] {
+            let bytes = config(ids).encode_to_vec();
+            assert_eq!(fields::<crate::weir::v1::RoleConfig>(&bytes, 100), Ok(counted));
+        }
+        let bytes = config(vec![u32::MAX; 100]).encode_to_vec();
+        assert_eq!(fields::<crate::weir::v1::RoleConfig>(&bytes, 100), Err(Excess::Fields));
+        let flags = bfrt::data_field::BoolArray { val: vec![false; 9] };
+        assert_eq!(fields::<bfrt::data_field::BoolArray>(&flags.encode_to_vec(), 9), Ok(9));
     }
 
     /// An element of P4Data within as many others.
@@ -141,12 +205,16 @@ mod tests {
 
     #[test]
     fn what_is_no_message_or_nested_without_end_is_counted_as_far_as_prost_reads_it() {
-        assert_eq!(fields::<p4::P4Data>(&nested(20), 100), 40);
+        assert_eq!(fields::<p4::P4Data>(&nested(20), 100), Ok(40));
         let deep = nested(5000);
         assert!(p4::P4Data::decode(deep.as_slice()).is_err());
-        assert!(fields::<p4::P4Data>(&deep, 1 << 20) <= 101);
+        assert!(fields::<p4::P4Data>(&deep, 101).is_ok());
         // A length beyond the end; a field of no number; a group.
-        for (wrong, counted) in [(&[10, 9, 1][..], 1), (&[0, 1], 0), (&[8, 1, 3 << 3 | 3], 101)] {
+        for (wrong, counted) in [
+            (&[10, 9, 1][..], Ok(1)),
+            (&[0, 1], Ok(0)),
+            (&[8, 1, 3 << 3 | 3], Err(Excess::Group)),
+        ] {
             assert_eq!(fields::<p4::P4Data>(wrong, 100), counted, "{wrong:?}");
         }
     }

@@ -1,6 +1,6 @@
 //! How messages of the services travel.
 
-use crate::budget;
+use crate::budget::{self, Excess};
 use prost::bytes::Buf;
 use prost::{Message, Name};
 use std::marker::PhantomData;
@@ -63,11 +63,14 @@ const FIELDS: usize = 1 << 14;
 impl<M: Name> Limit<M> for Short {
     fn check(message: &[u8]) -> Result<(), Status> {
         check_length(message, 4 << 20)?;
-        match budget::fields::<M>(message, FIELDS) > FIELDS {
-            true => Err(Status::resource_exhausted(format!(
+        match budget::fields::<M>(message, FIELDS) {
+            Ok(_) => Ok(()),
+            Err(Excess::Fields) => Err(Status::resource_exhausted(format!(
                 "the message has more than {FIELDS} fields"
             ))),
-            false => Ok(()),
+            Err(Excess::Group) => Err(Status::invalid_argument(
+                "the message has a group, which no message of the protocol has",
+            )),
         }
     }
 }

@@ -25,8 +25,10 @@ pub struct Listed<T, const FIELD: u32> {
 pub enum Excess {
     /// More than [`EncodedList::MOST`] elements.
     Elements,
-    /// Other fields take more than [`EncodedList::MOST_OTHERS`] bytes, or there is a group, which no message has.
+    /// Other fields take more than [`EncodedList::MOST_OTHERS`] bytes.
     Others,
+    /// There is a group, which no message has.
+    Group,
 }
 
 /// Encoded elements within the message that they came in: none is copied, or counted by itself as part of it.
@@ -157,7 +159,7 @@ impl<T: Message + Default, const FIELD: u32> Message for Listed<T, FIELD> {
             let before = rest.len();
             let (tag, wire_type) = decode_key(&mut rest)?;
             if matches!(wire_type, WireType::StartGroup | WireType::EndGroup) {
-                excess = Some(Excess::Others);
+                excess = Some(Excess::Group);
             } else if tag != FIELD {
                 let mut field = rest;
                 skip_field(wire_type, tag, &mut rest, DecodeContext::default())?;
@@ -329,15 +331,15 @@ mod tests {
     fn of_too_many_other_fields_no_more_are_looked_for() {
         // Of an unknown number; of a message that is joined each time; in a group; a long one.
         let long = [vec![5 << 3 | 2, 0xff, 0xff, 0x7f], vec![7; (1 << 21) - 1]].concat();
-        for others in [
-            [9 << 3, 1].repeat(40_000),
-            [10, 0].repeat(40_000),
-            vec![9 << 3 | 3, 9 << 3 | 4],
-            long,
+        for (others, excess) in [
+            ([9 << 3, 1].repeat(40_000), Excess::Others),
+            ([10, 0].repeat(40_000), Excess::Others),
+            (vec![9 << 3 | 3, 9 << 3 | 4], Excess::Group),
+            (long, Excess::Others),
         ] {
             let wire = [&others[..], &[3 << 3 | 2, 0, 0xff]].concat();
             let listed = WriteRequest::decode(wire.as_slice()).unwrap();
-            assert_eq!(listed.list.excess(), Some(Excess::Others));
+            assert_eq!(listed.list.excess(), Some(excess));
             assert!(listed.list.is_empty() && listed.rest.p4_name.is_empty());
         }
         let few = [[9 << 3, 1].repeat(30_000), vec![3 << 3 | 2, 0]].concat();

@@ -16,6 +16,9 @@ pub const MANY: usize = 256;
 /// as on the wire. Programs have some ten thousand, an entry some ten.
 const MOST_FIELDS: usize = 1 << 20;
 
+/// Why messages with groups, which are unknown fields in any of ours, are refused.
+pub const GROUP: &str = "there is a group in it, which no message of the protocol has";
+
 /// What a list may be.
 pub struct Bounds {
     request: &'static str,
@@ -82,6 +85,7 @@ impl Bounds {
                     EncodedList::MOST_OTHERS
                 )));
             }
+            Some(Excess::Group) => return Err(Refusal::malformed(GROUP)),
             Some(Excess::Elements) => format!("more than {}", EncodedList::MOST),
             None => list.len().to_string(),
         };
@@ -133,8 +137,11 @@ fn counted<M: Message + Default + Name>(list: &EncodedList, bytes: &[u8], left: 
 
 /// Refuses a message with more fields than are left, and takes those it has.
 fn check_fields<M: Name>(bytes: &[u8], left: &mut usize) -> Result<(), Refusal> {
-    let rest = left.checked_sub(budget::fields::<M>(bytes, *left));
-    *left = rest.ok_or_else(|| Refusal::full(format!("more than {MOST_FIELDS} fields to be read at once")))?;
+    let fields = budget::fields::<M>(bytes, *left).map_err(|excess| match excess {
+        budget::Excess::Fields => Refusal::full(format!("more than {MOST_FIELDS} fields to be read at once")),
+        budget::Excess::Group => Refusal::malformed(GROUP),
+    })?;
+    *left = left.saturating_sub(fields);
     Ok(())
 }
 
@@ -229,5 +236,17 @@ mod tests {
         let parts = queries(vec![group(1), group(2)]);
         assert_eq!(joined::<pb::Entity>(&parts), Ok(Some(group(3))));
         assert_eq!(joined::<pb::Entity>(&EncodedList::default()), Ok(None));
+    }
+
+    #[test]
+    fn a_group_is_refused_as_what_it_is() {
+        let group = [9 << 3 | 3, 9 << 3 | 4];
+        let request = ReadRequest::decode(&group[..]).expect("is looked at no further").list;
+        let refused = Bounds::read(9, "entities").check(&request);
+        assert_eq!(refused, Err(Refusal::malformed(GROUP)));
+        let wire = [&[2 << 3 | 2, 2][..], &group].concat();
+        let list = ReadRequest::decode(wire.as_slice()).expect("has one entity").list;
+        let entity = element::<pb::Entity>(&list, list.iter().next().expect("is there"));
+        assert_eq!(entity, Err(Refusal::malformed(GROUP)));
     }
 }

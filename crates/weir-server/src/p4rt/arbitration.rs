@@ -18,12 +18,18 @@ pub type StreamId = u64;
 /// Election ids, as one number.
 pub type Election = u128;
 
+/// How many times as many roles without streams are remembered as there may be with streams.
+pub const FORMER: usize = 16;
+
+/// Bytes of a role's name: names are kept.
+const LONGEST_NAME: usize = 1024;
+
 /// Limits of arbitration.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
     /// Streams of one role.
     pub streams_per_role: usize,
-    /// Roles that are remembered.
+    /// Roles that have streams, and the default one. Of [`FORMER`] times as many others the highest election id is remembered.
     pub roles: usize,
 }
 
@@ -49,12 +55,20 @@ struct Role {
     members: BTreeSet<StreamId>,
 }
 
+/// A role whose streams are gone. What it might do is forgotten: whoever is primary next says that anew.
+#[derive(Debug)]
+struct Former {
+    highest: Election,
+    /// When its last stream went, among the others.
+    gone: u64,
+}
+
 #[derive(Debug)]
 struct Stream {
     role: String,
     device: u64,
     election: Option<Election>,
-    /// The role as the controller writes it.
+    /// The role as the controller writes it, but for the configuration.
     message: Option<pb::Role>,
 }
 
@@ -62,6 +76,9 @@ struct Stream {
 #[derive(Debug)]
 pub struct Arbitration {
     roles: BTreeMap<String, Role>,
+    former: BTreeMap<String, Former>,
+    /// Roles whose last stream has gone, ever.
+    departures: u64,
     streams: BTreeMap<StreamId, Stream>,
     limits: Limits,
 }
@@ -99,6 +116,8 @@ impl Arbitration {
         Arbitration {
             // The default role is always there.
             roles: BTreeMap::from([(String::new(), Role::default())]),
+            former: BTreeMap::new(),
+            departures: 0,
             streams: BTreeMap::new(),
             limits,
         }
@@ -140,10 +159,18 @@ impl Arbitration {
             role: name.clone(),
             device: update.device_id,
             election,
-            message: update.role.clone(),
+            message: update.role.as_ref().map(|role| pb::Role {
+                name: role.name.clone(),
+                id: role.id,
+                config: None,
+            }),
         };
         self.streams.insert(stream, known);
-        let role = self.roles.entry(name.clone()).or_default();
+        let former = &mut self.former;
+        let role = self.roles.entry(name.clone()).or_insert_with(|| Role {
+            highest: former.remove(&name).map(|f| f.highest),
+            ..Role::default()
+        });
         role.members.insert(stream);
         let was_primary = role.primary == Some(stream);
         if let Some(id) = election.filter(|id| role.highest.is_none_or(|h| *id >= h)) {
@@ -163,6 +190,12 @@ impl Arbitration {
 
     /// Whether there is room for one more stream of a role.
     fn admit(&self, name: &str) -> Result<(), Refusal> {
+        if name.len() > LONGEST_NAME {
+            return Err(Refusal::full(format!(
+                "the role's name has {} bytes; at most {LONGEST_NAME} are taken",
+                name.len()
+            )));
+        }
         match self.roles.get(name) {
             Some(role) if role.members.len() >= self.limits.streams_per_role => Err(Refusal::full(format!(
                 "the role has {} streams already, as many as it may",
@@ -189,14 +222,33 @@ impl Arbitration {
         if was_primary {
             role.primary = None;
         }
-        // A role that never had a primary leaves nothing to remember.
-        if role.members.is_empty() && role.highest.is_none() && !gone.role.is_empty() {
+        if role.members.is_empty() && !gone.role.is_empty() {
+            let highest = role.highest;
             self.roles.remove(&gone.role);
+            self.remember(gone.role, highest);
+            return Vec::new();
         }
         match was_primary {
             true => self.tell_all(&gone.role, false),
             false => Vec::new(),
         }
+    }
+
+    /// Remembers the highest election id of a role that has no streams any more, if it ever had one.
+    ///
+    /// Where there are too many, that which has been without streams for longest is forgotten. Otherwise whoever opens streams for one role
+    /// after the other would keep everybody else from new ones.
+    fn remember(&mut self, role: String, highest: Option<Election>) {
+        let Some(highest) = highest else { return };
+        if self.former.len() >= self.limits.roles.saturating_mul(FORMER) {
+            let oldest = self.former.iter().min_by_key(|(_, former)| former.gone);
+            if let Some(name) = oldest.map(|(name, _)| name.clone()) {
+                self.former.remove(&name);
+            }
+        }
+        let gone = self.departures;
+        self.departures += 1;
+        self.former.insert(role, Former { highest, gone });
     }
 
     /// Tells everybody of a role; the primary last.

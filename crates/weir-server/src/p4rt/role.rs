@@ -1,9 +1,10 @@
 //! What a role may do (specification, section "Role Config"): `weir.v1.RoleConfig`.
 
 use super::refusal::Refusal;
+use crate::decoding::GROUP;
 use prost::Message;
 use std::collections::BTreeSet;
-use weir_proto::budget;
+use weir_proto::budget::{self, Excess};
 use weir_proto::p4::v1 as pb;
 use weir_proto::p4::v1::entity::Entity;
 use weir_proto::prost_types::Any;
@@ -12,8 +13,11 @@ use weir_proto::weir::v1::{RoleConfig, role_config::Filter};
 /// The name of the configuration's type.
 pub const TYPE_NAME: &str = "weir.v1.RoleConfig";
 
-/// Fields of a configuration: it is read where it comes in.
+/// Ids and filters, with their fields, of a configuration: it is read where it comes in.
 const MOST_FIELDS: usize = 1 << 14;
+
+/// Bytes of a configuration, which is kept as it came, too: all ids that it may have take half of them.
+const MOST_BYTES: usize = 128 << 10;
 
 /// What a role may do.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -29,6 +33,7 @@ pub enum Scope {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Listed {
     ids: BTreeSet<u32>,
+    /// All but the ids.
     config: RoleConfig,
 }
 
@@ -47,14 +52,21 @@ impl Scope {
                 "role configurations are of the type {TYPE_NAME}, this one is of `{name}`"
             )));
         }
-        if budget::fields::<RoleConfig>(&config.value, MOST_FIELDS) > MOST_FIELDS {
+        budget::fields::<RoleConfig>(&config.value, MOST_FIELDS).map_err(|excess| match excess {
+            Excess::Fields => Refusal::full(format!(
+                "the role's config has more than {MOST_FIELDS} fields: ids, and filters with what they have"
+            )),
+            Excess::Group => Refusal::malformed(GROUP),
+        })?;
+        let bytes = config.type_url.len() + config.value.len();
+        if bytes > MOST_BYTES {
             return Err(Refusal::full(format!(
-                "the role's config has more than {MOST_FIELDS} ids and filters"
+                "the role's config has {bytes} bytes; at most {MOST_BYTES} are taken"
             )));
         }
-        let config = RoleConfig::decode(config.value.as_slice())
+        let mut config = RoleConfig::decode(config.value.as_slice())
             .map_err(|e| Refusal::malformed(format!("the role's config is no {TYPE_NAME}: {e}")))?;
-        let ids = config.ids.iter().copied().collect();
+        let ids = std::mem::take(&mut config.ids).into_iter().collect();
         Ok(Scope::Listed(Box::new(Listed { ids, config })))
     }
 

@@ -160,6 +160,68 @@ fn streams_and_roles_are_limited() {
 }
 
 #[test]
+fn of_roles_without_streams_the_highest_election_id_is_remembered_and_nothing_else() {
+    let mut a = arbitration();
+    a.update(1, &configured(&[7])).unwrap();
+    a.leave(1);
+    assert_eq!(a.scope("r").unwrap_err().cause, Cause::NotFound);
+    assert_eq!(
+        told(&a.update(2, &hello("r", Some(0))).unwrap()),
+        [(2, NOT_FOUND, Some(1))]
+    );
+    assert_eq!(told(&a.update(2, &hello("r", Some(1))).unwrap()), [(2, OK, Some(1))]);
+    assert!(a.scope("r").unwrap().has(8), "its config is the new primary's");
+}
+
+#[test]
+fn roles_that_come_and_go_keep_nobody_out() {
+    let mut a = arbitration();
+    let most = LIMITS.roles as u64 * FORMER as u64;
+    for stream in 0..=most {
+        a.update(stream, &hello(&format!("role{stream}"), Some(5))).unwrap();
+        a.leave(stream);
+    }
+    assert_eq!(a.former.len() as u64, most);
+    // That which has been without streams for longest is forgotten, and no other.
+    assert_eq!(
+        told(&a.update(1, &hello("role1", Some(4))).unwrap()),
+        [(1, NOT_FOUND, Some(5))]
+    );
+    assert_eq!(
+        told(&a.update(2, &hello("role0", Some(4))).unwrap()),
+        [(2, OK, Some(4))]
+    );
+    // The default role is never forgotten.
+    a.leave(1);
+    a.update(1, &hello("", Some(7))).unwrap();
+    a.leave(1);
+    assert_eq!(
+        told(&a.update(1, &hello("", Some(6))).unwrap()),
+        [(1, NOT_FOUND, Some(7))]
+    );
+}
+
+#[test]
+fn what_is_kept_of_a_role_is_bounded() {
+    let mut a = arbitration();
+    let full = |refused: Refusal, said: &str| {
+        assert_eq!(refused.cause, Cause::Full);
+        assert!(refused.message.contains(said), "{refused}");
+    };
+    let long = hello(&"r".repeat(1025), Some(1));
+    full(a.update(1, &long).unwrap_err(), "name has 1025 bytes");
+    assert!(a.update(1, &configured(&[u32::MAX; 1 << 14])).is_ok());
+    full(
+        a.update(1, &configured(&[7; (1 << 14) + 1])).unwrap_err(),
+        "more than 16384 fields",
+    );
+    let mut padded = configured(&[7]);
+    padded.role.as_mut().unwrap().config.as_mut().unwrap().type_url =
+        format!("{}/{}", "x".repeat(128 << 10), crate::p4rt::role::TYPE_NAME);
+    full(a.update(1, &padded).unwrap_err(), "bytes; at most 131072");
+}
+
+#[test]
 fn roles_have_primaries_of_their_own() {
     let mut a = arbitration();
     a.update(1, &hello("a", Some(5))).unwrap();
