@@ -2,22 +2,30 @@
 //!
 //! It only reads. What the switch says of itself comes from a [`Source`]; this module speaks HTTP and knows no switch.
 
+use crate::connections::{Bounds, Connection, Incoming};
 use axum::Router;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 
 /// The format of `/metrics`: Prometheus' text, version 0.0.4.
 const METRICS: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// How long the switch may take to tell its counters.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Connections at a time, and how long each may be silent: who asks again later than that opens another one.
+const CONNECTIONS: Bounds = Bounds {
+    most: 64,
+    first: Duration::from_secs(30),
+    silence: Duration::from_secs(120),
+};
 
 /// What a switch tells of itself.
 pub trait Source: Send + Sync + 'static {
@@ -26,6 +34,23 @@ pub trait Source: Send + Sync + 'static {
 
     /// Whether packets are processed.
     fn is_ready(&self) -> bool;
+}
+
+/// Connections for the server, no more than it takes.
+struct Limited(Incoming<TcpListener>);
+
+impl axum::serve::Listener for Limited {
+    type Io = Connection<TcpStream>;
+    type Addr = ();
+
+    async fn accept(&mut self) -> (Connection<TcpStream>, ()) {
+        let connection = poll_fn(|context| self.0.poll_connection(context)).await;
+        (connection, ())
+    }
+
+    fn local_addr(&self) -> std::io::Result<()> {
+        Ok(())
+    }
 }
 
 /// Serves until the future that this returns is dropped.
@@ -39,6 +64,7 @@ pub async fn serve_on(source: Arc<dyn Source>, listener: TcpListener) -> std::io
         .route("/readyz", get(ready))
         .route("/", get(index))
         .with_state(source);
+    let listener = Limited(Incoming::new(listener, CONNECTIONS));
     axum::serve(listener, router).await
 }
 

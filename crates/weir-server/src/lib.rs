@@ -8,6 +8,7 @@
 
 pub mod bfrt;
 mod calls;
+mod connections;
 mod dataplane;
 mod decoding;
 mod device;
@@ -17,6 +18,7 @@ mod loading;
 pub mod p4rt;
 mod ports;
 mod reading;
+mod receiving;
 mod refusal;
 mod serving;
 mod standalone;

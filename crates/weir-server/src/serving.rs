@@ -1,14 +1,16 @@
 //! Servers on sockets.
 
 use crate::calls::{Calls, Counting};
+use crate::connections::{self, ANSWER, Incoming};
+use crate::receiving::{self, Receiving};
 use std::fmt;
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::time::Duration;
 use tokio::net::{TcpListener, UnixListener, UnixStream};
-use tokio_stream::wrappers::UnixListenerStream;
-use tonic::transport::server::{Router, TcpIncoming};
+use tonic::transport::server::Router;
 use tonic::transport::{Certificate, Identity, Server, ServerTlsConfig};
 use tower_layer::Identity as Nothing;
 use tower_layer::Stack;
@@ -151,47 +153,69 @@ impl Drop for SocketFile {
     }
 }
 
-/// A server whose calls are counted.
-type CountedServer = Server<Stack<Counting, Nothing>>;
+/// What every server has around its service: calls are counted, and messages before they are taken in.
+type Layers = Stack<Receiving, Stack<Counting, Nothing>>;
 
-/// Serves until `shutdown` is fulfilled.
-pub(crate) async fn serve(
-    router: Router<Stack<Counting, Nothing>>,
-    listener: Listener,
-    shutdown: impl Future<Output = ()>,
-) -> Result<(), ServeError> {
-    match listener {
-        // Without the option, answers and windows wait for the client's acknowledgements.
-        Listener::Tcp(listener) => {
-            let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
-            router.serve_with_incoming_shutdown(incoming, shutdown).await?;
-        }
-        Listener::Unix(listener, _file) => {
-            let incoming = UnixListenerStream::new(listener);
-            router.serve_with_incoming_shutdown(incoming, shutdown).await?;
-        }
+/// The settings that all servers have in common.
+pub(crate) struct Transport<'t> {
+    /// Requests that are processed at a time on one connection.
+    pub requests: usize,
+    /// Connections at a time.
+    pub connections: usize,
+    /// How long a connection is silent before the server asks whether the client is still there.
+    pub keepalive: Duration,
+    /// What messages may take.
+    pub messages: receiving::Bounds,
+    /// Transport security.
+    pub tls: Option<&'t Tls>,
+    /// Counts calls.
+    pub calls: &'t Calls,
+}
+
+impl Transport<'_> {
+    /// A server without services.
+    pub fn server(&self) -> Result<Server<Layers>, ServeError> {
+        let server = Server::builder()
+            .layer(Counting(self.calls.clone()))
+            .layer(Receiving::new(self.messages))
+            .concurrency_limit_per_connection(self.requests)
+            .http2_keepalive_interval(Some(self.keepalive))
+            .http2_keepalive_timeout(Some(ANSWER))
+            .initial_stream_window_size(WINDOW)
+            .initial_connection_window_size(WINDOW)
+            .max_frame_size(FRAME);
+        Ok(match self.tls {
+            Some(tls) => server.tls_config(tls_config(tls))?,
+            None => server,
+        })
     }
-    Ok(())
+
+    /// Serves until `shutdown` is fulfilled.
+    pub async fn serve(
+        &self,
+        router: Router<Layers>,
+        listener: Listener,
+        shutdown: impl Future<Output = ()>,
+    ) -> Result<(), ServeError> {
+        let bounds = connections::Bounds::pinging(self.connections, self.keepalive);
+        match listener {
+            Listener::Tcp(listener) => {
+                let incoming = Incoming::new(listener, bounds);
+                router.serve_with_incoming_shutdown(incoming, shutdown).await?;
+            }
+            Listener::Unix(listener, _file) => {
+                let incoming = Incoming::new(listener, bounds);
+                router.serve_with_incoming_shutdown(incoming, shutdown).await?;
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Listens at an address.
 pub(crate) async fn listen(address: SocketAddr) -> Result<TcpListener, ServeError> {
     let listener = TcpListener::bind(address).await;
     listener.map_err(|source| ServeError::Listen { address, source })
-}
-
-/// The settings that all servers have in common. `requests`: processed at a time on one connection. `calls` counts them.
-pub(crate) fn transport(requests: usize, tls: Option<&Tls>, calls: &Calls) -> Result<CountedServer, ServeError> {
-    let server = Server::builder()
-        .layer(Counting(calls.clone()))
-        .concurrency_limit_per_connection(requests)
-        .initial_stream_window_size(WINDOW)
-        .initial_connection_window_size(WINDOW)
-        .max_frame_size(FRAME);
-    Ok(match tls {
-        Some(tls) => server.tls_config(tls_config(tls))?,
-        None => server,
-    })
 }
 
 fn tls_config(tls: &Tls) -> ServerTlsConfig {

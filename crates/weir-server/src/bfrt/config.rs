@@ -17,6 +17,13 @@ pub struct Config {
     /// Longest message that is taken in, in bytes; default 1 GiB, as the reference takes any. Whatever it is, a Read has at
     /// most 16 MiB, and all but Reads, Writes and programs 4 MiB.
     pub max_message_bytes: usize,
+    /// Bytes of all messages that are being received, or whose requests are not done, default 2 GiB; never less than the longest
+    /// message. Short messages that come in one piece do not count. A message counts with the length that it claims from its beginning,
+    /// as room is made for it; one for which there is none is RESOURCE_EXHAUSTED.
+    pub max_request_bytes: usize,
+    /// In this time a client sends the rest of a request, or as much as makes 1 MiB per second; default 30 s, so 30 MiB. Otherwise the
+    /// request is DEADLINE_EXCEEDED. While others are refused for want of room, a message has a thirtieth of it.
+    pub request_patience: Duration,
     /// Updates of one Write, default 4,000,000; never more than 8,388,608. Each has at most 8 MiB.
     pub max_updates: usize,
     /// Updates of one Write that is all or nothing, default 65,536: packets wait until all of it is done.
@@ -34,6 +41,12 @@ pub struct Config {
     pub max_streams: usize,
     /// Messages that wait for a slow stream, default 1024. Further ones are lost, and counted.
     pub stream_queue: usize,
+    /// Connections at a time, default 1024; never more than a third of the files that the process may open. Further ones are closed at
+    /// once.
+    pub max_connections: usize,
+    /// How long a connection is silent before the client is asked whether it is there, default 30 s. It has 20 s to answer. One
+    /// that says nothing to begin with is not asked.
+    pub keepalive: Duration,
     /// Requests that are processed at a time on one connection, default 256.
     pub max_requests_per_connection: usize,
     /// Largest trailer with errors in bytes, default 16 MiB. A client that takes less says so by the field
@@ -52,6 +65,8 @@ impl Default for Config {
             tls: None,
             device_id: 0,
             max_message_bytes: 1 << 30,
+            max_request_bytes: 2 << 30,
+            request_patience: Duration::from_secs(30),
             max_updates: 4_000_000,
             max_atomic_updates: 65_536,
             max_queries: 100_000,
@@ -60,6 +75,8 @@ impl Default for Config {
             read_patience: Duration::from_secs(2),
             max_streams: 64,
             stream_queue: 1024,
+            max_connections: 1024,
+            keepalive: Duration::from_secs(30),
             max_requests_per_connection: 256,
             max_error_bytes: 16 << 20,
             digest_interval: Duration::from_millis(5),

@@ -1,7 +1,8 @@
 //! The server on a socket.
 
 use super::service::BfRuntime;
-use crate::serving::{self, Listener, ServeError};
+use crate::receiving;
+use crate::serving::{self, Listener, ServeError, Transport};
 use std::future::Future;
 use weir_proto::bfrt_raw::bf_runtime_server::BfRuntimeServer;
 
@@ -24,8 +25,20 @@ pub async fn serve_on(
     shutdown: impl Future<Output = ()>,
 ) -> Result<(), ServeError> {
     let config = server.shared.config.clone();
-    let calls = &server.shared.device.calls;
-    let mut transport = serving::transport(config.max_requests_per_connection, config.tls.as_ref(), calls)?;
+    let device = server.shared.device.clone();
+    let transport = Transport {
+        requests: config.max_requests_per_connection,
+        connections: config.max_connections,
+        keepalive: config.keepalive,
+        messages: receiving::Bounds {
+            longest: config.max_message_bytes,
+            together: config.max_request_bytes,
+            patience: config.request_patience,
+        },
+        tls: config.tls.as_ref(),
+        calls: &device.calls,
+    };
     let service = BfRuntimeServer::new(server).max_decoding_message_size(config.max_message_bytes);
-    serving::serve(transport.add_service(service), listener.into(), shutdown).await
+    let router = transport.server()?.add_service(service);
+    transport.serve(router, listener.into(), shutdown).await
 }

@@ -14,6 +14,7 @@ use super::read::World;
 use super::target::Scopes;
 use super::{SHARED, errors};
 use crate::device::{Device, Pipeline, lock};
+use crate::receiving::{Held, while_held};
 use crate::refusal::Refusal;
 use crate::state::ATTRIBUTES;
 use crate::tasks::to_its_end;
@@ -187,7 +188,9 @@ impl BfRuntime {
 impl Service for BfRuntime {
     async fn write(&self, request: Request<bfrt_raw::WriteRequest>) -> Result<Response<pb::WriteResponse>, Status> {
         let options = Options::new(&self.shared.config, request.metadata());
-        let task = to_its_end(writing::write(Arc::clone(&self.shared), request.into_inner(), options));
+        let held = Held::of(request.extensions());
+        let work = writing::write(Arc::clone(&self.shared), request.into_inner(), options);
+        let task = to_its_end(while_held(held, work));
         let written = options.within("Write", task).await;
         written.map(Response::new)
     }
@@ -204,7 +207,9 @@ impl Service for BfRuntime {
         &self,
         request: Request<bfrt_raw::SetForwardingPipelineConfigRequest>,
     ) -> Result<Response<pb::SetForwardingPipelineConfigResponse>, Status> {
-        let task = to_its_end(pipeline::set(Arc::clone(&self.shared), request.into_inner()));
+        let held = Held::of(request.extensions());
+        let work = pipeline::set(Arc::clone(&self.shared), request.into_inner());
+        let task = to_its_end(while_held(held, work));
         task.await.map(Response::new)
     }
 

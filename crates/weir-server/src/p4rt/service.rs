@@ -12,6 +12,7 @@ use super::digest::Digests;
 use super::refusal::Refusal;
 use crate::dataplane::DataPlane;
 use crate::device::{Device, lock};
+use crate::receiving::{Held, while_held};
 use crate::tasks::to_its_end;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -130,7 +131,9 @@ impl P4Runtime {
 impl Service for P4Runtime {
     async fn write(&self, request: Request<p4rt_raw::WriteRequest>) -> Result<Response<pb::WriteResponse>, Status> {
         let limit = writing::error_limit(&self.shared.config, request.metadata());
-        let task = to_its_end(writing::write(Arc::clone(&self.shared), request.into_inner(), limit));
+        let held = Held::of(request.extensions());
+        let work = writing::write(Arc::clone(&self.shared), request.into_inner(), limit);
+        let task = to_its_end(while_held(held, work));
         task.await.map(Response::new)
     }
 
@@ -146,7 +149,9 @@ impl Service for P4Runtime {
         &self,
         request: Request<p4rt_raw::SetForwardingPipelineConfigRequest>,
     ) -> Result<Response<pb::SetForwardingPipelineConfigResponse>, Status> {
-        let task = to_its_end(pipeline::set(Arc::clone(&self.shared), request.into_inner()));
+        let held = Held::of(request.extensions());
+        let work = pipeline::set(Arc::clone(&self.shared), request.into_inner());
+        let task = to_its_end(while_held(held, work));
         task.await
             .map(|()| Response::new(pb::SetForwardingPipelineConfigResponse {}))
     }

@@ -1,6 +1,7 @@
 //! Limits: each with an error of its own.
 
 use crate::common::{Bench, Client, NAME, Session, compile, source, stream, update, with_data};
+use crate::shared::claims::one_of_two_is_refused;
 use crate::shared::tls::clients_need_a_certificate;
 use std::sync::Arc;
 use tonic::Code;
@@ -136,6 +137,19 @@ async fn a_field_that_is_asked_for_many_times_is_told_once() {
     );
     let (_, status) = asking(2_000_000).await;
     assert_eq!(status.map(|s| s.code()), Some(Code::ResourceExhausted));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn claims_beyond_the_budget_are_refused_while_writes_go_on() {
+    let config = Config {
+        max_message_bytes: 4 << 20,
+        max_request_bytes: 4 << 20,
+        ..Config::default()
+    };
+    let bench = Bench::with(config).await;
+    let claimed = one_of_two_is_refused(bench.address, "/bfrt_proto.BfRuntime/Write", 3 << 20).await;
+    assert_eq!(bench.insert(bench.entry(1, 1)).await, Ok(()));
+    claimed.abort();
 }
 
 #[tokio::test]

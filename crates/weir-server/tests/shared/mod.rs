@@ -2,6 +2,7 @@
 
 pub mod batches;
 pub mod churn;
+pub mod claims;
 mod histories;
 mod memory;
 mod packets;

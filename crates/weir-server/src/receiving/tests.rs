@@ -1,0 +1,185 @@
+use super::*;
+use std::future::poll_fn;
+use tokio::sync::mpsc;
+use tonic::Code;
+
+const BOUNDS: Bounds = Bounds {
+    longest: 100_000,
+    together: 150_000,
+    patience: Duration::from_secs(30),
+};
+
+/// A body whose pieces come from elsewhere.
+struct Pieces(mpsc::UnboundedReceiver<Vec<u8>>);
+
+impl HttpBody for Pieces {
+    type Data = Bytes;
+    type Error = Status;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<http_body::Frame<Bytes>, Status>>> {
+        let piece = ready!(self.0.poll_recv(context));
+        Poll::Ready(piece.map(|bytes| Ok(http_body::Frame::data(bytes.into()))))
+    }
+}
+
+/// A request that is under way.
+struct Call {
+    send: mpsc::UnboundedSender<Vec<u8>>,
+    body: Messages,
+}
+
+impl Call {
+    /// Has the next piece of it come, and looks at it.
+    async fn piece(&mut self, bytes: Vec<u8>) -> Result<(), Code> {
+        self.send.send(bytes).expect("is received");
+        self.next().await
+    }
+
+    async fn next(&mut self) -> Result<(), Code> {
+        let frame = poll_fn(|context| Pin::new(&mut self.body).poll_frame(context)).await;
+        frame.map_or(Ok(()), |frame| frame.map(|_| ()).map_err(|status| status.code()))
+    }
+}
+
+fn call(receiving: &Receiving, is_stream: bool) -> Call {
+    let (send, pieces) = mpsc::unbounded_channel();
+    let share = Arc::new(Share {
+        budget: Arc::clone(&receiving.budget),
+        bytes: AtomicUsize::new(0),
+    });
+    let body = Messages::new(Body::new(Pieces(pieces)), share, receiving.bounds, is_stream);
+    Call { send, body }
+}
+
+fn free(receiving: &Receiving) -> usize {
+    receiving.budget.free.load(Ordering::Relaxed)
+}
+
+/// The beginning of a message.
+fn claim(bytes: u32) -> Vec<u8> {
+    [&[0][..], &bytes.to_be_bytes()].concat()
+}
+
+/// A message.
+fn whole(bytes: usize) -> Vec<u8> {
+    let mut message = claim(bytes as u32);
+    message.resize(HEADER + bytes, 7);
+    message
+}
+
+#[tokio::test]
+async fn what_is_claimed_is_taken_and_given_back_with_the_request() {
+    let receiving = Receiving::new(BOUNDS);
+    let (mut one, mut two) = (call(&receiving, false), call(&receiving, false));
+    assert_eq!(one.piece(claim(100_000)).await, Ok(()));
+    assert_eq!(free(&receiving), 50_000);
+    assert_eq!(two.piece(claim(50_001)).await, Err(Code::ResourceExhausted));
+    // A short message that is there takes no room that is not taken already.
+    assert_eq!(call(&receiving, false).piece(whole(1000)).await, Ok(()));
+    assert_eq!(free(&receiving), 50_000);
+    assert_eq!(call(&receiving, false).piece(whole(COUNTED)).await, Ok(()));
+    drop(one);
+    assert_eq!(free(&receiving), 150_000);
+    // The transport refuses what is too long for it.
+    assert_eq!(call(&receiving, false).piece(claim(100_001)).await, Ok(()));
+    assert_eq!(free(&receiving), 150_000);
+}
+
+#[tokio::test]
+async fn the_longest_message_is_possible_whatever_the_budget_is() {
+    let receiving = Receiving::new(Bounds { together: 9, ..BOUNDS });
+    assert_eq!(call(&receiving, false).piece(claim(100_000)).await, Ok(()));
+}
+
+#[tokio::test]
+async fn headers_may_come_byte_by_byte_and_messages_together() {
+    let receiving = Receiving::new(BOUNDS);
+    let mut stream = call(&receiving, true);
+    for byte in claim(30_000) {
+        assert_eq!(stream.piece(vec![byte]).await, Ok(()));
+    }
+    assert_eq!(free(&receiving), 120_000);
+    // The rest, a short one, and the beginning of another, which is all that counts once the next bytes are asked for.
+    let bytes = [vec![7; 30_000], whole(0), whole(9), claim(20_000), vec![7; 19_999]].concat();
+    assert_eq!(stream.piece(bytes).await, Ok(()));
+    assert_eq!(free(&receiving), 100_000);
+    assert_eq!(stream.piece(vec![7]).await, Ok(()));
+    assert_eq!(free(&receiving), 130_000);
+    assert_eq!(stream.piece(whole(9)).await, Ok(()));
+    assert_eq!(free(&receiving), 150_000);
+}
+
+#[tokio::test]
+async fn a_request_that_is_one_message_is_no_two() {
+    let receiving = Receiving::new(BOUNDS);
+    let mut call = call(&receiving, false);
+    assert_eq!(call.piece(whole(20_000)).await, Ok(()));
+    assert_eq!(call.piece(whole(20_000)).await, Err(Code::Unimplemented));
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_sends_too_slowly_loses_the_request() {
+    let receiving = Receiving::new(Bounds {
+        longest: 1 << 30,
+        together: 1 << 30,
+        ..BOUNDS
+    });
+    // Nothing at all; a header that is cut off; a message of which nothing comes; one that is there, and no end.
+    for begun in [vec![], vec![0, 0], claim(1 << 20), whole(1 << 20)] {
+        let mut call = call(&receiving, false);
+        if !begun.is_empty() {
+            assert_eq!(call.piece(begun).await, Ok(()));
+        }
+        assert_eq!(call.next().await, Err(Code::DeadlineExceeded));
+    }
+    assert_eq!(free(&receiving), 1 << 30);
+    // A byte now and then is not enough, 30 MiB are.
+    for (bytes, enough) in [(1, false), (30 << 20, true)] {
+        let mut call = call(&receiving, false);
+        assert_eq!(call.piece(claim(1 << 30)).await, Ok(()));
+        let send = call.send.clone();
+        tokio::spawn(async move {
+            for _ in 0..4 {
+                sleep(Duration::from_secs(29)).await;
+                let _ = send.send(vec![7; bytes]);
+            }
+        });
+        let mut heard = 0;
+        while call.next().await.is_ok() {
+            heard += 1;
+        }
+        assert_eq!(heard == 4, enough, "{heard} pieces of {bytes} bytes");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_claimed_and_does_not_come_keeps_others_out_for_a_thirtieth_of_the_time() {
+    let receiving = Receiving::new(BOUNDS);
+    let mut claimed = call(&receiving, false);
+    assert_eq!(claimed.piece(claim(100_000)).await, Ok(()));
+    let two_parts = Duration::from_secs(2);
+    assert!(tokio::time::timeout(two_parts, claimed.next()).await.is_err());
+    // Nobody has been refused until now.
+    assert_eq!(
+        call(&receiving, false).piece(claim(100_000)).await,
+        Err(Code::ResourceExhausted)
+    );
+    let lost = tokio::time::timeout(two_parts, claimed.next()).await;
+    assert_eq!(lost, Ok(Err(Code::DeadlineExceeded)));
+    drop(claimed);
+    assert_eq!(call(&receiving, false).piece(claim(100_000)).await, Ok(()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_may_be_silent_between_messages_only() {
+    let receiving = Receiving::new(BOUNDS);
+    let mut stream = call(&receiving, true);
+    assert_eq!(stream.piece(whole(9)).await, Ok(()));
+    let hour = Duration::from_secs(3600);
+    assert!(tokio::time::timeout(hour, stream.next()).await.is_err());
+    assert_eq!(stream.piece(claim(9)).await, Ok(()));
+    assert_eq!(stream.next().await, Err(Code::DeadlineExceeded));
+}
