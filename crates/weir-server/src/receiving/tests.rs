@@ -89,6 +89,21 @@ async fn what_is_claimed_is_taken_and_given_back_with_the_request() {
 }
 
 #[tokio::test]
+async fn work_that_goes_on_without_its_client_keeps_what_the_request_has() {
+    let receiving = Receiving::new(BOUNDS);
+    let mut call = call(&receiving, false);
+    assert_eq!(call.piece(whole(100_000)).await, Ok(()));
+    let held = Held(Arc::clone(&call.body.share));
+    let (done, is_done) = tokio::sync::oneshot::channel::<()>();
+    let work = tokio::spawn(while_held(Some(held), is_done));
+    drop(call);
+    assert_eq!(free(&receiving), 50_000);
+    done.send(()).expect("goes on");
+    work.await.expect("ends").expect("is told");
+    assert_eq!(free(&receiving), 150_000);
+}
+
+#[tokio::test]
 async fn the_longest_message_is_possible_whatever_the_budget_is() {
     let receiving = Receiving::new(Bounds { together: 9, ..BOUNDS });
     assert_eq!(call(&receiving, false).piece(claim(100_000)).await, Ok(()));
