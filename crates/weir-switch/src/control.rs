@@ -4,7 +4,7 @@ mod transaction;
 
 pub use transaction::{Mark, Transaction};
 
-use crate::replication::{CloneSession, MulticastGroup, Node, RemovedNode, Replication, ReplicationError};
+use crate::replication::{self, CloneSession, MulticastGroup, Node, ReplicationError};
 use crate::switch::Switch;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -69,6 +69,10 @@ pub enum Write {
     Loopback(u32, bool),
     /// Changes the packet generators. Timers of applications begin now.
     Generator(GeneratorWrite),
+    /// Puts nodes at the end of a multicast group, each with the number with which packets exclude it.
+    JoinGroup(u32, Vec<(u32, Option<u32>)>),
+    /// Takes nodes out of a multicast group.
+    LeaveGroup(u32, Vec<u32>),
 }
 
 /// What a change gave.
@@ -138,7 +142,10 @@ impl ControlError {
     pub fn kind(&self) -> ErrorKind {
         match self {
             ControlError::Table(error) => error.kind(),
-            ControlError::Replication(ReplicationError::OutOfRange { .. }) => ErrorKind::InvalidArgument,
+            ControlError::Replication(ReplicationError::OutOfRange { .. } | ReplicationError::Twice { .. }) => {
+                ErrorKind::InvalidArgument
+            }
+            ControlError::Replication(ReplicationError::Full { .. }) => ErrorKind::ResourceExhausted,
             ControlError::Replication(ReplicationError::NotFound { .. }) | ControlError::NoSuchResource { .. } => {
                 ErrorKind::NotFound
             }
@@ -174,13 +181,19 @@ enum Back {
     Register(ExternId, BeforeRegister),
     Lpf(ExternId, Before<Lpf>),
     Wred(ExternId, Before<Wred>),
-    Replication(Box<Replication>),
-    Node(u32, Option<Box<RemovedNode>>),
+    Replication(Box<replication::Undo>),
     Port(u32, Option<bool>),
     Loopback(u32, bool),
     PortMetadata(u32, Option<Vec<u8>>),
     Generator(GeneratorUndo),
     Nothing,
+}
+
+impl Back {
+    /// Boxed, as most changes are of entries, and a batch may have a million.
+    fn replication(undo: replication::Undo) -> Self {
+        Back::Replication(Box::new(undo))
+    }
 }
 
 /// What cells were.
@@ -324,8 +337,7 @@ impl Switch {
                     restore(cells, before);
                 }
             }
-            Back::Replication(was) => self.replication = *was,
-            Back::Node(id, was) => self.replication.restore_node(id, was.map(|w| *w)),
+            Back::Replication(undo) => self.replication.take_back(*undo),
             Back::Port(port, Some(up)) => self.set_port(port, up),
             Back::Port(port, None) => {
                 self.set_port(port, true);
@@ -402,16 +414,6 @@ impl Switch {
                 let back = self.write_wred(id, cell, wred)?;
                 Ok((WriteResult::Done, back, Vec::new()))
             }
-            Write::Group(id, group) => {
-                let was = Box::new(self.replication.clone());
-                self.replication.set_group(id, group)?;
-                Ok((WriteResult::Done, Back::Replication(was), Vec::new()))
-            }
-            Write::Session(id, session) => {
-                let was = Box::new(self.replication.clone());
-                self.replication.set_session(id, session)?;
-                Ok((WriteResult::Done, Back::Replication(was), Vec::new()))
-            }
             Write::Touch(id, handle) => {
                 let state = self.state.table_mut(id).ok_or_else(|| no_table(id))?;
                 state.table.touch(handle, now_ns);
@@ -432,25 +434,14 @@ impl Switch {
     /// Changes of what is beside the program: ports and replication.
     fn write_device(&mut self, write: Write) -> Result<Back, ControlError> {
         match write {
-            Write::Node(id, node) => {
-                let was = self.replication.set_node(id, node);
-                Ok(Back::Node(id, was.map(Box::new)))
-            }
-            Write::GroupNodes(id, nodes) => {
-                let was = Box::new(self.replication.clone());
-                self.replication.set_group_nodes(id, nodes)?;
-                Ok(Back::Replication(was))
-            }
-            Write::Lag(id, ports) => {
-                let was = Box::new(self.replication.clone());
-                self.replication.set_lag(id, ports);
-                Ok(Back::Replication(was))
-            }
-            Write::PortList(id, ports) => {
-                let was = Box::new(self.replication.clone());
-                self.replication.set_port_list(id, ports);
-                Ok(Back::Replication(was))
-            }
+            Write::Group(id, group) => Ok(Back::replication(self.replication.write_group(id, group)?)),
+            Write::Session(id, session) => Ok(Back::replication(self.replication.write_session(id, session)?)),
+            Write::Node(id, node) => Ok(Back::replication(self.replication.write_node(id, node)?)),
+            Write::GroupNodes(id, nodes) => Ok(Back::replication(self.replication.write_group_nodes(id, nodes)?)),
+            Write::JoinGroup(id, nodes) => Ok(Back::replication(self.replication.join_group(id, nodes)?)),
+            Write::LeaveGroup(id, nodes) => Ok(Back::replication(self.replication.leave_group(id, &nodes)?)),
+            Write::Lag(id, ports) => Ok(Back::replication(self.replication.write_lag(id, ports)?)),
+            Write::PortList(id, ports) => Ok(Back::replication(self.replication.write_port_list(id, ports)?)),
             Write::Port(port, up) => {
                 let was = self.ports.get(&port).copied();
                 self.set_port(port, up);

@@ -41,7 +41,10 @@ pub use journal::Journal;
 pub use names::{NameError, resolve};
 pub use queues::{DEFAULT_CAPACITY, PortRate, QueueStats};
 pub use read::ResourceKind;
-pub use replication::{CloneSession, GroupReplica, MulticastGroup, Node, Replica, Replication, ReplicationError};
+pub use replication::{
+    CloneSession, GroupReplica, MAX_ALL_REPLICAS, MAX_REPLICAS, MulticastGroup, Node, Replica, Replication,
+    ReplicationError,
+};
 pub use snapshot::{CounterValues, Kept, Restoring};
 pub use stats::{DropCount, PortStats};
 pub use switch::{Output, Switch, SwitchConfig};

@@ -1,10 +1,20 @@
 //! Multicast groups and clone sessions.
 
+mod changes;
+
+pub(crate) use changes::Undo;
+
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::RangeInclusive;
+use std::ops::{RangeBounds, RangeInclusive};
 use thiserror::Error;
 use weir_arch::{Exclusion, ReplicationRules};
+
+/// Replicas that a multicast group or a clone session has at most, backups included; also nodes of a group and copies of a node.
+pub const MAX_REPLICAS: usize = 65_536;
+
+/// Replicas that all multicast groups have at most, backups included, and all clone sessions; also copies of all nodes.
+pub const MAX_ALL_REPLICAS: usize = 1_048_576;
 
 /// One copy to make.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -26,14 +36,6 @@ pub struct Node {
     pub lags: Vec<u32>,
     /// Copies to make instead where the port is down: the first whose own port is up. Only of nodes with one port.
     pub backups: Vec<Replica>,
-}
-
-/// A node that is gone, with the groups it was in: their numbers, its position there and the number with which packets
-/// excluded it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct RemovedNode {
-    node: Node,
-    groups: Vec<(u32, usize, Option<u32>)>,
 }
 
 /// A copy that a multicast group makes.
@@ -111,6 +113,31 @@ pub enum ReplicationError {
         /// The number.
         id: u32,
     },
+    /// A group is to have a node twice.
+    #[error("multicast node {node} is in the group twice")]
+    Twice {
+        /// The node.
+        node: u32,
+    },
+    /// There is no room for so much.
+    #[error("the {what} are {limit} at most")]
+    Full {
+        /// What there is too much of.
+        what: &'static str,
+        /// The most that there may be.
+        limit: usize,
+    },
+}
+
+/// How much there is of what is limited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Held {
+    /// Copies of all nodes.
+    nodes: usize,
+    /// Replicas of all sessions.
+    sessions: usize,
+    /// Ports of all lists of ports.
+    ports: usize,
 }
 
 /// Groups, nodes and sessions.
@@ -131,6 +158,11 @@ pub struct Replication {
     /// Ports that are one, by number.
     lags: BTreeMap<u32, Vec<u32>>,
     next_node: u32,
+    /// Each node with each group that it is in: where `groups` would be searched for a node.
+    #[serde(skip)]
+    members: BTreeSet<(u32, u32)>,
+    #[serde(skip)]
+    held: Held,
     #[serde(skip)]
     rules: ReplicationRules,
 }
@@ -149,13 +181,15 @@ fn check(what: &'static str, found: u32, range: &RangeInclusive<u32>) -> Result<
 }
 
 impl Replication {
-    /// Becomes what was kept of another one of the same program. Which ports are down stays as it is.
-    pub fn restore(&mut self, kept: Replication) {
-        *self = Replication {
-            down: std::mem::take(&mut self.down),
+    /// Becomes what was kept of another one of the same program, and gives what it was. Which ports are down stays as it is.
+    pub fn restore(&mut self, kept: Replication) -> Replication {
+        let mut restored = Replication {
+            down: self.down.clone(),
             rules: self.rules.clone(),
             ..kept
         };
+        restored.index();
+        std::mem::replace(self, restored)
     }
 
     /// No groups, and the sessions that an architecture begins with.
@@ -169,11 +203,13 @@ impl Replication {
             };
             (session, config)
         };
-        Replication {
+        let mut replication = Replication {
             sessions: rules.initial.iter().map(to_port).collect(),
             rules,
             ..Replication::default()
-        }
+        };
+        replication.index();
+        replication
     }
 
     /// Adds an empty group.
@@ -197,9 +233,7 @@ impl Replication {
     /// # Errors
     /// There is no such group.
     pub fn delete_group(&mut self, group: u32) -> Result<(), ReplicationError> {
-        let gone = self.groups.remove(&group);
-        self.notes.remove(&group);
-        self.exclusions.retain(|(of, _), _| *of != group);
+        let gone = self.take_group(group);
         gone.map(|_| ()).ok_or(ReplicationError::NotFound {
             what: "multicast group",
             id: group,
@@ -210,95 +244,11 @@ impl Replication {
     pub fn create_node(&mut self, rid: u32, mut ports: Vec<u32>) -> u32 {
         ports.sort_unstable();
         ports.dedup();
-        while self.nodes.contains_key(&self.next_node) {
-            self.next_node = self.next_node.wrapping_add(1);
-        }
-        let handle = self.next_node;
-        self.next_node = self.next_node.wrapping_add(1);
-        let node = Node {
+        self.add_node(Node {
             rid,
             ports,
             ..Node::default()
-        };
-        self.nodes.insert(handle, node);
-        handle
-    }
-
-    /// Sets the node with a number of the control plane's choice; `None` removes it, also from its groups. What it was.
-    pub(crate) fn set_node(&mut self, handle: u32, node: Option<Node>) -> Option<RemovedNode> {
-        match node {
-            Some(mut node) => {
-                node.ports.sort_unstable();
-                node.ports.dedup();
-                let node = self.nodes.insert(handle, node)?;
-                let groups = Vec::new();
-                Some(RemovedNode { node, groups })
-            }
-            None => {
-                let node = self.nodes.remove(&handle)?;
-                let mut groups = Vec::new();
-                for (group, nodes) in &mut self.groups {
-                    if let Some(position) = nodes.iter().position(|n| *n == handle) {
-                        nodes.remove(position);
-                        groups.push((*group, position, self.exclusions.remove(&(*group, handle))));
-                    }
-                }
-                Some(RemovedNode { node, groups })
-            }
-        }
-    }
-
-    /// Takes [`Replication::set_node`] back.
-    pub(crate) fn restore_node(&mut self, handle: u32, was: Option<RemovedNode>) {
-        let Some(was) = was else {
-            self.nodes.remove(&handle);
-            return;
-        };
-        self.nodes.insert(handle, was.node);
-        for (group, position, number) in was.groups {
-            if let Some(nodes) = self.groups.get_mut(&group) {
-                nodes.insert(position.min(nodes.len()), handle);
-            }
-            if let Some(number) = number {
-                self.exclusions.insert((group, handle), number);
-            }
-        }
-    }
-
-    /// Sets which nodes a group has, each with the number with which packets exclude it; `None` removes the group. Nodes
-    /// that it had stay.
-    ///
-    /// # Errors
-    /// The number is out of range, or there is no such node.
-    pub fn set_group_nodes(
-        &mut self,
-        group: u32,
-        nodes: Option<Vec<(u32, Option<u32>)>>,
-    ) -> Result<(), ReplicationError> {
-        check("multicast group", group, &self.rules.groups)?;
-        let missing = nodes.iter().flatten().find(|(n, _)| !self.nodes.contains_key(n));
-        if let Some((node, _)) = missing {
-            return Err(ReplicationError::NotFound {
-                what: "multicast node",
-                id: *node,
-            });
-        }
-        self.exclusions.retain(|(of, _), _| *of != group);
-        self.notes.remove(&group);
-        match nodes {
-            Some(nodes) => {
-                let numbers = nodes
-                    .iter()
-                    .filter_map(|(node, number)| Some(((group, *node), (*number)?)));
-                self.exclusions.extend(numbers);
-                self.groups
-                    .insert(group, nodes.into_iter().map(|(node, _)| node).collect());
-            }
-            None => {
-                self.groups.remove(&group);
-            }
-        }
-        Ok(())
+        })
     }
 
     /// The number with which packets exclude a node of a group.
@@ -307,17 +257,21 @@ impl Replication {
         self.exclusions.get(&(group, node)).copied()
     }
 
-    /// Sets the ports of which one gets the copy of nodes with this number; `None`: there is no such number.
-    pub fn set_lag(&mut self, number: u32, ports: Option<Vec<u32>>) {
-        match ports {
-            Some(ports) => self.lags.insert(number, ports),
-            None => self.lags.remove(&number),
-        };
+    /// The ports of which one gets the copy of nodes with this number.
+    #[must_use]
+    pub fn lag(&self, number: u32) -> Option<&[u32]> {
+        self.lags.get(&number).map(Vec::as_slice)
     }
 
     /// All groups of ports of which one gets a copy.
     pub fn lags(&self) -> impl Iterator<Item = (u32, &[u32])> {
-        self.lags.iter().map(|(number, ports)| (*number, ports.as_slice()))
+        self.lags_in(..)
+    }
+
+    /// Those of them whose numbers are in a range.
+    pub fn lags_in(&self, numbers: impl RangeBounds<u32>) -> impl Iterator<Item = (u32, &[u32])> {
+        let lags = self.lags.range(numbers);
+        lags.map(|(number, ports)| (*number, ports.as_slice()))
     }
 
     /// All lists of ports that packets exclude.
@@ -329,7 +283,12 @@ impl Replication {
 
     /// All nodes by number.
     pub fn nodes(&self) -> impl Iterator<Item = (u32, &Node)> {
-        self.nodes.iter().map(|(handle, node)| (*handle, node))
+        self.nodes_in(..)
+    }
+
+    /// The nodes whose numbers are in a range.
+    pub fn nodes_in(&self, handles: impl RangeBounds<u32>) -> impl Iterator<Item = (u32, &Node)> {
+        self.nodes.range(handles).map(|(handle, node)| (*handle, node))
     }
 
     /// Gives a node other ports.
@@ -339,16 +298,12 @@ impl Replication {
     pub fn update_node(&mut self, handle: u32, mut ports: Vec<u32>) -> Result<(), ReplicationError> {
         ports.sort_unstable();
         ports.dedup();
-        match self.nodes.get_mut(&handle) {
-            Some(node) => {
-                node.ports = ports;
-                Ok(())
-            }
-            None => Err(ReplicationError::NotFound {
-                what: "multicast node",
-                id: handle,
-            }),
-        }
+        let node = self.nodes.get(&handle).cloned().ok_or(ReplicationError::NotFound {
+            what: "multicast node",
+            id: handle,
+        })?;
+        self.put_node(handle, Node { ports, ..node });
+        Ok(())
     }
 
     /// Removes a node from the switch and all groups.
@@ -356,17 +311,13 @@ impl Replication {
     /// # Errors
     /// There is no such node.
     pub fn delete_node(&mut self, handle: u32) -> Result<(), ReplicationError> {
-        if self.nodes.remove(&handle).is_none() {
+        if !self.nodes.contains_key(&handle) {
             return Err(ReplicationError::NotFound {
                 what: "multicast node",
                 id: handle,
             });
         }
-        self.groups
-            .values_mut()
-            .for_each(|nodes| nodes.retain(|n| *n != handle));
-        self.exclusions.retain(|(_, node), _| *node != handle);
-        Ok(())
+        self.write_node(handle, None).map(drop)
     }
 
     /// Puts a node in a group. A node may be in several groups.
@@ -384,7 +335,7 @@ impl Replication {
             what: "multicast group",
             id: group,
         })?;
-        if !nodes.contains(&node) {
+        if self.members.insert((node, group)) {
             nodes.push(node);
         }
         Ok(())
@@ -396,8 +347,10 @@ impl Replication {
     /// There is no such group, or the node is not in it.
     pub fn set_exclusion(&mut self, group: u32, node: u32, number: Option<u32>) -> Result<(), ReplicationError> {
         let missing = |what, id| ReplicationError::NotFound { what, id };
-        let nodes = self.groups.get(&group).ok_or(missing("multicast group", group))?;
-        if !nodes.contains(&node) {
+        if !self.groups.contains_key(&group) {
+            return Err(missing("multicast group", group));
+        }
+        if !self.is_member(group, node) {
             return Err(missing("multicast node", node));
         }
         match number {
@@ -421,6 +374,8 @@ impl Replication {
 
     /// Sets the list of ports that packets exclude by this number.
     pub fn set_port_list(&mut self, number: u32, ports: Vec<u32>) {
+        let before = self.port_list(number).len();
+        self.held.ports = self.held.ports - before + ports.len();
         if ports.is_empty() {
             self.port_lists.remove(&number);
         } else {
@@ -439,50 +394,15 @@ impl Replication {
     /// # Errors
     /// There is no such group, or the node is not in it.
     pub fn dissociate(&mut self, group: u32, node: u32) -> Result<(), ReplicationError> {
-        let nodes = self.groups.get_mut(&group).ok_or(ReplicationError::NotFound {
-            what: "multicast group",
-            id: group,
-        })?;
-        let position = nodes.iter().position(|n| *n == node);
-        let position = position.ok_or(ReplicationError::NotFound {
-            what: "multicast node",
-            id: node,
-        })?;
-        nodes.remove(position);
-        self.exclusions.remove(&(group, node));
-        Ok(())
+        self.leave_group(group, &[node]).map(drop)
     }
 
     /// Makes a group of these replicas, as P4Runtime has them, in place of what it was. `None` removes it.
     ///
     /// # Errors
-    /// The number is out of range.
+    /// The number is out of range, or there are too many replicas.
     pub fn set_group(&mut self, group: u32, config: Option<MulticastGroup>) -> Result<(), ReplicationError> {
-        check("multicast group", group, &self.rules.groups)?;
-        self.exclusions.retain(|(of, _), _| *of != group);
-        if let Some(nodes) = self.groups.remove(&group) {
-            for node in nodes {
-                if self.groups.values().all(|g| !g.contains(&node)) {
-                    self.nodes.remove(&node);
-                }
-            }
-        }
-        self.notes.remove(&group);
-        if let Some(config) = config {
-            let mut nodes = Vec::new();
-            for GroupReplica { replica, backups } in config.replicas {
-                let node = self.create_node(replica.rid, vec![replica.port]);
-                if let Some(node) = self.nodes.get_mut(&node) {
-                    node.backups = backups;
-                }
-                nodes.push(node);
-            }
-            self.groups.insert(group, nodes);
-            if !config.note.is_empty() {
-                self.notes.insert(group, config.note);
-            }
-        }
-        Ok(())
+        self.write_group(group, config).map(drop)
     }
 
     /// The group as P4Runtime has it, whichever ports are down. `None` if there is no such group.
@@ -558,7 +478,31 @@ impl Replication {
 
     /// All groups with the handles of their nodes.
     pub fn groups(&self) -> impl Iterator<Item = (u32, &[u32])> {
-        self.groups.iter().map(|(id, nodes)| (*id, nodes.as_slice()))
+        self.groups_in(..)
+    }
+
+    /// The groups whose numbers are in a range, with the handles of their nodes.
+    pub fn groups_in(&self, ids: impl RangeBounds<u32>) -> impl Iterator<Item = (u32, &[u32])> {
+        self.groups.range(ids).map(|(id, nodes)| (*id, nodes.as_slice()))
+    }
+
+    /// The handles of a group's nodes.
+    #[must_use]
+    pub fn group_nodes(&self, group: u32) -> Option<&[u32]> {
+        self.groups.get(&group).map(Vec::as_slice)
+    }
+
+    /// Whether a node is in a group.
+    #[must_use]
+    pub fn is_member(&self, group: u32, node: u32) -> bool {
+        self.members.contains(&(node, group))
+    }
+
+    /// The groups that a node is in.
+    pub fn groups_of(&self, node: u32) -> impl Iterator<Item = u32> {
+        self.members
+            .range((node, 0)..=(node, u32::MAX))
+            .map(|(_, group)| *group)
     }
 
     /// The node with this handle.
@@ -570,14 +514,9 @@ impl Replication {
     /// Sets a clone session, or removes it.
     ///
     /// # Errors
-    /// Its number is out of range.
+    /// Its number is out of range, or it has too many replicas.
     pub fn set_session(&mut self, id: u32, session: Option<CloneSession>) -> Result<(), ReplicationError> {
-        check("clone session", id, &self.rules.sessions)?;
-        match session {
-            Some(session) => self.sessions.insert(id, session),
-            None => self.sessions.remove(&id),
-        };
-        Ok(())
+        self.write_session(id, session).map(drop)
     }
 
     /// The numbers that groups may have.
@@ -600,7 +539,12 @@ impl Replication {
 
     /// All clone sessions.
     pub fn sessions(&self) -> impl Iterator<Item = (u32, &CloneSession)> {
-        self.sessions.iter().map(|(id, s)| (*id, s))
+        self.sessions_in(..)
+    }
+
+    /// The clone sessions whose numbers are in a range.
+    pub fn sessions_in(&self, ids: impl RangeBounds<u32>) -> impl Iterator<Item = (u32, &CloneSession)> {
+        self.sessions.range(ids).map(|(id, s)| (*id, s))
     }
 }
 

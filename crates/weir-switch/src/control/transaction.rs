@@ -1,7 +1,7 @@
 //! Several changes as one.
 
 use super::{Back, ControlError, Write, WriteResult};
-use crate::replication::Replication;
+use crate::replication::{self, Replication};
 use crate::switch::Switch;
 use weir_ir::TableId;
 use weir_table::{EntryHandle, NewEntry, OpResult, TableOp, Undo};
@@ -73,9 +73,8 @@ impl Transaction<'_> {
 
     /// Groups and sessions become those that were kept of a switch of the same program.
     pub(crate) fn restore_replication(&mut self, kept: Replication) {
-        self.log
-            .push(Back::Replication(Box::new(self.switch.replication.clone())));
-        self.switch.replication.restore(kept);
+        let was = self.switch.replication.restore(kept);
+        self.log.push(Back::replication(replication::Undo::All(Box::new(was))));
     }
 
     /// This point.
