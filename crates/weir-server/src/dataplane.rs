@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{Notify, mpsc};
-use weir_ir::Program;
+use weir_ir::{KeyMatch, Program};
 use weir_switch::{LoadError, Switch};
 
 /// What is done to every replica of the switch: it is called once for each, with the number of the replica.
@@ -109,14 +109,16 @@ pub enum Length {
     Any,
 }
 
-/// What a change costs the switch, the least first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+/// What a change costs the switch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Effort {
     /// It is of one entry that is found by its key: less than a microsecond.
     Entry,
     /// It is of one entry among those with masks and ranges: some 10 µs where each has a mask of its own, more where many have the
     /// same mask and value and differ in their ranges.
     Ranked,
+    /// It has so many parts, each of which costs about what an entry does: replicas of a multicast group.
+    Parts(usize),
     /// As much as it likes.
     Any,
 }
@@ -125,39 +127,84 @@ impl Effort {
     /// Changes that a short order makes at most: some 20 µs.
     const FEW: usize = 32;
 
-    /// Changes of this effort that are made between two packet vectors, of a batch of which packets may meet a part: some
-    /// 0.2 ms.
-    fn step(self) -> usize {
+    /// Entries that are changed between two packet vectors, of a batch of which packets may meet a part: some 0.2 ms.
+    const STEP: usize = 256;
+
+    /// What a list counts that goes away, of which only the switch knows how long it is: most are shorter, and the longest take some
+    /// milliseconds.
+    const FORMER: usize = 16;
+
+    /// That of a list which is new, or else replaces one, or changes it, or is none any more.
+    pub fn list(length: usize, is_new: bool) -> Effort {
+        Effort::Parts(if is_new {
+            length
+        } else {
+            length.saturating_add(Self::FORMER)
+        })
+    }
+
+    /// That of an entry without priority, which is found by these.
+    pub fn entry(matches: &[KeyMatch]) -> Effort {
+        // The structure of such tables has a slot for each 24 bits that begin an address with a prefix of more than 8.
+        let slots = match matches {
+            [KeyMatch::Lpm { prefix_length, .. }] => 1_usize << (24 - prefix_length.clamp(&9, &24)),
+            _ => 1,
+        };
+        match slots / Self::SLOTS {
+            0 => Effort::Entry,
+            parts => Effort::Parts(parts),
+        }
+    }
+
+    /// Slots that take as long as an entry.
+    const SLOTS: usize = 512;
+
+    /// As many entries cost as much, for what a step may hold.
+    fn entries(self) -> usize {
         match self {
-            Effort::Entry | Effort::Any => 256,
+            Effort::Entry | Effort::Any => 1,
             Effort::Ranked => 16,
+            Effort::Parts(count) => count.clamp(1, Effort::STEP),
         }
     }
 }
 
 /// How the changes of a batch are given to the switch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Pace {
     /// How long each order takes.
     pub length: Length,
-    /// Changes of an order, where packets may meet a part of the batch: as few as the change wants that wants the fewest.
-    pub step: usize,
+    /// Changes of each order, where packets may meet a part of the batch: at least one order, which may be empty, and as many
+    /// changes in each as cost no more than a step should, or one.
+    pub steps: Vec<usize>,
 }
 
 impl Pace {
     /// That of these changes.
     pub fn of(efforts: impl Iterator<Item = Effort>) -> Pace {
-        let (mut count, mut most, mut step) = (0, Effort::Entry, Effort::Entry.step());
+        let (mut is_short, mut count, mut cost) = (true, 0, 0);
+        let mut steps = Vec::new();
         for effort in efforts {
+            is_short &= effort == Effort::Entry;
+            cost += effort.entries();
+            if cost > Effort::STEP {
+                steps.push(count);
+                (count, cost) = (0, effort.entries());
+            }
             count += 1;
-            most = most.max(effort);
-            step = step.min(effort.step());
         }
-        let is_short = most == Effort::Entry && count <= Effort::FEW;
+        let is_short = is_short && steps.is_empty() && count <= Effort::FEW;
+        steps.push(count);
         Pace {
             length: if is_short { Length::Short } else { Length::Any },
-            step,
+            steps,
         }
+    }
+
+    /// All changes in one order, as packets meet all of them or none.
+    pub fn at_once(mut self) -> Pace {
+        self.steps = vec![self.steps.iter().sum()];
+        self
     }
 }
 
@@ -340,18 +387,33 @@ impl Inbox {
 mod tests {
     use super::*;
 
+    fn pace(efforts: impl IntoIterator<Item = Effort>) -> Pace {
+        Pace::of(efforts.into_iter())
+    }
+
     #[test]
-    fn one_change_among_masks_makes_the_steps_of_a_batch_small() {
-        let pace = |efforts: &[Effort]| Pace::of(efforts.iter().copied());
+    fn a_step_has_as_many_changes_as_cost_what_256_entries_do() {
+        let expected = |length, steps: &[usize]| Pace {
+            length,
+            steps: steps.to_vec(),
+        };
         let (short, any) = (Length::Short, Length::Any);
-        let expected = |length, step| Pace { length, step };
-        assert_eq!(pace(&[]), expected(short, 256));
-        assert_eq!(pace(&[Effort::Entry; 32]), expected(short, 256));
-        assert_eq!(pace(&[Effort::Entry; 33]), expected(any, 256));
-        assert_eq!(pace(&[Effort::Any]), expected(any, 256));
-        assert_eq!(pace(&[Effort::Ranked]), expected(any, 16));
-        for mixed in [[Effort::Ranked, Effort::Any], [Effort::Entry, Effort::Ranked]] {
-            assert_eq!(pace(&mixed), expected(any, 16));
-        }
+        assert_eq!(pace([]), expected(short, &[0]));
+        assert_eq!(pace([Effort::Entry; 32]), expected(short, &[32]));
+        assert_eq!(pace([Effort::Entry; 33]), expected(any, &[33]));
+        assert_eq!(pace([Effort::Entry; 600]), expected(any, &[256, 256, 88]));
+        assert_eq!(pace([Effort::Any]), expected(any, &[1]));
+        assert_eq!(pace([Effort::Ranked; 20]), expected(any, &[16, 4]));
+        let mixed = [Effort::Entry; 15].into_iter().chain([Effort::Ranked; 20]);
+        assert_eq!(pace(mixed), expected(any, &[30, 5]));
+    }
+
+    #[test]
+    fn a_list_counts_as_many_entries_and_one_that_is_too_long_is_a_step_of_its_own() {
+        let (small, large, empty) = (Effort::Parts(100), Effort::Parts(60_000), Effort::Parts(0));
+        assert_eq!(pace([small; 5]).steps, [2, 2, 1]);
+        assert_eq!(pace([small, large, small, empty, large]).steps, [1, 1, 2, 1]);
+        assert_eq!(pace([Effort::list(0, false); 20]).steps, [16, 4]);
+        assert_eq!(pace([large; 3]).at_once().steps, [3]);
     }
 }

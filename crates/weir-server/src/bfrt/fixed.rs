@@ -13,6 +13,7 @@ use super::apply::Done;
 use super::change::{Change, takes_away};
 use super::schema::{Field, Table};
 use super::value::{self, Type, Value};
+use crate::dataplane::Effort;
 use crate::ports::Ports;
 use crate::refusal::Refusal;
 use std::sync::Arc;
@@ -172,6 +173,18 @@ impl Row {
         match self.get(table, name) {
             Some(Value::Numbers(list)) => Some(list),
             _ => None,
+        }
+    }
+
+    /// What a change with this costs the switch. What is removed is known by its key alone.
+    pub fn effort(&self, op: Op) -> Effort {
+        let lengths = self.data.iter().filter_map(|(_, value)| match value {
+            Value::Numbers(list) => Some(list.len()),
+            _ => None,
+        });
+        match lengths.max() {
+            None if !self.data.is_empty() => Effort::Any,
+            length => Effort::list(length.unwrap_or(0), op == Op::Insert),
         }
     }
 

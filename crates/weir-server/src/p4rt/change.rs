@@ -621,13 +621,13 @@ fn multicast_group(ty: Type, given: &pb::MulticastGroupEntry) -> Result<Change, 
     for one in &given.replicas {
         let first = unique(replica(one)?)?;
         let mut backups = Vec::new();
+        let mut ports = std::collections::BTreeSet::from([first.port]);
         for backup in &one.backup_replicas {
             let backup = unique(Replica {
                 port: action::port(&backup.port)?,
                 rid: instance(backup.instance)?,
             })?;
-            let ports = || std::iter::once(&first).chain(&backups).map(|r: &Replica| r.port);
-            if ports().any(|p| p == backup.port) {
+            if !ports.insert(backup.port) {
                 return Err(Refusal::malformed(format!(
                     "port {} is in a replica and its backups twice",
                     backup.port

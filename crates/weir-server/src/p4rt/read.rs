@@ -11,6 +11,7 @@ use super::schema::{Array, Profile, Schema};
 use super::{action, data, matching};
 use crate::reading::Room;
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use weir_proto::p4::v1 as pb;
 use weir_proto::p4::v1::entity::Entity;
 use weir_switch::{Cell, Count, MeterConfig, Replica, Switch};
@@ -414,11 +415,7 @@ impl Reader<'_> {
         let replication = self.switch.replication();
         let wanted = query.multicast_group_id;
         let mut is_found = wanted == 0;
-        let groups = replication
-            .groups()
-            .map(|(id, _)| id)
-            .filter(|id| u64::from(*id) >= from.place);
-        for id in groups.filter(|id| wanted == 0 || *id == wanted) {
+        for (id, _) in replication.groups_in(numbers(wanted, from)) {
             if out.is_full() {
                 return Ok(Some(Cursor {
                     id: 0,
@@ -458,9 +455,8 @@ impl Reader<'_> {
         let wanted = query.session_id;
         let mut is_found = wanted == 0;
         // Session 0 is the program's, not the control plane's: its number means all of them there.
-        let sessions = self.switch.replication().sessions().filter(|(id, _)| *id != 0);
-        let sessions = sessions.filter(|(id, _)| u64::from(*id) >= from.place);
-        for (id, session) in sessions.filter(|(id, _)| wanted == 0 || *id == wanted) {
+        let sessions = self.switch.replication().sessions_in(numbers(wanted, from));
+        for (id, session) in sessions.filter(|(id, _)| *id != 0) {
             if out.is_full() {
                 return Ok(Some(Cursor {
                     id: 1,
@@ -479,6 +475,15 @@ impl Reader<'_> {
             ));
         }
         found(is_found, "clone session", wanted)
+    }
+}
+
+/// The numbers of groups or sessions to look at, where 0 means all, from a place on.
+fn numbers(wanted: u32, from: Cursor) -> RangeInclusive<u32> {
+    let from = u32::try_from(from.place).unwrap_or(u32::MAX);
+    match wanted {
+        0 => from..=u32::MAX,
+        _ => wanted..=wanted,
     }
 }
 

@@ -225,6 +225,23 @@ async fn groups_have_nodes_and_nodes_have_ports() {
 }
 
 #[tokio::test]
+async fn a_group_has_a_node_once_and_loses_it_when_all_nodes_are_deleted() {
+    let bench = Bench::new().await;
+    for (id, port) in [(9, 2), (10, 5)] {
+        assert_eq!(bench.insert(node(&bench, id, 1, &[port], &[])).await, Ok(()));
+    }
+    let twice = group(&bench, 4, &[9, 10, 9]);
+    assert_eq!(bench.insert(twice).await, Err(Code::InvalidArgument));
+    assert_eq!(bench.insert(group(&bench, 4, &[10, 9])).await, Ok(()));
+    assert_eq!(bench.insert(group(&bench, 6, &[9])).await, Ok(()));
+    assert_eq!(copies(&bench, 4), [2, 5]);
+    assert_eq!(bench.delete(bench.all("$pre.node")).await, Ok(()));
+    assert_eq!(bench.insert(node(&bench, 9, 1, &[2], &[])).await, Ok(()));
+    assert!(copies(&bench, 4).is_empty() && copies(&bench, 6).is_empty());
+    assert_eq!(bench.entries("$pre.mgid").await.len(), 2);
+}
+
+#[tokio::test]
 async fn of_ports_that_are_one_the_first_that_is_up_gets_the_copy() {
     let bench = Bench::new().await;
     let lag = "$pre.lag";

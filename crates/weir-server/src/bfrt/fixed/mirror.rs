@@ -111,30 +111,30 @@ pub(crate) fn apply(op: Op, row: &Row, table: &Table, t: &mut Transaction<'_>) -
 
 /// Sessions as they are told.
 pub(crate) fn read(table: &Table, key: Option<&Row>, switch: &Switch) -> Result<Vec<Row>, Refusal> {
-    let wanted = key.map(|k| k.key_number(0));
+    let id = key.map(|k| k.key_number(0));
     let normal = table.actions.iter().find(|a| a.name == "$normal").map_or(0, |a| a.id);
-    let sessions = switch.replication().sessions();
-    let rows = sessions
-        .filter(|(id, _)| wanted.is_none_or(|w| w == *id))
-        .map(|(id, session)| {
-            let mut row = Row {
-                pipe: None,
-                key: vec![(table.keys.first().map_or(1, |k| k.id), Value::Number(id.into()))],
-                action: normal,
-                data: Vec::new(),
-            };
-            let port = session.replicas.first();
-            let number = |n: u32| Value::Number(n.into());
-            row.set(table, "$session_enable", Value::Bool(true));
-            row.set(table, "$direction", Value::Text("BOTH".to_owned()));
-            row.set(table, "$ucast_egress_port", number(port.map_or(0, |r| r.port)));
-            row.set(table, "$ucast_egress_port_valid", Value::Bool(port.is_some()));
-            row.set(table, "$ingress_cos", number(session.class_of_service.into()));
-            row.set(table, "$mcast_grp_a", number(session.group.unwrap_or(0)));
-            row.set(table, "$mcast_grp_a_valid", Value::Bool(session.group.is_some()));
-            row.set(table, "$mcast_rid", number(port.map_or(0, |r| r.rid)));
-            row.set(table, "$max_pkt_len", number(session.truncate_bytes));
-            row
-        });
+    let sessions = switch
+        .replication()
+        .sessions_in(id.unwrap_or(0)..=id.unwrap_or(u32::MAX));
+    let rows = sessions.map(|(id, session)| {
+        let mut row = Row {
+            pipe: None,
+            key: vec![(table.keys.first().map_or(1, |k| k.id), Value::Number(id.into()))],
+            action: normal,
+            data: Vec::new(),
+        };
+        let port = session.replicas.first();
+        let number = |n: u32| Value::Number(n.into());
+        row.set(table, "$session_enable", Value::Bool(true));
+        row.set(table, "$direction", Value::Text("BOTH".to_owned()));
+        row.set(table, "$ucast_egress_port", number(port.map_or(0, |r| r.port)));
+        row.set(table, "$ucast_egress_port_valid", Value::Bool(port.is_some()));
+        row.set(table, "$ingress_cos", number(session.class_of_service.into()));
+        row.set(table, "$mcast_grp_a", number(session.group.unwrap_or(0)));
+        row.set(table, "$mcast_grp_a_valid", Value::Bool(session.group.is_some()));
+        row.set(table, "$mcast_rid", number(port.map_or(0, |r| r.rid)));
+        row.set(table, "$max_pkt_len", number(session.truncate_bytes));
+        row
+    });
     one_or_all(rows.collect(), key)
 }

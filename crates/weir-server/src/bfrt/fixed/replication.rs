@@ -4,6 +4,8 @@ use super::{Op, Row, one_or_all};
 use crate::bfrt::schema::Table;
 use crate::bfrt::value::Value;
 use crate::refusal::Refusal;
+use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
 use weir_switch::{Node, Switch, Transaction, Write};
 
 const NODES: &str = "$MULTICAST_NODE_ID";
@@ -46,7 +48,7 @@ fn nodes_of(row: &Row, table: &Table) -> Result<Option<GroupNodes>, Refusal> {
 
 fn group_nodes(switch: &Switch, group: u32) -> Option<GroupNodes> {
     let replication = switch.replication();
-    let (_, nodes) = replication.groups().find(|(id, _)| *id == group)?;
+    let nodes = replication.group_nodes(group)?;
     Some(nodes.iter().map(|n| (*n, replication.exclusion(group, *n))).collect())
 }
 
@@ -60,39 +62,39 @@ pub(crate) fn groups(op: Op, row: &Row, table: &Table, t: &mut Transaction<'_>) 
         return Ok(true);
     }
     let id = row.key_number(0);
-    let there = group_nodes(t.switch(), id);
-    let modifies = op.check(there.is_some())?;
-    let mut nodes = there.unwrap_or_default();
+    let is_there = t.switch().replication().group_nodes(id).is_some();
+    let modifies = op.check(is_there)?;
     let given = nodes_of(row, table)?;
-    match op {
-        Op::Delete => {
-            t.write(Write::GroupNodes(id, None))?;
-            return Ok(true);
-        }
-        Op::Add => {
-            let given = given.unwrap_or_default();
-            nodes.retain(|(n, _)| given.iter().all(|(g, _)| g != n));
-            nodes.extend(given);
-        }
-        Op::Remove => {
-            for (node, _) in given.unwrap_or_default() {
-                let position = nodes.iter().position(|(n, _)| *n == node);
-                let position =
-                    position.ok_or_else(|| Refusal::not_found(format!("node {node} is not in the group")))?;
-                nodes.remove(position);
+    let write = match (op, given) {
+        (Op::Delete, _) => Write::GroupNodes(id, None),
+        (Op::Add, given) => Write::JoinGroup(id, given.unwrap_or_default()),
+        (Op::Remove, given) => {
+            let nodes: Vec<u32> = given.into_iter().flatten().map(|(node, _)| node).collect();
+            let replication = t.switch().replication();
+            if let Some(node) = nodes.iter().find(|node| !replication.is_member(id, **node)) {
+                return Err(Refusal::not_found(format!("node {node} is not in the group")));
             }
+            Write::LeaveGroup(id, nodes)
         }
-        _ => nodes = given.unwrap_or(nodes),
-    }
-    t.write(Write::GroupNodes(id, Some(nodes)))?;
+        (_, None) if is_there => return Ok(modifies),
+        (_, given) => Write::GroupNodes(id, Some(given.unwrap_or_default())),
+    };
+    t.write(write)?;
     Ok(modifies)
+}
+
+/// The numbers to look at: the one asked for, or all.
+fn wanted(key: Option<&Row>) -> RangeInclusive<u32> {
+    match key.map(|k| k.key_number(0)) {
+        Some(id) => id..=id,
+        None => 0..=u32::MAX,
+    }
 }
 
 /// Groups as they are told.
 pub(crate) fn read_groups(table: &Table, key: Option<&Row>, switch: &Switch) -> Result<Vec<Row>, Refusal> {
-    let wanted = key.map(|k| k.key_number(0));
-    let ids = switch.replication().groups().map(|(id, _)| id);
-    let rows = ids.filter(|id| wanted.is_none_or(|w| w == *id)).map(|id| {
+    let ids = switch.replication().groups_in(wanted(key)).map(|(id, _)| id);
+    let rows = ids.map(|id| {
         let nodes = group_nodes(switch, id).unwrap_or_default();
         let mut row = keyed(table, id);
         row.set(table, NODES, Value::Numbers(nodes.iter().map(|n| n.0).collect()));
@@ -140,10 +142,14 @@ fn changed(op: Op, before: &[u32], given: Option<&[u32]>) -> Vec<u32> {
         (_, None) => before.to_vec(),
         (Op::Add, Some(given)) => {
             let mut all = before.to_vec();
+            let before: BTreeSet<&u32> = before.iter().collect();
             all.extend(given.iter().filter(|g| !before.contains(g)));
             all
         }
-        (Op::Remove, Some(given)) => before.iter().copied().filter(|b| !given.contains(b)).collect(),
+        (Op::Remove, Some(given)) => {
+            let given: BTreeSet<&u32> = given.iter().collect();
+            before.iter().copied().filter(|b| !given.contains(b)).collect()
+        }
         (_, Some(given)) => given.to_vec(),
     }
 }
@@ -151,6 +157,16 @@ fn changed(op: Op, before: &[u32], given: Option<&[u32]>) -> Vec<u32> {
 /// Changes nodes. Whether an entry was modified. A node that is deleted leaves its groups.
 pub(crate) fn nodes(op: Op, row: &Row, table: &Table, t: &mut Transaction<'_>) -> Result<bool, Refusal> {
     if op == Op::Clear {
+        // All of a group leave it together: one by one each would be searched for in its list.
+        let groups: Vec<(u32, Vec<u32>)> = t
+            .switch()
+            .replication()
+            .groups()
+            .map(|(id, nodes)| (id, nodes.to_vec()))
+            .collect();
+        for (id, nodes) in groups {
+            t.write(Write::LeaveGroup(id, nodes))?;
+        }
         let all: Vec<u32> = t.switch().replication().nodes().map(|(id, _)| id).collect();
         for id in all {
             t.write(Write::Node(id, None))?;
@@ -178,17 +194,14 @@ pub(crate) fn nodes(op: Op, row: &Row, table: &Table, t: &mut Transaction<'_>) -
 
 /// Nodes as they are told.
 pub(crate) fn read_nodes(table: &Table, key: Option<&Row>, switch: &Switch) -> Result<Vec<Row>, Refusal> {
-    let wanted = key.map(|k| k.key_number(0));
-    let nodes = switch.replication().nodes();
-    let rows = nodes
-        .filter(|(id, _)| wanted.is_none_or(|w| w == *id))
-        .map(|(id, node)| {
-            let mut row = keyed(table, id);
-            row.set(table, "$MULTICAST_RID", Value::Number(node.rid.into()));
-            row.set(table, "$MULTICAST_LAG_ID", Value::Numbers(node.lags.clone()));
-            row.set(table, PORTS, Value::Numbers(node.ports.clone()));
-            row
-        });
+    let nodes = switch.replication().nodes_in(wanted(key));
+    let rows = nodes.map(|(id, node)| {
+        let mut row = keyed(table, id);
+        row.set(table, "$MULTICAST_RID", Value::Number(node.rid.into()));
+        row.set(table, "$MULTICAST_LAG_ID", Value::Numbers(node.lags.clone()));
+        row.set(table, PORTS, Value::Numbers(node.ports.clone()));
+        row
+    });
     one_or_all(rows.collect(), key)
 }
 
@@ -203,20 +216,15 @@ pub(crate) fn lags(op: Op, row: &Row, table: &Table, t: &mut Transaction<'_>) ->
             "weir is one device: there are no ports of other ones",
         ));
     }
-    let all: Vec<(u32, Vec<u32>)> = t
-        .switch()
-        .replication()
-        .lags()
-        .map(|(id, p)| (id, p.to_vec()))
-        .collect();
     if op == Op::Clear {
-        for (id, _) in all {
+        let all: Vec<u32> = t.switch().replication().lags().map(|(id, _)| id).collect();
+        for id in all {
             t.write(Write::Lag(id, None))?;
         }
         return Ok(true);
     }
     let id = row.key_number(0);
-    let there = all.into_iter().find(|(of, _)| *of == id).map(|(_, ports)| ports);
+    let there = t.switch().replication().lag(id).map(<[u32]>::to_vec);
     let modifies = op.check(there.is_some())?;
     let ports = changed(op, &there.unwrap_or_default(), row.numbers(table, PORTS));
     check_ports(t.switch(), &ports)?;
@@ -226,17 +234,14 @@ pub(crate) fn lags(op: Op, row: &Row, table: &Table, t: &mut Transaction<'_>) ->
 
 /// Groups of ports that are one, as they are told.
 pub(crate) fn read_lags(table: &Table, key: Option<&Row>, switch: &Switch) -> Result<Vec<Row>, Refusal> {
-    let wanted = key.map(|k| k.key_number(0));
-    let lags = switch.replication().lags();
-    let rows = lags
-        .filter(|(id, _)| wanted.is_none_or(|w| w == *id))
-        .map(|(id, ports)| {
-            let mut row = keyed(table, id);
-            row.set(table, PORTS, Value::Numbers(ports.to_vec()));
-            row.set(table, "$MULTICAST_LAG_REMOTE_MSB_COUNT", Value::Number(0));
-            row.set(table, "$MULTICAST_LAG_REMOTE_LSB_COUNT", Value::Number(0));
-            row
-        });
+    let lags = switch.replication().lags_in(wanted(key));
+    let rows = lags.map(|(id, ports)| {
+        let mut row = keyed(table, id);
+        row.set(table, PORTS, Value::Numbers(ports.to_vec()));
+        row.set(table, "$MULTICAST_LAG_REMOTE_MSB_COUNT", Value::Number(0));
+        row.set(table, "$MULTICAST_LAG_REMOTE_LSB_COUNT", Value::Number(0));
+        row
+    });
     one_or_all(rows.collect(), key)
 }
 

@@ -28,6 +28,7 @@ use weir_proto::bfrt_proto as pb;
 use weir_proto::bfrt_proto::write_request::Atomicity;
 use weir_proto::bfrt_raw::WriteRequest;
 use weir_proto::listed::EncodedList;
+use weir_table::EntryRef;
 
 /// Updates of a batch of which packets may meet a part that are resolved at a time.
 const PIECE: usize = 256;
@@ -220,16 +221,15 @@ impl Submission {
             attribute::configure(schema, scopes, &mut self.attributes, &mut steps);
             port::configure(schema, &self.shared.device.ports, &mut self.settings, &mut steps);
         }
-        let Pace { length, step } = Pace::of(steps.iter().map(|s| effort(schema, s)));
-        let at_once = if self.goes_on { step } else { steps.len().max(1) };
-        let mut pending = Vec::with_capacity(1);
-        while steps.len() > at_once {
-            let rest = steps.split_off(at_once);
-            pending.push(self.give(first, steps, length));
-            first += at_once;
+        let pace = Pace::of(steps.iter().map(|s| effort(schema, s)));
+        let pace = if self.goes_on { pace } else { pace.at_once() };
+        let mut pending = Vec::with_capacity(pace.steps.len());
+        for step in pace.steps {
+            let rest = steps.split_off(step);
+            pending.push(self.give(first, steps, pace.length));
+            first += step;
             steps = rest;
         }
-        pending.push(self.give(first, steps, length));
         pending
     }
 
@@ -264,16 +264,24 @@ impl Submission {
 /// What a change costs the switch.
 fn effort(schema: &Schema, step: &Step) -> Effort {
     use Change::{DeleteEntry, InsertEntry, ModifyEntry, UpsertEntry};
-    match &step.change {
+    let matches = match &step.change {
         Err(_) => return Effort::Entry,
-        Ok(InsertEntry(..) | ModifyEntry(..) | UpsertEntry(..) | DeleteEntry(_)) => {}
+        Ok(InsertEntry(new, _) | UpsertEntry(new, _)) => &*new.matches,
+        Ok(ModifyEntry(EntryRef::Key { matches, .. }, _) | DeleteEntry(EntryRef::Key { matches, .. })) => matches,
+        // By its handle, which says nothing of it.
+        Ok(ModifyEntry(..) | DeleteEntry(_)) => &[],
+        Ok(Change::Fixed(op, row)) => return row.effort(*op),
         Ok(_) => return Effort::Any,
-    }
+    };
     let is_ranked = step.table.is_some_and(|at| match &schema.tables[at].kind {
         Kind::Match(of) => of.is_ranked,
         _ => false,
     });
-    if is_ranked { Effort::Ranked } else { Effort::Entry }
+    if is_ranked {
+        Effort::Ranked
+    } else {
+        Effort::entry(matches)
+    }
 }
 
 /// What becomes of every update, or why none was looked at.

@@ -39,14 +39,23 @@ fn resolve(loaded: &Loaded, scope: &Scope, update: &pb::Update) -> Result<Change
 /// What a change costs the switch.
 fn effort(change: &Result<Change, Refusal>) -> Effort {
     use Change::{DeleteEntry, InsertEntry, ModifyEntry};
-    let priority = match change {
+    let (matches, priority) = match change {
         Err(_) => return Effort::Entry,
-        Ok(InsertEntry(_, new, _)) => new.priority,
-        Ok(ModifyEntry(_, _, priority, _) | DeleteEntry(_, _, priority)) => *priority,
+        Ok(InsertEntry(_, new, _)) => (&new.matches, new.priority),
+        Ok(ModifyEntry(_, matches, priority, _) | DeleteEntry(_, matches, priority)) => (matches, *priority),
+        Ok(Change::Group(before, _, group)) => {
+            let length = group.as_ref().map_or(0, |g| g.replicas.len());
+            return Effort::list(length, matches!(before, Before::Absent));
+        }
+        Ok(Change::Session(_, _, Some(session))) => return Effort::Parts(session.replicas.len()),
         Ok(_) => return Effort::Any,
     };
     // Entries have one just where keys have masks.
-    if priority == 0 { Effort::Entry } else { Effort::Ranked }
+    if priority == 0 {
+        Effort::entry(matches)
+    } else {
+        Effort::Ranked
+    }
 }
 
 /// Does what a request asks for. `limit`: largest trailer.
@@ -72,18 +81,18 @@ struct Batch {
 
 impl Batch {
     fn new(changes: Vec<Result<Change, Refusal>>, atomicity: Atomicity) -> Self {
-        let Pace { length, step } = Pace::of(changes.iter().map(effort));
+        let pace = Pace::of(changes.iter().map(effort));
         // Packets need not wait for the whole of a batch whose parts may be seen.
-        if atomicity != Atomicity::ContinueOnError || changes.len() <= step {
-            let steps = vec![changes];
-            return Batch { length, steps };
-        }
+        let pace = match atomicity {
+            Atomicity::ContinueOnError => pace,
+            _ => pace.at_once(),
+        };
         let mut changes = changes.into_iter();
-        let mut steps = Vec::with_capacity(changes.len().div_ceil(step));
-        while changes.len() > 0 {
-            steps.push(changes.by_ref().take(step).collect());
+        let steps = pace.steps.iter().map(|step| changes.by_ref().take(*step).collect());
+        Batch {
+            length: pace.length,
+            steps: steps.collect(),
         }
-        Batch { length, steps }
     }
 
     fn has_digests(&self) -> bool {
