@@ -416,4 +416,19 @@ mod tests {
         assert_eq!(pace([Effort::list(0, false); 20]).steps, [16, 4]);
         assert_eq!(pace([large; 3]).at_once().steps, [3]);
     }
+
+    #[test]
+    fn short_prefixes_that_are_in_many_slots_count_by_these() {
+        let prefix = |prefix_length| {
+            let value = weir_ir::Bits::zero(32);
+            [KeyMatch::Lpm { value, prefix_length }]
+        };
+        let efforts = [0, 8, 9, 14, 15, 32].map(|length| Effort::entry(&prefix(length)));
+        let parts = Effort::Parts;
+        assert_eq!(
+            efforts,
+            [parts(64), parts(64), parts(64), parts(2), parts(1), Effort::Entry]
+        );
+        assert_eq!(Effort::entry(&[]), Effort::Entry);
+    }
 }
