@@ -1,5 +1,6 @@
 //! What a server needs of a switch that runs.
 
+use crate::refusal::Refusal;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -119,6 +120,8 @@ pub(crate) enum Effort {
     Ranked,
     /// It has so many parts, each of which costs about what an entry does: replicas of a multicast group.
     Parts(usize),
+    /// The same of a list that takes the place of one of which only the switch knows how long it is.
+    Instead(usize),
     /// As much as it likes.
     Any,
 }
@@ -130,17 +133,15 @@ impl Effort {
     /// Entries that are changed between two packet vectors, of a batch of which packets may meet a part: some 0.2 ms.
     const STEP: usize = 256;
 
-    /// What a list counts that goes away, of which only the switch knows how long it is: most are shorter, and the longest take some
-    /// milliseconds.
+    /// What a list of unknown length counts in a batch: most are shorter.
     const FORMER: usize = 16;
 
     /// That of a list which is new, or else replaces one, or changes it, or is none any more.
     pub fn list(length: usize, is_new: bool) -> Effort {
-        Effort::Parts(if is_new {
-            length
-        } else {
-            length.saturating_add(Self::FORMER)
-        })
+        match is_new {
+            true => Effort::Parts(length),
+            false => Effort::Instead(length),
+        }
     }
 
     /// That of an entry without priority, which is found by these.
@@ -159,12 +160,21 @@ impl Effort {
     /// Slots that take as long as an entry.
     const SLOTS: usize = 512;
 
-    /// As many entries cost as much, for what a step may hold.
+    /// As many entries fill as much of a step. The longest lists take some milliseconds to go away: each has a step.
+    fn of_step(self) -> usize {
+        match self {
+            Effort::Instead(_) => Effort::STEP,
+            other => other.entries().min(Effort::STEP),
+        }
+    }
+
+    /// As many entries cost as much.
     fn entries(self) -> usize {
         match self {
             Effort::Entry | Effort::Any => 1,
             Effort::Ranked => 16,
-            Effort::Parts(count) => count.clamp(1, Effort::STEP),
+            Effort::Parts(count) => count.max(1),
+            Effort::Instead(count) => count.saturating_add(Effort::FORMER),
         }
     }
 }
@@ -177,19 +187,22 @@ pub(crate) struct Pace {
     /// Changes of each order, where packets may meet a part of the batch: at least one order, which may be empty, and as many
     /// changes in each as cost no more than a step should, or one.
     pub steps: Vec<usize>,
+    /// As many entries cost as much as all changes.
+    entries: usize,
 }
 
 impl Pace {
     /// That of these changes.
     pub fn of(efforts: impl Iterator<Item = Effort>) -> Pace {
-        let (mut is_short, mut count, mut cost) = (true, 0, 0);
+        let (mut is_short, mut count, mut cost, mut entries) = (true, 0, 0, 0_usize);
         let mut steps = Vec::new();
         for effort in efforts {
             is_short &= effort == Effort::Entry;
-            cost += effort.entries();
+            entries = entries.saturating_add(effort.entries());
+            cost += effort.of_step();
             if cost > Effort::STEP {
                 steps.push(count);
-                (count, cost) = (0, effort.entries());
+                (count, cost) = (0, effort.of_step());
             }
             count += 1;
         }
@@ -198,13 +211,27 @@ impl Pace {
         Pace {
             length: if is_short { Length::Short } else { Length::Any },
             steps,
+            entries,
         }
     }
 
     /// All changes in one order, as packets meet all of them or none.
-    pub fn at_once(mut self) -> Pace {
-        self.steps = vec![self.steps.iter().sum()];
-        self
+    ///
+    /// # Errors
+    /// They cost more than so many entries.
+    pub fn at_once(self, most: usize) -> Result<Pace, Refusal> {
+        if self.entries > most {
+            return Err(Refusal::full(format!(
+                "updates that are to be done at once cost as much as {} plain entries; at most {most} are taken, as packets wait \
+                 meanwhile: send fewer at a time, or CONTINUE_ON_ERROR",
+                self.entries
+            )));
+        }
+        let all = self.steps.iter().sum();
+        Ok(Pace {
+            steps: vec![all],
+            ..self
+        })
     }
 }
 
@@ -393,19 +420,20 @@ mod tests {
 
     #[test]
     fn a_step_has_as_many_changes_as_cost_what_256_entries_do() {
-        let expected = |length, steps: &[usize]| Pace {
-            length,
-            steps: steps.to_vec(),
+        let expected = |length, steps: &[usize]| (length, steps.to_vec());
+        let pace = |efforts: &[Effort]| {
+            let pace = Pace::of(efforts.iter().copied());
+            (pace.length, pace.steps)
         };
         let (short, any) = (Length::Short, Length::Any);
-        assert_eq!(pace([]), expected(short, &[0]));
-        assert_eq!(pace([Effort::Entry; 32]), expected(short, &[32]));
-        assert_eq!(pace([Effort::Entry; 33]), expected(any, &[33]));
-        assert_eq!(pace([Effort::Entry; 600]), expected(any, &[256, 256, 88]));
-        assert_eq!(pace([Effort::Any]), expected(any, &[1]));
-        assert_eq!(pace([Effort::Ranked; 20]), expected(any, &[16, 4]));
-        let mixed = [Effort::Entry; 15].into_iter().chain([Effort::Ranked; 20]);
-        assert_eq!(pace(mixed), expected(any, &[30, 5]));
+        assert_eq!(pace(&[]), expected(short, &[0]));
+        assert_eq!(pace(&[Effort::Entry; 32]), expected(short, &[32]));
+        assert_eq!(pace(&[Effort::Entry; 33]), expected(any, &[33]));
+        assert_eq!(pace(&[Effort::Entry; 600]), expected(any, &[256, 256, 88]));
+        assert_eq!(pace(&[Effort::Any]), expected(any, &[1]));
+        assert_eq!(pace(&[Effort::Ranked; 20]), expected(any, &[16, 4]));
+        let mixed = [[Effort::Entry; 15].as_slice(), &[Effort::Ranked; 20]].concat();
+        assert_eq!(pace(&mixed), expected(any, &[30, 5]));
     }
 
     #[test]
@@ -413,8 +441,21 @@ mod tests {
         let (small, large, empty) = (Effort::Parts(100), Effort::Parts(60_000), Effort::Parts(0));
         assert_eq!(pace([small; 5]).steps, [2, 2, 1]);
         assert_eq!(pace([small, large, small, empty, large]).steps, [1, 1, 2, 1]);
-        assert_eq!(pace([Effort::list(0, false); 20]).steps, [16, 4]);
-        assert_eq!(pace([large; 3]).at_once().steps, [3]);
+        assert_eq!(pace([Effort::list(0, false); 3]).steps, [1, 1, 1]);
+    }
+
+    #[test]
+    fn what_is_done_at_once_may_cost_so_much() {
+        let batch = [
+            Effort::Parts(100),
+            Effort::Ranked,
+            Effort::Entry,
+            Effort::list(0, false),
+        ];
+        let cost = 100 + 16 + 1 + 16;
+        assert_eq!(pace(batch).at_once(cost).map(|p| p.steps), Ok(vec![4]));
+        let refused = pace(batch).at_once(cost - 1).map_err(|e| e.cause);
+        assert_eq!(refused, Err(crate::refusal::Cause::Full));
     }
 
     #[test]

@@ -104,21 +104,6 @@ impl Bounds {
     }
 }
 
-/// Refuses batches that are all or nothing with more updates than packets may wait for.
-///
-/// # Errors
-/// There are more.
-pub fn check_atomic(updates: &EncodedList, most: usize) -> Result<(), Refusal> {
-    let found = updates.len();
-    if found > most {
-        return Err(Refusal::full(format!(
-            "{found} updates that are to be done at once; at most {most} are, as packets wait meanwhile: \
-             send fewer at a time, or CONTINUE_ON_ERROR"
-        )));
-    }
-    Ok(())
-}
-
 /// One element of a list as a message.
 ///
 /// # Errors

@@ -18,6 +18,9 @@ use weir_switch::{Digest, Switch};
 /// Digest messages taken from a replica at a time.
 const DIGESTS: usize = weir_arch::MESSAGE_CAPACITY;
 
+/// Updates of which a batch may have more only while no other one has.
+const LARGE_BATCH: usize = 1 << 17;
+
 /// A program that is loaded, the switch that runs it, and what is kept for it.
 pub(crate) struct Pipeline {
     pub plane: Arc<dyn DataPlane>,
@@ -98,6 +101,8 @@ pub struct Device {
     pub(crate) state: Option<State>,
     /// Counts the calls of all servers.
     pub(crate) calls: Calls,
+    /// Held by who writes a batch of very many updates: what is made of them takes hundreds of bytes each.
+    pub(crate) large_batch: tokio::sync::Mutex<()>,
     /// Whose program is made ready.
     pub(crate) verifying: Arc<tokio::sync::Semaphore>,
 }
@@ -172,6 +177,7 @@ impl Device {
             calls: Calls::default(),
             turns: Turns::default(),
             orders: tokio::sync::Mutex::default(),
+            large_batch: tokio::sync::Mutex::default(),
             verifying: Arc::new(tokio::sync::Semaphore::new(1)),
         });
         if let Some(settings) = device.setting(PORTS) {
@@ -194,6 +200,14 @@ impl Device {
     #[must_use]
     pub fn lost_packets(&self) -> u64 {
         self.events.lost()
+    }
+
+    /// Waits until no other batch of very many updates is there, if this is one.
+    pub(crate) async fn large_batch(&self, updates: usize) -> Option<tokio::sync::MutexGuard<'_, ()>> {
+        match updates > LARGE_BATCH {
+            true => Some(self.large_batch.lock().await),
+            false => None,
+        }
     }
 
     /// The program that processes packets.

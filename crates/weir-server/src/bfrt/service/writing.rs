@@ -206,7 +206,10 @@ impl Prepared {
 
 impl Submission {
     /// Resolves the updates with these numbers, unless that has been done, and gives them to the switch.
-    fn submit(&mut self, numbers: Range<usize>) -> Vec<Pending> {
+    ///
+    /// # Errors
+    /// They are to be done at once, and cost too much for that.
+    fn submit(&mut self, numbers: Range<usize>) -> Result<Vec<Pending>, Refusal> {
         let mut first = numbers.start;
         let mut steps: Vec<Step> = match &mut self.resolved {
             Some(resolved) => resolved.by_ref().take(numbers.len()).collect(),
@@ -222,7 +225,10 @@ impl Submission {
             port::configure(schema, &self.shared.device.ports, &mut self.settings, &mut steps);
         }
         let pace = Pace::of(steps.iter().map(|s| effort(schema, s)));
-        let pace = if self.goes_on { pace } else { pace.at_once() };
+        let pace = match self.goes_on {
+            true => pace,
+            false => pace.at_once(self.shared.config.max_atomic_updates)?,
+        };
         let mut pending = Vec::with_capacity(pace.steps.len());
         for step in pace.steps {
             let rest = steps.split_off(step);
@@ -230,7 +236,7 @@ impl Submission {
             first += step;
             steps = rest;
         }
-        pending
+        Ok(pending)
     }
 
     /// Gives changes to the switch, the first of which has this number in the batch.
@@ -293,13 +299,11 @@ async fn outcomes(shared: &Arc<Shared>, request: WriteRequest, options: Options)
     Bounds::write(shared.config.max_updates).check(&updates)?;
     let atomicity = Atomicity::try_from(request.atomicity)
         .map_err(|_| Refusal::malformed("there is no such atomicity; use CONTINUE_ON_ERROR or one of the others"))?;
-    if atomicity != Atomicity::ContinueOnError {
-        decoding::check_atomic(&updates, shared.config.max_atomic_updates)?;
-    }
     if let Some(target) = &request.target {
         shared.check_device(target.device_id)?;
     }
     shared.device.check_state()?;
+    let _alone = shared.device.large_batch(updates.len()).await;
     let updates = Arc::new(updates);
     let (is_large, is_long) = (decoding::is_large(&updates), updates.message_len() > LONG);
     let mut prepared: Option<Prepared> = None;
@@ -353,10 +357,13 @@ async fn outcomes(shared: &Arc<Shared>, request: WriteRequest, options: Options)
         };
         let starts = (0..updates.len()).step_by(size);
         let pieces = starts.map(|start| start..updates.len().min(start + size));
-        let pending: Vec<Pending> = pieces.flat_map(|piece| submission.submit(piece)).collect();
-        (submission, pending)
+        let mut pending = Vec::new();
+        for piece in pieces {
+            pending.extend(submission.submit(piece)?);
+        }
+        Ok((submission, pending))
     };
-    let (submission, pending) = decoding::aside(is_large, submit).await?;
+    let (submission, pending) = decoding::aside::<Result<_, Refusal>>(is_large, submit).await??;
     drop(orders);
     let mut pieces = Vec::with_capacity(pending.len());
     for piece in pending {

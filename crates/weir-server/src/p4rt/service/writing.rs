@@ -80,19 +80,20 @@ struct Batch {
 }
 
 impl Batch {
-    fn new(changes: Vec<Result<Change, Refusal>>, atomicity: Atomicity) -> Self {
+    /// `most`: entries as which what is done at once may cost.
+    fn new(changes: Vec<Result<Change, Refusal>>, atomicity: Atomicity, most: usize) -> Result<Self, Refusal> {
         let pace = Pace::of(changes.iter().map(effort));
         // Packets need not wait for the whole of a batch whose parts may be seen.
         let pace = match atomicity {
             Atomicity::ContinueOnError => pace,
-            _ => pace.at_once(),
+            _ => pace.at_once(most)?,
         };
         let mut changes = changes.into_iter();
         let steps = pace.steps.iter().map(|step| changes.by_ref().take(*step).collect());
-        Batch {
+        Ok(Batch {
             length: pace.length,
             steps: steps.collect(),
-        }
+        })
     }
 
     fn has_digests(&self) -> bool {
@@ -115,9 +116,6 @@ async fn outcomes(shared: &Arc<Shared>, request: WriteRequest) -> Result<Vec<Res
     let scope = lock(&shared.arbitration).check(&role, election.as_ref())?;
     let atomicity = Atomicity::try_from(request.atomicity)
         .map_err(|_| Refusal::malformed("there is no such atomicity; use CONTINUE_ON_ERROR or one of the others"))?;
-    if atomicity != Atomicity::ContinueOnError {
-        decoding::check_atomic(&updates, shared.config.max_atomic_updates)?;
-    }
     let submit = async |pipeline: &Pipeline, batch: Batch| {
         let orders = shared.device.orders.lock().await;
         let steps: Vec<_> = {
@@ -135,11 +133,12 @@ async fn outcomes(shared: &Arc<Shared>, request: WriteRequest) -> Result<Vec<Res
         drop(orders);
         outcome_of(steps).await
     };
+    let _alone = shared.device.large_batch(updates.len()).await;
     let updates = Arc::new(updates);
     // While updates are read nobody waits for a program. If another one has come meanwhile, they are read again.
     let (_turn, mut pipelines, mut batch) = loop {
         let loaded = Arc::clone(&shared.device.pipelines.read().await.current()?.loaded);
-        let batch = resolve_all(&loaded, &scope, &updates, atomicity).await?;
+        let batch = resolve_all(&loaded, &scope, &updates, (atomicity, shared.config.max_atomic_updates)).await?;
         let turn = shared.device.turns.write().await;
         if !batch.has_digests() {
             let pipelines = shared.device.pipelines.read().await;
@@ -202,7 +201,7 @@ async fn resolve_all(
     loaded: &Arc<Loaded>,
     scope: &Arc<Scope>,
     updates: &Arc<EncodedList>,
-    atomicity: Atomicity,
+    (atomicity, most): (Atomicity, usize),
 ) -> Result<Batch, Refusal> {
     let is_large = decoding::is_large(updates);
     let (loaded, scope, updates) = (Arc::clone(loaded), Arc::clone(scope), Arc::clone(updates));
@@ -213,7 +212,7 @@ async fn resolve_all(
             None => Ok(resolve(&loaded, &scope, &decoding::element(&updates, update)?)),
         };
         let changes: Result<_, Refusal> = updates.iter().map(one).collect();
-        Ok(Batch::new(changes?, atomicity))
+        Batch::new(changes?, atomicity, most)
     };
     decoding::aside(is_large, resolve).await?
 }
