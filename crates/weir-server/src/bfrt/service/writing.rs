@@ -313,7 +313,8 @@ async fn outcomes(shared: &Arc<Shared>, request: WriteRequest, options: Options)
         let Addressed { program, is_shared } =
             shared.addressed(pipelines.current()?, &request.p4_name, request.client_id)?;
         // Another program may have come meanwhile.
-        if let Some(prepared) = prepared.filter(|p| Arc::ptr_eq(&p.resolver.schema, &program.schema)) {
+        let is_same = |of: &Resolver| Arc::ptr_eq(&of.schema, &program.schema) && of.is_shared == is_shared;
+        if let Some(prepared) = prepared.filter(|p| is_same(&p.resolver)) {
             break (prepared, turn, pipelines);
         }
         let resolver = Resolver {
