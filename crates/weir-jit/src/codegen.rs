@@ -267,8 +267,10 @@ impl<'a> Segment<'a, '_> {
     /// Takes the lowest packet from the mask.
     fn take_next(&mut self, todo: Value) {
         let slot = self.b.ins().ctz(todo);
-        let minus = self.b.ins().ineg(todo);
-        let bit = self.b.ins().band(todo, minus);
+        // Not `todo & -todo`: that is `blsi`, which on AMD's Zen 5 waits for what its destination held before, so every packet
+        // would wait for the one before.
+        let one = self.imm(1);
+        let bit = self.b.ins().ishl(one, slot);
         let rest = self.b.ins().bxor(todo, bit);
         self.b.def_var(self.todo, rest);
         self.b.def_var(self.bit, bit);

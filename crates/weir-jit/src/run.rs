@@ -1,15 +1,17 @@
 //! Running compiled pipelines.
 
 pub(crate) mod calls;
+mod outcomes;
 
 use crate::compile::Compiled;
 use crate::layout::{NOT_LOOKED_UP, PITCH, PointKind, ROW_LENGTH, ROW_PACKET, VECTOR};
 use crate::sites::{CallArguments, CellArray, Scalar, from_words};
+use outcomes::outcomes;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use weir_ir::pipeline::FlatCells;
 use weir_ir::{Bits, TableId, ValueSetId, VarId};
-use weir_table::fast::{FastTable, Guard, head};
+use weir_table::fast::{FastTable, Guard};
 
 /// Bytes that must lie behind a packet in its memory: code reads a little beyond the end.
 pub const TAILROOM: usize = 64;
@@ -160,24 +162,6 @@ pub struct StageCount {
     pub runs: u64,
     /// Cycles of the time-stamp counter, or nanoseconds where there is none.
     pub cycles: u64,
-}
-
-/// Of the slots of a mask, by the heads of their results: which were looked up, and which of them hit.
-#[inline]
-fn outcomes(heads: &[u64], mask: u64) -> (u64, u64) {
-    if mask.is_power_of_two() {
-        let slot = mask.trailing_zeros();
-        let head = heads[slot as usize];
-        let is_hit = head & head::HIT != 0;
-        let active = u64::from(head != NOT_LOOKED_UP) << slot;
-        return (active, active & u64::from(is_hit) << slot);
-    }
-    let (mut active, mut hits) = (0, 0);
-    for (slot, head) in heads.iter().enumerate().take(VECTOR) {
-        active |= u64::from(*head != NOT_LOOKED_UP) << slot;
-        hits |= (head >> head::HIT.trailing_zeros() & 1) << slot;
-    }
-    (active & mask, hits & active & mask)
 }
 
 /// Reads the time-stamp counter; nanoseconds where there is none.

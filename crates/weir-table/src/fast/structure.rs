@@ -11,7 +11,7 @@ use crate::fast::lpm::{Dir, Intervals, Lpm, LpmShape};
 use crate::fast::mem::{Arena, Shape as RecordShape};
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use crate::fast::packed::Avx512;
-use crate::fast::packed::{Packed, PackedShape, Packing, Search};
+use crate::fast::packed::{Packed, PackedShape, Packing, Plain, Search, Stamped};
 use crate::fast::rule::{Keys, Rule};
 use crate::fast::scan::{Scan, ScanShape};
 use crate::fast::tuple::{self, Tuple, TupleShape};
@@ -83,7 +83,8 @@ impl Plan {
         match self {
             Plan::Nothing => Structure::Nothing,
             Plan::Dense => Structure::Dense(Inline::new(stamps, expected)),
-            Plan::Packed(packing) => Structure::Packed(Packed::new(packing, stamps, expected)),
+            Plan::Packed(packing) if stamps => Structure::Stamped(Packed::new(packing, expected)),
+            Plan::Packed(packing) => Structure::Packed(Packed::new(packing, expected)),
             Plan::Inline => Structure::Inline(Inline::new(stamps, expected)),
             Plan::Exact => Structure::Exact(Exact::new(stamps, expected)),
             Plan::Lpm(width) => Structure::Lpm(Lpm::new(width, stamps, arena)),
@@ -97,7 +98,8 @@ impl Plan {
 pub(super) enum Shape {
     Nothing,
     Dense(InlineShape<Four>),
-    Packed(PackedShape),
+    Packed(PackedShape<Plain>),
+    Stamped(PackedShape<Stamped>),
     Inline(InlineShape<Two>),
     Exact(ExactShape),
     Intervals(Intervals),
@@ -114,7 +116,7 @@ impl Shape {
         if is_wide() {
             let hashes_many = matches!(
                 self,
-                Shape::Dense(_) | Shape::Packed(_) | Shape::Inline(_) | Shape::Tuple(_)
+                Shape::Dense(_) | Shape::Packed(_) | Shape::Stamped(_) | Shape::Inline(_) | Shape::Tuple(_)
             );
             if hashes_many && is_widest() {
                 // SAFETY: the processor has these features.
@@ -133,6 +135,7 @@ impl Shape {
         match self {
             Shape::Dense(shape) => shape.lookup::<Avx2>(batch),
             Shape::Packed(shape) => shape.lookup::<Avx512>(batch),
+            Shape::Stamped(shape) => shape.lookup::<Avx512>(batch),
             Shape::Inline(shape) => shape.lookup::<Avx2>(batch),
             Shape::Tuple(shape) => shape.lookup(batch),
             other => other.lookup(batch),
@@ -155,6 +158,7 @@ impl Shape {
             }
             Shape::Dense(shape) => shape.lookup::<C>(batch),
             Shape::Packed(shape) => shape.lookup::<C>(batch),
+            Shape::Stamped(shape) => shape.lookup::<C>(batch),
             Shape::Inline(shape) => shape.lookup::<C>(batch),
             Shape::Exact(shape) => shape.lookup(batch),
             Shape::Intervals(shape) => shape.lookup(batch),
@@ -170,6 +174,7 @@ impl Shape {
         let is_staged = match self {
             Shape::Dense(shape) => shape.is_staged(),
             Shape::Packed(shape) => shape.is_staged(),
+            Shape::Stamped(shape) => shape.is_staged(),
             Shape::Inline(shape) => shape.is_staged(),
             Shape::Dir(shape) => shape.is_staged(),
             _ => false,
@@ -197,7 +202,9 @@ impl Shape {
             (Shape::Dense(shape), false) => shape.prepare::<false>(active, keys),
             (Shape::Dense(shape), true) => shape.prepare::<true>(active, keys),
             (Shape::Packed(shape), false) => shape.prepare::<false>(active, keys),
+            (Shape::Stamped(shape), false) => shape.prepare::<false>(active, keys),
             (Shape::Packed(shape), true) => shape.prepare::<true>(active, keys),
+            (Shape::Stamped(shape), true) => shape.prepare::<true>(active, keys),
             (Shape::Inline(shape), false) => shape.prepare::<false>(active, keys),
             (Shape::Inline(shape), true) => shape.prepare::<true>(active, keys),
             (Shape::Dir(shape), false) => shape.prepare::<false>(active, keys),
@@ -231,7 +238,8 @@ fn is_widest() -> bool {
 pub(super) enum Structure {
     Nothing,
     Dense(Inline<Four>),
-    Packed(Packed),
+    Packed(Packed<Plain>),
+    Stamped(Packed<Stamped>),
     Inline(Inline<Two>),
     Exact(Exact),
     Lpm(Lpm),
@@ -254,6 +262,7 @@ impl Structure {
             Structure::Nothing => false,
             Structure::Dense(dense) => dense.put(rule, result, stamp),
             Structure::Packed(packed) => packed.put(rule, result, stamp),
+            Structure::Stamped(packed) => packed.put(rule, result, stamp),
             Structure::Inline(inline) => inline.put(rule, result, stamp),
             Structure::Exact(exact) => exact.put(arena, rule, result, stamp),
             Structure::Lpm(lpm) => lpm.put(arena, rule, result, stamp),
@@ -291,6 +300,10 @@ impl Structure {
                 packed.take(rule);
                 false
             }
+            Structure::Stamped(packed) => {
+                packed.take(rule);
+                false
+            }
             Structure::Inline(inline) => inline.take(rule),
             Structure::Exact(exact) => {
                 exact.take(arena, rule);
@@ -308,6 +321,7 @@ impl Structure {
             Structure::Nothing => Shape::Nothing,
             Structure::Dense(dense) => Shape::Dense(dense.shape()),
             Structure::Packed(packed) => Shape::Packed(packed.shape()),
+            Structure::Stamped(packed) => Shape::Stamped(packed.shape()),
             Structure::Inline(inline) => Shape::Inline(inline.shape()),
             Structure::Exact(exact) => Shape::Exact(exact.shape(arena)),
             Structure::Lpm(lpm) => match lpm.shape(arena) {
@@ -324,6 +338,7 @@ impl Structure {
             Structure::Nothing => 0,
             Structure::Dense(dense) => dense.len(),
             Structure::Packed(packed) => packed.len(),
+            Structure::Stamped(packed) => packed.len(),
             Structure::Inline(inline) => inline.len(),
             Structure::Exact(exact) => exact.len(),
             Structure::Lpm(lpm) => lpm.len(),
@@ -337,6 +352,7 @@ impl Structure {
             Structure::Nothing => 0,
             Structure::Dense(dense) => dense.bytes(),
             Structure::Packed(packed) => packed.bytes(),
+            Structure::Stamped(packed) => packed.bytes(),
             Structure::Inline(inline) => inline.bytes(),
             Structure::Exact(exact) => exact.bytes(),
             Structure::Lpm(lpm) => lpm.bytes(),
@@ -351,6 +367,7 @@ impl Structure {
             Structure::Nothing => None,
             Structure::Dense(dense) => dense.stamp(handle),
             Structure::Packed(packed) => packed.stamp(handle),
+            Structure::Stamped(packed) => packed.stamp(handle),
             Structure::Inline(inline) => inline.stamp(handle),
             Structure::Exact(exact) => exact.stamp(arena, handle),
             Structure::Lpm(lpm) => lpm.stamp(arena, handle),

@@ -1,4 +1,4 @@
-//! The bucket, and how its slots are compared all at once.
+//! The buckets, and how their slots are compared all at once.
 #![allow(unsafe_code)]
 
 use crate::fast::batch::SLOTS;
@@ -6,46 +6,133 @@ use crate::fast::batch::SLOTS;
 use crate::fast::inline::Avx2;
 use crate::fast::inline::Portable;
 use crate::fast::mem::Zeroable;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::fmt::Debug;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// Slots of a bucket.
-pub(super) const WAYS: usize = 8;
+/// Words of a cache line.
+const WORDS: usize = 8;
 
-/// A cache line of slots.
-#[derive(Debug)]
-#[repr(C, align(64))]
-pub(in crate::fast) struct Bucket([AtomicU64; WAYS]);
+/// A cache line that begins with slots.
+///
+/// # Safety
+/// It is as long as a cache line and aligned like one, begins with `WAYS` slots, at most [`WORDS`], behind which are the
+/// stamps, if it has them, and all of it are atomics.
+pub(in crate::fast) unsafe trait Bucket: Zeroable + Debug {
+    /// Slots.
+    const WAYS: usize;
+    /// Whether they have last hits.
+    const STAMPS: bool;
+    /// Most entries per bucket of a table, on average.
+    const FULL: usize;
+    /// Entries per bucket of tables whose size is known: fewer, so that few keys are in their second bucket.
+    const LOOSE: usize;
 
-const _: () = assert!(size_of::<Bucket>() == 64);
+    fn slots(&self) -> &[AtomicU64];
 
-// SAFETY: only atomics.
-unsafe impl Zeroable for Bucket {}
+    /// When a slot was hit last.
+    fn stamp(&self, slot: usize) -> Option<&AtomicU32>;
 
-impl Bucket {
+    /// A slot; any where there is none of that number.
     #[inline(always)]
-    pub(super) fn slot(&self, slot: usize) -> &AtomicU64 {
-        &self.0[slot & (WAYS - 1)]
+    fn slot(&self, slot: usize) -> &AtomicU64 {
+        let slots = self.slots();
+        slots.get(slot).unwrap_or(&slots[0])
     }
 
     /// What the slot holds that has these significant bits, and which it is. Right whatever is written meanwhile.
-    pub(super) fn look(&self, needle: u64, significant: u64) -> Option<(u64, usize)> {
-        let slots = self.0.iter().map(|s| s.load(Ordering::Acquire)).zip(0..);
-        slots.into_iter().find(|(value, _)| value & significant == needle)
+    fn look(&self, needle: u64, significant: u64) -> Option<(u64, usize)> {
+        let mut slots = self.slots().iter().map(|s| s.load(Ordering::Acquire)).zip(0..);
+        slots.find(|(value, _)| value & significant == needle)
     }
+}
+
+/// Only slots.
+#[derive(Debug)]
+#[repr(C, align(64))]
+pub(in crate::fast) struct Plain([AtomicU64; WORDS]);
+
+/// Slots and their last hits: who finds a key has its last hit in the same line. The last stamp is nobody's.
+#[derive(Debug)]
+#[repr(C, align(64))]
+pub(in crate::fast) struct Stamped {
+    slots: [AtomicU64; 5],
+    stamps: [AtomicU32; 6],
+}
+
+const _: () = assert!(size_of::<Plain>() == 64 && size_of::<Stamped>() == 64);
+
+// SAFETY: only atomics.
+unsafe impl Zeroable for Plain {}
+// SAFETY: only atomics.
+unsafe impl Zeroable for Stamped {}
+
+// SAFETY: a cache line of eight slots.
+unsafe impl Bucket for Plain {
+    const WAYS: usize = WORDS;
+    const STAMPS: bool = false;
+    const FULL: usize = 7;
+    const LOOSE: usize = 6;
+
+    #[inline(always)]
+    fn slots(&self) -> &[AtomicU64] {
+        &self.0
+    }
+
+    #[inline(always)]
+    fn stamp(&self, _: usize) -> Option<&AtomicU32> {
+        None
+    }
+}
+
+// SAFETY: a cache line that begins with five slots.
+unsafe impl Bucket for Stamped {
+    const WAYS: usize = 5;
+    const STAMPS: bool = true;
+    const FULL: usize = 4;
+    const LOOSE: usize = 3;
+
+    #[inline(always)]
+    fn slots(&self) -> &[AtomicU64] {
+        &self.slots
+    }
+
+    #[inline(always)]
+    fn stamp(&self, slot: usize) -> Option<&AtomicU32> {
+        self.stamps.get(slot)
+    }
+}
+
+/// Of a bit per half word of a bucket those of its stamps.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[inline(always)]
+fn stamps<B: Bucket>(halves: u16) -> u8 {
+    if B::STAMPS {
+        (u32::from(halves) >> (2 * B::WAYS)) as u8 & places::<B>()
+    } else {
+        0
+    }
+}
+
+/// A bit per slot of a bucket.
+const fn places<B: Bucket>() -> u8 {
+    u8::MAX >> (WORDS - B::WAYS)
 }
 
 /// Which bit is set; any of eight if none is.
 #[inline(always)]
 pub(super) fn first_bit(bits: u8) -> usize {
     // The wider count needs no care of 0.
-    u32::from(bits).trailing_zeros() as usize & (WAYS - 1)
+    u32::from(bits).trailing_zeros() as usize % WORDS
 }
 
 /// Searches that are only right if nothing is written meanwhile.
 pub(in crate::fast) trait Search {
     /// What the slot holds that has these significant bits, and a bit for its place. If there is none, no bit, and anything
     /// that has not these significant bits.
-    fn find(bucket: &Bucket, needle: u64, significant: u64) -> (u64, u8);
+    fn find<B: Bucket>(bucket: &B, needle: u64, significant: u64) -> (u64, u8);
+
+    /// A bit per place whose last hit is this, if the bucket has them.
+    fn hit_at<B: Bucket>(bucket: &B, stamp: u32) -> u8;
 
     /// A bit per pair of words with these significant bits in common, which are those of the second.
     fn equal(words: &[u64; SLOTS], needles: &[u64; SLOTS], significant: u64) -> u64;
@@ -53,12 +140,18 @@ pub(in crate::fast) trait Search {
 
 impl Search for Portable {
     #[inline(always)]
-    fn find(bucket: &Bucket, needle: u64, significant: u64) -> (u64, u8) {
+    fn find<B: Bucket>(bucket: &B, needle: u64, significant: u64) -> (u64, u8) {
         let mut equal = 0;
-        for (i, slot) in bucket.0.iter().enumerate() {
+        for (i, slot) in bucket.slots().iter().enumerate() {
             equal |= u8::from(slot.load(Ordering::Relaxed) & significant == needle) << i;
         }
         (bucket.slot(first_bit(equal)).load(Ordering::Relaxed), equal)
+    }
+
+    #[inline(always)]
+    fn hit_at<B: Bucket>(bucket: &B, stamp: u32) -> u8 {
+        let is_it = |slot: usize| bucket.stamp(slot).is_some_and(|s| s.load(Ordering::Relaxed) == stamp);
+        (0..B::WAYS).fold(0, |places, slot| places | u8::from(is_it(slot)) << slot)
     }
 
     #[inline(always)]
@@ -71,7 +164,7 @@ impl Search for Portable {
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 impl Search for Avx2 {
     #[inline(always)]
-    fn find(bucket: &Bucket, needle: u64, significant: u64) -> (u64, u8) {
+    fn find<B: Bucket>(bucket: &B, needle: u64, significant: u64) -> (u64, u8) {
         use std::arch::x86_64::{
             _mm256_and_si256, _mm256_castsi256_pd, _mm256_cmpeq_epi64, _mm256_load_si256, _mm256_movemask_pd,
             _mm256_set1_epi64x,
@@ -81,14 +174,28 @@ impl Search for Avx2 {
             // one half of a bucket, which is aligned. Aligned words are never read half, and who uses what was read asks
             // afterwards whether anything was written meanwhile.
             unsafe {
-                let slots = _mm256_load_si256(bucket.0.as_ptr().add(at).cast());
+                let slots = _mm256_load_si256((&raw const *bucket).cast::<u64>().add(at).cast());
                 let slots = _mm256_and_si256(slots, _mm256_set1_epi64x(significant as i64));
                 let equal = _mm256_cmpeq_epi64(slots, _mm256_set1_epi64x(needle as i64));
                 _mm256_movemask_pd(_mm256_castsi256_pd(equal)) as u8
             }
         };
-        let equal = half(0) | half(WAYS / 2) << (WAYS / 2);
+        let equal = (half(0) | half(WORDS / 2) << (WORDS / 2)) & places::<B>();
         (bucket.slot(first_bit(equal)).load(Ordering::Relaxed), equal)
+    }
+
+    #[inline(always)]
+    fn hit_at<B: Bucket>(bucket: &B, stamp: u32) -> u8 {
+        use std::arch::x86_64::{
+            _mm256_castsi256_ps, _mm256_cmpeq_epi32, _mm256_load_si256, _mm256_movemask_ps, _mm256_set1_epi32,
+        };
+        // SAFETY: as in `find`.
+        let halves: [u32; 2] = [0, WORDS / 2].map(|at| unsafe {
+            let words = _mm256_load_si256((&raw const *bucket).cast::<u64>().add(at).cast());
+            let equal = _mm256_cmpeq_epi32(words, _mm256_set1_epi32(stamp as i32));
+            _mm256_movemask_ps(_mm256_castsi256_ps(equal)) as u32
+        });
+        stamps::<B>((halves[0] | halves[1] << WORDS) as u16)
     }
 
     #[inline(always)]
@@ -120,22 +227,32 @@ pub(in crate::fast) struct Avx512;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 impl Search for Avx512 {
     #[inline(always)]
-    fn find(bucket: &Bucket, needle: u64, significant: u64) -> (u64, u8) {
+    fn find<B: Bucket>(bucket: &B, needle: u64, significant: u64) -> (u64, u8) {
         use std::arch::x86_64::{
-            _mm_cvtsi128_si64, _mm512_and_si512, _mm512_castsi512_si128, _mm512_cmpeq_epi64_mask, _mm512_load_si512,
-            _mm512_maskz_compress_epi64, _mm512_set1_epi64,
+            _mm_cvtsi128_si64, _mm512_and_si512, _mm512_castsi512_si128, _mm512_load_si512,
+            _mm512_mask_cmpeq_epi64_mask, _mm512_maskz_compress_epi64, _mm512_set1_epi64,
         };
         // SAFETY: the type is only named in code that runs where the processor has AVX-512, and the load is that of a
         // bucket, which is aligned. Aligned words are never read half, and who uses what was read asks afterwards whether
         // anything was written meanwhile.
         unsafe {
-            let slots = _mm512_load_si512(bucket.0.as_ptr().cast());
+            let slots = _mm512_load_si512((&raw const *bucket).cast());
             let keys = _mm512_and_si512(slots, _mm512_set1_epi64(significant as i64));
-            let equal = _mm512_cmpeq_epi64_mask(keys, _mm512_set1_epi64(needle as i64));
+            let equal = _mm512_mask_cmpeq_epi64_mask(places::<B>(), keys, _mm512_set1_epi64(needle as i64));
             // Brings the slot to the front; much sooner done than finding and loading it.
             let found = _mm512_castsi512_si128(_mm512_maskz_compress_epi64(equal, slots));
             (_mm_cvtsi128_si64(found) as u64, equal)
         }
+    }
+
+    #[inline(always)]
+    fn hit_at<B: Bucket>(bucket: &B, stamp: u32) -> u8 {
+        use std::arch::x86_64::{_mm512_cmpeq_epi32_mask, _mm512_load_si512, _mm512_set1_epi32};
+        // SAFETY: as in `find`.
+        stamps::<B>(unsafe {
+            let words = _mm512_load_si512((&raw const *bucket).cast());
+            _mm512_cmpeq_epi32_mask(words, _mm512_set1_epi32(stamp as i32))
+        })
     }
 
     #[inline(always)]
@@ -157,24 +274,38 @@ mod tests {
 
     fn check<S: Search>() {
         let significant = !0b1110;
-        let bucket = Bucket(std::array::from_fn(|i| {
-            AtomicU64::new((i as u64) << 4 | (i as u64) << 1 & 0xe | 1)
-        }));
-        bucket.slot(3).store(0, Ordering::Relaxed);
-        for i in 0..WAYS {
-            let needle = (i as u64) << 4 | 1;
-            let expected = bucket.slot(i).load(Ordering::Relaxed);
-            let (found, place) = S::find(&bucket, needle, significant);
-            assert_eq!((found & significant == needle, place), (i != 3, u8::from(i != 3) << i));
-            assert!(i == 3 || found == expected);
-            assert_eq!(bucket.look(needle, significant), (i != 3).then_some((expected, i)));
-        }
-        assert_eq!(S::find(&bucket, 9 << 4 | 1, significant).1, 0);
+        // What is behind the slots is nobody's key, even if it looks like one.
+        let stamped = Stamped {
+            slots: Default::default(),
+            stamps: [0x81, 0, 0x81, 0, 0x81, 0].map(AtomicU32::new),
+        };
+        assert_eq!(S::find(&stamped, 8 << 4 | 1, significant).1, 0);
+        assert_eq!(S::hit_at(&stamped, 0x81), 0b10101);
+        assert_eq!(S::hit_at(&stamped, 0), 0b01010);
+        assert_eq!(S::hit_at(&stamped, 1), 0);
+        check_bucket::<S, _>(&stamped, significant);
+        check_bucket::<S, _>(&Plain(Default::default()), significant);
         for bits in [0, 1, 1 << 63, 0x8421_0137_0000_ffff, u64::MAX] {
             let needles = std::array::from_fn(|i| (i as u64) << 4 | 1);
             let words = std::array::from_fn(|i| (i as u64) << 4 | 6 | bits >> i & 1);
             assert_eq!(S::equal(&words, &needles, significant), bits);
         }
+    }
+
+    fn check_bucket<S: Search, B: Bucket>(bucket: &B, significant: u64) {
+        for i in (0..B::WAYS).filter(|i| *i != 3) {
+            let value = (i as u64) << 4 | (i as u64) << 1 & 0xe | 1;
+            bucket.slot(i).store(value, Ordering::Relaxed);
+        }
+        for i in 0..B::WAYS {
+            let needle = (i as u64) << 4 | 1;
+            let expected = bucket.slot(i).load(Ordering::Relaxed);
+            let (found, place) = S::find(bucket, needle, significant);
+            assert_eq!((found & significant == needle, place), (i != 3, u8::from(i != 3) << i));
+            assert!(i == 3 || found == expected);
+            assert_eq!(bucket.look(needle, significant), (i != 3).then_some((expected, i)));
+        }
+        assert_eq!(S::find(bucket, 9 << 4 | 1, significant).1, 0);
     }
 
     #[test]

@@ -1,13 +1,15 @@
 //! Exact keys that fit one word together with their results: a slot of 64 bits is an entry.
 //!
 //! A slot is the key, below it action and data, and a bit that is set; free slots are 0. So an entry has no handle that
-//! readers could see. A bucket is a cache line of eight slots. A key is in its first or its second bucket, in the first where
-//! there is room; the number of buckets is any. At most seven eighths of the slots are used, so an entry takes 9 to 14 bytes,
-//! and half as many of the writer's for handles. Slots are written at once, so nothing that is found is torn. A key that moves
+//! readers could see. A bucket is a cache line of eight slots, or of five and their last hits if somebody wants to know those: who has
+//! found a key need not wait for memory again. A key is in its first or its second bucket, in the first where
+//! there is room; the number of buckets is any. At most seven eighths of the slots are used, or four fifths, so an entry takes 9 to 14
+//! bytes, or 16 to 24 with its last hit, and half as many of the writer's for handles. Slots are written at once, so nothing that is
+//! found is torn. A key that moves
 //! to its other bucket is copied first and counted in `moves`, which readers look at before they call a key missing, unless
 //! `writes` tells them that nothing changed.
 //!
-//! Last hits lie in an array beside the buckets, 32 bits each, in steps of [`LAST_HIT_STEP_NS`]. What is left out of them comes
+//! Last hits have 32 bits each, in steps of [`LAST_HIT_STEP_NS`]. What is left out of them comes
 //! from the newest time that a lookup or an entry had: a last hit is the latest time up to that which ends so. It is wrong, and
 //! too late, for entries that were not hit for 52 days.
 #![allow(unsafe_code)]
@@ -17,7 +19,7 @@ mod writer;
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 pub(super) use bucket::Avx512;
-pub(super) use bucket::Search;
+pub(super) use bucket::{Plain, Search, Stamped};
 pub(super) use writer::Packed;
 
 use crate::fast::LAST_HIT_STEP_NS;
@@ -27,7 +29,7 @@ use crate::fast::head::{self, HIT};
 use crate::fast::layout::ResultLayout;
 use crate::fast::mem::{STAGED, Zeroed, prefetch};
 use crate::spec::{Implementation, TableSpec};
-use bucket::{Bucket, WAYS, first_bit};
+use bucket::{Bucket, first_bit};
 use std::mem::MaybeUninit;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
@@ -86,10 +88,8 @@ impl Packing {
 }
 
 #[derive(Debug)]
-struct Array {
-    buckets: Zeroed<Bucket>,
-    /// When slots were hit last, if somebody wants to know.
-    stamps: Option<Zeroed<AtomicU32>>,
+struct Array<B: Bucket> {
+    buckets: Zeroed<B>,
     /// A bit per bucket: a key that should be there is or was in its second bucket.
     overflow: Zeroed<AtomicU32>,
     count: u32,
@@ -105,7 +105,7 @@ struct Array {
 
 /// What readers see.
 #[derive(Debug)]
-pub(super) struct PackedShape(Arc<Array>);
+pub(super) struct PackedShape<B: Bucket>(Arc<Array<B>>);
 
 /// A value for each slot of a vector: 0 before it is set, but not where all slots are active, as they are all set then.
 struct Row<T>([MaybeUninit<T>; SLOTS]);
@@ -166,6 +166,10 @@ impl Sought {
 struct Found {
     slots: Row<u64>,
     places: Row<u8>,
+    /// The step it is now.
+    now: u32,
+    /// Not 0: the last hit of one of them is another.
+    stale: u8,
 }
 
 /// The bucket a hash should be in.
@@ -192,13 +196,12 @@ fn step(ns: u64) -> u64 {
     ns / LAST_HIT_STEP_NS
 }
 
-impl Array {
+impl<B: Bucket> Array<B> {
     /// At least two buckets.
-    fn new(packing: Packing, count: u32, stamps: bool) -> Self {
+    fn new(packing: Packing, count: u32) -> Self {
         let buckets = count as usize;
         Array {
             buckets: Zeroed::new(buckets),
-            stamps: stamps.then(|| Zeroed::new(buckets * WAYS)),
             overflow: Zeroed::new(buckets.div_ceil(32)),
             count,
             packing,
@@ -220,7 +223,7 @@ impl Array {
     }
 
     #[inline(always)]
-    fn bucket(&self, number: u32) -> &Bucket {
+    fn bucket(&self, number: u32) -> &B {
         debug_assert!(number < self.count);
         // SAFETY: numbers come from `first` and `second`, which are below `count`, and there are as many buckets.
         unsafe { self.buckets.get_unchecked(number as usize) }
@@ -235,18 +238,9 @@ impl Array {
         bits.load(Ordering::Acquire) >> (number % 32) & 1 == 1
     }
 
-    /// When a slot was hit last.
-    #[inline(always)]
-    fn stamp(&self, number: u32, slot: usize) -> Option<&AtomicU32> {
-        debug_assert!(number < self.count);
-        let at = number as usize * WAYS + (slot & (WAYS - 1));
-        // SAFETY: as above, and there are as many stamps as slots.
-        self.stamps.as_ref().map(|s| unsafe { s.get_unchecked(at) })
-    }
-
     #[inline(always)]
     fn stamp_hit(&self, number: u32, slot: usize, step: u32) {
-        if let Some(stamp) = self.stamp(number, slot)
+        if let Some(stamp) = self.bucket(number).stamp(slot)
             && stamp.load(Ordering::Relaxed) != step
         {
             // Who sees this sees a newest time that is not before it.
@@ -292,13 +286,13 @@ impl Array {
     }
 
     #[inline(always)]
-    fn lookup<S: Search, const DENSE: bool, const STAMP: bool>(&self, batch: &mut Batch<'_>) -> u64 {
-        if STAMP {
+    fn lookup<S: Search, const DENSE: bool>(&self, batch: &mut Batch<'_>) -> u64 {
+        if B::STAMPS {
             self.see(step(batch.now));
         }
         let writes = self.writes.load(Ordering::Acquire);
         if writes & 1 == 0 {
-            let hits = self.quiet::<S, DENSE, STAMP>(*batch);
+            let hits = self.quiet::<S, DENSE>(*batch);
             fence(Ordering::Acquire);
             if self.writes.load(Ordering::Relaxed) == writes {
                 return hits;
@@ -329,22 +323,17 @@ impl Array {
     }
 
     #[inline(always)]
-    fn fetch<const DENSE: bool, const STAMP: bool>(&self, active: u64, sought: &Sought) {
+    fn fetch<const DENSE: bool>(&self, active: u64, sought: &Sought) {
         let buckets = self.buckets.as_slice().as_ptr();
-        let stamps = self.stamps.as_ref().map(|s| s.as_slice().as_ptr());
         each_of::<DENSE>(active, |slot, _| {
             // SAFETY: `seek` set active slots.
-            let number = unsafe { sought.buckets.get(slot) } as usize;
-            prefetch(buckets.wrapping_add(number));
-            if STAMP && let Some(stamps) = stamps {
-                prefetch(stamps.wrapping_add(number * WAYS));
-            }
+            prefetch(buckets.wrapping_add(unsafe { sought.buckets.get(slot) } as usize));
         });
     }
 
     /// A lookup that is only right if nothing is written meanwhile.
     #[inline(always)]
-    fn quiet<S: Search, const DENSE: bool, const STAMP: bool>(&self, batch: Batch<'_>) -> u64 {
+    fn quiet<S: Search, const DENSE: bool>(&self, batch: Batch<'_>) -> u64 {
         let active = batch.active;
         let (packing, significant) = (self.packing, self.packing.significant());
         let length = SLOTS - active.leading_zeros() as usize;
@@ -353,11 +342,13 @@ impl Array {
         let mut sought = Sought::unset();
         self.seek::<DENSE>(active, keys, &mut sought);
         if self.is_staged() {
-            self.fetch::<DENSE, STAMP>(active, &sought);
+            self.fetch::<DENSE>(active, &sought);
         }
         let mut found = Found {
             slots: Row::unset(),
             places: Row::unset(),
+            now: step(batch.now) as u32,
+            stale: 0,
         };
         found.slots.prepare(active);
         found.places.prepare(active);
@@ -365,12 +356,12 @@ impl Array {
             // What is sought for slots without keys is nothing in bucket 0.
             for start in (0..length).step_by(BLOCK) {
                 for slot in start..start + BLOCK {
-                    self.find_quiet::<S, STAMP>(slot, &sought, &mut found);
+                    self.find_quiet::<S>(slot, &sought, &mut found);
                 }
             }
         } else {
             each(active, |slot, _| {
-                self.find_quiet::<S, STAMP>(slot, &sought, &mut found);
+                self.find_quiet::<S>(slot, &sought, &mut found);
             });
         }
         // SAFETY: `seek` and `find_quiet` set active slots.
@@ -379,7 +370,7 @@ impl Array {
             let elsewhere = self.elsewhere(keys, active & !hits, &sought);
             each(elsewhere, |slot, bit| {
                 sought.buckets.set(slot, second(self.seed.one(keys[slot]), self.count));
-                hits |= bit & ones(self.find_quiet::<S, STAMP>(slot, &sought, &mut found));
+                hits |= bit & ones(self.find_quiet::<S>(slot, &sought, &mut found));
             });
         }
         // SAFETY: the default has the words of a result.
@@ -403,12 +394,11 @@ impl Array {
                 unsafe { batch.put(0, slot, result(slots[at], needles[at])) };
             });
         }
-        if STAMP {
-            let now = step(batch.now) as u32;
+        if B::STAMPS && found.stale != 0 {
             each(hits, |slot, _| {
-                // SAFETY: as above, and places are set with `STAMP`.
+                // SAFETY: as above, and places are set with last hits.
                 let (bucket, place) = unsafe { (sought.buckets.get(slot), found.places.get(slot)) };
-                self.stamp_hit(bucket, first_bit(place), now);
+                self.stamp_hit(bucket, first_bit(place), found.now);
             });
         }
         hits
@@ -416,14 +406,16 @@ impl Array {
 
     /// Looks one up in the bucket it is sought in; whether it is there.
     #[inline(always)]
-    fn find_quiet<S: Search, const STAMP: bool>(&self, slot: usize, sought: &Sought, found: &mut Found) -> bool {
+    fn find_quiet<S: Search>(&self, slot: usize, sought: &Sought, found: &mut Found) -> bool {
         // SAFETY: `seek` set active slots, and where there are others they are 0.
         let (number, needle) = unsafe { (sought.buckets.get(slot), sought.needles.get(slot)) };
         let significant = self.packing.significant();
-        let (value, place) = S::find(self.bucket(number), needle, significant);
+        let bucket = self.bucket(number);
+        let (value, place) = S::find(bucket, needle, significant);
         found.slots.set(slot, value);
-        if STAMP {
+        if B::STAMPS {
             found.places.set(slot, place);
+            found.stale |= place & !S::hit_at(bucket, found.now);
         }
         value & significant == needle
     }
@@ -466,14 +458,13 @@ impl Array {
     }
 }
 
-impl PackedShape {
+impl<B: Bucket> PackedShape<B> {
     #[inline(always)]
     pub(super) fn lookup<S: Search>(&self, batch: &mut Batch<'_>) -> u64 {
-        match (is_dense(batch.active), batch.stamp.is_some()) {
-            (false, false) => self.0.lookup::<S, false, false>(batch),
-            (false, true) => self.0.lookup::<S, false, true>(batch),
-            (true, false) => self.0.lookup::<S, true, false>(batch),
-            (true, true) => self.0.lookup::<S, true, true>(batch),
+        if is_dense(batch.active) {
+            self.0.lookup::<S, true>(batch)
+        } else {
+            self.0.lookup::<S, false>(batch)
         }
     }
 
@@ -486,6 +477,6 @@ impl PackedShape {
     pub(super) fn prepare<const DENSE: bool>(&self, active: u64, keys: &[u64]) {
         let mut sought = Sought::unset();
         self.0.seek::<DENSE>(active, keys, &mut sought);
-        self.0.fetch::<DENSE, true>(active, &sought);
+        self.0.fetch::<DENSE>(active, &sought);
     }
 }

@@ -1,0 +1,77 @@
+//! What became of lookups that were done before it was certain who gets there.
+
+use crate::layout::{NOT_LOOKED_UP, VECTOR};
+use weir_table::fast::head;
+
+/// Of the slots of a mask, by the heads of their results: which were looked up, and which of them hit.
+#[inline]
+pub(super) fn outcomes(heads: &[u64], mask: u64) -> (u64, u64) {
+    if mask.is_power_of_two() {
+        let slot = mask.trailing_zeros();
+        let head = heads[slot as usize];
+        let is_hit = head & head::HIT != 0;
+        let active = u64::from(head != NOT_LOOKED_UP) << slot;
+        return (active, active & u64::from(is_hit) << slot);
+    }
+    let (active, hits) = all_outcomes(heads);
+    (active & mask, hits & active & mask)
+}
+
+/// The same of all slots.
+#[inline]
+fn all_outcomes(heads: &[u64]) -> (u64, u64) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    if std::arch::is_x86_feature_detected!("avx2")
+        && let Some(heads) = heads.first_chunk()
+    {
+        // SAFETY: the processor has AVX2.
+        return unsafe { all_outcomes_wide(heads) };
+    }
+    let (mut active, mut hits) = (0, 0);
+    for (slot, head) in heads.iter().enumerate().take(VECTOR) {
+        active |= u64::from(*head != NOT_LOOKED_UP) << slot;
+        hits |= (head >> head::HIT.trailing_zeros() & 1) << slot;
+    }
+    (active, hits)
+}
+
+/// Four slots at a time.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[target_feature(enable = "avx2")]
+fn all_outcomes_wide(heads: &[u64; VECTOR]) -> (u64, u64) {
+    use std::arch::x86_64::{
+        _mm256_castsi256_pd, _mm256_cmpeq_epi64, _mm256_loadu_si256, _mm256_movemask_pd, _mm256_set1_epi64x,
+        _mm256_slli_epi64,
+    };
+    const TO_SIGN: i32 = head::HIT.leading_zeros() as i32;
+    let (mut waiting, mut hits) = (0, 0);
+    for (four, at) in heads.as_chunks::<4>().0.iter().zip((0..).step_by(4)) {
+        // SAFETY: four words.
+        let words = unsafe { _mm256_loadu_si256(four.as_ptr().cast()) };
+        let not_yet = _mm256_cmpeq_epi64(words, _mm256_set1_epi64x(NOT_LOOKED_UP as i64));
+        waiting |= (_mm256_movemask_pd(_mm256_castsi256_pd(not_yet)) as u64) << at;
+        let hit = _mm256_castsi256_pd(_mm256_slli_epi64::<TO_SIGN>(words));
+        hits |= (_mm256_movemask_pd(hit) as u64) << at;
+    }
+    (!waiting, hits)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slots_count_if_they_got_there_and_hit_if_their_head_says_so() {
+        let kinds = [NOT_LOOKED_UP, head::HIT | 5, 7, 1 << 63, head::HIT];
+        let heads: [u64; VECTOR] = std::array::from_fn(|i| kinds[i * i % 11 % kinds.len()]);
+        for mask in [1, 1 << 1, 1 << 63, u64::MAX, 0x8421_0137_0000_ffff] {
+            let slots = |is: &dyn Fn(u64) -> bool| {
+                let slots = heads.iter().enumerate().filter(|(_, h)| is(**h));
+                slots.fold(0, |all, (i, _)| all | 1 << i) & mask
+            };
+            let active = slots(&|h| h != NOT_LOOKED_UP);
+            let hits = slots(&|h| h != NOT_LOOKED_UP && h & head::HIT != 0);
+            assert_eq!(outcomes(&heads, mask), (active, hits));
+        }
+    }
+}
