@@ -29,6 +29,8 @@ struct Wanted {
     table: TableId,
     rows: (usize, usize),
     told: bool,
+    /// What the lookup reads has been asked for already.
+    prepared: bool,
 }
 
 /// Whoever runs a pipeline does what is not the pipeline's own business.
@@ -530,6 +532,7 @@ impl Memory {
                     table,
                     rows: (point.key_row, point.result_row),
                     told: true,
+                    prepared: !point.ahead.is_empty(),
                 };
                 if let (Some(guard), false) = (&guard, point.ahead.is_empty()) {
                     // Large ones share the latency of memory.
@@ -549,6 +552,7 @@ impl Memory {
                         table: site.table,
                         rows: (site.key_row, site.result_row),
                         told: !site.is_told_late(),
+                        prepared: true,
                     };
                     self.look_up(run, guard.as_ref(), later, packets, host);
                 }
@@ -576,12 +580,14 @@ impl Memory {
             table,
             rows: (key_row, result_row),
             told,
+            prepared,
         } = wanted;
         let (before, rest) = self.context.split_at_mut(result_row * PITCH);
         let keys = &before[key_row * PITCH..];
         let results = &mut rest[..run.compiled.result_words[table.index()] * PITCH];
         let table_now = &run.tables[table.index()];
         let hits = match guard.filter(|g| g.is_of(table_now.epochs())) {
+            Some(guard) if prepared => table_now.lookup_prepared(guard, packets, keys, results, PITCH, run.now_ns),
             Some(guard) => table_now.lookup_within(guard, packets, keys, results, PITCH, run.now_ns),
             None => table_now.lookup(packets, keys, results, PITCH, run.now_ns),
         };

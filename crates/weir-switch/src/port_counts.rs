@@ -1,6 +1,7 @@
 //! Packets and bytes per port.
 
 use std::collections::BTreeMap;
+use std::ops::BitOr;
 use weir_arch::Count;
 
 /// Ports below this are counted by position.
@@ -38,13 +39,13 @@ impl Default for PortCounts {
 impl PortCounts {
     /// Counts packets: the port and bytes of each.
     #[inline]
-    pub fn add_all<P: Copy + Into<u64>>(&mut self, ports: &[P], bytes: &[u64]) {
+    pub fn add_all<P: Copy + Default + BitOr<Output = P> + Into<u64>>(&mut self, ports: &[P], bytes: &[u64]) {
         if self.room < ports.len() {
             self.take();
         }
         self.room = self.room.saturating_sub(ports.len());
         // All bits of all of them: what is below a power of two is so for each.
-        let any_port = ports.iter().fold(0, |a, p| a | (*p).into());
+        let any_port: u64 = ports.iter().fold(P::default(), |a, p| a | *p).into();
         let any_bytes = bytes.iter().fold(0, |a, b| a | b);
         if any_port < NEAR as u64 && any_bytes <= LONGEST {
             let words = &mut *self.words;

@@ -629,7 +629,10 @@ fn large_tables_are_read_in_two_stages() {
                 let mut results = vec![0; 64 * fast.result_layout().words];
                 let guard = fast.epochs().enter();
                 fast.prepare(&guard, *active, &words, 64);
-                let hits = fast.lookup_within(&guard, *active, &words, &mut results, 64, LAST_HIT_STEP_NS);
+                let hits = fast.lookup_prepared(&guard, *active, &words, &mut results, 64, LAST_HIT_STEP_NS);
+                let mut again = results.clone();
+                let hits_again = fast.lookup_within(&guard, *active, &words, &mut again, 64, LAST_HIT_STEP_NS);
+                assert_eq!((hits, &results), (hits_again, &again));
                 for (i, key) in keys.iter().enumerate().filter(|(i, _)| active >> i & 1 == 1) {
                     let entry = table.lookup(std::slice::from_ref(key));
                     assert_eq!(hits >> i & 1 == 1, entry.is_some());

@@ -19,6 +19,8 @@ pub(super) struct Batch<'a> {
     pub(super) active: u64,
     key_words: usize,
     result_words: usize,
+    /// What the lookup reads first has been asked for already.
+    pub(super) is_fetched: bool,
     /// What a miss gives: as many words as a result has.
     pub(super) default: NonNull<AtomicU64>,
     /// Where hits leave their time, if they do.
@@ -68,10 +70,19 @@ impl<'a> Batch<'a> {
             active,
             key_words,
             result_words,
+            is_fetched: false,
             default: NonNull::from(default).cast(),
             stamp,
             now,
             borrow: PhantomData,
+        }
+    }
+
+    /// The same after [`Shape::prepare`](super::structure::Shape::prepare).
+    pub(super) fn fetched(self) -> Self {
+        Batch {
+            is_fetched: true,
+            ..self
         }
     }
 

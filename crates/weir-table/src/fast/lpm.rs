@@ -172,11 +172,13 @@ impl Dir {
         let directory = &*self.directory;
         let active = batch.active;
         let mut records = [batch.default; SLOTS];
-        each_of::<DENSE>(active, |slot, _| {
-            // SAFETY: the slot is active, and keys have a word.
-            let key = unsafe { batch.key(0, slot) };
-            prefetch(slots.wrapping_add(((key as u32) << shift >> skip) as usize));
-        });
+        if !batch.is_fetched {
+            each_of::<DENSE>(active, |slot, _| {
+                // SAFETY: the slot is active, and keys have a word.
+                let key = unsafe { batch.key(0, slot) };
+                prefetch(slots.wrapping_add(((key as u32) << shift >> skip) as usize));
+            });
+        }
         let roots = &*self.roots;
         let mut hits = 0;
         each_of::<DENSE>(active, |slot, bit| {
@@ -195,10 +197,14 @@ impl Dir {
             hits |= bit & ones(hit);
             records[slot & (SLOTS - 1)] = record;
         });
-        each_of::<DENSE>(active, |slot, _| {
-            // SAFETY: the slot is active; records have the table's shape, the default the result's.
-            unsafe { batch.give(slot, records[slot & (SLOTS - 1)]) };
-        });
+        // SAFETY: records have the table's shape, the default the result's.
+        unsafe {
+            match batch.result_words() {
+                1 => give_all::<DENSE, 1>(batch, &records),
+                2 => give_all::<DENSE, 2>(batch, &records),
+                _ => each_of::<DENSE>(active, |slot, _| batch.give(slot, records[slot & (SLOTS - 1)])),
+            }
+        }
         if let Some(at) = batch.stamp {
             each(hits, |slot, _| {
                 // SAFETY: records that were hit have the table's shape, so they have this word.
@@ -207,6 +213,21 @@ impl Dir {
         }
         hits
     }
+}
+
+/// Copies the results of all active slots, which have so many words.
+///
+/// # Safety
+/// Results have that many words, and the records no fewer.
+#[inline(always)]
+unsafe fn give_all<const DENSE: bool, const WORDS: usize>(batch: Batch<'_>, records: &[NonNull<AtomicU64>; SLOTS]) {
+    each_of::<DENSE>(batch.active, |slot, _| {
+        let record = records[slot & (SLOTS - 1)];
+        for word in 0..WORDS {
+            // SAFETY: the slot is active, and the caller's promise.
+            unsafe { batch.put(word, slot, record.add(word).as_ref().load(Ordering::Relaxed)) };
+        }
+    });
 }
 
 // ----------------------------------------------------------------------------------------- writer

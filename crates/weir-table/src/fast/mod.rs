@@ -11,7 +11,7 @@
 //! | keys | structure | bytes |
 //! |---|---|---|
 //! | none | nothing | 0 |
-//! | exact, in one word with data; [without handles](FastTable::without_handles) | cache lines of eight slots with key and result | 14–21 |
+//! | exact, in one word with data; [without handles](FastTable::without_handles) | cache lines of eight slots with key and result, of five with `idle_timeout` | 14–21, 21–34 |
 //! | exact, one word; data of a few bits | cache lines of four slots with key and result | 21–43 |
 //! | exact, one word; at most one word of data | cache lines of two slots with key and result | 51–103 |
 //! | exact, other | hash table of records | 15–30 + record |

@@ -246,17 +246,42 @@ impl FastTable {
         pitch: usize,
         now_ns: u64,
     ) -> u64 {
+        let (shape, default) = self.present(guard);
+        let mut batch = Batch::new(self.dimensions, active, keys, results, pitch, default, now_ns);
+        shape.lookup(&mut batch)
+    }
+
+    /// As [`FastTable::lookup_within`], after [`FastTable::prepare`] for the same keys: nothing is asked for twice.
+    ///
+    /// # Panics
+    /// As there.
+    #[inline]
+    pub fn lookup_prepared(
+        &self,
+        guard: &Guard<'_>,
+        active: u64,
+        keys: &[u64],
+        results: &mut [u64],
+        pitch: usize,
+        now_ns: u64,
+    ) -> u64 {
+        let (shape, default) = self.present(guard);
+        let batch = Batch::new(self.dimensions, active, keys, results, pitch, default, now_ns);
+        shape.lookup(&mut batch.fetched())
+    }
+
+    /// What readers see now, as long as they are guarded.
+    #[inline]
+    fn present<'a>(&'a self, guard: &'a Guard<'_>) -> (&'a Shape, &'a [AtomicU64]) {
         assert!(guard.is_of(&self.epochs), "the guard must be of the table's epochs");
         // SAFETY: pointers in `shape` and `default` come from boxes that are retired after they were
         // taken out, and the guard keeps retired ones alive.
-        let (shape, default) = unsafe {
+        unsafe {
             (
                 &*self.shape.load(Ordering::Acquire),
                 &*self.default.load(Ordering::Acquire),
             )
-        };
-        let mut batch = Batch::new(self.dimensions, active, keys, results, pitch, default, now_ns);
-        shape.lookup(&mut batch)
+        }
     }
 
     /// Asks the processor to fetch what a [`FastTable::lookup_within`] of the same keys will read, so that it can do so

@@ -192,7 +192,7 @@ impl<B: Bucket> Array<B> {
         // SAFETY: the last active slot is within the row, and word 0 always exists.
         let keys = unsafe { std::slice::from_raw_parts(batch.key_row(0), count) };
         let mut numbers = self.seek::<DENSE>(active, keys);
-        if self.is_staged() {
+        if self.is_staged() && !batch.is_fetched {
             self.fetch::<DENSE, STAMP>(active, &numbers);
         }
         let mut places = [0u8; SLOTS];

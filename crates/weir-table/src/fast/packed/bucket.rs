@@ -24,7 +24,8 @@ pub(in crate::fast) unsafe trait Bucket: Zeroable + Debug {
     const STAMPS: bool;
     /// Most entries per bucket of a table, on average.
     const FULL: usize;
-    /// Entries per bucket of tables whose size is known: fewer, so that few keys are in their second bucket.
+    /// Entries per two buckets of tables whose size is known: fewer, so that few keys are in their second bucket, for which a
+    /// lookup begins again.
     const LOOSE: usize;
 
     fn slots(&self) -> &[AtomicU64];
@@ -71,7 +72,7 @@ unsafe impl Bucket for Plain {
     const WAYS: usize = WORDS;
     const STAMPS: bool = false;
     const FULL: usize = 7;
-    const LOOSE: usize = 6;
+    const LOOSE: usize = 10;
 
     #[inline(always)]
     fn slots(&self) -> &[AtomicU64] {
@@ -89,7 +90,7 @@ unsafe impl Bucket for Stamped {
     const WAYS: usize = 5;
     const STAMPS: bool = true;
     const FULL: usize = 4;
-    const LOOSE: usize = 3;
+    const LOOSE: usize = 5;
 
     #[inline(always)]
     fn slots(&self) -> &[AtomicU64] {
@@ -99,17 +100,6 @@ unsafe impl Bucket for Stamped {
     #[inline(always)]
     fn stamp(&self, slot: usize) -> Option<&AtomicU32> {
         self.stamps.get(slot)
-    }
-}
-
-/// Of a bit per half word of a bucket those of its stamps.
-#[cfg(all(target_arch = "x86_64", not(miri)))]
-#[inline(always)]
-fn stamps<B: Bucket>(halves: u16) -> u8 {
-    if B::STAMPS {
-        (u32::from(halves) >> (2 * B::WAYS)) as u8 & places::<B>()
-    } else {
-        0
     }
 }
 
@@ -131,8 +121,9 @@ pub(in crate::fast) trait Search {
     /// that has not these significant bits.
     fn find<B: Bucket>(bucket: &B, needle: u64, significant: u64) -> (u64, u8);
 
-    /// A bit per place whose last hit is this, if the bucket has them.
-    fn hit_at<B: Bucket>(bucket: &B, stamp: u32) -> u8;
+    /// For last hits that are this a bit each: that of place `p` is bit `2 * WAYS + p`, as the bucket is seen as half words.
+    /// Others mean nothing.
+    fn hit_at<B: Bucket>(bucket: &B, stamp: u32) -> u16;
 
     /// A bit per pair of words with these significant bits in common, which are those of the second.
     fn equal(words: &[u64; SLOTS], needles: &[u64; SLOTS], significant: u64) -> u64;
@@ -149,9 +140,11 @@ impl Search for Portable {
     }
 
     #[inline(always)]
-    fn hit_at<B: Bucket>(bucket: &B, stamp: u32) -> u8 {
+    fn hit_at<B: Bucket>(bucket: &B, stamp: u32) -> u16 {
         let is_it = |slot: usize| bucket.stamp(slot).is_some_and(|s| s.load(Ordering::Relaxed) == stamp);
-        (0..B::WAYS).fold(0, |places, slot| places | u8::from(is_it(slot)) << slot)
+        (0..B::WAYS).fold(0, |places, slot| {
+            places | u16::from(is_it(slot)) << (2 * B::WAYS % 16 + slot)
+        })
     }
 
     #[inline(always)]
@@ -185,17 +178,19 @@ impl Search for Avx2 {
     }
 
     #[inline(always)]
-    fn hit_at<B: Bucket>(bucket: &B, stamp: u32) -> u8 {
+    fn hit_at<B: Bucket>(bucket: &B, stamp: u32) -> u16 {
         use std::arch::x86_64::{
             _mm256_castsi256_ps, _mm256_cmpeq_epi32, _mm256_load_si256, _mm256_movemask_ps, _mm256_set1_epi32,
         };
-        // SAFETY: as in `find`.
-        let halves: [u32; 2] = [0, WORDS / 2].map(|at| unsafe {
-            let words = _mm256_load_si256((&raw const *bucket).cast::<u64>().add(at).cast());
-            let equal = _mm256_cmpeq_epi32(words, _mm256_set1_epi32(stamp as i32));
-            _mm256_movemask_ps(_mm256_castsi256_ps(equal)) as u32
-        });
-        stamps::<B>((halves[0] | halves[1] << WORDS) as u16)
+        let half = |at: usize| {
+            // SAFETY: as in `find`.
+            unsafe {
+                let words = _mm256_load_si256((&raw const *bucket).cast::<u64>().add(at).cast());
+                let equal = _mm256_cmpeq_epi32(words, _mm256_set1_epi32(stamp as i32));
+                _mm256_movemask_ps(_mm256_castsi256_ps(equal)) as u32
+            }
+        };
+        (half(0) | half(WORDS / 2) << WORDS) as u16
     }
 
     #[inline(always)]
@@ -246,13 +241,13 @@ impl Search for Avx512 {
     }
 
     #[inline(always)]
-    fn hit_at<B: Bucket>(bucket: &B, stamp: u32) -> u8 {
+    fn hit_at<B: Bucket>(bucket: &B, stamp: u32) -> u16 {
         use std::arch::x86_64::{_mm512_cmpeq_epi32_mask, _mm512_load_si512, _mm512_set1_epi32};
         // SAFETY: as in `find`.
-        stamps::<B>(unsafe {
+        unsafe {
             let words = _mm512_load_si512((&raw const *bucket).cast());
             _mm512_cmpeq_epi32_mask(words, _mm512_set1_epi32(stamp as i32))
-        })
+        }
     }
 
     #[inline(always)]
@@ -280,9 +275,9 @@ mod tests {
             stamps: [0x81, 0, 0x81, 0, 0x81, 0].map(AtomicU32::new),
         };
         assert_eq!(S::find(&stamped, 8 << 4 | 1, significant).1, 0);
-        assert_eq!(S::hit_at(&stamped, 0x81), 0b10101);
-        assert_eq!(S::hit_at(&stamped, 0), 0b01010);
-        assert_eq!(S::hit_at(&stamped, 1), 0);
+        for (stamp, places) in [(0x81, 0b10101), (0, 0b01010), (1, 0)] {
+            assert_eq!(S::hit_at(&stamped, stamp) >> (2 * Stamped::WAYS) & 0b11111, places);
+        }
         check_bucket::<S, _>(&stamped, significant);
         check_bucket::<S, _>(&Plain(Default::default()), significant);
         for bits in [0, 1, 1 << 63, 0x8421_0137_0000_ffff, u64::MAX] {

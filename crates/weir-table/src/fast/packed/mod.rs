@@ -1,17 +1,16 @@
 //! Exact keys that fit one word together with their results: a slot of 64 bits is an entry.
 //!
 //! A slot is the key, below it action and data, and a bit that is set; free slots are 0. So an entry has no handle that
-//! readers could see. A bucket is a cache line of eight slots, or of five and their last hits if somebody wants to know those: who has
-//! found a key need not wait for memory again. A key is in its first or its second bucket, in the first where
-//! there is room; the number of buckets is any. At most seven eighths of the slots are used, or four fifths, so an entry takes 9 to 14
-//! bytes, or 16 to 24 with its last hit, and half as many of the writer's for handles. Slots are written at once, so nothing that is
-//! found is torn. A key that moves
-//! to its other bucket is copied first and counted in `moves`, which readers look at before they call a key missing, unless
-//! `writes` tells them that nothing changed.
+//! readers could see. A bucket is a cache line of eight slots, or of five and their last hits if somebody wants to know those:
+//! who has found a key need not wait for memory again. A key is in its first or its second bucket, in the first where there is
+//! room; the number of buckets is any. At most seven eighths of the slots are used, or four fifths, so an entry takes 9 to 14
+//! bytes, or 16 to 26 with its last hit, and half as many of the writer's for handles, or a third. Slots are written at once, so
+//! nothing that is found is torn. A key that moves to its other bucket is copied first and counted in `moves`, which readers look
+//! at before they call a key missing, unless `writes` tells them that nothing changed.
 //!
-//! Last hits have 32 bits each, in steps of [`LAST_HIT_STEP_NS`]. What is left out of them comes
-//! from the newest time that a lookup or an entry had: a last hit is the latest time up to that which ends so. It is wrong, and
-//! too late, for entries that were not hit for 52 days.
+//! Last hits have 32 bits each, in steps of [`LAST_HIT_STEP_NS`]. What is left out of them comes from the newest time that a
+//! lookup or an entry had: a last hit is the latest time up to that which ends so. It is wrong, and too late, for entries that
+//! were not hit for 52 days.
 #![allow(unsafe_code)]
 
 mod bucket;
@@ -166,10 +165,25 @@ impl Sought {
 struct Found {
     slots: Row<u64>,
     places: Row<u8>,
+    /// Which last hits of the bucket are of this step, see [`Search::hit_at`].
+    fresh: Row<u16>,
     /// The step it is now.
     now: u32,
-    /// Not 0: the last hit of one of them is another.
-    stale: u8,
+}
+
+impl Found {
+    /// Whether the last hit of one of them is of another step.
+    ///
+    /// # Safety
+    /// All active slots were set, in buckets with last hits.
+    #[inline(always)]
+    unsafe fn are_stale<B: Bucket>(&self) -> bool {
+        // SAFETY: the caller's promise.
+        let rows = unsafe { self.places.all().iter().zip(self.fresh.all()) };
+        rows.fold(0, |stale, (place, fresh)| {
+            stale | u16::from(*place) & !(fresh >> (2 * B::WAYS % 16))
+        }) != 0
+    }
 }
 
 /// The bucket a hash should be in.
@@ -341,17 +355,20 @@ impl<B: Bucket> Array<B> {
         let keys = unsafe { std::slice::from_raw_parts(batch.key_row(0), length) };
         let mut sought = Sought::unset();
         self.seek::<DENSE>(active, keys, &mut sought);
-        if self.is_staged() {
+        if self.is_staged() && !batch.is_fetched {
             self.fetch::<DENSE>(active, &sought);
         }
         let mut found = Found {
             slots: Row::unset(),
             places: Row::unset(),
+            fresh: Row::unset(),
             now: step(batch.now) as u32,
-            stale: 0,
         };
         found.slots.prepare(active);
-        found.places.prepare(active);
+        if B::STAMPS {
+            found.places.prepare(active);
+            found.fresh.prepare(active);
+        }
         if DENSE {
             // What is sought for slots without keys is nothing in bucket 0.
             for start in (0..length).step_by(BLOCK) {
@@ -394,7 +411,8 @@ impl<B: Bucket> Array<B> {
                 unsafe { batch.put(0, slot, result(slots[at], needles[at])) };
             });
         }
-        if B::STAMPS && found.stale != 0 {
+        // SAFETY: `find_quiet` set active slots.
+        if B::STAMPS && unsafe { found.are_stale::<B>() } {
             each(hits, |slot, _| {
                 // SAFETY: as above, and places are set with last hits.
                 let (bucket, place) = unsafe { (sought.buckets.get(slot), found.places.get(slot)) };
@@ -415,7 +433,7 @@ impl<B: Bucket> Array<B> {
         found.slots.set(slot, value);
         if B::STAMPS {
             found.places.set(slot, place);
-            found.stale |= place & !S::hit_at(bucket, found.now);
+            found.fresh.set(slot, S::hit_at(bucket, found.now));
         }
         value & significant == needle
     }

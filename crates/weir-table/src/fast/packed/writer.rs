@@ -39,7 +39,7 @@ struct Full;
 impl<B: Bucket> Packed<B> {
     pub(in crate::fast) fn new(packing: Packing, expected: usize) -> Self {
         Packed {
-            store: Store::new(packing, expected.div_ceil(B::LOOSE)),
+            store: Store::new(packing, expected.saturating_mul(2).div_ceil(B::LOOSE)),
             entries: 0,
             keys: B::STAMPS.then(Vec::new),
         }
@@ -313,7 +313,7 @@ mod tests {
     #[test]
     fn known_sizes_need_no_growth() {
         known_size::<Plain>(13);
-        known_size::<Stamped>(22);
+        known_size::<Stamped>(26);
     }
 
     fn known_size<B: Bucket>(bytes: usize) {
