@@ -16,6 +16,7 @@ mod fields;
 pub mod http;
 mod loading;
 pub mod p4rt;
+mod peers;
 mod ports;
 mod reading;
 mod receiving;

@@ -32,18 +32,24 @@ async fn connections_beyond_the_limit_are_refused_and_others_go_on() {
     })
     .await;
     let mut primary = bench.primary().await;
-    let second = connect(bench.address).await;
-    let _idle = TcpStream::connect(bench.address).await.expect("the kernel takes it");
+    // Each has a stream, and so something that goes on.
+    let mut others = Vec::new();
+    for id in [2, 3] {
+        let mut other = Controller::open(&connect(bench.address).await).await;
+        other.arbitrate(hello("other", Some(id))).await;
+        assert_eq!(other.code().await, 0);
+        others.push(other);
+    }
     for _ in 0..9 {
         let beyond = TcpStream::connect(bench.address).await.expect("the kernel takes it");
         assert!(is_ended(beyond).await);
     }
     let capabilities = pb::CapabilitiesRequest::default();
-    assert!(second.clone().capabilities(capabilities).await.is_ok());
+    assert!(bench.client.clone().capabilities(capabilities).await.is_ok());
     primary.arbitrate(hello("", Some(1))).await;
     assert_eq!(primary.code().await, 0);
     // Whose place is free is for the next one.
-    drop(second);
+    drop(others);
     let next = async {
         while !is_answered(bench.address).await {
             tokio::task::yield_now().await;
@@ -51,6 +57,25 @@ async fn connections_beyond_the_limit_are_refused_and_others_go_on() {
     };
     let next = tokio::time::timeout(Duration::from_secs(60), next).await;
     assert!(next.is_ok());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn connections_that_do_nothing_keep_nobody_out() {
+    let bench = bench(Config {
+        max_connections: 3,
+        ..Config::default()
+    })
+    .await;
+    let mut primary = bench.primary().await;
+    let mut idle = Vec::new();
+    for _ in 0..9 {
+        idle.push(connect(bench.address).await);
+        idle.push(connect(bench.address).await);
+        assert!(is_answered(bench.address).await);
+    }
+    // Who has a stream stays.
+    primary.arbitrate(hello("", Some(1))).await;
+    assert_eq!(primary.code().await, 0);
 }
 
 /// Whether a new connection is let in.
