@@ -13,6 +13,7 @@ mod dataplane;
 mod decoding;
 mod device;
 mod fields;
+mod giving;
 pub mod http;
 mod loading;
 pub mod p4rt;
