@@ -109,3 +109,45 @@ async fn ready(State(source): State<Arc<dyn Source>>) -> Response {
         (StatusCode::SERVICE_UNAVAILABLE, "not ready\n").into_response()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    struct Silent;
+
+    impl Source for Silent {
+        fn metrics(&self) -> Pin<Box<dyn Future<Output = Option<String>> + Send>> {
+            Box::pin(async { None })
+        }
+
+        fn is_ready(&self) -> bool {
+            false
+        }
+    }
+
+    #[tokio::test]
+    async fn who_begins_a_request_and_does_not_go_on_keeps_nobody_out() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = listener.local_addr().expect("an address");
+        tokio::spawn(serve_on(Arc::new(Silent), listener));
+        let connect = || async move { TcpStream::connect(address).await.expect("the kernel takes it") };
+        let mut begun = Vec::new();
+        for _ in 0..CONNECTIONS.most {
+            let mut connection = connect().await;
+            connection.write_all(b"G").await.expect("is sent");
+            begun.push(connection);
+        }
+        for (path, code) in [("healthz", 200), ("readyz", 503)] {
+            let mut asking = connect().await;
+            let request = format!("GET /{path} HTTP/1.1\r\nHost: weir\r\nConnection: close\r\n\r\n");
+            asking.write_all(request.as_bytes()).await.expect("is sent");
+            let mut answer = String::new();
+            let heard = asking.read_to_string(&mut answer);
+            let heard = tokio::time::timeout(Duration::from_secs(60), heard).await;
+            assert!(heard.is_ok_and(|h| h.is_ok()));
+            assert!(answer.starts_with(&format!("HTTP/1.1 {code} ")), "{answer}");
+        }
+    }
+}
