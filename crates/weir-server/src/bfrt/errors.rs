@@ -113,6 +113,8 @@ pub(crate) fn batch_status(message: &str, mut errors: Vec<pb::Error>, limit: usi
     let limit = limit / 4 * 3;
     let whole = errors.iter().map(size).sum::<usize>() + message.len() + 16;
     if whole > limit {
+        let failed = errors.iter().position(|e| e.canonical_code != 0);
+        let first = failed.map(|at| (at, errors[at].clone()));
         let mut left = limit.saturating_sub(message.len() + 16);
         let bare = |e: &pb::Error| {
             size(&pb::Error {
@@ -136,9 +138,8 @@ pub(crate) fn batch_status(message: &str, mut errors: Vec<pb::Error>, limit: usi
             fits
         });
         let fits = fits.count();
-        let failed = errors.iter().position(|e| e.canonical_code != 0);
-        match failed.filter(|at| *at >= fits) {
-            Some(at) => errors = vec![alone(at, errors.swap_remove(at))],
+        match first.filter(|(at, _)| *at >= fits) {
+            Some((at, error)) => errors = vec![alone(at, error)],
             None => errors.truncate(fits),
         }
     }

@@ -267,5 +267,9 @@ async fn a_batch_in_many_parts_is_tried_in_order_and_its_only_failure_is_told() 
     assert!(said.contains("number 40000: Table Add failed"), "{refused}: {said}");
     let again = update(Type::Insert, Entity::TableEntry(bench.entry(2, 7)));
     let again = bench.write(vec![again]).await;
-    assert_eq!(again.map_err(|s| s.code()), Err(Code::Unknown), "those after it are tried");
+    assert_eq!(
+        again.map_err(|s| s.code()),
+        Err(Code::Unknown),
+        "those after it are tried"
+    );
 }

@@ -290,5 +290,8 @@ async fn a_batch_in_many_parts_is_tried_in_order() {
     let said = "20000 of 20002 updates failed; the first is number 1:";
     assert!(refused.message().starts_with(said), "{refused}");
     assert!(bench.write(vec![insert(3)]).await.is_ok());
-    assert_eq!(bench.write(vec![insert(2)]).await.map_err(|s| s.code()), Err(Code::Unknown));
+    assert_eq!(
+        bench.write(vec![insert(2)]).await.map_err(|s| s.code()),
+        Err(Code::Unknown)
+    );
 }
