@@ -1,5 +1,6 @@
 //! Connections that come in: no more than a server takes, and none of peers that are not there any more.
 
+use crate::peers::{Peer, Peers, Place};
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -7,7 +8,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, Sleep, sleep};
 use tokio_stream::Stream;
 use tonic::transport::server::Connected;
@@ -23,7 +24,7 @@ pub(crate) const ANSWER: Duration = Duration::from_secs(20);
 pub(crate) struct Bounds {
     /// Connections at a time.
     pub most: usize,
-    /// How long a peer may take for its first byte.
+    /// How long a peer may take until it speaks the server's protocol, whatever bytes come meanwhile.
     pub first: Duration,
     /// How long a peer may be silent then. Pings make those talk that are there.
     pub silence: Duration,
@@ -83,13 +84,19 @@ impl Accept for UnixListener {
     }
 }
 
-/// Connections as they come. Those beyond the limit are closed at once.
-#[derive(Debug)]
-pub(crate) struct Incoming<L> {
+/// Waits for a place.
+type Permit = Pin<Box<dyn Future<Output = Result<OwnedSemaphorePermit, AcquireError>> + Send>>;
+
+/// Connections as they come. For one beyond the limit that is ended which has had no request for longest; where all have one, it is
+/// closed at once itself. So nobody is kept out by connections that do nothing.
+pub(crate) struct Incoming<L: Accept> {
     listener: L,
     free: Arc<Semaphore>,
+    peers: Arc<Peers>,
     bounds: Bounds,
     pause: Option<Pin<Box<Sleep>>>,
+    /// One for which another one is being ended.
+    next: Option<(L::Io, Permit)>,
 }
 
 impl<L: Accept> Incoming<L> {
@@ -98,24 +105,34 @@ impl<L: Accept> Incoming<L> {
         Incoming {
             listener,
             free: Arc::new(Semaphore::new(most)),
+            peers: Arc::default(),
             bounds,
             pause: None,
+            next: None,
         }
     }
 
     /// The next connection that is taken.
     pub fn poll_connection(&mut self, context: &mut Context<'_>) -> Poll<Connection<L::Io>> {
         loop {
+            if let Some((_, permit)) = &mut self.next {
+                let permit = ready!(permit.as_mut().poll(context));
+                if let (Some((io, _)), Ok(permit)) = (self.next.take(), permit) {
+                    return Poll::Ready(Connection::new(io, self.peers.enter(permit), self.bounds));
+                }
+            }
             if let Some(pause) = &mut self.pause {
                 ready!(pause.as_mut().poll(context));
                 self.pause = None;
             }
             match ready!(self.listener.poll_accept(context)) {
-                Ok(io) => {
-                    if let Ok(place) = Arc::clone(&self.free).try_acquire_owned() {
-                        return Poll::Ready(Connection::new(io, place, self.bounds));
+                Ok(io) => match Arc::clone(&self.free).try_acquire_owned() {
+                    Ok(permit) => return Poll::Ready(Connection::new(io, self.peers.enter(permit), self.bounds)),
+                    Err(_) if self.peers.make_room() => {
+                        self.next = Some((io, Box::pin(Arc::clone(&self.free).acquire_owned())));
                     }
-                }
+                    Err(_) => {}
+                },
                 // The peer has gone before it was let in.
                 Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
                 Err(_) => self.pause = Some(Box::pin(sleep(PAUSE))),
@@ -132,7 +149,7 @@ impl<L: Accept + Unpin> Stream for Incoming<L> {
     }
 }
 
-/// A connection, which ends when its peer is silent for too long.
+/// A connection, which ends when its peer is silent for too long, or another one needs its place.
 #[derive(Debug)]
 pub(crate) struct Connection<I> {
     io: I,
@@ -141,31 +158,60 @@ pub(crate) struct Connection<I> {
     until: Pin<Box<Sleep>>,
     /// Whether it has since the last time. To set a clock for each read would cost more.
     has_spoken: bool,
-    _place: OwnedSemaphorePermit,
+    /// What the server greets its peer with is sent.
+    has_greeted: bool,
+    is_over: bool,
+    place: Place,
 }
 
 impl<I> Connection<I> {
-    fn new(io: I, place: OwnedSemaphorePermit, bounds: Bounds) -> Self {
+    fn new(io: I, place: Place, bounds: Bounds) -> Self {
         Connection {
             io,
             silence: bounds.silence,
             until: Box::pin(sleep(bounds.first)),
             has_spoken: false,
-            _place: place,
+            has_greeted: false,
+            is_over: false,
+            place,
         }
+    }
+
+    /// Who is at the other end.
+    pub fn peer(&self) -> &Arc<Peer> {
+        &self.place.peer
+    }
+
+    /// Fails once another one needs the place. To be asked before all else: a peer that takes nothing keeps the server from reading.
+    fn check_place(&mut self, context: &mut Context<'_>) -> io::Result<()> {
+        self.is_over = self.is_over || Pin::new(&mut self.place.ended).poll(context).is_ready();
+        match self.is_over {
+            true => Err(io::ErrorKind::ConnectionAborted.into()),
+            false => Ok(()),
+        }
+    }
+
+    /// The server writes: after its greeting it does so only to who has said the protocol's first words.
+    fn answer(&mut self, context: &mut Context<'_>) -> io::Result<()> {
+        self.check_place(context)?;
+        if self.has_greeted {
+            self.place.peer.know();
+        }
+        Ok(())
     }
 }
 
 impl<I: AsyncRead + Unpin> AsyncRead for Connection<I> {
     fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let this = &mut *self;
+        this.check_place(context)?;
         if let Poll::Ready(read) = Pin::new(&mut this.io).poll_read(context, buf) {
             this.has_spoken = true;
             return Poll::Ready(read);
         }
         loop {
             ready!(this.until.as_mut().poll(context));
-            if !this.has_spoken {
+            if !this.has_spoken || !this.place.peer.is_known() {
                 return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
             }
             this.has_spoken = false;
@@ -176,11 +222,15 @@ impl<I: AsyncRead + Unpin> AsyncRead for Connection<I> {
 
 impl<I: AsyncWrite + Unpin> AsyncWrite for Connection<I> {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        self.answer(context)?;
         Pin::new(&mut self.io).poll_write(context, buf)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.io).poll_flush(context)
+        ready!(Pin::new(&mut self.io).poll_flush(context))?;
+        // Before that, what is written is about transport security.
+        self.has_greeted = self.place.peer.is_secure();
+        Poll::Ready(Ok(()))
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -192,6 +242,7 @@ impl<I: AsyncWrite + Unpin> AsyncWrite for Connection<I> {
         context: &mut Context<'_>,
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
+        self.answer(context)?;
         Pin::new(&mut self.io).poll_write_vectored(context, bufs)
     }
 
@@ -200,11 +251,13 @@ impl<I: AsyncWrite + Unpin> AsyncWrite for Connection<I> {
     }
 }
 
-impl<I: Connected> Connected for Connection<I> {
-    type ConnectInfo = I::ConnectInfo;
+impl<I> Connected for Connection<I> {
+    type ConnectInfo = Arc<Peer>;
 
-    fn connect_info(&self) -> I::ConnectInfo {
-        self.io.connect_info()
+    /// The transport asks once what it has to know of a connection: when this is as secure as it is to be.
+    fn connect_info(&self) -> Arc<Peer> {
+        self.place.peer.secure();
+        Arc::clone(&self.place.peer)
     }
 }
 
@@ -229,15 +282,20 @@ mod tests {
         Incoming::new(listener, Bounds::pinging(most, Duration::from_secs(30)))
     }
 
+    async fn next(incoming: &mut Incoming<TcpListener>) -> Connection<TcpStream> {
+        poll_fn(|context| incoming.poll_connection(context)).await
+    }
+
     #[tokio::test]
-    async fn connections_beyond_the_limit_are_closed_and_a_place_is_given_on() {
+    async fn where_all_have_requests_further_connections_are_closed_and_a_place_is_given_on() {
         let mut incoming = listening(1).await;
         let address = incoming.listener.local_addr().expect("an address");
         let connect = || async move { TcpStream::connect(address).await.expect("the kernel takes it") };
         let _first = connect().await;
-        let taken = poll_fn(|context| incoming.poll_connection(context)).await;
+        let taken = next(&mut incoming).await;
+        let _busy = taken.peer().busy();
         let mut second = connect().await;
-        let accepting = tokio::spawn(async move { poll_fn(|context| incoming.poll_connection(context)).await });
+        let accepting = tokio::spawn(async move { next(&mut incoming).await });
         assert_eq!(second.read(&mut [0]).await.expect("is closed"), 0);
         drop(taken);
         let _third = connect().await;
@@ -245,18 +303,74 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn the_connection_without_a_request_for_longest_makes_room() {
+        let mut incoming = listening(3).await;
+        let address = incoming.listener.local_addr().expect("an address");
+        let mut peers = Vec::new();
+        let mut taken = Vec::new();
+        for _ in 0..3 {
+            peers.push(TcpStream::connect(address).await.expect("the kernel takes it"));
+            taken.push(next(&mut incoming).await);
+            tokio::time::advance(Duration::from_secs(1)).await;
+        }
+        // The first has a stream, and the second has just had a request.
+        let _busy = taken[0].peer().busy();
+        drop(taken[1].peer().busy());
+        let mut third = taken.pop().expect("is there");
+        let _fourth = TcpStream::connect(address).await.expect("the kernel takes it");
+        let ended = tokio::spawn(async move { third.read(&mut [0]).await.map_err(|e| e.kind()) });
+        let fourth = next(&mut incoming).await;
+        let ended = ended.await.expect("ends");
+        assert_eq!(ended, Err(io::ErrorKind::ConnectionAborted));
+        assert!(fourth.peer().idle_since().is_some());
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn a_peer_that_is_silent_for_too_long_is_gone() {
         let mut incoming = listening(9).await;
         let address = incoming.listener.local_addr().expect("an address");
         let _silent = TcpStream::connect(address).await.expect("the kernel takes it");
-        let mut connection = poll_fn(|context| incoming.poll_connection(context)).await;
+        let mut connection = next(&mut incoming).await;
         let read = connection.read(&mut [0]).await;
         assert_eq!(read.expect_err("nothing comes").kind(), io::ErrorKind::TimedOut);
         let mut speaking = TcpStream::connect(address).await.expect("the kernel takes it");
         speaking.write_all(b"a").await.expect("is sent");
-        let mut connection = poll_fn(|context| incoming.poll_connection(context)).await;
+        let mut connection = next(&mut incoming).await;
+        connection.peer().know();
         assert_eq!(connection.read(&mut [0]).await.expect("has come"), 1);
         let read = connection.read(&mut [0]).await;
         assert_eq!(read.expect_err("nothing more").kind(), io::ErrorKind::TimedOut);
+    }
+
+    /// How long a peer stays, of five minutes, that sends a byte every few seconds; the server `answers` what it has said.
+    async fn dripped(answers: bool) -> Duration {
+        let (io, mut dripping) = tokio::io::duplex(1024);
+        let permit = Arc::new(Semaphore::new(1)).try_acquire_owned().expect("is free");
+        let place = Arc::<Peers>::default().enter(permit);
+        let mut connection = Connection::new(io, place, Bounds::pinging(9, Duration::from_secs(30)));
+        let begun = Instant::now();
+        // What is written and sent before is about transport security.
+        for written in ["keys", "settings"] {
+            connection.write_all(written.as_bytes()).await.expect("is sent");
+            connection.flush().await.expect("is sent");
+            connection.place.peer.secure();
+        }
+        if answers {
+            connection.flush().await.expect("is sent");
+            connection.write_all(b"acknowledged").await.expect("is sent");
+        }
+        tokio::spawn(async move {
+            while begun.elapsed() < Duration::from_secs(300) && dripping.write_all(b"a").await.is_ok() {
+                sleep(Duration::from_secs(9)).await;
+            }
+        });
+        while let Ok(1) = connection.read(&mut [0]).await {}
+        begun.elapsed()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_does_not_speak_the_protocol_in_time_is_gone_whatever_bytes_come() {
+        assert_eq!(dripped(false).await.as_secs(), 30);
+        assert!(dripped(true).await.as_secs() >= 300);
     }
 }

@@ -118,9 +118,10 @@ pub(crate) enum Effort {
     /// It is of one entry among those with masks and ranges: some 10 µs where each has a mask of its own, more where many have the
     /// same mask and value and differ in their ranges.
     Ranked,
-    /// It has so many parts, each of which costs about what an entry does: replicas of a multicast group.
+    /// It has so many parts, each of which costs about what an entry does: replicas of a multicast group, members of a selector's.
     Parts(usize),
-    /// The same of a list that takes the place of one of which only the switch knows how long it is.
+    /// The same of a list that takes the place of one of which only the switch knows how long it is. Where that matters the switch
+    /// counts it ([`weir_switch::Transaction::bound`]).
     Instead(usize),
     /// As much as it likes.
     Any,
@@ -133,8 +134,9 @@ impl Effort {
     /// Entries that are changed between two packet vectors, of a batch of which packets may meet a part: some 0.2 ms.
     const STEP: usize = 256;
 
-    /// What a list of unknown length counts in a batch: most are shorter.
-    const FORMER: usize = 16;
+    /// Plain entries as which one with masks counts in a batch that is done at once, where it is not the usual one that matters but the
+    /// slow one.
+    const SLOW: usize = 64;
 
     /// That of a list which is new, or else replaces one, or changes it, or is none any more.
     pub fn list(length: usize, is_new: bool) -> Effort {
@@ -146,14 +148,26 @@ impl Effort {
 
     /// That of an entry without priority, which is found by these.
     pub fn entry(matches: &[KeyMatch]) -> Effort {
-        // The structure of such tables has a slot for each 24 bits that begin an address with a prefix of more than 8.
+        // The structure of tables with up to 32 bits has a slot for each 24 (or all) bits that begin an address with a prefix of more than
+        // 8. That of longer keys has none.
         let slots = match matches {
-            [KeyMatch::Lpm { prefix_length, .. }] => 1_usize << (24 - prefix_length.clamp(&9, &24)),
+            [KeyMatch::Lpm { value, prefix_length }] if value.width() <= 32 => {
+                let bits = value.width().min(24);
+                1_usize << (bits - (*prefix_length).max(9).min(bits))
+            }
             _ => 1,
         };
         match slots / Self::SLOTS {
             0 => Effort::Entry,
             parts => Effort::Parts(parts),
+        }
+    }
+
+    /// That of this and so many parts.
+    pub fn with(self, parts: usize) -> Effort {
+        match parts {
+            0 => self,
+            _ => Effort::Parts(self.entries().saturating_add(parts)),
         }
     }
 
@@ -163,6 +177,7 @@ impl Effort {
     /// As many entries fill as much of a step. The longest lists take some milliseconds to go away: each has a step.
     fn of_step(self) -> usize {
         match self {
+            Effort::Ranked => 16,
             Effort::Instead(_) => Effort::STEP,
             other => other.entries().min(Effort::STEP),
         }
@@ -172,9 +187,8 @@ impl Effort {
     fn entries(self) -> usize {
         match self {
             Effort::Entry | Effort::Any => 1,
-            Effort::Ranked => 16,
-            Effort::Parts(count) => count.max(1),
-            Effort::Instead(count) => count.saturating_add(Effort::FORMER),
+            Effort::Ranked => Effort::SLOW,
+            Effort::Parts(count) | Effort::Instead(count) => count.max(1),
         }
     }
 }
@@ -220,19 +234,28 @@ impl Pace {
     /// # Errors
     /// They cost more than so many entries.
     pub fn at_once(self, most: usize) -> Result<Pace, Refusal> {
-        if self.entries > most {
-            return Err(Refusal::full(format!(
-                "updates that are to be done at once cost as much as {} plain entries; at most {most} are taken, as packets wait \
-                 meanwhile: send fewer at a time, or CONTINUE_ON_ERROR",
-                self.entries
-            )));
-        }
+        check_at_once(self.entries, most)?;
         let all = self.steps.iter().sum();
         Ok(Pace {
             steps: vec![all],
             ..self
         })
     }
+}
+
+/// Refuses updates that are to be done at once and cost more than `most` plain entries. They cost at least as much as there are updates, so
+/// their number may be asked about before they are read.
+///
+/// # Errors
+/// It is as said.
+pub(crate) fn check_at_once(entries: usize, most: usize) -> Result<(), Refusal> {
+    if entries > most {
+        return Err(Refusal::full(format!(
+            "updates that are to be done at once cost as much as {entries} plain entries; at most {most} are taken, as packets wait \
+             meanwhile: send fewer at a time, or CONTINUE_ON_ERROR"
+        )));
+    }
+    Ok(())
 }
 
 /// As [`gather`], for something of that length.
@@ -452,7 +475,7 @@ mod tests {
             Effort::Entry,
             Effort::list(0, false),
         ];
-        let cost = 100 + 16 + 1 + 16;
+        let cost = 100 + 64 + 1 + 1;
         assert_eq!(pace(batch).at_once(cost).map(|p| p.steps), Ok(vec![4]));
         let refused = pace(batch).at_once(cost - 1).map_err(|e| e.cause);
         assert_eq!(refused, Err(crate::refusal::Cause::Full));
@@ -460,16 +483,21 @@ mod tests {
 
     #[test]
     fn short_prefixes_that_are_in_many_slots_count_by_these() {
-        let prefix = |prefix_length| {
-            let value = weir_ir::Bits::zero(32);
-            [KeyMatch::Lpm { value, prefix_length }]
+        let of = |width, prefix_length| {
+            let value = weir_ir::Bits::zero(width);
+            Effort::entry(&[KeyMatch::Lpm { value, prefix_length }])
         };
-        let efforts = [0, 8, 9, 14, 15, 32].map(|length| Effort::entry(&prefix(length)));
+        let efforts = [0, 8, 9, 14, 15, 32].map(|length| of(32, length));
         let parts = Effort::Parts;
         assert_eq!(
             efforts,
             [parts(64), parts(64), parts(64), parts(2), parts(1), Effort::Entry]
         );
+        // Keys with fewer bits have fewer slots, and longer ones none.
+        let efforts =
+            [(24, 8), (20, 0), (16, 0), (8, 0), (1, 1), (33, 0), (128, 0)].map(|(width, length)| of(width, length));
+        let plain = Effort::Entry;
+        assert_eq!(efforts, [parts(64), parts(4), plain, plain, plain, plain, plain]);
         assert_eq!(Effort::entry(&[]), Effort::Entry);
     }
 }

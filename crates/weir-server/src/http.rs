@@ -3,11 +3,15 @@
 //! It only reads. What the switch says of itself comes from a [`Source`]; this module speaks HTTP and knows no switch.
 
 use crate::connections::{Bounds, Connection, Incoming};
+use crate::peers::Peer;
 use axum::Router;
-use axum::extract::State;
+use axum::extract::connect_info::{ConnectInfo, Connected};
+use axum::extract::{Request, State};
 use axum::http::{StatusCode, header};
+use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use axum::serve::IncomingStream;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -20,7 +24,8 @@ const METRICS: &str = "text/plain; version=0.0.4; charset=utf-8";
 /// How long the switch may take to tell its counters.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Connections at a time, and how long each may be silent: who asks again later than that opens another one.
+/// Connections at a time, how long each may take for its first request, and how long it may be silent then: who asks again later than
+/// that opens another one.
 const CONNECTIONS: Bounds = Bounds {
     most: 64,
     first: Duration::from_secs(30),
@@ -53,6 +58,22 @@ impl axum::serve::Listener for Limited {
     }
 }
 
+/// Who asks.
+#[derive(Clone)]
+struct Asking(Arc<Peer>);
+
+impl Connected<IncomingStream<'_, Limited>> for Asking {
+    fn connect_info(stream: IncomingStream<'_, Limited>) -> Self {
+        Asking(Arc::clone(stream.io().peer()))
+    }
+}
+
+/// Who waits for an answer keeps its place.
+async fn busy(ConnectInfo(Asking(peer)): ConnectInfo<Asking>, request: Request, next: Next) -> Response {
+    let _busy = peer.busy();
+    next.run(request).await
+}
+
 /// Serves until the future that this returns is dropped.
 ///
 /// # Errors
@@ -63,9 +84,10 @@ pub async fn serve_on(source: Arc<dyn Source>, listener: TcpListener) -> std::io
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(ready))
         .route("/", get(index))
-        .with_state(source);
+        .with_state(source)
+        .layer(middleware::from_fn(busy));
     let listener = Limited(Incoming::new(listener, CONNECTIONS));
-    axum::serve(listener, router).await
+    axum::serve(listener, router.into_make_service_with_connect_info::<Asking>()).await
 }
 
 async fn index() -> &'static str {
@@ -85,5 +107,47 @@ async fn ready(State(source): State<Arc<dyn Source>>) -> Response {
         "ready\n".into_response()
     } else {
         (StatusCode::SERVICE_UNAVAILABLE, "not ready\n").into_response()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    struct Silent;
+
+    impl Source for Silent {
+        fn metrics(&self) -> Pin<Box<dyn Future<Output = Option<String>> + Send>> {
+            Box::pin(async { None })
+        }
+
+        fn is_ready(&self) -> bool {
+            false
+        }
+    }
+
+    #[tokio::test]
+    async fn who_begins_a_request_and_does_not_go_on_keeps_nobody_out() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = listener.local_addr().expect("an address");
+        tokio::spawn(serve_on(Arc::new(Silent), listener));
+        let connect = || async move { TcpStream::connect(address).await.expect("the kernel takes it") };
+        let mut begun = Vec::new();
+        for _ in 0..CONNECTIONS.most {
+            let mut connection = connect().await;
+            connection.write_all(b"G").await.expect("is sent");
+            begun.push(connection);
+        }
+        for (path, code) in [("healthz", 200), ("readyz", 503)] {
+            let mut asking = connect().await;
+            let request = format!("GET /{path} HTTP/1.1\r\nHost: weir\r\nConnection: close\r\n\r\n");
+            asking.write_all(request.as_bytes()).await.expect("is sent");
+            let mut answer = String::new();
+            let heard = asking.read_to_string(&mut answer);
+            let heard = tokio::time::timeout(Duration::from_secs(60), heard).await;
+            assert!(heard.is_ok_and(|h| h.is_ok()));
+            assert!(answer.starts_with(&format!("HTTP/1.1 {code} ")), "{answer}");
+        }
     }
 }

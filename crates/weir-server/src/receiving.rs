@@ -3,9 +3,11 @@
 //! The transport makes room for as many bytes as the header of a message claims, before any has come. So each claim is looked at
 //! first, and is taken from a budget that all connections of a server share, until the request is done.
 
+use crate::device::lock;
+use crate::peers::{Busy, Peer};
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::time::{Instant, Sleep, sleep};
@@ -19,11 +21,21 @@ const HEADER: usize = 5;
 /// Bytes from which on a message counts. A shorter one does if it comes in pieces: nobody knows when the rest comes.
 const COUNTED: usize = 16 << 10;
 
+/// Bytes from which on a message is large.
+const LARGE: usize = 1 << 20;
+
+/// Of the budget, one part in so many is for messages that are not large: whoever claims much does not keep them out.
+const KEPT: usize = 8;
+
+/// One connection has at most one part in so many of the budget, or a single message of any length. The large messages of all connections
+/// and the others are counted apart.
+const OWN: usize = 4;
+
 /// Bytes per second that a client must send at least, on an average of the time that it may wait.
 const PACE: u128 = 1 << 20;
 
-/// Parts of that time. While others are refused for want of room, the average is that of one part: what is claimed and does not come
-/// must not keep them out for long.
+/// Parts of that time. While others are refused for want of room, the average is that of one part, and of the length that is claimed
+/// as much as makes the whole of it in all parts: what is claimed and does not come must not keep them out for long.
 const PARTS: u32 = 30;
 
 /// What the messages of a server may take.
@@ -37,18 +49,105 @@ pub(crate) struct Bounds {
     pub patience: Duration,
 }
 
-/// Bytes that messages may take, and those that are free.
+/// Bytes of the budget.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Taken {
+    /// For large messages.
+    large: usize,
+    /// For others.
+    small: usize,
+}
+
+impl Taken {
+    /// What a message takes.
+    fn by(bytes: usize) -> Self {
+        let mut taken = Taken::default();
+        *taken.of(bytes) = bytes;
+        taken
+    }
+
+    /// The part in which a message with so many bytes counts.
+    fn of(&mut self, bytes: usize) -> &mut usize {
+        match bytes >= LARGE {
+            true => &mut self.large,
+            false => &mut self.small,
+        }
+    }
+
+    fn sum(self) -> usize {
+        self.large + self.small
+    }
+
+    fn add(&mut self, more: Taken) {
+        self.large += more.large;
+        self.small += more.small;
+    }
+
+    fn subtract(&mut self, less: Taken) {
+        self.large -= less.large;
+        self.small -= less.small;
+    }
+}
+
+/// What the messages of one connection have of the budget.
+#[derive(Debug, Default)]
+pub(crate) struct Account(Mutex<Taken>);
+
+/// Bytes that messages may take, and those that they have.
 #[derive(Debug)]
 struct Budget {
     whole: usize,
-    free: AtomicUsize,
+    /// Those that large messages may have.
+    large: usize,
+    taken: Mutex<Taken>,
     /// Messages for which there was no room.
     refused: AtomicUsize,
 }
 
 impl Budget {
+    fn new(bounds: &Bounds) -> Self {
+        let whole = bounds.together.max(bounds.longest);
+        Budget {
+            whole,
+            large: (whole - whole / KEPT).max(bounds.longest),
+            taken: Mutex::default(),
+            refused: AtomicUsize::new(0),
+        }
+    }
+
     fn refused(&self) -> usize {
         self.refused.load(Ordering::Relaxed)
+    }
+
+    /// Takes bytes for a message of a connection.
+    fn take(&self, account: &Account, bytes: usize) -> Result<(), Status> {
+        let (mut all, mut own) = (lock(&self.taken), lock(&account.0));
+        let (has, most) = (*own.of(bytes), self.whole / OWN);
+        if has > 0 && has + bytes > most {
+            return Err(Status::resource_exhausted(format!(
+                "the message has {bytes} bytes; the messages of one client may have {most} at a time, or one alone any number, and this client's \
+                 have {has} now: try again"
+            )));
+        }
+        let free = match bytes >= LARGE {
+            true => (self.large.saturating_sub(all.large)).min(self.whole - all.sum()),
+            false => self.whole - all.sum(),
+        };
+        if bytes > free {
+            self.refused.fetch_add(1, Ordering::Relaxed);
+            return Err(Status::resource_exhausted(format!(
+                "the message has {bytes} bytes; the messages of all clients may have {} at a time, of which {free} are free for it now: try again",
+                self.whole
+            )));
+        }
+        all.add(Taken::by(bytes));
+        own.add(Taken::by(bytes));
+        Ok(())
+    }
+
+    fn give_back(&self, account: &Account, bytes: Taken) {
+        lock(&self.taken).subtract(bytes);
+        lock(&account.0).subtract(bytes);
     }
 }
 
@@ -56,36 +155,33 @@ impl Budget {
 #[derive(Debug)]
 struct Share {
     budget: Arc<Budget>,
-    bytes: AtomicUsize,
+    peer: Arc<Peer>,
+    taken: Mutex<Taken>,
 }
 
 impl Share {
-    /// Takes bytes for a message.
-    fn take(&self, bytes: usize) -> Result<(), Status> {
-        let less = |free: usize| free.checked_sub(bytes);
-        let taken = self
-            .budget
-            .free
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
-        match taken {
-            Ok(_) => {
-                self.bytes.fetch_add(bytes, Ordering::Relaxed);
-                Ok(())
-            }
-            Err(free) => {
-                self.budget.refused.fetch_add(1, Ordering::Relaxed);
-                Err(Status::resource_exhausted(format!(
-                    "the message has {bytes} bytes; the messages of all clients may have {} at a time, of which {free} are free now: try again",
-                    self.budget.whole
-                )))
-            }
-        }
+    fn new(budget: &Arc<Budget>, peer: Arc<Peer>) -> Arc<Self> {
+        Arc::new(Share {
+            budget: Arc::clone(budget),
+            peer,
+            taken: Mutex::default(),
+        })
     }
 
-    /// Gives back all but so many bytes.
+    /// Takes bytes for a message.
+    fn take(&self, bytes: usize) -> Result<(), Status> {
+        self.budget.take(&self.peer.account, bytes)?;
+        lock(&self.taken).add(Taken::by(bytes));
+        Ok(())
+    }
+
+    /// Gives back all but what a message with so many bytes took.
     fn keep(&self, bytes: usize) {
-        let had = self.bytes.fetch_min(bytes, Ordering::Relaxed);
-        self.budget.free.fetch_add(had.saturating_sub(bytes), Ordering::Relaxed);
+        let mut gone = std::mem::replace(&mut *lock(&self.taken), Taken::by(bytes));
+        gone.subtract(Taken::by(bytes));
+        if gone != Taken::default() {
+            self.budget.give_back(&self.peer.account, gone);
+        }
     }
 }
 
@@ -122,14 +218,8 @@ pub(crate) struct Receiving {
 
 impl Receiving {
     pub fn new(bounds: Bounds) -> Self {
-        let whole = bounds.together.max(bounds.longest);
-        let free = AtomicUsize::new(whole);
         Receiving {
-            budget: Arc::new(Budget {
-                whole,
-                free,
-                refused: AtomicUsize::new(0),
-            }),
+            budget: Arc::new(Budget::new(&bounds)),
             bounds,
         }
     }
@@ -169,25 +259,32 @@ where
     }
 
     fn call(&mut self, mut request: http::Request<Body>) -> Self::Future {
-        let budget = Arc::clone(&self.receiving.budget);
-        let share = Arc::new(Share {
-            budget,
-            bytes: AtomicUsize::new(0),
-        });
+        // Where no connection is known, each request has one of its own.
+        let peer = request.extensions().get().map_or_else(Peer::new, Arc::clone);
+        let busy = peer.busy();
+        let share = Share::new(&self.receiving.budget, peer);
         let is_stream = request.uri().path().ends_with("/StreamChannel");
         request.extensions_mut().insert(Held(Arc::clone(&share)));
         let bounds = self.receiving.bounds;
         let request = request.map(|body| Body::new(Messages::new(body, Arc::clone(&share), bounds, is_stream)));
         let answer = self.inner.call(request);
-        Box::pin(async move { Ok(answer.await?.map(|inner| Answer { inner, _share: share })) })
+        Box::pin(async move {
+            let answer = answer.await?;
+            Ok(answer.map(|inner| Answer {
+                inner,
+                _share: share,
+                _busy: busy,
+            }))
+        })
     }
 }
 
-/// An answer, which keeps what its request has of the budget until it is sent.
+/// An answer, which keeps what its request has of the budget until it is sent, and its client's place.
 #[derive(Debug)]
 pub(crate) struct Answer<A> {
     inner: A,
     _share: Arc<Share>,
+    _busy: Busy,
 }
 
 impl<A: HttpBody + Unpin> HttpBody for Answer<A> {
@@ -341,11 +438,12 @@ impl Messages {
         let owed = usize::try_from(PACE * part.as_millis() / 1000)
             .unwrap_or(usize::MAX)
             .max(1);
+        let owed_now = owed.max(self.unfinished.div_ceil(PARTS as usize));
         loop {
             ready!(waiting.until.as_mut().poll(context));
             let refused = budget.refused();
             let is_in_the_way = self.unfinished > 0 && refused != waiting.refused;
-            if is_in_the_way && waiting.brought_now < owed {
+            if is_in_the_way && waiting.brought_now < owed_now {
                 return Poll::Ready(());
             }
             waiting.part += 1;
@@ -393,7 +491,8 @@ impl HttpBody for Messages {
                 ready!(this.poll_slowness(context));
                 let patience = this.bounds.patience;
                 this.refuse(Status::deadline_exceeded(format!(
-                    "the rest of the request has not come: a client sends it, or {} KiB/s, in {patience:?}, and in {:?} where others wait for room",
+                    "the rest of the request has not come: a client sends it, or {} KiB/s, in {patience:?}, and where others wait for room \
+                     this much and a part in {PARTS} of the message in each {:?}",
                     PACE >> 10,
                     patience / PARTS
                 )))

@@ -1,5 +1,6 @@
 //! Writes of the control plane, alone or as transactions.
 
+mod extent;
 mod transaction;
 
 pub use transaction::{Mark, Transaction};
@@ -114,6 +115,15 @@ pub enum ControlError {
         /// Its type.
         found: String,
     },
+    /// What is to be made at once costs too much.
+    #[error(
+        "changes that are to be made at once, as packets wait for all of them, go through as much of what is there as {limit} plain entries are, \
+         and more: make fewer at a time, or not all or none"
+    )]
+    TooMuch {
+        /// The most that they may go through.
+        limit: usize,
+    },
     /// The index is beyond the end.
     #[error("`{name}` has {size} cells, index {index} is beyond its end")]
     IndexOutOfRange {
@@ -145,7 +155,9 @@ impl ControlError {
             ControlError::Replication(ReplicationError::OutOfRange { .. } | ReplicationError::Twice { .. }) => {
                 ErrorKind::InvalidArgument
             }
-            ControlError::Replication(ReplicationError::Full { .. }) => ErrorKind::ResourceExhausted,
+            ControlError::Replication(ReplicationError::Full { .. }) | ControlError::TooMuch { .. } => {
+                ErrorKind::ResourceExhausted
+            }
             ControlError::Replication(ReplicationError::NotFound { .. }) | ControlError::NoSuchResource { .. } => {
                 ErrorKind::NotFound
             }

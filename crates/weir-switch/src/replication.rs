@@ -1,8 +1,9 @@
 //! Multicast groups and clone sessions.
 
 mod changes;
+mod numbers;
 
-pub(crate) use changes::Undo;
+pub(crate) use changes::{ELEMENTS, Undo};
 
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -32,7 +33,7 @@ pub struct Node {
     pub rid: u32,
     /// Ports in ascending order.
     pub ports: Vec<u32>,
-    /// Groups of ports, by number, that are one port: one of each group gets a copy.
+    /// Groups of ports, by number, that are one port: one of each group gets a copy. In ascending order.
     pub lags: Vec<u32>,
     /// Copies to make instead where the port is down: the first whose own port is up. Only of nodes with one port.
     pub backups: Vec<Replica>,
@@ -158,6 +159,9 @@ pub struct Replication {
     /// Ports that are one, by number.
     lags: BTreeMap<u32, Vec<u32>>,
     next_node: u32,
+    /// The numbers of the nodes.
+    #[serde(skip)]
+    taken: numbers::Numbers,
     /// Each node with each group that it is in: where `groups` would be searched for a node.
     #[serde(skip)]
     members: BTreeSet<(u32, u32)>,

@@ -196,3 +196,89 @@ fn a_node_is_in_a_group_once() {
     );
     assert_eq!(switch.replication().group_nodes(1), None);
 }
+
+#[test]
+fn what_is_taken_back_gives_its_numbers_to_the_next_nodes() {
+    let mut switch = switch();
+    let node = || Node {
+        ports: vec![1],
+        ..Node::default()
+    };
+    for handle in (0..9).chain(11..12) {
+        switch.write(Write::Node(handle, Some(node()))).expect("has room");
+    }
+    for _ in 0..2 {
+        let mut transaction = switch.transaction();
+        transaction.write(Write::Group(1, Some(group(3)))).expect("has room");
+        let nodes = transaction.switch().replication().group_nodes(1);
+        assert_eq!(nodes, Some([9, 10, 12].as_slice()));
+    }
+    switch.write(Write::Node(4, None)).expect("is there");
+    switch.write(Write::Group(1, Some(group(3)))).expect("has room");
+    let nodes = switch.replication().group_nodes(1);
+    assert_eq!(nodes, Some([4, 9, 10].as_slice()));
+}
+
+#[test]
+fn a_group_is_removed_however_full_it_is() {
+    let mut switch = switch();
+    // Nodes in several groups count where they are members, and so there is more of one sort than of the other.
+    let ports = |n: u32| Node {
+        ports: (0..256).map(|port| 256 * n + port).collect(),
+        ..Node::default()
+    };
+    for handle in 0..4096 {
+        switch
+            .write(Write::Node(handle, Some(ports(handle))))
+            .expect("has room");
+    }
+    assert!(switch.write(Write::Group(1, Some(group(1)))).is_err());
+    assert_eq!(switch.write(Write::Group(1, None)).err(), None);
+}
+
+#[test]
+fn a_lag_is_in_a_node_once() {
+    let mut switch = switch();
+    let node = Node {
+        lags: vec![7, 3, 7],
+        ..Node::default()
+    };
+    switch.write(Write::Node(1, Some(node))).expect("has room");
+    assert_eq!(switch.replication().node(1).map(|n| &*n.lags), Some([3, 7].as_slice()));
+}
+
+/// The sort of failure of changes that may go through so much together.
+fn bounded(switch: &mut Switch, most: usize, writes: impl IntoIterator<Item = Write>) -> Result<(), ErrorKind> {
+    let mut transaction = switch.transaction();
+    transaction.bound(most);
+    writes
+        .into_iter()
+        .try_for_each(|write| transaction.write(write).map(drop).map_err(|e| e.kind()))
+}
+
+#[test]
+fn what_changes_go_through_is_bounded_whatever_they_bring() {
+    let full = Err(ErrorKind::ResourceExhausted);
+    let mut switch = switch();
+    let node = |lags: u32| Node {
+        lags: (0..lags).collect(),
+        ..Node::default()
+    };
+    // A long list is replaced by one that is longer by one.
+    switch.write(Write::Node(0, Some(node(64_000)))).expect("has room");
+    let again = |count| (0..count).map(|n| Write::Node(0, Some(node(64_000 + n))));
+    assert_eq!(bounded(&mut switch, 4008, again(4)), Ok(()));
+    assert_eq!(bounded(&mut switch, 4002, again(4)), full);
+    // Nodes leave a long group.
+    for handle in 1..=10_240 {
+        switch.write(Write::Node(handle, Some(node(1)))).expect("has room");
+    }
+    let nodes = (1..=10_240).map(|node| (node, None)).collect();
+    switch.write(Write::GroupNodes(1, Some(nodes))).expect("are there");
+    let gone = || (1..=100).map(|node| Write::Node(node, None));
+    assert_eq!(bounded(&mut switch, 1100, gone()), Ok(()));
+    assert_eq!(bounded(&mut switch, 900, gone()), full);
+    // What is not said to be bounded is not.
+    let mut transaction = switch.transaction();
+    assert!(gone().all(|write| transaction.write(write).is_ok()));
+}

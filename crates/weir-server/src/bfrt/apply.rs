@@ -44,16 +44,20 @@ fn take_entry(steps: &mut Items<'_, Step>, at: usize) -> Option<(NewEntry, Optio
 /// Makes the changes in order, those already refused aside.
 ///
 /// The whole is one step between two packet vectors of this replica. Unless failures are to be left alone (`goes_on`), the
-/// first one takes everything back. Deleting what is not there need be none (`ignores_absent`).
+/// first one takes everything back; and they go through no more of what is there than as many entries as `most`. Deleting what is not there
+/// need be no failure (`ignores_absent`).
 pub(crate) fn apply_all(
     switch: &mut Switch,
     replica: usize,
     schema: &Schema,
     steps: &mut Items<'_, Step>,
-    (goes_on, ignores_absent): (bool, bool),
+    (goes_on, ignores_absent, most): (bool, bool, usize),
 ) -> Outcomes {
     let mut outcomes = Vec::with_capacity(steps.all().len());
     let mut transaction = switch.transaction();
+    if !goes_on {
+        transaction.bound(most);
+    }
     for at in 0..steps.all().len() {
         let mark = transaction.mark();
         let table = steps.all()[at].table.map(|at| &*schema.tables[at]);

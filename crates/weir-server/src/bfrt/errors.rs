@@ -105,7 +105,7 @@ impl Reporter {
 /// The status of a request of which some parts failed: `errors` are those of all parts up to the last that failed.
 ///
 /// Where they take more than `limit` bytes, they are cut: the first messages stay, later ones lose theirs, and in the end
-/// only the first errors are told.
+/// only the first errors are told; where none of these has failed, the first that has, [alone].
 pub(crate) fn batch_status(message: &str, mut errors: Vec<pb::Error>, limit: usize) -> Status {
     let last = errors.iter().rposition(|e| e.canonical_code != 0);
     errors.truncate(last.map_or(0, |l| l + 1));
@@ -113,6 +113,8 @@ pub(crate) fn batch_status(message: &str, mut errors: Vec<pb::Error>, limit: usi
     let limit = limit / 4 * 3;
     let whole = errors.iter().map(size).sum::<usize>() + message.len() + 16;
     if whole > limit {
+        let failed = errors.iter().position(|e| e.canonical_code != 0);
+        let first = failed.map(|at| (at, errors[at].clone()));
         let mut left = limit.saturating_sub(message.len() + 16);
         let bare = |e: &pb::Error| {
             size(&pb::Error {
@@ -136,7 +138,10 @@ pub(crate) fn batch_status(message: &str, mut errors: Vec<pb::Error>, limit: usi
             fits
         });
         let fits = fits.count();
-        errors.truncate(fits);
+        match first.filter(|(at, _)| *at >= fits) {
+            Some((at, error)) => errors = vec![alone(at, error)],
+            None => errors.truncate(fits),
+        }
     }
     let details = errors.iter().map(|error| Any {
         type_url: ERROR_URL.to_owned(),
@@ -148,6 +153,12 @@ pub(crate) fn batch_status(message: &str, mut errors: Vec<pb::Error>, limit: usi
         details: details.collect(),
     };
     Status::with_details(Code::Unknown, message, Bytes::from(status.encode_to_vec()))
+}
+
+/// The error of a part that is told without those before it, for which there is no room: it has its number in its message.
+pub(crate) fn alone(at: usize, error: pb::Error) -> pb::Error {
+    let message = format!("number {at}: {}", error.message);
+    pb::Error { message, ..error }
 }
 
 /// Errors that fit into so many bytes at most, and one more.
@@ -193,6 +204,16 @@ mod tests {
         let cut = details(&batch_status("m", errors.clone(), 12 << 10));
         assert_eq!(cut.len(), 100);
         assert!(!cut[0].message.is_empty() && cut[99].message.is_empty());
+        let mut last = vec![pb::Error::default(); 1000];
+        last.push(errors[0].clone());
+        let only = details(&batch_status("m", last, 2 << 10));
+        let [only] = only.as_slice() else { panic!("{only:?}") };
+        assert_eq!(only.canonical_code, 8);
+        assert!(
+            only.message.starts_with("number 1000: Table Add failed"),
+            "{}",
+            only.message
+        );
         let fewer = details(&batch_status("m", errors, 2 << 10));
         assert!(!fewer.is_empty() && fewer.len() < 100 && fewer.iter().all(|e| e.canonical_code == 8));
     }

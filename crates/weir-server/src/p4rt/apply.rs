@@ -11,12 +11,12 @@ use weir_table::{EntryAction, EntryRef, Implementation, NewEntry, ProfileOp, Tab
 /// Makes the changes in order, those already refused aside, and says what became of each.
 ///
 /// The whole is one step between two packet vectors of this replica. Unless failures are to be left alone
-/// (`CONTINUE_ON_ERROR`), the first one takes everything back.
+/// (`CONTINUE_ON_ERROR`), the first one takes everything back; and they go through no more of what is there than as many entries as `most`.
 pub fn apply_all(
     switch: &mut Switch,
     replica: usize,
     mut changes: Items<'_, Result<Change, Refusal>>,
-    atomicity: Atomicity,
+    (atomicity, most): (Atomicity, usize),
 ) -> Vec<Result<(), Refusal>> {
     let goes_on = atomicity == Atomicity::ContinueOnError;
     let mut outcomes = Vec::with_capacity(changes.all().len());
@@ -25,6 +25,9 @@ pub fn apply_all(
         return taken_back(changes.all().iter().map(|c| c.as_ref().err().cloned()));
     }
     let mut transaction = switch.transaction();
+    if !goes_on {
+        transaction.bound(most);
+    }
     for at in 0..changes.all().len() {
         let mark = transaction.mark();
         let outcome = take(&mut changes, at).and_then(|change| apply(change, replica, &mut transaction));

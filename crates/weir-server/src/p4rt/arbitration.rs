@@ -21,6 +21,10 @@ pub type Election = u128;
 /// How many times as many roles without streams are remembered as there may be with streams.
 pub const FORMER: usize = 16;
 
+/// Of so many roles without streams, those that left last, what they may do is remembered, too: who only reads goes on while its controller
+/// comes back. A config takes up to 128 KiB.
+const SCOPES: usize = 64;
+
 /// Bytes of a role's name: names are kept.
 const LONGEST_NAME: usize = 1024;
 
@@ -55,12 +59,14 @@ struct Role {
     members: BTreeSet<StreamId>,
 }
 
-/// A role whose streams are gone. What it might do is forgotten: whoever is primary next says that anew.
+/// A role whose streams are gone.
 #[derive(Debug)]
 struct Former {
     highest: Election,
     /// When its last stream went, among the others.
     gone: u64,
+    /// What it may read until the next primary says that anew, if it is among the last.
+    scope: Option<Arc<Scope>>,
 }
 
 #[derive(Debug)]
@@ -167,9 +173,13 @@ impl Arbitration {
         };
         self.streams.insert(stream, known);
         let former = &mut self.former;
-        let role = self.roles.entry(name.clone()).or_insert_with(|| Role {
-            highest: former.remove(&name).map(|f| f.highest),
-            ..Role::default()
+        let role = self.roles.entry(name.clone()).or_insert_with(|| {
+            let was = former.remove(&name);
+            Role {
+                highest: was.as_ref().map(|f| f.highest),
+                scope: was.and_then(|f| f.scope).unwrap_or_default(),
+                ..Role::default()
+            }
         });
         role.members.insert(stream);
         let was_primary = role.primary == Some(stream);
@@ -223,9 +233,9 @@ impl Arbitration {
             role.primary = None;
         }
         if role.members.is_empty() && !gone.role.is_empty() {
-            let highest = role.highest;
+            let (highest, scope) = (role.highest, Arc::clone(&role.scope));
             self.roles.remove(&gone.role);
-            self.remember(gone.role, highest);
+            self.remember(gone.role, highest, scope);
             return Vec::new();
         }
         match was_primary {
@@ -234,11 +244,11 @@ impl Arbitration {
         }
     }
 
-    /// Remembers the highest election id of a role that has no streams any more, if it ever had one.
+    /// Remembers the highest election id of a role that has no streams any more, if it ever had one, and what it may do.
     ///
     /// Where there are too many, that which has been without streams for longest is forgotten. Otherwise whoever opens streams for one role
     /// after the other would keep everybody else from new ones.
-    fn remember(&mut self, role: String, highest: Option<Election>) {
+    fn remember(&mut self, role: String, highest: Option<Election>, scope: Arc<Scope>) {
         let Some(highest) = highest else { return };
         if self.former.len() >= self.limits.roles.saturating_mul(FORMER) {
             let oldest = self.former.iter().min_by_key(|(_, former)| former.gone);
@@ -246,9 +256,21 @@ impl Arbitration {
                 self.former.remove(&name);
             }
         }
+        let with_scopes = self.former.values_mut().filter(|f| f.scope.is_some());
+        let with_scopes: Vec<&mut Former> = with_scopes.collect();
+        if with_scopes.len() >= SCOPES
+            && let Some(oldest) = with_scopes.into_iter().min_by_key(|f| f.gone)
+        {
+            oldest.scope = None;
+        }
         let gone = self.departures;
         self.departures += 1;
-        self.former.insert(role, Former { highest, gone });
+        let former = Former {
+            highest,
+            gone,
+            scope: Some(scope),
+        };
+        self.former.insert(role, former);
     }
 
     /// Tells everybody of a role; the primary last.
@@ -294,16 +316,19 @@ impl Arbitration {
     /// Whether who says to be of this role with this election id may change things, and what.
     ///
     /// # Errors
-    /// There is no such role, or another one is its primary.
+    /// There is no such role, or another one is its primary, or none.
     pub fn check(&self, role: &str, id: Option<&pb::Uint128>) -> Result<Arc<Scope>, Refusal> {
-        let found = self.roles.get(role);
-        let role = found.ok_or_else(|| Refusal::not_found(format!("no controller has the role `{role}`")))?;
+        let Some(role) = self.roles.get(role) else {
+            // Nobody has it now.
+            self.scope(role)?;
+            return Err(no_primary());
+        };
         let primary = role.primary.and_then(|p| self.streams.get(&p)).and_then(|s| s.election);
         if primary.is_none() || id.map(election) != primary {
-            return Err(Refusal::forbidden(match primary {
-                Some(_) => "another controller is primary, or the election_id is not the primary's",
-                None => "there is no primary; open a stream and become primary",
-            }));
+            return Err(match primary {
+                Some(_) => Refusal::forbidden("another controller is primary, or the election_id is not the primary's"),
+                None => no_primary(),
+            });
         }
         Ok(Arc::clone(&role.scope))
     }
@@ -311,11 +336,12 @@ impl Arbitration {
     /// What a role may see.
     ///
     /// # Errors
-    /// There is no such role.
+    /// There is no such role, nor was there one lately.
     pub fn scope(&self, role: &str) -> Result<Arc<Scope>, Refusal> {
-        let found = self.roles.get(role);
-        let role = found.ok_or_else(|| Refusal::not_found(format!("no controller has the role `{role}`")))?;
-        Ok(Arc::clone(&role.scope))
+        let now = self.roles.get(role).map(|r| &r.scope);
+        let scope = now.or_else(|| self.former.get(role)?.scope.as_ref());
+        let scope = scope.ok_or_else(|| Refusal::not_found(format!("no controller has the role `{role}`")))?;
+        Ok(Arc::clone(scope))
     }
 
     /// The primaries of all roles, with what they may do.
@@ -339,6 +365,10 @@ impl Arbitration {
     pub fn streams(&self) -> usize {
         self.streams.len()
     }
+}
+
+fn no_primary() -> Refusal {
+    Refusal::forbidden("there is no primary; open a stream and become primary")
 }
 
 #[cfg(test)]

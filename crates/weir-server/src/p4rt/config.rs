@@ -19,15 +19,18 @@ pub struct Config {
     pub max_message_bytes: usize,
     /// Bytes of all messages that are being received, or whose requests are not done, default 1 GiB; never less than the longest
     /// message. Short messages that come in one piece do not count. A message counts with the length that it claims from its beginning,
-    /// as room is made for it; one for which there is none is RESOURCE_EXHAUSTED.
+    /// as room is made for it; one for which there is none is RESOURCE_EXHAUSTED. One connection has at most a quarter, or one message,
+    /// and an eighth is for messages of less than 1 MiB.
     pub max_request_bytes: usize,
     /// In this time a client sends the rest of a request, or as much as makes 1 MiB per second; default 30 s, so 30 MiB. Otherwise the
-    /// request is DEADLINE_EXCEEDED. While others are refused for want of room, a message has a thirtieth of it.
+    /// request is DEADLINE_EXCEEDED. While others are refused for want of room, it sends in each thirtieth of it that pace and a thirtieth of
+    /// the message.
     pub request_patience: Duration,
     /// Updates of one Write, default 1,000,000; never more than 8,388,608. Each has at most 8 MiB.
     pub max_updates: usize,
     /// What one Write that is all or nothing may cost, in updates of plain entries, default 65,536: packets wait until all of it is
-    /// done. One of an entry with masks or ranges counts 16, a multicast group as many as it has replicas.
+    /// done. One of an entry with masks or ranges counts 64, a multicast group as many as it has replicas.
+    /// What it goes through that is there, such as the entries of a table that is cleared, is bounded by as much.
     pub max_atomic_updates: usize,
     /// Queries of one Read, default 10,000. Each has at most 8 MiB.
     pub max_queries: usize,
@@ -47,11 +50,11 @@ pub struct Config {
     /// Messages that wait for a slow stream, default 1024. Further packets, digests and notifications are lost; a stream that
     /// cannot be told who is primary is ended.
     pub stream_queue: usize,
-    /// Connections at a time, default 1024; never more than a third of the files that the process may open. Further ones are closed at
-    /// once.
+    /// Connections at a time, default 1024; never more than a third of the files that the process may open. For a further one that is
+    /// ended which has had no request or stream for longest; where all have one, it is closed itself.
     pub max_connections: usize,
-    /// How long a connection is silent before the client is asked whether it is there, default 30 s. It has 20 s to answer. One
-    /// that says nothing to begin with is not asked.
+    /// How long a connection is silent before the client is asked whether it is there, default 30 s. It has 20 s to answer. For TLS
+    /// and the beginning of HTTP/2 it has the time of the silence.
     pub keepalive: Duration,
     /// Requests that are processed at a time on one connection, default 256.
     pub max_requests_per_connection: usize,

@@ -130,7 +130,8 @@ impl Transfer {
             switch,
             replica,
             Items::Shared(&self.changes),
-            Atomicity::RollbackOnError,
+            // No packet waits: the program does not run yet.
+            (Atomicity::RollbackOnError, usize::MAX),
         );
         let failure = outcomes.into_iter().filter_map(Result::err);
         let mut failure = failure.filter(|e| e.cause != super::refusal::Cause::TakenBack);

@@ -44,18 +44,20 @@ impl Call {
     }
 }
 
+/// A request of a connection of its own.
 fn call(receiving: &Receiving, is_stream: bool) -> Call {
+    call_of(&Peer::new(), receiving, is_stream)
+}
+
+fn call_of(peer: &Arc<Peer>, receiving: &Receiving, is_stream: bool) -> Call {
     let (send, pieces) = mpsc::unbounded_channel();
-    let share = Arc::new(Share {
-        budget: Arc::clone(&receiving.budget),
-        bytes: AtomicUsize::new(0),
-    });
+    let share = Share::new(&receiving.budget, Arc::clone(peer));
     let body = Messages::new(Body::new(Pieces(pieces)), share, receiving.bounds, is_stream);
     Call { send, body }
 }
 
 fn free(receiving: &Receiving) -> usize {
-    receiving.budget.free.load(Ordering::Relaxed)
+    receiving.budget.whole - lock(&receiving.budget.taken).sum()
 }
 
 /// The beginning of a message.
@@ -118,11 +120,11 @@ async fn headers_may_come_byte_by_byte_and_messages_together() {
     }
     assert_eq!(free(&receiving), 120_000);
     // The rest, a short one, and the beginning of another, which is all that counts once the next bytes are asked for.
-    let bytes = [vec![7; 30_000], whole(0), whole(9), claim(20_000), vec![7; 19_999]].concat();
+    let bytes = [vec![7; 30_000], whole(0), whole(9), claim(7000), vec![7; 6999]].concat();
     assert_eq!(stream.piece(bytes).await, Ok(()));
-    assert_eq!(free(&receiving), 100_000);
+    assert_eq!(free(&receiving), 113_000);
     assert_eq!(stream.piece(vec![7]).await, Ok(()));
-    assert_eq!(free(&receiving), 130_000);
+    assert_eq!(free(&receiving), 143_000);
     assert_eq!(stream.piece(whole(9)).await, Ok(()));
     assert_eq!(free(&receiving), 150_000);
 }
@@ -197,4 +199,78 @@ async fn a_stream_may_be_silent_between_messages_only() {
     assert!(tokio::time::timeout(hour, stream.next()).await.is_err());
     assert_eq!(stream.piece(claim(9)).await, Ok(()));
     assert_eq!(stream.next().await, Err(Code::DeadlineExceeded));
+}
+
+const MIB: u32 = 1 << 20;
+
+/// As BF Runtime has them, in MiB where it has GiB.
+fn large() -> Receiving {
+    Receiving::new(Bounds {
+        longest: 64 * MIB as usize,
+        together: 128 * MIB as usize,
+        ..BOUNDS
+    })
+}
+
+#[tokio::test]
+async fn a_connection_has_a_quarter_of_the_budget_or_one_message_of_any_length() {
+    let receiving = large();
+    let peer = Peer::new();
+    let of_peer = || call_of(&peer, &receiving, false);
+    let mut longest = of_peer();
+    assert_eq!(longest.piece(claim(64 * MIB)).await, Ok(()));
+    assert_eq!(of_peer().piece(claim(MIB)).await, Err(Code::ResourceExhausted));
+    // It is not for want of room that it was refused, so nobody is in the way.
+    assert_eq!(receiving.budget.refused(), 0);
+    // Short ones are counted apart.
+    assert_eq!(of_peer().piece(claim(MIB - 1)).await, Ok(()));
+    assert_eq!(call(&receiving, false).piece(claim(MIB)).await, Ok(()));
+    drop(longest);
+    let mut two = (of_peer(), of_peer());
+    assert_eq!(two.0.piece(claim(31 * MIB)).await, Ok(()));
+    assert_eq!(of_peer().piece(claim(2 * MIB)).await, Err(Code::ResourceExhausted));
+    assert_eq!(two.1.piece(claim(MIB)).await, Ok(()));
+    drop(two);
+    assert_eq!(free(&receiving), 128 * MIB as usize);
+}
+
+#[tokio::test]
+async fn large_messages_leave_room_for_short_ones() {
+    let receiving = large();
+    let mut claims: Vec<Call> = (0..3).map(|_| call(&receiving, false)).collect();
+    assert_eq!(claims[0].piece(claim(64 * MIB)).await, Ok(()));
+    assert_eq!(claims[1].piece(claim(48 * MIB)).await, Ok(()));
+    assert_eq!(claims[2].piece(claim(MIB)).await, Err(Code::ResourceExhausted));
+    let mut short: Vec<Call> = (0..17).map(|_| call(&receiving, false)).collect();
+    for call in &mut short[..16] {
+        assert_eq!(call.piece(claim(MIB - 1)).await, Ok(()));
+    }
+    assert_eq!(short[16].piece(claim(MIB - 1)).await, Err(Code::ResourceExhausted));
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_claims_much_and_is_in_the_way_sends_it_within_the_time() {
+    // At the pace that is enough where nobody is refused, and at that which makes the whole in the time.
+    for (bytes, enough) in [(MIB, false), (3 * MIB, true)] {
+        let receiving = large();
+        let (mut one, mut two) = (call(&receiving, false), call(&receiving, false));
+        assert_eq!(one.piece(claim(64 * MIB)).await, Ok(()));
+        assert_eq!(two.piece(claim(48 * MIB)).await, Ok(()));
+        let send = one.send.clone();
+        tokio::spawn(async move {
+            for _ in 0..9 {
+                sleep(Duration::from_millis(900)).await;
+                let _ = send.send(vec![7; bytes as usize]);
+            }
+        });
+        let mut heard = 0;
+        while heard < 9 && one.next().await.is_ok() {
+            heard += 1;
+            assert_eq!(
+                call(&receiving, false).piece(claim(MIB)).await,
+                Err(Code::ResourceExhausted)
+            );
+        }
+        assert_eq!(heard == 9, enough, "{heard} pieces of {bytes} bytes");
+    }
 }

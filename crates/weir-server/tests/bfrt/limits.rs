@@ -1,10 +1,10 @@
 //! Limits: each with an error of its own.
 
-use crate::common::{Bench, Client, NAME, Session, compile, source, stream, update, with_data};
+use crate::common::{Bench, Client, NAME, Session, compile, source, stream, update, with_data, write_request};
 use crate::shared::claims::one_of_two_is_refused;
 use crate::shared::tls::clients_need_a_certificate;
 use std::sync::Arc;
-use tonic::Code;
+use tonic::{Code, Request};
 use weir_proto::bfrt_proto::entity::Entity;
 use weir_proto::bfrt_proto::update::Type;
 use weir_proto::bfrt_proto::write_request::Atomicity;
@@ -207,4 +207,69 @@ async fn a_batch_that_packets_would_wait_long_for_is_refused() {
     }
     assert!(bench.write(batch(1..4)).await.is_ok(), "nothing was written");
     assert!(bench.write_with(batch(4..6), Atomicity::DataplaneAtomic).await.is_ok());
+}
+
+#[tokio::test]
+async fn what_is_there_counts_in_a_batch_that_packets_wait_for() {
+    let config = Config {
+        max_atomic_updates: 2,
+        ..Config::default()
+    };
+    let bench = Bench::with(config).await;
+    let inserts = (1..4).map(|k| update(Type::Insert, Entity::TableEntry(bench.entry(k, k))));
+    bench.write(inserts.collect()).await.expect("are new");
+    let clear = || {
+        let all = pb::TableEntry {
+            value: None,
+            data: None,
+            ..bench.entry(0, 0)
+        };
+        vec![update(Type::Delete, Entity::TableEntry(all))]
+    };
+    let refused = bench.write_with(clear(), Atomicity::RollbackOnError).await;
+    let refused = refused.expect_err("there are three");
+    let said = String::from_utf8_lossy(refused.details()).into_owned();
+    assert!(said.contains("as 2 plain entries"), "{refused}: {said}");
+    let again = (1..3).map(|k| update(Type::Delete, Entity::TableEntry(bench.entry(k, k))));
+    bench.write(again.collect()).await.expect("nothing was cleared");
+    let written = bench.write_with(clear(), Atomicity::RollbackOnError).await;
+    written.expect("there is one");
+}
+
+#[tokio::test]
+async fn too_many_updates_to_be_done_at_once_are_refused_before_they_are_looked_at() {
+    let config = Config {
+        max_atomic_updates: 2,
+        ..Config::default()
+    };
+    let bench = Bench::with(config).await;
+    let empty = |many| vec![pb::Update::default(); many];
+    for (many, code) in [(3, Code::ResourceExhausted), (2, Code::Unknown)] {
+        let refused = bench.write_with(empty(many), Atomicity::RollbackOnError).await;
+        assert_eq!(refused.expect_err("they say nothing").code(), code);
+    }
+}
+
+#[tokio::test]
+async fn a_batch_in_many_parts_is_tried_in_order_and_its_only_failure_is_told() {
+    let bench = Bench::with(Config::default()).await;
+    let of = |ty, key, value| update(ty, Entity::TableEntry(bench.entry(key, value)));
+    // More than are given to the switch at a time, and than there is room for in details.
+    let mut updates: Vec<_> = (0..40_000).map(|n| of(Type::InsertOrModify, 1, n)).collect();
+    updates.push(of(Type::Insert, 1, 7));
+    updates.push(of(Type::Insert, 2, 7));
+    let mut request = Request::new(write_request(updates, Atomicity::ContinueOnError));
+    let few = "4096".parse().expect("is plain");
+    request.metadata_mut().insert("weir-max-error-bytes", few);
+    let refused = bench.write_request(request).await.expect_err("one is there");
+    assert_eq!(refused.code(), Code::Unknown);
+    let said = String::from_utf8_lossy(refused.details()).into_owned();
+    assert!(said.contains("number 40000: Table Add failed"), "{refused}: {said}");
+    let again = update(Type::Insert, Entity::TableEntry(bench.entry(2, 7)));
+    let again = bench.write(vec![again]).await;
+    assert_eq!(
+        again.map_err(|s| s.code()),
+        Err(Code::Unknown),
+        "those after it are tried"
+    );
 }

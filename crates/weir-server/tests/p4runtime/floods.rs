@@ -3,7 +3,7 @@
 use crate::common::*;
 use crate::shared::claims::{claim, one_of_two_is_refused};
 use std::time::Duration;
-use tokio::io::AsyncReadExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tonic::Code;
 use weir_proto::p4::v1 as pb;
@@ -32,18 +32,24 @@ async fn connections_beyond_the_limit_are_refused_and_others_go_on() {
     })
     .await;
     let mut primary = bench.primary().await;
-    let second = connect(bench.address).await;
-    let _idle = TcpStream::connect(bench.address).await.expect("the kernel takes it");
+    // Each has a stream, and so something that goes on.
+    let mut others = Vec::new();
+    for id in [2, 3] {
+        let mut other = Controller::open(&connect(bench.address).await).await;
+        other.arbitrate(hello("other", Some(id))).await;
+        assert_eq!(other.code().await, 0);
+        others.push(other);
+    }
     for _ in 0..9 {
         let beyond = TcpStream::connect(bench.address).await.expect("the kernel takes it");
         assert!(is_ended(beyond).await);
     }
     let capabilities = pb::CapabilitiesRequest::default();
-    assert!(second.clone().capabilities(capabilities).await.is_ok());
+    assert!(bench.client.clone().capabilities(capabilities).await.is_ok());
     primary.arbitrate(hello("", Some(1))).await;
     assert_eq!(primary.code().await, 0);
     // Whose place is free is for the next one.
-    drop(second);
+    drop(others);
     let next = async {
         while !is_answered(bench.address).await {
             tokio::task::yield_now().await;
@@ -51,6 +57,25 @@ async fn connections_beyond_the_limit_are_refused_and_others_go_on() {
     };
     let next = tokio::time::timeout(Duration::from_secs(60), next).await;
     assert!(next.is_ok());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn connections_that_do_nothing_keep_nobody_out() {
+    let bench = bench(Config {
+        max_connections: 3,
+        ..Config::default()
+    })
+    .await;
+    let mut primary = bench.primary().await;
+    let mut idle = Vec::new();
+    for _ in 0..9 {
+        idle.push(connect(bench.address).await);
+        idle.push(connect(bench.address).await);
+        assert!(is_answered(bench.address).await);
+    }
+    // Who has a stream stays.
+    primary.arbitrate(hello("", Some(1))).await;
+    assert_eq!(primary.code().await, 0);
 }
 
 /// Whether a new connection is let in.
@@ -74,6 +99,39 @@ async fn silent_peers_go_and_those_that_answer_pings_stay() {
     }
     primary.arbitrate(hello("", Some(1))).await;
     assert_eq!(primary.code().await, 0);
+}
+
+/// Answers so many pings of a server, as a client does that has nothing to ask.
+async fn answer_pings(connection: &mut TcpStream, mut pings: usize) -> std::io::Result<()> {
+    const SETTINGS: [u8; 9] = [0, 0, 0, 4, 0, 0, 0, 0, 0];
+    const PING: u8 = 6;
+    connection.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").await?;
+    connection.write_all(&SETTINGS).await?;
+    while pings > 0 {
+        let mut header = [0; 9];
+        connection.read_exact(&mut header).await?;
+        let [a, b, c, kind, flags, ..] = header;
+        let mut payload = vec![0; u32::from_be_bytes([0, a, b, c]) as usize];
+        connection.read_exact(&mut payload).await?;
+        if (kind, flags) == (PING, 0) {
+            header[4] = 1;
+            connection.write_all(&[&header[..], &payload].concat()).await?;
+            pings -= 1;
+        }
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_speaks_the_protocol_and_asks_nothing_stays() {
+    let bench = bench(Config {
+        keepalive: Duration::from_millis(300),
+        ..Config::default()
+    })
+    .await;
+    let mut idle = TcpStream::connect(bench.address).await.expect("the kernel takes it");
+    let answered = tokio::time::timeout(Duration::from_secs(60), answer_pings(&mut idle, 5)).await;
+    assert!(answered.expect("is asked").is_ok());
 }
 
 #[tokio::test(flavor = "multi_thread")]

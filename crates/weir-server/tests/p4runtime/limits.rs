@@ -273,3 +273,25 @@ async fn a_batch_that_packets_would_wait_long_for_is_refused() {
     let written = bench.write_with(two, Atomicity::DataplaneAtomic).await;
     written.expect("as many as are taken");
 }
+
+#[tokio::test]
+async fn a_batch_in_many_parts_is_tried_in_order() {
+    let bench = Bench::new(Some(compile(EVERYTHING)), Config::default()).await;
+    let _primary = bench.primary().await;
+    let insert = |key| {
+        let entry = bench.entry("exact_table", vec![exact(1, &[key])], 1);
+        update(Type::Insert, Entity::TableEntry(entry))
+    };
+    // More than are given to the switch at a time.
+    let mut updates = vec![insert(1); 20_000];
+    updates.push(insert(2));
+    updates.push(insert(2));
+    let refused = bench.write(updates).await.expect_err("most are there already");
+    let said = "20000 of 20002 updates failed; the first is number 1:";
+    assert!(refused.message().starts_with(said), "{refused}");
+    assert!(bench.write(vec![insert(3)]).await.is_ok());
+    assert_eq!(
+        bench.write(vec![insert(2)]).await.map_err(|s| s.code()),
+        Err(Code::Unknown)
+    );
+}

@@ -13,6 +13,8 @@ pub struct Transaction<'a> {
     log: Vec<Back>,
     /// Entries that are deleted; their direct counters and meters go when that is sure.
     gone: Vec<(TableId, u32)>,
+    /// The most that changes may go through, and what is left of it.
+    bound: Option<(usize, usize)>,
 }
 
 /// A point in a [`Transaction`].
@@ -30,6 +32,7 @@ impl Switch {
             switch: self,
             log: Vec::new(),
             gone: Vec::new(),
+            bound: None,
         }
     }
 }
@@ -41,11 +44,21 @@ impl Transaction<'_> {
         self.switch
     }
 
+    /// Bounds what further changes may go through of what is there: what is cleared or replaced, and lists that are searched. Whoever
+    /// asks for a change does not say how long these are. `most` is in plain entries, the insertion of which takes as long.
+    pub fn bound(&mut self, most: usize) {
+        self.bound = Some((most, most));
+    }
+
     /// Makes a change.
     ///
     /// # Errors
-    /// It does not fit; the error says why. The changes before it stay.
+    /// It does not fit, or goes beyond the [bound](Transaction::bound); the error says why. The changes before it stay.
     pub fn write(&mut self, write: Write) -> Result<WriteResult, ControlError> {
+        if let Some((most, left)) = &mut self.bound {
+            let extent = self.switch.extent(&write);
+            *left = left.checked_sub(extent).ok_or(ControlError::TooMuch { limit: *most })?;
+        }
         let (result, back, gone) = self.switch.write_journaled(write)?;
         self.log.push(back);
         self.gone.extend(gone);

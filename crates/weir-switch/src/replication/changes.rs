@@ -48,6 +48,12 @@ pub(crate) struct Place {
     exclusion: Option<u32>,
 }
 
+/// Elements of a list that are copied in the time of an entry.
+pub(crate) const ELEMENTS: usize = 64;
+
+/// Those that are looked at for one.
+const SEARCHED: usize = 1024;
+
 /// Copies that a node makes, and at least 1, as it takes memory.
 fn weight(node: &Node) -> usize {
     (node.ports.len() + node.lags.len() + node.backups.len()).max(1)
@@ -95,16 +101,13 @@ impl Replication {
             }
         }
         let undo = Undo::Group(id, was, gone, self.next_node);
-        let held = self.held.nodes.max(self.members.len());
-        if let Err(full) = check_room(
-            "replicas of all multicast groups, backups included",
-            held + length,
-            MAX_ALL_REPLICAS,
-        ) {
-            self.take_back(undo);
-            return Err(full);
-        }
         if let Some(config) = config {
+            let held = self.held.nodes.max(self.members.len());
+            let what = "replicas of all multicast groups, backups included";
+            if let Err(full) = check_room(what, held + length, MAX_ALL_REPLICAS) {
+                self.take_back(undo);
+                return Err(full);
+            }
             let mut nodes = Vec::with_capacity(config.replicas.len());
             for GroupReplica { replica, backups } in config.replicas {
                 nodes.push(self.add_node(Node {
@@ -205,8 +208,10 @@ impl Replication {
             }
             return Ok(Undo::Node(handle, self.take_node(handle), places));
         };
-        node.ports.sort_unstable();
-        node.ports.dedup();
+        for numbers in [&mut node.ports, &mut node.lags] {
+            numbers.sort_unstable();
+            numbers.dedup();
+        }
         let before = self.nodes.get(&handle).map_or(0, weight);
         check_list(
             "copies of a multicast node",
@@ -270,6 +275,30 @@ impl Replication {
         Ok(Undo::PortList(number, was.unwrap_or_default()))
     }
 
+    /// What taking a node out of everything, or giving it another state, goes through besides the new one, in [plain entries](crate::Transaction::bound).
+    pub(crate) fn extent_of_node(&self, handle: u32, is_removed: bool) -> usize {
+        let own = self.nodes.get(&handle).map_or(0, weight) / ELEMENTS;
+        match is_removed {
+            true => {
+                own + self
+                    .groups_of(handle)
+                    .map(|group| self.extent_of_place(group))
+                    .sum::<usize>()
+            }
+            false => own,
+        }
+    }
+
+    /// The same of a search for one node of a group.
+    pub(crate) fn extent_of_place(&self, group: u32) -> usize {
+        self.groups.get(&group).map_or(0, Vec::len) / SEARCHED
+    }
+
+    /// The same of a group that becomes another one, or none.
+    pub(crate) fn extent_of_group(&self, group: u32) -> usize {
+        self.groups.get(&group).map_or(0, Vec::len)
+    }
+
     /// Takes the last change back that was not taken back yet.
     pub(crate) fn take_back(&mut self, undo: Undo) {
         match undo {
@@ -324,11 +353,8 @@ impl Replication {
 
     /// Adds a node with the next free number.
     pub(super) fn add_node(&mut self, node: Node) -> u32 {
-        while self.nodes.contains_key(&self.next_node) {
-            self.next_node = self.next_node.wrapping_add(1);
-        }
-        let handle = self.next_node;
-        self.next_node = self.next_node.wrapping_add(1);
+        let handle = self.taken.next_free(self.next_node);
+        self.next_node = handle.wrapping_add(1);
         self.put_node(handle, node);
         handle
     }
@@ -337,6 +363,9 @@ impl Replication {
     pub(super) fn put_node(&mut self, handle: u32, node: Node) -> Option<Node> {
         self.held.nodes += weight(&node);
         let was = self.nodes.insert(handle, node);
+        if was.is_none() {
+            self.taken.insert(handle);
+        }
         self.held.nodes -= was.as_ref().map_or(0, weight);
         was
     }
@@ -344,6 +373,7 @@ impl Replication {
     /// Removes a node that is in no group.
     fn take_node(&mut self, handle: u32) -> Option<Node> {
         let was = self.nodes.remove(&handle)?;
+        self.taken.remove(handle);
         self.held.nodes -= weight(&was);
         Some(was)
     }
@@ -477,6 +507,7 @@ impl Replication {
         for (id, nodes) in &mut self.groups {
             nodes.retain(|node| self.members.insert((*node, *id)));
         }
+        self.taken = self.nodes.keys().copied().collect();
         self.held = super::Held {
             nodes: self.nodes.values().map(weight).sum(),
             sessions: self.sessions.values().map(|s| s.replicas.len()).sum(),

@@ -141,9 +141,16 @@ fn changed(op: Op, before: &[u32], given: Option<&[u32]>) -> Vec<u32> {
     match (op, given) {
         (_, None) => before.to_vec(),
         (Op::Add, Some(given)) => {
-            let mut all = before.to_vec();
-            let before: BTreeSet<&u32> = before.iter().collect();
-            all.extend(given.iter().filter(|g| !before.contains(g)));
+            // What is there may be much longer than what is given.
+            let mut new: BTreeSet<&u32> = given.iter().collect();
+            if !new.is_empty() {
+                before.iter().for_each(|b| {
+                    new.remove(b);
+                });
+            }
+            let mut all = Vec::with_capacity(before.len() + given.len());
+            all.extend_from_slice(before);
+            all.extend(given.iter().filter(|g| new.contains(g)));
             all
         }
         (Op::Remove, Some(given)) => {
@@ -174,18 +181,19 @@ pub(crate) fn nodes(op: Op, row: &Row, table: &Table, t: &mut Transaction<'_>) -
         return Ok(true);
     }
     let id = row.key_number(0);
-    let there = t.switch().replication().node(id).cloned();
+    let there = t.switch().replication().node(id);
     let modifies = op.check(there.is_some())?;
     if op == Op::Delete {
         t.write(Write::Node(id, None))?;
         return Ok(true);
     }
-    let before = there.unwrap_or_default();
+    let none = Node::default();
+    let before = there.unwrap_or(&none);
     let node = Node {
         rid: row.number(table, "$MULTICAST_RID").map_or(before.rid, |n| n as u32),
         ports: changed(op, &before.ports, row.numbers(table, PORTS)),
         lags: changed(op, &before.lags, row.numbers(table, "$MULTICAST_LAG_ID")),
-        backups: before.backups,
+        backups: before.backups.clone(),
     };
     check_ports(t.switch(), &node.ports)?;
     t.write(Write::Node(id, Some(node)))?;

@@ -1,22 +1,23 @@
 //! The Write RPC.
 //!
 //! A large batch is resolved piece by piece on a thread of its own, and each piece is given to the switch as soon as it is
-//! resolved: one is applied while the next is resolved, and nobody else's orders come in between. A huge one, for which others would
-//! wait too long, is resolved before. Pieces are cut smaller where the switch needs longer, since packets wait for what is done
+//! resolved: one is applied while the next is resolved. Nobody else's orders come in between for a second; then they do after so many
+//! pieces ([`Giving`]). A huge batch, for which others would wait too long, is resolved before. Pieces are cut smaller where the switch needs longer, since packets wait for what is done
 //! at once. Batches that must be all or nothing are one piece.
 
 use super::{Addressed, Options, Shared};
 use crate::bfrt::apply::{Done, Outcomes, apply_all};
 use crate::bfrt::attribute::{self, Attributes};
-use crate::bfrt::change::{self, Change, Step};
+use crate::bfrt::change::{self, Change, GroupState, How, Step};
 use crate::bfrt::errors::{self, Reporter, batch_status};
 use crate::bfrt::fixed::port;
 use crate::bfrt::schema::{Kind, Schema};
 use crate::bfrt::target::Scopes;
 use crate::bfrt::wire;
-use crate::dataplane::{DataPlane, Effort, Gone, Length, Pace, gather_with};
+use crate::dataplane::{DataPlane, Effort, Gone, Length, Pace, check_at_once, gather_with};
 use crate::decoding::{self, Bounds, MANY};
 use crate::device::lock;
+use crate::giving::Giving;
 use crate::ports::Settings;
 use crate::refusal::Refusal;
 use crate::state::ATTRIBUTES;
@@ -33,11 +34,17 @@ use weir_table::EntryRef;
 /// Updates of a batch of which packets may meet a part that are resolved at a time.
 const PIECE: usize = 256;
 
+/// Pieces after which others may come in between.
+const PART: usize = 64;
+
 /// Bytes of a request from which on it is looked at before anybody waits for it: some milliseconds.
 const LONG: usize = 1 << 20;
 
 /// Bytes of a request from which on its updates are resolved before: some 0.2 s, or much more where they are not plain.
 const HUGE: usize = 16 << 20;
+
+/// Updates from which on they are resolved before, however short they are.
+const HUGE_BATCH: usize = 1 << 18;
 
 /// An update that did not simply go well: its place in the batch, and what to tell of it.
 struct Odd {
@@ -72,7 +79,13 @@ fn answer(pieces: Vec<Piece>, tried: usize, options: Options) -> Result<pb::Writ
     let has_failed = odd.iter().any(|o| o.error.canonical_code != 0);
     if has_failed {
         let last = odd.last().map_or(0, |o| o.at + 1);
-        let mut errors = vec![pb::Error::default(); last.min(errors::most(options.error_bytes))];
+        let most = errors::most(options.error_bytes);
+        let first = odd.iter().find(|o| o.error.canonical_code != 0);
+        if let Some(first) = first.filter(|o| o.at >= most) {
+            let error = errors::alone(first.at, first.error.clone());
+            return Err(batch_status("Write Error Status", vec![error], options.error_bytes));
+        }
+        let mut errors = vec![pb::Error::default(); last.min(most)];
         for one in odd {
             if let Some(error) = errors.get_mut(one.at) {
                 *error = one.error;
@@ -194,7 +207,7 @@ impl Prepared {
     fn new(mut resolver: Resolver) -> Self {
         let may_set = wire::may_any_set(&resolver.schema, resolver.updates.iter());
         let many = resolver.updates.len();
-        let is_huge = resolver.updates.message_len() > HUGE;
+        let is_huge = resolver.updates.message_len() > HUGE || many > HUGE_BATCH;
         let steps = is_huge.then(|| resolver.steps(0..many));
         Prepared {
             resolver,
@@ -242,9 +255,13 @@ impl Submission {
     /// Gives changes to the switch, the first of which has this number in the batch.
     fn give(&self, first: usize, steps: Vec<Step>, length: Length) -> Pending {
         let (schema, reporter) = (Arc::clone(&self.resolver.schema), Arc::clone(&self.reporter));
-        let (goes_on, ignore_not_found) = (self.goes_on, self.ignore_not_found);
+        let how = (
+            self.goes_on,
+            self.ignore_not_found,
+            self.shared.config.max_atomic_updates,
+        );
         let done = gather_with(&*self.plane, length, steps, move |replica, switch, mut steps| {
-            let outcomes: Outcomes = apply_all(switch, replica, &schema, &mut steps, (goes_on, ignore_not_found));
+            let outcomes: Outcomes = apply_all(switch, replica, &schema, &mut steps, how);
             // All replicas say the same.
             if replica != 0 {
                 return None;
@@ -267,6 +284,11 @@ impl Submission {
     }
 }
 
+/// Members that a group is given.
+fn members(state: &GroupState) -> usize {
+    state.members.as_ref().map_or(0, Vec::len)
+}
+
 /// What a change costs the switch.
 fn effort(schema: &Schema, step: &Step) -> Effort {
     use Change::{DeleteEntry, InsertEntry, ModifyEntry, UpsertEntry};
@@ -277,6 +299,8 @@ fn effort(schema: &Schema, step: &Step) -> Effort {
         // By its handle, which says nothing of it.
         Ok(ModifyEntry(..) | DeleteEntry(_)) => &[],
         Ok(Change::Fixed(op, row)) => return row.effort(*op),
+        Ok(Change::SetGroup(how, _, state)) => return Effort::list(members(state), *how == How::Insert),
+        Ok(Change::GroupMembers(_, _, state)) => return Effort::list(members(state), false),
         Ok(_) => return Effort::Any,
     };
     let is_ranked = step.table.is_some_and(|at| match &schema.tables[at].kind {
@@ -303,6 +327,10 @@ async fn outcomes(shared: &Arc<Shared>, request: WriteRequest, options: Options)
         shared.check_device(target.device_id)?;
     }
     shared.device.check_state()?;
+    let goes_on = atomicity == Atomicity::ContinueOnError;
+    if !goes_on {
+        check_at_once(updates.len(), shared.config.max_atomic_updates)?;
+    }
     let _alone = shared.device.large_batch(updates.len()).await;
     let updates = Arc::new(updates);
     let (is_large, is_long) = (decoding::is_large(&updates), updates.message_len() > LONG);
@@ -332,44 +360,24 @@ async fn outcomes(shared: &Arc<Shared>, request: WriteRequest, options: Options)
         prepared = Some(decoding::aside(true, || Prepared::new(resolver)).await?);
     };
     let pipeline = pipelines.current()?;
-    let orders = shared.device.orders.lock().await;
     // Held where ports or attributes may be changed, so that nobody else changes them in between.
     let settings_turn = match prepared.may_set {
         true => Some(shared.settings_turn.lock().await),
         false => None,
     };
-    let mut submission = Submission {
+    let submission = Submission {
         shared: Arc::clone(shared),
         plane: Arc::clone(&pipeline.plane),
         resolver: prepared.resolver,
         resolved: prepared.steps.map(Vec::into_iter),
-        goes_on: atomicity == Atomicity::ContinueOnError,
+        goes_on,
         ignore_not_found: options.ignore_not_found,
         settings: shared.device.ports.settings(),
         attributes: Attributes::clone(&lock(&shared.attributes)),
         reporter: Arc::new(Mutex::new(Reporter::new())),
         has_settings: false,
     };
-    let submit = move || {
-        let size = if submission.goes_on {
-            PIECE
-        } else {
-            updates.len().max(1)
-        };
-        let starts = (0..updates.len()).step_by(size);
-        let pieces = starts.map(|start| start..updates.len().min(start + size));
-        let mut pending = Vec::new();
-        for piece in pieces {
-            pending.extend(submission.submit(piece)?);
-        }
-        Ok((submission, pending))
-    };
-    let (submission, pending) = decoding::aside::<Result<_, Refusal>>(is_large, submit).await??;
-    drop(orders);
-    let mut pieces = Vec::with_capacity(pending.len());
-    for piece in pending {
-        pieces.push(piece.await?);
-    }
+    let (submission, pieces) = submit(submission, updates.len(), is_large).await?;
     let has_failed = pieces
         .iter()
         .flat_map(|p: &Piece| &p.odd)
@@ -389,6 +397,40 @@ async fn outcomes(shared: &Arc<Shared>, request: WriteRequest, options: Options)
     drop(settings_turn);
     shared.device.kept().await?;
     Ok(pieces)
+}
+
+/// Resolves so many updates and gives them to the switch, some pieces at a time, so that others come in between where it takes long. What
+/// became of them.
+async fn submit(mut submission: Submission, many: usize, is_large: bool) -> Result<(Submission, Vec<Piece>), Refusal> {
+    let shared = Arc::clone(&submission.shared);
+    let size = if submission.goes_on { PIECE } else { many.max(1) };
+    let starts: Vec<usize> = (0..many).step_by(size).collect();
+    let mut parts = starts.chunks(PART).map(<[usize]>::to_vec);
+    let mut pieces = Vec::with_capacity(starts.len());
+    let mut given: Vec<Pending> = Vec::new();
+    let mut giving = Giving::begin(&shared.device.orders).await;
+    while let Some(part) = parts.next() {
+        let resolve = move || {
+            let mut pending = Vec::with_capacity(part.len());
+            for start in part {
+                pending.extend(submission.submit(start..many.min(start + size))?);
+            }
+            Ok((submission, pending))
+        };
+        let next;
+        (submission, next) = decoding::aside::<Result<_, Refusal>>(is_large, resolve).await??;
+        for piece in std::mem::replace(&mut given, next) {
+            pieces.push(piece.await?);
+        }
+        if parts.len() > 0 {
+            giving.pause().await;
+        }
+    }
+    drop(giving);
+    for piece in given {
+        pieces.push(piece.await?);
+    }
+    Ok((submission, pieces))
 }
 
 /// Ports that come up or go down by new settings.

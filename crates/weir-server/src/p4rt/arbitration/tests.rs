@@ -160,11 +160,10 @@ fn streams_and_roles_are_limited() {
 }
 
 #[test]
-fn of_roles_without_streams_the_highest_election_id_is_remembered_and_nothing_else() {
+fn of_roles_without_streams_the_highest_election_id_is_remembered_and_no_config() {
     let mut a = arbitration();
     a.update(1, &configured(&[7])).unwrap();
     a.leave(1);
-    assert_eq!(a.scope("r").unwrap_err().cause, Cause::NotFound);
     assert_eq!(
         told(&a.update(2, &hello("r", Some(0))).unwrap()),
         [(2, NOT_FOUND, Some(1))]
@@ -267,4 +266,32 @@ fn a_config_that_is_not_understood_ends_the_stream() {
     let mut default = configured(&[]);
     default.role.as_mut().unwrap().name.clear();
     assert_eq!(a.update(1, &default).unwrap_err().cause, Cause::Malformed);
+}
+
+#[test]
+fn what_the_last_roles_might_read_is_remembered() {
+    let mut a = Arbitration::new(Limits { roles: 30, ..LIMITS });
+    a.update(1, &configured(&[7])).unwrap();
+    a.leave(1);
+    let id = pb::Uint128 { high: 0, low: 1 };
+    let scope = a.scope("r").expect("who reads goes on");
+    assert!(scope.has(7) && !scope.has(8));
+    assert_eq!(a.check("r", Some(&id)).unwrap_err().cause, Cause::Forbidden);
+    assert_eq!(a.scope("other").unwrap_err().cause, Cause::NotFound);
+    assert_eq!(a.check("other", Some(&id)).unwrap_err().cause, Cause::NotFound);
+    // A backup that comes first sees no more.
+    a.update(2, &hello("r", None)).unwrap();
+    assert!(!a.scope("r").expect("is there").has(8));
+    a.leave(2);
+    // The next primary says anew what it is.
+    a.update(1, &hello("r", Some(1))).unwrap();
+    assert!(a.scope("r").expect("is there").has(8));
+    a.leave(1);
+    for number in 0..SCOPES {
+        assert!(a.scope("r").is_ok());
+        a.update(3, &hello(&format!("role{number}"), Some(1))).unwrap();
+        a.leave(3);
+    }
+    assert_eq!(a.scope("r").unwrap_err().cause, Cause::NotFound);
+    assert!(a.scope("role0").is_ok());
 }

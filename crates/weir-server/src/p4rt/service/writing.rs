@@ -1,9 +1,10 @@
 //! The Write RPC.
 
 use super::{Shared, lock, notify};
-use crate::dataplane::{Effort, Gone, Length, Pace, gather_with};
+use crate::dataplane::{Effort, Gone, Length, Pace, check_at_once, gather_with};
 use crate::decoding::{self, Bounds, MANY};
 use crate::device::{Pipeline, Pipelines};
+use crate::giving::Giving;
 use crate::p4rt::apply::apply_all;
 use crate::p4rt::arbitration::role_name;
 use crate::p4rt::change::{self, Before, Change};
@@ -20,6 +21,10 @@ use weir_proto::listed::EncodedList;
 use weir_proto::p4::v1 as pb;
 use weir_proto::p4::v1::write_request::Atomicity;
 use weir_proto::p4rt_raw::WriteRequest;
+use weir_table::{EntryAction, ProfileOp};
+
+/// Steps that are given to the switch while those before are done: some milliseconds, so that it does not wait for the next ones.
+const AHEAD: usize = 32;
 
 /// Largest trailer for a request.
 pub fn error_limit(config: &Config, metadata: &MetadataMap) -> usize {
@@ -39,23 +44,31 @@ fn resolve(loaded: &Loaded, scope: &Scope, update: &pb::Update) -> Result<Change
 /// What a change costs the switch.
 fn effort(change: &Result<Change, Refusal>) -> Effort {
     use Change::{DeleteEntry, InsertEntry, ModifyEntry};
-    let (matches, priority) = match change {
+    let (matches, priority, action) = match change {
         Err(_) => return Effort::Entry,
-        Ok(InsertEntry(_, new, _)) => (&new.matches, new.priority),
-        Ok(ModifyEntry(_, matches, priority, _) | DeleteEntry(_, matches, priority)) => (matches, *priority),
+        Ok(InsertEntry(_, new, _)) => (&new.matches, new.priority, Some(&new.action)),
+        Ok(ModifyEntry(_, matches, priority, state)) => (matches, *priority, state.action.as_ref()),
+        Ok(DeleteEntry(_, matches, priority)) => (matches, *priority, None),
         Ok(Change::Group(before, _, group)) => {
             let length = group.as_ref().map_or(0, |g| g.replicas.len());
             return Effort::list(length, matches!(before, Before::Absent));
         }
         Ok(Change::Session(_, _, Some(session))) => return Effort::Parts(session.replicas.len()),
+        Ok(Change::Profile(_, _, ProfileOp::InsertGroup(_, group))) => return Effort::list(group.members.len(), true),
+        Ok(Change::Profile(_, _, ProfileOp::ModifyGroup(_, group))) => return Effort::list(group.members.len(), false),
+        Ok(Change::ValueSet(_, members, _)) => return Effort::list(members.len(), false),
         Ok(_) => return Effort::Any,
     };
-    // Entries have one just where keys have masks.
-    if priority == 0 {
-        Effort::entry(matches)
-    } else {
-        Effort::Ranked
-    }
+    let choices = match action {
+        Some(EntryAction::OneShot(set)) => set.len(),
+        _ => 0,
+    };
+    // Entries have a priority just where keys have masks.
+    let of_entry = match priority {
+        0 => Effort::entry(matches),
+        _ => Effort::Ranked,
+    };
+    of_entry.with(choices)
 }
 
 /// Does what a request asks for. `limit`: largest trailer.
@@ -116,22 +129,13 @@ async fn outcomes(shared: &Arc<Shared>, request: WriteRequest) -> Result<Vec<Res
     let scope = lock(&shared.arbitration).check(&role, election.as_ref())?;
     let atomicity = Atomicity::try_from(request.atomicity)
         .map_err(|_| Refusal::malformed("there is no such atomicity; use CONTINUE_ON_ERROR or one of the others"))?;
-    let submit = async |pipeline: &Pipeline, batch: Batch| {
-        let orders = shared.device.orders.lock().await;
-        let steps: Vec<_> = {
-            // Who is primary at this moment may write: a new primary's writes come after everything that is given here.
-            let arbitration = lock(&shared.arbitration);
-            arbitration.check(&role, election.as_ref())?;
-            let (plane, length) = (&*pipeline.plane, batch.length);
-            let one = |changes| {
-                gather_with(plane, length, changes, move |replica, switch, changes| {
-                    apply_all(switch, replica, changes, atomicity)
-                })
-            };
-            batch.steps.into_iter().map(one).collect()
-        };
-        drop(orders);
-        outcome_of(steps).await
+    if atomicity != Atomicity::ContinueOnError {
+        check_at_once(updates.len(), shared.config.max_atomic_updates)?;
+    }
+    let writer = Writer {
+        role,
+        election,
+        atomicity,
     };
     let _alone = shared.device.large_batch(updates.len()).await;
     let updates = Arc::new(updates);
@@ -146,7 +150,7 @@ async fn outcomes(shared: &Arc<Shared>, request: WriteRequest) -> Result<Vec<Res
             if !Arc::ptr_eq(&pipeline.loaded, &loaded) {
                 continue;
             }
-            let outcomes = submit(pipeline, batch).await?;
+            let outcomes = submit(shared, pipeline, batch, &writer).await?;
             shared.device.kept().await?;
             return Ok(outcomes);
         }
@@ -158,12 +162,70 @@ async fn outcomes(shared: &Arc<Shared>, request: WriteRequest) -> Result<Vec<Res
     let pipeline = pipelines.current()?;
     let mut digests = Digests::clone(&pipeline.digests);
     configure(&mut digests, batch.steps.iter_mut().flatten());
-    let outcomes = submit(pipeline, batch).await?;
+    let outcomes = submit(shared, pipeline, batch, &writer).await?;
     let is_taken_back = atomicity != Atomicity::ContinueOnError && outcomes.iter().any(Result::is_err);
     if !is_taken_back {
         send_from_now_on(shared, &mut pipelines, digests).await?;
     }
     shared.device.kept().await?;
+    Ok(outcomes)
+}
+
+/// Who writes, and how.
+struct Writer {
+    role: String,
+    election: Option<pb::Uint128>,
+    atomicity: Atomicity,
+}
+
+/// Gives a batch to the switch, some steps at a time, so that others come in between where it takes long; what became of its updates.
+async fn submit(
+    shared: &Arc<Shared>,
+    pipeline: &Pipeline,
+    batch: Batch,
+    writer: &Writer,
+) -> Result<Vec<Result<(), Refusal>>, Refusal> {
+    let (plane, length) = (&*pipeline.plane, batch.length);
+    let how = (writer.atomicity, shared.config.max_atomic_updates);
+    let one = |changes| {
+        gather_with(plane, length, changes, move |replica, switch, changes| {
+            apply_all(switch, replica, changes, how)
+        })
+    };
+    let give = |part: Vec<Vec<_>>| {
+        // Who is primary at this moment may write: a new primary's writes come after everything that is given here.
+        let arbitration = lock(&shared.arbitration);
+        match arbitration.check(&writer.role, writer.election.as_ref()) {
+            Ok(_) => Ok(part.into_iter().map(one).collect::<Vec<_>>()),
+            Err(refusal) => Err((refusal, part)),
+        }
+    };
+    let mut steps = batch.steps.into_iter();
+    let (mut outcomes, mut given) = (Vec::new(), None);
+    let mut giving = Giving::begin(&shared.device.orders).await;
+    loop {
+        let next = give(steps.by_ref().take(AHEAD).collect());
+        let (next, lost) = match (next, &given) {
+            (Ok(next), _) => (next, None),
+            (Err((refusal, _)), None) => return Err(refusal),
+            // It is not any more, but a part of such a batch may be done.
+            (Err((refusal, part)), Some(_)) => (Vec::new(), Some((refusal, part))),
+        };
+        if let Some(before) = given.replace(next) {
+            outcomes.extend(outcome_of(before).await?);
+        }
+        if let Some((refusal, part)) = lost {
+            let left: usize = part.into_iter().chain(steps).map(|step| step.len()).sum();
+            outcomes.resize(outcomes.len() + left, Err(refusal));
+            return Ok(outcomes);
+        }
+        if steps.len() == 0 {
+            break;
+        }
+        giving.pause().await;
+    }
+    drop(giving);
+    outcomes.extend(outcome_of(given.unwrap_or_default()).await?);
     Ok(outcomes)
 }
 
