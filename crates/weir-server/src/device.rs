@@ -18,8 +18,11 @@ use weir_switch::{Digest, Switch};
 /// Digest messages taken from a replica at a time.
 const DIGESTS: usize = weir_arch::MESSAGE_CAPACITY;
 
-/// Updates of which a batch may have more only while no other one has.
-const LARGE_BATCH: usize = 1 << 17;
+/// Updates from which on a batch is large.
+const LARGE_BATCH: usize = 1 << 12;
+
+/// Updates of all large batches at a time. A batch may have more while no other such one is there.
+const UPDATES: usize = 1 << 17;
 
 /// A program that is loaded, the switch that runs it, and what is kept for it.
 pub(crate) struct Pipeline {
@@ -101,8 +104,10 @@ pub struct Device {
     pub(crate) state: Option<State>,
     /// Counts the calls of all servers.
     pub(crate) calls: Calls,
-    /// Held by who writes a batch of very many updates: what is made of them takes hundreds of bytes each.
-    pub(crate) large_batch: tokio::sync::Mutex<()>,
+    /// Has a permit for each update of the large batches: what is made of them takes hundreds of bytes each.
+    updates: tokio::sync::Semaphore,
+    /// Has one for the batch that has more.
+    very_large: tokio::sync::Semaphore,
     /// Whose program is made ready.
     pub(crate) verifying: Arc<tokio::sync::Semaphore>,
 }
@@ -177,7 +182,8 @@ impl Device {
             calls: Calls::default(),
             turns: Turns::default(),
             orders: tokio::sync::Mutex::default(),
-            large_batch: tokio::sync::Mutex::default(),
+            updates: tokio::sync::Semaphore::new(UPDATES),
+            very_large: tokio::sync::Semaphore::new(1),
             verifying: Arc::new(tokio::sync::Semaphore::new(1)),
         });
         if let Some(settings) = device.setting(PORTS) {
@@ -202,11 +208,14 @@ impl Device {
         self.events.lost()
     }
 
-    /// Waits until no other batch of very many updates is there, if this is one.
-    pub(crate) async fn large_batch(&self, updates: usize) -> Option<tokio::sync::MutexGuard<'_, ()>> {
-        match updates > LARGE_BATCH {
-            true => Some(self.large_batch.lock().await),
-            false => None,
+    /// Waits until there is room for a batch of so many updates beside the other large ones, if it is large. In the order in which
+    /// they came, and before anything is made of the updates.
+    pub(crate) async fn large_batch(&self, updates: usize) -> Option<tokio::sync::SemaphorePermit<'_>> {
+        // Neither is ever closed.
+        match updates {
+            0..LARGE_BATCH => None,
+            LARGE_BATCH..=UPDATES => self.updates.acquire_many(updates as u32).await.ok(),
+            _ => self.very_large.acquire().await.ok(),
         }
     }
 

@@ -119,24 +119,35 @@ fn step<Q: Queries>(
     pipeline: &Pipeline,
     from: Position<Q>,
 ) -> impl Future<Output = Result<Step<Q>, Refusal>> + Send + use<Q> {
-    let asked = Arc::clone(queries);
+    // What nobody waits for any more when its turn comes is not read.
+    let asked = Arc::downgrade(queries);
     let steps = gather(&*pipeline.plane, move |replica, switch| {
+        let asked = asked.upgrade()?;
         // The first replica has everything that does not differ.
         let end = if replica == 0 || asked.differ() {
             asked.count()
         } else {
             0
         };
-        asked.step(switch, from, end)
+        Some(asked.step(switch, from, end))
     });
     let queries = Arc::clone(queries);
     async move {
-        let mut steps = steps.await?.into_iter();
+        let mut steps = steps.await?.into_iter().flatten();
         let mut whole = steps.next().ok_or(Gone)?;
         if queries.differ() {
             steps.for_each(|other| queries.merge(&mut whole.entities, &other.entities));
         }
         Ok(whole)
+    }
+}
+
+/// Does the work of a Read as long as somebody waits for what goes `out`; `None`: nobody does any more.
+pub(crate) async fn while_wanted<T, M>(out: &Sender<M>, work: impl Future<Output = T>) -> Option<T> {
+    tokio::select! {
+        biased;
+        () = out.closed() => None,
+        done = work => Some(done),
     }
 }
 
@@ -278,6 +289,27 @@ mod tests {
         assert_eq!(steps, [(0, 8), (1, 8 + QUERIES), (0, 8 + 2 * QUERIES), (0, 601)]);
         assert_eq!(read[7..9], [(7, 0), (7, 3)]);
         assert_eq!(read[600], (599, 0));
+    }
+
+    #[tokio::test]
+    async fn a_read_whose_client_has_gone_keeps_nothing_while_it_waits() {
+        let turns = Turns::default();
+        let _others = turns.write().await;
+        let (out, taken) = tokio::sync::mpsc::channel::<()>(1);
+        let request = Arc::new(());
+        let held = Arc::downgrade(&request);
+        let read = tokio::spawn(async move {
+            while_wanted(&out, async {
+                let _turn = turns.read().await;
+                drop(request);
+            })
+            .await
+        });
+        tokio::task::yield_now().await;
+        assert!(held.upgrade().is_some() && !read.is_finished());
+        drop(taken);
+        assert_eq!(read.await.ok(), Some(None));
+        assert!(held.upgrade().is_none());
     }
 
     #[tokio::test(start_paused = true)]

@@ -199,7 +199,8 @@ impl Service for BfRuntime {
 
     async fn read(&self, request: Request<bfrt_raw::ReadRequest>) -> Result<Response<Self::ReadStream>, Status> {
         let options = Options::new(&self.shared.config, request.metadata());
-        let stream = reading::read(Arc::clone(&self.shared), request.into_inner(), options);
+        let held = Held::of(request.extensions());
+        let stream = reading::read(Arc::clone(&self.shared), request.into_inner(), options, held);
         Ok(Response::new(stream))
     }
 

@@ -23,6 +23,7 @@ use crate::state::ATTRIBUTES;
 use std::ops::Range;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
+use tokio::sync::SemaphorePermit as Room;
 use tonic::Status;
 use weir_proto::bfrt_proto as pb;
 use weir_proto::bfrt_proto::write_request::Atomicity;
@@ -56,7 +57,7 @@ type Pending = Pin<Box<dyn Future<Output = Result<Piece, Gone>> + Send>>;
 
 /// Does what a request asks for.
 pub async fn write(shared: Arc<Shared>, request: WriteRequest, options: Options) -> Result<pb::WriteResponse, Status> {
-    let pieces = outcomes(&shared, request, options)
+    let (pieces, _room) = outcomes(&shared, request, options)
         .await
         .map_err(|e| errors::status(&e))?;
     let tried: usize = pieces.iter().map(|p| p.tried).sum();
@@ -290,8 +291,12 @@ fn effort(schema: &Schema, step: &Step) -> Effort {
     }
 }
 
-/// What becomes of every update, or why none was looked at.
-async fn outcomes(shared: &Arc<Shared>, request: WriteRequest, options: Options) -> Result<Vec<Piece>, Refusal> {
+/// What becomes of every update, with the room that they have, or why none was looked at.
+async fn outcomes(
+    shared: &Arc<Shared>,
+    request: WriteRequest,
+    options: Options,
+) -> Result<(Vec<Piece>, Option<Room<'_>>), Refusal> {
     let WriteRequest {
         rest: request,
         list: updates,
@@ -303,7 +308,7 @@ async fn outcomes(shared: &Arc<Shared>, request: WriteRequest, options: Options)
         shared.check_device(target.device_id)?;
     }
     shared.device.check_state()?;
-    let _alone = shared.device.large_batch(updates.len()).await;
+    let room = shared.device.large_batch(updates.len()).await;
     let updates = Arc::new(updates);
     let (is_large, is_long) = (decoding::is_large(&updates), updates.message_len() > LONG);
     let mut prepared: Option<Prepared> = None;
@@ -364,7 +369,7 @@ async fn outcomes(shared: &Arc<Shared>, request: WriteRequest, options: Options)
         }
         Ok((submission, pending))
     };
-    let (submission, pending) = decoding::aside::<Result<_, Refusal>>(is_large, submit).await??;
+    let (submission, pending) = decoding::aside_at_once::<Result<_, Refusal>>(is_large, submit).await??;
     drop(orders);
     let mut pieces = Vec::with_capacity(pending.len());
     for piece in pending {
@@ -388,7 +393,7 @@ async fn outcomes(shared: &Arc<Shared>, request: WriteRequest, options: Options)
     }
     drop(settings_turn);
     shared.device.kept().await?;
-    Ok(pieces)
+    Ok((pieces, room))
 }
 
 /// Ports that come up or go down by new settings.

@@ -14,6 +14,7 @@ use crate::p4rt::refusal::{Refusal, batch_status};
 use crate::p4rt::role::Scope;
 use crate::p4rt::wire;
 use std::sync::Arc;
+use tokio::sync::SemaphorePermit as Room;
 use tonic::Status;
 use tonic::metadata::MetadataMap;
 use weir_proto::listed::EncodedList;
@@ -63,8 +64,8 @@ pub async fn write(shared: Arc<Shared>, request: WriteRequest, limit: usize) -> 
     let large = shared.config.max_error_bytes;
     match outcomes(&shared, request).await {
         Err(refusal) => Err(refusal.status()),
-        Ok(outcomes) if outcomes.iter().all(Result::is_ok) => Ok(pb::WriteResponse {}),
-        Ok(outcomes) => {
+        Ok((outcomes, _)) if outcomes.iter().all(Result::is_ok) => Ok(pb::WriteResponse {}),
+        Ok((outcomes, _room)) => {
             let tried = outcomes.len();
             let told = move || batch_status(&outcomes, "updates", limit, large);
             Err(decoding::aside(tried > MANY, told).await.unwrap_or_else(|e| e.status()))
@@ -102,8 +103,11 @@ impl Batch {
     }
 }
 
-/// What becomes of every update, or why none was looked at.
-async fn outcomes(shared: &Arc<Shared>, request: WriteRequest) -> Result<Vec<Result<(), Refusal>>, Refusal> {
+/// What becomes of every update, with the room that they have, or why none was looked at.
+async fn outcomes(
+    shared: &Arc<Shared>,
+    request: WriteRequest,
+) -> Result<(Vec<Result<(), Refusal>>, Option<Room<'_>>), Refusal> {
     let WriteRequest {
         rest: request,
         list: updates,
@@ -133,7 +137,7 @@ async fn outcomes(shared: &Arc<Shared>, request: WriteRequest) -> Result<Vec<Res
         drop(orders);
         outcome_of(steps).await
     };
-    let _alone = shared.device.large_batch(updates.len()).await;
+    let room = shared.device.large_batch(updates.len()).await;
     let updates = Arc::new(updates);
     // While updates are read nobody waits for a program. If another one has come meanwhile, they are read again.
     let (_turn, mut pipelines, mut batch) = loop {
@@ -148,7 +152,7 @@ async fn outcomes(shared: &Arc<Shared>, request: WriteRequest) -> Result<Vec<Res
             }
             let outcomes = submit(pipeline, batch).await?;
             shared.device.kept().await?;
-            return Ok(outcomes);
+            return Ok((outcomes, room));
         }
         let pipelines = shared.device.pipelines.write().await;
         if Arc::ptr_eq(&pipelines.current()?.loaded, &loaded) {
@@ -164,7 +168,7 @@ async fn outcomes(shared: &Arc<Shared>, request: WriteRequest) -> Result<Vec<Res
         send_from_now_on(shared, &mut pipelines, digests).await?;
     }
     shared.device.kept().await?;
-    Ok(outcomes)
+    Ok((outcomes, room))
 }
 
 /// The digests of the program that is written are these from now on.
