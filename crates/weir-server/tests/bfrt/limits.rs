@@ -1,16 +1,18 @@
 //! Limits: each with an error of its own.
 
-use crate::common::{Bench, Client, NAME, Session, compile, source, stream, update, with_data};
+use crate::common::{Bench, Client, NAME, Session, compile, exact, field, source, stream, update, with_data};
 use crate::shared::claims::one_of_two_is_refused;
 use crate::shared::tls::clients_need_a_certificate;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use tonic::Code;
+use weir_ir::Program;
 use weir_proto::bfrt_proto::entity::Entity;
 use weir_proto::bfrt_proto::update::Type;
 use weir_proto::bfrt_proto::write_request::Atomicity;
 use weir_proto::bfrt_proto::{self as pb, GetForwardingPipelineConfigRequest};
 use weir_server::bfrt::{self, BfRuntime, Config};
-use weir_server::{Clock, Device, Standalone};
+use weir_server::{Clock, DataPlane, Device, Done, Events, Gone, LoadFailure, Order, Standalone};
 
 #[tokio::test]
 async fn too_many_updates_entities_and_bytes_are_refused() {
@@ -207,4 +209,97 @@ async fn a_batch_that_packets_would_wait_long_for_is_refused() {
     }
     assert!(bench.write(batch(1..4)).await.is_ok(), "nothing was written");
     assert!(bench.write_with(batch(4..6), Atomicity::DataplaneAtomic).await.is_ok());
+}
+
+/// A switch that counts its orders.
+struct Counted {
+    switch: Arc<Standalone>,
+    orders: Arc<AtomicUsize>,
+}
+
+impl DataPlane for Counted {
+    fn replicas(&self) -> usize {
+        self.switch.replicas()
+    }
+
+    fn order(&self, order: Order) -> Done<Gone> {
+        self.orders.fetch_add(1, Ordering::SeqCst);
+        self.switch.order(order)
+    }
+
+    fn load(&self, program: Arc<Program>, prepare: Order) -> Done<LoadFailure> {
+        self.switch.load(program, prepare)
+    }
+
+    fn inject(&self, port: u32, packet: Vec<u8>) {
+        self.switch.inject(port, packet);
+    }
+
+    fn cpu_port(&self) -> Option<u32> {
+        self.switch.cpu_port()
+    }
+
+    fn now_ns(&self) -> u64 {
+        self.switch.now_ns()
+    }
+
+    fn connect(&self, events: Events) {
+        self.switch.connect(events);
+    }
+}
+
+#[tokio::test]
+async fn tables_of_the_device_are_read_in_steps() {
+    const CHUNK: usize = 4;
+    let config = Config {
+        read_chunk: CHUNK,
+        ..Config::default()
+    };
+    let orders = Arc::new(AtomicUsize::new(0));
+    let bench = Bench::of(&source(), config, |switch| {
+        Arc::new(Counted {
+            switch: Arc::clone(switch),
+            orders: Arc::clone(&orders),
+        })
+    })
+    .await;
+    let list = |table: &str, id: &[u8], fields: Vec<(&str, pb::data_field::Value)>| {
+        let fields = fields
+            .into_iter()
+            .map(|(name, value)| field(bench.field(table, name), value))
+            .collect();
+        with_data(bench.keyed(table, vec![exact(1, id)]), 0, fields)
+    };
+    let ports = |count: u32| {
+        let val = (0..count).map(|_| 1).collect();
+        pb::data_field::Value::IntArrVal(pb::data_field::IntArray { val })
+    };
+    let rid = || pb::data_field::Value::Stream(vec![0, 1].into());
+    for id in 0..10_u32 {
+        let node = vec![
+            ("$MULTICAST_RID", rid()),
+            ("$MULTICAST_LAG_ID", ports(0)),
+            ("$DEV_PORT", ports(1)),
+        ];
+        bench
+            .insert(list("$pre.node", &id.to_be_bytes(), node))
+            .await
+            .expect("a node");
+        let lag = list("$pre.lag", &[id as u8], vec![("$DEV_PORT", ports(9))]);
+        bench.insert(lag).await.expect("a lag");
+    }
+    for (table, costs) in [("$pre.node", 2), ("$pre.lag", 10)] {
+        let once = bench.entries(table).await;
+        let queries = vec![Entity::TableEntry(bench.all(table)); 3];
+        let before = orders.load(Ordering::SeqCst);
+        let (answers, error) = bench.read_all(queries).await;
+        let steps = orders.load(Ordering::SeqCst) - before;
+        assert!(error.is_none(), "{error:?}");
+        let found: Vec<_> = answers[0].entities.iter().filter_map(|e| e.entity.clone()).collect();
+        let whole: Vec<_> = once.iter().cloned().map(Entity::TableEntry).collect();
+        assert_eq!(found, [whole.clone(), whole.clone(), whole].concat());
+        // As many as have room in each, the last of which may have more.
+        let of_step = usize::div_ceil(CHUNK, costs);
+        assert!(steps >= found.len() / of_step, "{table}: {} in {steps}", found.len());
+    }
 }

@@ -27,9 +27,6 @@ const AHEAD: usize = 16;
 /// Bytes of one of several messages.
 const PART: usize = 1 << 20;
 
-/// Bytes that count as an entry where the time of a reader is measured.
-const ENTRY: usize = 64;
-
 /// The entities of a request.
 struct Queries {
     world: World,
@@ -74,12 +71,13 @@ impl reading::Queries for Queries {
 
     fn step(&self, switch: &Switch, from: Position<Self>, end: usize) -> Step<Self> {
         let mut portion = Portion::new(self.chunk);
-        let (refused, next) = reading::each(from, end, |number, place| match &self.queries[number] {
-            Ok(query) => query.read(&self.world, switch, place, &mut portion),
+        let read = |number: usize, place, portion: &mut Portion| match &self.queries[number] {
+            Ok(query) => query.read(&self.world, switch, place, portion),
             Err(refusal) => Err(refusal.clone()),
-        });
+        };
+        let (refused, next) = reading::each(from, end, &mut portion, read);
         Step {
-            count: portion.count(),
+            cost: portion.cost(),
             entities: portion.into_found(),
             refused,
             next,
@@ -158,7 +156,7 @@ struct Answer<'a> {
 }
 
 impl reading::Answer<Found> for Answer<'_> {
-    async fn add(&mut self, found: Vec<Found>) -> Result<(), Refusal> {
+    async fn add(&mut self, found: Vec<Found>, _cost: usize) -> Result<(), Refusal> {
         for found in found {
             match found {
                 Found::Entity(entity) => self.builder.entity(&entity),
@@ -183,9 +181,9 @@ impl reading::Answer<Found> for Answer<'_> {
 
 impl Answer<'_> {
     async fn send(&mut self) -> Result<(), Refusal> {
-        let entries = self.builder.len() / ENTRY;
+        let entries = reading::cost_of_bytes(self.builder.len());
         let response = std::mem::take(&mut self.builder).build();
-        self.reader.send(response, entries).await
+        self.reader.send(response, entries, 1).await
     }
 }
 
@@ -203,14 +201,15 @@ async fn complete(shared: &Shared, request: ReadRequest, held: Option<Held>) -> 
 
 /// Reads, and sends what is found and what was refused.
 async fn run(shared: &Shared, request: pb::ReadRequest, options: Options, out: &Out) -> Result<(), Status> {
+    let patience = shared.config.read_patience;
     let mut answer = Answer {
-        reader: Recipient::new(out, &shared.device.turns, shared.config.read_patience),
+        reader: Recipient::new(out, patience),
         shared,
         builder: ReadResponseBuilder::default(),
         streams: options.streams,
     };
     let queries = |pipeline: &Pipeline| Queries::new(shared, pipeline, &request);
-    let read = reading::read(&shared.device, queries, &mut answer).await;
+    let read = reading::read(&shared.device, patience, queries, &mut answer).await;
     let (queries, refused) = read.map_err(|e| errors::status(&e))?;
     let is_large = request.entities.len() > MANY;
     let mut builder = std::mem::take(&mut answer.builder);

@@ -53,11 +53,11 @@ impl reading::Queries for Queries {
             scope: (*self.scope != Scope::Everything).then_some(&scope),
             tells_dormant: false,
         };
-        let (refused, next) = reading::each(from, end, |number, cursor| {
-            reader.read(&self.entities[number], cursor, &mut portion)
+        let (refused, next) = reading::each(from, end, &mut portion, |number, cursor, portion| {
+            reader.read(&self.entities[number], cursor, portion)
         });
         Step {
-            count: portion.entities.len(),
+            cost: portion.cost(),
             entities: portion.entities,
             refused,
             next,
@@ -70,15 +70,19 @@ impl reading::Queries for Queries {
 }
 
 /// Sends each step's entities as a message.
-struct Messages<'a>(Recipient<'a, pb::ReadResponse>);
+struct Messages<'a> {
+    reader: Recipient<'a, pb::ReadResponse>,
+    /// What those of a usual message cost.
+    chunk: usize,
+}
 
 impl reading::Answer<pb::Entity> for Messages<'_> {
-    async fn add(&mut self, entities: Vec<pb::Entity>) -> Result<(), Refusal> {
+    async fn add(&mut self, entities: Vec<pb::Entity>, cost: usize) -> Result<(), Refusal> {
         if entities.is_empty() {
             return Ok(());
         }
-        let count = entities.len();
-        self.0.send(pb::ReadResponse { entities }, count).await
+        let places = cost / self.chunk.max(1);
+        self.reader.send(pb::ReadResponse { entities }, cost, places).await
     }
 }
 
@@ -152,7 +156,11 @@ async fn run(
             chunk: shared.config.read_chunk,
         })
     };
-    let mut answer = Messages(Recipient::new(out, &shared.device.turns, shared.config.read_patience));
-    let (_, refused) = reading::read(&shared.device, queries, &mut answer).await?;
+    let patience = shared.config.read_patience;
+    let mut answer = Messages {
+        reader: Recipient::new(out, patience),
+        chunk: shared.config.read_chunk,
+    };
+    let (_, refused) = reading::read(&shared.device, patience, queries, &mut answer).await?;
     Ok(refused)
 }
