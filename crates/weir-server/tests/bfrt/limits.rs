@@ -1,18 +1,25 @@
 //! Limits: each with an error of its own.
 
-use crate::common::{Bench, Client, NAME, Session, compile, exact, field, source, stream, update, with_data};
+use crate::common::{
+    Bench, Client, NAME, Session, compile, exact, field, read_request, source, stream, update, with_data,
+};
 use crate::shared::claims::one_of_two_is_refused;
 use crate::shared::tls::clients_need_a_certificate;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use tokio_stream::StreamExt;
 use tonic::Code;
 use weir_ir::Program;
 use weir_proto::bfrt_proto::entity::Entity;
 use weir_proto::bfrt_proto::update::Type;
 use weir_proto::bfrt_proto::write_request::Atomicity;
 use weir_proto::bfrt_proto::{self as pb, GetForwardingPipelineConfigRequest};
+use weir_proto::bfrt_raw::{self, bf_runtime_server::BfRuntime as _};
+use weir_proto::prost::Message;
 use weir_server::bfrt::{self, BfRuntime, Config};
 use weir_server::{Clock, DataPlane, Device, Done, Events, Gone, LoadFailure, Order, Standalone};
+
+const EXACT: &str = "In.exact_keys";
 
 #[tokio::test]
 async fn too_many_updates_entities_and_bytes_are_refused() {
@@ -302,4 +309,46 @@ async fn tables_of_the_device_are_read_in_steps() {
         let of_step = usize::div_ceil(CHUNK, costs);
         assert!(steps >= found.len() / of_step, "{table}: {} in {steps}", found.len());
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn long_answers_have_so_many_bytes_together_until_they_are_taken() {
+    let config = Config {
+        max_read_bytes: 5 << 20,
+        max_answer_bytes: 5 << 20,
+        ..Config::default()
+    };
+    let bench = Bench::with(config).await;
+    let inserts = (0..50_000).map(|k| update(Type::Insert, Entity::TableEntry(bench.entry(k, k))));
+    assert!(bench.write(inserts.collect()).await.is_ok());
+    let all = || vec![Entity::TableEntry(bench.all(EXACT))];
+    // One that is whole, and not sent yet.
+    let request = read_request(all()).encode_to_vec();
+    let request = bfrt_raw::ReadRequest::decode(request.as_slice()).expect("whole");
+    let answer = bench.server.read(tonic::Request::new(request)).await;
+    let mut not_sent = answer.expect("begins").into_inner();
+    assert!(not_sent.next().await.expect("an answer").is_ok());
+    let (_, refused) = bench.read_all(all()).await;
+    let refused = refused.expect("is refused");
+    assert_eq!(refused.code(), Code::ResourceExhausted);
+    assert!(refused.message().contains("answers of all clients"), "{refused}");
+    // Who takes several messages needs none, and who goes away gives it back.
+    let mut several = tonic::Request::new(read_request(all()));
+    several
+        .metadata_mut()
+        .insert("weir-stream", "1".parse().expect("is plain"));
+    let (answers, status) = bench.read_request(several).await;
+    assert!(status.is_none(), "{status:?}");
+    assert_eq!(answers.iter().map(|a| a.entities.len()).sum::<usize>(), 50_001);
+    drop(not_sent);
+    let reads = async {
+        loop {
+            match bench.read_all(all()).await {
+                (answers, None) => return answers,
+                (_, Some(status)) => assert_eq!(status.code(), Code::ResourceExhausted),
+            }
+        }
+    };
+    let answers = tokio::time::timeout(std::time::Duration::from_secs(60), reads).await;
+    assert_eq!(answers.expect("in time")[0].entities.len(), 50_001);
 }

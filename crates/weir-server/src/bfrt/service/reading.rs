@@ -2,6 +2,7 @@
 //!
 //! The answer is one message, as clients of the reference expect; those that take several say so.
 
+use super::answers::{Kept, Share};
 use super::{Options, Shared};
 use crate::bfrt::errors::{self, Reporter, batch_status};
 use crate::bfrt::read::{self, Found, Portion, Query, World};
@@ -110,13 +111,15 @@ pub fn read(
     request: ReadRequest,
     options: Options,
     held: Option<Held>,
-) -> ReceiverStream<Result<ReadResponse, Status>> {
+) -> Kept<ReceiverStream<Result<ReadResponse, Status>>> {
     let (out, stream) = channel(AHEAD);
+    let share = shared.answers.share();
+    let stream = Kept::new(ReceiverStream::new(stream), Arc::clone(&share));
     tokio::spawn(async move {
         let work = async {
             let request = complete(&shared, request, held.clone()).await;
             let request = request.map_err(|e| errors::status(&e))?;
-            run(&shared, request, options, &out).await
+            run(&shared, request, options, &out, &share).await
         };
         let done = reading::while_wanted(&out, options.within("Read", work)).await;
         if let Some(Err(status)) = done {
@@ -124,7 +127,7 @@ pub fn read(
         }
         drop(held);
     });
-    ReceiverStream::new(stream)
+    stream
 }
 
 /// What is told of an entity that was refused.
@@ -152,6 +155,8 @@ struct Answer<'a> {
     reader: Recipient<'a, ReadResponse>,
     shared: &'a Shared,
     builder: ReadResponseBuilder,
+    /// What it has of the room for answers that are one message each.
+    share: &'a Share,
     streams: bool,
 }
 
@@ -175,7 +180,10 @@ impl reading::Answer<Found> for Answer<'_> {
                 "the answer exceeds {limit} bytes; read fewer entities at a time, or take several messages (metadata `weir-stream: 1`)"
             )));
         }
-        Ok(())
+        match self.streams {
+            true => Ok(()),
+            false => self.share.grow(self.builder.len()),
+        }
     }
 }
 
@@ -200,12 +208,19 @@ async fn complete(shared: &Shared, request: ReadRequest, held: Option<Held>) -> 
 }
 
 /// Reads, and sends what is found and what was refused.
-async fn run(shared: &Shared, request: pb::ReadRequest, options: Options, out: &Out) -> Result<(), Status> {
+async fn run(
+    shared: &Shared,
+    request: pb::ReadRequest,
+    options: Options,
+    out: &Out,
+    share: &Share,
+) -> Result<(), Status> {
     let patience = shared.config.read_patience;
     let mut answer = Answer {
         reader: Recipient::new(out, patience),
         shared,
         builder: ReadResponseBuilder::default(),
+        share,
         streams: options.streams,
     };
     let queries = |pipeline: &Pipeline| Queries::new(shared, pipeline, &request);
