@@ -3,6 +3,7 @@
 //! A program that one server loads is the program of all of them, and so is what is written. Digests are taken from the switch in
 //! one place and told to every server, as are packets and changes of ports.
 
+use crate::batches::Batches;
 use crate::calls::{CallCount, Calls};
 use crate::dataplane::{DataPlane, Event, Events, Gone, Inbox, LoadFailure, Order, gather};
 use crate::p4rt::program::Loaded;
@@ -17,12 +18,6 @@ use weir_switch::{Digest, Switch};
 
 /// Digest messages taken from a replica at a time.
 const DIGESTS: usize = weir_arch::MESSAGE_CAPACITY;
-
-/// Updates from which on a batch is large.
-const LARGE_BATCH: usize = 1 << 12;
-
-/// Updates of all large batches at a time. A batch may have more while no other such one is there.
-const UPDATES: usize = 1 << 17;
 
 /// A program that is loaded, the switch that runs it, and what is kept for it.
 pub(crate) struct Pipeline {
@@ -104,10 +99,8 @@ pub struct Device {
     pub(crate) state: Option<State>,
     /// Counts the calls of all servers.
     pub(crate) calls: Calls,
-    /// Has a permit for each update of the large batches: what is made of them takes hundreds of bytes each.
-    updates: tokio::sync::Semaphore,
-    /// Has one for the batch that has more.
-    very_large: tokio::sync::Semaphore,
+    /// The large batches that are written.
+    pub(crate) batches: Batches,
     /// Whose program is made ready.
     pub(crate) verifying: Arc<tokio::sync::Semaphore>,
 }
@@ -182,8 +175,7 @@ impl Device {
             calls: Calls::default(),
             turns: Turns::default(),
             orders: tokio::sync::Mutex::default(),
-            updates: tokio::sync::Semaphore::new(UPDATES),
-            very_large: tokio::sync::Semaphore::new(1),
+            batches: Batches::default(),
             verifying: Arc::new(tokio::sync::Semaphore::new(1)),
         });
         if let Some(settings) = device.setting(PORTS) {
@@ -206,17 +198,6 @@ impl Device {
     #[must_use]
     pub fn lost_packets(&self) -> u64 {
         self.events.lost()
-    }
-
-    /// Waits until there is room for a batch of so many updates beside the other large ones, if it is large. In the order in which
-    /// they came, and before anything is made of the updates.
-    pub(crate) async fn large_batch(&self, updates: usize) -> Option<tokio::sync::SemaphorePermit<'_>> {
-        // Neither is ever closed.
-        match updates {
-            0..LARGE_BATCH => None,
-            LARGE_BATCH..=UPDATES => self.updates.acquire_many(updates as u32).await.ok(),
-            _ => self.very_large.acquire().await.ok(),
-        }
     }
 
     /// The program that processes packets.

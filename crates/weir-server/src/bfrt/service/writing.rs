@@ -6,6 +6,7 @@
 //! at once. Batches that must be all or nothing are one piece.
 
 use super::{Addressed, Options, Shared};
+use crate::batches::Room;
 use crate::bfrt::apply::{Done, Outcomes, apply_all};
 use crate::bfrt::attribute::{self, Attributes};
 use crate::bfrt::change::{self, Change, Step};
@@ -23,7 +24,6 @@ use crate::state::ATTRIBUTES;
 use std::ops::Range;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
-use tokio::sync::SemaphorePermit as Room;
 use tonic::Status;
 use weir_proto::bfrt_proto as pb;
 use weir_proto::bfrt_proto::write_request::Atomicity;
@@ -308,7 +308,7 @@ async fn outcomes(
         shared.check_device(target.device_id)?;
     }
     shared.device.check_state()?;
-    let room = shared.device.large_batch(updates.len()).await;
+    let room = shared.device.batches.room(updates.len()).await;
     let updates = Arc::new(updates);
     let (is_large, is_long) = (decoding::is_large(&updates), updates.message_len() > LONG);
     let mut prepared: Option<Prepared> = None;

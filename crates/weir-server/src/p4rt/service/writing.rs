@@ -1,6 +1,7 @@
 //! The Write RPC.
 
 use super::{Shared, lock, notify};
+use crate::batches::Room;
 use crate::dataplane::{Effort, Gone, Length, Pace, gather_with};
 use crate::decoding::{self, Bounds, MANY};
 use crate::device::{Pipeline, Pipelines};
@@ -14,7 +15,6 @@ use crate::p4rt::refusal::{Refusal, batch_status};
 use crate::p4rt::role::Scope;
 use crate::p4rt::wire;
 use std::sync::Arc;
-use tokio::sync::SemaphorePermit as Room;
 use tonic::Status;
 use tonic::metadata::MetadataMap;
 use weir_proto::listed::EncodedList;
@@ -137,7 +137,7 @@ async fn outcomes(
         drop(orders);
         outcome_of(steps).await
     };
-    let room = shared.device.large_batch(updates.len()).await;
+    let room = shared.device.batches.room(updates.len()).await;
     let updates = Arc::new(updates);
     // While updates are read nobody waits for a program. If another one has come meanwhile, they are read again.
     let (_turn, mut pipelines, mut batch) = loop {
