@@ -291,12 +291,11 @@ fn effort(schema: &Schema, step: &Step) -> Effort {
     }
 }
 
-/// What becomes of every update, with the room that they have, or why none was looked at.
-async fn outcomes(
-    shared: &Arc<Shared>,
-    request: WriteRequest,
-    options: Options,
-) -> Result<(Vec<Piece>, Option<Room<'_>>), Refusal> {
+/// What became of the updates, and the room that they have.
+type Tried<'a> = (Vec<Piece>, Option<Room<'a>>);
+
+/// What becomes of every update, or why none was looked at.
+async fn outcomes(shared: &Arc<Shared>, request: WriteRequest, options: Options) -> Result<Tried<'_>, Refusal> {
     let WriteRequest {
         rest: request,
         list: updates,
