@@ -2,6 +2,9 @@
 
 use crate::refusal::Refusal;
 use prost::{Message, Name};
+use std::sync::{Arc, LazyLock};
+use std::thread::available_parallelism;
+use tokio::sync::Semaphore;
 use tokio::task::{JoinError, spawn_blocking};
 use weir_proto::budget;
 use weir_proto::listed::{EncodedList, Excess};
@@ -146,11 +149,38 @@ pub fn is_large(list: &EncodedList) -> bool {
     list.message_len() >= LARGE
 }
 
-/// Does what may take long on a thread of its own, the rest at once.
+/// Threads that do what takes long: as many as there are cores. More would only keep the one from its core that serves everybody, and
+/// have more in memory.
+static THREADS: LazyLock<Arc<Semaphore>> =
+    LazyLock::new(|| Arc::new(Semaphore::new(available_parallelism().map_or(1, usize::from))));
+
+/// Does what may take long on a thread of its own, once one is free, the rest at once.
+///
+/// Nobody calls it who holds what others wait for, and `make` waits for nothing: there may be many before it.
 ///
 /// # Errors
 /// That thread is not there any more, or has met a mistake.
 pub async fn aside<T: Send + 'static>(is_large: bool, make: impl FnOnce() -> T + Send + 'static) -> Result<T, Refusal> {
+    if !is_large {
+        return Ok(make());
+    }
+    let thread = Arc::clone(&THREADS).acquire_owned().await;
+    // It is the thread's, and not the caller's, who may go away before it is done.
+    aside_at_once(true, move || {
+        let _thread = thread;
+        make()
+    })
+    .await
+}
+
+/// As [`aside`], waiting for no thread: for who holds a lock, so that there is one at a time.
+///
+/// # Errors
+/// That thread is not there any more, or has met a mistake.
+pub async fn aside_at_once<T: Send + 'static>(
+    is_large: bool,
+    make: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Refusal> {
     if !is_large {
         return Ok(make());
     }
@@ -165,13 +195,17 @@ fn of_thread(error: &JoinError) -> Refusal {
     }
 }
 
-/// All elements as messages.
+/// All elements as messages. `held` is kept until the list is not needed any more, even if nobody waits for them.
 ///
 /// # Errors
 /// One is none, or they have too many fields together.
-pub async fn all<M: Message + Default + Name + 'static>(list: EncodedList) -> Result<Vec<M>, Refusal> {
+pub async fn all<M: Message + Default + Name + 'static>(
+    list: EncodedList,
+    held: impl Send + 'static,
+) -> Result<Vec<M>, Refusal> {
     let is_large = is_large(&list);
     let make = move || {
+        let _held = held;
         let mut left = MOST_FIELDS;
         list.iter().map(|bytes| counted(&list, bytes, &mut left)).collect()
     };
@@ -205,10 +239,10 @@ mod tests {
         let half = MOST_FIELDS / 2;
         let one = group(half);
         assert_eq!(
-            all::<pb::Entity>(queries(vec![one.clone()])).await,
+            all::<pb::Entity>(queries(vec![one.clone()]), ()).await,
             Ok(vec![one.clone()])
         );
-        let two = all::<pb::Entity>(queries(vec![one.clone(), one.clone()])).await;
+        let two = all::<pb::Entity>(queries(vec![one.clone(), one.clone()]), ()).await;
         let too_many = format!("more than {MOST_FIELDS} fields to be read at once");
         assert_eq!(two, Err(Refusal::full(too_many.clone())));
         let first = |list: &EncodedList| element::<pb::Entity>(list, list.iter().next().expect("is there"));
@@ -221,6 +255,28 @@ mod tests {
         let parts = queries(vec![group(1), group(2)]);
         assert_eq!(joined::<pb::Entity>(&parts), Ok(Some(group(3))));
         assert_eq!(joined::<pb::Entity>(&EncodedList::default()), Ok(None));
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn no_more_threads_work_aside_than_there_are_cores() {
+        use std::sync::atomic::{AtomicUsize, Ordering};
+        let cores = available_parallelism().map_or(1, usize::from);
+        let (working, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+        let tasks: Vec<_> = (0..cores * 8)
+            .map(|_| {
+                let (working, most) = (Arc::clone(&working), Arc::clone(&most));
+                let work = move || {
+                    most.fetch_max(working.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                    (0..1000).for_each(|_| std::thread::yield_now());
+                    working.fetch_sub(1, Ordering::SeqCst);
+                };
+                tokio::spawn(aside(true, work))
+            })
+            .collect();
+        for task in tasks {
+            assert_eq!(task.await.expect("no panic"), Ok(()));
+        }
+        assert!((1..=cores).contains(&most.load(Ordering::SeqCst)), "{most:?}");
     }
 
     #[test]

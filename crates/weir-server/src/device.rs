@@ -3,6 +3,7 @@
 //! A program that one server loads is the program of all of them, and so is what is written. Digests are taken from the switch in
 //! one place and told to every server, as are packets and changes of ports.
 
+use crate::batches::Batches;
 use crate::calls::{CallCount, Calls};
 use crate::dataplane::{DataPlane, Event, Events, Gone, Inbox, LoadFailure, Order, gather};
 use crate::p4rt::program::Loaded;
@@ -17,9 +18,6 @@ use weir_switch::{Digest, Switch};
 
 /// Digest messages taken from a replica at a time.
 const DIGESTS: usize = weir_arch::MESSAGE_CAPACITY;
-
-/// Updates of which a batch may have more only while no other one has.
-const LARGE_BATCH: usize = 1 << 17;
 
 /// A program that is loaded, the switch that runs it, and what is kept for it.
 pub(crate) struct Pipeline {
@@ -101,8 +99,8 @@ pub struct Device {
     pub(crate) state: Option<State>,
     /// Counts the calls of all servers.
     pub(crate) calls: Calls,
-    /// Held by who writes a batch of very many updates: what is made of them takes hundreds of bytes each.
-    pub(crate) large_batch: tokio::sync::Mutex<()>,
+    /// The large batches that are written.
+    pub(crate) batches: Batches,
     /// Whose program is made ready.
     pub(crate) verifying: Arc<tokio::sync::Semaphore>,
 }
@@ -177,7 +175,7 @@ impl Device {
             calls: Calls::default(),
             turns: Turns::default(),
             orders: tokio::sync::Mutex::default(),
-            large_batch: tokio::sync::Mutex::default(),
+            batches: Batches::default(),
             verifying: Arc::new(tokio::sync::Semaphore::new(1)),
         });
         if let Some(settings) = device.setting(PORTS) {
@@ -200,14 +198,6 @@ impl Device {
     #[must_use]
     pub fn lost_packets(&self) -> u64 {
         self.events.lost()
-    }
-
-    /// Waits until no other batch of very many updates is there, if this is one.
-    pub(crate) async fn large_batch(&self, updates: usize) -> Option<tokio::sync::MutexGuard<'_, ()>> {
-        match updates > LARGE_BATCH {
-            true => Some(self.large_batch.lock().await),
-            false => None,
-        }
     }
 
     /// The program that processes packets.

@@ -6,6 +6,7 @@
 //! What this crate does not do: it opens no device and owns no packet path, and it knows no client.
 #![forbid(unsafe_code)]
 
+mod batches;
 pub mod bfrt;
 mod calls;
 mod connections;

@@ -3,9 +3,11 @@
 //! Writes share their turn, and Reads theirs. However many Reads there are, a Write waits for those of one turn, or of two where a turn
 //! was asked for before it: a Read joins the others only as long as nobody waits to write.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use crate::device::lock;
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 use tokio::sync::{Mutex, OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock};
+use tokio::time::{Instant, sleep, sleep_until};
 
 /// The turns of one device.
 #[derive(Debug, Default)]
@@ -14,8 +16,15 @@ pub(crate) struct Turns {
     lock: Arc<RwLock<()>>,
     /// The turn that Reads have now, if they do. Locked by whoever waits for the next one.
     reads: Mutex<Weak<OwnedRwLockWriteGuard<()>>>,
-    /// Who waits to write.
-    waiting: AtomicUsize,
+    waiting: std::sync::Mutex<Waiting>,
+}
+
+/// Who waits to write.
+#[derive(Debug, Default)]
+struct Waiting {
+    count: usize,
+    /// Since when there always was somebody.
+    since: Option<Instant>,
 }
 
 /// The turn to write: it lasts until this is dropped.
@@ -27,24 +36,34 @@ pub(crate) struct Writing {
 /// The turn to read: it lasts until all that share it are dropped.
 #[derive(Debug)]
 pub(crate) struct Reading {
+    since: Instant,
     _turn: Arc<OwnedRwLockWriteGuard<()>>,
 }
 
 /// Somebody who waits to write.
-struct Waits<'a>(&'a AtomicUsize);
+struct Waits<'a>(&'a std::sync::Mutex<Waiting>);
 
 impl<'a> Waits<'a> {
-    fn new(waiting: &'a AtomicUsize) -> Self {
-        waiting.fetch_add(1, Ordering::SeqCst);
+    fn new(waiting: &'a std::sync::Mutex<Waiting>) -> Self {
+        let mut all = lock(waiting);
+        all.count += 1;
+        all.since.get_or_insert_with(Instant::now);
         Waits(waiting)
     }
 }
 
 impl Drop for Waits<'_> {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::SeqCst);
+        let mut all = lock(self.0);
+        all.count -= 1;
+        if all.count == 0 {
+            all.since = None;
+        }
     }
 }
+
+/// How often it is seen whether somebody waits.
+const LOOK: Duration = Duration::from_millis(50);
 
 impl Turns {
     /// Waits for the turn to write.
@@ -69,12 +88,35 @@ impl Turns {
                 turn
             }
         };
-        Reading { _turn: turn }
+        Reading {
+            since: Instant::now(),
+            _turn: turn,
+        }
+    }
+
+    /// Fulfilled when a Read has kept others waiting for so long, whatever it does meanwhile.
+    pub async fn is_overdue(&self, read: &Reading, patience: Duration) {
+        loop {
+            match self.waited_since() {
+                None => sleep(LOOK).await,
+                Some(since) => {
+                    let end = since.max(read.since) + patience;
+                    if end <= Instant::now() {
+                        return;
+                    }
+                    sleep_until(end).await;
+                }
+            }
+        }
     }
 
     /// Whether somebody waits to write.
-    pub fn is_waited_for(&self) -> bool {
-        self.waiting.load(Ordering::SeqCst) > 0
+    fn is_waited_for(&self) -> bool {
+        self.waited_since().is_some()
+    }
+
+    fn waited_since(&self) -> Option<Instant> {
+        lock(&self.waiting).since
     }
 }
 
@@ -131,6 +173,38 @@ mod tests {
         for read in later {
             drop(read.await);
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_read_is_overdue_once_it_has_kept_others_waiting_and_not_before() {
+        let turns = Arc::new(Turns::default());
+        let patience = Duration::from_secs(2);
+        let read = turns.read().await;
+        let overdue = |by: Duration| tokio::time::timeout(by, turns.is_overdue(&read, patience));
+        // Nobody waits, or not for long.
+        assert!(overdue(patience * 9).await.is_err());
+        assert!(tokio::time::timeout(patience / 2, turns.write()).await.is_err());
+        assert!(overdue(patience * 9).await.is_err());
+        let waits = Arc::clone(&turns);
+        let write = tokio::spawn(async move { waits.write().await });
+        assert!(overdue(patience / 2).await.is_err());
+        assert!(overdue(patience).await.is_ok());
+        // Who gets the turn later has as long, whoever has waited for others.
+        let waits = Arc::clone(&turns);
+        let next = tokio::spawn(async move { waits.read().await });
+        tokio::task::yield_now().await;
+        let waits = Arc::clone(&turns);
+        let last = tokio::spawn(async move { waits.write().await });
+        tokio::task::yield_now().await;
+        drop(read);
+        drop(write.await);
+        let read = next.await.expect("has its turn");
+        assert!(!last.is_finished() && turns.is_waited_for());
+        let overdue = |by: Duration| tokio::time::timeout(by, turns.is_overdue(&read, patience));
+        assert!(overdue(patience / 2).await.is_err());
+        assert!(overdue(patience).await.is_ok());
+        drop(read);
+        drop(last.await);
     }
 
     #[tokio::test]

@@ -280,9 +280,13 @@ impl Replication {
 
     /// All lists of ports that packets exclude.
     pub fn port_lists(&self) -> impl Iterator<Item = (u32, &[u32])> {
-        self.port_lists
-            .iter()
-            .map(|(number, ports)| (*number, ports.as_slice()))
+        self.port_lists_in(..)
+    }
+
+    /// Those of them whose numbers are in a range.
+    pub fn port_lists_in(&self, numbers: impl RangeBounds<u32>) -> impl Iterator<Item = (u32, &[u32])> {
+        let lists = self.port_lists.range(numbers);
+        lists.map(|(number, ports)| (*number, ports.as_slice()))
     }
 
     /// All nodes by number.

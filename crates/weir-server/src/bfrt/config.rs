@@ -34,12 +34,15 @@ pub struct Config {
     pub max_atomic_updates: usize,
     /// Entities of one ReadRequest, default 100,000. Each has at most 8 MiB.
     pub max_queries: usize,
-    /// Entities of one step of the switch while it is read, default 1024.
+    /// Entities of one step of the switch while it is read, default 1024. A list counts as many as it has elements.
     pub read_chunk: usize,
     /// Longest answer to a Read in bytes, default 1 GiB. Clients that take several messages (`weir-stream`) may read more.
     pub max_read_bytes: usize,
+    /// Bytes of all answers to Reads that are one message each, until they are sent, default 2 GiB; never less than those of the longest.
+    /// Answers of less than 1 MiB do not count. One for which there is no room is RESOURCE_EXHAUSTED.
+    pub max_answer_bytes: usize,
     /// How long a reader of several messages may take for the next one, default 2 s; and in all, as long again and a second for each
-    /// 50,000 entries.
+    /// 50,000 entries. A Read that has kept others waiting to write for so long is ended, too.
     pub read_patience: Duration,
     /// Streams in all, default 64.
     pub max_streams: usize,
@@ -76,6 +79,7 @@ impl Default for Config {
             max_queries: 100_000,
             read_chunk: 1024,
             max_read_bytes: 1 << 30,
+            max_answer_bytes: 2 << 30,
             read_patience: Duration::from_secs(2),
             max_streams: 64,
             stream_queue: 1024,

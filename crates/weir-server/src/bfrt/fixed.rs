@@ -16,6 +16,7 @@ use super::value::{self, Type, Value};
 use crate::dataplane::Effort;
 use crate::ports::Ports;
 use crate::refusal::Refusal;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use weir_proto::bfrt_proto as pb;
 use weir_proto::bfrt_proto::key_field::MatchType;
@@ -334,34 +335,97 @@ pub(crate) struct Source<'a> {
     pub pipe: Option<u32>,
 }
 
-/// The entries that a key is about, or all of them.
+/// Entries of a fixed table, none of which is made before it is asked for: there may be very many, and long ones.
+pub(crate) struct Rows<'a> {
+    /// Where they are, in ascending order.
+    pub places: Box<dyn Iterator<Item = u64> + 'a>,
+    /// The one at a place.
+    pub make: Box<dyn Fn(u64) -> Row + 'a>,
+}
+
+impl<'a> Rows<'a> {
+    /// Those with numbers, which `make` looks up.
+    pub fn numbered(numbers: impl Iterator<Item = u32> + 'a, make: impl Fn(u32) -> Row + 'a) -> Self {
+        Rows {
+            places: Box::new(numbers.map(u64::from)),
+            make: Box::new(move |place| make(u32::try_from(place).unwrap_or(u32::MAX))),
+        }
+    }
+
+    /// A few, from a place on.
+    fn few(rows: Vec<Row>, from: u64) -> Self {
+        let places = from..rows.len() as u64;
+        Rows {
+            places: Box::new(places),
+            make: Box::new(move |place| rows.get(place as usize).cloned().unwrap_or_default()),
+        }
+    }
+
+    /// The only one where a key was given.
+    ///
+    /// # Errors
+    /// It is not there.
+    pub fn one_or_all(self, key: Option<&Row>) -> Result<Self, Refusal> {
+        let Rows { places, make } = self;
+        let mut places = places.peekable();
+        if key.is_some() && places.peek().is_none() {
+            return Err(missing());
+        }
+        Ok(Rows {
+            places: Box::new(places),
+            make,
+        })
+    }
+}
+
+/// The entry that a key is about, or all of them from a place on.
 ///
 /// # Errors
 /// There is none, or weir has nothing behind the table.
-pub(crate) fn read(fixed: Fixed, table: &Table, key: Option<&Row>, source: &Source<'_>) -> Result<Vec<Row>, Refusal> {
-    match fixed {
+pub(crate) fn read<'a>(
+    fixed: Fixed,
+    table: &'a Table,
+    key: Option<&Row>,
+    from: u64,
+    source: &Source<'a>,
+) -> Result<Rows<'a>, Refusal> {
+    let switch = source.switch;
+    let few = match fixed {
+        Fixed::Groups => return replication::read_groups(table, key, from, switch),
+        Fixed::Nodes => return replication::read_nodes(table, key, from, switch),
+        Fixed::Lags => return replication::read_lags(table, key, from, switch),
+        Fixed::Prunes => return Ok(replication::read_prunes(table, key, from, switch)),
+        Fixed::Mirror => return mirror::read(table, key, from, switch),
         Fixed::Port => port::read(table, key, source),
         Fixed::PortStat => port::stats(table, key, source),
         Fixed::PortHandle | Fixed::PortIndex | Fixed::PortText => port::find(fixed, table, key, source),
-        Fixed::Groups => replication::read_groups(table, key, source.switch),
-        Fixed::Nodes => replication::read_nodes(table, key, source.switch),
-        Fixed::Lags => replication::read_lags(table, key, source.switch),
-        Fixed::Prunes => replication::read_prunes(table, key, source.switch),
-        Fixed::Mirror => mirror::read(table, key, source.switch),
         Fixed::Device => Ok(vec![device::read(table, source)]),
         Fixed::GeneratorPorts => generator::read_ports(table, key, source),
         Fixed::Applications => generator::read_applications(table, key, source),
         Fixed::GeneratorBuffer => generator::read_buffer(table, key, source),
         Fixed::GeneratorMasks => generator::read_masks(table, key, source),
         Fixed::Other => Err(unsupported(table)),
-    }
+    };
+    Ok(Rows::few(few?, from))
 }
 
 /// The only one of `rows` where a key was given.
 pub(crate) fn one_or_all(rows: Vec<Row>, key: Option<&Row>) -> Result<Vec<Row>, Refusal> {
     match key {
-        Some(_) if rows.is_empty() => Err(Refusal::not_found("there is no such entry")),
+        Some(_) if rows.is_empty() => Err(missing()),
         _ => Ok(rows),
+    }
+}
+
+fn missing() -> Refusal {
+    Refusal::not_found("there is no such entry")
+}
+
+/// The numbers to look at: the one asked for, or all from a place on.
+fn numbers(key: Option<&Row>, from: u64) -> RangeInclusive<u32> {
+    match key.map(|k| k.key_number(0)) {
+        Some(id) => id..=id,
+        None => u32::try_from(from).unwrap_or(u32::MAX)..=u32::MAX,
     }
 }
 

@@ -16,7 +16,7 @@ use super::schema::{Kind, Role, Schema, Table};
 use super::target::{self, Scopes};
 use super::{change, value};
 use crate::ports::Ports;
-use crate::reading::Room;
+use crate::reading::{Room, cost_of_bytes};
 use crate::refusal::Refusal;
 use std::sync::Arc;
 use weir_ir::KeyMatch;
@@ -102,28 +102,32 @@ pub(crate) struct Portion {
     found: Vec<Found>,
     /// Those after all others.
     rows: Rows,
-    entities: usize,
     room: Room,
 }
 
+impl AsRef<Room> for Portion {
+    fn as_ref(&self) -> &Room {
+        &self.room
+    }
+}
+
 impl Portion {
-    /// An empty one with room for so many, at least one.
+    /// An empty one with room for so many plain entities, at least one.
     pub fn new(limit: usize) -> Self {
         Portion {
             found: Vec::new(),
             rows: Rows::default(),
-            entities: 0,
             room: Room::for_entities(limit),
         }
     }
 
-    /// How many entities were found.
-    pub fn count(&self) -> usize {
-        self.entities
+    /// What the entities cost.
+    pub fn cost(&self) -> usize {
+        self.room.taken()
     }
 
     pub fn is_full(&self) -> bool {
-        self.room.is_full(self.entities)
+        self.room.is_full()
     }
 
     /// All of them.
@@ -144,7 +148,7 @@ impl Portion {
 
     fn entity(&mut self, entity: pb::Entity) {
         self.end_rows();
-        self.entities += 1;
+        self.room.take(cost(&entity));
         self.found.push(Found::Entity(Box::new(entity)));
     }
 
@@ -153,9 +157,24 @@ impl Portion {
         if self.rows.bytes.len() >= MANY {
             self.end_rows();
         }
-        self.entities += 1;
+        self.room.take(1);
         &mut self.rows
     }
+}
+
+/// What an entity costs, in plain ones.
+fn cost(entity: &pb::Entity) -> usize {
+    let Some(Entity::TableEntry(entry)) = &entity.entity else {
+        return 1;
+    };
+    let fields = entry.data.iter().flat_map(|d| &d.fields);
+    let lists = fields.map(|field| match &field.value {
+        Some(Wire::IntArrVal(list)) => list.val.len(),
+        Some(Wire::BoolArrVal(list)) => list.val.len(),
+        Some(Wire::Stream(bytes)) => cost_of_bytes(bytes.len()),
+        _ => 0,
+    });
+    1 + lists.sum::<usize>()
 }
 
 impl Query {
@@ -208,6 +227,10 @@ impl Query {
             Query::Entries(entries) => entries.read(world, table(entries.at), switch, from, out),
             Query::Usage(at) => {
                 let usage = objects::usage(world, table(*at), switch)?;
+                if !matches!(table(*at).kind, Kind::Match(_)) {
+                    // They were counted one by one.
+                    out.room.take(usage as usize / Room::LOOKS);
+                }
                 out.push(Entity::TableUsage(pb::TableUsage {
                     table_id: table(*at).id,
                     usage,

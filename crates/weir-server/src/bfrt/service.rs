@@ -1,11 +1,13 @@
 //! The service: what all its RPCs share, and how they are dispatched.
 
+mod answers;
 mod notify;
 mod pipeline;
 mod reading;
 mod stream;
 mod writing;
 
+use self::answers::{Answers, Kept};
 use super::attribute::Attributes;
 use super::clients::{Clients, StreamId};
 use super::config::Config;
@@ -45,6 +47,7 @@ pub(super) struct Shared {
     /// One request that changes ports or attributes before the next.
     settings_turn: tokio::sync::Mutex<()>,
     next_stream: AtomicU64,
+    answers: Arc<Answers>,
     /// Messages that slow streams have missed.
     missed: AtomicU64,
 }
@@ -159,6 +162,7 @@ impl BfRuntime {
         let kept = device.setting(ATTRIBUTES).map(Attributes::of_kept);
         let shared = Arc::new(Shared {
             device: Arc::clone(device),
+            answers: Answers::new(config.max_answer_bytes.max(config.max_read_bytes)),
             config,
             clients: Mutex::default(),
             streams: Mutex::default(),
@@ -195,11 +199,12 @@ impl Service for BfRuntime {
         written.map(Response::new)
     }
 
-    type ReadStream = ReceiverStream<Result<bfrt_raw::ReadResponse, Status>>;
+    type ReadStream = Kept<ReceiverStream<Result<bfrt_raw::ReadResponse, Status>>>;
 
     async fn read(&self, request: Request<bfrt_raw::ReadRequest>) -> Result<Response<Self::ReadStream>, Status> {
         let options = Options::new(&self.shared.config, request.metadata());
-        let stream = reading::read(Arc::clone(&self.shared), request.into_inner(), options);
+        let held = Held::of(request.extensions());
+        let stream = reading::read(Arc::clone(&self.shared), request.into_inner(), options, held);
         Ok(Response::new(stream))
     }
 

@@ -242,6 +242,7 @@ fn default_entry(table: &Table, ty: Type, entry: &pb::TableEntry) -> Result<Chan
         Some(_) => return Err(Refusal::malformed("the default entry takes an action")),
     };
     check_executed(table, entry)?;
+    check_metadata(&entry.metadata)?;
     let note = action::note(action::Settings::default(), &entry.metadata);
     Ok(match action {
         None => Change::ModifyDefault(
@@ -277,6 +278,7 @@ fn new_state(schema: &Schema, table: &Table, entry: &pb::TableEntry) -> Result<N
         .transpose()?;
     let (action, settings) = decoded.unzip();
     check_executed(table, entry)?;
+    check_metadata(&entry.metadata)?;
     Ok(NewState {
         action,
         metadata: entry.controller_metadata,
@@ -284,6 +286,18 @@ fn new_state(schema: &Schema, table: &Table, entry: &pb::TableEntry) -> Result<N
         idle_timeout_ns,
         direct: direct(table, entry)?,
     })
+}
+
+/// Bytes of `metadata` of an entry or a group: each Read of it takes them again.
+const MOST_METADATA: usize = 64 << 10;
+
+fn check_metadata(metadata: &[u8]) -> Result<(), Refusal> {
+    match metadata.len() {
+        0..=MOST_METADATA => Ok(()),
+        found => Err(Refusal::full(format!(
+            "`metadata` has {found} bytes; at most {MOST_METADATA} are kept"
+        ))),
+    }
 }
 
 /// The direct resources that an entry is written with.
@@ -640,6 +654,7 @@ fn multicast_group(ty: Type, given: &pb::MulticastGroupEntry) -> Result<Change, 
             backups,
         });
     }
+    check_metadata(&given.metadata)?;
     let group = MulticastGroup {
         replicas,
         note: given.metadata.clone(),

@@ -34,12 +34,13 @@ pub struct Config {
     pub max_atomic_updates: usize,
     /// Queries of one Read, default 10,000. Each has at most 8 MiB.
     pub max_queries: usize,
-    /// Entities of one ReadResponse, and of one step of the switch while it is read, default 1024.
+    /// Entities of one ReadResponse, and of one step of the switch while it is read, default 1024. A group counts as many as it has
+    /// members or replicas, and 64 bytes of metadata as one.
     pub read_chunk: usize,
     /// Chunks that wait for a slow reader, default 64. While a Read of more than one chunk goes on, no Write begins.
     pub read_ahead: usize,
     /// How long a reader may take for the next chunk once `read_ahead` wait, default 2 s; and in all, as long again and a second for
-    /// each 50,000 entries. Then it is told ABORTED.
+    /// each 50,000 entries. Then it is told ABORTED, and so is a Read that has kept others waiting to write for so long.
     pub read_patience: Duration,
     /// Streams in all, default 64.
     pub max_streams: usize,

@@ -3,6 +3,7 @@
 //! A query is read in portions, each within one step of the switch: [`Reader::read`] goes on where the last portion
 //! ended.
 
+mod cost;
 mod entries;
 
 use super::change::{self, no_meter_counts};
@@ -53,7 +54,7 @@ pub struct Portion {
 }
 
 impl Portion {
-    /// An empty one with room for so many entities, at least one.
+    /// An empty one with room for so many plain entities, at least one.
     #[must_use]
     pub fn new(limit: usize) -> Self {
         Portion {
@@ -62,12 +63,25 @@ impl Portion {
         }
     }
 
+    /// What the entities cost.
+    #[must_use]
+    pub fn cost(&self) -> usize {
+        self.room.taken()
+    }
+
     fn is_full(&self) -> bool {
-        self.room.is_full(self.entities.len())
+        self.room.is_full()
     }
 
     fn push(&mut self, entity: Entity) {
+        self.room.take(cost::of(&entity));
         self.entities.push(pb::Entity { entity: Some(entity) });
+    }
+}
+
+impl AsRef<Room> for Portion {
+    fn as_ref(&self) -> &Room {
+        &self.room
     }
 }
 

@@ -141,7 +141,8 @@ impl Service for P4Runtime {
 
     async fn read(&self, request: Request<p4rt_raw::ReadRequest>) -> Result<Response<Self::ReadStream>, Status> {
         let limit = writing::error_limit(&self.shared.config, request.metadata());
-        let stream = reading::read(Arc::clone(&self.shared), request.into_inner(), limit)?;
+        let held = Held::of(request.extensions());
+        let stream = reading::read(Arc::clone(&self.shared), request.into_inner(), limit, held)?;
         Ok(Response::new(stream))
     }
 

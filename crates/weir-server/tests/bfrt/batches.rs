@@ -271,3 +271,36 @@ async fn no_packet_meets_half_of_an_atomic_batch() {
     done.store(true, std::sync::atomic::Ordering::Relaxed);
     assert!(watcher.join().expect("no packet met half of a batch") > 0);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn statuses_of_very_many_entities_are_each_in_its_place() {
+    let bench = Bench::new().await;
+    let _session = bench.bound(1).await;
+    bench.insert(bench.entry(1, 1)).await.expect("is new");
+    // More than are told on the thread that serves everybody.
+    let unknown = |number: usize| number % 3 == 1;
+    let query = |number| match unknown(number) {
+        true => Entity::TableEntry(pb::TableEntry {
+            table_id: 7,
+            ..pb::TableEntry::default()
+        }),
+        false => Entity::TableEntry(bench.entry(1, 1)),
+    };
+    let request = || read_request((0..3000).map(query).collect());
+    let mut flagged = Request::new(request());
+    flagged
+        .metadata_mut()
+        .insert("error_in_resp", "1".parse().expect("is plain"));
+    let (answers, error) = bench.read_request(flagged).await;
+    assert!(error.is_none(), "{error:?}");
+    let refused = |codes: Vec<i32>| {
+        let found: Vec<usize> = (0..codes.len()).filter(|n| codes[*n] != 0).collect();
+        assert_eq!(found, (0..3000).filter(|n| unknown(*n)).collect::<Vec<_>>());
+    };
+    assert_eq!((answers.len(), answers[0].entities.len()), (1, 2000));
+    assert_eq!(answers[0].status.len(), 3000);
+    refused(answers[0].status.iter().map(|s| s.canonical_code).collect());
+    let (answers, error) = bench.read_request(Request::new(request())).await;
+    assert_eq!(answers[0].entities.len(), 2000);
+    refused(codes(&error.expect("a third failed")));
+}

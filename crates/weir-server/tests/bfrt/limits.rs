@@ -1,16 +1,25 @@
 //! Limits: each with an error of its own.
 
-use crate::common::{Bench, Client, NAME, Session, compile, source, stream, update, with_data, write_request};
+use crate::common::{
+    Bench, Client, NAME, Session, compile, exact, field, read_request, source, stream, update, with_data, write_request,
+};
 use crate::shared::claims::one_of_two_is_refused;
 use crate::shared::tls::clients_need_a_certificate;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use tokio_stream::StreamExt;
 use tonic::{Code, Request};
+use weir_ir::Program;
 use weir_proto::bfrt_proto::entity::Entity;
 use weir_proto::bfrt_proto::update::Type;
 use weir_proto::bfrt_proto::write_request::Atomicity;
 use weir_proto::bfrt_proto::{self as pb, GetForwardingPipelineConfigRequest};
+use weir_proto::bfrt_raw::{self, bf_runtime_server::BfRuntime as _};
+use weir_proto::prost::Message;
 use weir_server::bfrt::{self, BfRuntime, Config};
-use weir_server::{Clock, Device, Standalone};
+use weir_server::{Clock, DataPlane, Device, Done, Events, Gone, LoadFailure, Order, Standalone};
+
+const EXACT: &str = "In.exact_keys";
 
 #[tokio::test]
 async fn too_many_updates_entities_and_bytes_are_refused() {
@@ -272,4 +281,139 @@ async fn a_batch_in_many_parts_is_tried_in_order_and_its_only_failure_is_told() 
         Err(Code::Unknown),
         "those after it are tried"
     );
+}
+
+/// A switch that counts its orders.
+struct Counted {
+    switch: Arc<Standalone>,
+    orders: Arc<AtomicUsize>,
+}
+
+impl DataPlane for Counted {
+    fn replicas(&self) -> usize {
+        self.switch.replicas()
+    }
+
+    fn order(&self, order: Order) -> Done<Gone> {
+        self.orders.fetch_add(1, Ordering::SeqCst);
+        self.switch.order(order)
+    }
+
+    fn load(&self, program: Arc<Program>, prepare: Order) -> Done<LoadFailure> {
+        self.switch.load(program, prepare)
+    }
+
+    fn inject(&self, port: u32, packet: Vec<u8>) {
+        self.switch.inject(port, packet);
+    }
+
+    fn cpu_port(&self) -> Option<u32> {
+        self.switch.cpu_port()
+    }
+
+    fn now_ns(&self) -> u64 {
+        self.switch.now_ns()
+    }
+
+    fn connect(&self, events: Events) {
+        self.switch.connect(events);
+    }
+}
+
+#[tokio::test]
+async fn tables_of_the_device_are_read_in_steps() {
+    const CHUNK: usize = 4;
+    let config = Config {
+        read_chunk: CHUNK,
+        ..Config::default()
+    };
+    let orders = Arc::new(AtomicUsize::new(0));
+    let bench = Bench::of(&source(), config, |switch| {
+        Arc::new(Counted {
+            switch: Arc::clone(switch),
+            orders: Arc::clone(&orders),
+        })
+    })
+    .await;
+    let list = |table: &str, id: &[u8], fields: Vec<(&str, pb::data_field::Value)>| {
+        let fields = fields
+            .into_iter()
+            .map(|(name, value)| field(bench.field(table, name), value))
+            .collect();
+        with_data(bench.keyed(table, vec![exact(1, id)]), 0, fields)
+    };
+    let ports = |count: u32| {
+        let val = (0..count).map(|_| 1).collect();
+        pb::data_field::Value::IntArrVal(pb::data_field::IntArray { val })
+    };
+    let rid = || pb::data_field::Value::Stream(vec![0, 1].into());
+    for id in 0..10_u32 {
+        let node = vec![
+            ("$MULTICAST_RID", rid()),
+            ("$MULTICAST_LAG_ID", ports(0)),
+            ("$DEV_PORT", ports(1)),
+        ];
+        bench
+            .insert(list("$pre.node", &id.to_be_bytes(), node))
+            .await
+            .expect("a node");
+        let lag = list("$pre.lag", &[id as u8], vec![("$DEV_PORT", ports(9))]);
+        bench.insert(lag).await.expect("a lag");
+    }
+    for (table, costs) in [("$pre.node", 2), ("$pre.lag", 10)] {
+        let once = bench.entries(table).await;
+        let queries = vec![Entity::TableEntry(bench.all(table)); 3];
+        let before = orders.load(Ordering::SeqCst);
+        let (answers, error) = bench.read_all(queries).await;
+        let steps = orders.load(Ordering::SeqCst) - before;
+        assert!(error.is_none(), "{error:?}");
+        let found: Vec<_> = answers[0].entities.iter().filter_map(|e| e.entity.clone()).collect();
+        let whole: Vec<_> = once.iter().cloned().map(Entity::TableEntry).collect();
+        assert_eq!(found, [whole.clone(), whole.clone(), whole].concat());
+        // As many as have room in each, the last of which may have more.
+        let of_step = usize::div_ceil(CHUNK, costs);
+        assert!(steps >= found.len() / of_step, "{table}: {} in {steps}", found.len());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn long_answers_have_so_many_bytes_together_until_they_are_taken() {
+    let config = Config {
+        max_read_bytes: 5 << 20,
+        max_answer_bytes: 5 << 20,
+        ..Config::default()
+    };
+    let bench = Bench::with(config).await;
+    let inserts = (0..50_000).map(|k| update(Type::Insert, Entity::TableEntry(bench.entry(k, k))));
+    assert!(bench.write(inserts.collect()).await.is_ok());
+    let all = || vec![Entity::TableEntry(bench.all(EXACT))];
+    // One that is whole, and not sent yet.
+    let request = read_request(all()).encode_to_vec();
+    let request = bfrt_raw::ReadRequest::decode(request.as_slice()).expect("whole");
+    let answer = bench.server.read(Request::new(request)).await;
+    let mut not_sent = answer.expect("begins").into_inner();
+    assert!(not_sent.next().await.expect("an answer").is_ok());
+    let (_, refused) = bench.read_all(all()).await;
+    let refused = refused.expect("is refused");
+    assert_eq!(refused.code(), Code::ResourceExhausted);
+    assert!(refused.message().contains("answers of all clients"), "{refused}");
+    // Who takes several messages needs none, and who goes away gives it back.
+    let mut several = Request::new(read_request(all()));
+    several
+        .metadata_mut()
+        .insert("weir-stream", "1".parse().expect("is plain"));
+    let (answers, status) = bench.read_request(several).await;
+    assert!(status.is_none(), "{status:?}");
+    assert_eq!(answers.iter().map(|a| a.entities.len()).sum::<usize>(), 50_001);
+    drop(not_sent);
+    let reads = async {
+        loop {
+            match bench.read_all(all()).await {
+                (answers, None) => return answers,
+                (_, Some(status)) => assert_eq!(status.code(), Code::ResourceExhausted),
+            }
+        }
+    };
+    let answers = tokio::time::timeout(std::time::Duration::from_secs(60), reads).await;
+    assert_eq!(answers.expect("in time")[0].entities.len(), 50_001);
 }

@@ -144,14 +144,24 @@ async fn claims_beyond_the_budget_are_refused_and_given_back_while_writes_go_on(
     .await;
     let _primary = bench.primary().await;
     let claimed = one_of_two_is_refused(bench.address, WRITE, 3 << 20).await;
-    let entry = |key: u8, metadata| {
-        Entity::TableEntry(pb::TableEntry {
-            metadata: vec![7; metadata],
-            ..bench.entry("exact_table", vec![exact(1, &[key])], 1)
-        })
+    let entry = |key: u8| pb::TableEntry {
+        metadata: vec![7; 60_000],
+        ..bench.entry("exact_table", vec![exact(1, &[key])], 1)
     };
-    assert_eq!(bench.insert(entry(1, 0)).await, Ok(()));
-    let long = || bench.write(vec![update(Type::Insert, entry(2, 2 << 20))]);
+    // More than two mebibytes.
+    let batch = |key: u8| {
+        let whole = update(Type::Insert, Entity::TableEntry(entry(key)));
+        let again = update(Type::Modify, Entity::TableEntry(entry(key)));
+        std::iter::once(whole)
+            .chain(std::iter::repeat_n(again, 40))
+            .collect::<Vec<_>>()
+    };
+    let short = pb::TableEntry {
+        metadata: Vec::new(),
+        ..entry(1)
+    };
+    assert_eq!(bench.insert(Entity::TableEntry(short)).await, Ok(()));
+    let long = || bench.write(batch(2));
     let refused = long().await.expect_err("there is no room");
     assert_eq!(refused.code(), Code::ResourceExhausted);
     assert!(refused.message().contains("may have 4194304 at a time"), "{refused}");
@@ -166,7 +176,7 @@ async fn claims_beyond_the_budget_are_refused_and_given_back_while_writes_go_on(
     assert!(written.is_ok());
     // As does a request that is done: together they would not fit.
     for key in 3..6 {
-        let updates = vec![update(Type::Insert, entry(key, 2 << 20))];
+        let updates = batch(key);
         let mut written = bench.write(updates.clone()).await;
         while written.as_ref().is_err_and(|s| s.code() == Code::ResourceExhausted) {
             written = bench.write(updates.clone()).await;

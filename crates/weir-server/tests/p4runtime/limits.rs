@@ -84,19 +84,129 @@ async fn readers_that_do_not_read_are_ended_and_writers_go_on() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn messages_of_four_mebibytes_and_more_are_taken_and_given() {
+async fn messages_of_four_mebibytes_and_more_are_taken() {
     let bench = Bench::everything().await;
     let _primary = bench.primary().await;
-    let entry = pb::TableEntry {
-        metadata: (0..5 << 20).map(|n: u32| (n % 251) as u8).collect(),
-        ..bench.entry("exact_table", vec![exact(1, &[1])], 1)
+    let entry = |key: u8| pb::TableEntry {
+        metadata: (0..60_000).map(|n: u32| (n % 251) as u8 ^ key).collect(),
+        ..bench.entry("exact_table", vec![exact(1, &[key])], 1)
     };
-    bench.insert(Entity::TableEntry(entry.clone())).await.expect("is taken");
+    let entries: Vec<Entity> = (1..100).map(|key| Entity::TableEntry(entry(key))).collect();
+    let updates = entries.iter().map(|e| update(Type::Insert, e.clone()));
+    bench.write(updates.collect()).await.expect("is taken");
     let query = pb::TableEntry {
-        table_id: entry.table_id,
+        table_id: bench.table("exact_table"),
         ..pb::TableEntry::default()
     };
-    assert!(bench.read(Entity::TableEntry(query)).await == [Entity::TableEntry(entry)]);
+    assert!(bench.read(Entity::TableEntry(query)).await == entries);
+}
+
+#[tokio::test]
+async fn metadata_has_a_limit_of_its_own() {
+    let bench = Bench::everything().await;
+    let _primary = bench.primary().await;
+    let group = |metadata: usize| {
+        use pb::packet_replication_engine_entry::Type as Kind;
+        let group = pb::MulticastGroupEntry {
+            multicast_group_id: 7,
+            metadata: vec![1; metadata],
+            ..pb::MulticastGroupEntry::default()
+        };
+        Entity::PacketReplicationEngineEntry(pb::PacketReplicationEngineEntry {
+            r#type: Some(Kind::MulticastGroupEntry(group)),
+        })
+    };
+    let entry = |metadata: usize| {
+        Entity::TableEntry(pb::TableEntry {
+            metadata: vec![1; metadata],
+            ..bench.entry("exact_table", vec![exact(1, &[1])], 1)
+        })
+    };
+    for (too_long, whole) in [(group(65_537), group(65_536)), (entry(65_537), entry(65_536))] {
+        assert_eq!(bench.insert(too_long).await, Err(Code::ResourceExhausted));
+        assert_eq!(bench.insert(whole).await, Ok(()));
+    }
+}
+
+#[tokio::test]
+async fn a_message_has_as_much_as_its_entities_cost() {
+    use pb::packet_replication_engine_entry::Type as Kind;
+    let config = Config {
+        read_chunk: 10,
+        ..Config::default()
+    };
+    let bench = Bench::new(Some(compile(EVERYTHING)), config).await;
+    let _primary = bench.primary().await;
+    let group = |multicast_group_id, replicas: u32| {
+        let replica = |instance| pb::Replica {
+            port_kind: Some(pb::replica::PortKind::Port(vec![1])),
+            instance,
+            ..pb::Replica::default()
+        };
+        let group = pb::MulticastGroupEntry {
+            multicast_group_id,
+            replicas: (0..replicas).map(replica).collect(),
+            ..pb::MulticastGroupEntry::default()
+        };
+        Entity::PacketReplicationEngineEntry(pb::PacketReplicationEngineEntry {
+            r#type: Some(Kind::MulticastGroupEntry(group)),
+        })
+    };
+    for id in 1..=7 {
+        assert_eq!(bench.insert(group(id, 8)).await, Ok(()));
+    }
+    let request = pb::ReadRequest {
+        device_id: 1,
+        entities: vec![entity(group(0, 0)); 20],
+        ..pb::ReadRequest::default()
+    };
+    let stream = bench.client.clone().read(request).await.expect("begins");
+    let mut stream = stream.into_inner();
+    let mut found = 0;
+    while let Some(message) = stream.message().await.expect("goes on") {
+        // Groups of nine each: the second is beyond what a message has.
+        assert!((1..=2).contains(&message.entities.len()), "{message:?}");
+        found += message.entities.len();
+    }
+    assert_eq!(found, 7 * 20);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_read_that_is_taken_quickly_does_not_keep_writes_out_either() {
+    let config = Config {
+        read_chunk: 1,
+        read_patience: std::time::Duration::from_millis(300),
+        ..Config::default()
+    };
+    let bench = Bench::new(Some(compile(EVERYTHING)), config).await;
+    let _primary = bench.primary().await;
+    let entry = |key: u8| Entity::TableEntry(bench.entry("exact_table", vec![exact(1, &[key])], 1));
+    let updates = (1..=200).map(|key| update(Type::Insert, entry(key)));
+    bench.write(updates.collect()).await.expect("there is room");
+    let all = Entity::TableEntry(pb::TableEntry {
+        table_id: bench.table("exact_table"),
+        ..pb::TableEntry::default()
+    });
+    let request = pb::ReadRequest {
+        device_id: 1,
+        entities: vec![entity(all); 10_000],
+        ..pb::ReadRequest::default()
+    };
+    let stream = connect(bench.address).await.read(request).await.expect("begins");
+    let mut stream = stream.into_inner();
+    stream.message().await.expect("goes on").expect("has begun");
+    let takes = tokio::spawn(async move {
+        loop {
+            match stream.message().await {
+                Ok(Some(_)) => {}
+                Ok(None) => return Code::Ok,
+                Err(status) => return status.code(),
+            }
+        }
+    });
+    let written = tokio::time::timeout(std::time::Duration::from_secs(60), bench.insert(entry(201)));
+    assert_eq!(written.await, Ok(Ok(())));
+    assert_eq!(takes.await.expect("no panic"), Code::Aborted);
 }
 
 #[tokio::test(flavor = "multi_thread")]

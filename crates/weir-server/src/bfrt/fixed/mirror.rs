@@ -1,6 +1,6 @@
 //! `$mirror.cfg`: what becomes of mirrored packets.
 
-use super::{Op, Row, one_or_all};
+use super::{Op, Row, Rows, numbers};
 use crate::bfrt::schema::Table;
 use crate::bfrt::value::Value;
 use crate::refusal::Refusal;
@@ -110,18 +110,24 @@ pub(crate) fn apply(op: Op, row: &Row, table: &Table, t: &mut Transaction<'_>) -
 }
 
 /// Sessions as they are told.
-pub(crate) fn read(table: &Table, key: Option<&Row>, switch: &Switch) -> Result<Vec<Row>, Refusal> {
-    let id = key.map(|k| k.key_number(0));
+pub(crate) fn read<'a>(
+    table: &'a Table,
+    key: Option<&Row>,
+    from: u64,
+    switch: &'a Switch,
+) -> Result<Rows<'a>, Refusal> {
     let normal = table.actions.iter().find(|a| a.name == "$normal").map_or(0, |a| a.id);
-    let sessions = switch
-        .replication()
-        .sessions_in(id.unwrap_or(0)..=id.unwrap_or(u32::MAX));
-    let rows = sessions.map(|(id, session)| {
+    let replication = switch.replication();
+    let ids = replication.sessions_in(numbers(key, from)).map(|(id, _)| id);
+    let rows = Rows::numbered(ids, move |id| {
         let mut row = Row {
             pipe: None,
             key: vec![(table.keys.first().map_or(1, |k| k.id), Value::Number(id.into()))],
             action: normal,
             data: Vec::new(),
+        };
+        let Some(session) = replication.session(id) else {
+            return row;
         };
         let port = session.replicas.first();
         let number = |n: u32| Value::Number(n.into());
@@ -136,5 +142,5 @@ pub(crate) fn read(table: &Table, key: Option<&Row>, switch: &Switch) -> Result<
         row.set(table, "$max_pkt_len", number(session.truncate_bytes));
         row
     });
-    one_or_all(rows.collect(), key)
+    rows.one_or_all(key)
 }

@@ -1,11 +1,10 @@
 //! `$pre.*`: groups of copies, their nodes, ports that are one, and ports that get no copies.
 
-use super::{Op, Row, one_or_all};
+use super::{Op, Row, Rows, numbers};
 use crate::bfrt::schema::Table;
 use crate::bfrt::value::Value;
 use crate::refusal::Refusal;
 use std::collections::BTreeSet;
-use std::ops::RangeInclusive;
 use weir_switch::{Node, Switch, Transaction, Write};
 
 const NODES: &str = "$MULTICAST_NODE_ID";
@@ -83,18 +82,15 @@ pub(crate) fn groups(op: Op, row: &Row, table: &Table, t: &mut Transaction<'_>) 
     Ok(modifies)
 }
 
-/// The numbers to look at: the one asked for, or all.
-fn wanted(key: Option<&Row>) -> RangeInclusive<u32> {
-    match key.map(|k| k.key_number(0)) {
-        Some(id) => id..=id,
-        None => 0..=u32::MAX,
-    }
-}
-
 /// Groups as they are told.
-pub(crate) fn read_groups(table: &Table, key: Option<&Row>, switch: &Switch) -> Result<Vec<Row>, Refusal> {
-    let ids = switch.replication().groups_in(wanted(key)).map(|(id, _)| id);
-    let rows = ids.map(|id| {
+pub(crate) fn read_groups<'a>(
+    table: &'a Table,
+    key: Option<&Row>,
+    from: u64,
+    switch: &'a Switch,
+) -> Result<Rows<'a>, Refusal> {
+    let ids = switch.replication().groups_in(numbers(key, from)).map(|(id, _)| id);
+    let rows = Rows::numbered(ids, move |id| {
         let nodes = group_nodes(switch, id).unwrap_or_default();
         let mut row = keyed(table, id);
         row.set(table, NODES, Value::Numbers(nodes.iter().map(|n| n.0).collect()));
@@ -114,7 +110,7 @@ pub(crate) fn read_groups(table: &Table, key: Option<&Row>, switch: &Switch) -> 
         row.set(table, "$MULTICAST_ECMP_L1_XID_VALID", Value::Bools(Vec::new()));
         row
     });
-    one_or_all(rows.collect(), key)
+    rows.one_or_all(key)
 }
 
 fn keyed(table: &Table, id: u32) -> Row {
@@ -201,16 +197,23 @@ pub(crate) fn nodes(op: Op, row: &Row, table: &Table, t: &mut Transaction<'_>) -
 }
 
 /// Nodes as they are told.
-pub(crate) fn read_nodes(table: &Table, key: Option<&Row>, switch: &Switch) -> Result<Vec<Row>, Refusal> {
-    let nodes = switch.replication().nodes_in(wanted(key));
-    let rows = nodes.map(|(id, node)| {
+pub(crate) fn read_nodes<'a>(
+    table: &'a Table,
+    key: Option<&Row>,
+    from: u64,
+    switch: &'a Switch,
+) -> Result<Rows<'a>, Refusal> {
+    let replication = switch.replication();
+    let ids = replication.nodes_in(numbers(key, from)).map(|(id, _)| id);
+    let rows = Rows::numbered(ids, move |id| {
         let mut row = keyed(table, id);
+        let Some(node) = replication.node(id) else { return row };
         row.set(table, "$MULTICAST_RID", Value::Number(node.rid.into()));
         row.set(table, "$MULTICAST_LAG_ID", Value::Numbers(node.lags.clone()));
         row.set(table, PORTS, Value::Numbers(node.ports.clone()));
         row
     });
-    one_or_all(rows.collect(), key)
+    rows.one_or_all(key)
 }
 
 /// Changes groups of ports that are one. Whether an entry was modified. A copy goes to the first of them that is up.
@@ -241,16 +244,23 @@ pub(crate) fn lags(op: Op, row: &Row, table: &Table, t: &mut Transaction<'_>) ->
 }
 
 /// Groups of ports that are one, as they are told.
-pub(crate) fn read_lags(table: &Table, key: Option<&Row>, switch: &Switch) -> Result<Vec<Row>, Refusal> {
-    let lags = switch.replication().lags_in(wanted(key));
-    let rows = lags.map(|(id, ports)| {
+pub(crate) fn read_lags<'a>(
+    table: &'a Table,
+    key: Option<&Row>,
+    from: u64,
+    switch: &'a Switch,
+) -> Result<Rows<'a>, Refusal> {
+    let replication = switch.replication();
+    let ids = replication.lags_in(numbers(key, from)).map(|(id, _)| id);
+    let rows = Rows::numbered(ids, move |id| {
         let mut row = keyed(table, id);
+        let ports = replication.lag(id).unwrap_or_default();
         row.set(table, PORTS, Value::Numbers(ports.to_vec()));
         row.set(table, "$MULTICAST_LAG_REMOTE_MSB_COUNT", Value::Number(0));
         row.set(table, "$MULTICAST_LAG_REMOTE_LSB_COUNT", Value::Number(0));
         row
     });
-    one_or_all(rows.collect(), key)
+    rows.one_or_all(key)
 }
 
 /// Changes lists of ports that packets exclude. Such a list is always there, at first without ports: so inserting is setting.
@@ -274,15 +284,14 @@ pub(crate) fn prunes(op: Op, row: &Row, table: &Table, t: &mut Transaction<'_>) 
 }
 
 /// Lists of ports that packets exclude, as they are told: those with ports, or the one asked for.
-pub(crate) fn read_prunes(table: &Table, key: Option<&Row>, switch: &Switch) -> Result<Vec<Row>, Refusal> {
-    let row = |id: u32, ports: &[u32]| {
-        let mut row = keyed(table, id);
-        row.set(table, PORTS, Value::Numbers(ports.to_vec()));
-        row
-    };
+pub(crate) fn read_prunes<'a>(table: &'a Table, key: Option<&Row>, from: u64, switch: &'a Switch) -> Rows<'a> {
     let replication = switch.replication();
-    Ok(match key.map(|k| k.key_number(0)) {
-        Some(id) => vec![row(id, replication.port_list(id))],
-        None => replication.port_lists().map(|(id, ports)| row(id, ports)).collect(),
+    let all = replication.port_lists_in(numbers(None, from)).map(|(id, _)| id);
+    let only = key.map(|k| k.key_number(0));
+    let ids = only.into_iter().chain(all.filter(move |_| only.is_none()));
+    Rows::numbered(ids, move |id| {
+        let mut row = keyed(table, id);
+        row.set(table, PORTS, Value::Numbers(replication.port_list(id).to_vec()));
+        row
     })
 }

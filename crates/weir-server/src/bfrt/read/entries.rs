@@ -53,15 +53,19 @@ impl Entries {
                 if found.is_empty() && matches!(self.which, Which::Value(_)) {
                     return Err(missing());
                 }
-                for entry in found {
+                let first = usize::try_from(from).unwrap_or(usize::MAX);
+                for (place, entry) in found.into_iter().enumerate().skip(first) {
+                    if out.is_full() {
+                        return Ok(Some(place as u64));
+                    }
                     let keys = table.keys.iter().zip(&entry.matches);
                     let fields = keys.map(|(key, m)| entry::encode_match(key, m, true)).collect();
                     out.push(Entity::TableEntry(self.told(table, Some(fields), None)));
                 }
                 Ok(None)
             }
-            Kind::PortMetadata => self.port_metadata(table, switch, out),
-            Kind::Fixed(fixed) => self.fixed(world, *fixed, table, switch, out),
+            Kind::PortMetadata => self.port_metadata(table, switch, from, out),
+            Kind::Fixed(fixed) => self.fixed((world, *fixed), table, switch, from, out),
         }
     }
 
@@ -102,7 +106,7 @@ impl Entries {
                 let mut layout = Layout::new(self, table, of);
                 for entry in state.entries_from(from) {
                     let is_wanted = self.action == 0 || self.action_of(table, entry) == self.action;
-                    if (is_wanted && out.is_full()) || !out.room.look() {
+                    if (is_wanted && out.is_full()) || !out.room.look(1) {
                         return Ok(Some(entry.place()));
                     }
                     if !is_wanted {
@@ -264,7 +268,7 @@ impl Entries {
         }
         let all = profile.into_iter().flat_map(|p| p.members());
         for (id, member) in all.filter(|(id, _)| u64::from(*id) >= from) {
-            if out.is_full() || !out.room.look() {
+            if out.is_full() || !out.room.look(1) {
                 return Ok(Some(id.into()));
             }
             let told = told(id, member);
@@ -341,7 +345,13 @@ impl Entries {
         Ok(None)
     }
 
-    fn port_metadata(&self, table: &Table, switch: &Switch, out: &mut Portion) -> Result<Option<u64>, Refusal> {
+    fn port_metadata(
+        &self,
+        table: &Table,
+        switch: &Switch,
+        from: u64,
+        out: &mut Portion,
+    ) -> Result<Option<u64>, Refusal> {
         let all = &switch.state().port_metadata;
         let wanted = match &self.which {
             Which::Number(port) => Some(u32::try_from(*port).unwrap_or(u32::MAX)),
@@ -351,7 +361,11 @@ impl Entries {
         if wanted.is_some_and(|port| !all.contains_key(&port)) {
             return Err(missing());
         }
-        for (port, bytes) in all.iter().filter(|(port, _)| wanted.is_none_or(|w| w == **port)) {
+        let first = wanted.unwrap_or(u32::try_from(from).unwrap_or(u32::MAX));
+        for (port, bytes) in all.range(first..=wanted.unwrap_or(u32::MAX)) {
+            if out.is_full() {
+                return Ok(Some((*port).into()));
+            }
             let mut at = 0;
             let fields: Vec<pb::DataField> = table
                 .data
@@ -375,10 +389,10 @@ impl Entries {
 
     fn fixed(
         &self,
-        world: &World,
-        of: Fixed,
+        (world, of): (&World, Fixed),
         table: &Table,
         switch: &Switch,
+        from: u64,
         out: &mut Portion,
     ) -> Result<Option<u64>, Refusal> {
         let source = Source {
@@ -394,7 +408,12 @@ impl Entries {
             Which::Row(row) => Some(row),
             _ => None,
         };
-        for row in fixed::read(of, table, key, &source)? {
+        let rows = fixed::read(of, table, key, from, &source)?;
+        for place in rows.places {
+            if out.is_full() || !out.room.look(1) {
+                return Ok(Some(place));
+            }
+            let row = (rows.make)(place);
             if self.action == 0 || row.action == self.action {
                 let told = fixed::encode(table, &row, &self.fields, self.key_only);
                 out.push(Entity::TableEntry(pb::TableEntry {

@@ -85,7 +85,7 @@ pub(super) fn usage(world: &World, table: &Table, switch: &Switch) -> Result<u32
                 cpu_port: world.cpu_port,
                 pipe: None,
             };
-            fixed::read(*fixed, table, None, &source)?.len()
+            fixed::read(*fixed, table, None, 0, &source)?.places.count()
         }
         Kind::Array(_) | Kind::Parameter(_) | Kind::GetMember(_) => {
             return Err(Refusal::unsupported(

@@ -22,7 +22,7 @@ pub async fn set(
     let set = async {
         Bounds::program(MOST_CONFIGS, "configs").check(&request.list)?;
         shared.check_device(request.rest.device_id)?;
-        let config = decoding::all(request.list).await?;
+        let config = decoding::all(request.list, ()).await?;
         let complete = pb::SetForwardingPipelineConfigRequest { config, ..request.rest };
         set_config(&shared, complete).await
     };

@@ -2,13 +2,15 @@
 //!
 //! The answer is one message, as clients of the reference expect; those that take several say so.
 
+use super::answers::{Kept, Share};
 use super::{Options, Shared};
 use crate::bfrt::errors::{self, Reporter, batch_status};
 use crate::bfrt::read::{self, Found, Portion, Query, World};
 use crate::bfrt::schema::Kind;
-use crate::decoding::{self, Bounds};
+use crate::decoding::{self, Bounds, MANY};
 use crate::device::Pipeline;
-use crate::reading::{self, Position, Recipient, Step};
+use crate::reading::{self, Position, Recipient, Refused, Step};
+use crate::receiving::Held;
 use crate::refusal::Refusal;
 use std::sync::Arc;
 use tokio::sync::mpsc::{Sender, channel};
@@ -25,9 +27,6 @@ type Out = Sender<Result<ReadResponse, Status>>;
 const AHEAD: usize = 16;
 /// Bytes of one of several messages.
 const PART: usize = 1 << 20;
-
-/// Bytes that count as an entry where the time of a reader is measured.
-const ENTRY: usize = 64;
 
 /// The entities of a request.
 struct Queries {
@@ -73,12 +72,13 @@ impl reading::Queries for Queries {
 
     fn step(&self, switch: &Switch, from: Position<Self>, end: usize) -> Step<Self> {
         let mut portion = Portion::new(self.chunk);
-        let (refused, next) = reading::each(from, end, |number, place| match &self.queries[number] {
-            Ok(query) => query.read(&self.world, switch, place, &mut portion),
+        let read = |number: usize, place, portion: &mut Portion| match &self.queries[number] {
+            Ok(query) => query.read(&self.world, switch, place, portion),
             Err(refusal) => Err(refusal.clone()),
-        });
+        };
+        let (refused, next) = reading::each(from, end, &mut portion, read);
         Step {
-            count: portion.count(),
+            cost: portion.cost(),
             entities: portion.into_found(),
             refused,
             next,
@@ -110,32 +110,24 @@ pub fn read(
     shared: Arc<Shared>,
     request: ReadRequest,
     options: Options,
-) -> ReceiverStream<Result<ReadResponse, Status>> {
+    held: Option<Held>,
+) -> Kept<ReceiverStream<Result<ReadResponse, Status>>> {
     let (out, stream) = channel(AHEAD);
+    let share = shared.answers.share();
+    let stream = Kept::new(ReceiverStream::new(stream), Arc::clone(&share));
     tokio::spawn(async move {
-        let entities = request.list.len();
         let work = async {
-            let request = complete(&shared, request).await.map_err(|e| errors::status(&e))?;
-            run(&shared, &request, options, &out)
-                .await
-                .map_err(|e| errors::status(&e))
+            let request = complete(&shared, request, held.clone()).await;
+            let request = request.map_err(|e| errors::status(&e))?;
+            run(&shared, request, options, &out, &share).await
         };
-        let error = match options.within("Read", work).await {
-            Ok(refused) if refused.is_empty() || options.error_in_resp => None,
-            Ok(refused) => {
-                let mut errors = vec![pb::Error::default(); entities];
-                for (number, error) in refused {
-                    errors[number] = error;
-                }
-                Some(batch_status("Read Error Status", errors, options.error_bytes))
-            }
-            Err(status) => Some(status),
-        };
-        if let Some(status) = error {
+        let done = reading::while_wanted(&out, options.within("Read", work)).await;
+        if let Some(Err(status)) = done {
             let _ = out.send(Err(status)).await;
         }
+        drop(held);
     });
-    ReceiverStream::new(stream)
+    stream
 }
 
 /// What is told of an entity that was refused.
@@ -163,11 +155,13 @@ struct Answer<'a> {
     reader: Recipient<'a, ReadResponse>,
     shared: &'a Shared,
     builder: ReadResponseBuilder,
+    /// What it has of the room for answers that are one message each.
+    share: &'a Share,
     streams: bool,
 }
 
 impl reading::Answer<Found> for Answer<'_> {
-    async fn add(&mut self, found: Vec<Found>) -> Result<(), Refusal> {
+    async fn add(&mut self, found: Vec<Found>, _cost: usize) -> Result<(), Refusal> {
         for found in found {
             match found {
                 Found::Entity(entity) => self.builder.entity(&entity),
@@ -186,55 +180,92 @@ impl reading::Answer<Found> for Answer<'_> {
                 "the answer exceeds {limit} bytes; read fewer entities at a time, or take several messages (metadata `weir-stream: 1`)"
             )));
         }
-        Ok(())
+        match self.streams {
+            true => Ok(()),
+            false => self.share.grow(self.builder.len()),
+        }
     }
 }
 
 impl Answer<'_> {
     async fn send(&mut self) -> Result<(), Refusal> {
-        let entries = self.builder.len() / ENTRY;
+        let entries = reading::cost_of_bytes(self.builder.len());
         let response = std::mem::take(&mut self.builder).build();
-        self.reader.send(response, entries).await
+        self.reader.send(response, entries, 1).await
     }
 }
 
 /// The request with its entities, if there are not too many.
-async fn complete(shared: &Shared, request: ReadRequest) -> Result<pb::ReadRequest, Refusal> {
+async fn complete(shared: &Shared, request: ReadRequest, held: Option<Held>) -> Result<pb::ReadRequest, Refusal> {
     Bounds::read(shared.config.max_queries, "entities").check(&request.list)?;
     if let Some(target) = &request.rest.target {
         shared.check_device(target.device_id)?;
     }
     Ok(pb::ReadRequest {
-        entities: decoding::all(request.list).await?,
+        entities: decoding::all(request.list, held).await?,
         ..request.rest
     })
 }
 
+/// Reads, and sends what is found and what was refused.
 async fn run(
     shared: &Shared,
-    request: &pb::ReadRequest,
+    request: pb::ReadRequest,
     options: Options,
     out: &Out,
-) -> Result<Vec<(usize, pb::Error)>, Refusal> {
+    share: &Share,
+) -> Result<(), Status> {
+    let patience = shared.config.read_patience;
     let mut answer = Answer {
-        reader: Recipient::new(out, &shared.device.turns, shared.config.read_patience),
+        reader: Recipient::new(out, patience),
         shared,
         builder: ReadResponseBuilder::default(),
+        share,
         streams: options.streams,
     };
-    let queries = |pipeline: &Pipeline| Queries::new(shared, pipeline, request);
-    let (queries, refused) = reading::read(&shared.device, queries, &mut answer).await?;
+    let queries = |pipeline: &Pipeline| Queries::new(shared, pipeline, &request);
+    let read = reading::read(&shared.device, patience, queries, &mut answer).await;
+    let (queries, refused) = read.map_err(|e| errors::status(&e))?;
+    let is_large = request.entities.len() > MANY;
+    let mut builder = std::mem::take(&mut answer.builder);
+    // A hundred thousand statuses take a while, with the largest answers before them.
+    let told = decoding::aside(is_large, move || {
+        let told = tell(&mut builder, &request, &queries, refused, options);
+        (builder, told)
+    });
+    let (builder, told) = told.await.map_err(|e| errors::status(&e))?;
+    answer.builder = builder;
+    answer.send().await.map_err(|e| errors::status(&e))?;
+    told
+}
+
+/// Tells what was refused of a request, in ascending order: in the answer where it is asked for there, else as a status.
+#[allow(clippy::result_large_err, reason = "the error is what gRPC sends")]
+fn tell(
+    builder: &mut ReadResponseBuilder,
+    request: &pb::ReadRequest,
+    queries: &Queries,
+    refused: Refused,
+    options: Options,
+) -> Result<(), Status> {
     let mut reporter = Reporter::new();
     let told = refused
         .iter()
-        .map(|(number, refusal)| (*number, error(&mut reporter, request, &queries, *number, refusal)));
-    let told: Vec<(usize, pb::Error)> = told.collect();
+        .map(|(number, refusal)| (*number, error(&mut reporter, request, queries, *number, refusal)));
     if options.error_in_resp {
+        let mut told = told.peekable();
         for number in 0..request.entities.len() {
-            let found = told.iter().find(|(n, _)| *n == number).map(|(_, e)| e);
-            answer.builder.status(found.unwrap_or(&pb::Error::default()));
+            let error = told.next_if(|(n, _)| *n == number).map(|(_, e)| e);
+            builder.status(&error.unwrap_or_default());
         }
+        return Ok(());
     }
-    answer.send().await?;
-    Ok(told)
+    if refused.is_empty() {
+        return Ok(());
+    }
+    let mut errors = vec![pb::Error::default(); request.entities.len()];
+    for (number, error) in told {
+        errors[number] = error;
+    }
+    Err(batch_status("Read Error Status", errors, options.error_bytes))
 }

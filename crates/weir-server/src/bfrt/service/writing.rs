@@ -6,6 +6,7 @@
 //! at once. Batches that must be all or nothing are one piece.
 
 use super::{Addressed, Options, Shared};
+use crate::batches::Room;
 use crate::bfrt::apply::{Done, Outcomes, apply_all};
 use crate::bfrt::attribute::{self, Attributes};
 use crate::bfrt::change::{self, Change, GroupState, How, Step};
@@ -63,7 +64,7 @@ type Pending = Pin<Box<dyn Future<Output = Result<Piece, Gone>> + Send>>;
 
 /// Does what a request asks for.
 pub async fn write(shared: Arc<Shared>, request: WriteRequest, options: Options) -> Result<pb::WriteResponse, Status> {
-    let pieces = outcomes(&shared, request, options)
+    let (pieces, _room) = outcomes(&shared, request, options)
         .await
         .map_err(|e| errors::status(&e))?;
     let tried: usize = pieces.iter().map(|p| p.tried).sum();
@@ -314,8 +315,11 @@ fn effort(schema: &Schema, step: &Step) -> Effort {
     }
 }
 
+/// What became of the updates, and the room that they have.
+type Tried<'a> = (Vec<Piece>, Option<Room<'a>>);
+
 /// What becomes of every update, or why none was looked at.
-async fn outcomes(shared: &Arc<Shared>, request: WriteRequest, options: Options) -> Result<Vec<Piece>, Refusal> {
+async fn outcomes(shared: &Arc<Shared>, request: WriteRequest, options: Options) -> Result<Tried<'_>, Refusal> {
     let WriteRequest {
         rest: request,
         list: updates,
@@ -331,7 +335,7 @@ async fn outcomes(shared: &Arc<Shared>, request: WriteRequest, options: Options)
     if !goes_on {
         check_at_once(updates.len(), shared.config.max_atomic_updates)?;
     }
-    let _alone = shared.device.large_batch(updates.len()).await;
+    let room = shared.device.batches.room(updates.len()).await;
     let updates = Arc::new(updates);
     let (is_large, is_long) = (decoding::is_large(&updates), updates.message_len() > LONG);
     let mut prepared: Option<Prepared> = None;
@@ -396,7 +400,7 @@ async fn outcomes(shared: &Arc<Shared>, request: WriteRequest, options: Options)
     }
     drop(settings_turn);
     shared.device.kept().await?;
-    Ok(pieces)
+    Ok((pieces, room))
 }
 
 /// Resolves so many updates and gives them to the switch, some pieces at a time, so that others come in between where it takes long. What
@@ -418,7 +422,7 @@ async fn submit(mut submission: Submission, many: usize, is_large: bool) -> Resu
             Ok((submission, pending))
         };
         let next;
-        (submission, next) = decoding::aside::<Result<_, Refusal>>(is_large, resolve).await??;
+        (submission, next) = decoding::aside_at_once::<Result<_, Refusal>>(is_large, resolve).await??;
         for piece in std::mem::replace(&mut given, next) {
             pieces.push(piece.await?);
         }

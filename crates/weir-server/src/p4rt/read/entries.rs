@@ -5,6 +5,7 @@ use crate::p4rt::change::no_meter_counts;
 use crate::p4rt::refusal::Refusal;
 use crate::p4rt::schema::Table;
 use crate::p4rt::{action, matching};
+use crate::reading::cost_of_bytes;
 use weir_ir::{ExternId, KeyMatch};
 use weir_proto::p4::v1 as pb;
 use weir_table::{Entry, EntryAction, EntryRef};
@@ -42,6 +43,11 @@ impl Filter {
             && (self.priority == 0 || self.priority == entry.priority)
             && (self.metadata == 0 || self.metadata == entry.metadata)
             && (self.note.is_empty() || action::read_note(&entry.note).1 == self.note)
+    }
+
+    /// What looking at an entry costs.
+    fn cost(&self) -> usize {
+        1 + cost_of_bytes(self.note.len())
     }
 
     /// Whether at most one entry fits, which a key finds.
@@ -139,28 +145,26 @@ impl Reader<'_> {
                 if out.is_full() {
                     return Ok(Some(Cursor { id: table.id, place: 0 }));
                 }
-                out.entities
-                    .extend(one(table, None)?.map(|e| pb::Entity { entity: Some(e) }));
+                one(table, None)?.into_iter().for_each(|e| out.push(e));
                 continue;
             }
             if let Some(key) = filter.key(table) {
                 let entry = state.get(&key).ok().filter(|e| filter.admits(e));
                 let entity = entry.map(|e| one(table, Some(e))).transpose()?.flatten();
-                out.entities.extend(entity.map(|e| pb::Entity { entity: Some(e) }));
+                entity.into_iter().for_each(|e| out.push(e));
                 continue;
             }
             let first = if table.id == from.id { from.place } else { 0 };
             for entry in state.entries_from(first) {
                 let is_wanted = filter.admits(entry);
-                if (is_wanted && out.is_full()) || !out.room.look() {
+                if (is_wanted && out.is_full()) || !out.room.look(filter.cost()) {
                     return Ok(Some(Cursor {
                         id: table.id,
                         place: entry.place(),
                     }));
                 }
                 if is_wanted {
-                    out.entities
-                        .extend(one(table, Some(entry))?.map(|e| pb::Entity { entity: Some(e) }));
+                    one(table, Some(entry))?.into_iter().for_each(|e| out.push(e));
                 }
             }
         }

@@ -8,6 +8,7 @@ use crate::p4rt::read::{self, Cursor, Digests, Portion, Reader};
 use crate::p4rt::refusal::{Refusal, batch_status};
 use crate::p4rt::role::Scope;
 use crate::reading::{self, Position, Recipient, Refused, Step};
+use crate::receiving::Held;
 use std::sync::Arc;
 use tokio::sync::mpsc::{Sender, channel};
 use tokio_stream::wrappers::ReceiverStream;
@@ -52,11 +53,11 @@ impl reading::Queries for Queries {
             scope: (*self.scope != Scope::Everything).then_some(&scope),
             tells_dormant: false,
         };
-        let (refused, next) = reading::each(from, end, |number, cursor| {
-            reader.read(&self.entities[number], cursor, &mut portion)
+        let (refused, next) = reading::each(from, end, &mut portion, |number, cursor, portion| {
+            reader.read(&self.entities[number], cursor, portion)
         });
         Step {
-            count: portion.entities.len(),
+            cost: portion.cost(),
             entities: portion.entities,
             refused,
             next,
@@ -69,15 +70,19 @@ impl reading::Queries for Queries {
 }
 
 /// Sends each step's entities as a message.
-struct Messages<'a>(Recipient<'a, pb::ReadResponse>);
+struct Messages<'a> {
+    reader: Recipient<'a, pb::ReadResponse>,
+    /// What those of a usual message cost.
+    chunk: usize,
+}
 
 impl reading::Answer<pb::Entity> for Messages<'_> {
-    async fn add(&mut self, entities: Vec<pb::Entity>) -> Result<(), Refusal> {
+    async fn add(&mut self, entities: Vec<pb::Entity>, cost: usize) -> Result<(), Refusal> {
         if entities.is_empty() {
             return Ok(());
         }
-        let count = entities.len();
-        self.0.send(pb::ReadResponse { entities }, count).await
+        let places = cost / self.chunk.max(1);
+        self.reader.send(pb::ReadResponse { entities }, cost, places).await
     }
 }
 
@@ -87,6 +92,7 @@ pub fn read(
     shared: Arc<Shared>,
     request: ReadRequest,
     limit: usize,
+    held: Option<Held>,
 ) -> Result<ReceiverStream<Result<pb::ReadResponse, Status>>, Status> {
     let ReadRequest { rest: request, list } = request;
     let checked = Bounds::read(shared.config.max_queries, "queries")
@@ -96,29 +102,49 @@ pub fn read(
     let scope = checked.map_err(|e| e.status())?;
     let (out, stream) = channel(shared.config.read_ahead.max(1));
     tokio::spawn(async move {
-        let queries = list.len();
-        match run(&shared, list, scope, &out).await {
-            Err(refusal) => {
-                let _ = out.send(Err(refusal.status())).await;
-            }
-            Ok(refused) if refused.is_empty() => {}
-            Ok(refused) => {
-                let mut outcomes: Vec<Result<(), Refusal>> = vec![Ok(()); queries];
-                for (number, refusal) in refused {
-                    outcomes[number] = Err(refusal);
-                }
-                let large = shared.config.max_error_bytes;
-                let told = move || batch_status(&outcomes, "queries", limit, large);
-                let told = decoding::aside(queries > MANY, told).await;
-                let _ = out.send(Err(told.unwrap_or_else(|e| e.status()))).await;
-            }
+        let work = answer(&shared, list, scope, limit, &out, held.clone());
+        if let Some(Err(status)) = reading::while_wanted(&out, work).await {
+            let _ = out.send(Err(status)).await;
         }
+        drop(held);
     });
     Ok(ReceiverStream::new(stream))
 }
 
-async fn run(shared: &Shared, list: EncodedList, scope: Arc<Scope>, out: &Out) -> Result<Refused, Refusal> {
-    let entities: Arc<[pb::Entity]> = decoding::all(list).await?.into();
+/// Sends what the queries find; the error tells which of them were refused.
+async fn answer(
+    shared: &Shared,
+    list: EncodedList,
+    scope: Arc<Scope>,
+    limit: usize,
+    out: &Out,
+    held: Option<Held>,
+) -> Result<(), Status> {
+    let queries = list.len();
+    let refused = run(shared, list, scope, out, held).await.map_err(|e| e.status())?;
+    if refused.is_empty() {
+        return Ok(());
+    }
+    let large = shared.config.max_error_bytes;
+    let told = move || {
+        let mut outcomes: Vec<Result<(), Refusal>> = vec![Ok(()); queries];
+        for (number, refusal) in refused {
+            outcomes[number] = Err(refusal);
+        }
+        batch_status(&outcomes, "queries", limit, large)
+    };
+    let told = decoding::aside(queries > MANY, told).await;
+    Err(told.unwrap_or_else(|e| e.status()))
+}
+
+async fn run(
+    shared: &Shared,
+    list: EncodedList,
+    scope: Arc<Scope>,
+    out: &Out,
+    held: Option<Held>,
+) -> Result<Refused, Refusal> {
+    let entities: Arc<[pb::Entity]> = decoding::all(list, held).await?.into();
     let differ = entities.iter().any(read::differs_by_replica);
     let queries = |pipeline: &Pipeline| {
         Ok(Queries {
@@ -130,7 +156,11 @@ async fn run(shared: &Shared, list: EncodedList, scope: Arc<Scope>, out: &Out) -
             chunk: shared.config.read_chunk,
         })
     };
-    let mut answer = Messages(Recipient::new(out, &shared.device.turns, shared.config.read_patience));
-    let (_, refused) = reading::read(&shared.device, queries, &mut answer).await?;
+    let patience = shared.config.read_patience;
+    let mut answer = Messages {
+        reader: Recipient::new(out, patience),
+        chunk: shared.config.read_chunk,
+    };
+    let (_, refused) = reading::read(&shared.device, patience, queries, &mut answer).await?;
     Ok(refused)
 }

@@ -1,6 +1,7 @@
 //! The Write RPC.
 
 use super::{Shared, lock, notify};
+use crate::batches::Room;
 use crate::dataplane::{Effort, Gone, Length, Pace, check_at_once, gather_with};
 use crate::decoding::{self, Bounds, MANY};
 use crate::device::{Pipeline, Pipelines};
@@ -76,8 +77,8 @@ pub async fn write(shared: Arc<Shared>, request: WriteRequest, limit: usize) -> 
     let large = shared.config.max_error_bytes;
     match outcomes(&shared, request).await {
         Err(refusal) => Err(refusal.status()),
-        Ok(outcomes) if outcomes.iter().all(Result::is_ok) => Ok(pb::WriteResponse {}),
-        Ok(outcomes) => {
+        Ok((outcomes, _)) if outcomes.iter().all(Result::is_ok) => Ok(pb::WriteResponse {}),
+        Ok((outcomes, _room)) => {
             let tried = outcomes.len();
             let told = move || batch_status(&outcomes, "updates", limit, large);
             Err(decoding::aside(tried > MANY, told).await.unwrap_or_else(|e| e.status()))
@@ -115,8 +116,11 @@ impl Batch {
     }
 }
 
-/// What becomes of every update, or why none was looked at.
-async fn outcomes(shared: &Arc<Shared>, request: WriteRequest) -> Result<Vec<Result<(), Refusal>>, Refusal> {
+/// What becomes of every update, with the room that they have, or why none was looked at.
+async fn outcomes(
+    shared: &Arc<Shared>,
+    request: WriteRequest,
+) -> Result<(Vec<Result<(), Refusal>>, Option<Room<'_>>), Refusal> {
     let WriteRequest {
         rest: request,
         list: updates,
@@ -137,7 +141,7 @@ async fn outcomes(shared: &Arc<Shared>, request: WriteRequest) -> Result<Vec<Res
         election,
         atomicity,
     };
-    let _alone = shared.device.large_batch(updates.len()).await;
+    let room = shared.device.batches.room(updates.len()).await;
     let updates = Arc::new(updates);
     // While updates are read nobody waits for a program. If another one has come meanwhile, they are read again.
     let (_turn, mut pipelines, mut batch) = loop {
@@ -152,7 +156,7 @@ async fn outcomes(shared: &Arc<Shared>, request: WriteRequest) -> Result<Vec<Res
             }
             let outcomes = submit(shared, pipeline, batch, &writer).await?;
             shared.device.kept().await?;
-            return Ok(outcomes);
+            return Ok((outcomes, room));
         }
         let pipelines = shared.device.pipelines.write().await;
         if Arc::ptr_eq(&pipelines.current()?.loaded, &loaded) {
@@ -168,7 +172,7 @@ async fn outcomes(shared: &Arc<Shared>, request: WriteRequest) -> Result<Vec<Res
         send_from_now_on(shared, &mut pipelines, digests).await?;
     }
     shared.device.kept().await?;
-    Ok(outcomes)
+    Ok((outcomes, room))
 }
 
 /// Who writes, and how.
