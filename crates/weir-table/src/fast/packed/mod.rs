@@ -336,12 +336,20 @@ impl<B: Bucket> Array<B> {
         }
     }
 
+    /// Asks for the buckets of all keys, the second ones only where a key may be there: of these there are some in most vectors, and what
+    /// is asked for now is not waited for later.
     #[inline(always)]
-    fn fetch<const DENSE: bool>(&self, active: u64, sought: &Sought) {
+    fn fetch<const DENSE: bool>(&self, active: u64, keys: &[u64], sought: &Sought) {
         let buckets = self.buckets.as_slice().as_ptr();
-        each_of::<DENSE>(active, |slot, _| {
+        let mut overflowing = 0;
+        each_of::<DENSE>(active, |slot, bit| {
             // SAFETY: `seek` set active slots.
-            prefetch(buckets.wrapping_add(unsafe { sought.buckets.get(slot) } as usize));
+            let number = unsafe { sought.buckets.get(slot) };
+            prefetch(buckets.wrapping_add(number as usize));
+            overflowing |= bit & ones(self.overflows(number));
+        });
+        each(overflowing, |slot, _| {
+            prefetch(self.bucket(second(self.seed.one(keys[slot]), self.count)));
         });
     }
 
@@ -356,7 +364,7 @@ impl<B: Bucket> Array<B> {
         let mut sought = Sought::unset();
         self.seek::<DENSE>(active, keys, &mut sought);
         if self.is_staged() && !batch.is_fetched {
-            self.fetch::<DENSE>(active, &sought);
+            self.fetch::<DENSE>(active, keys, &sought);
         }
         let mut found = Found {
             slots: Row::unset(),
@@ -384,7 +392,7 @@ impl<B: Bucket> Array<B> {
         // SAFETY: `seek` and `find_quiet` set active slots.
         let mut hits = active & unsafe { S::equal(found.slots.all(), sought.needles.all(), significant) };
         if hits != active {
-            let elsewhere = self.elsewhere(keys, active & !hits, &sought);
+            let elsewhere = self.elsewhere(active & !hits, &sought);
             each(elsewhere, |slot, bit| {
                 sought.buckets.set(slot, second(self.seed.one(keys[slot]), self.count));
                 hits |= bit & ones(self.find_quiet::<S>(slot, &sought, &mut found));
@@ -440,17 +448,12 @@ impl<B: Bucket> Array<B> {
 
     /// Of slots that missed, those whose keys may be in their second bucket.
     #[inline(always)]
-    fn elsewhere(&self, keys: &[u64], missed: u64, sought: &Sought) -> u64 {
+    fn elsewhere(&self, missed: u64, sought: &Sought) -> u64 {
         let mut elsewhere = 0;
         each(missed, |slot, bit| {
             // SAFETY: `seek` set active slots.
             elsewhere |= bit & ones(self.overflows(unsafe { sought.buckets.get(slot) }));
         });
-        if self.is_staged() {
-            each(elsewhere, |slot, _| {
-                prefetch(self.bucket(second(self.seed.one(keys[slot]), self.count)));
-            });
-        }
         elsewhere
     }
 
@@ -495,6 +498,6 @@ impl<B: Bucket> PackedShape<B> {
     pub(super) fn prepare<const DENSE: bool>(&self, active: u64, keys: &[u64]) {
         let mut sought = Sought::unset();
         self.0.seek::<DENSE>(active, keys, &mut sought);
-        self.0.fetch::<DENSE>(active, &sought);
+        self.0.fetch::<DENSE>(active, keys, &sought);
     }
 }
