@@ -541,7 +541,9 @@ impl Memory {
                     for (table, key_row) in std::iter::once((table, point.key_row)).chain(all) {
                         let table = &tables[table.index()];
                         if guard.is_of(table.epochs()) {
-                            table.prepare(guard, packets, &self.context[key_row * PITCH..], PITCH);
+                            table
+                                .present(guard)
+                                .prepare(packets, &self.context[key_row * PITCH..], PITCH);
                         }
                     }
                 }
@@ -587,8 +589,11 @@ impl Memory {
         let results = &mut rest[..run.compiled.result_words[table.index()] * PITCH];
         let table_now = &run.tables[table.index()];
         let hits = match guard.filter(|g| g.is_of(table_now.epochs())) {
-            Some(guard) if prepared => table_now.lookup_prepared(guard, packets, keys, results, PITCH, run.now_ns),
-            Some(guard) => table_now.lookup_within(guard, packets, keys, results, PITCH, run.now_ns),
+            Some(guard) => {
+                let present = table_now.present(guard);
+                let present = if prepared { present.prepared() } else { present };
+                present.lookup(packets, keys, results, PITCH, run.now_ns)
+            }
             None => table_now.lookup(packets, keys, results, PITCH, run.now_ns),
         };
         if told {

@@ -45,17 +45,7 @@ impl Batches {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::future::Future;
-    use std::pin::pin;
-    use std::task::{Context, Poll, Waker};
-
-    /// What a future gives at once.
-    fn now<T>(future: impl Future<Output = T>) -> Option<T> {
-        match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
-            Poll::Ready(done) => Some(done),
-            Poll::Pending => None,
-        }
-    }
+    use crate::testing::now;
 
     #[test]
     fn large_batches_have_so_many_updates_together_and_small_ones_wait_for_none() {

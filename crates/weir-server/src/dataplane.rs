@@ -243,6 +243,17 @@ impl Pace {
     }
 }
 
+/// Refuses a port that there is none of.
+///
+/// # Errors
+/// It says which.
+pub(crate) fn check_port(switch: &Switch, port: u32) -> Result<(), Refusal> {
+    match switch.has_port(port) {
+        true => Ok(()),
+        false => Err(Refusal::malformed(format!("there is no port {port}"))),
+    }
+}
+
 /// Refuses updates that are to be done at once and cost more than `most` plain entries. They cost at least as much as there are updates, so
 /// their number may be asked about before they are read.
 ///

@@ -27,6 +27,8 @@ mod serving;
 mod standalone;
 mod state;
 mod tasks;
+#[cfg(test)]
+mod testing;
 mod turns;
 
 pub use calls::CallCount;

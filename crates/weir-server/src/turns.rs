@@ -123,17 +123,9 @@ impl Turns {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::future::Future;
+    use crate::testing::now;
     use std::pin::pin;
-    use std::task::{Context, Poll, Waker};
-
-    /// What a future gives at once.
-    fn now<T>(future: impl Future<Output = T>) -> Option<T> {
-        match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
-            Poll::Ready(done) => Some(done),
-            Poll::Pending => None,
-        }
-    }
+    use std::task::{Context, Waker};
 
     #[test]
     fn writes_share_a_turn_and_reads_another() {

@@ -193,10 +193,11 @@ impl Switch {
         self.replication.port_changed(port, !up);
     }
 
-    /// Whether there is such a port.
+    /// Whether there is such a port: of those that have a number of [`Switch::port_bits`], any where ports are not given one by one.
     #[must_use]
     pub fn has_port(&self, port: u32) -> bool {
-        !self.config.explicit_ports || self.ports.contains_key(&port) || self.arch.is_internal(port)
+        let is_number = port.checked_shr(self.port_bits()).unwrap_or(0) == 0;
+        is_number && (!self.config.explicit_ports || self.ports.contains_key(&port) || self.arch.is_internal(port))
     }
 
     /// Whether a port was said to be down.

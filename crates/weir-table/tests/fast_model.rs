@@ -204,7 +204,7 @@ fn lookup(table: &Table, fast: &FastTable, packets: &[Vec<u16>], active: u64, no
         }
         values.push(keys);
     }
-    fast.prepare(&fast.epochs().enter(), active, &words, PITCH);
+    fast.present(&fast.epochs().enter()).prepare(active, &words, PITCH);
     let hits = fast.lookup(active, &words, &mut results, PITCH, now);
     let mut touched = Vec::new();
     for (i, keys) in values.iter().enumerate() {
@@ -628,10 +628,13 @@ fn large_tables_are_read_in_two_stages() {
                 let words: Vec<_> = keys.iter().map(Bits::to_u64_saturating).collect();
                 let mut results = vec![0; 64 * fast.result_layout().words];
                 let guard = fast.epochs().enter();
-                fast.prepare(&guard, *active, &words, 64);
-                let hits = fast.lookup_prepared(&guard, *active, &words, &mut results, 64, LAST_HIT_STEP_NS);
+                let present = fast.present(&guard);
+                present.prepare(*active, &words, 64);
+                let hits = present
+                    .prepared()
+                    .lookup(*active, &words, &mut results, 64, LAST_HIT_STEP_NS);
                 let mut again = results.clone();
-                let hits_again = fast.lookup_within(&guard, *active, &words, &mut again, 64, LAST_HIT_STEP_NS);
+                let hits_again = present.lookup(*active, &words, &mut again, 64, LAST_HIT_STEP_NS);
                 assert_eq!((hits, &results), (hits_again, &again));
                 for (i, key) in keys.iter().enumerate().filter(|(i, _)| active >> i & 1 == 1) {
                     let entry = table.lookup(std::slice::from_ref(key));

@@ -344,14 +344,6 @@ pub(crate) struct Rows<'a> {
 }
 
 impl<'a> Rows<'a> {
-    /// Those with numbers, which `make` looks up.
-    pub fn numbered(numbers: impl Iterator<Item = u32> + 'a, make: impl Fn(u32) -> Row + 'a) -> Self {
-        Rows {
-            places: Box::new(numbers.map(u64::from)),
-            make: Box::new(move |place| make(u32::try_from(place).unwrap_or(u32::MAX))),
-        }
-    }
-
     /// A few, from a place on.
     fn few(rows: Vec<Row>, from: u64) -> Self {
         let places = from..rows.len() as u64;
@@ -360,20 +352,63 @@ impl<'a> Rows<'a> {
             make: Box::new(move |place| rows.get(place as usize).cloned().unwrap_or_default()),
         }
     }
+}
 
-    /// The only one where a key was given.
+/// What is asked of a table whose entries have one number each as their keys.
+#[derive(Clone, Copy)]
+pub(crate) struct Asked<'a> {
+    pub table: &'a Table,
+    pub switch: &'a Switch,
+    /// The number of the only entry that is asked for.
+    pub only: Option<u32>,
+    /// Where to begin otherwise.
+    from: u64,
+}
+
+impl<'a> Asked<'a> {
+    fn new(table: &'a Table, switch: &'a Switch, key: Option<&Row>, from: u64) -> Self {
+        let only = key.map(|k| k.key_number(0));
+        Asked {
+            table,
+            switch,
+            only,
+            from,
+        }
+    }
+
+    /// The numbers to look at.
+    pub fn numbers(self) -> RangeInclusive<u32> {
+        match self.only {
+            Some(id) => id..=id,
+            None => u32::try_from(self.from).unwrap_or(u32::MAX)..=u32::MAX,
+        }
+    }
+
+    /// The entries with these numbers; `fill` says what is in one.
     ///
     /// # Errors
-    /// It is not there.
-    pub fn one_or_all(self, key: Option<&Row>) -> Result<Self, Refusal> {
-        let Rows { places, make } = self;
-        let mut places = places.peekable();
-        if key.is_some() && places.peek().is_none() {
+    /// The only one is not there.
+    pub fn rows(
+        self,
+        numbers: impl Iterator<Item = u32> + 'a,
+        fill: impl Fn(u32, &mut Row) + 'a,
+    ) -> Result<Rows<'a>, Refusal> {
+        let key = self.table.keys.first().map_or(1, |k| k.id);
+        let mut numbers = numbers.peekable();
+        if self.only.is_some() && numbers.peek().is_none() {
             return Err(missing());
         }
+        let make = move |place| {
+            let mut row = Row {
+                key: vec![(key, Value::Number(place))],
+                ..Row::default()
+            };
+            fill(u32::try_from(place).unwrap_or(u32::MAX), &mut row);
+            row
+        };
         Ok(Rows {
-            places: Box::new(places),
-            make,
+            places: Box::new(numbers.map(u64::from)),
+            make: Box::new(make),
         })
     }
 }
@@ -389,13 +424,13 @@ pub(crate) fn read<'a>(
     from: u64,
     source: &Source<'a>,
 ) -> Result<Rows<'a>, Refusal> {
-    let switch = source.switch;
+    let asked = Asked::new(table, source.switch, key, from);
     let few = match fixed {
-        Fixed::Groups => return replication::read_groups(table, key, from, switch),
-        Fixed::Nodes => return replication::read_nodes(table, key, from, switch),
-        Fixed::Lags => return replication::read_lags(table, key, from, switch),
-        Fixed::Prunes => return Ok(replication::read_prunes(table, key, from, switch)),
-        Fixed::Mirror => return mirror::read(table, key, from, switch),
+        Fixed::Groups => return replication::read_groups(asked),
+        Fixed::Nodes => return replication::read_nodes(asked),
+        Fixed::Lags => return replication::read_lags(asked),
+        Fixed::Prunes => return replication::read_prunes(asked),
+        Fixed::Mirror => return mirror::read(asked),
         Fixed::Port => port::read(table, key, source),
         Fixed::PortStat => port::stats(table, key, source),
         Fixed::PortHandle | Fixed::PortIndex | Fixed::PortText => port::find(fixed, table, key, source),
@@ -419,14 +454,6 @@ pub(crate) fn one_or_all(rows: Vec<Row>, key: Option<&Row>) -> Result<Vec<Row>, 
 
 fn missing() -> Refusal {
     Refusal::not_found("there is no such entry")
-}
-
-/// The numbers to look at: the one asked for, or all from a place on.
-fn numbers(key: Option<&Row>, from: u64) -> RangeInclusive<u32> {
-    match key.map(|k| k.key_number(0)) {
-        Some(id) => id..=id,
-        None => u32::try_from(from).unwrap_or(u32::MAX)..=u32::MAX,
-    }
 }
 
 /// An entry as it is told; of its fields those that are wanted (all where `wanted` is empty).

@@ -2,7 +2,7 @@
 
 use super::change::{Before, Change, Direct, NewState, Place};
 use super::refusal::Refusal;
-use crate::dataplane::Items;
+use crate::dataplane::{Items, check_port};
 use weir_ir::{KeyMatch, TableId, ValueSetId};
 use weir_proto::p4::v1::write_request::Atomicity;
 use weir_switch::{Cell, Count, Switch, Transaction, Write};
@@ -200,14 +200,6 @@ fn check_before(before: Before, is_there: bool, what: &str, id: u32) -> Result<(
         (Before::Present, false) => Err(Refusal::not_found(format!("there is no {what} {id}; insert it first"))),
         _ => Ok(()),
     }
-}
-
-fn check_port(switch: &Switch, port: u32) -> Result<(), Refusal> {
-    let bits = switch.port_bits();
-    if (bits < 32 && port >> bits != 0) || !switch.has_port(port) {
-        return Err(Refusal::malformed(format!("there is no port {port}")));
-    }
-    Ok(())
 }
 
 /// A selector's tables are filled either by members and groups or by action sets (specification, section "One Shot Action

@@ -78,14 +78,6 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// The same after [`Shape::prepare`](super::structure::Shape::prepare).
-    pub(super) fn fetched(self) -> Self {
-        Batch {
-            is_fetched: true,
-            ..self
-        }
-    }
-
     /// Words of a key.
     #[inline(always)]
     pub(super) fn key_words(self) -> usize {

@@ -89,7 +89,7 @@ impl Epochs {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Marks the begin of lookups, see [`crate::fast::FastTable::lookup_within`]. While the guard is there nothing is
+    /// Marks the begin of lookups, see [`crate::fast::FastTable::present`]. While the guard is there nothing is
     /// freed, so keep it for a vector, not longer.
     #[inline]
     #[must_use]

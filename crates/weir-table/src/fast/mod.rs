@@ -48,7 +48,7 @@ mod tuple;
 
 pub use epochs::{Epochs, Guard, Reader};
 pub use layout::{FieldSlot, KeyLayout, ResultLayout};
-pub use table::FastTable;
+pub use table::{FastTable, Present};
 
 pub(crate) use mem::prefetch;
 

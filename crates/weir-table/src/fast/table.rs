@@ -230,75 +230,32 @@ impl FastTable {
     /// # Panics
     /// `pitch` or an array is too small for the active slots.
     pub fn lookup(&self, active: u64, keys: &[u64], results: &mut [u64], pitch: usize, now_ns: u64) -> u64 {
-        self.lookup_within(&self.epochs.enter(), active, keys, results, pitch, now_ns)
+        self.present(&self.epochs.enter())
+            .lookup(active, keys, results, pitch, now_ns)
     }
 
-    /// As [`FastTable::lookup`], for many lookups in one go: the guard is from [`Epochs::enter`] of the table's epochs.
+    /// The table for many lookups in one go: the guard is from [`Epochs::enter`] of the table's epochs, and what is looked up is what is
+    /// there now.
     ///
     /// # Panics
-    /// As there; or the guard is of other epochs.
-    pub fn lookup_within(
-        &self,
-        guard: &Guard<'_>,
-        active: u64,
-        keys: &[u64],
-        results: &mut [u64],
-        pitch: usize,
-        now_ns: u64,
-    ) -> u64 {
-        let (shape, default) = self.present(guard);
-        let mut batch = Batch::new(self.dimensions, active, keys, results, pitch, default, now_ns);
-        shape.lookup(&mut batch)
-    }
-
-    /// As [`FastTable::lookup_within`], after [`FastTable::prepare`] for the same keys: nothing is asked for twice.
-    ///
-    /// # Panics
-    /// As there.
+    /// The guard is of other epochs.
     #[inline]
-    pub fn lookup_prepared(
-        &self,
-        guard: &Guard<'_>,
-        active: u64,
-        keys: &[u64],
-        results: &mut [u64],
-        pitch: usize,
-        now_ns: u64,
-    ) -> u64 {
-        let (shape, default) = self.present(guard);
-        let batch = Batch::new(self.dimensions, active, keys, results, pitch, default, now_ns);
-        shape.lookup(&mut batch.fetched())
-    }
-
-    /// What readers see now, as long as they are guarded.
-    #[inline]
-    fn present<'a>(&'a self, guard: &'a Guard<'_>) -> (&'a Shape, &'a [AtomicU64]) {
+    pub fn present<'a>(&'a self, guard: &'a Guard<'_>) -> Present<'a> {
         assert!(guard.is_of(&self.epochs), "the guard must be of the table's epochs");
         // SAFETY: pointers in `shape` and `default` come from boxes that are retired after they were
         // taken out, and the guard keeps retired ones alive.
-        unsafe {
+        let (shape, default) = unsafe {
             (
                 &*self.shape.load(Ordering::Acquire),
                 &*self.default.load(Ordering::Acquire),
             )
+        };
+        Present {
+            dimensions: self.dimensions,
+            shape,
+            default,
+            is_prepared: false,
         }
-    }
-
-    /// Asks the processor to fetch what a [`FastTable::lookup_within`] of the same keys will read, so that it can do so
-    /// for several tables at once. Where that is in the cache anyway, or not known beforehand, nothing happens.
-    ///
-    /// # Panics
-    /// As [`FastTable::lookup_within`].
-    #[inline]
-    pub fn prepare(&self, guard: &Guard<'_>, active: u64, keys: &[u64], pitch: usize) {
-        assert!(guard.is_of(&self.epochs), "the guard must be of the table's epochs");
-        let key_words = self.dimensions.key_words;
-        let slots = SLOTS - active.leading_zeros() as usize;
-        assert!(slots <= pitch || key_words <= 1);
-        assert!(slots == 0 || keys.len() >= (key_words - 1) * pitch + slots);
-        // SAFETY: as in `lookup_within`.
-        let shape = unsafe { &*self.shape.load(Ordering::Acquire) };
-        shape.prepare(active, &keys[..slots]);
     }
 
     /// Looks one key up: the words of the key, the words of the result.
@@ -316,6 +273,51 @@ impl FastTable {
         let writer = self.lock();
         writer.record.stamp?;
         writer.structure.stamp(&writer.arena, handle)
+    }
+}
+
+/// A [`FastTable`] as it is while a guard is there.
+#[derive(Clone, Copy)]
+pub struct Present<'a> {
+    dimensions: Dimensions,
+    shape: &'a Shape,
+    default: &'a [AtomicU64],
+    is_prepared: bool,
+}
+
+impl Present<'_> {
+    /// As [`FastTable::lookup`].
+    ///
+    /// # Panics
+    /// As there.
+    #[inline]
+    pub fn lookup(self, active: u64, keys: &[u64], results: &mut [u64], pitch: usize, now_ns: u64) -> u64 {
+        let mut batch = Batch::new(self.dimensions, active, keys, results, pitch, self.default, now_ns);
+        batch.is_fetched = self.is_prepared;
+        self.shape.lookup(&mut batch)
+    }
+
+    /// Asks the processor to fetch what a lookup of the same keys will read, so that it can do so
+    /// for several tables at once. Where that is in the cache anyway, or not known beforehand, nothing happens.
+    ///
+    /// # Panics
+    /// As [`FastTable::lookup`].
+    #[inline]
+    pub fn prepare(self, active: u64, keys: &[u64], pitch: usize) {
+        let key_words = self.dimensions.key_words;
+        let slots = SLOTS - active.leading_zeros() as usize;
+        assert!(slots <= pitch || key_words <= 1);
+        assert!(slots == 0 || keys.len() >= (key_words - 1) * pitch + slots);
+        self.shape.prepare(active, &keys[..slots]);
+    }
+
+    /// For lookups of keys that [`Present::prepare`] has been told of: nothing is asked for twice.
+    #[must_use]
+    pub fn prepared(self) -> Self {
+        Present {
+            is_prepared: true,
+            ..self
+        }
     }
 }
 

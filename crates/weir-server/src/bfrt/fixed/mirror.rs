@@ -1,10 +1,11 @@
 //! `$mirror.cfg`: what becomes of mirrored packets.
 
-use super::{Op, Row, Rows, numbers};
+use super::{Asked, Op, Row, Rows};
 use crate::bfrt::schema::Table;
 use crate::bfrt::value::Value;
+use crate::dataplane::check_port;
 use crate::refusal::Refusal;
-use weir_switch::{CloneSession, Replica, Switch, Transaction, Write};
+use weir_switch::{CloneSession, Replica, Transaction, Write};
 
 /// Fields that say nothing that weir could do, with the only value that changes nothing.
 const IDLE: [&str; 2] = ["$copy_to_cpu", "$mcast_grp_b_valid"];
@@ -100,34 +101,21 @@ pub(crate) fn apply(op: Op, row: &Row, table: &Table, t: &mut Transaction<'_>) -
     }
     let session = session(row, table, there)?;
     for replica in &session.replicas {
-        let bits = t.switch().port_bits();
-        if (bits < 32 && replica.port >> bits != 0) || !t.switch().has_port(replica.port) {
-            return Err(Refusal::malformed(format!("there is no port {}", replica.port)));
-        }
+        check_port(t.switch(), replica.port)?;
     }
     t.write(Write::Session(id, Some(session)))?;
     Ok(modifies)
 }
 
 /// Sessions as they are told.
-pub(crate) fn read<'a>(
-    table: &'a Table,
-    key: Option<&Row>,
-    from: u64,
-    switch: &'a Switch,
-) -> Result<Rows<'a>, Refusal> {
+pub(crate) fn read(asked: Asked<'_>) -> Result<Rows<'_>, Refusal> {
+    let (table, replication) = (asked.table, asked.switch.replication());
     let normal = table.actions.iter().find(|a| a.name == "$normal").map_or(0, |a| a.id);
-    let replication = switch.replication();
-    let ids = replication.sessions_in(numbers(key, from)).map(|(id, _)| id);
-    let rows = Rows::numbered(ids, move |id| {
-        let mut row = Row {
-            pipe: None,
-            key: vec![(table.keys.first().map_or(1, |k| k.id), Value::Number(id.into()))],
-            action: normal,
-            data: Vec::new(),
-        };
+    let ids = replication.sessions_in(asked.numbers()).map(|(id, _)| id);
+    asked.rows(ids, move |id, row| {
+        row.action = normal;
         let Some(session) = replication.session(id) else {
-            return row;
+            return;
         };
         let port = session.replicas.first();
         let number = |n: u32| Value::Number(n.into());
@@ -140,7 +128,5 @@ pub(crate) fn read<'a>(
         row.set(table, "$mcast_grp_a_valid", Value::Bool(session.group.is_some()));
         row.set(table, "$mcast_rid", number(port.map_or(0, |r| r.rid)));
         row.set(table, "$max_pkt_len", number(session.truncate_bytes));
-        row
-    });
-    rows.one_or_all(key)
+    })
 }

@@ -1,8 +1,9 @@
 //! `$pre.*`: groups of copies, their nodes, ports that are one, and ports that get no copies.
 
-use super::{Op, Row, Rows, numbers};
+use super::{Asked, Op, Row, Rows};
 use crate::bfrt::schema::Table;
 use crate::bfrt::value::Value;
+use crate::dataplane::check_port;
 use crate::refusal::Refusal;
 use std::collections::BTreeSet;
 use weir_switch::{Node, Switch, Transaction, Write};
@@ -83,16 +84,11 @@ pub(crate) fn groups(op: Op, row: &Row, table: &Table, t: &mut Transaction<'_>) 
 }
 
 /// Groups as they are told.
-pub(crate) fn read_groups<'a>(
-    table: &'a Table,
-    key: Option<&Row>,
-    from: u64,
-    switch: &'a Switch,
-) -> Result<Rows<'a>, Refusal> {
-    let ids = switch.replication().groups_in(numbers(key, from)).map(|(id, _)| id);
-    let rows = Rows::numbered(ids, move |id| {
+pub(crate) fn read_groups(asked: Asked<'_>) -> Result<Rows<'_>, Refusal> {
+    let Asked { table, switch, .. } = asked;
+    let ids = switch.replication().groups_in(asked.numbers()).map(|(id, _)| id);
+    asked.rows(ids, move |id, row| {
         let nodes = group_nodes(switch, id).unwrap_or_default();
-        let mut row = keyed(table, id);
         row.set(table, NODES, Value::Numbers(nodes.iter().map(|n| n.0).collect()));
         row.set(
             table,
@@ -108,28 +104,11 @@ pub(crate) fn read_groups<'a>(
             row.set(table, name, Value::Numbers(Vec::new()));
         }
         row.set(table, "$MULTICAST_ECMP_L1_XID_VALID", Value::Bools(Vec::new()));
-        row
-    });
-    rows.one_or_all(key)
+    })
 }
 
-fn keyed(table: &Table, id: u32) -> Row {
-    let number = table.keys.first().map_or(1, |k| k.id);
-    Row {
-        key: vec![(number, Value::Number(id.into()))],
-        ..Row::default()
-    }
-}
-
-fn check_ports(switch: &Switch, ports: &[u32]) -> Result<(), Refusal> {
-    let bits = switch.port_bits();
-    let odd = ports
-        .iter()
-        .find(|port| (bits < 32 && **port >> bits != 0) || !switch.has_port(**port));
-    match odd {
-        Some(port) => Err(Refusal::malformed(format!("there is no port {port}"))),
-        None => Ok(()),
-    }
+fn check_all(switch: &Switch, ports: &[u32]) -> Result<(), Refusal> {
+    ports.iter().try_for_each(|port| check_port(switch, *port))
 }
 
 /// The list that a list becomes.
@@ -191,29 +170,21 @@ pub(crate) fn nodes(op: Op, row: &Row, table: &Table, t: &mut Transaction<'_>) -
         lags: changed(op, &before.lags, row.numbers(table, "$MULTICAST_LAG_ID")),
         backups: before.backups.clone(),
     };
-    check_ports(t.switch(), &node.ports)?;
+    check_all(t.switch(), &node.ports)?;
     t.write(Write::Node(id, Some(node)))?;
     Ok(modifies)
 }
 
 /// Nodes as they are told.
-pub(crate) fn read_nodes<'a>(
-    table: &'a Table,
-    key: Option<&Row>,
-    from: u64,
-    switch: &'a Switch,
-) -> Result<Rows<'a>, Refusal> {
-    let replication = switch.replication();
-    let ids = replication.nodes_in(numbers(key, from)).map(|(id, _)| id);
-    let rows = Rows::numbered(ids, move |id| {
-        let mut row = keyed(table, id);
-        let Some(node) = replication.node(id) else { return row };
+pub(crate) fn read_nodes(asked: Asked<'_>) -> Result<Rows<'_>, Refusal> {
+    let (table, replication) = (asked.table, asked.switch.replication());
+    let ids = replication.nodes_in(asked.numbers()).map(|(id, _)| id);
+    asked.rows(ids, move |id, row| {
+        let Some(node) = replication.node(id) else { return };
         row.set(table, "$MULTICAST_RID", Value::Number(node.rid.into()));
         row.set(table, "$MULTICAST_LAG_ID", Value::Numbers(node.lags.clone()));
         row.set(table, PORTS, Value::Numbers(node.ports.clone()));
-        row
-    });
-    rows.one_or_all(key)
+    })
 }
 
 /// Changes groups of ports that are one. Whether an entry was modified. A copy goes to the first of them that is up.
@@ -238,29 +209,21 @@ pub(crate) fn lags(op: Op, row: &Row, table: &Table, t: &mut Transaction<'_>) ->
     let there = t.switch().replication().lag(id).map(<[u32]>::to_vec);
     let modifies = op.check(there.is_some())?;
     let ports = changed(op, &there.unwrap_or_default(), row.numbers(table, PORTS));
-    check_ports(t.switch(), &ports)?;
+    check_all(t.switch(), &ports)?;
     t.write(Write::Lag(id, (op != Op::Delete).then_some(ports)))?;
     Ok(modifies)
 }
 
 /// Groups of ports that are one, as they are told.
-pub(crate) fn read_lags<'a>(
-    table: &'a Table,
-    key: Option<&Row>,
-    from: u64,
-    switch: &'a Switch,
-) -> Result<Rows<'a>, Refusal> {
-    let replication = switch.replication();
-    let ids = replication.lags_in(numbers(key, from)).map(|(id, _)| id);
-    let rows = Rows::numbered(ids, move |id| {
-        let mut row = keyed(table, id);
+pub(crate) fn read_lags(asked: Asked<'_>) -> Result<Rows<'_>, Refusal> {
+    let (table, replication) = (asked.table, asked.switch.replication());
+    let ids = replication.lags_in(asked.numbers()).map(|(id, _)| id);
+    asked.rows(ids, move |id, row| {
         let ports = replication.lag(id).unwrap_or_default();
         row.set(table, PORTS, Value::Numbers(ports.to_vec()));
         row.set(table, "$MULTICAST_LAG_REMOTE_MSB_COUNT", Value::Number(0));
         row.set(table, "$MULTICAST_LAG_REMOTE_LSB_COUNT", Value::Number(0));
-        row
-    });
-    rows.one_or_all(key)
+    })
 }
 
 /// Changes lists of ports that packets exclude. Such a list is always there, at first without ports: so inserting is setting.
@@ -278,20 +241,17 @@ pub(crate) fn prunes(op: Op, row: &Row, table: &Table, t: &mut Transaction<'_>) 
         Op::Delete => Vec::new(),
         _ => changed(op, &before, row.numbers(table, PORTS)),
     };
-    check_ports(t.switch(), &ports)?;
+    check_all(t.switch(), &ports)?;
     t.write(Write::PortList(id, ports))?;
     Ok(true)
 }
 
 /// Lists of ports that packets exclude, as they are told: those with ports, or the one asked for.
-pub(crate) fn read_prunes<'a>(table: &'a Table, key: Option<&Row>, from: u64, switch: &'a Switch) -> Rows<'a> {
-    let replication = switch.replication();
-    let all = replication.port_lists_in(numbers(None, from)).map(|(id, _)| id);
-    let only = key.map(|k| k.key_number(0));
+pub(crate) fn read_prunes(asked: Asked<'_>) -> Result<Rows<'_>, Refusal> {
+    let (table, replication, only) = (asked.table, asked.switch.replication(), asked.only);
+    let all = replication.port_lists_in(asked.numbers()).map(|(id, _)| id);
     let ids = only.into_iter().chain(all.filter(move |_| only.is_none()));
-    Rows::numbered(ids, move |id| {
-        let mut row = keyed(table, id);
+    asked.rows(ids, move |id, row| {
         row.set(table, PORTS, Value::Numbers(replication.port_list(id).to_vec()));
-        row
     })
 }
