@@ -2,13 +2,14 @@
 
 use crate::peers::{Peer, Peers, Place};
 use std::io;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
+use tokio::task::yield_now;
 use tokio::time::{Instant, Sleep, sleep};
 use tokio_stream::Stream;
 use tonic::transport::server::Connected;
@@ -18,6 +19,11 @@ const PAUSE: Duration = Duration::from_millis(100);
 
 /// How long a peer may take to answer a ping.
 pub(crate) const ANSWER: Duration = Duration::from_secs(20);
+
+/// Bytes that are written at once; fewer wait until nobody else is ready to answer. Some fifteen short answers: with few, writing costs
+/// more than all else, and where it is most of what a client has in flight, client and server wait for each other in turns (measured in
+/// docs/performance.md).
+const ENOUGH: usize = 640;
 
 /// How many connections a server takes, and how long each may be silent.
 #[derive(Debug, Clone, Copy)]
@@ -161,6 +167,8 @@ pub(crate) struct Connection<I> {
     /// What the server greets its peer with is sent.
     has_greeted: bool,
     is_over: bool,
+    /// Bytes that wait for more.
+    gathered: usize,
     place: Place,
 }
 
@@ -173,6 +181,7 @@ impl<I> Connection<I> {
             has_spoken: false,
             has_greeted: false,
             is_over: false,
+            gathered: 0,
             place,
         }
     }
@@ -191,13 +200,23 @@ impl<I> Connection<I> {
         }
     }
 
-    /// The server writes: after its greeting it does so only to who has said the protocol's first words.
-    fn answer(&mut self, context: &mut Context<'_>) -> io::Result<()> {
+    /// The server wants to write so many bytes: after its greeting it does so only to who has said the protocol's first words.
+    ///
+    /// Requests that came together are answered one after the other, and each wakes the connection, which the runtime runs before the next of
+    /// them: every answer or two would be a write of its own, the most expensive part of a short request. So the connection writes once
+    /// there is [enough](ENOUGH), or nobody else is ready.
+    fn poll_answer(&mut self, context: &mut Context<'_>, bytes: usize) -> Poll<io::Result<()>> {
         self.check_place(context)?;
         if self.has_greeted {
             self.place.peer.know();
         }
-        Ok(())
+        if bytes >= ENOUGH || bytes == self.gathered {
+            self.gathered = 0;
+            return Poll::Ready(Ok(()));
+        }
+        self.gathered = bytes;
+        // Wakes the connection when the runtime has nothing else to do.
+        pin!(yield_now()).poll(context).map(Ok)
     }
 }
 
@@ -222,7 +241,7 @@ impl<I: AsyncRead + Unpin> AsyncRead for Connection<I> {
 
 impl<I: AsyncWrite + Unpin> AsyncWrite for Connection<I> {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        self.answer(context)?;
+        ready!(self.poll_answer(context, buf.len()))?;
         Pin::new(&mut self.io).poll_write(context, buf)
     }
 
@@ -242,7 +261,7 @@ impl<I: AsyncWrite + Unpin> AsyncWrite for Connection<I> {
         context: &mut Context<'_>,
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        self.answer(context)?;
+        ready!(self.poll_answer(context, bufs.iter().map(|b| b.len()).sum()))?;
         Pin::new(&mut self.io).poll_write_vectored(context, bufs)
     }
 
@@ -340,6 +359,32 @@ mod tests {
         assert_eq!(connection.read(&mut [0]).await.expect("has come"), 1);
         let read = connection.read(&mut [0]).await;
         assert_eq!(read.expect_err("nothing more").kind(), io::ErrorKind::TimedOut);
+    }
+
+    #[tokio::test]
+    async fn few_bytes_wait_until_there_are_more_or_nobody_else_is_ready() {
+        let (io, _other) = tokio::io::duplex(1 << 20);
+        let permit = Arc::new(Semaphore::new(1)).try_acquire_owned().expect("is free");
+        let place = Arc::<Peers>::default().enter(permit);
+        let mut connection = Connection::new(io, place, Bounds::pinging(9, Duration::from_secs(30)));
+        let mut polled = Vec::new();
+        // The bytes that there are each time that somebody has woken the connection, and how many are written then.
+        for bytes in [9, 90, 90, 8, ENOUGH, ENOUGH, 7, 7] {
+            let text = vec![b'a'; bytes];
+            let written = poll_fn(|context| Poll::Ready(Pin::new(&mut connection).poll_write(context, &text))).await;
+            polled.push(written.map(|written| written.expect("there is room")));
+        }
+        let ready = Poll::Ready;
+        let expected = [None, None, Some(90), None, Some(ENOUGH), Some(ENOUGH), None, Some(7)];
+        assert_eq!(polled, expected.map(|written| written.map_or(Poll::Pending, ready)));
+        // It is woken by itself where nobody else does.
+        let mut polls = 0;
+        let written = poll_fn(|context| {
+            polls += 1;
+            Pin::new(&mut connection).poll_write(context, b"alone")
+        });
+        assert_eq!(written.await.expect("there is room"), 5);
+        assert_eq!(polls, 2);
     }
 
     /// How long a peer stays, of five minutes, that sends a byte every few seconds; the server `answers` what it has said.
