@@ -1,10 +1,11 @@
 //! Connections that come in: no more than a server takes, and none of peers that are not there any more.
 
+use crate::device::lock;
 use crate::peers::{Peer, Peers, Place};
 use std::io;
 use std::pin::{Pin, pin};
-use std::sync::Arc;
-use std::task::{Context, Poll, ready};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Wake, Waker, ready};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
@@ -20,10 +21,12 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// How long a peer may take to answer a ping.
 pub(crate) const ANSWER: Duration = Duration::from_secs(20);
 
-/// Bytes that are written at once; fewer wait until nobody else is ready to answer. Some fifteen short answers: with few, writing costs
-/// more than all else, and where it is most of what a client has in flight, client and server wait for each other in turns (measured in
-/// docs/performance.md).
+/// Bytes that are written at once; fewer wait for others. Of answers without contents some fifteen: with few, writing costs more than all else,
+/// and where it is most of what a client has in flight, client and server wait for each other in turns (docs/performance.md).
 const ENOUGH: usize = 640;
+
+/// Bytes of a piece that is written at once: the transport sends no other answer along with contents from 256 bytes on.
+const PIECE: usize = 256;
 
 /// How many connections a server takes, and how long each may be silent.
 #[derive(Debug, Clone, Copy)]
@@ -167,9 +170,77 @@ pub(crate) struct Connection<I> {
     /// What the server greets its peer with is sent.
     has_greeted: bool,
     is_over: bool,
-    /// Bytes that wait for more.
-    gathered: usize,
+    /// Holds back what is written.
+    gate: Arc<Gate>,
+    /// When a peer that takes nothing must have taken something.
+    stuck: Option<Pin<Box<Sleep>>>,
     place: Place,
+}
+
+/// Holds back what a connection writes until the runtime has run everybody else who was ready.
+#[derive(Debug)]
+struct Gate(Mutex<Gathering>);
+
+/// What a [`Gate`] waits for.
+#[derive(Debug)]
+struct Gathering {
+    /// The runtime will call.
+    is_asked: bool,
+    /// There is something to write.
+    is_waiting: bool,
+    /// It may be written.
+    is_open: bool,
+    /// The connection.
+    waker: Waker,
+}
+
+impl Gate {
+    fn new() -> Arc<Self> {
+        Arc::new(Gate(Mutex::new(Gathering {
+            is_asked: false,
+            is_waiting: false,
+            is_open: false,
+            waker: Waker::noop().clone(),
+        })))
+    }
+
+    /// Ready once it is open.
+    fn poll_open(self: &Arc<Self>, context: &mut Context<'_>) -> Poll<()> {
+        let mut gathering = lock(&self.0);
+        if gathering.is_open {
+            return Poll::Ready(());
+        }
+        gathering.waker.clone_from(context.waker());
+        gathering.is_waiting = true;
+        let was_asked = std::mem::replace(&mut gathering.is_asked, true);
+        drop(gathering);
+        if !was_asked {
+            // The runtime keeps the waker until nobody else is ready, or many have run; the future itself is of no further use.
+            let waker = Waker::from(Arc::clone(self));
+            let _ = pin!(yield_now()).poll(&mut Context::from_waker(&waker));
+        }
+        Poll::Pending
+    }
+
+    /// Something was written, or is to be as soon as the peer takes it.
+    fn note(&self, is_written: bool) {
+        let mut gathering = lock(&self.0);
+        gathering.is_waiting = false;
+        gathering.is_open = !is_written;
+    }
+}
+
+impl Wake for Gate {
+    fn wake(self: Arc<Self>) {
+        let mut gathering = lock(&self.0);
+        gathering.is_asked = false;
+        gathering.is_open |= gathering.is_waiting;
+        let waker = gathering.is_waiting.then(|| gathering.waker.clone());
+        drop(gathering);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
 }
 
 impl<I> Connection<I> {
@@ -181,7 +252,8 @@ impl<I> Connection<I> {
             has_spoken: false,
             has_greeted: false,
             is_over: false,
-            gathered: 0,
+            gate: Gate::new(),
+            stuck: None,
             place,
         }
     }
@@ -200,23 +272,36 @@ impl<I> Connection<I> {
         }
     }
 
-    /// The server wants to write so many bytes: after its greeting it does so only to who has said the protocol's first words.
+    /// The server wants to write so many bytes, which may have to go `alone`: after its greeting it does so only to who has said the
+    /// protocol's first words.
     ///
     /// Requests that came together are answered one after the other, and each wakes the connection, which the runtime runs before the next of
     /// them: every answer or two would be a write of its own, the most expensive part of a short request. So the connection writes once
-    /// there is [enough](ENOUGH), or nobody else is ready.
-    fn poll_answer(&mut self, context: &mut Context<'_>, bytes: usize) -> Poll<io::Result<()>> {
+    /// there is [enough](ENOUGH), or the others who were ready have run. The layers above (HTTP/2, transport security) may ask several
+    /// times before they wait.
+    fn poll_answer(&mut self, context: &mut Context<'_>, bytes: usize, alone: bool) -> Poll<io::Result<()>> {
         self.check_place(context)?;
         if self.has_greeted {
             self.place.peer.know();
         }
-        if bytes >= ENOUGH || bytes == self.gathered {
-            self.gathered = 0;
-            return Poll::Ready(Ok(()));
+        match alone || bytes >= ENOUGH {
+            true => Poll::Ready(Ok(())),
+            false => self.gate.poll_open(context).map(Ok),
         }
-        self.gathered = bytes;
-        // Wakes the connection when the runtime has nothing else to do.
-        pin!(yield_now()).poll(context).map(Ok)
+    }
+
+    /// Notes what has become of a write; ends the connection of a peer that takes nothing for too long. The transport does not ask such a peer
+    /// whether it is there, for it cannot write that either.
+    fn written(&mut self, context: &mut Context<'_>, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+        self.gate.note(written.is_ready());
+        if written.is_ready() {
+            self.stuck = None;
+            return written;
+        }
+        let silence = self.silence;
+        let stuck = self.stuck.get_or_insert_with(|| Box::pin(sleep(silence)));
+        ready!(stuck.as_mut().poll(context));
+        Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
     }
 }
 
@@ -241,8 +326,9 @@ impl<I: AsyncRead + Unpin> AsyncRead for Connection<I> {
 
 impl<I: AsyncWrite + Unpin> AsyncWrite for Connection<I> {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        ready!(self.poll_answer(context, buf.len()))?;
-        Pin::new(&mut self.io).poll_write(context, buf)
+        ready!(self.poll_answer(context, buf.len(), false))?;
+        let written = Pin::new(&mut self.io).poll_write(context, buf);
+        self.written(context, written)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -261,8 +347,11 @@ impl<I: AsyncWrite + Unpin> AsyncWrite for Connection<I> {
         context: &mut Context<'_>,
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        ready!(self.poll_answer(context, bufs.iter().map(|b| b.len()).sum()))?;
-        Pin::new(&mut self.io).poll_write_vectored(context, bufs)
+        let bytes = bufs.iter().map(|b| b.len()).sum();
+        let alone = bufs.len() > 1 && bufs.last().is_some_and(|last| last.len() >= PIECE);
+        ready!(self.poll_answer(context, bytes, alone))?;
+        let written = Pin::new(&mut self.io).poll_write_vectored(context, bufs);
+        self.written(context, written)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -284,7 +373,8 @@ impl<I> Connected for Connection<I> {
 mod tests {
     use super::*;
     use std::future::poll_fn;
-    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 
     #[test]
     fn the_limit_of_open_files_is_the_one_in_force() {
@@ -361,38 +451,71 @@ mod tests {
         assert_eq!(read.expect_err("nothing more").kind(), io::ErrorKind::TimedOut);
     }
 
-    #[tokio::test]
-    async fn few_bytes_wait_until_there_are_more_or_nobody_else_is_ready() {
-        let (io, _other) = tokio::io::duplex(1 << 20);
+    /// A connection whose peer has room for so many bytes.
+    fn with_room(bytes: usize) -> (Connection<DuplexStream>, DuplexStream) {
+        let (io, other) = tokio::io::duplex(bytes);
         let permit = Arc::new(Semaphore::new(1)).try_acquire_owned().expect("is free");
         let place = Arc::<Peers>::default().enter(permit);
-        let mut connection = Connection::new(io, place, Bounds::pinging(9, Duration::from_secs(30)));
-        let mut polled = Vec::new();
-        // The bytes that there are each time that somebody has woken the connection, and how many are written then.
-        for bytes in [9, 90, 90, 8, ENOUGH, ENOUGH, 7, 7] {
-            let text = vec![b'a'; bytes];
-            let written = poll_fn(|context| Poll::Ready(Pin::new(&mut connection).poll_write(context, &text))).await;
-            polled.push(written.map(|written| written.expect("there is room")));
-        }
-        let ready = Poll::Ready;
-        let expected = [None, None, Some(90), None, Some(ENOUGH), Some(ENOUGH), None, Some(7)];
-        assert_eq!(polled, expected.map(|written| written.map_or(Poll::Pending, ready)));
-        // It is woken by itself where nobody else does.
-        let mut polls = 0;
+        let bounds = Bounds::pinging(9, Duration::from_secs(30));
+        (Connection::new(io, place, bounds), other)
+    }
+
+    /// Asks twice each time that it is woken, as layers above do. What it writes, and how often it is woken until then.
+    async fn write(connection: &mut Connection<DuplexStream>, text: &[u8]) -> (io::Result<usize>, usize) {
+        let mut woken = 0;
         let written = poll_fn(|context| {
-            polls += 1;
-            Pin::new(&mut connection).poll_write(context, b"alone")
+            woken += 1;
+            match Pin::new(&mut *connection).poll_write(context, text) {
+                Poll::Pending => Pin::new(&mut *connection).poll_write(context, text),
+                ready => ready,
+            }
         });
-        assert_eq!(written.await.expect("there is room"), 5);
-        assert_eq!(polls, 2);
+        (written.await, woken)
+    }
+
+    #[tokio::test]
+    async fn few_bytes_wait_until_others_have_run_and_many_do_not() {
+        let (mut connection, mut other) = with_room(1 << 20);
+        let answers = Arc::new(AtomicUsize::new(0));
+        let answering = Arc::clone(&answers);
+        let others: Vec<_> = (0..5)
+            .map(|_| {
+                let answering = Arc::clone(&answering);
+                tokio::spawn(async move { answering.fetch_add(1, Ordering::SeqCst) })
+            })
+            .collect();
+        let (written, woken) = write(&mut connection, b"few").await;
+        assert_eq!((written.expect("there is room"), woken), (3, 2));
+        assert_eq!(answers.load(Ordering::SeqCst), others.len());
+        let (written, woken) = write(&mut connection, &[0; ENOUGH]).await;
+        assert_eq!((written.expect("there is room"), woken), (ENOUGH, 1));
+        let pieces = [9, PIECE].map(|bytes| vec![0; bytes]);
+        let pieces = pieces.each_ref().map(|piece| io::IoSlice::new(piece));
+        let alone = poll_fn(|context| Poll::Ready(Pin::new(&mut connection).poll_write_vectored(context, &pieces)));
+        assert!(alone.await.is_ready());
+        drop(connection);
+        let mut all = Vec::new();
+        other.read_to_end(&mut all).await.expect("is open");
+        assert_eq!(all.get(..3), Some(&b"few"[..]));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_peer_that_takes_nothing_is_not_asked_again_and_again_and_is_gone_in_the_end() {
+        let (mut connection, mut other) = with_room(9);
+        let begun = Instant::now();
+        assert_eq!(write(&mut connection, b"it is full").await.0.expect("takes some"), 9);
+        let (written, woken) = write(&mut connection, b"more").await;
+        assert_eq!(written.map_err(|e| e.kind()), Err(io::ErrorKind::TimedOut));
+        assert_eq!(begun.elapsed().as_secs(), 50);
+        // Others had run, and the time was over.
+        assert_eq!(woken, 3);
+        other.read_exact(&mut [0; 9]).await.expect("was written");
+        assert_eq!(write(&mut connection, b"more").await.0.expect("there is room"), 4);
     }
 
     /// How long a peer stays, of five minutes, that sends a byte every few seconds; the server `answers` what it has said.
     async fn dripped(answers: bool) -> Duration {
-        let (io, mut dripping) = tokio::io::duplex(1024);
-        let permit = Arc::new(Semaphore::new(1)).try_acquire_owned().expect("is free");
-        let place = Arc::<Peers>::default().enter(permit);
-        let mut connection = Connection::new(io, place, Bounds::pinging(9, Duration::from_secs(30)));
+        let (mut connection, mut dripping) = with_room(1024);
         let begun = Instant::now();
         // What is written and sent before is about transport security.
         for written in ["keys", "settings"] {

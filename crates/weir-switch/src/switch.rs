@@ -193,7 +193,8 @@ impl Switch {
         self.replication.port_changed(port, !up);
     }
 
-    /// Whether there is such a port: of those that have a number of [`Switch::port_bits`], any where ports are not given one by one.
+    /// Whether there is such a port. A number of more than [`Switch::port_bits`] is none; any other is one, unless ports are given one by
+    /// one ([`SwitchConfig::explicit_ports`]).
     #[must_use]
     pub fn has_port(&self, port: u32) -> bool {
         let is_number = port.checked_shr(self.port_bits()).unwrap_or(0) == 0;

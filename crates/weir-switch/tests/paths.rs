@@ -397,6 +397,26 @@ fn queues_are_bounded_and_served_by_priority_at_the_rate_of_the_port() {
 }
 
 #[test]
+fn a_port_has_a_number_of_the_architectures_width_and_was_given_where_they_are() {
+    let program = Arc::new(weir_switch::testing::reflector());
+    let mut switch = Switch::new(Arc::clone(&program)).expect("loads");
+    assert_eq!(switch.port_bits(), 9);
+    assert_eq!(
+        [0, 511, 512, u32::MAX].map(|port| switch.has_port(port)),
+        [true, true, false, false]
+    );
+    let engine = Arc::new(weir_interp::Interpreter::new(program));
+    let config = SwitchConfig {
+        explicit_ports: true,
+        ..SwitchConfig::default()
+    };
+    switch = Switch::with_engine(engine, config).expect("loads");
+    switch.set_port(3, false);
+    switch.set_port(513, true);
+    assert_eq!([1, 3, 513].map(|port| switch.has_port(port)), [false, true, false]);
+}
+
+#[test]
 fn ports_can_be_down_or_missing() {
     let program = Arc::new(weir_switch::testing::reflector());
     let engine = Arc::new(weir_interp::Interpreter::new(program));

@@ -22,7 +22,7 @@ use mimalloc::MiMalloc;
 use std::process::ExitCode;
 
 /// Requests are taken in by one thread and done by another, which frees what they were read into: with the system's allocator the two wait
-/// for each other, and each request costs a quarter more (see docs/performance.md).
+/// for each other, and a server does a tenth fewer of them (see docs/performance.md).
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 
