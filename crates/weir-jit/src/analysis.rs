@@ -1,13 +1,16 @@
 //! What is known of a pipeline before code is made: where headers lie in the packet, which fields still are
 //! what the packet holds, how the deparser's work can be done, and what is live where.
 
+mod checksums;
 mod deparse;
 mod live;
 mod packet;
 
+pub(crate) use checksums::Change;
 pub(crate) use live::is_idle;
 
 use crate::error::Unsupported;
+use checksums::Checksums;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use weir_ir::passes::{Scope, VarSet, constants, written};
 use weir_ir::pipeline::{CallKind, Pipeline};
@@ -70,6 +73,7 @@ pub(crate) struct State {
     pub headers: Vec<HeaderState>,
     /// The bit the parser is at, if that is always the same.
     pub cursor: Option<u32>,
+    pub checksums: Checksums,
 }
 
 impl State {
@@ -86,6 +90,7 @@ impl State {
         if self.cursor != other.cursor {
             self.cursor = None;
         }
+        self.checksums.meet(&other.checksums);
         *self != before
     }
 }
@@ -136,6 +141,8 @@ pub(crate) struct Analysis<'a> {
     pub emitted: VarId,
     /// Where each header lies that is extracted from whole bytes.
     pub places: Vec<Option<Place>>,
+    /// What internet checksums are computed of, each once.
+    checksum_data: Vec<Vec<InLeaf>>,
     /// What is known where each block begins; `None`: nothing gets there.
     pub at: Vec<Option<State>>,
     pub deparse: Deparse,
@@ -247,6 +254,7 @@ impl<'a> Analysis<'a> {
             emitted,
             turns,
             places: vec![None; program.headers.len()],
+            checksum_data: Vec::new(),
             at: Vec::new(),
             deparse: Deparse::InPlace,
             order: post_order(pipeline),
@@ -272,6 +280,7 @@ impl<'a> Analysis<'a> {
         }
         analysis.find_loops();
         analysis.constants = analysis.find_constants();
+        analysis.checksum_data = analysis.find_checksum_data();
         analysis.at = analysis.flow();
         analysis.check_alignment()?;
         // Places: the same bit on every way, or a variable.
@@ -352,12 +361,16 @@ impl<'a> Analysis<'a> {
         State {
             headers,
             cursor: Some(0),
+            checksums: Checksums::default(),
         }
     }
 
-    /// Follows an instruction.
-    pub fn step(&self, state: &mut State, kind: &InstKind) {
+    /// Follows the instruction at a position of a block.
+    fn step(&self, state: &mut State, block: BlockId, position: usize) {
         let program = self.program();
+        let kind = &self.pipeline.body.blocks[block].insts[position].kind;
+        let call = matches!(kind, InstKind::Call(_)).then(|| self.kind_of_call(block, position));
+        state.checksums = self.step_checksums(state, kind, call);
         match kind {
             InstKind::Extract { header, varbit_bits } => {
                 let ty = &program.header_types[program.headers[*header].ty];
@@ -411,11 +424,14 @@ impl<'a> Analysis<'a> {
         }
     }
 
-    /// Headers that are certainly valid at the start of a block, and not by code, have been extracted.
+    /// Headers that are certainly valid at the start of a block, and not by code, have been extracted; checksums whose comparison
+    /// certainly told no difference are right.
     fn refine(&self, block: BlockId, state: &mut State) {
+        let constants = &self.constants[block.index()];
+        state.checksums.refine(|v| constants.get(&v) == Some(&0));
         let headers = self.program().headers.iter();
         for (h, (_, header)) in state.headers.iter_mut().zip(headers) {
-            let valid = self.constants[block.index()].get(&header.valid) == Some(&1);
+            let valid = constants.get(&header.valid) == Some(&1);
             h.extracted |= valid && !h.validated;
         }
     }
@@ -442,11 +458,11 @@ impl<'a> Analysis<'a> {
                     };
                 };
                 let block = &body.blocks[id];
-                for inst in &block.insts {
+                for (i, inst) in block.insts.iter().enumerate() {
                     if let (true, Some(on_error)) = (can_fail(&inst.kind), body.on_error) {
                         arrive(on_error, state.clone());
                     }
-                    self.step(&mut state, &inst.kind);
+                    self.step(&mut state, id, i);
                 }
                 let targets = block.terminator.targets().into_iter();
                 targets.for_each(|t| arrive(t, state.clone()));
@@ -461,9 +477,9 @@ impl<'a> Analysis<'a> {
             let Some(mut state) = self.at[id.index()].clone() else {
                 continue;
             };
-            for inst in &self.pipeline.body.blocks[id].insts {
+            for (i, inst) in self.pipeline.body.blocks[id].insts.iter().enumerate() {
                 f(&state, &inst.kind);
-                self.step(&mut state, &inst.kind);
+                self.step(&mut state, id, i);
             }
         }
     }
@@ -640,6 +656,12 @@ impl<'a> Analysis<'a> {
     fn call_reads(&self, state: &State, call: &Call, kind: Option<&CallKind>, f: &mut dyn FnMut(VarId)) {
         match kind {
             Some(CallKind::InternetChecksum | CallKind::InternetSum) if self.is_summed_inline(state, call) => {
+                if let Some(change) = self.change_of_checksum(state, call) {
+                    let changed = change.fields.iter().map(|(header, ..)| *header);
+                    changed
+                        .chain([change.checksum.0])
+                        .for_each(|header| self.place_read(header, f));
+                }
                 for leaf in call.inputs(0) {
                     let InLeaf::Value(o) = leaf else { continue };
                     match (self.in_packet(state, o), o) {
@@ -747,8 +769,8 @@ impl<'a> Analysis<'a> {
             return Vec::new();
         };
         let mut all = vec![state.clone()];
-        for inst in &self.pipeline.body.blocks[id].insts {
-            self.step(&mut state, &inst.kind);
+        for i in 0..self.pipeline.body.blocks[id].insts.len() {
+            self.step(&mut state, id, i);
             all.push(state.clone());
         }
         all

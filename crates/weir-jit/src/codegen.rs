@@ -1,6 +1,6 @@
 //! Machine code for the segments of a pipeline.
 //!
-//! A segment is a function `(context, mask, env)`: for each packet of the mask, lowest slot first, it runs the code from
+//! A segment is a function `(env, mask, context)`: for each packet of the mask, lowest slot first, it runs the code from
 //! its suspension point to the next ones, and sets the packet's bit in the masks of those. The loop over packets is
 //! part of the function, so that the compiler sees all of it.
 
@@ -15,9 +15,10 @@ mod validity;
 
 use crate::analysis::{Again, Analysis, State, is_idle};
 use crate::layout::{Layout, PITCH, PointKind, ROW_PACKET};
+use crate::runtime::{Imported, RuntimeFunction};
 use crate::sites::{Sites, WideOp};
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{Block, FuncRef, InstBuilder, MemFlagsData, Value, types};
+use cranelift_codegen::ir::{Block, InstBuilder, MemFlagsData, Value, types};
 use cranelift_codegen::isa::TargetFrontendConfig;
 use cranelift_frontend::{FunctionBuilder, Variable};
 use movable::Movable;
@@ -36,31 +37,7 @@ pub(crate) mod env {
     pub const MEMBERS: i32 = 32;
     pub const ZEROS: i32 = 40;
     pub const CELLS: i32 = 48;
-}
-
-/// Functions of the runtime that code calls.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Helpers {
-    /// `(env, site, slot) -> abort`
-    pub call: FuncRef,
-    /// `(env, counter, index, slot)`
-    pub count: FuncRef,
-    /// `(env, algorithm, bytes) -> hash`
-    pub hash: FuncRef,
-    /// `(env, set, keys) -> contains`
-    pub value_set: FuncRef,
-    /// `(env, op, column) -> narrow result`
-    pub wide: FuncRef,
-    /// `(address, bits, destination)`
-    pub varbit_store: FuncRef,
-    /// `(address, bits, bits summed before) -> sum`
-    pub varbit_sum: FuncRef,
-    /// `(column, scratch, emitted bytes, cursor bytes)`
-    pub finish: FuncRef,
-    /// `(env, array and scalar, index) -> value`
-    pub read_cell: FuncRef,
-    /// `(env, array and scalar, index, value)`
-    pub write_cell: FuncRef,
+    pub const EXCHANGE: i32 = 56;
 }
 
 /// What code generation needs of everything around it.
@@ -68,15 +45,13 @@ pub(crate) struct Context<'a> {
     pub analysis: &'a Analysis<'a>,
     pub layout: &'a Layout,
     pub tables: &'a [(KeyLayout, ResultLayout)],
-    /// Bytes of the scratch area of a slot.
-    pub scratch: usize,
 }
 
 /// Makes one segment.
 pub(crate) struct Segment<'a, 'b> {
     pub cx: &'a Context<'a>,
     pub b: FunctionBuilder<'b>,
-    pub helpers: Helpers,
+    runtime: Imported,
     pub sites: &'a mut Sites,
     vars: HashMap<VarId, Variable>,
     blocks: HashMap<BlockId, Block>,
@@ -136,7 +111,7 @@ pub(crate) fn segment<'a>(
     cx: &'a Context<'a>,
     index: usize,
     b: FunctionBuilder<'_>,
-    helpers: Helpers,
+    runtime: Imported,
     sites: &'a mut Sites,
     config: TargetFrontendConfig,
 ) {
@@ -149,15 +124,15 @@ pub(crate) fn segment<'a>(
     let head = b.create_block();
     let mut segment = Segment {
         cx,
-        helpers,
+        runtime,
         sites,
         vars: HashMap::new(),
         blocks: HashMap::new(),
         masks: BTreeMap::new(),
         todo,
         head,
-        context: params[0],
-        env: params[2],
+        context: params[2],
+        env: params[0],
         column,
         bit,
         slot,
@@ -234,15 +209,20 @@ impl<'a> Segment<'a, '_> {
         self.b.switch_to_block(head);
         let todo = self.b.use_var(self.todo);
         self.b.ins().brif(todo, start, &[], done, &[]);
-        self.b.switch_to_block(start);
+        self.enter(start);
         self.take_next(todo);
         self.load_context(index, resume);
         let first = self.blocks[&resume];
         self.b.ins().jump(first, &[]);
-        for &id in region {
+        for (&id, is_whole) in region.iter().zip(self.known_whence(region)) {
+            let block = self.blocks[&id];
+            match is_whole {
+                true => self.enter(block),
+                false => self.b.switch_to_block(block),
+            }
             self.block(id);
         }
-        self.b.switch_to_block(done);
+        self.enter(done);
         let pending = self.b.ins().load(types::I64, flags(), self.env, env::PENDING);
         for (point, var) in self.masks.clone() {
             if let Some(var) = var {
@@ -251,6 +231,30 @@ impl<'a> Segment<'a, '_> {
             }
         }
         self.b.ins().return_(&[]);
+    }
+
+    /// Per block of a region: whether all that go there come before it.
+    fn known_whence(&self, region: &[BlockId]) -> Vec<bool> {
+        let cx = self.cx;
+        let body = &cx.analysis.pipeline.body;
+        let mut last = HashMap::new();
+        for (i, &id) in region.iter().enumerate() {
+            let block = &body.blocks[id];
+            let fails = block.insts.iter().any(|x| crate::analysis::can_fail(&x.kind));
+            let fails = fails || cx.analysis.loops.contains_key(&id);
+            let targets = block.terminator.targets().into_iter();
+            for target in targets.chain(body.on_error.filter(|_| fails)) {
+                last.insert(target, i);
+            }
+        }
+        let before = |(i, id)| last.get(id).is_none_or(|last| *last < i);
+        region.iter().enumerate().map(before).collect()
+    }
+
+    /// Goes on in a block that nobody else will jump to: what its variables are is known from here on.
+    fn enter(&mut self, block: Block) {
+        self.b.switch_to_block(block);
+        self.b.seal_block(block);
     }
 
     fn destination(&mut self, point: usize) {
@@ -519,8 +523,6 @@ impl<'a> Segment<'a, '_> {
 
     fn block(&mut self, id: BlockId) {
         let cx = self.cx;
-        let clif = self.blocks[&id];
-        self.b.switch_to_block(clif);
         let block = &cx.analysis.pipeline.body.blocks[id];
         let states = cx.analysis.states(id);
         if states.is_empty() {
@@ -580,7 +582,7 @@ impl<'a> Segment<'a, '_> {
         let (out, on) = (self.b.create_block(), self.b.create_block());
         self.b.set_cold_block(out);
         self.b.ins().brif(over, out, &[], on, &[]);
-        self.b.switch_to_block(out);
+        self.enter(out);
         match self.cx.analysis.pipeline.body.on_error {
             Some(_) if takes => {
                 let code = self.cx.analysis.program().error_code("ParserTimeout").unwrap_or(5);
@@ -592,7 +594,7 @@ impl<'a> Segment<'a, '_> {
                 self.push(point);
             }
         }
-        self.b.switch_to_block(on);
+        self.enter(on);
     }
 
     /// Goes to the body's `on_error` with this error.
@@ -686,7 +688,7 @@ impl<'a> Segment<'a, '_> {
             let equal = self.equal(value, &Operand::Const(case.clone()));
             let (target, next) = (self.blocks[target], self.b.create_block());
             self.b.ins().brif(equal, target, &[], next, &[]);
-            self.b.switch_to_block(next);
+            self.enter(next);
         }
         let target = self.blocks[&default];
         self.b.ins().jump(target, &[]);
@@ -718,7 +720,7 @@ impl<'a> Segment<'a, '_> {
                 Some(c) => {
                     let next = self.b.create_block();
                     self.b.ins().brif(c, target, &[], next, &[]);
-                    self.b.switch_to_block(next);
+                    self.enter(next);
                 }
             }
         }
@@ -754,8 +756,20 @@ impl<'a> Segment<'a, '_> {
         }
         let index = self.sites.add_wide(op);
         let (index, column) = (self.imm(index as u64), self.column());
-        let call = self.b.ins().call(self.helpers.wide, &[self.env, index, column]);
-        self.b.inst_results(call)[0]
+        self.call_for_value(RuntimeFunction::Wide, &[index, column])
+    }
+
+    /// Calls a function of the runtime that returns nothing.
+    fn call_runtime(&mut self, function: RuntimeFunction, arguments: &[Value]) {
+        self.runtime.call(function, self.env, arguments, &mut self.b);
+    }
+
+    /// Calls a function of the runtime that returns a value.
+    fn call_for_value(&mut self, function: RuntimeFunction, arguments: &[Value]) -> Value {
+        match self.runtime.call(function, self.env, arguments, &mut self.b) {
+            Some(value) => value,
+            None => unreachable!("{function:?} returns a value"),
+        }
     }
 
     /// The address of the argument area.

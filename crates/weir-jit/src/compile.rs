@@ -1,16 +1,17 @@
 //! From a pipeline to machine code.
 
 use crate::analysis::{Analysis, Deparse, VarInfo};
-use crate::codegen::{Context, Helpers, segment};
+use crate::codegen::{Context, segment};
 use crate::error::CompileError;
 use crate::layout::{Layout, PointKind};
-use crate::run::calls::{self, SegmentFunction};
+use crate::run::calls::SegmentFunction;
+use crate::runtime::Runtime;
 use crate::sites::Sites;
-use cranelift_codegen::ir::{AbiParam, FuncRef, Signature, types};
+use cranelift_codegen::ir::{AbiParam, types};
 use cranelift_codegen::settings::{self, Configurable};
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use cranelift_jit::{JITBuilder, JITModule};
-use cranelift_module::{FuncId, Linkage, Module};
+use cranelift_module::Module;
 use std::fmt::Write;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -103,20 +104,6 @@ fn codegen(error: impl std::fmt::Display) -> CompileError {
     CompileError::Codegen(error.to_string())
 }
 
-/// The functions of the runtime by name, with their numbers of parameters and whether they return something.
-const HELPERS: [(&str, usize, bool); 10] = [
-    ("weir_call", 3, true),
-    ("weir_count", 4, false),
-    ("weir_hash", 3, true),
-    ("weir_value_set", 3, true),
-    ("weir_wide", 3, true),
-    ("weir_varbit_store", 3, false),
-    ("weir_varbit_sum", 3, true),
-    ("weir_finish", 4, false),
-    ("weir_read_cell", 3, true),
-    ("weir_write_cell", 4, false),
-];
-
 fn module() -> Result<JITModule, CompileError> {
     let mut flags = settings::builder();
     for (name, value) in [
@@ -130,31 +117,8 @@ fn module() -> Result<JITModule, CompileError> {
     let isa = cranelift_native::builder().map_err(codegen)?;
     let isa = isa.finish(settings::Flags::new(flags)).map_err(codegen)?;
     let mut builder = JITBuilder::with_isa(isa, cranelift_module::default_libcall_names());
-    let addresses: [*const u8; 10] = [
-        calls::call as *const u8,
-        calls::count as *const u8,
-        calls::hash as *const u8,
-        calls::value_set as *const u8,
-        calls::wide as *const u8,
-        calls::varbit_store as *const u8,
-        calls::varbit_sum as *const u8,
-        calls::finish as *const u8,
-        calls::read_cell as *const u8,
-        calls::write_cell as *const u8,
-    ];
-    for ((name, ..), address) in HELPERS.iter().zip(addresses) {
-        builder.symbol(*name, address);
-    }
+    crate::runtime::add_symbols(&mut builder);
     Ok(JITModule::new(builder))
-}
-
-fn signature(module: &JITModule, params: usize, returns: bool) -> Signature {
-    let mut signature = module.make_signature();
-    signature.params.extend((0..params).map(|_| AbiParam::new(types::I64)));
-    if returns {
-        signature.returns.push(AbiParam::new(types::I64));
-    }
-    signature
 }
 
 impl Compiled {
@@ -187,24 +151,15 @@ impl Compiled {
             Deparse::Rebuild(most) => (most + 16).next_multiple_of(64) + 64,
         };
         let mut module = module()?;
-        let helpers: Vec<FuncId> = HELPERS
-            .iter()
-            .map(|(name, params, returns)| {
-                let signature = signature(&module, *params, *returns);
-                module
-                    .declare_function(name, Linkage::Import, &signature)
-                    .map_err(codegen)
-            })
-            .collect::<Result<_, _>>()?;
+        let mut frontend = FunctionBuilderContext::new();
+        let runtime = Runtime::new(&mut module, &mut frontend)?;
         let cx = Context {
             analysis: &analysis,
             layout: &layout,
             tables: &tables,
-            scratch,
         };
         let mut assembly = options.assembly.then(String::new);
         let mut ids = Vec::new();
-        let mut frontend = FunctionBuilderContext::new();
         let config = module.target_config();
         for (index, point) in layout.points.iter().enumerate() {
             if point.resume.is_none() {
@@ -212,26 +167,11 @@ impl Compiled {
                 continue;
             }
             let mut context = module.make_context();
-            context.func.signature = signature(&module, 3, false);
+            context.func.signature.params = vec![AbiParam::new(types::I64); 3];
             context.set_disasm(options.assembly);
-            let refs: Vec<FuncRef> = helpers
-                .iter()
-                .map(|id| module.declare_func_in_func(*id, &mut context.func))
-                .collect();
-            let refs = Helpers {
-                call: refs[0],
-                count: refs[1],
-                hash: refs[2],
-                value_set: refs[3],
-                wide: refs[4],
-                varbit_store: refs[5],
-                varbit_sum: refs[6],
-                finish: refs[7],
-                read_cell: refs[8],
-                write_cell: refs[9],
-            };
+            let imported = runtime.import(&mut module, &mut context.func);
             let builder = FunctionBuilder::new(&mut context.func, &mut frontend);
-            segment(&cx, index, builder, refs, &mut sites, config);
+            segment(&cx, index, builder, imported, &mut sites, config);
             let id = module
                 .declare_anonymous_function(&context.func.signature)
                 .map_err(codegen)?;

@@ -43,6 +43,7 @@ mod error;
 mod layout;
 mod order;
 mod run;
+mod runtime;
 mod sites;
 
 pub use compile::{Compiled, Options};

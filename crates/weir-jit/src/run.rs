@@ -147,10 +147,15 @@ pub(crate) struct Env {
     members: *const u64,
     zeros: *const u8,
     cells: *const [usize; 2],
+    /// Arguments of functions of the runtime that are called rarely, and what they return.
+    exchange: [u64; 3],
     context: *const u64,
     compiled: *const Compiled,
     host: *mut HostPointer,
 }
+
+/// Bytes before the scratch area that are copied with it.
+pub(crate) const SCRATCH_LEAD: usize = 16;
 
 /// A fat pointer behind a thin one.
 struct HostPointer(*mut (dyn Host + 'static));
@@ -250,7 +255,7 @@ impl Machine {
         }
         let memory = Memory {
             context,
-            scratch: vec![0; compiled.scratch * VECTOR + 16],
+            scratch: vec![0; SCRATCH_LEAD + compiled.scratch + 16],
             arguments: vec![0; compiled.sites.argument_words + 8],
             tallies: vec![0; compiled.sites.tally_words],
             members: vec![0; compiled.sites.members.words()],
@@ -638,12 +643,13 @@ impl Memory {
         let mut host = HostPointer(host);
         let mut env = Env {
             pending: self.pending.as_mut_ptr(),
-            scratch: self.scratch.as_mut_ptr(),
+            scratch: self.scratch[SCRATCH_LEAD..].as_mut_ptr(),
             arguments: self.arguments.as_mut_ptr(),
             tallies: self.tallies.as_mut_ptr(),
             members: self.members.as_ptr(),
             zeros: run.compiled.zeros.as_ptr(),
             cells: self.cells.places.as_ptr(),
+            exchange: [0; 3],
             context: self.context.as_ptr(),
             compiled,
             host: &raw mut host,
@@ -655,6 +661,6 @@ impl Memory {
         // pending masks (one per point), the scratch, argument and tally areas (sized by the compiler) and, inside the
         // bounds that it checks against the packet's length, the packets, whose memory the frames own and
         // whose room before and behind was checked by `run` and `Frame::new`.
-        unsafe { function(self.context.as_mut_ptr(), packets, &raw mut env) }
+        unsafe { function(&raw mut env, packets, self.context.as_mut_ptr()) }
     }
 }

@@ -178,40 +178,38 @@ pub(crate) struct Connection<I> {
 }
 
 /// Holds back what a connection writes until the runtime has run everybody else who was ready.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Gate(Mutex<Gathering>);
 
-/// What a [`Gate`] waits for.
-#[derive(Debug)]
+/// What a [`Gate`] does.
+#[derive(Debug, Default)]
 struct Gathering {
+    state: Holding,
     /// The runtime will call.
     is_asked: bool,
-    /// There is something to write.
-    is_waiting: bool,
+}
+
+/// Whether there is something to write.
+#[derive(Debug, Default)]
+enum Holding {
+    /// No.
+    #[default]
+    Nothing,
+    /// It waits, and so does the connection.
+    Back(Waker),
     /// It may be written.
-    is_open: bool,
-    /// The connection.
-    waker: Waker,
+    Open,
 }
 
 impl Gate {
-    fn new() -> Arc<Self> {
-        Arc::new(Gate(Mutex::new(Gathering {
-            is_asked: false,
-            is_waiting: false,
-            is_open: false,
-            waker: Waker::noop().clone(),
-        })))
-    }
-
     /// Ready once it is open.
     fn poll_open(self: &Arc<Self>, context: &mut Context<'_>) -> Poll<()> {
         let mut gathering = lock(&self.0);
-        if gathering.is_open {
-            return Poll::Ready(());
+        match &mut gathering.state {
+            Holding::Open => return Poll::Ready(()),
+            Holding::Back(waker) => waker.clone_from(context.waker()),
+            state => *state = Holding::Back(context.waker().clone()),
         }
-        gathering.waker.clone_from(context.waker());
-        gathering.is_waiting = true;
         let was_asked = std::mem::replace(&mut gathering.is_asked, true);
         drop(gathering);
         if !was_asked {
@@ -224,9 +222,10 @@ impl Gate {
 
     /// Something was written, or is to be as soon as the peer takes it.
     fn note(&self, is_written: bool) {
-        let mut gathering = lock(&self.0);
-        gathering.is_waiting = false;
-        gathering.is_open = !is_written;
+        lock(&self.0).state = match is_written {
+            true => Holding::Nothing,
+            false => Holding::Open,
+        };
     }
 }
 
@@ -234,11 +233,13 @@ impl Wake for Gate {
     fn wake(self: Arc<Self>) {
         let mut gathering = lock(&self.0);
         gathering.is_asked = false;
-        gathering.is_open |= gathering.is_waiting;
-        let waker = gathering.is_waiting.then(|| gathering.waker.clone());
-        drop(gathering);
-        if let Some(waker) = waker {
-            waker.wake();
+        match std::mem::take(&mut gathering.state) {
+            Holding::Back(connection) => {
+                gathering.state = Holding::Open;
+                drop(gathering);
+                connection.wake();
+            }
+            before => gathering.state = before,
         }
     }
 }
@@ -252,7 +253,7 @@ impl<I> Connection<I> {
             has_spoken: false,
             has_greeted: false,
             is_over: false,
-            gate: Gate::new(),
+            gate: Arc::default(),
             stuck: None,
             place,
         }

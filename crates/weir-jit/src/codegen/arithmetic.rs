@@ -3,6 +3,7 @@
 use super::{Segment, flags};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, InstructionData, MemFlagsData, Opcode, Type, Value, types};
+use weir_ir::Operand;
 
 impl Segment<'_, '_> {
     pub fn imm(&mut self, value: u64) -> Value {
@@ -84,15 +85,83 @@ impl Segment<'_, '_> {
 
     /// A comparison as 0 or 1.
     pub fn compare(&mut self, cc: IntCC, a: Value, b: Value) -> Value {
+        let (a, b) = match (cc, self.swapped(a), self.swapped(b)) {
+            (IntCC::Equal | IntCC::NotEqual, Some(x), Some(y))
+                if self.b.func.dfg.value_type(x) == self.b.func.dfg.value_type(y) =>
+            {
+                (x, y)
+            }
+            _ => self.without_mask(cc, a, b).unwrap_or((a, b)),
+        };
         let flag = self.b.ins().icmp(cc, a, b);
         let number = self.b.ins().uextend(types::I64, flag);
         self.bounded(number, 1)
+    }
+
+    /// What a value is with its bytes turned round, extended by zeros.
+    fn swapped(&self, value: Value) -> Option<Value> {
+        let operand = |value: Value, wanted: Opcode| {
+            let inst = self.b.func.dfg.value_def(value).inst()?;
+            match self.b.func.dfg.insts[inst] {
+                InstructionData::Unary { opcode, arg } if opcode == wanted => Some(arg),
+                _ => None,
+            }
+        };
+        operand(operand(value, Opcode::Uextend).unwrap_or(value), Opcode::Bswap)
+    }
+
+    /// Operands to compare in place of a value of which only the lowest bytes are left, and a constant: there are comparisons of some
+    /// bytes of a register.
+    fn without_mask(&mut self, cc: IntCC, a: Value, b: Value) -> Option<(Value, Value)> {
+        let unsigned = cc == cc.unsigned();
+        let (whole, mask) = self.with_constant(a, Opcode::Band).filter(|_| unsigned)?;
+        let constant = self.known(b).filter(|constant| *constant <= mask)?;
+        let ty = match mask {
+            0xff => types::I8,
+            // A constant of two bytes takes some processors long to decode.
+            0xffff if constant < 0x80 => types::I16,
+            0xffff_ffff => types::I32,
+            _ => return None,
+        };
+        let narrow = self.b.ins().ireduce(ty, whole);
+        Some((narrow, self.b.ins().iconst(ty, constant as i64)))
     }
 
     /// 1 for 0 and 0 for 1.
     pub fn invert(&mut self, bit: Value) -> Value {
         let zero = self.imm(0);
         self.compare(IntCC::Equal, bit, zero)
+    }
+
+    /// The value of a condition, 0 or anything else: one bit of a value is tested there, which takes one instruction, and where many are
+    /// (of an instruction bitmap, of the word that says which headers are valid), one register instead of one each.
+    pub fn condition(&mut self, operand: &Operand) -> Value {
+        let value = self.value(operand);
+        let Some((from, bit)) = self.single_bit(value) else {
+            return value;
+        };
+        let mask = self.imm(1 << bit);
+        self.b.ins().band(from, mask)
+    }
+
+    /// The value of which this is a bit that was shifted down, and which one.
+    fn single_bit(&self, value: Value) -> Option<(Value, u64)> {
+        let shifted = match self.with_constant(value, Opcode::Band) {
+            Some((masked, 1)) => masked,
+            _ if self.most(value) == 1 => value,
+            _ => return None,
+        };
+        let shift = self.with_constant(shifted, Opcode::Ushr)?;
+        (shift.1 < 64).then_some(shift)
+    }
+
+    /// The operands of the instruction that makes a value, if it is this one with a constant.
+    fn with_constant(&self, value: Value, opcode: Opcode) -> Option<(Value, u64)> {
+        let inst = self.b.func.dfg.value_def(value).inst()?;
+        match self.b.func.dfg.insts[inst] {
+            InstructionData::Binary { opcode: o, args } if o == opcode => Some((args[0], self.known(args[1])?)),
+            _ => None,
+        }
     }
 
     pub fn load(&mut self, ty: Type, address: Value, offset: i32) -> Value {

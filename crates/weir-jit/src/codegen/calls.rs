@@ -1,6 +1,7 @@
 //! Extern calls.
 
 use super::{Segment, env, flags};
+use crate::runtime::RuntimeFunction;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 use std::sync::Arc;
@@ -20,7 +21,7 @@ impl Segment<'_, '_> {
                     None => {
                         let at = self.word(operand, 0);
                         let (counter, slot) = (self.imm(*counter as u64), self.slot());
-                        self.b.ins().call(self.helpers.count, &[self.env, counter, at, slot]);
+                        self.call_runtime(RuntimeFunction::Count, &[counter, at, slot]);
                     }
                 }
             }
@@ -78,8 +79,7 @@ impl Segment<'_, '_> {
             &CallKind::ReadCell { array, scalar, .. } => {
                 let Some(at) = call.input(0) else { return };
                 let (which, at) = (self.cell(array, scalar), self.word(at, 0));
-                let inst = self.b.ins().call(self.helpers.read_cell, &[self.env, which, at]);
-                let value = self.b.inst_results(inst)[0];
+                let value = self.call_for_value(RuntimeFunction::ReadCell, &[which, at]);
                 if let Some(&result) = call.results.first() {
                     self.set(result, value);
                 }
@@ -89,8 +89,7 @@ impl Segment<'_, '_> {
                     return;
                 };
                 let (which, at, value) = (self.cell(array, scalar), self.word(at, 0), self.word(value, 0));
-                let arguments = [self.env, which, at, value];
-                self.b.ins().call(self.helpers.write_cell, &arguments);
+                self.call_runtime(RuntimeFunction::WriteCell, &[which, at, value]);
             }
             CallKind::Host { writes, abort, .. } => self.host(call, index, writes, *abort),
         }
@@ -185,8 +184,7 @@ impl Segment<'_, '_> {
             }
         }
         let (algorithm, bytes) = (self.imm(algorithm.into()), self.imm(bits.div_ceil(8).into()));
-        let inst = self.b.ins().call(self.helpers.hash, &[self.env, algorithm, bytes]);
-        self.b.inst_results(inst)[0]
+        self.call_for_value(RuntimeFunction::Hash, &[algorithm, bytes])
     }
 
     /// `base + value % max`
@@ -319,14 +317,13 @@ impl Segment<'_, '_> {
         }
         self.sites.reserve(at);
         let (site, slot) = (self.imm(index as u64), self.slot());
-        let inst = self.b.ins().call(self.helpers.call, &[self.env, site, slot]);
-        let stop = self.b.inst_results(inst)[0];
+        let stop = self.call_for_value(RuntimeFunction::Call, &[site, slot]);
         if let Some(exit) = abort {
             let (out, on) = (self.b.create_block(), self.b.create_block());
             self.b.ins().brif(stop, out, &[], on, &[]);
-            self.b.switch_to_block(out);
+            self.enter(out);
             self.push(cx.layout.of_exit[exit as usize]);
-            self.b.switch_to_block(on);
+            self.enter(on);
         }
         for (at, var) in back {
             self.take(area, at, var);
@@ -354,7 +351,6 @@ impl Segment<'_, '_> {
         }
         self.sites.reserve(at);
         let set = self.imm(set.index() as u64);
-        let call = self.b.ins().call(self.helpers.value_set, &[self.env, set, area]);
-        self.b.inst_results(call)[0]
+        self.call_for_value(RuntimeFunction::ValueSet, &[set, area])
     }
 }

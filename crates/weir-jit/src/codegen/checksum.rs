@@ -6,7 +6,8 @@
 //! terms.
 
 use super::Segment;
-use crate::analysis::field_offsets;
+use crate::analysis::{Change, field_offsets};
+use crate::runtime::RuntimeFunction;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 use weir_ir::{Call, HeaderId, InLeaf, Operand};
 
@@ -19,6 +20,7 @@ enum Part {
 }
 
 /// The two halves of the sum.
+#[derive(Default)]
 struct Sum {
     /// Of values.
     values: Option<Value>,
@@ -42,11 +44,29 @@ impl Segment<'_, '_> {
     /// The checksum, or the sum as it is before it is made one.
     pub(super) fn internet_checksum(&mut self, call: &Call, is_checksum: bool) {
         let Some(&result) = call.results.first() else { return };
-        let mut sum = Sum {
-            values: None,
-            raw: None,
-            turns_words: false,
+        if !is_checksum {
+            let sum = self.sum_of(call);
+            let sum = self.plain_sum(&sum);
+            self.set(result, sum);
+            return;
+        }
+        let word = match self.cx.analysis.change_of_checksum(&self.state, call) {
+            Some(change) => self.changed_checksum(&change, call),
+            None => {
+                let sum = self.sum_of(call);
+                self.inverted(&sum)
+            }
         };
+        let swapped = self.in_network_order(word);
+        let value = self.b.ins().uextend(types::I64, swapped);
+        let value = self.bounded(value, u16::MAX.into());
+        let width = self.cx.analysis.vars[result.index()].width;
+        let value = self.mask(value, 16.min(width));
+        self.set(result, value);
+    }
+
+    fn sum_of(&mut self, call: &Call) -> Sum {
+        let mut sum = Sum::default();
         let mut at = 0u32;
         let mut parts: Vec<(Part, u32)> = Vec::new();
         for (part, width) in self.parts(call.inputs(0)) {
@@ -74,29 +94,96 @@ impl Segment<'_, '_> {
                 Part::Value(operand) => self.sum_operand(&mut sum, &operand, at),
             }
         }
-        if !is_checksum {
-            let sum = self.plain_sum(&sum);
-            self.set(result, sum);
-            return;
-        }
-        let folded = match (sum.values, sum.raw) {
-            (None, None) => self.imm(0),
-            (Some(values), None) => self.fold(values),
-            (None, Some(raw)) => {
-                let folded = self.fold(raw);
-                let narrow = self.b.ins().ireduce(types::I16, folded);
-                let swapped = self.b.ins().bswap(narrow);
-                self.b.ins().uextend(types::I64, swapped)
-            }
-            (Some(_), Some(_)) => {
-                let total = self.plain_sum(&sum);
-                self.fold(total)
-            }
+        sum
+    }
+
+    /// The checksum, as a word in the machine's order, by way of the one that the packet has: RFC 1624, equation 3.
+    fn changed_checksum(&mut self, change: &Change, call: &Call) -> Value {
+        let program = self.cx.analysis.program();
+        let (header, field) = change.checksum;
+        let (address, bit) = self.at_header(header);
+        let offset = bit + field_offsets(program, header)[field];
+        let before = self.load_packet(2, address, (offset / 8) as i32);
+        let ones = self.imm(u16::MAX.into());
+        let before = self.b.ins().bxor(before, ones);
+        let before = self.bounded(before, u16::MAX.into());
+        let mut old = Sum {
+            turns_words: true,
+            ..Sum::default()
         };
-        let inverted = self.b.ins().bnot(folded);
-        let width = self.cx.analysis.vars[result.index()].width;
-        let value = self.mask(inverted, 16.min(width));
-        self.set(result, value);
+        let mut new = Sum {
+            raw: Some(before),
+            turns_words: true,
+            ..Sum::default()
+        };
+        for &(header, field, at) in &change.fields {
+            let var = program.headers[header].fields[field];
+            let width = self.cx.analysis.vars[var.index()].width;
+            let value = self.get(var);
+            self.sum_value(&mut new, value, width, at);
+            let (address, bit) = self.at_header(header);
+            let received = self.load_bits(address, bit + field_offsets(program, header)[field], width);
+            self.sum_value(&mut old, received, width, at);
+        }
+        let sum = Sum {
+            values: self.minus(new.values, old.values),
+            raw: self.minus(new.raw, old.raw),
+            turns_words: true,
+        };
+        let quick = self.inverted(&sum);
+        // Of 0 and 65535, which are the same modulo 65535, a sum is 0 only if all of its terms are, which the difference does not tell.
+        let (whole, join) = (self.b.create_block(), self.b.create_block());
+        self.b.append_block_param(join, types::I16);
+        self.b.set_cold_block(whole);
+        self.b.ins().brif(quick, join, &[quick.into()], whole, &[]);
+        self.enter(whole);
+        let sum = self.sum_of(call);
+        let word = self.inverted(&sum);
+        self.b.ins().jump(join, &[word.into()]);
+        self.enter(join);
+        self.b.block_params(join)[0]
+    }
+
+    /// A sum less another one, which is not above what may be subtracted, modulo 65535.
+    fn minus(&mut self, sum: Option<Value>, less: Option<Value>) -> Option<Value> {
+        let Some(less) = less else { return sum };
+        // A multiple of 65535 that is not below it.
+        let multiple = match self.most(less) {
+            0..=0xffff => 0xffff,
+            0x1_0000..=0xffff_0000 => 0xffff_0000,
+            // Of fields of 32 bits that are shifted by 15, a few.
+            _ => 0xffff << 40,
+        };
+        let multiple_value = self.imm(multiple);
+        let difference = self.b.ins().isub(multiple_value, less);
+        let difference = self.bounded(difference, multiple);
+        Some(self.add_to(sum, difference))
+    }
+
+    /// A word in the machine's order as a number.
+    fn in_network_order(&mut self, word: Value) -> Value {
+        match cfg!(target_endian = "little") {
+            true => self.b.ins().bswap(word),
+            false => word,
+        }
+    }
+
+    /// The complement of a sum, as a word in the machine's order.
+    fn inverted(&mut self, sum: &Sum) -> Value {
+        match (sum.values, sum.raw) {
+            (None, Some(raw)) => self.folded_complement(raw),
+            _ => {
+                let total = self.plain_sum(sum);
+                let word = self.folded_complement(total);
+                self.in_network_order(word)
+            }
+        }
+    }
+
+    fn folded_complement(&mut self, sum: Value) -> Value {
+        let folded = self.fold(sum);
+        let word = self.b.ins().ireduce(types::I16, folded);
+        self.b.ins().bnot(word)
     }
 
     /// A number below 2^48 that is the sum modulo 65535; 0 only for 0.
@@ -185,7 +272,7 @@ impl Segment<'_, '_> {
             };
             let zero = self.imm(0);
             let value = self.add_varbit(home, at, zero);
-            sum.values = Some(self.add_to(sum.values, value));
+            sum.raw = Some(self.add_to(sum.raw, value));
             return;
         }
         // A field that is in the packet but not at whole bytes.
@@ -217,13 +304,13 @@ impl Segment<'_, '_> {
         let bits = self.load_row(home);
         let (some, join) = (self.b.create_block(), self.b.create_block());
         self.b.append_block_param(join, types::I64);
+        self.b.set_cold_block(some);
         self.b.ins().brif(bits, some, &[], join, &[zero.into()]);
-        self.b.switch_to_block(some);
+        self.enter(some);
         let (from, at) = (self.load_row(home + 1), self.imm(at.into()));
-        let call = self.b.ins().call(self.helpers.varbit_sum, &[from, bits, at]);
-        let value = self.b.inst_results(call)[0];
+        let value = self.call_for_value(RuntimeFunction::VarbitSum, &[from, bits, at]);
         self.b.ins().jump(join, &[value.into()]);
-        self.b.switch_to_block(join);
+        self.enter(join);
         self.b.block_params(join)[0]
     }
 
@@ -231,11 +318,7 @@ impl Segment<'_, '_> {
     fn sum_value(&mut self, sum: &mut Sum, value: Value, width: u32, at: u32) {
         let shift = word_shift(width, at);
         if is_small(width, at) && sum.turns_words && cfg!(target_endian = "little") {
-            let shifted = self.shl_imm(value, shift.into());
-            let narrow = self.b.ins().ireduce(types::I16, shifted);
-            let swapped = self.b.ins().bswap(narrow);
-            let word = self.b.ins().uextend(types::I64, swapped);
-            let word = self.bounded(word, u16::MAX.into());
+            let word = self.turned_word(value, width, shift);
             sum.raw = Some(self.add_to(sum.raw, word));
         } else if width + shift <= 48 {
             let shifted = self.shl_imm(value, shift.into());
@@ -248,6 +331,21 @@ impl Segment<'_, '_> {
             let both = self.add(low, high);
             sum.values = Some(self.add_to(sum.values, both));
         }
+    }
+
+    /// A value that is to be shifted within a word, in the other order of bytes.
+    fn turned_word(&mut self, value: Value, width: u32, shift: u32) -> Value {
+        if shift >= 8 {
+            return self.shl_imm(value, u64::from(shift - 8));
+        }
+        if shift + width <= 8 {
+            return self.shl_imm(value, u64::from(shift + 8));
+        }
+        let shifted = self.shl_imm(value, shift.into());
+        let narrow = self.b.ins().ireduce(types::I16, shifted);
+        let swapped = self.b.ins().bswap(narrow);
+        let word = self.b.ins().uextend(types::I64, swapped);
+        self.bounded(word, u16::MAX.into())
     }
 
     fn add_to(&mut self, sum: Option<Value>, value: Value) -> Value {
@@ -295,7 +393,10 @@ impl Segment<'_, '_> {
     /// A half added to the other with the carry coming in again is the upper half of the number added to itself
     /// turned round.
     fn fold(&mut self, value: Value) -> Value {
-        let sum = self.halve(value);
+        let sum = match self.most(value) <= u32::MAX.into() {
+            true => self.b.ins().ireduce(types::I32, value),
+            false => self.halve(value),
+        };
         let sixteen = self.imm(16);
         let turned = self.b.ins().rotl(sum, sixteen);
         let sum = self.b.ins().iadd(sum, turned);

@@ -2,7 +2,9 @@
 
 use super::{Segment, env};
 use crate::analysis::{Deparse, Place, field_offsets};
-use crate::layout::ROW_LENGTH;
+use crate::layout::{ROW_LENGTH, ROW_PACKET};
+use crate::run::SCRATCH_LEAD;
+use crate::runtime::RuntimeFunction;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 use weir_ir::passes::VarSet;
@@ -26,10 +28,10 @@ impl Segment<'_, '_> {
     fn fail_if(&mut self, condition: Value, name: &str, standard: u32) {
         let (bad, good) = (self.b.create_block(), self.b.create_block());
         self.b.ins().brif(condition, bad, &[], good, &[]);
-        self.b.switch_to_block(bad);
+        self.enter(bad);
         let code = self.error_code(name, standard);
         self.fail(code);
-        self.b.switch_to_block(good);
+        self.enter(good);
     }
 
     /// Fails where the packet has fewer than `bits` bits after the cursor.
@@ -103,9 +105,9 @@ impl Segment<'_, '_> {
                 let (out, on) = (self.b.create_block(), self.b.create_block());
                 self.b.set_cold_block(out);
                 self.b.ins().brif(odd, out, &[], on, &[]);
-                self.b.switch_to_block(out);
+                self.enter(out);
                 self.push(self.cx.layout.of_exit[self.cx.analysis.pipeline.restart as usize]);
-                self.b.switch_to_block(on);
+                self.enter(on);
             }
         }
         self.move_cursor(by);
@@ -365,19 +367,18 @@ impl Segment<'_, '_> {
             let valid = self.condition(&Operand::Var(instance.valid));
             let body = self.b.create_block();
             self.b.ins().brif(valid, body, &[], join, &[]);
-            self.b.switch_to_block(body);
+            self.enter(body);
         }
         let offsets = field_offsets(program, header);
         if in_place {
             let (address, bit) = self.at_header(header);
-            for i in fields {
-                self.write(instance.fields[i], address, bit + offsets[i]);
-            }
+            let places: Vec<(VarId, u32)> = fields.iter().map(|&i| (instance.fields[i], bit + offsets[i])).collect();
+            self.write_merged(&places, address);
         } else {
             self.emit_elsewhere(header, &fields, &offsets);
         }
         self.b.ins().jump(join, &[]);
-        self.b.switch_to_block(join);
+        self.enter(join);
     }
 
     /// Appends a header to the scratch area.
@@ -405,14 +406,21 @@ impl Segment<'_, '_> {
                 at += 8;
             }
         }
-        self.write_merged(header, &fixed, offsets, to);
+        let places: Vec<(VarId, u32)> = fixed.iter().map(|&i| (instance.fields[i], offsets[i])).collect();
+        self.write_merged(&places, to);
         let mut length = self.imm(bytes.into());
         if let Some(i) = ty.varbit_field()
             && let Some(home) = cx.layout.rows[instance.fields[i].index()]
         {
             let (bits, from) = (self.load_row(home), self.load_row(home + 1));
             let behind = self.add_imm(to, u64::from(offsets[i] / 8));
-            self.b.ins().call(self.helpers.varbit_store, &[from, bits, behind]);
+            let (some, join) = (self.b.create_block(), self.b.create_block());
+            self.b.set_cold_block(some);
+            self.b.ins().brif(bits, some, &[], join, &[]);
+            self.enter(some);
+            self.call_runtime(RuntimeFunction::VarbitStore, &[from, bits, behind]);
+            self.b.ins().jump(join, &[]);
+            self.enter(join);
             let more = self.shr_imm(bits, 3);
             length = self.b.ins().iadd(length, more);
         }
@@ -420,59 +428,71 @@ impl Segment<'_, '_> {
         self.set(cx.analysis.emitted, next);
     }
 
-    /// Writes fields, neighbours that make up whole bytes together at once.
-    fn write_merged(&mut self, header: HeaderId, fields: &[usize], offsets: &[u32], to: Value) {
+    /// Writes variables to where they begin, so many bits after an address; neighbours that make up whole bytes together.
+    fn write_merged(&mut self, places: &[(VarId, u32)], to: Value) {
         let cx = self.cx;
-        let vars = &cx.analysis.program().headers[header].fields;
-        let width = |i: usize| cx.analysis.vars[vars[i].index()].width;
-        let mut at = 0;
-        while at < fields.len() {
-            let first = fields[at];
-            if width(first) > 64 || !offsets[first].is_multiple_of(8) {
-                self.write(vars[first], to, offsets[first]);
-                at += 1;
-                continue;
-            }
+        let width = |var: VarId| cx.analysis.vars[var.index()].width;
+        let mut rest = places;
+        while let Some(&(first, begin)) = rest.first() {
             // The longest run of neighbours that ends at a byte.
-            let (mut total, mut best) = (0, None);
-            let mut end = at;
-            while end < fields.len()
-                && width(fields[end]) <= 64
-                && total + width(fields[end]) <= 64
-                && offsets[fields[end]] == offsets[first] + total
+            let (mut end, mut bits, mut run) = (0, begin, None);
+            while let Some(&(var, at)) = rest.get(end)
+                && begin.is_multiple_of(8)
+                && width(var) <= 64
+                && at == bits
             {
-                total += width(fields[end]);
+                bits += width(var);
                 end += 1;
-                if total.is_multiple_of(8) {
-                    best = Some((end, total));
+                if bits.is_multiple_of(8) {
+                    run = Some((end, bits));
                 }
             }
-            let Some((end, total)) = best else {
-                self.write(vars[first], to, offsets[first]);
-                at += 1;
-                continue;
-            };
-            let mut value = self.get(vars[first]);
-            for &i in &fields[at + 1..end] {
-                let next = self.get(vars[i]);
-                let shifted = self.shl_imm(value, width(i).into());
-                value = if width(i) >= 64 {
-                    next
-                } else {
-                    self.b.ins().bor(shifted, next)
-                };
+            match run {
+                Some((end, bits)) => {
+                    self.write_run(&rest[..end], bits, to);
+                    rest = &rest[end..];
+                }
+                None => {
+                    self.write(first, to, begin);
+                    rest = &rest[1..];
+                }
             }
-            self.store_bits(to, offsets[first], total, value);
-            at = end;
         }
     }
 
-    /// The slot's scratch area.
+    /// Writes neighbours that begin and end at bytes, eight bytes at a time.
+    fn write_run(&mut self, run: &[(VarId, u32)], end: u32, to: Value) {
+        let mut next = run[0].1;
+        while next < end {
+            let (begin, stop) = (next, end.min(next + 64));
+            let mut word = None;
+            for &(var, at) in run {
+                let width = self.cx.analysis.vars[var.index()].width;
+                let last = at + width;
+                if width == 0 || last <= begin || at >= stop {
+                    continue;
+                }
+                // What is above the word falls off, by the shift or when it is stored.
+                let value = self.get(var);
+                let part = match last <= stop {
+                    true => self.shl_imm(value, (stop - last).into()),
+                    false => self.shr_imm(value, (last - stop).into()),
+                };
+                word = Some(match word {
+                    None => part,
+                    Some(word) => self.b.ins().bor(word, part),
+                });
+            }
+            if let Some(word) = word {
+                self.store_bytes(to, (begin / 8) as i32, (stop - begin) / 8, word);
+            }
+            next = stop;
+        }
+    }
+
+    /// Where headers are put together: one packet's at a time.
     fn scratch(&mut self) -> Value {
-        let all = self.load(types::I64, self.env, env::SCRATCH);
-        let (slot, size) = (self.slot(), self.imm(self.cx.scratch as u64));
-        let offset = self.b.ins().imul(slot, size);
-        self.b.ins().iadd(all, offset)
+        self.load(types::I64, self.env, env::SCRATCH)
     }
 
     /// Puts what was emitted before what the parser left.
@@ -480,12 +500,34 @@ impl Segment<'_, '_> {
         if self.cx.analysis.deparse == Deparse::InPlace {
             return;
         }
-        let (column, scratch) = (self.column(), self.scratch());
+        let (packet, scratch) = (self.packet(), self.scratch());
         let emitted = self.get(self.cx.analysis.emitted);
         let cursor = self.cursor();
         let parsed = self.shr_imm(cursor, 3);
-        self.b
-            .ins()
-            .call(self.helpers.finish, &[column, scratch, emitted, parsed]);
+        let removed = self.b.ins().isub(parsed, emitted);
+        let start = self.b.ins().iadd(packet, removed);
+        self.copy_from_end(scratch, start, emitted);
+        self.store_row(ROW_PACKET, start);
+        let length = self.load_row(ROW_LENGTH);
+        let length = self.b.ins().isub(length, removed);
+        self.store_row(ROW_LENGTH, length);
+    }
+
+    /// Copies bytes, the last first; up to [`SCRATCH_LEAD`] of what is before the first, too.
+    fn copy_from_end(&mut self, from: Value, to: Value, count: Value) {
+        let (next, done) = (self.b.create_block(), self.b.create_block());
+        self.b.append_block_param(next, types::I64);
+        self.b.ins().jump(next, &[count.into()]);
+        self.b.switch_to_block(next);
+        let left = self.b.block_params(next)[0];
+        let (from, to) = (self.b.ins().iadd(from, left), self.b.ins().iadd(to, left));
+        let chunk = self.load(types::I8X16, from, -(SCRATCH_LEAD as i32));
+        self.store(chunk, to, -(SCRATCH_LEAD as i32));
+        let size = self.imm(SCRATCH_LEAD as u64);
+        let left = self.b.ins().isub(left, size);
+        let zero = self.imm(0);
+        let more = self.b.ins().icmp(IntCC::SignedGreaterThan, left, zero);
+        self.b.ins().brif(more, next, &[left.into()], done, &[]);
+        self.enter(done);
     }
 }

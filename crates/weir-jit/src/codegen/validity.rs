@@ -4,10 +4,10 @@
 //! summed up or emitted. A register for each of them there is not, but for all of them together.
 
 use super::Segment;
-use cranelift_codegen::ir::{InstBuilder, InstructionData, Opcode, Value, types};
+use cranelift_codegen::ir::{InstBuilder, Value, types};
 use cranelift_frontend::Variable;
 use std::collections::HashMap;
-use weir_ir::{Operand, VarId};
+use weir_ir::VarId;
 
 /// Fewer variables than these have a register each.
 const LEAST: usize = 8;
@@ -88,43 +88,5 @@ impl Segment<'_, '_> {
         let word = self.b.use_var(variable);
         let low = self.shr_imm(word, bit.into());
         Some(self.mask(low, 1))
-    }
-
-    /// The value of a condition, 0 or anything else.
-    pub(super) fn condition(&mut self, operand: &Operand) -> Value {
-        if let Operand::Var(v) = operand
-            && let Some((variable, bit)) = self.validity_bit(*v)
-        {
-            let (word, mask) = (self.b.use_var(variable), self.imm(1 << bit));
-            return self.b.ins().band(word, mask);
-        }
-        let value = self.value(operand);
-        match self.single_bit(value) {
-            Some((from, bit)) => {
-                let mask = self.imm(1 << bit);
-                self.b.ins().band(from, mask)
-            }
-            None => value,
-        }
-    }
-
-    /// The value of which this is one bit, and which one: to test it there takes one instruction, and where many bits of a value are tested,
-    /// one register instead of one each.
-    fn single_bit(&self, value: Value) -> Option<(Value, u32)> {
-        let of = |value: Value, opcode: Opcode| {
-            let inst = self.b.func.dfg.value_def(value).inst()?;
-            match self.b.func.dfg.insts[inst] {
-                InstructionData::Binary { opcode: o, args } if o == opcode => Some((args[0], self.known(args[1])?)),
-                _ => None,
-            }
-        };
-        let shifted = match of(value, Opcode::Band) {
-            Some((masked, 1)) => masked,
-            _ if self.most(value) == 1 => value,
-            _ => return None,
-        };
-        let (from, by) = of(shifted, Opcode::Ushr)?;
-        // What an instruction can test for without another one for the mask.
-        (by < 31).then_some((from, by as u32))
     }
 }

@@ -6,7 +6,7 @@ use crate::sites::{Scalar, from_words};
 use weir_ir::{Bits, Operand, ValueSetId};
 
 /// The type of a segment.
-pub(crate) type SegmentFunction = unsafe extern "C" fn(*mut u64, u64, *mut Env);
+pub(crate) type SegmentFunction = unsafe extern "C" fn(*mut Env, u64, *mut u64);
 
 /// Words of a column of the context.
 ///
@@ -125,35 +125,33 @@ pub(crate) unsafe extern "C" fn wide(env: *mut Env, op: u64, first: *mut u64) ->
     }
 }
 
-pub(crate) unsafe extern "C" fn varbit_store(from: *const u8, bits: u64, to: *mut u8) {
+pub(crate) unsafe extern "C" fn varbit_store(_: *mut Env, from: *const u8, bits: u64, to: *mut u8) {
     // SAFETY: code checked that the packet has these bits and the variable may have as many; the scratch area has
     // room for every header at its longest.
     unsafe { std::ptr::copy_nonoverlapping(from, to, (bits / 8) as usize) };
 }
 
-pub(crate) unsafe extern "C" fn varbit_sum(from: *const u8, bits: u64, at: u64) -> u64 {
+/// The sum of the 16-bit words of a varbit, in the machine's byte order; 0 only if all are.
+pub(crate) unsafe extern "C" fn varbit_sum(_: *mut Env, from: *const u8, bits: u64, at: u64) -> u64 {
     // SAFETY: as for `varbit_store`.
     let bytes = unsafe { std::slice::from_raw_parts(from, (bits / 8) as usize) };
     // The first bit is bit `at` of the sum: so many bits are missing to a whole word before it.
     let lead = at % 16;
     if lead == 0 {
         let (words, rest) = bytes.as_chunks::<2>();
-        let sum: u64 = words.iter().map(|w| u64::from(u16::from_be_bytes(*w))).sum();
-        return sum + rest.first().map_or(0, |b| u64::from(*b) << 8);
+        let last = rest.first().map_or(0, |b| u16::from_ne_bytes([*b, 0]));
+        return words
+            .iter()
+            .map(|w| u16::from_ne_bytes(*w))
+            .chain([last])
+            .map(u64::from)
+            .sum();
     }
     let mut bits = crate::bits::Accumulator::new(lead as u32);
     bytes.iter().for_each(|&b| bits.push(b));
-    bits.sum()
-}
-
-pub(crate) unsafe extern "C" fn finish(column: *mut u64, scratch: *const u8, emitted: u64, parsed: u64) {
-    // SAFETY: `column` is the packet's; the frame has as much room before it as the deparser can emit.
-    unsafe {
-        let packet = *column.add(ROW_PACKET * PITCH) as *mut u8;
-        let length = *column.add(ROW_LENGTH * PITCH);
-        let start = packet.offset(parsed as isize - emitted as isize);
-        std::ptr::copy_nonoverlapping(scratch, start, emitted as usize);
-        *column.add(ROW_PACKET * PITCH) = start as u64;
-        *column.add(ROW_LENGTH * PITCH) = length - parsed + emitted;
+    let mut sum = bits.sum();
+    while sum > u16::MAX.into() {
+        sum = (sum >> 16) + (sum & u64::from(u16::MAX));
     }
+    (sum as u16).to_be().into()
 }
