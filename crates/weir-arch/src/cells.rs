@@ -74,6 +74,18 @@ impl<T: Clone + Default> Cells<T> {
     /// The cell, to be changed; `None` beyond the end.
     #[inline]
     pub fn get_mut(&mut self, index: u64) -> Option<&mut T> {
+        if index < NEAR {
+            let (chunk, at) = near(index);
+            if self.chunks.get(chunk).is_some_and(|cells| at < cells.len()) {
+                return self.chunks[chunk].get_mut(at);
+            }
+        }
+        self.get_new(index)
+    }
+
+    /// A cell that may lie where no memory has been taken yet.
+    #[cold]
+    fn get_new(&mut self, index: u64) -> Option<&mut T> {
         if index >= self.size {
             return None;
         }
@@ -87,7 +99,6 @@ impl<T: Clone + Default> Cells<T> {
         self.chunks[chunk].get_mut(at)
     }
 
-    #[cold]
     fn make(&mut self, chunk: usize) {
         let begin = (1u64 << FIRST << chunk) - (1 << FIRST);
         let count = (1u64 << FIRST << chunk).min(self.size - begin);
@@ -97,7 +108,6 @@ impl<T: Clone + Default> Cells<T> {
         self.chunks[chunk] = weir_table::memory::huge_vec(count as usize, self.initial.clone());
     }
 
-    #[cold]
     fn get_far(&mut self, index: u64) -> Option<&mut T> {
         let number = index >> FIRST;
         let count = (1 << FIRST).min(self.size - (number << FIRST)) as usize;

@@ -428,7 +428,7 @@ impl<'a> Analysis<'a> {
     /// certainly told no difference are right.
     fn refine(&self, block: BlockId, state: &mut State) {
         let constants = &self.constants[block.index()];
-        state.checksums.refine(|v| constants.get(&v) == Some(&0));
+        state.checksums.refine(|v| constants.get(&v).copied());
         let headers = self.program().headers.iter();
         for (h, (_, header)) in state.headers.iter_mut().zip(headers) {
             let valid = constants.get(&header.valid) == Some(&1);
@@ -463,6 +463,20 @@ impl<'a> Analysis<'a> {
                         arrive(on_error, state.clone());
                     }
                     self.step(&mut state, id, i);
+                }
+                if let Terminator::Branch {
+                    condition: Operand::Var(v),
+                    then,
+                    otherwise,
+                } = block.terminator
+                    && then != otherwise
+                {
+                    for (target, value) in [(then, 1), (otherwise, 0)] {
+                        let mut state = state.clone();
+                        state.checksums.refine(|of| (of == v).then_some(value));
+                        arrive(target, state);
+                    }
+                    continue;
                 }
                 let targets = block.terminator.targets().into_iter();
                 targets.for_each(|t| arrive(t, state.clone()));
@@ -657,7 +671,7 @@ impl<'a> Analysis<'a> {
         match kind {
             Some(CallKind::InternetChecksum | CallKind::InternetSum) if self.is_summed_inline(state, call) => {
                 if let Some(change) = self.change_of_checksum(state, call) {
-                    let changed = change.fields.iter().map(|(header, ..)| *header);
+                    let changed = change.parts.iter().map(|part| part.before.0);
                     changed
                         .chain([change.checksum.0])
                         .for_each(|header| self.place_read(header, f));

@@ -16,7 +16,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use weir_ir::pipeline::Pipeline;
-use weir_ir::{MatchKind, Program, TableId, Terminator};
+use weir_ir::{BlockId, MatchKind, Program, TableId, Terminator, VarId};
 use weir_table::TableSpec;
 use weir_table::fast::{KeyLayout, ResultLayout};
 
@@ -43,6 +43,8 @@ pub struct Compiled {
     pub(crate) zeros: Vec<u8>,
     /// Some exit keeps varbits.
     pub(crate) keeps_varbits: bool,
+    /// Blocks that have a checksum from the one that the packet has, and the fields that may have changed since.
+    changed_checksums: Vec<(BlockId, Vec<VarId>)>,
     compile_time: Duration,
     /// Text of the code, where it was asked for.
     assembly: Option<String>,
@@ -144,6 +146,7 @@ impl Compiled {
         let layout = Layout::new(&analysis, &tables, &may_waste);
         let read = analysis.variables_read();
         let inputs_read = pipeline.inputs.iter().map(|v| read.contains(*v)).collect();
+        let changed_checksums = analysis.changed_checksums();
         let serial = crate::order::why_serial(&analysis, &layout);
         let mut sites = Sites::new(&analysis);
         let scratch = match analysis.deparse {
@@ -219,6 +222,7 @@ impl Compiled {
             reads_handles: reads_handles(&analysis),
             result_words: tables.iter().map(|t| t.1.words).collect(),
             scratch,
+            changed_checksums,
             sites,
             functions,
             serial,
@@ -323,6 +327,12 @@ impl Compiled {
                     .collect();
                 let _ = writeln!(out, "  segment from b{}: {}", b.index(), blocks.join(" "));
             }
+        }
+        for (block, fields) in &self.changed_checksums {
+            let name = |v: &VarId| self.pipeline.program.vars[*v].name.as_str();
+            let names: Vec<&str> = fields.iter().map(name).collect();
+            let (number, names) = (block.index(), names.join(", "));
+            let _ = writeln!(out, "b{number}: a checksum by what may have changed: {names}");
         }
         for (block, site) in &self.layout.site_of_block {
             let site = &self.layout.sites[*site];

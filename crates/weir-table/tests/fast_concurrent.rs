@@ -218,6 +218,12 @@ fn packed_exact() {
 }
 
 #[test]
+fn exact_by_key() {
+    run(MatchKind::Exact, 12, 1, true, false);
+    run(MatchKind::Exact, 12, 3, false, true);
+}
+
+#[test]
 fn inline_exact() {
     run(MatchKind::Exact, 48, 1, true, false);
     run(MatchKind::Exact, 48, 1, false, true);

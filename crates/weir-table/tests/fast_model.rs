@@ -102,6 +102,9 @@ fn shapes() -> Vec<Keys> {
     all.push((vec![(Ternary, 32), (Ternary, 32), (Range, 16), (Range, 16)], vec![9]));
     all.push((vec![(Ternary, 32), (Optional, 9), (Range, 70), (Lpm, 128)], vec![9]));
     all.push((vec![(Exact, 0)], vec![0]));
+    all.push((vec![(Exact, 8)], vec![]));
+    all.push((vec![(Exact, 12)], vec![9, 48]));
+    all.push((vec![(Exact, 5), (Selector, 8), (Exact, 7)], vec![64, 64, 9]));
     all.push((vec![(Range, 0), (Lpm, 0), (Exact, 3)], vec![0, 1]));
     all
 }
@@ -111,13 +114,12 @@ fn packed_shapes() -> Vec<Keys> {
     vec![
         (vec![(Exact, 48)], vec![]),
         (vec![(Exact, 48)], vec![9]),
-        (vec![(Exact, 8)], vec![8]),
-        (vec![(Exact, 1)], vec![15]),
-        (vec![(Exact, 9)], vec![0, 1]),
+        (vec![(Exact, 13)], vec![8]),
+        (vec![(Exact, 20)], vec![15]),
+        (vec![(Exact, 19)], vec![0, 1]),
         (vec![(Exact, 54)], vec![8]),
         (vec![(Exact, 12), (Exact, 35)], vec![9, 6]),
         (vec![(Exact, 12), (Selector, 48), (Exact, 4)], vec![1, 2, 3]),
-        (vec![(Exact, 0)], vec![0]),
         (vec![(Exact, 62)], vec![]),
     ]
 }
@@ -456,11 +458,11 @@ fn every_entry_may_have_a_mask_of_its_own() {
 
 #[test]
 fn entries_with_members_are_indirect() {
-    let mut spec = spec(&[(Exact, 8)], &[8], false);
-    spec.implementation = weir_table::Implementation::Selector(weir_ir::ExternId::new(0));
-    for handles in [true, false] {
+    for (width, handles) in [(8, true), (8, false), (48, true), (48, false)] {
+        let mut spec = spec(&[(Exact, width)], &[8], false);
+        spec.implementation = weir_table::Implementation::Selector(weir_ir::ExternId::new(0));
         let (mut table, fast) = (Table::new(spec.clone()), fast_table(&spec, handles));
-        let new = NewEntry::new(vec![KeyMatch::Exact(Bits::new(8, 1))], EntryAction::Group(4));
+        let new = NewEntry::new(vec![KeyMatch::Exact(Bits::new(width, 1))], EntryAction::Group(4));
         let handle = table.insert(new).expect("it fits");
         fast.insert(table.entry(handle).expect("it is there"));
         let mut result = [0; 2];
@@ -487,11 +489,12 @@ fn handles_are_left_out_only_where_entries_fit_one_word() {
     assert!(!without.has_handles());
 }
 
-/// Every number of entries, with all keys of 8 bits looked up, as the table fills and empties.
+/// Every number of entries, with all keys below 256 looked up, as the table fills and empties.
 #[test]
 fn small_tables_fill_and_empty() {
-    let spec = spec(&[(Exact, 8)], &[8], true);
-    for bulk in [false, true] {
+    // An array by key, and a hash table.
+    for (width, bulk) in [(8, false), (8, true), (48, false), (48, true)] {
+        let spec = spec(&[(Exact, width)], &[8], true);
         let (mut table, fast) = (Table::new(spec.clone()), fast_table(&spec, false));
         let all: Vec<u64> = (0..256).collect();
         let check_all = |table: &Table| {
@@ -499,7 +502,7 @@ fn small_tables_fill_and_empty() {
             for keys in all.chunks(64) {
                 let hits = fast.lookup(u64::MAX, keys, &mut results, 64, 0);
                 for (i, key) in keys.iter().enumerate() {
-                    let entry = table.lookup(&[Bits::new(8, (*key).into())]);
+                    let entry = table.lookup(&[Bits::new(width, (*key).into())]);
                     assert_eq!(hits >> i & 1 == 1, entry.is_some());
                     check(&fast, &results[i..=i], entry, table.default_action());
                 }
@@ -513,7 +516,7 @@ fn small_tables_fill_and_empty() {
         check_all(&table);
         for key in &order {
             let call = EntryAction::Call(action(&[8], *key));
-            let new = NewEntry::new(vec![KeyMatch::Exact(Bits::new(8, (*key).into()))], call);
+            let new = NewEntry::new(vec![KeyMatch::Exact(Bits::new(width, (*key).into()))], call);
             let handle = table.insert_at(new, key * LAST_HIT_STEP_NS).expect("it fits");
             handles.push(handle);
             if bulk {

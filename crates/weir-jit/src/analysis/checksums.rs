@@ -4,10 +4,10 @@
 //! the two are the same has shown that this field is the checksum of those. Where the program wants the checksum of the same fields
 //! later, what has changed since is all that need be summed up (RFC 1624).
 
-use super::{Analysis, State, field_of};
+use super::{Analysis, State, VarInfo, field_of};
 use std::collections::{BTreeMap, BTreeSet};
 use weir_ir::pipeline::CallKind;
-use weir_ir::{BinaryOp, Call, HeaderId, InLeaf, InstKind, Operand, Rvalue, VarId};
+use weir_ir::{BinaryOp, BlockId, Call, HeaderId, InLeaf, InstKind, Operand, Rvalue, UnaryOp, VarId};
 
 /// A field of the packet and, by its number, what it is the checksum of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -21,8 +21,8 @@ pub(crate) struct Verified {
 pub(crate) struct Checksums {
     /// Variables that are the checksum of data.
     computed: BTreeMap<VarId, usize>,
-    /// Variables that are 0 only if this is so.
-    flags: BTreeMap<VarId, Verified>,
+    /// Bits that have this value only if this is so.
+    flags: BTreeMap<VarId, (bool, Verified)>,
     verified: BTreeSet<Verified>,
 }
 
@@ -40,10 +40,31 @@ impl Checksums {
         self.flags.remove(&var);
     }
 
-    /// These variables are 0.
-    pub fn refine(&mut self, is_zero: impl Fn(VarId) -> bool) {
-        let shown = self.flags.iter().filter(|(v, _)| is_zero(**v));
-        self.verified.extend(shown.map(|(_, what)| *what));
+    /// Some variables are known.
+    pub fn refine(&mut self, value: impl Fn(VarId) -> Option<u64>) {
+        let shown = self
+            .flags
+            .iter()
+            .filter(|(v, (bit, _))| value(**v) == Some(u64::from(*bit)));
+        self.verified.extend(shown.map(|(_, (_, what))| *what));
+    }
+
+    /// The flag that an expression is, if it is one.
+    fn flag(&self, value: &Rvalue) -> Option<(bool, Verified)> {
+        let flag = |operand: &Operand| match operand {
+            Operand::Var(v) => self.flags.get(v).copied(),
+            Operand::Const(_) => None,
+        };
+        let turned = |(bit, what): (bool, Verified)| (!bit, what);
+        match value {
+            Rvalue::Use(v) => flag(v),
+            Rvalue::Unary(UnaryOp::Not, v) => flag(v).map(turned),
+            Rvalue::Binary(op @ (BinaryOp::Eq | BinaryOp::Ne), v, Operand::Const(c)) => {
+                let is_same = (*op == BinaryOp::Eq) == (c.to_u64() == Some(1));
+                flag(v).map(|flag| if is_same { flag } else { turned(flag) })
+            }
+            _ => None,
+        }
     }
 }
 
@@ -52,12 +73,22 @@ impl Checksums {
 pub(crate) struct Change {
     /// Header and field that hold the one that it has.
     pub checksum: (HeaderId, usize),
-    /// Fields that may have changed since: header, field and the bit of the data where each begins.
-    pub fields: Vec<(HeaderId, usize, u32)>,
+    /// What may have changed since.
+    pub parts: Vec<ChangedPart>,
 }
 
-/// Most fields that may have changed. With more there is little to gain.
-const MOST_CHANGES: usize = 4;
+/// A part of the data that may have changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ChangedPart {
+    /// Header and field that hold what it was.
+    pub before: (HeaderId, usize),
+    pub now: Operand,
+    /// The bit of the data where it begins.
+    pub at: u32,
+}
+
+/// Most parts that may have changed. With more there is little to gain.
+const MOST_CHANGED: usize = 4;
 
 impl Analysis<'_> {
     /// What checksums are computed of, each once.
@@ -83,14 +114,18 @@ impl Analysis<'_> {
             // What was in the packet at these places, or was received as this header, no longer is.
             InstKind::Extract { .. } | InstKind::Emit { .. } => return Checksums::default(),
             InstKind::Assign { dst, value } => {
-                let (computed, flag) = match value {
-                    Rvalue::Use(Operand::Var(v)) => (known.computed.get(v).copied(), known.flags.get(v).copied()),
-                    Rvalue::Binary(BinaryOp::Ne, Operand::Var(a), Operand::Var(b)) => (
-                        None,
-                        self.comparison(state, *a, *b)
-                            .or_else(|| self.comparison(state, *b, *a)),
-                    ),
-                    _ => (None, None),
+                let computed = match value {
+                    Rvalue::Use(Operand::Var(v)) => known.computed.get(v).copied(),
+                    _ => None,
+                };
+                let flag = match value {
+                    Rvalue::Binary(op @ (BinaryOp::Ne | BinaryOp::Eq), Operand::Var(a), Operand::Var(b)) => {
+                        let what = self
+                            .comparison(state, *a, *b)
+                            .or_else(|| self.comparison(state, *b, *a));
+                        what.map(|what| (*op == BinaryOp::Eq, what))
+                    }
+                    other => known.flag(other),
                 };
                 known.write(*dst);
                 known.computed.extend(computed.map(|data| (*dst, data)));
@@ -140,35 +175,74 @@ impl Analysis<'_> {
 
     /// How a checksum differs from one that the packet is known to have, if that is simple.
     pub fn change_of_checksum(&self, state: &State, call: &Call) -> Option<Change> {
-        let data = self.checksum_data.iter().position(|data| data == call.inputs(0))?;
+        (state.checksums.verified.iter()).find_map(|what| self.change_of(state, *what, call.inputs(0)))
+    }
+
+    fn change_of(&self, state: &State, what: Verified, now: &[InLeaf]) -> Option<Change> {
         // In the packet: extracted, and where is known.
         let place = |var: VarId| {
             let (header, field) = field_of(self.program(), var)?;
             let known = state.headers[header.index()].extracted && self.places[header.index()].is_some();
             known.then_some((header, field))
         };
-        let checksum = (state.checksums.verified.iter())
-            .filter(|what| what.data == data)
-            .find_map(|what| place(what.checksum))?;
-        let mut fields = Vec::new();
-        let mut at = 0;
-        for leaf in call.inputs(0) {
-            let InLeaf::Value(operand) = leaf else { return None };
-            if let (Operand::Var(v), false) = (operand, self.is_as_received(state, leaf)) {
-                let info = self.vars[v.index()];
-                if info.varbit || info.width > 32 || fields.len() == MOST_CHANGES {
+        let checksum = place(what.checksum)?;
+        let before = &self.checksum_data[what.data];
+        if before.len() != now.len() {
+            return None;
+        }
+        let (mut parts, mut at) = (Vec::new(), 0);
+        for (before, now) in before.iter().zip(now) {
+            let (InLeaf::Value(before), InLeaf::Value(new)) = (before, now) else {
+                return None;
+            };
+            let info = self.info(before);
+            if self.info(new) != info {
+                return None;
+            }
+            if before != new || !self.is_as_received(state, now) {
+                let Operand::Var(before) = before else { return None };
+                if info.varbit || info.width > 32 || parts.len() == MOST_CHANGED {
                     return None;
                 }
-                let (header, field) = place(*v)?;
-                fields.push((header, field, at));
+                let (before, now) = (place(*before)?, new.clone());
+                parts.push(ChangedPart { before, now, at });
             }
-            at += match operand {
-                // It is empty, or the last.
-                Operand::Var(v) if self.vars[v.index()].varbit => 0,
-                Operand::Var(v) => self.vars[v.index()].width,
-                Operand::Const(c) => c.width(),
-            };
+            // A varbit is empty, or the last.
+            at += if info.varbit { 0 } else { info.width };
         }
-        Some(Change { checksum, fields })
+        Some(Change { checksum, parts })
+    }
+
+    fn info(&self, operand: &Operand) -> VarInfo {
+        match operand {
+            Operand::Var(v) => self.vars[v.index()],
+            Operand::Const(c) => VarInfo {
+                width: c.width(),
+                varbit: false,
+            },
+        }
+    }
+
+    /// Blocks that have a checksum from the one that the packet has, and what may have changed since.
+    pub fn changed_checksums(&self) -> Vec<(BlockId, Vec<VarId>)> {
+        let headers = &self.program().headers;
+        let mut found = Vec::new();
+        for &id in &self.order {
+            let insts = self.pipeline.body.blocks[id].insts.iter();
+            for (i, (inst, state)) in insts.zip(self.states(id)).enumerate() {
+                if let InstKind::Call(call) = &inst.kind
+                    && matches!(self.kind_of_call(id, i), CallKind::InternetChecksum)
+                    && self.is_summed_inline(&state, call)
+                    && let Some(change) = self.change_of_checksum(&state, call)
+                {
+                    let fields = change
+                        .parts
+                        .iter()
+                        .map(|part| headers[part.before.0].fields[part.before.1]);
+                    found.push((id, fields.collect()));
+                }
+            }
+        }
+        found
     }
 }

@@ -116,14 +116,14 @@ impl Segment<'_, '_> {
             turns_words: true,
             ..Sum::default()
         };
-        for &(header, field, at) in &change.fields {
-            let var = program.headers[header].fields[field];
-            let width = self.cx.analysis.vars[var.index()].width;
-            let value = self.get(var);
+        for part in &change.parts {
+            let (width, at) = (self.width(&part.now), part.at);
+            let value = self.value(&part.now);
             self.sum_value(&mut new, value, width, at);
+            let (header, field) = part.before;
             let (address, bit) = self.at_header(header);
-            let received = self.load_bits(address, bit + field_offsets(program, header)[field], width);
-            self.sum_value(&mut old, received, width, at);
+            let before = self.load_bits(address, bit + field_offsets(program, header)[field], width);
+            self.sum_value(&mut old, before, width, at);
         }
         let sum = Sum {
             values: self.minus(new.values, old.values),

@@ -33,7 +33,12 @@ impl Segment<'_, '_> {
                 if cx.analysis.vars[var.index()].is_narrow() {
                     let word = self.load_row(row);
                     let shifted = self.shr_imm(word, slot.shift.into());
-                    let value = self.mask(shifted, slot.width);
+                    // A word of data above the action's is 0, so only what lies above this has to go.
+                    let is_last = slots.iter().all(|s| s.word != slot.word || s.shift <= slot.shift);
+                    let value = match is_last && slot.word > 0 {
+                        true => self.bounded(shifted, u64::MAX >> 64_u32.saturating_sub(slot.width.max(1))),
+                        false => self.mask(shifted, slot.width),
+                    };
                     self.set(var, value);
                 } else if let Some(home) = cx.layout.rows[var.index()] {
                     for i in 0..slot.words() {

@@ -192,8 +192,12 @@ impl Host for SwitchHost<'_> {
         match self.on_hit[lookup.table.index()] {
             OnHit::Nothing => {}
             OnHit::Count => {
-                let (lengths, results) = (self.packets.lengths, &*lookup.results);
-                let hits = Slots(lookup.hits).map(|slot| (head::handle(results[slot]), lengths[slot]));
+                // As long as a row, so that slots need not be compared with it one by one.
+                let (lengths, Some(results)) = (self.packets.lengths, lookup.results.first_chunk::<VECTOR>()) else {
+                    unreachable!("results have a word of each slot");
+                };
+                let hits =
+                    Slots(lookup.hits).map(|slot| (head::handle(results[slot % VECTOR]), lengths[slot % VECTOR]));
                 self.state.count_hits(lookup.table, hits);
             }
             OnHit::Ask => self.ask(lookup),

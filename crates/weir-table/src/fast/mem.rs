@@ -4,9 +4,10 @@
 use crate::fast::epochs::Epochs;
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::collections::VecDeque;
+use std::num::NonZeroU32;
 use std::ptr::NonNull;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 const LINE: usize = 64;
 #[cfg(all(target_os = "linux", not(miri)))]
@@ -22,6 +23,8 @@ pub(super) unsafe trait Zeroable: Sync {}
 unsafe impl Zeroable for AtomicU64 {}
 // SAFETY: an integer in a cell.
 unsafe impl Zeroable for AtomicU32 {}
+// SAFETY: a pointer in a cell, which zeros make null.
+unsafe impl Zeroable for AtomicPtr<AtomicU64> {}
 
 /// A fixed array of zeros, aligned to cache lines; large ones are in huge pages where there are any.
 #[derive(Debug)]
@@ -220,6 +223,9 @@ const CHUNKS: usize = (32 - FIRST) as usize;
 pub(super) struct Directory {
     stride: usize,
     chunks: [std::sync::OnceLock<Zeroed<AtomicU64>>; CHUNKS],
+    /// By the highest bit of a record's number: where record 0 would be if there were all in its chunk. So the number need not be
+    /// taken apart.
+    starts: [AtomicPtr<AtomicU64>; 32],
 }
 
 impl Directory {
@@ -229,13 +235,24 @@ impl Directory {
     /// The arena has given out this number.
     #[inline(always)]
     pub(super) unsafe fn record(&self, index: u32) -> NonNull<AtomicU64> {
-        let chunk = index.ilog2() - FIRST;
-        let offset = (index - (1 << FIRST << chunk)) as usize * self.stride;
+        // SAFETY: it is not 0, as 0 was not given out.
+        let highest = unsafe { NonZeroU32::new_unchecked(index) }.ilog2() as usize;
+        // SAFETY: a number has 32 bits.
+        let start = unsafe { self.starts.get_unchecked(highest) }.load(Ordering::Acquire);
         // SAFETY: the number was given out, so its chunk is there and holds it.
-        unsafe {
-            let chunk = self.chunks.get_unchecked(chunk as usize).get().unwrap_unchecked();
-            chunk.start.add(offset)
-        }
+        unsafe { NonNull::new_unchecked(start.wrapping_add(index as usize * self.stride)) }
+    }
+
+    /// Makes the chunk of a number, if it is not there.
+    fn reach(&self, index: u32) {
+        let highest = index.ilog2();
+        self.chunks[(highest - FIRST) as usize].get_or_init(|| {
+            let first = 1_usize << highest;
+            let chunk: Zeroed<AtomicU64> = Zeroed::new(first * self.stride);
+            let start = chunk.start.as_ptr().wrapping_sub(first * self.stride);
+            self.starts[highest as usize].store(start, Ordering::Release);
+            chunk
+        });
     }
 }
 
@@ -304,6 +321,7 @@ impl Arena {
         let directory = Directory {
             stride: shape.stride(),
             chunks: [const { std::sync::OnceLock::new() }; CHUNKS],
+            starts: [const { AtomicPtr::new(std::ptr::null_mut()) }; 32],
         };
         Arena {
             shape,
@@ -340,9 +358,7 @@ impl Arena {
                     return None;
                 }
                 self.next += 1;
-                let chunk = index.ilog2() - FIRST;
-                self.directory.chunks[chunk as usize]
-                    .get_or_init(|| Zeroed::new((1 << FIRST << chunk) * self.directory.stride));
+                self.directory.reach(index);
                 index
             }
         };

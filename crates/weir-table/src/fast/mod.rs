@@ -11,6 +11,7 @@
 //! | keys | structure | bytes |
 //! |---|---|---|
 //! | none | nothing | 0 |
+//! | exact, up to 12 bits in all | an array by key | record + 8 per possible key |
 //! | exact, in one word with data; [without handles](FastTable::without_handles) | cache lines of eight slots with key and result, of five with `idle_timeout` | 14–21, 21–34 |
 //! | exact, one word; data of a few bits | cache lines of four slots with key and result | 21–43 |
 //! | exact, one word; at most one word of data | cache lines of two slots with key and result | 51–103 |
@@ -20,7 +21,7 @@
 //! | other, up to 16 entries | masked compares one after the other | 150–500 |
 //! | other, more | a hash table per mask, the highest rank first | 40–60 + record |
 //!
-//! A record is the result, 8 bytes with `idle_timeout`, and with a hash table the key (3 words and 2
+//! A record is the result, 8 bytes with `idle_timeout`, 8 for its number in arrays and hash tables, and with a hash table the key (3 words and 2
 //! per range key more where there are masks): rounded up to a power of two up to 64 bytes, then to
 //! lines. Prefixes wider than 32 bits or beside exact keys are masks. Entries with time-outs take
 //! about 20 bytes more, of the writer's.
@@ -31,6 +32,7 @@
 mod batch;
 mod buckets;
 mod cuckoo;
+mod direct;
 mod epochs;
 mod exact;
 mod hash;

@@ -2,6 +2,7 @@
 #![allow(unsafe_code)]
 
 use crate::fast::batch::{Batch, is_dense};
+use crate::fast::direct::{self, Direct, DirectShape};
 use crate::fast::exact::{Exact, ExactShape};
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use crate::fast::inline::Avx2;
@@ -27,6 +28,8 @@ const SCAN: usize = 16;
 pub(super) enum Plan {
     /// No keys: always a miss.
     Nothing,
+    /// Exact keys of so many bits in all.
+    Direct(u32),
     /// Exact keys of one word, results of one.
     Dense,
     /// The same in one word together, without handles.
@@ -42,10 +45,12 @@ pub(super) enum Plan {
 impl Plan {
     pub(super) fn new(spec: &TableSpec, key_words: usize, result_words: usize) -> Self {
         let keys: Vec<_> = spec.match_keys().collect();
+        let bits = keys.iter().fold(0_u32, |bits, key| bits.saturating_add(key.width));
         if spec.keys.is_empty() {
             Plan::Nothing
         } else if keys.iter().all(|k| k.kind == MatchKind::Exact) {
             match (key_words, result_words) {
+                _ if bits <= direct::MOST_BITS => Plan::Direct(bits),
                 (1, 1) => Plan::Dense,
                 (1, 2) => Plan::Inline,
                 _ => Plan::Exact,
@@ -72,6 +77,7 @@ impl Plan {
             Plan::Nothing | Plan::Dense | Plan::Packed(_) | Plan::Inline | Plan::Lpm(_) => {
                 RecordShape::new(result_words, stamp, 0, 0)
             }
+            Plan::Direct(_) => RecordShape::new(result_words, stamp, 0, 1),
             Plan::Exact => RecordShape::new(result_words, stamp, keys.words, 1),
             Plan::General => RecordShape::new(result_words, stamp, keys.words, tuple::EXTRA + keys.bound_words()),
         }
@@ -82,6 +88,7 @@ impl Plan {
         let stamps = arena.shape().stamp.is_some();
         match self {
             Plan::Nothing => Structure::Nothing,
+            Plan::Direct(bits) => Structure::Direct(Direct::new(bits, stamps)),
             Plan::Dense => Structure::Dense(Inline::new(stamps, expected)),
             Plan::Packed(packing) if stamps => Structure::Stamped(Packed::new(packing, expected)),
             Plan::Packed(packing) => Structure::Packed(Packed::new(packing, expected)),
@@ -97,6 +104,7 @@ impl Plan {
 #[derive(Debug)]
 pub(super) enum Shape {
     Nothing,
+    Direct(DirectShape),
     Dense(InlineShape<Four>),
     Packed(PackedShape<Plain>),
     Stamped(PackedShape<Stamped>),
@@ -156,6 +164,7 @@ impl Shape {
                 batch.miss_all();
                 0
             }
+            Shape::Direct(shape) => shape.lookup(batch),
             Shape::Dense(shape) => shape.lookup::<C>(batch),
             Shape::Packed(shape) => shape.lookup::<C>(batch),
             Shape::Stamped(shape) => shape.lookup::<C>(batch),
@@ -237,6 +246,7 @@ fn is_widest() -> bool {
 #[derive(Debug)]
 pub(super) enum Structure {
     Nothing,
+    Direct(Direct),
     Dense(Inline<Four>),
     Packed(Packed<Plain>),
     Stamped(Packed<Stamped>),
@@ -260,6 +270,10 @@ impl Structure {
     pub(super) fn put(&mut self, arena: &mut Arena, keys: &Keys, rule: &Rule, result: &[u64], stamp: u64) -> bool {
         match self {
             Structure::Nothing => false,
+            Structure::Direct(direct) => {
+                direct.put(arena, rule, result, stamp);
+                false
+            }
             Structure::Dense(dense) => dense.put(rule, result, stamp),
             Structure::Packed(packed) => packed.put(rule, result, stamp),
             Structure::Stamped(packed) => packed.put(rule, result, stamp),
@@ -295,6 +309,10 @@ impl Structure {
     pub(super) fn take(&mut self, arena: &mut Arena, rule: &Rule) -> bool {
         match self {
             Structure::Nothing => false,
+            Structure::Direct(direct) => {
+                direct.take(arena, rule);
+                false
+            }
             Structure::Dense(dense) => dense.take(rule),
             Structure::Packed(packed) => {
                 packed.take(rule);
@@ -319,6 +337,7 @@ impl Structure {
     pub(super) fn shape(&mut self, arena: &Arena) -> Shape {
         match self {
             Structure::Nothing => Shape::Nothing,
+            Structure::Direct(direct) => Shape::Direct(direct.shape(arena)),
             Structure::Dense(dense) => Shape::Dense(dense.shape()),
             Structure::Packed(packed) => Shape::Packed(packed.shape()),
             Structure::Stamped(packed) => Shape::Stamped(packed.shape()),
@@ -336,6 +355,7 @@ impl Structure {
     pub(super) fn len(&self) -> usize {
         match self {
             Structure::Nothing => 0,
+            Structure::Direct(direct) => direct.len(),
             Structure::Dense(dense) => dense.len(),
             Structure::Packed(packed) => packed.len(),
             Structure::Stamped(packed) => packed.len(),
@@ -350,6 +370,7 @@ impl Structure {
     pub(super) fn bytes(&self) -> usize {
         match self {
             Structure::Nothing => 0,
+            Structure::Direct(direct) => direct.bytes(),
             Structure::Dense(dense) => dense.bytes(),
             Structure::Packed(packed) => packed.bytes(),
             Structure::Stamped(packed) => packed.bytes(),
@@ -365,6 +386,7 @@ impl Structure {
     pub(super) fn stamp(&self, arena: &Arena, handle: u32) -> Option<u64> {
         match self {
             Structure::Nothing => None,
+            Structure::Direct(direct) => direct.stamp(arena, handle),
             Structure::Dense(dense) => dense.stamp(handle),
             Structure::Packed(packed) => packed.stamp(handle),
             Structure::Stamped(packed) => packed.stamp(handle),
