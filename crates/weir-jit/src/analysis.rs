@@ -74,6 +74,8 @@ pub(crate) struct State {
     /// The bit the parser is at, if that is always the same.
     pub cursor: Option<u32>,
     pub checksums: Checksums,
+    /// The deparser may have put headers into the scratch area.
+    pub has_emitted: bool,
 }
 
 impl State {
@@ -91,6 +93,7 @@ impl State {
             self.cursor = None;
         }
         self.checksums.meet(&other.checksums);
+        self.has_emitted |= other.has_emitted;
         *self != before
     }
 }
@@ -362,6 +365,7 @@ impl<'a> Analysis<'a> {
             headers,
             cursor: Some(0),
             checksums: Checksums::default(),
+            has_emitted: false,
         }
     }
 
@@ -372,6 +376,7 @@ impl<'a> Analysis<'a> {
         let call = matches!(kind, InstKind::Call(_)).then(|| self.kind_of_call(block, position));
         state.checksums = self.step_checksums(state, kind, call);
         match kind {
+            InstKind::Emit { .. } => state.has_emitted = true,
             InstKind::Extract { header, varbit_bits } => {
                 let ty = &program.header_types[program.headers[*header].ty];
                 let h = &mut state.headers[header.index()];

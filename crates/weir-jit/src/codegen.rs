@@ -45,6 +45,8 @@ pub(crate) struct Context<'a> {
     pub analysis: &'a Analysis<'a>,
     pub layout: &'a Layout,
     pub tables: &'a [(KeyLayout, ResultLayout)],
+    /// Bytes from the scratch area of a slot to that of the next; 0: they have one.
+    pub scratch_stride: usize,
 }
 
 /// Makes one segment.

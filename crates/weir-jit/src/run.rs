@@ -154,6 +154,20 @@ pub(crate) struct Env {
     host: *mut HostPointer,
 }
 
+// Where code finds them.
+const _: () = {
+    use crate::codegen::env;
+    use std::mem::offset_of;
+    assert!(offset_of!(Env, pending) == env::PENDING as usize);
+    assert!(offset_of!(Env, scratch) == env::SCRATCH as usize);
+    assert!(offset_of!(Env, arguments) == env::ARGUMENTS as usize);
+    assert!(offset_of!(Env, tallies) == env::TALLIES as usize);
+    assert!(offset_of!(Env, members) == env::MEMBERS as usize);
+    assert!(offset_of!(Env, zeros) == env::ZEROS as usize);
+    assert!(offset_of!(Env, cells) == env::CELLS as usize);
+    assert!(offset_of!(Env, exchange) == env::EXCHANGE as usize);
+};
+
 /// Bytes before the scratch area that are copied with it.
 pub(crate) const SCRATCH_LEAD: usize = 16;
 
@@ -255,7 +269,7 @@ impl Machine {
         }
         let memory = Memory {
             context,
-            scratch: vec![0; SCRATCH_LEAD + compiled.scratch + 16],
+            scratch: vec![0; SCRATCH_LEAD + compiled.scratch_stride * (VECTOR - 1) + compiled.scratch + 16],
             arguments: vec![0; compiled.sites.argument_words + 8],
             tallies: vec![0; compiled.sites.tally_words],
             members: vec![0; compiled.sites.members.words()],

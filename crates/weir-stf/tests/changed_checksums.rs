@@ -8,10 +8,12 @@ use weir_compiler::{Options, compile_file};
 use weir_switch::Switch;
 
 /// `checksums/changed.p4` with these changes, interpreted and compiled, and whether the checksum comes from what has changed.
-fn switches(changes: &str) -> (Switch, Switch, bool) {
+fn switches(changes: &str, unaligned: bool) -> (Switch, Switch, bool) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/checksums/changed.p4");
     let options = Options {
-        defines: vec![("CHANGES".to_owned(), Some(changes.to_owned()))],
+        defines: std::iter::once(("CHANGES".to_owned(), Some(changes.to_owned())))
+            .chain(unaligned.then(|| ("UNALIGNED".to_owned(), None)))
+            .collect(),
         ..Options::default()
     };
     let compiled = compile_file(&path, &options, weir_arch::targets());
@@ -56,7 +58,7 @@ fn packet() -> impl Strategy<Value = Vec<u8>> {
 }
 
 fn agree(changes: &str, is_short: bool) {
-    let (mut plain, mut fast, short) = switches(changes);
+    let (mut plain, mut fast, short) = switches(changes, false);
     assert_eq!(short, is_short, "{changes}");
     let mut right = 0;
     let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig::with_cases(3000));
@@ -86,6 +88,37 @@ fn agree(changes: &str, is_short: bool) {
         right += a.len();
     }
     assert_eq!(right, 256);
+}
+
+/// The packet with its checksum in the middle of the second byte.
+fn unaligned(packet: &[u8]) -> Vec<u8> {
+    let (a, b) = (packet[1] >> 4, packet[1] & 15);
+    let sum = u16::from_be_bytes([packet[4], packet[5]]);
+    let middle = [a << 4 | (sum >> 12) as u8, (sum >> 4) as u8, (sum << 4) as u8 | b];
+    [&packet[..1], &middle, &packet[2..4], &packet[6..]].concat()
+}
+
+#[test]
+fn a_checksum_that_does_not_begin_at_a_byte_is_computed_anew() {
+    let (plain, fast, short) = switches("hdr.h.ttl = hdr.h.ttl - 1;", true);
+    assert!(!short);
+    for ttl in 0..=255 {
+        let mut packet = vec![1, 0x23, 4, 5, 0, 0, 6, 7, 8, 9, ttl, 0];
+        let sum = checksum(&packet);
+        packet[4..6].copy_from_slice(&sum.to_be_bytes());
+        packet[10] = ttl.wrapping_sub(1);
+        let sum_after = checksum(&packet);
+        let received = {
+            let mut packet = packet.clone();
+            packet[10] = ttl;
+            unaligned(&packet)
+        };
+        packet[4..6].copy_from_slice(&sum_after.to_be_bytes());
+        for switch in [&plain, &fast] {
+            let out = switch.clone().inject(0, &received, 0);
+            assert_eq!(out[0].bytes, unaligned(&packet), "{received:02x?}");
+        }
+    }
 }
 
 #[test]

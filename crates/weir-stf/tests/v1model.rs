@@ -28,6 +28,7 @@ programs!(
     checksums,
     clones,
     counters,
+    empty_data,
     hashes,
     lengths,
     matches,

@@ -4,7 +4,7 @@
 //! the two are the same has shown that this field is the checksum of those. Where the program wants the checksum of the same fields
 //! later, what has changed since is all that need be summed up (RFC 1624).
 
-use super::{Analysis, State, VarInfo, field_of};
+use super::{Analysis, State, VarInfo, field_of, field_offsets};
 use std::collections::{BTreeMap, BTreeSet};
 use weir_ir::pipeline::CallKind;
 use weir_ir::{BinaryOp, BlockId, Call, HeaderId, InLeaf, InstKind, Operand, Rvalue, UnaryOp, VarId};
@@ -155,7 +155,12 @@ impl Analysis<'_> {
         let in_packet = self
             .as_received(state, field)
             .is_some_and(|(header, _)| state.headers[header.index()].extracted);
-        (is_word && in_packet).then_some(Verified { data, checksum: field })
+        (is_word && in_packet && self.begins_at_byte(field)).then_some(Verified { data, checksum: field })
+    }
+
+    fn begins_at_byte(&self, var: VarId) -> bool {
+        let place = field_of(self.program(), var);
+        place.is_some_and(|(header, field)| field_offsets(self.program(), header)[field].is_multiple_of(8))
     }
 
     /// The header and field of a variable that nothing has written, nor made its header valid or invalid.

@@ -47,6 +47,9 @@ impl Analysis<'_> {
         if var == self.cursor {
             return state.cursor.map(|bit| Again::Constant(bit.into()));
         }
+        if var == self.emitted && !state.has_emitted {
+            return Some(Again::Constant(0));
+        }
         if !self.vars[var.index()].is_narrow() {
             return None;
         }

@@ -151,7 +151,7 @@ impl Segment<'_, '_> {
         let multiple = match self.most(less) {
             0..=0xffff => 0xffff,
             0x1_0000..=0xffff_0000 => 0xffff_0000,
-            // Of fields of 32 bits that are shifted by 15, a few.
+            // More than a few fields of 32 bits that are shifted by 15 come to.
             _ => 0xffff << 40,
         };
         let multiple_value = self.imm(multiple);

@@ -33,10 +33,10 @@ impl Segment<'_, '_> {
                 if cx.analysis.vars[var.index()].is_narrow() {
                     let word = self.load_row(row);
                     let shifted = self.shr_imm(word, slot.shift.into());
-                    // A word of data above the action's is 0, so only what lies above this has to go.
+                    // Above an action's data its words are 0. If another action was hit they may hold anything, and nothing reads the parameter.
                     let is_last = slots.iter().all(|s| s.word != slot.word || s.shift <= slot.shift);
-                    let value = match is_last && slot.word > 0 {
-                        true => self.bounded(shifted, u64::MAX >> 64_u32.saturating_sub(slot.width.max(1))),
+                    let value = match is_last && slot.word > 0 && slot.width > 0 {
+                        true => self.bounded(shifted, u64::MAX >> 64_u32.saturating_sub(slot.width)),
                         false => self.mask(shifted, slot.width),
                     };
                     self.set(var, value);

@@ -490,9 +490,15 @@ impl Segment<'_, '_> {
         }
     }
 
-    /// Where headers are put together: one packet's at a time.
+    /// Where headers are put together.
     fn scratch(&mut self) -> Value {
-        self.load(types::I64, self.env, env::SCRATCH)
+        let all = self.load(types::I64, self.env, env::SCRATCH);
+        if self.cx.scratch_stride == 0 {
+            return all;
+        }
+        let (slot, stride) = (self.slot(), self.imm(self.cx.scratch_stride as u64));
+        let offset = self.b.ins().imul(slot, stride);
+        self.b.ins().iadd(all, offset)
     }
 
     /// Puts what was emitted before what the parser left.

@@ -4,10 +4,15 @@
 header h_t {
     bit<8> op;
     bit<4> a;
+#ifdef UNALIGNED
+    bit<16> sum;
+#endif
     bit<4> b;
     bit<13> c;
     bit<3> d;
+#ifndef UNALIGNED
     bit<16> sum;
+#endif
     bit<32> e;
     bit<8> ttl;
     bit<8> bytes;

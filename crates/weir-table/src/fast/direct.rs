@@ -104,7 +104,7 @@ impl Direct {
     }
 
     pub(super) fn bytes(&self) -> usize {
-        self.places.bytes() + self.handles.as_ref().map_or(0, |h| h.capacity() * 13)
+        self.places.bytes() + self.handles.as_ref().map_or(0, |h| h.capacity() * 17)
     }
 
     pub(super) fn stamp(&self, arena: &Arena, handle: u32) -> Option<u64> {

@@ -54,7 +54,7 @@ impl FastTable {
         Self::planned(spec, plan, keys, results, epochs)
     }
 
-    /// An empty table of which nobody wants to know the entries' handles: where keys and results are few bits it is smaller and
+    /// An empty table of which nobody wants to know the entries' handles: where keys (of more bits than an array is indexed by) and results are few bits it is smaller and
     /// faster, and heads of hits have 0 for a handle ([`FastTable::has_handles`] tells). Else it is as with
     /// [`FastTable::with_epochs`], so for tables whose entries name members or groups. Entries that should not do so and do
     /// are left out.
