@@ -93,9 +93,8 @@ impl<T: Clone + Default> Cells<T> {
             return self.get_far(index);
         }
         let (chunk, at) = near(index);
-        if self.chunks.get(chunk).is_none_or(Vec::is_empty) {
-            self.make(chunk);
-        }
+        // A chunk that is there has all its cells.
+        self.make(chunk);
         self.chunks[chunk].get_mut(at)
     }
 

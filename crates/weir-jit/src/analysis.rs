@@ -3,21 +3,21 @@
 
 mod checksums;
 mod deparse;
+mod flow;
 mod live;
 mod packet;
+mod reads;
+mod step;
 
 pub(crate) use checksums::Change;
-pub(crate) use live::is_idle;
+pub(crate) use flow::State;
+pub(crate) use step::Step;
 
 use crate::error::Unsupported;
-use checksums::Checksums;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use weir_ir::passes::{Scope, VarSet, constants, written};
 use weir_ir::pipeline::{CallKind, Pipeline};
-use weir_ir::{
-    BlockId, Call, HeaderId, InLeaf, Inst, InstKind, Operand, Pattern, Program, Rvalue, Terminator, Type, VarId,
-    VarKind,
-};
+use weir_ir::{BlockId, HeaderId, InLeaf, InstKind, Operand, Program, Terminator, Type, VarId, VarKind};
 
 /// A variable as code generation sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,66 +52,6 @@ pub(crate) enum Place {
     Fixed(u32),
     /// This variable holds the bit.
     Variable(VarId),
-}
-
-/// What is known of a header at a point of the body. Fields are bits of a mask by their index.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct HeaderState {
-    /// Fields that may differ from what the packet holds at the header's place, if the header is valid.
-    pub dirty: Vec<u64>,
-    /// It has been extracted on every way here and is valid.
-    pub extracted: bool,
-    /// Nothing has touched it: it is invalid, its fields are zero.
-    pub pristine: bool,
-    /// Its validity may have been set by code.
-    pub validated: bool,
-}
-
-/// What is known at a point of the body.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct State {
-    pub headers: Vec<HeaderState>,
-    /// The bit the parser is at, if that is always the same.
-    pub cursor: Option<u32>,
-    pub checksums: Checksums,
-    /// The deparser may have put headers into the scratch area.
-    pub has_emitted: bool,
-}
-
-impl State {
-    fn meet(&mut self, other: &State) -> bool {
-        let before = self.clone();
-        for (mine, theirs) in self.headers.iter_mut().zip(&other.headers) {
-            for (a, b) in mine.dirty.iter_mut().zip(&theirs.dirty) {
-                *a |= b;
-            }
-            mine.extracted &= theirs.extracted;
-            mine.pristine &= theirs.pristine;
-            mine.validated |= theirs.validated;
-        }
-        if self.cursor != other.cursor {
-            self.cursor = None;
-        }
-        self.checksums.meet(&other.checksums);
-        self.has_emitted |= other.has_emitted;
-        *self != before
-    }
-}
-
-impl HeaderState {
-    pub fn is_dirty(&self, field: usize) -> bool {
-        self.dirty[field / 64] >> (field % 64) & 1 == 1
-    }
-
-    fn soil(&mut self, field: usize) {
-        self.dirty[field / 64] |= 1 << (field % 64);
-        self.pristine = false;
-    }
-
-    fn soil_all(&mut self) {
-        self.dirty.fill(u64::MAX);
-        self.pristine = false;
-    }
 }
 
 /// How the deparser's work is done.
@@ -203,16 +143,8 @@ fn post_order(pipeline: &Pipeline) -> Vec<BlockId> {
     let mut order = Vec::new();
     let mut stack = vec![(BlockId::new(0), 0)];
     seen[0] = true;
-    let successors = |id: BlockId| -> Vec<BlockId> {
-        let block = &body.blocks[id];
-        let mut all = block.terminator.targets();
-        if block.insts.iter().any(|i| can_fail(&i.kind)) {
-            all.extend(body.on_error);
-        }
-        all
-    };
     while let Some((id, next)) = stack.pop() {
-        match successors(id).get(next) {
+        match body.successors(id).get(next) {
             Some(&target) => {
                 stack.push((id, next + 1));
                 if !std::mem::replace(&mut seen[target.index()], true) {
@@ -224,14 +156,6 @@ fn post_order(pipeline: &Pipeline) -> Vec<BlockId> {
     }
     order.reverse();
     order
-}
-
-/// Whether an instruction can go to the body's `on_error` block.
-pub(crate) fn can_fail(kind: &InstKind) -> bool {
-    matches!(
-        kind,
-        InstKind::Extract { .. } | InstKind::Lookahead { .. } | InstKind::Advance { .. }
-    )
 }
 
 impl<'a> Analysis<'a> {
@@ -334,7 +258,7 @@ impl<'a> Analysis<'a> {
                 if start <= i {
                     let takes = self.order[start..=i].iter().any(|b| {
                         let block = &body.blocks[*b];
-                        block.insts.iter().any(|x| can_fail(&x.kind))
+                        block.can_fail()
                             || matches!(block.terminator, Terminator::Select { .. })
                             || block.state.is_some()
                     });
@@ -343,162 +267,6 @@ impl<'a> Analysis<'a> {
                         self.repeated[b.index()] = true;
                     }
                 }
-            }
-        }
-    }
-
-    // ------------------------------------------------------------------------- forward
-
-    fn entry_state(&self) -> State {
-        let headers = self
-            .program()
-            .headers
-            .iter()
-            .map(|(_, h)| HeaderState {
-                dirty: vec![0; h.fields.len().div_ceil(64).max(1)],
-                extracted: false,
-                pristine: true,
-                validated: false,
-            })
-            .collect();
-        State {
-            headers,
-            cursor: Some(0),
-            checksums: Checksums::default(),
-            has_emitted: false,
-        }
-    }
-
-    /// Follows the instruction at a position of a block.
-    fn step(&self, state: &mut State, block: BlockId, position: usize) {
-        let program = self.program();
-        let kind = &self.pipeline.body.blocks[block].insts[position].kind;
-        let call = matches!(kind, InstKind::Call(_)).then(|| self.kind_of_call(block, position));
-        state.checksums = self.step_checksums(state, kind, call);
-        match kind {
-            InstKind::Emit { .. } => state.has_emitted = true,
-            InstKind::Extract { header, varbit_bits } => {
-                let ty = &program.header_types[program.headers[*header].ty];
-                let h = &mut state.headers[header.index()];
-                h.dirty.fill(0);
-                h.extracted = true;
-                h.pristine = false;
-                let width = ty.fixed_width();
-                state.cursor = match (state.cursor, varbit_bits) {
-                    (Some(at), None) => at.checked_add(width),
-                    (Some(at), Some(Operand::Const(c))) => c
-                        .to_u64()
-                        .and_then(|v| u32::try_from(v).ok())
-                        .and_then(|v| at.checked_add(width)?.checked_add(v)),
-                    _ => None,
-                };
-            }
-            InstKind::Advance { bits } => {
-                state.cursor = match (state.cursor, bits) {
-                    (Some(at), Operand::Const(c)) => c
-                        .to_u64()
-                        .and_then(|v| u32::try_from(v).ok())
-                        .and_then(|v| at.checked_add(v)),
-                    _ => None,
-                };
-            }
-            InstKind::Assign { dst, value } => {
-                let zero = matches!(value, Rvalue::Use(Operand::Const(c)) if c.is_zero());
-                self.write(state, *dst, zero);
-            }
-            other => written(other, &program.headers, &mut |v| self.write(state, v, false)),
-        }
-    }
-
-    fn write(&self, state: &mut State, var: VarId, zero: bool) {
-        let Some(v) = self.program().vars.get(var) else { return };
-        match v.kind {
-            VarKind::Field { header, index } => state.headers[header.index()].soil(index as usize),
-            VarKind::Valid { header } => {
-                let h = &mut state.headers[header.index()];
-                if zero && h.pristine {
-                    return;
-                }
-                h.extracted = false;
-                h.validated = true;
-                if !zero {
-                    h.soil_all();
-                }
-            }
-            _ => {}
-        }
-    }
-
-    /// Headers that are certainly valid at the start of a block, and not by code, have been extracted; checksums whose comparison
-    /// certainly told no difference are right.
-    fn refine(&self, block: BlockId, state: &mut State) {
-        let constants = &self.constants[block.index()];
-        state.checksums.refine(|v| constants.get(&v).copied());
-        let headers = self.program().headers.iter();
-        for (h, (_, header)) in state.headers.iter_mut().zip(headers) {
-            let valid = constants.get(&header.valid) == Some(&1);
-            h.extracted |= valid && !h.validated;
-        }
-    }
-
-    fn flow(&self) -> Vec<Option<State>> {
-        let body = &self.pipeline.body;
-        let mut at: Vec<Option<State>> = vec![None; body.blocks.len()];
-        at[0] = Some(self.entry_state());
-        let mut changed = true;
-        while changed {
-            changed = false;
-            for &id in &self.order {
-                let Some(mut state) = at[id.index()].clone() else {
-                    continue;
-                };
-                let mut arrive = |target: BlockId, mut state: State| {
-                    self.refine(target, &mut state);
-                    changed |= match &mut at[target.index()] {
-                        Some(known) => known.meet(&state),
-                        none => {
-                            *none = Some(state);
-                            true
-                        }
-                    };
-                };
-                let block = &body.blocks[id];
-                for (i, inst) in block.insts.iter().enumerate() {
-                    if let (true, Some(on_error)) = (can_fail(&inst.kind), body.on_error) {
-                        arrive(on_error, state.clone());
-                    }
-                    self.step(&mut state, id, i);
-                }
-                if let Terminator::Branch {
-                    condition: Operand::Var(v),
-                    then,
-                    otherwise,
-                } = block.terminator
-                    && then != otherwise
-                {
-                    for (target, value) in [(then, 1), (otherwise, 0)] {
-                        let mut state = state.clone();
-                        state.checksums.refine(|of| (of == v).then_some(value));
-                        arrive(target, state);
-                    }
-                    continue;
-                }
-                let targets = block.terminator.targets().into_iter();
-                targets.for_each(|t| arrive(t, state.clone()));
-            }
-        }
-        at
-    }
-
-    /// Calls `f` with every instruction that is reached and what is known before it.
-    fn each_inst(&self, mut f: impl FnMut(&State, &InstKind)) {
-        for &id in &self.order {
-            let Some(mut state) = self.at[id.index()].clone() else {
-                continue;
-            };
-            for (i, inst) in self.pipeline.body.blocks[id].insts.iter().enumerate() {
-                f(&state, &inst.kind);
-                self.step(&mut state, id, i);
             }
         }
     }
@@ -565,10 +333,8 @@ impl<'a> Analysis<'a> {
             for inst in &block.insts {
                 written(&inst.kind, &self.program().headers, &mut |v| set.remove(v));
             }
-            for (i, inst) in block.insts.iter().enumerate() {
-                if let InstKind::Call(_) = &inst.kind
-                    && let CallKind::Host { writes, .. } = self.kind_of_call(id, i)
-                {
+            for step in self.steps(id) {
+                if let Some(CallKind::Host { writes, .. }) = step.call_kind() {
                     writes.iter().for_each(|&v| set.remove(v));
                 }
             }
@@ -579,219 +345,30 @@ impl<'a> Analysis<'a> {
         set
     }
 
-    /// What the call at position `inst` of a block is.
-    pub fn kind_of_call(&self, block: BlockId, inst: usize) -> &'a CallKind {
-        let before = self.pipeline.body.blocks[block].insts[..inst]
-            .iter()
-            .filter(|i| matches!(i.kind, InstKind::Call(_)))
-            .count();
-        &self.pipeline.calls[self.first_call[block.index()] + before]
+    /// The instructions of a block.
+    pub fn steps(&self, block: BlockId) -> impl Iterator<Item = Step<'a>> + use<'a> {
+        let (pipeline, mut calls) = (self.pipeline, self.first_call[block.index()]);
+        pipeline.body.blocks[block].insts.iter().map(move |inst| {
+            let call = matches!(inst.kind, InstKind::Call(_)).then(|| (calls, &pipeline.calls[calls]));
+            calls += usize::from(call.is_some());
+            let inst = &inst.kind;
+            Step { inst, call }
+        })
     }
 
-    /// Whether the packet may end its way at the call at position `inst` of a block.
-    pub fn may_abort(&self, block: BlockId, inst: usize) -> bool {
-        matches!(self.kind_of_call(block, inst), CallKind::Host { abort: Some(_), .. })
-    }
-
-    // ------------------------------------------------------------------------- backward
-
-    /// Whether a scalar that is summed up can be taken from the packet: its header and field.
-    pub fn in_packet(&self, state: &State, operand: &Operand) -> Option<(HeaderId, usize)> {
-        let Operand::Var(v) = operand else { return None };
-        let (header, field) = field_of(self.program(), *v)?;
-        let h = &state.headers[header.index()];
-        let clean = h.extracted && !h.is_dirty(field) && !self.vars[v.index()].varbit;
-        (clean && self.places[header.index()].is_some()).then_some((header, field))
-    }
-
-    /// Whether a varbit is certainly empty.
-    pub fn is_pristine(&self, state: &State, operand: &Operand) -> bool {
-        let Operand::Var(v) = operand else { return false };
-        field_of(self.program(), *v).is_some_and(|(h, _)| state.headers[h.index()].pristine)
-    }
-
-    /// Whether code can sum up what a checksum is over: whether it knows where everything lies in the sum.
-    pub fn is_summed_inline(&self, state: &State, call: &Call) -> bool {
-        let leaves = call.inputs(0);
-        let varbit = |l: &InLeaf| matches!(l, InLeaf::Value(o @ Operand::Var(v)) if self.vars[v.index()].varbit && !self.is_pristine(state, o));
-        !leaves.iter().any(|l| matches!(l, InLeaf::Header(_))) && !leaves.iter().rev().skip(1).any(varbit)
-    }
-
-    /// The variable that holds where a header lies, if it is not always the same place.
-    pub fn place_variable(&self, header: HeaderId) -> Option<VarId> {
-        match self.places[header.index()] {
-            Some(Place::Variable(v)) => Some(v),
-            _ => None,
-        }
-    }
-
-    fn place_read(&self, header: HeaderId, f: &mut dyn FnMut(VarId)) {
-        if let Some(Place::Variable(v)) = self.places[header.index()] {
-            f(v);
-        }
-    }
-
-    /// Fields of a header that `emit` must write from variables.
-    pub fn fields_to_write(&self, state: &State, header: HeaderId) -> Vec<usize> {
-        let h = &state.headers[header.index()];
-        let all = self.places[header.index()].is_none();
-        if all && self.deparse == Deparse::InPlace {
-            // It was never in the packet, and as nothing comes into it either, it is not valid.
-            return Vec::new();
-        }
-        let count = self.program().headers[header].fields.len();
-        let varbit = |i: usize| self.vars[self.program().headers[header].fields[i].index()].varbit;
-        (0..count)
-            .filter(|&i| all || h.is_dirty(i) || (varbit(i) && self.deparse != Deparse::InPlace))
-            .collect()
-    }
-
-    /// Calls `f` with every variable an instruction reads, given what is known before it.
-    pub fn reads(&self, state: &State, kind: &InstKind, call_kind: Option<&CallKind>, f: &mut dyn FnMut(VarId)) {
-        let program = self.program();
-        match kind {
-            InstKind::Emit { header } => {
-                let fields = self.fields_to_write(state, *header);
-                if self.deparse == Deparse::InPlace && fields.is_empty() {
-                    return;
-                }
-                f(program.headers[*header].valid);
-                fields.iter().for_each(|&i| f(program.headers[*header].fields[i]));
-                self.place_read(*header, f);
-                if self.deparse != Deparse::InPlace {
-                    f(self.emitted);
-                }
-            }
-            InstKind::Call(call) => self.call_reads(state, call, call_kind, f),
-            other => {
-                weir_ir::passes::read_by_inst(other, &program.headers, f);
-                if can_fail(other) && state.cursor.is_none() {
-                    f(self.cursor);
-                }
-            }
-        }
-    }
-
-    fn call_reads(&self, state: &State, call: &Call, kind: Option<&CallKind>, f: &mut dyn FnMut(VarId)) {
-        match kind {
-            Some(CallKind::InternetChecksum | CallKind::InternetSum) if self.is_summed_inline(state, call) => {
-                if let Some(change) = self.change_of_checksum(state, call) {
-                    let changed = change.parts.iter().map(|part| part.before.0);
-                    changed
-                        .chain([change.checksum.0])
-                        .for_each(|header| self.place_read(header, f));
-                }
-                for leaf in call.inputs(0) {
-                    let InLeaf::Value(o) = leaf else { continue };
-                    match (self.in_packet(state, o), o) {
-                        (Some((header, _)), _) => self.place_read(header, f),
-                        // An empty varbit adds nothing.
-                        (None, Operand::Var(v)) if self.vars[v.index()].varbit && self.is_pristine(state, o) => {}
-                        (None, Operand::Var(v)) => f(*v),
-                        (None, Operand::Const(_)) => {}
-                    }
-                }
-            }
-            Some(CallKind::Nothing) => {}
-            Some(CallKind::Count(_)) => {
-                if let Some(Operand::Var(v)) = call.input(0) {
-                    f(*v);
-                }
-            }
-            Some(CallKind::ReadCell { .. } | CallKind::WriteCell { .. } | CallKind::ByMagnitude(_)) => {
-                for at in 0..2 {
-                    if let Some(Operand::Var(v)) = call.input(at) {
-                        f(*v);
-                    }
-                }
-            }
-            _ => {
-                weir_ir::passes::read_by_inst(&InstKind::Call(call.clone()), &self.program().headers, f);
-                if let Some(CallKind::Host { reads, .. }) = kind {
-                    reads.iter().for_each(|&v| f(v));
-                }
-                if state.cursor.is_none() {
-                    f(self.cursor);
-                }
-            }
-        }
-    }
-
-    /// What exits hand over from variables: all that they name but fields that are as the packet has them wherever control
-    /// leaves.
-    fn find_handed_over(&self) -> Vec<Vec<VarId>> {
-        let mut all: Vec<BTreeSet<VarId>> = vec![BTreeSet::new(); self.pipeline.exits.len()];
-        for &id in &self.order {
-            let Terminator::Exit(exit) = self.pipeline.body.blocks[id].terminator else {
+    /// Blocks that control may get to from `start`, it included, without going on behind one that is an end.
+    pub fn reach(&self, start: BlockId, is_end: impl Fn(BlockId) -> bool) -> BTreeSet<BlockId> {
+        let body = &self.pipeline.body;
+        let (mut seen, mut work) = (BTreeSet::new(), vec![start]);
+        while let Some(id) = work.pop() {
+            if !seen.insert(id) {
                 continue;
-            };
-            let Some(state) = self.states(id).pop() else { continue };
-            let in_packet = |v: &VarId| {
-                field_of(self.program(), *v)
-                    .is_some_and(|(header, field)| !state.headers[header.index()].is_dirty(field))
-            };
-            let live = self.pipeline.exits[exit as usize].live.iter();
-            all[exit as usize].extend(live.filter(|v| !in_packet(v)));
-        }
-        all.into_iter().map(|vars| vars.into_iter().collect()).collect()
-    }
-
-    fn exit_reads(&self, state: &State, exit: u32, f: &mut dyn FnMut(VarId)) {
-        self.handed_over[exit as usize].iter().for_each(|v| f(*v));
-        if self.pipeline.exits[exit as usize].deparsed && self.deparse != Deparse::InPlace {
-            if state.cursor.is_none() {
-                f(self.cursor);
             }
-            f(self.emitted);
-        }
-    }
-
-    /// Calls `f` with every variable a terminator reads.
-    pub fn terminator_reads(&self, state: &State, terminator: &Terminator, f: &mut dyn FnMut(VarId)) {
-        if let Terminator::Exit(exit) = terminator {
-            self.exit_reads(state, *exit, f);
-        } else {
-            weir_ir::passes::read_by_terminator(terminator, f);
-            // A value set's values are keys that are read anyway.
-            if let Terminator::Select { cases, .. } = terminator {
-                debug_assert!(cases.iter().all(|c| {
-                    c.patterns.iter().all(
-                        |p| !matches!(p, Pattern::Range(a, ..) if matches!(a, Operand::Const(c) if c.width() == 0)),
-                    )
-                }));
+            match is_end(id) {
+                true => work.extend(body.on_error.filter(|_| body.blocks[id].can_fail())),
+                false => work.extend(body.successors(id)),
             }
         }
-    }
-
-    /// Calls `f` with every variable an instruction writes, the cursor and so on included.
-    pub fn writes(&self, inst: &Inst, kind: Option<&CallKind>, f: &mut dyn FnMut(VarId)) {
-        written(&inst.kind, &self.program().headers, f);
-        match &inst.kind {
-            InstKind::Extract { header, .. } => {
-                f(self.cursor);
-                self.place_read(*header, f);
-            }
-            InstKind::Advance { .. } => f(self.cursor),
-            InstKind::Emit { .. } if self.deparse != Deparse::InPlace => f(self.emitted),
-            InstKind::Call(_) => {
-                if let Some(CallKind::Host { writes, .. }) = kind {
-                    writes.iter().for_each(|&v| f(v));
-                }
-            }
-            _ => {}
-        }
-    }
-
-    /// What is known before each instruction of a block.
-    pub fn states(&self, id: BlockId) -> Vec<State> {
-        let Some(mut state) = self.at[id.index()].clone() else {
-            return Vec::new();
-        };
-        let mut all = vec![state.clone()];
-        for i in 0..self.pipeline.body.blocks[id].insts.len() {
-            self.step(&mut state, id, i);
-            all.push(state.clone());
-        }
-        all
+        seen
     }
 }

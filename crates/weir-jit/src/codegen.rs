@@ -12,9 +12,10 @@ mod lookup;
 mod movable;
 mod packet;
 mod validity;
+mod variables;
 
-use crate::analysis::{Again, Analysis, State, is_idle};
-use crate::layout::{Layout, PITCH, PointKind, ROW_PACKET};
+use crate::analysis::{Analysis, State};
+use crate::layout::{Layout, ROW_PACKET};
 use crate::runtime::{Imported, RuntimeFunction};
 use crate::sites::{Sites, WideOp};
 use cranelift_codegen::ir::condcodes::IntCC;
@@ -24,8 +25,9 @@ use cranelift_frontend::{FunctionBuilder, Variable};
 use movable::Movable;
 use std::collections::{BTreeMap, HashMap};
 use validity::Validity;
+use variables::Lazy;
 use weir_ir::passes::VarSet;
-use weir_ir::{BlockId, HeaderId, InstKind, Operand, Pattern, SelectCase, Terminator, VarId};
+use weir_ir::{BlockId, InstKind, Operand, Pattern, SelectCase, Terminator, VarId};
 use weir_table::fast::{KeyLayout, ResultLayout};
 
 /// Offsets in the environment of a segment; see [`crate::run::Env`].
@@ -93,18 +95,8 @@ pub(crate) struct Segment<'a, 'b> {
 /// better use for its registers.
 const MASKS_IN_REGISTERS: usize = 2;
 
-/// Where a variable is while a segment runs.
-#[derive(Debug, Clone, Copy)]
-enum Lazy {
-    /// In this row.
-    Row(usize),
-    /// In the packet, from this bit on.
-    Packet(u32),
-    /// In the packet, so many bits after where a header begins, if the header is valid; else it is 0.
-    IfValid(HeaderId, u32),
-}
-
-fn flags() -> MemFlagsData {
+/// Of loads and stores where memory certainly is.
+pub(crate) fn flags() -> MemFlagsData {
     MemFlagsData::new().with_notrap()
 }
 
@@ -169,21 +161,18 @@ impl<'a> Segment<'a, '_> {
         let body = &cx.analysis.pipeline.body;
         for &id in region {
             let block = &body.blocks[id];
-            for (i, inst) in block.insts.iter().enumerate() {
-                let kind = matches!(inst.kind, InstKind::Call(_)).then(|| cx.analysis.kind_of_call(id, i));
-                let mut seen = Vec::new();
-                cx.analysis.writes(inst, kind, &mut |v| seen.push(v));
-                seen.into_iter().for_each(|v| self.written.insert(v));
-                if crate::analysis::can_fail(&inst.kind)
+            for step in cx.analysis.steps(id) {
+                cx.analysis.writes(step, &mut |v| self.written.insert(v));
+                if step.inst.can_fail()
                     && let Some(error) = body.error
                 {
                     self.written.insert(error);
                 }
-                if matches!(inst.kind, InstKind::Advance { bits: Operand::Var(_) }) {
+                if matches!(step.inst, InstKind::Advance { bits: Operand::Var(_) }) {
                     self.destination(cx.layout.of_exit[cx.analysis.pipeline.restart as usize]);
                 }
-                if let Some(weir_ir::pipeline::CallKind::Host { abort: Some(e), .. }) = kind {
-                    self.destination(cx.layout.of_exit[*e as usize]);
+                if let Some(exit) = step.abort() {
+                    self.destination(cx.layout.of_exit[exit as usize]);
                 }
             }
             match &block.terminator {
@@ -241,11 +230,9 @@ impl<'a> Segment<'a, '_> {
         let body = &cx.analysis.pipeline.body;
         let mut last = HashMap::new();
         for (i, &id) in region.iter().enumerate() {
-            let block = &body.blocks[id];
-            let fails = block.insts.iter().any(|x| crate::analysis::can_fail(&x.kind));
-            let fails = fails || cx.analysis.loops.contains_key(&id);
-            let targets = block.terminator.targets().into_iter();
-            for target in targets.chain(body.on_error.filter(|_| fails)) {
+            // A packet may have taken too many turns.
+            let overrun = body.on_error.filter(|_| cx.analysis.loops.contains_key(&id));
+            for target in body.successors(id).into_iter().chain(overrun) {
                 last.insert(target, i);
             }
         }
@@ -288,241 +275,6 @@ impl<'a> Segment<'a, '_> {
         self.b.def_var(self.packet, packet);
     }
 
-    /// Makes what the packet left behind variables again.
-    fn load_context(&mut self, index: usize, resume: BlockId) {
-        let cx = self.cx;
-        let point = &cx.layout.points[index];
-        let live = &cx.analysis.live[resume.index()];
-        self.clear_validity();
-        if !cx.analysis.loops.is_empty() {
-            let zero = self.imm(0);
-            self.set(cx.analysis.turns, zero);
-        }
-        if point.kind == PointKind::Start {
-            for var in live.iter() {
-                let is_input = cx.analysis.pipeline.inputs.contains(&var);
-                match (cx.analysis.vars[var.index()].is_narrow(), cx.layout.rows[var.index()]) {
-                    (true, Some(row)) if is_input => {
-                        self.loaded.insert(var);
-                        let value = self.load_row(row);
-                        self.set(var, value);
-                    }
-                    (true, _) => {
-                        let zero = self.imm(0);
-                        self.set(var, zero);
-                    }
-                    (false, _) => self.clear_home(var),
-                }
-            }
-            return;
-        }
-        for &var in &point.kept {
-            if let Some(row) = cx.layout.rows[var.index()] {
-                self.loaded.insert(var);
-                self.had(var, Lazy::Row(row));
-            }
-        }
-        for &var in &point.again {
-            match cx.analysis.again(resume, var) {
-                Some(Again::Constant(value)) => {
-                    let value = self.imm(value);
-                    self.set(var, value);
-                }
-                Some(Again::Packet(bit)) => self.had(var, Lazy::Packet(bit)),
-                Some(Again::IfValid(..)) | None => {}
-            }
-        }
-        // These need to know which headers are valid.
-        for &var in &point.again {
-            if let Some(Again::IfValid(header, offset)) = cx.analysis.again(resume, var) {
-                self.had(var, Lazy::IfValid(header, offset));
-            }
-        }
-        let PointKind::Lookup { block, .. } = &point.kind else {
-            return;
-        };
-        if let Terminator::Lookup(lookup) = &cx.analysis.pipeline.body.blocks[*block].terminator {
-            self.load_result(point.result_row, lookup, live);
-        }
-    }
-
-    /// A variable has a value when the segment begins.
-    fn had(&mut self, var: VarId, place: Lazy) {
-        let analysis = self.cx.analysis;
-        let changes = match place {
-            Lazy::IfValid(header, _) => std::iter::once(analysis.program().headers[header].valid)
-                .chain(analysis.place_variable(header))
-                .any(|v| self.written.contains(v)),
-            Lazy::Row(_) | Lazy::Packet(_) => false,
-        };
-        if changes || self.written.contains(var) {
-            self.may_move = self.movable.variable(var);
-            let value = self.fetch(var, place);
-            self.set(var, value);
-        } else {
-            self.lazy.insert(var, place);
-        }
-    }
-
-    fn fetch(&mut self, var: VarId, place: Lazy) -> Value {
-        match place {
-            Lazy::Row(row) => {
-                let value = self.load_row(row);
-                let width = self.cx.analysis.vars[var.index()].width;
-                self.bounded(value, u64::MAX >> 64_u32.saturating_sub(width.max(1)))
-            }
-            Lazy::IfValid(header, offset) => {
-                let valid = self.get(self.cx.analysis.program().headers[header].valid);
-                let (address, bit) = self.at_header(header);
-                let address = self.add_imm(address, u64::from(bit / 8));
-                let zeros = flags().with_readonly().with_can_move();
-                let zeros = self.b.ins().load(types::I64, zeros, self.env, env::ZEROS);
-                let from = self.b.ins().select(valid, address, zeros);
-                self.load_bits(from, offset, self.cx.analysis.vars[var.index()].width)
-            }
-            Lazy::Packet(bit) => {
-                let packet = self.packet();
-                self.load_bits(packet, bit, self.cx.analysis.vars[var.index()].width)
-            }
-        }
-    }
-
-    // ------------------------------------------------------------------------- the context
-
-    pub fn column(&mut self) -> Value {
-        self.b.use_var(self.column)
-    }
-
-    pub fn slot(&mut self) -> Value {
-        self.b.use_var(self.slot)
-    }
-
-    /// The bit of the packet's slot.
-    pub fn bit(&mut self) -> Value {
-        self.b.use_var(self.bit)
-    }
-
-    pub fn packet(&mut self) -> Value {
-        self.b.use_var(self.packet)
-    }
-
-    fn offset(row: usize) -> i32 {
-        (row * PITCH * 8) as i32
-    }
-
-    pub fn load_row(&mut self, row: usize) -> Value {
-        let column = self.column();
-        self.b.ins().load(types::I64, flags(), column, Self::offset(row))
-    }
-
-    pub fn store_row(&mut self, row: usize, value: Value) {
-        let column = self.column();
-        self.b.ins().store(flags(), value, column, Self::offset(row));
-    }
-
-    fn clear_home(&mut self, var: VarId) {
-        let Some(home) = self.cx.layout.rows[var.index()] else {
-            return;
-        };
-        let zero = self.imm(0);
-        let info = self.cx.analysis.vars[var.index()];
-        // The address of an empty varbit is never used.
-        let words = if info.varbit { 1 } else { info.home_words() };
-        for i in 0..words {
-            self.store_row(home + i, zero);
-        }
-    }
-
-    // ------------------------------------------------------------------------- variables
-
-    pub fn set(&mut self, var: VarId, value: Value) {
-        if self.set_validity(var, value) {
-            return;
-        }
-        let variable = self.variable(var);
-        self.b.def_var(variable, value);
-    }
-
-    fn variable(&mut self, var: VarId) -> Variable {
-        let variable = self.vars.entry(var);
-        *variable.or_insert_with(|| self.b.declare_var(types::I64))
-    }
-
-    /// The value of a narrow variable.
-    pub fn get(&mut self, var: VarId) -> Value {
-        if self.cx.analysis.constant_inputs.contains(var)
-            && let Some(row) = self.cx.layout.rows[var.index()]
-        {
-            return self.load_row(row);
-        }
-        if self.cx.analysis.packet_only.contains(var)
-            && let Some(bit) = self.cx.analysis.packet_bit(&self.state, var)
-        {
-            return self.fetch(var, Lazy::Packet(bit));
-        }
-        if let Some(&place) = self.lazy.get(&var) {
-            return self.fetch(var, place);
-        }
-        if let Some(valid) = self.get_validity(var) {
-            return valid;
-        }
-        if self.vars.contains_key(&var) || self.written.contains(var) {
-            // Perhaps by a block that comes later, in a loop.
-            let variable = self.variable(var);
-            let value = self.b.use_var(variable);
-            let width = self.cx.analysis.vars[var.index()].width;
-            let most = self.most(value).min(u64::MAX >> 64_u32.saturating_sub(width.max(1)));
-            return self.bounded(value, most);
-        }
-        // Read and never written on any way: zero.
-        self.imm(0)
-    }
-
-    pub fn is_narrow(&self, operand: &Operand) -> bool {
-        match operand {
-            Operand::Var(v) => self.cx.analysis.vars[v.index()].is_narrow(),
-            Operand::Const(c) => c.width() <= 64,
-        }
-    }
-
-    pub fn width(&self, operand: &Operand) -> u32 {
-        match operand {
-            Operand::Var(v) => self.cx.analysis.vars[v.index()].width,
-            Operand::Const(c) => c.width(),
-        }
-    }
-
-    /// The value of a narrow operand.
-    pub fn value(&mut self, operand: &Operand) -> Value {
-        match operand {
-            Operand::Var(v) => self.get(*v),
-            Operand::Const(c) => self.imm(c.to_u64().unwrap_or(0)),
-        }
-    }
-
-    /// Word `index` of an operand of any width, its lowest first.
-    pub fn word(&mut self, operand: &Operand, index: usize) -> Value {
-        match operand {
-            Operand::Var(v) if self.cx.analysis.vars[v.index()].is_narrow() => {
-                if index == 0 {
-                    self.get(*v)
-                } else {
-                    self.imm(0)
-                }
-            }
-            Operand::Var(v) => match self.cx.layout.rows[v.index()] {
-                Some(home) => self.load_row(home + index),
-                None => self.imm(0),
-            },
-            Operand::Const(c) => {
-                let shifted = c.shr(64 * index as u64).zero_extend(64);
-                self.imm(shifted.to_u64().unwrap_or(0))
-            }
-        }
-    }
-
-    // ------------------------------------------------------------------------- control
-
     fn block(&mut self, id: BlockId) {
         let cx = self.cx;
         let block = &cx.analysis.pipeline.body.blocks[id];
@@ -534,18 +286,14 @@ impl<'a> Segment<'a, '_> {
         if let Some(&takes) = cx.analysis.loops.get(&id) {
             self.count_turn(takes);
         }
-        let mut calls = cx.analysis.first_call[id.index()];
         let live = cx.analysis.live_after(id);
-        for (i, inst) in block.insts.iter().enumerate() {
-            let is_call = matches!(inst.kind, InstKind::Call(_));
-            let kind = is_call.then(|| &cx.analysis.pipeline.calls[calls]);
-            if is_idle(&inst.kind, kind, &live[i]) {
-                calls += usize::from(is_call);
+        for (i, step) in cx.analysis.steps(id).enumerate() {
+            if step.is_idle(&live[i]) {
                 continue;
             }
             self.state = states[i].clone();
-            self.may_move = self.movable.in_instruction(cx, id, &inst.kind);
-            match &inst.kind {
+            self.may_move = self.movable.in_instruction(cx, id, step.inst);
+            match step.inst {
                 InstKind::Assign { dst, value } => self.assign(*dst, value),
                 InstKind::Extract { header, varbit_bits } => self.extract(*header, varbit_bits.as_ref(), &live[i]),
                 InstKind::Lookahead { dst, offset } => self.lookahead(*dst, *offset),
@@ -557,8 +305,9 @@ impl<'a> Segment<'a, '_> {
                 }
                 InstKind::Emit { header } => self.emit(*header),
                 InstKind::Call(call) => {
-                    self.call(call, calls);
-                    calls += 1;
+                    if let Some((number, kind)) = step.call {
+                        self.call(call, number, kind);
+                    }
                 }
                 InstKind::Mark(_) => {}
             }

@@ -104,10 +104,6 @@ fn longest_header(program: &Program) -> usize {
     bits.max().unwrap_or(0).div_ceil(8) as usize
 }
 
-fn codegen(error: impl std::fmt::Display) -> CompileError {
-    CompileError::Codegen(error.to_string())
-}
-
 fn module() -> Result<JITModule, CompileError> {
     let mut flags = settings::builder();
     for (name, value) in [
@@ -116,10 +112,10 @@ fn module() -> Result<JITModule, CompileError> {
         ("opt_level", "speed"),
         ("enable_verifier", if cfg!(debug_assertions) { "true" } else { "false" }),
     ] {
-        flags.set(name, value).map_err(codegen)?;
+        flags.set(name, value).map_err(CompileError::codegen)?;
     }
-    let isa = cranelift_native::builder().map_err(codegen)?;
-    let isa = isa.finish(settings::Flags::new(flags)).map_err(codegen)?;
+    let isa = cranelift_native::builder().map_err(CompileError::codegen)?;
+    let isa = isa.finish(settings::Flags::new(flags)).map_err(CompileError::codegen)?;
     let mut builder = JITBuilder::with_isa(isa, cranelift_module::default_libcall_names());
     crate::runtime::add_symbols(&mut builder);
     Ok(JITModule::new(builder))
@@ -185,7 +181,7 @@ impl Compiled {
             segment(&cx, index, builder, imported, &mut sites, config);
             let id = module
                 .declare_anonymous_function(&context.func.signature)
-                .map_err(codegen)?;
+                .map_err(CompileError::codegen)?;
             module
                 .define_function(id, &mut context)
                 .map_err(|e| CompileError::Codegen(format!("{e:?}")))?;
@@ -197,7 +193,7 @@ impl Compiled {
             }
             ids.push(Some(id));
         }
-        module.finalize_definitions().map_err(codegen)?;
+        module.finalize_definitions().map_err(CompileError::codegen)?;
         let functions = ids
             .into_iter()
             .map(|id| {

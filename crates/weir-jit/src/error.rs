@@ -26,3 +26,10 @@ pub enum CompileError {
     #[error("no machine code could be made: {0}")]
     Codegen(String),
 }
+
+impl CompileError {
+    /// What the code generator said.
+    pub(crate) fn codegen(error: impl std::fmt::Display) -> Self {
+        CompileError::Codegen(error.to_string())
+    }
+}

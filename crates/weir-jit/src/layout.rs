@@ -102,22 +102,9 @@ pub(crate) struct Layout {
 
 /// Blocks from `start` to the next suspension points, in order.
 fn region(analysis: &Analysis<'_>, sites: &BTreeMap<BlockId, usize>, start: BlockId) -> Vec<BlockId> {
-    let body = &analysis.pipeline.body;
-    let mut seen = vec![false; body.blocks.len()];
-    let mut work = vec![start];
-    while let Some(id) = work.pop() {
-        if std::mem::replace(&mut seen[id.index()], true) {
-            continue;
-        }
-        let block = &body.blocks[id];
-        if !matches!(block.terminator, Terminator::Lookup(_)) || sites.contains_key(&id) {
-            work.extend(block.terminator.targets());
-        }
-        if block.insts.iter().any(|i| crate::analysis::can_fail(&i.kind)) {
-            work.extend(body.on_error);
-        }
-    }
-    let mut blocks: Vec<BlockId> = analysis.order.iter().copied().filter(|b| seen[b.index()]).collect();
+    let is_lookup = |id| matches!(analysis.pipeline.body.blocks[id].terminator, Terminator::Lookup(_));
+    let seen = analysis.reach(start, |id| is_lookup(id) && !sites.contains_key(&id));
+    let mut blocks: Vec<BlockId> = analysis.order.iter().copied().filter(|b| seen.contains(b)).collect();
     blocks.retain(|b| *b != start);
     blocks.insert(0, start);
     blocks

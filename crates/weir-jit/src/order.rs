@@ -22,14 +22,14 @@ pub(crate) fn why_serial(analysis: &Analysis<'_>, layout: &Layout) -> Option<Str
             if let Terminator::Exit(e) = block.terminator {
                 outside.insert(e);
             }
-            for (i, inst) in block.insts.iter().enumerate() {
-                if matches!(&inst.kind, InstKind::Advance { bits } if matches!(bits, weir_ir::Operand::Var(_))) {
+            for step in analysis.steps(id) {
+                if matches!(step.inst, InstKind::Advance { bits } if matches!(bits, weir_ir::Operand::Var(_))) {
                     outside.insert(pipeline.restart);
                 }
-                let InstKind::Call(call) = &inst.kind else { continue };
-                let Some(state) = analysis.kind_of_call(id, i).state() else {
+                let (InstKind::Call(call), Some(kind)) = (step.inst, step.call_kind()) else {
                     continue;
                 };
+                let Some(state) = kind.state() else { continue };
                 let name = match call.instance {
                     Some(x) => pipeline.program.externs[x].name.clone(),
                     None => call.function.clone(),

@@ -1,9 +1,9 @@
 //! How code calls what is not code: the functions of [`crate::run::calls`].
 
-use crate::codegen::env;
+use crate::codegen::{env, flags};
 use crate::error::CompileError;
 use crate::run::calls;
-use cranelift_codegen::ir::{AbiParam, FuncRef, Function, InstBuilder, MemFlagsData, Signature, Value, types};
+use cranelift_codegen::ir::{AbiParam, FuncRef, Function, InstBuilder, Signature, Value, types};
 use cranelift_codegen::isa::CallConv;
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use cranelift_jit::{JITBuilder, JITModule};
@@ -45,64 +45,52 @@ impl RuntimeFunction {
         Self::WriteCell,
     ];
 
-    fn name(self) -> &'static str {
+    /// What it is like: the one place that says so.
+    fn description(self) -> Description {
+        let often = |name, address, parameters, returns| Description {
+            name,
+            address,
+            parameters,
+            returns,
+            is_rare: false,
+        };
+        let rarely = |name, address, parameters, returns| Description {
+            is_rare: true,
+            ..often(name, address, parameters, returns)
+        };
         match self {
-            Self::Call => "weir_call",
-            Self::Count => "weir_count",
-            Self::Hash => "weir_hash",
-            Self::ValueSet => "weir_value_set",
-            Self::Wide => "weir_wide",
-            Self::VarbitStore => "weir_varbit_store",
-            Self::VarbitSum => "weir_varbit_sum",
-            Self::ReadCell => "weir_read_cell",
-            Self::WriteCell => "weir_write_cell",
+            Self::Call => rarely("weir_call", calls::call as *const u8, 2, true),
+            Self::Count => often("weir_count", calls::count as *const u8, 3, false),
+            Self::Hash => often("weir_hash", calls::hash as *const u8, 2, true),
+            Self::ValueSet => often("weir_value_set", calls::value_set as *const u8, 2, true),
+            Self::Wide => rarely("weir_wide", calls::wide as *const u8, 2, true),
+            Self::VarbitStore => rarely("weir_varbit_store", calls::varbit_store as *const u8, 3, false),
+            Self::VarbitSum => rarely("weir_varbit_sum", calls::varbit_sum as *const u8, 3, true),
+            Self::ReadCell => often("weir_read_cell", calls::read_cell as *const u8, 2, true),
+            Self::WriteCell => often("weir_write_cell", calls::write_cell as *const u8, 3, false),
         }
     }
+}
 
-    fn address(self) -> *const u8 {
-        match self {
-            Self::Call => calls::call as *const u8,
-            Self::Count => calls::count as *const u8,
-            Self::Hash => calls::hash as *const u8,
-            Self::ValueSet => calls::value_set as *const u8,
-            Self::Wide => calls::wide as *const u8,
-            Self::VarbitStore => calls::varbit_store as *const u8,
-            Self::VarbitSum => calls::varbit_sum as *const u8,
-            Self::ReadCell => calls::read_cell as *const u8,
-            Self::WriteCell => calls::write_cell as *const u8,
-        }
-    }
-
+/// How a function is called.
+struct Description {
+    name: &'static str,
+    address: *const u8,
     /// Parameters besides the environment.
-    fn parameters(self) -> usize {
-        match self {
-            Self::Call | Self::Hash | Self::ValueSet | Self::Wide | Self::ReadCell => 2,
-            Self::Count | Self::VarbitStore | Self::VarbitSum | Self::WriteCell => 3,
-        }
-    }
-
-    fn returns(self) -> bool {
-        match self {
-            Self::Call | Self::Hash | Self::ValueSet | Self::Wide | Self::VarbitSum | Self::ReadCell => true,
-            Self::Count | Self::VarbitStore | Self::WriteCell => false,
-        }
-    }
-
+    parameters: usize,
+    returns: bool,
     /// Whether a call leaves all registers as they are, and finds its arguments in memory. It then takes some fifty instructions longer, and
     /// packets that do without the call pay nothing for it: where a loop has a call that may use every register that C's convention
     /// lets it, or wants its arguments in some of them, what the loop needs all the time is moved to and fro for every packet.
-    fn is_rare(self) -> bool {
-        match self {
-            Self::Call | Self::Wide | Self::VarbitStore | Self::VarbitSum => true,
-            Self::Count | Self::Hash | Self::ValueSet | Self::ReadCell | Self::WriteCell => false,
-        }
-    }
+    is_rare: bool,
+}
 
+impl Description {
     /// As C calls it.
-    fn signature(self, module: &JITModule) -> Signature {
+    fn signature(&self, module: &JITModule) -> Signature {
         let mut signature = module.make_signature();
-        signature.params = vec![AbiParam::new(types::I64); 1 + self.parameters()];
-        if self.returns() {
+        signature.params = vec![AbiParam::new(types::I64); 1 + self.parameters];
+        if self.returns {
             signature.returns.push(AbiParam::new(types::I64));
         }
         signature
@@ -112,7 +100,8 @@ impl RuntimeFunction {
 /// Makes the addresses known.
 pub(crate) fn add_symbols(builder: &mut JITBuilder) {
     for function in RuntimeFunction::ALL {
-        builder.symbol(function.name(), function.address());
+        let description = function.description();
+        builder.symbol(description.name, description.address);
     }
 }
 
@@ -123,12 +112,13 @@ impl Runtime {
     pub(crate) fn new(module: &mut JITModule, frontend: &mut FunctionBuilderContext) -> Result<Self, CompileError> {
         let mut ids = Vec::new();
         for function in RuntimeFunction::ALL {
-            let signature = function.signature(module);
+            let description = function.description();
+            let signature = description.signature(module);
             let id = module
-                .declare_function(function.name(), Linkage::Import, &signature)
-                .map_err(codegen)?;
-            ids.push(match function.is_rare() {
-                true => preserving(function, id, module, frontend)?,
+                .declare_function(description.name, Linkage::Import, &signature)
+                .map_err(CompileError::codegen)?;
+            ids.push(match description.is_rare {
+                true => preserving(&description, id, module, frontend)?,
                 false => id,
             });
         }
@@ -157,18 +147,18 @@ impl Imported {
         arguments: &[Value],
         b: &mut FunctionBuilder<'_>,
     ) -> Option<Value> {
-        let function_ref = self.0[function as usize];
-        if !function.is_rare() {
+        let (function_ref, description) = (self.0[function as usize], function.description());
+        if !description.is_rare {
             let all: Vec<Value> = std::iter::once(env).chain(arguments.iter().copied()).collect();
             let call = b.ins().call(function_ref, &all);
             return b.inst_results(call).first().copied();
         }
         for (offset, argument) in words().zip(arguments) {
-            b.ins().store(memory(), *argument, env, offset);
+            b.ins().store(flags(), *argument, env, offset);
         }
         b.ins().call(function_ref, &[env]);
-        match function.returns() {
-            true => Some(b.ins().load(types::I64, memory(), env, env::EXCHANGE)),
+        match description.returns {
+            true => Some(b.ins().load(types::I64, flags(), env, env::EXCHANGE)),
             false => None,
         }
     }
@@ -177,10 +167,6 @@ impl Imported {
 /// Where arguments and the result of a rare call lie in the environment.
 fn words() -> impl Iterator<Item = i32> {
     (env::EXCHANGE..).step_by(8)
-}
-
-fn memory() -> MemFlagsData {
-    MemFlagsData::new().with_notrap()
 }
 
 fn import(id: FuncId, module: &mut JITModule, function: &mut Function) -> FuncRef {
@@ -192,7 +178,7 @@ fn import(id: FuncId, module: &mut JITModule, function: &mut Function) -> FuncRe
 
 /// Code that calls a function with arguments from the environment, where it leaves the value, and keeps all registers.
 fn preserving(
-    function: RuntimeFunction,
+    function: &Description,
     callee: FuncId,
     module: &mut JITModule,
     frontend: &mut FunctionBuilderContext,
@@ -207,12 +193,12 @@ fn preserving(
     b.switch_to_block(entry);
     let env = b.block_params(entry)[0];
     let mut arguments = vec![env];
-    for offset in words().take(function.parameters()) {
-        arguments.push(b.ins().load(types::I64, memory(), env, offset));
+    for offset in words().take(function.parameters) {
+        arguments.push(b.ins().load(types::I64, flags(), env, offset));
     }
     let call = b.ins().call(callee, &arguments);
     if let Some(&value) = b.inst_results(call).first() {
-        b.ins().store(memory(), value, env, env::EXCHANGE);
+        b.ins().store(flags(), value, env, env::EXCHANGE);
     }
     b.ins().return_(&[]);
     b.seal_all_blocks();
@@ -220,11 +206,9 @@ fn preserving(
     b.finalize(config);
     let id = module
         .declare_anonymous_function(&context.func.signature)
-        .map_err(codegen)?;
-    module.define_function(id, &mut context).map_err(codegen)?;
+        .map_err(CompileError::codegen)?;
+    module
+        .define_function(id, &mut context)
+        .map_err(CompileError::codegen)?;
     Ok(id)
-}
-
-fn codegen(error: impl std::fmt::Display) -> CompileError {
-    CompileError::Codegen(error.to_string())
 }

@@ -199,13 +199,6 @@ fn live_out(program: &Program, body: &Body, id: BlockId, live_in: &[VarSet], at_
     live
 }
 
-fn can_fail(kind: &InstKind) -> bool {
-    matches!(
-        kind,
-        InstKind::Extract { .. } | InstKind::Lookahead { .. } | InstKind::Advance { .. }
-    )
-}
-
 fn step_back(
     program: &Program,
     body: &Body,
@@ -214,7 +207,7 @@ fn step_back(
     observed: &VarSet,
     live: &mut VarSet,
 ) {
-    let conditional = matches!(kind, InstKind::Call(_)) || can_fail(kind);
+    let conditional = matches!(kind, InstKind::Call(_)) || kind.can_fail();
     if !conditional {
         written(kind, &program.headers, &mut |v| live.remove(v));
     }
@@ -223,7 +216,7 @@ fn step_back(
     if matches!(kind, InstKind::Call(call) if !call.is_pure) {
         live.union(observed);
     }
-    if let (true, Some(on_error)) = (can_fail(kind), body.on_error) {
+    if let (true, Some(on_error)) = (kind.can_fail(), body.on_error) {
         live.union(&live_in[on_error.index()]);
     }
 }

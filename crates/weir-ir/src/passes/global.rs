@@ -93,7 +93,7 @@ fn split_error_path(body: &mut Body) {
         next += 1;
         for target in body.blocks[id].terminator.targets() {
             let block = &body.blocks[target];
-            let parses = block.state.is_some() || block.insts.iter().any(|i| can_fail(&i.kind));
+            let parses = block.state.is_some() || block.can_fail();
             // Lookups stay one: a vector is the fuller the more ways lead there.
             if copies.contains_key(&target) || parses || matches!(block.terminator, Terminator::Lookup(_)) {
                 continue;
@@ -573,13 +573,6 @@ impl Local<'_> {
     }
 }
 
-pub(super) fn can_fail(kind: &InstKind) -> bool {
-    matches!(
-        kind,
-        InstKind::Extract { .. } | InstKind::Lookahead { .. } | InstKind::Advance { .. }
-    )
-}
-
 /// Where control goes from the end of a block with a known start, and what is known there.
 pub(super) fn edge_states(analysis: &Analysis<'_>, body: &Body, id: BlockId, state: &State) -> Vec<(BlockId, State)> {
     let mut local = analysis.local(state.clone());
@@ -610,7 +603,7 @@ pub(super) fn states(analysis: &Analysis<'_>, body: &Body) -> Vec<Option<State>>
         let block = &body.blocks[id];
         let mut local = analysis.local(state);
         for inst in &block.insts {
-            if can_fail(&inst.kind)
+            if inst.kind.can_fail()
                 && let Some(on_error) = body.on_error
             {
                 let mut failed = local.state.clone();
@@ -703,7 +696,7 @@ fn thread(body: &Body, mut local: Local<'_>, start: BlockId) -> Option<(Vec<Inst
     // As long as there is a block to copy; loops end at the limit of instructions, empty ones at that of steps.
     for _ in 0..COPY_LIMIT {
         let block = body.blocks.get(at)?;
-        let plain = block.state.is_none() && block.insts.iter().all(|i| !can_fail(&i.kind));
+        let plain = block.state.is_none() && !block.can_fail();
         if !plain || insts.len() + block.insts.len() > COPY_LIMIT {
             break;
         }

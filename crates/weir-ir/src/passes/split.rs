@@ -5,7 +5,7 @@
 //! up: each way then knows what it has done.
 
 use super::VarSet;
-use super::global::{Analysis, Scope, State, can_fail, edge_states, states};
+use super::global::{Analysis, Scope, State, edge_states, states};
 use crate::program::*;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -118,7 +118,7 @@ fn tail(body: &Body, start: BlockId) -> Option<Vec<BlockId>> {
     while let Some(&id) = order.get(next) {
         next += 1;
         let block = &body.blocks[id];
-        let parses = block.state.is_some() || block.insts.iter().any(|i| can_fail(&i.kind));
+        let parses = block.state.is_some() || block.can_fail();
         if parses || matches!(block.terminator, Terminator::Lookup(_)) {
             return None;
         }

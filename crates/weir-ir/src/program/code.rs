@@ -52,6 +52,25 @@ pub struct BasicBlock {
     pub loc: Loc,
 }
 
+impl BasicBlock {
+    /// Whether an instruction of it can go to the body's `on_error` block.
+    #[must_use]
+    pub fn can_fail(&self) -> bool {
+        self.insts.iter().any(|inst| inst.kind.can_fail())
+    }
+}
+
+impl Body {
+    /// Where control may go from a block: the targets of its terminator, and `on_error` if an instruction of it can fail.
+    #[must_use]
+    pub fn successors(&self, id: BlockId) -> Vec<BlockId> {
+        let block = &self.blocks[id];
+        let mut all = block.terminator.targets();
+        all.extend(self.on_error.filter(|_| block.can_fail()));
+        all
+    }
+}
+
 /// An instruction and the source it came from.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Inst {
@@ -253,6 +272,17 @@ pub struct Call {
     pub entry: Option<VarId>,
     /// It has no effect but its results (`@pure`, `@noSideEffects`): may go where nobody reads them.
     pub is_pure: bool,
+}
+
+impl InstKind {
+    /// Whether it can go to the body's `on_error` block.
+    #[must_use]
+    pub fn can_fail(&self) -> bool {
+        matches!(
+            self,
+            InstKind::Extract { .. } | InstKind::Lookahead { .. } | InstKind::Advance { .. }
+        )
+    }
 }
 
 impl Call {

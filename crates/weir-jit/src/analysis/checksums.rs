@@ -4,7 +4,7 @@
 //! the two are the same has shown that this field is the checksum of those. Where the program wants the checksum of the same fields
 //! later, what has changed since is all that need be summed up (RFC 1624).
 
-use super::{Analysis, State, VarInfo, field_of, field_offsets};
+use super::{Analysis, State, Step, VarInfo, field_of, field_offsets};
 use std::collections::{BTreeMap, BTreeSet};
 use weir_ir::pipeline::CallKind;
 use weir_ir::{BinaryOp, BlockId, Call, HeaderId, InLeaf, InstKind, Operand, Rvalue, UnaryOp, VarId};
@@ -95,9 +95,8 @@ impl Analysis<'_> {
     pub(super) fn find_checksum_data(&self) -> Vec<Vec<InLeaf>> {
         let mut found: Vec<Vec<InLeaf>> = Vec::new();
         for &id in &self.order {
-            for (i, inst) in self.pipeline.body.blocks[id].insts.iter().enumerate() {
-                if let InstKind::Call(call) = &inst.kind
-                    && matches!(self.kind_of_call(id, i), CallKind::InternetChecksum)
+            for step in self.steps(id) {
+                if let Some(call) = step.internet_checksum()
                     && !found.iter().any(|data| data == call.inputs(0))
                 {
                     found.push(call.inputs(0).to_vec());
@@ -108,11 +107,11 @@ impl Analysis<'_> {
     }
 
     /// Follows an instruction, before which the other things in `state` are known.
-    pub(super) fn step_checksums(&self, state: &State, kind: &InstKind, call: Option<&CallKind>) -> Checksums {
-        let mut known = state.checksums.clone();
-        match kind {
+    pub(super) fn step_checksums(&self, state: &mut State, step: Step<'_>) {
+        let mut known = std::mem::take(&mut state.checksums);
+        match step.inst {
             // What was in the packet at these places, or was received as this header, no longer is.
-            InstKind::Extract { .. } | InstKind::Emit { .. } => return Checksums::default(),
+            InstKind::Extract { .. } | InstKind::Emit { .. } => return,
             InstKind::Assign { dst, value } => {
                 let computed = match value {
                     Rvalue::Use(Operand::Var(v)) => known.computed.get(v).copied(),
@@ -120,9 +119,9 @@ impl Analysis<'_> {
                 };
                 let flag = match value {
                     Rvalue::Binary(op @ (BinaryOp::Ne | BinaryOp::Eq), Operand::Var(a), Operand::Var(b)) => {
-                        let what = self
-                            .comparison(state, *a, *b)
-                            .or_else(|| self.comparison(state, *b, *a));
+                        let of = |v| known.computed.get(v).copied();
+                        let what = (of(a).and_then(|data| self.comparison(state, *a, data, *b)))
+                            .or_else(|| self.comparison(state, *b, of(b)?, *a));
                         what.map(|what| (*op == BinaryOp::Eq, what))
                     }
                     other => known.flag(other),
@@ -133,10 +132,10 @@ impl Analysis<'_> {
             }
             other => {
                 weir_ir::passes::written(other, &self.program().headers, &mut |v| known.write(v));
-                if let Some(CallKind::Host { writes, .. }) = call {
+                if let Some(CallKind::Host { writes, .. }) = step.call_kind() {
                     writes.iter().for_each(|&v| known.write(v));
                 }
-                if let (InstKind::Call(call), Some(CallKind::InternetChecksum)) = (other, call)
+                if let Some(call) = step.internet_checksum()
                     && let Some(&result) = call.results.first()
                     && call.inputs(0).iter().all(|leaf| self.is_as_received(state, leaf))
                 {
@@ -145,12 +144,11 @@ impl Analysis<'_> {
                 }
             }
         }
-        known
+        state.checksums = known;
     }
 
-    /// What is shown where a variable that was computed is the same as a field.
-    fn comparison(&self, state: &State, computed: VarId, field: VarId) -> Option<Verified> {
-        let data = *state.checksums.computed.get(&computed)?;
+    /// What is shown where a variable that is the checksum of data is the same as a field.
+    fn comparison(&self, state: &State, computed: VarId, data: usize, field: VarId) -> Option<Verified> {
         let is_word = self.program().vars[field].ty.width() == 16 && self.program().vars[computed].ty.width() == 16;
         let in_packet = self
             .as_received(state, field)
@@ -233,10 +231,8 @@ impl Analysis<'_> {
         let headers = &self.program().headers;
         let mut found = Vec::new();
         for &id in &self.order {
-            let insts = self.pipeline.body.blocks[id].insts.iter();
-            for (i, (inst, state)) in insts.zip(self.states(id)).enumerate() {
-                if let InstKind::Call(call) = &inst.kind
-                    && matches!(self.kind_of_call(id, i), CallKind::InternetChecksum)
+            for (step, state) in self.steps(id).zip(self.states(id)) {
+                if let Some(call) = step.internet_checksum()
                     && self.is_summed_inline(&state, call)
                     && let Some(change) = self.change_of_checksum(&state, call)
                 {

@@ -1,6 +1,6 @@
 //! How the deparser's work can be done.
 
-use super::{Analysis, Deparse, can_fail};
+use super::{Analysis, Deparse};
 use crate::error::Unsupported;
 use std::collections::BTreeSet;
 use weir_ir::passes::written;
@@ -112,7 +112,7 @@ impl Analysis<'_> {
                     }
                 };
                 for (inst, state) in block.insts.iter().zip(&states) {
-                    if let (true, Some(on_error)) = (can_fail(&inst.kind), body.on_error) {
+                    if let (true, Some(on_error)) = (inst.kind.can_fail(), body.on_error) {
                         arrive(on_error, done, &before);
                     }
                     match &inst.kind {

@@ -1,6 +1,6 @@
 //! What is live where.
 
-use super::{Analysis, can_fail};
+use super::{Analysis, Step};
 use weir_ir::passes::VarSet;
 use weir_ir::pipeline::CallKind;
 use weir_ir::{BlockId, InstKind, Terminator, VarId};
@@ -19,18 +19,18 @@ impl Analysis<'_> {
             self.terminator_reads(last, &block.terminator, &mut |v| live.insert(v));
         }
         let mut all = Vec::with_capacity(block.insts.len());
-        for (i, inst) in block.insts.iter().enumerate().rev() {
+        let steps: Vec<Step<'_>> = self.steps(id).collect();
+        for (i, step) in steps.into_iter().enumerate().rev() {
             all.push(live.clone());
-            let kind = matches!(inst.kind, InstKind::Call(_)).then(|| self.kind_of_call(id, i));
-            if is_idle(&inst.kind, kind, &live) {
+            if step.is_idle(&live) {
                 continue;
             }
-            self.writes(inst, kind, &mut |v| live.remove(v));
-            if let (true, Some(on_error)) = (can_fail(&inst.kind), body.on_error) {
+            self.writes(step, &mut |v| live.remove(v));
+            if let (true, Some(on_error)) = (step.inst.can_fail(), body.on_error) {
                 live.union(&self.live[on_error.index()]);
             }
             if let Some(state) = states.get(i) {
-                self.reads(state, &inst.kind, kind, &mut |v| live.insert(v));
+                self.reads(state, step, &mut |v| live.insert(v));
             }
         }
         all.reverse();
@@ -43,10 +43,9 @@ impl Analysis<'_> {
         let mut read = VarSet::new(self.vars.len());
         for &id in &self.order {
             let (block, states, live) = (&body.blocks[id], self.states(id), self.live_after(id));
-            for (i, (inst, state)) in block.insts.iter().zip(&states).enumerate() {
-                let kind = matches!(inst.kind, InstKind::Call(_)).then(|| self.kind_of_call(id, i));
-                if !is_idle(&inst.kind, kind, &live[i]) {
-                    self.reads(state, &inst.kind, kind, &mut |v| read.insert(v));
+            for ((step, state), live) in self.steps(id).zip(&states).zip(&live) {
+                if !step.is_idle(live) {
+                    self.reads(state, step, &mut |v| read.insert(v));
                 }
             }
             if let Some(last) = states.last() {
@@ -60,47 +59,47 @@ impl Analysis<'_> {
         let body = &self.pipeline.body;
         let mut live_in = vec![VarSet::new(self.vars.len()); body.blocks.len()];
         // What each block does does not change from round to round.
-        struct Step {
+        struct Effect {
             reads: Vec<VarId>,
             writes: Vec<VarId>,
             fails: bool,
             /// It does nothing but compute what it writes.
             is_pure: bool,
         }
-        let mut steps: Vec<Vec<Step>> = (0..body.blocks.len()).map(|_| Vec::new()).collect();
+        let mut effects: Vec<Vec<Effect>> = (0..body.blocks.len()).map(|_| Vec::new()).collect();
         for &id in &self.order {
             let block = &body.blocks[id];
             let states = self.states(id);
             if states.is_empty() {
                 continue;
             }
-            for (i, inst) in block.insts.iter().enumerate() {
-                let kind = matches!(inst.kind, InstKind::Call(_)).then(|| self.kind_of_call(id, i));
-                let mut step = Step {
+            for (step, state) in self.steps(id).zip(&states) {
+                let mut effect = Effect {
                     reads: Vec::new(),
                     writes: Vec::new(),
-                    fails: can_fail(&inst.kind),
-                    is_pure: is_idle(&inst.kind, kind, &VarSet::new(self.vars.len())),
+                    fails: step.inst.can_fail(),
+                    is_pure: step.is_idle(&VarSet::new(self.vars.len())),
                 };
-                self.reads(&states[i], &inst.kind, kind, &mut |v| step.reads.push(v));
-                self.writes(inst, kind, &mut |v| step.writes.push(v));
-                steps[id.index()].push(step);
+                self.reads(state, step, &mut |v| effect.reads.push(v));
+                self.writes(step, &mut |v| effect.writes.push(v));
+                effects[id.index()].push(effect);
             }
-            let mut step = Step {
+            let mut effect = Effect {
                 reads: Vec::new(),
                 writes: Vec::new(),
                 fails: false,
                 is_pure: false,
             };
             let last = &states[states.len() - 1];
-            self.terminator_reads(last, &block.terminator, &mut |v| step.reads.push(v));
+            self.terminator_reads(last, &block.terminator, &mut |v| effect.reads.push(v));
             if let Terminator::Lookup(l) = &block.terminator {
-                step.writes.extend([l.hit, l.action, l.entry]);
+                effect.writes.extend([l.hit, l.action, l.entry]);
                 let table = &self.program().tables[l.table];
-                step.writes
+                effect
+                    .writes
                     .extend(table.actions.iter().flat_map(|a| a.parameters.iter().copied()));
             }
-            steps[id.index()].push(step);
+            effects[id.index()].push(effect);
         }
         let on_error = body.on_error.map(|b| b.index());
         loop {
@@ -110,19 +109,19 @@ impl Analysis<'_> {
                 for target in body.blocks[id].terminator.targets() {
                     live.union(&live_in[target.index()]);
                 }
-                for step in steps[id.index()].iter().rev() {
-                    if step.is_pure && !step.writes.iter().any(|v| live.contains(*v)) {
+                for effect in effects[id.index()].iter().rev() {
+                    if effect.is_pure && !effect.writes.iter().any(|v| live.contains(*v)) {
                         continue;
                     }
-                    step.writes.iter().for_each(|&v| live.remove(v));
-                    if let (true, Some(on_error)) = (step.fails, on_error) {
+                    effect.writes.iter().for_each(|&v| live.remove(v));
+                    if let (true, Some(on_error)) = (effect.fails, on_error) {
                         live.union(&live_in[on_error]);
                         // A failing operation has written nothing but the error.
                         if let Some(error) = body.error {
                             live.remove(error);
                         }
                     }
-                    step.reads.iter().for_each(|&v| live.insert(v));
+                    effect.reads.iter().for_each(|&v| live.insert(v));
                 }
                 self.read_to_have(id).for_each(|v| live.insert(v));
                 for v in self.constant_inputs.iter() {
@@ -137,23 +136,25 @@ impl Analysis<'_> {
     }
 }
 
-/// Whether an instruction does nothing where only these variables are live after it.
-pub(crate) fn is_idle(inst: &InstKind, kind: Option<&CallKind>, live: &VarSet) -> bool {
-    match inst {
-        InstKind::Assign { dst, .. } | InstKind::PacketLength { dst } => !live.contains(*dst),
-        InstKind::Call(call) => {
-            let results = match kind {
-                Some(
-                    CallKind::InternetChecksum
-                    | CallKind::InternetSum
-                    | CallKind::ReadCell { .. }
-                    | CallKind::ByMagnitude(_),
-                ) => call.results.as_slice(),
-                Some(CallKind::Hash { result, .. }) => std::slice::from_ref(result),
-                _ => return false,
-            };
-            !results.iter().any(|v| live.contains(*v))
+impl Step<'_> {
+    /// Whether the instruction does nothing where only these variables are live after it.
+    pub fn is_idle(self, live: &VarSet) -> bool {
+        match self.inst {
+            InstKind::Assign { dst, .. } | InstKind::PacketLength { dst } => !live.contains(*dst),
+            InstKind::Call(call) => {
+                let results = match self.call_kind() {
+                    Some(
+                        CallKind::InternetChecksum
+                        | CallKind::InternetSum
+                        | CallKind::ReadCell { .. }
+                        | CallKind::ByMagnitude(_),
+                    ) => call.results.as_slice(),
+                    Some(CallKind::Hash { result, .. }) => std::slice::from_ref(result),
+                    _ => return false,
+                };
+                !results.iter().any(|v| live.contains(*v))
+            }
+            _ => false,
         }
-        _ => false,
     }
 }

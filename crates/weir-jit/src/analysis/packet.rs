@@ -12,9 +12,8 @@ impl Analysis<'_> {
     pub(super) fn check_varbits(&self) -> Result<(), Unsupported> {
         let varbit = |v: &VarId| self.vars[v.index()].varbit;
         for &id in &self.order {
-            let block = &self.pipeline.body.blocks[id];
-            for (i, inst) in block.insts.iter().enumerate() {
-                let bad = match &inst.kind {
+            for step in self.steps(id) {
+                let bad = match step.inst {
                     InstKind::Assign { dst, value } => varbit(dst) && !is_varbit_copy(value),
                     InstKind::Lookahead { dst, .. } => varbit(dst),
                     InstKind::Call(call) => {
@@ -22,8 +21,8 @@ impl Analysis<'_> {
                             ArgumentValue::Out(vars) | ArgumentValue::InOut(vars) => vars.iter().any(varbit),
                             _ => false,
                         };
-                        let behind = match self.kind_of_call(id, i) {
-                            CallKind::Host { writes, .. } => writes.iter().any(varbit),
+                        let behind = match step.call_kind() {
+                            Some(CallKind::Host { writes, .. }) => writes.iter().any(varbit),
                             _ => false,
                         };
                         behind || call.results.iter().any(varbit) || call.arguments.iter().any(|a| out(&a.value))
@@ -125,9 +124,8 @@ impl Analysis<'_> {
                     only.remove(v);
                 }
             };
-            for (i, (inst, state)) in block.insts.iter().zip(&states).enumerate() {
-                let kind = matches!(inst.kind, InstKind::Call(_)).then(|| self.kind_of_call(id, i));
-                self.reads(state, &inst.kind, kind, &mut |v| read(state, v));
+            for (step, state) in self.steps(id).zip(&states) {
+                self.reads(state, step, &mut |v| read(state, v));
             }
             if let Some(last) = states.last() {
                 self.terminator_reads(last, &block.terminator, &mut |v| read(last, v));

@@ -9,8 +9,9 @@ use weir_ir::pipeline::{CallKind, FlatCells, MAGNITUDES};
 use weir_ir::{ArgumentValue, Call, InLeaf, Operand, ValueSetId, VarId};
 
 impl Segment<'_, '_> {
-    pub(super) fn call(&mut self, call: &Call, index: usize) {
-        match &self.cx.analysis.pipeline.calls[index] {
+    /// The call with this number.
+    pub(super) fn call(&mut self, call: &Call, index: usize, kind: &CallKind) {
+        match kind {
             CallKind::Nothing => {}
             CallKind::InternetChecksum => self.checksum_call(call, index, true),
             CallKind::InternetSum => self.checksum_call(call, index, false),

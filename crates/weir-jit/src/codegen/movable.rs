@@ -39,9 +39,8 @@ impl Movable {
         // What they use.
         for &id in &movable.after {
             let block = &body.blocks[id];
-            for (i, (inst, state)) in block.insts.iter().zip(analysis.states(id)).enumerate() {
-                let kind = matches!(inst.kind, InstKind::Call(_)).then(|| analysis.kind_of_call(id, i));
-                analysis.reads(&state, &inst.kind, kind, &mut |v| movable.late.insert(v));
+            for (step, state) in analysis.steps(id).zip(analysis.states(id)) {
+                analysis.reads(&state, step, &mut |v| movable.late.insert(v));
             }
             match block.terminator {
                 Terminator::Exit(exit) => {

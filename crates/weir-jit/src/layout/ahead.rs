@@ -4,7 +4,7 @@
 //! costs no segment of its own. Where a packet may leave before it gets to the second, nobody must notice
 //! that it was looked up all the same: the table is told afterwards, and has nothing that happens at lookups.
 
-use crate::analysis::{Analysis, can_fail};
+use crate::analysis::Analysis;
 use std::collections::{BTreeMap, BTreeSet};
 use weir_ir::{BlockId, Lookup, Operand, TableId, Terminator, VarId};
 
@@ -64,21 +64,8 @@ impl Plan<'_> {
 
     /// Blocks from `start` to the next suspensions or to `end`, these included.
     fn reach(&self, start: BlockId, end: Option<BlockId>, suspends: &dyn Fn(&BlockId) -> bool) -> BTreeSet<BlockId> {
-        let body = &self.analysis.pipeline.body;
-        let (mut seen, mut work) = (BTreeSet::new(), vec![start]);
-        while let Some(id) = work.pop() {
-            if !seen.insert(id) {
-                continue;
-            }
-            let block = &body.blocks[id];
-            if block.insts.iter().any(|i| can_fail(&i.kind)) {
-                work.extend(body.on_error);
-            }
-            if Some(id) != end && !(self.lookup(id).is_some() && suspends(&id)) {
-                work.extend(block.terminator.targets());
-            }
-        }
-        seen
+        let is_end = |id: BlockId| Some(id) == end || (self.lookup(id).is_some() && suspends(&id));
+        self.analysis.reach(start, is_end)
     }
 
     /// Whether the lookup of `id` can be done with that of `with`, and whether all packets get there.
@@ -113,14 +100,13 @@ impl Plan<'_> {
         let mut certain = true;
         for &b in &between {
             let block = &analysis.pipeline.body.blocks[b];
-            for (i, inst) in block.insts.iter().enumerate() {
-                let is_call = matches!(inst.kind, weir_ir::InstKind::Call(_));
-                analysis.writes(inst, is_call.then(|| analysis.kind_of_call(b, i)), &mut write);
-                if can_fail(&inst.kind) {
+            for step in analysis.steps(b) {
+                analysis.writes(step, &mut write);
+                if step.inst.can_fail() {
                     analysis.pipeline.body.error.into_iter().for_each(&mut write);
                 }
                 // A call may end the packet's way.
-                certain &= !is_call || !analysis.may_abort(b, i);
+                certain &= step.abort().is_none();
             }
             match &block.terminator {
                 Terminator::Lookup(lookup) if b != id => self.written_by_lookup(lookup, &mut write),

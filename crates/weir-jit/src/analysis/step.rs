@@ -1,0 +1,35 @@
+//! An instruction with what the pipeline says of it.
+
+use weir_ir::pipeline::CallKind;
+use weir_ir::{Call, InstKind};
+
+/// An instruction of a block.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Step<'a> {
+    pub inst: &'a InstKind,
+    /// Of a call, its number in the pipeline and what kind it is.
+    pub call: Option<(usize, &'a CallKind)>,
+}
+
+impl<'a> Step<'a> {
+    /// Of a call, what kind it is.
+    pub fn call_kind(self) -> Option<&'a CallKind> {
+        self.call.map(|(_, kind)| kind)
+    }
+
+    /// The exit by which the packet may end its way here.
+    pub fn abort(self) -> Option<u32> {
+        match self.call_kind() {
+            Some(CallKind::Host { abort, .. }) => *abort,
+            _ => None,
+        }
+    }
+
+    /// The call, if it is of an internet checksum.
+    pub fn internet_checksum(self) -> Option<&'a Call> {
+        match (self.inst, self.call_kind()) {
+            (InstKind::Call(call), Some(CallKind::InternetChecksum)) => Some(call),
+            _ => None,
+        }
+    }
+}
