@@ -2,8 +2,12 @@
 
 use rustc_hash::FxHashMap;
 
-/// log2 of the cells of the first chunk, and of the pages that far cells come in.
-const FIRST: u32 = 10;
+/// log2 of the most cells of the first chunk: most arrays have no other, and its cells are found without asking which it is.
+const FIRST: u32 = 14;
+/// The fewest cells that the first chunk has, if any.
+const FEWEST: u64 = 1 << 10;
+/// log2 of the cells of the pages that far cells come in.
+const PAGE: u32 = 10;
 /// Cells below this lie in chunks, each twice as large as the one before. Those of higher cells are found by hashing,
 /// so that a lone cell at the end of a huge array costs no more than a page.
 const NEAR: u64 = 1 << 24;
@@ -16,18 +20,23 @@ pub struct Cells<T> {
     size: u64,
     /// What a cell never written holds.
     initial: T,
-    /// Chunk `k` holds the `1024 << k` cells from `(1024 << k) - 1024` on; as many as were needed so far, some of
-    /// them perhaps empty.
+    /// Chunk `k` holds the `1 << FIRST << k` cells from `(1 << FIRST << k) - (1 << FIRST)` on; as many as were needed so far, some
+    /// of them perhaps empty. The first grows, the others have all their cells or none.
     chunks: Vec<Vec<T>>,
     far: FxHashMap<u64, Vec<T>>,
 }
 
-/// The chunk of a cell, and its position there.
+/// The chunk of a cell, and its position there; of a cell that is in no chunk a place where there is none.
 #[inline]
 fn near(index: u64) -> (usize, usize) {
-    let number = index + (1 << FIRST);
-    let chunk = number.ilog2() - FIRST;
-    (chunk as usize, (number - (1 << FIRST << chunk)) as usize)
+    // It may wrap: numbers below `1 << FIRST` have no chunk.
+    let number = index.wrapping_add(1 << FIRST);
+    let highest = (number | 1).ilog2();
+    // The position is the number without its highest bit: to take a bit out is one instruction.
+    (
+        highest.wrapping_sub(FIRST) as usize,
+        (number & !(1 << highest)) as usize,
+    )
 }
 
 impl<T: Clone + Default> Cells<T> {
@@ -62,11 +71,10 @@ impl<T: Clone + Default> Cells<T> {
             return None;
         }
         let cell = if index < NEAR {
-            let (chunk, at) = near(index);
-            self.chunks.get(chunk).and_then(|c| c.get(at))
+            self.near_cell(index)
         } else {
-            let page = self.far.get(&(index >> FIRST));
-            page.and_then(|p| p.get((index % (1 << FIRST)) as usize))
+            let page = self.far.get(&(index >> PAGE));
+            page.and_then(|p| p.get((index % (1 << PAGE)) as usize))
         };
         Some(cell.unwrap_or(&self.initial))
     }
@@ -74,13 +82,18 @@ impl<T: Clone + Default> Cells<T> {
     /// The cell, to be changed; `None` beyond the end.
     #[inline]
     pub fn get_mut(&mut self, index: u64) -> Option<&mut T> {
-        if index < NEAR {
-            let (chunk, at) = near(index);
-            if self.chunks.get(chunk).is_some_and(|cells| at < cells.len()) {
-                return self.chunks[chunk].get_mut(at);
-            }
+        let (chunk, at) = near(index);
+        if self.chunks.get(chunk).is_some_and(|cells| at < cells.len()) {
+            return self.chunks[chunk].get_mut(at);
         }
         self.get_new(index)
+    }
+
+    /// The cell in its chunk, if it has memory and is in one.
+    #[inline]
+    fn near_cell(&self, index: u64) -> Option<&T> {
+        let (chunk, at) = near(index);
+        self.chunks.get(chunk)?.get(at)
     }
 
     /// A cell that may lie where no memory has been taken yet.
@@ -93,34 +106,33 @@ impl<T: Clone + Default> Cells<T> {
             return self.get_far(index);
         }
         let (chunk, at) = near(index);
-        // A chunk that is there has all its cells.
-        self.make(chunk);
-        self.chunks[chunk].get_mut(at)
-    }
-
-    fn make(&mut self, chunk: usize) {
-        let begin = (1u64 << FIRST << chunk) - (1 << FIRST);
-        let count = (1u64 << FIRST << chunk).min(self.size - begin);
         if self.chunks.len() <= chunk {
             self.chunks.resize_with(chunk + 1, Vec::new);
         }
-        self.chunks[chunk] = weir_table::memory::huge_vec(count as usize, self.initial.clone());
+        if chunk == 0 {
+            let many = self.first_cells(index);
+            self.chunks[0].resize(many, self.initial.clone());
+        } else {
+            let begin = (1u64 << FIRST << chunk) - (1 << FIRST);
+            // None for cells that do not lie in chunks, nor beyond the end.
+            let count = (1u64 << FIRST << chunk).min(self.size.min(NEAR) - begin);
+            self.chunks[chunk] = weir_table::memory::huge_vec(count as usize, self.initial.clone());
+        }
+        self.chunks[chunk].get_mut(at)
+    }
+
+    /// How many cells the first chunk has once this one of it is needed: at least twice as many as without.
+    fn first_cells(&self, index: u64) -> usize {
+        let many = (index + 1).next_power_of_two().clamp(FEWEST, 1 << FIRST);
+        many.min(self.size) as usize
     }
 
     fn get_far(&mut self, index: u64) -> Option<&mut T> {
-        let number = index >> FIRST;
-        let count = (1 << FIRST).min(self.size - (number << FIRST)) as usize;
+        let number = index >> PAGE;
+        let count = (1 << PAGE).min(self.size - (number << PAGE)) as usize;
         let page = self.far.entry(number);
         let page = page.or_insert_with(|| vec![self.initial.clone(); count]);
-        page.get_mut((index % (1 << FIRST)) as usize)
-    }
-
-    /// The cells that take memory, with their positions.
-    pub fn made(&self) -> impl Iterator<Item = (u64, &T)> {
-        let chunks = self.chunks.iter().enumerate();
-        let near = chunks.flat_map(|(k, chunk)| ((1u64 << FIRST << k) - (1 << FIRST)..).zip(chunk));
-        let far = self.far.iter().flat_map(|(page, cells)| (page << FIRST..).zip(cells));
-        near.chain(far)
+        page.get_mut((index % (1 << PAGE)) as usize)
     }
 
     /// Changes many cells; positions beyond the end are left out. Those that may not be in the cache are fetched first.
@@ -131,18 +143,31 @@ impl<T: Clone + Default> Cells<T> {
             .is_some_and(|c| size_of::<T>() * c.len() * 2 > STAGED);
         if large {
             for (index, _) in changes.clone() {
-                if index < NEAR.min(self.size) {
-                    let (chunk, at) = near(index);
-                    if let Some(cell) = self.chunks.get(chunk).and_then(|c| c.get(at)) {
-                        weir_table::memory::prefetch(cell);
-                    }
+                if let Some(cell) = self.near_cell(index) {
+                    weir_table::memory::prefetch(cell);
                 }
             }
         }
+        let mut first = self.chunks.first_mut().map(std::mem::take).unwrap_or_default();
         for (index, value) in changes {
-            if let Some(cell) = self.get_mut(index) {
+            if let Some(cell) = usize::try_from(index).ok().and_then(|at| first.get_mut(at)) {
+                change(cell, value);
+                continue;
+            }
+            let cell = match index < self.size.min(1 << FIRST) {
+                true => {
+                    first.resize(self.first_cells(index), self.initial.clone());
+                    first.get_mut(index as usize)
+                }
+                false => self.get_mut(index),
+            };
+            if let Some(cell) = cell {
                 change(cell, value);
             }
+        }
+        match self.chunks.first_mut() {
+            Some(chunk) => *chunk = first,
+            None => self.chunks.push(first),
         }
     }
 
@@ -154,13 +179,10 @@ impl<T: Clone + Default> Cells<T> {
 
     /// Cells that may differ from [`Cells::initial`], with their positions, in no particular order.
     pub fn written(&self) -> impl Iterator<Item = (u64, &T)> {
-        let chunks = self.chunks.iter().enumerate().flat_map(|(chunk, cells)| {
-            let begin = (1u64 << FIRST << chunk) - (1 << FIRST);
-            // The last chunk reaches beyond the cells that lie in chunks.
-            (begin..NEAR).zip(cells)
-        });
-        let pages = self.far.iter();
-        chunks.chain(pages.flat_map(|(page, cells)| (page << FIRST..).zip(cells)))
+        let chunks = self.chunks.iter().enumerate();
+        let near = chunks.flat_map(|(k, chunk)| ((1u64 << FIRST << k) - (1 << FIRST)..).zip(chunk));
+        let far = self.far.iter().flat_map(|(page, cells)| (page << PAGE..).zip(cells));
+        near.chain(far)
     }
 
     /// Makes a cell what it was at first, or what all were set to last.
@@ -193,6 +215,25 @@ mod tests {
         found.sort_unstable();
         assert_eq!(found, [0, 5, 1023, 1024, 70_000, NEAR - 1, NEAR, (1 << 30) - 1]);
         assert!(cells.written().all(|(i, c)| cells.peek(i) == Some(c)));
+    }
+
+    #[test]
+    fn the_first_cells_grow_and_keep_what_they_hold() {
+        let mut cells = Cells::<u64>::new(20_000);
+        let places = [0, 1023, 1024, 5000, 16_383, 16_384, 19_999];
+        for (i, at) in places.into_iter().enumerate() {
+            cells.update([(at, 1), (0, 1), (20_000, 1)].into_iter(), |cell, by| *cell += by);
+            assert_eq!(cells.get(at), Some(if at == 0 { 2 } else { 1 }));
+            assert_eq!(cells.get(0), Some(i as u64 + 2));
+        }
+        let written: u64 = cells.written().map(|(_, count)| *count).sum();
+        assert_eq!(written, 2 * places.len() as u64);
+        let mut small = Cells::<u64>::new(3);
+        small.update([(2, 5), (3, 5)].into_iter(), |cell, by| *cell += by);
+        assert_eq!(
+            (small.get(2), small.get(3), small.written().count()),
+            (Some(5), None, 3)
+        );
     }
 
     #[test]
@@ -235,7 +276,7 @@ mod tests {
         }
         assert_eq!(cells.get(2), Some(0));
         assert_eq!(cells.get_mut((1 << 24) + 3000), None);
-        let mut made: Vec<u64> = cells.made().filter(|(_, v)| **v != 0).map(|(at, _)| at).collect();
+        let mut made: Vec<u64> = cells.written().filter(|(_, v)| **v != 0).map(|(at, _)| at).collect();
         made.sort_unstable();
         assert_eq!(made, places);
     }

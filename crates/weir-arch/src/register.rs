@@ -265,7 +265,7 @@ impl WordCells {
         }
         let written = self
             .far
-            .made()
+            .written()
             .filter(|(index, cell)| *index < cells && !cell.is_empty());
         written.for_each(|(index, cell)| self.store(index, cell));
         if !self.grows {

@@ -323,16 +323,20 @@ impl Machine {
     #[inline]
     pub fn load<'a, 'f>(&'a mut self, frames: &'a mut [Frame<'f>]) -> Loaded<'a, 'f> {
         assert!(frames.len() <= VECTOR, "a vector has {VECTOR} slots");
-        let mut least = usize::MAX;
+        let headroom = self.compiled.headroom();
+        if headroom > 0 {
+            let least = frames.iter().map(|frame| frame.start).min();
+            assert!(
+                least >= Some(headroom) || least.is_none(),
+                "a frame needs {headroom} bytes before it"
+            );
+        }
         let (packets, rest) = self.memory.context.split_at_mut(ROW_LENGTH * PITCH);
         let rows = packets[ROW_PACKET * PITCH..].iter_mut().zip(rest);
         for (frame, (packet, length)) in frames.iter_mut().zip(rows) {
-            least = least.min(frame.start);
             *packet = frame.memory.as_mut_ptr().wrapping_add(frame.start) as u64;
             *length = frame.length as u64;
         }
-        let headroom = self.compiled.headroom();
-        assert!(least >= headroom, "a frame needs {headroom} bytes before it");
         Loaded { machine: self, frames }
     }
 
