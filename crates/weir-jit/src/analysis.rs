@@ -103,8 +103,6 @@ pub(crate) struct Analysis<'a> {
     pub constants: Vec<HashMap<VarId, u64>>,
     /// Inputs that nothing writes.
     pub constant_inputs: VarSet,
-    /// Narrow fields that are as the packet has them, at the same place, wherever somebody reads them.
-    pub packet_only: VarSet,
     /// Blocks that a jump back leads to; whether the loop takes from the packet.
     pub loops: BTreeMap<BlockId, bool>,
     /// Blocks that a packet may pass more than once.
@@ -191,7 +189,6 @@ impl<'a> Analysis<'a> {
             had_if_valid: BTreeSet::new(),
             constants: Vec::new(),
             constant_inputs: VarSet::new(0),
-            packet_only: VarSet::new(0),
             loops: BTreeMap::new(),
             repeated: vec![false; pipeline.body.blocks.len()],
             vars: Vec::new(),
@@ -238,7 +235,6 @@ impl<'a> Analysis<'a> {
             // Where the headers lie must be known there.
             analysis.live = analysis.liveness();
         }
-        analysis.packet_only = analysis.find_packet_only();
         Ok(analysis)
     }
 

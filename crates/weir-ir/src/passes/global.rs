@@ -123,9 +123,88 @@ pub(super) struct State {
     known: Vec<u64>,
     /// Variables that are not zero, whatever they are.
     nonzero: Vec<u64>,
+    /// What the validity of headers says of each other. The first variables that are tracked are theirs.
+    implied: Vec<Implied>,
+}
+
+/// Headers whose validity is tracked against each other: as many as a word has bits.
+const RELATED: usize = 64;
+
+/// What is so wherever a header is valid: a bit per header.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+struct Implied {
+    valid: u64,
+    invalid: u64,
+}
+
+impl Implied {
+    /// Of a header that is not valid.
+    const ANYTHING: Self = Implied {
+        valid: u64::MAX,
+        invalid: u64::MAX,
+    };
 }
 
 impl State {
+    /// Headers that are known to be valid, and those that are known not to be.
+    fn validity(&self) -> Implied {
+        let (Some(known), Some(nonzero)) = (self.known.first(), self.nonzero.first()) else {
+            return Implied::default();
+        };
+        let known = known & (u64::MAX >> (RELATED - self.implied.len()).min(RELATED - 1));
+        match self.implied.is_empty() {
+            true => Implied::default(),
+            false => Implied {
+                valid: known & nonzero,
+                invalid: known & !nonzero,
+            },
+        }
+    }
+
+    /// What follows from each header's validity, with what is so anyway.
+    fn all_implied(&self) -> impl Iterator<Item = Implied> {
+        let now = self.validity();
+        let implied = self.implied.iter().enumerate();
+        implied.map(move |(n, implied)| match now.invalid >> n & 1 {
+            1 => Implied::ANYTHING,
+            _ => Implied {
+                valid: implied.valid | now.valid,
+                invalid: implied.invalid | now.invalid,
+            },
+        })
+    }
+
+    /// A variable turns out to have a value.
+    fn learn(&mut self, index: usize, value: u64) {
+        self.set_value(index, Some(value));
+        if index >= self.implied.len() {
+            return;
+        }
+        loop {
+            let now = self.validity();
+            let mut more = now;
+            for (n, implied) in self.implied.iter().enumerate() {
+                if now.valid >> n & 1 == 1 {
+                    more.valid |= implied.valid;
+                    more.invalid |= implied.invalid;
+                } else if implied.valid & now.invalid | implied.invalid & now.valid != 0 {
+                    more.invalid |= 1 << n;
+                }
+            }
+            // Where both are said of a header, no packet gets here.
+            if more == now || more.valid & more.invalid != 0 {
+                return;
+            }
+            for n in 0..self.implied.len() {
+                if more.valid >> n & 1 == 1 {
+                    self.set_value(n, Some(1));
+                } else if more.invalid >> n & 1 == 1 {
+                    self.set_value(n, Some(0));
+                }
+            }
+        }
+    }
+
     fn get(&self, index: usize) -> Option<u64> {
         (self.known[index / 64] >> (index % 64) & 1 == 1).then(|| self.values[index])
     }
@@ -138,7 +217,19 @@ impl State {
         self.nonzero[index / 64] |= 1 << (index % 64);
     }
 
+    /// A variable is written.
     fn set(&mut self, index: usize, value: Option<u64>) {
+        self.set_value(index, value);
+        if index < self.implied.len() {
+            for implied in &mut self.implied {
+                implied.valid &= !(1 << index);
+                implied.invalid &= !(1 << index);
+            }
+            self.implied[index] = Implied::default();
+        }
+    }
+
+    fn set_value(&mut self, index: usize, value: Option<u64>) {
         let bit = 1 << (index % 64);
         self.nonzero[index / 64] &= !bit;
         match value {
@@ -156,6 +247,16 @@ impl State {
     /// Keeps what both agree on; whether that is less than before.
     fn meet(&mut self, other: &State) -> bool {
         let mut changed = false;
+        let implied = self.all_implied().zip(other.all_implied());
+        let implied = implied.map(|(mine, theirs)| {
+            let both = Implied {
+                valid: mine.valid & theirs.valid,
+                invalid: mine.invalid & theirs.invalid,
+            };
+            changed |= both != mine;
+            both
+        });
+        self.implied = implied.collect();
         for (word, (mine, theirs)) in self.known.iter_mut().zip(&other.known).enumerate() {
             let mut keep = *mine & *theirs;
             let mut bits = keep;
@@ -182,7 +283,10 @@ pub(super) struct Analysis<'a> {
     scope: Scope<'a>,
     /// Position of a variable in states.
     index: HashMap<VarId, usize>,
+    /// First the validity of headers.
     tracked: Vec<VarId>,
+    /// Of so many headers it is tracked what their validity says of each other.
+    related: usize,
 }
 
 fn narrow(var: &Var) -> bool {
@@ -228,7 +332,10 @@ impl<'a> Analysis<'a> {
         if let Some(also) = also {
             crossing.union(also);
         }
-        let tracked: Vec<VarId> = crossing.iter().filter(|&v| narrow(&scope.vars[v])).collect();
+        let is_validity = |v: &VarId| matches!(scope.vars[*v].kind, VarKind::Valid { .. });
+        let mut tracked: Vec<VarId> = crossing.iter().filter(|&v| narrow(&scope.vars[v])).collect();
+        tracked.sort_by_key(|v| !is_validity(v));
+        let related = tracked.iter().take_while(|v| is_validity(v)).count().min(RELATED);
         if tracked.len().saturating_mul(body.blocks.len()) > STATE_BUDGET {
             return None;
         }
@@ -236,6 +343,7 @@ impl<'a> Analysis<'a> {
             scope,
             index: tracked.iter().enumerate().map(|(i, &v)| (v, i)).collect(),
             tracked,
+            related,
         })
     }
 
@@ -249,6 +357,7 @@ impl<'a> Analysis<'a> {
             values: vec![0; self.tracked.len()],
             known: vec![0; self.tracked.len().div_ceil(64)],
             nonzero: vec![0; self.tracked.len().div_ceil(64)],
+            implied: vec![Implied::default(); self.related],
         };
         for (i, &var) in self.tracked.iter().enumerate() {
             if !self.scope.inputs.contains(var) {
@@ -509,7 +618,7 @@ impl Local<'_> {
             let mut state = self.state.clone();
             for (v, value) in facts {
                 if let Some(&i) = self.analysis.index.get(v) {
-                    state.set(i, Some(*value));
+                    state.learn(i, *value);
                 }
             }
             state

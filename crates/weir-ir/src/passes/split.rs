@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 /// Instructions and ends of blocks that are copied in all.
 const LIMIT: usize = 2000;
 /// Copies of one block.
-const WAYS: usize = 4;
+const WAYS: usize = 8;
 
 /// Places where ways are split.
 const GOES: usize = 8;
@@ -46,8 +46,54 @@ impl Budget {
     }
 }
 
-/// What is known of the validity of headers.
-type Validity = Vec<Option<u64>>;
+/// What ways agree on or not: of each header whether it is valid, as far as that is known, and where it may be from.
+type Headers = Vec<(Option<u64>, u8)>;
+
+/// The header is what the parser made of it, or invalid.
+const RECEIVED: u8 = 1;
+/// Code has made it valid, so its fields are what code has written.
+const MADE: u8 = 2;
+
+/// Where each header may be from at the end of each block.
+fn sources(scope: Scope<'_>, body: &Body) -> Vec<Vec<u8>> {
+    let count = scope.headers.len();
+    let header_of: HashMap<VarId, usize> = scope.headers.iter().map(|(id, h)| (h.valid, id.index())).collect();
+    let (mut before, mut after) = (
+        vec![vec![0; count]; body.blocks.len()],
+        vec![vec![0; count]; body.blocks.len()],
+    );
+    before[0].fill(RECEIVED);
+    let mut work = vec![BlockId::new(0)];
+    while let Some(id) = work.pop() {
+        let block = &body.blocks[id];
+        let mut now = before[id.index()].clone();
+        let mut arrive = |target: BlockId, from: &[u8]| {
+            let known = &mut before[target.index()];
+            if known.iter().zip(from).any(|(known, from)| known | from != *known) {
+                known.iter_mut().zip(from).for_each(|(known, from)| *known |= from);
+                work.push(target);
+            }
+        };
+        for inst in &block.insts {
+            if let (true, Some(on_error)) = (inst.kind.can_fail(), body.on_error) {
+                arrive(on_error, &now);
+            }
+            match &inst.kind {
+                InstKind::Extract { header, .. } => now[header.index()] = RECEIVED,
+                InstKind::Assign { dst, value } => {
+                    if let Some(header) = header_of.get(dst) {
+                        let is_gone = matches!(value, Rvalue::Use(Operand::Const(c)) if c.is_zero());
+                        now[*header] = if is_gone { RECEIVED } else { MADE };
+                    }
+                }
+                _ => {}
+            }
+        }
+        block.terminator.targets().into_iter().for_each(|b| arrive(b, &now));
+        after[id.index()] = now;
+    }
+    after
+}
 
 /// Splits the place where ways meet that differ in most headers; whether there was one that could be split.
 pub(super) fn split_ways(scope: Scope<'_>, body: &mut Body, budget: &mut Budget) -> bool {
@@ -68,17 +114,35 @@ pub(super) fn split_ways(scope: Scope<'_>, body: &mut Body, budget: &mut Budget)
             ways.entry(target).or_default().push((id, state));
         }
     }
+    let sources = sources(scope, body);
     let mut best: Option<Join> = None;
     for (&at, ways) in &ways {
         let Some(tail) = tail(body, at) else { continue };
-        let emitted: Vec<VarId> = emitted(body, &tail).map(|h| scope.headers[h].valid).collect();
-        let validity = |state: &State| -> Validity { emitted.iter().map(|v| analysis.value(state, *v)).collect() };
-        let mut groups: BTreeMap<Validity, Vec<BlockId>> = BTreeMap::new();
-        for (from, state) in ways {
-            groups.entry(validity(state)).or_default().push(*from);
+        let emitted: Vec<HeaderId> = emitted(body, &tail).collect();
+        let headers = |(from, state): &(BlockId, State), with_sources: bool| -> Headers {
+            let known = emitted.iter().map(|h| {
+                let valid = analysis.value(state, scope.headers[*h].valid);
+                let source = match with_sources && valid != Some(0) {
+                    true => sources[from.index()][h.index()],
+                    false => RECEIVED,
+                };
+                (valid, source)
+            });
+            known.collect()
+        };
+        let grouped = |with_sources: bool| {
+            let mut groups: BTreeMap<Headers, Vec<BlockId>> = BTreeMap::new();
+            for way in ways {
+                groups.entry(headers(way, with_sources)).or_default().push(way.0);
+            }
+            groups
+        };
+        let mut groups = grouped(true);
+        if groups.len() > WAYS {
+            groups = grouped(false);
         }
-        let differing =
-            (0..emitted.len()).filter(|i| groups.keys().any(|g| g[*i] != groups.keys().next().and_then(|f| f[*i])));
+        let first = groups.keys().next();
+        let differing = (0..emitted.len()).filter(|i| groups.keys().any(|g| first.is_some_and(|f| g[*i] != f[*i])));
         let differing = differing.count();
         let size: usize = tail.iter().map(|b| body.blocks[*b].insts.len() + 1).sum();
         if groups.len() > WAYS || (groups.len() - 1) * size > budget.instructions {

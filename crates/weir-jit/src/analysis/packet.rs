@@ -3,7 +3,6 @@
 use super::{Again, Analysis, Place, State, field_of, field_offsets};
 use crate::error::Unsupported;
 use std::collections::{BTreeMap, BTreeSet};
-use weir_ir::passes::VarSet;
 use weir_ir::pipeline::CallKind;
 use weir_ir::{ArgumentValue, BlockId, HeaderId, InstKind, Operand, Rvalue, Terminator, VarId};
 
@@ -102,6 +101,13 @@ impl Analysis<'_> {
         headers.flat_map(|(_, h)| std::iter::once(self.program().headers[*h].valid).chain(self.place_variable(*h)))
     }
 
+    /// The header and field of a narrow variable that is certainly what the packet holds: who reads it takes it from there, so that it
+    /// need not be kept, nor fetched before it is clear that somebody does.
+    pub fn held_by_packet(&self, state: &State, var: VarId) -> Option<(HeaderId, usize)> {
+        let is_narrow = self.vars[var.index()].is_narrow();
+        self.in_packet(state, &Operand::Var(var)).filter(|_| is_narrow)
+    }
+
     /// The bit of the packet where a field lies that is known to be there unchanged.
     pub fn packet_bit(&self, state: &State, var: VarId) -> Option<u32> {
         let (header, field) = self.in_packet(state, &Operand::Var(var))?;
@@ -109,29 +115,6 @@ impl Analysis<'_> {
             Some(Place::Fixed(bit)) => Some(bit + field_offsets(self.program(), header)[field]),
             _ => None,
         }
-    }
-
-    pub(super) fn find_packet_only(&self) -> VarSet {
-        let mut only = VarSet::new(self.vars.len());
-        for header in self.program().headers.iter().map(|(_, h)| h) {
-            let narrow = header.fields.iter().filter(|f| self.vars[f.index()].is_narrow());
-            narrow.for_each(|&f| only.insert(f));
-        }
-        for &id in &self.order {
-            let (block, states) = (&self.pipeline.body.blocks[id], self.states(id));
-            let mut read = |state: &State, v: VarId| {
-                if only.contains(v) && self.packet_bit(state, v).is_none() {
-                    only.remove(v);
-                }
-            };
-            for (step, state) in self.steps(id).zip(&states) {
-                self.reads(state, step, &mut |v| read(state, v));
-            }
-            if let Some(last) = states.last() {
-                self.terminator_reads(last, &block.terminator, &mut |v| read(last, v));
-            }
-        }
-        only
     }
 }
 

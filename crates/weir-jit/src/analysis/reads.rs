@@ -58,8 +58,17 @@ impl Analysis<'_> {
             .collect()
     }
 
+    /// Calls `f` with what must be known to read a variable: itself, or where it is in the packet.
+    fn read(&self, state: &State, var: VarId, f: &mut dyn FnMut(VarId)) {
+        match self.held_by_packet(state, var) {
+            Some((header, _)) => self.place_read(header, f),
+            None => f(var),
+        }
+    }
+
     /// Calls `f` with every variable an instruction reads, given what is known before it.
     pub fn reads(&self, state: &State, step: Step<'_>, f: &mut dyn FnMut(VarId)) {
+        let f: &mut dyn FnMut(VarId) = &mut |v| self.read(state, v, f);
         let program = self.program();
         match step.inst {
             InstKind::Emit { header } => {
@@ -160,6 +169,7 @@ impl Analysis<'_> {
 
     /// Calls `f` with every variable a terminator reads.
     pub fn terminator_reads(&self, state: &State, terminator: &Terminator, f: &mut dyn FnMut(VarId)) {
+        let f: &mut dyn FnMut(VarId) = &mut |v| self.read(state, v, f);
         if let Terminator::Exit(exit) = terminator {
             self.exit_reads(state, *exit, f);
         } else {

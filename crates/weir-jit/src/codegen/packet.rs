@@ -169,7 +169,7 @@ impl Segment<'_, '_> {
         // Only what somebody reads is taken out of the packet.
         let may_move = self.may_move;
         for (i, (&field, offset)) in instance.fields.iter().zip(field_offsets(program, header)).enumerate() {
-            if !live.contains(field) || cx.analysis.packet_only.contains(field) {
+            if !live.contains(field) {
                 continue;
             }
             if let Type::Bits(_) = ty.fields[i].ty {

@@ -1,7 +1,7 @@
 //! Where the variables of a packet are: in its context, in the packet itself, or in registers.
 
 use super::{Segment, env, flags};
-use crate::analysis::Again;
+use crate::analysis::{Again, field_offsets};
 use crate::layout::{PITCH, PointKind};
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 use cranelift_frontend::Variable;
@@ -182,10 +182,10 @@ impl Segment<'_, '_> {
         {
             return self.load_row(row);
         }
-        if self.cx.analysis.packet_only.contains(var)
-            && let Some(bit) = self.cx.analysis.packet_bit(&self.state, var)
-        {
-            return self.fetch(var, Lazy::Packet(bit));
+        if let Some((header, field)) = self.cx.analysis.held_by_packet(&self.state, var) {
+            let (address, bit) = self.at_header(header);
+            let offset = field_offsets(self.cx.analysis.program(), header)[field];
+            return self.load_bits(address, bit + offset, self.cx.analysis.vars[var.index()].width);
         }
         if let Some(&place) = self.lazy.get(&var) {
             return self.fetch(var, place);

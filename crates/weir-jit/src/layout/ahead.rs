@@ -83,12 +83,16 @@ impl Plan<'_> {
         if repeated(&with) || between.iter().any(|b| repeated(b) || waits(b)) {
             return None;
         }
-        let state = analysis.states(with).last().cloned()?;
+        let (state, later) = (
+            analysis.states(with).last().cloned()?,
+            analysis.states(id).last().cloned()?,
+        );
         let mut keys: BTreeSet<VarId> = BTreeSet::new();
         for key in &second.keys {
             if let Operand::Var(v) = key {
-                // What is only in the packet must be there already.
-                if analysis.packet_only.contains(*v) && analysis.packet_bit(&state, *v).is_none() {
+                // What is taken from the packet must be there already.
+                let held = |state| analysis.held_by_packet(state, *v).is_some();
+                if held(&later) && !held(&state) {
                     return None;
                 }
                 keys.insert(*v);
