@@ -4,6 +4,7 @@
 //! again by a person: `weir test --engine both`, or `weir-fuzz --replay`, which also puts packets into vectors.
 
 mod case;
+mod checksums;
 mod compare;
 mod corpus;
 mod packets;
