@@ -11,6 +11,8 @@ mod packets;
 mod pool;
 mod reduce;
 mod run;
+#[cfg(test)]
+mod tests;
 mod totals;
 mod traffic;
 

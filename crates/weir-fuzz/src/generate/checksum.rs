@@ -51,7 +51,7 @@ impl Generator {
         let scope = self.model.scope(Place::Checksum);
         for at in 0..self.model.checked.len() {
             let mut data = self.model.checked[at].data.clone();
-            if self.rng.chance(25) {
+            if self.rng.chance(20) {
                 self.other_data(&scope, &mut data);
             }
             self.checked("update", &scope, at, &data);
@@ -175,7 +175,7 @@ impl Generator {
     fn checksums(&mut self, what: &str, scope: &Scope) {
         let fields = self.checksum_fields(scope);
         let mut count = self.rng.below(4) / 2;
-        if !self.model.checked.is_empty() && self.rng.chance(70) {
+        if !self.model.checked.is_empty() && self.rng.chance(if self.model.strict { 90 } else { 50 }) {
             // What packets have right has a chance only where nothing else is wrong.
             count = 0;
         }
@@ -232,7 +232,7 @@ impl Generator {
             return;
         }
         if scope.place == Place::Egress {
-            if self.rng.chance(25) {
+            if self.rng.chance(if self.model.strict { 10 } else { 25 }) {
                 self.changes(scope);
             }
             return;
@@ -244,14 +244,18 @@ impl Generator {
             "sm.parser_error != error.NoError || sm.checksum_error == 1",
             "sm.parser_error != error.NoError || sm.checksum_error == 1",
         ]);
-        match self.rng.below(10) {
-            0..4 => {
-                let drop = self.rng.one(["mark_to_drop(sm); ", "mark_to_drop(sm); ", ""]);
+        let ways = if self.model.strict { 7 } else { 10 };
+        match self.rng.below(ways) {
+            0..5 => {
+                let drop = match self.model.strict || self.rng.chance(70) {
+                    true => "mark_to_drop(sm); ",
+                    false => "",
+                };
                 let leave = self.rng.one(["exit", "return"]);
                 self.line(&format!("if ({wrong}) {{ {drop}{leave}; }}"));
                 self.changes(scope);
             }
-            4..7 => {
+            5 | 6 => {
                 self.open(&format!("if ({wrong})"));
                 self.line("mark_to_drop(sm);");
                 self.close();
@@ -275,7 +279,8 @@ impl Generator {
                 self.open(&format!("if ({}.isValid())", checked.header.path));
             }
             let fields = checked.covered(scope);
-            for _ in 0..self.rng.between(1, 5) {
+            let most = if self.model.strict { 4 } else { 5 };
+            for _ in 0..self.rng.between(1, most) {
                 let Some((path, ty)) = self.rng.pick(&fields).cloned() else {
                     break;
                 };
@@ -288,7 +293,9 @@ impl Generator {
                     self.change(scope, &fields, &path, ty);
                 }
             }
-            self.change_whole(scope, &checked);
+            if !self.model.strict || self.rng.chance(30) {
+                self.change_whole(scope, &checked);
+            }
             if is_guarded {
                 self.close();
             }

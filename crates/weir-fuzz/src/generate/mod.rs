@@ -169,7 +169,7 @@ impl Generator {
             "control {name}(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm)"
         ));
         let mut scope = self.model.scope(place);
-        let busy = place == Place::Ingress || self.rng.chance(60);
+        let busy = place == Place::Ingress || self.rng.chance(if self.model.strict { 10 } else { 60 });
         if busy {
             self.state(&mut scope);
             self.tables(&mut scope);
@@ -180,7 +180,10 @@ impl Generator {
         }
         self.checked_packets(&scope);
         if busy {
-            let count = self.rng.between(1, 8);
+            let count = match self.model.strict {
+                true => self.rng.below(5) / 3,
+                false => self.rng.between(1, 8),
+            };
             self.statements(&scope, count, 3);
         }
         if place == Place::Egress && self.model.shows {
