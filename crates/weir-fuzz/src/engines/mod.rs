@@ -4,12 +4,15 @@
 //! again by a person: `weir test --engine both`, or `weir-fuzz --replay`, which also puts packets into vectors.
 
 mod case;
+mod checksums;
 mod compare;
 mod corpus;
 mod packets;
 mod pool;
 mod reduce;
 mod run;
+#[cfg(test)]
+mod tests;
 mod totals;
 mod traffic;
 

@@ -12,12 +12,12 @@ const LONGEST: usize = 1200 * 8;
 
 /// A packet in the making: bits that are settled, and those that are not.
 #[derive(Default)]
-struct Sketch {
+pub(super) struct Sketch {
     bits: Vec<Option<bool>>,
 }
 
 impl Sketch {
-    fn put(&mut self, at: usize, value: &Bits) {
+    pub fn put(&mut self, at: usize, value: &Bits) {
         let width = value.width() as usize;
         if at + width > LONGEST {
             return;
@@ -46,6 +46,11 @@ impl Sketch {
         value
     }
 
+    /// A bit, if it is settled.
+    pub fn bit(&self, at: usize) -> Option<bool> {
+        self.bits.get(at).copied().flatten()
+    }
+
     fn bytes(&self, rng: &mut Rng) -> Vec<u8> {
         self.bits
             .chunks(8)
@@ -70,18 +75,18 @@ fn from_bits(bits: &[bool]) -> Bits {
 }
 
 /// A walk through a parser.
-struct Walk<'a> {
-    program: &'a Program,
+pub(super) struct Walk<'a> {
+    pub program: &'a Program,
     pool: &'a Pool,
-    sketch: Sketch,
+    pub sketch: Sketch,
     cursor: usize,
     values: HashMap<VarId, Bits>,
     /// Where in the packet a variable comes from: bit and width.
-    places: HashMap<VarId, (usize, u32)>,
+    pub places: HashMap<VarId, (usize, u32)>,
 }
 
 impl Walk<'_> {
-    fn operand(&self, operand: &Operand) -> Bits {
+    pub fn operand(&self, operand: &Operand) -> Bits {
         match operand {
             Operand::Const(value) => value.clone(),
             Operand::Var(var) => self.values.get(var).cloned().unwrap_or_else(|| {
@@ -119,7 +124,8 @@ impl Walk<'_> {
                         }
                         Type::Varbit(most) => {
                             let bits = varbit_bits.as_ref().map_or(0, |o| self.narrow(o)).min(most as usize);
-                            self.sketch.take(self.cursor, &random(rng, bits as u32));
+                            let value = self.sketch.take(self.cursor, &random(rng, bits as u32));
+                            self.set(field, value, Some((self.cursor, bits as u32)));
                             self.cursor += bits;
                         }
                     }
@@ -134,12 +140,18 @@ impl Walk<'_> {
             }
             InstKind::Advance { bits } => self.cursor += self.narrow(bits),
             InstKind::Assign { dst, value } => self.assign(*dst, value),
+            InstKind::Call(call) => self.checksum(rng, call),
             _ => {}
         }
     }
 
     fn assign(&mut self, dst: VarId, value: &Rvalue) {
         let Type::Bits(width) = self.program.vars[dst].ty else {
+            if let Rvalue::Use(Operand::Var(v)) = value
+                && let Some(value) = self.values.get(v).cloned()
+            {
+                self.set(dst, value, self.places.get(v).copied());
+            }
             return;
         };
         let place = match value {
@@ -241,6 +253,9 @@ pub(crate) fn parsed(rng: &mut Rng, program: &Program, pool: &Pool) -> Vec<u8> {
     };
     if let Some(parser) = program.blocks.iter().find(|b| b.role == "parser") {
         walk.walk(rng, &parser.body);
+    }
+    if let Some(verify) = program.blocks.iter().find(|b| b.role == "verify_checksum") {
+        walk.walk(rng, &verify.body);
     }
     let mut bytes = walk.sketch.bytes(rng);
     let payload = match rng.below(20) {

@@ -141,6 +141,12 @@ impl Built {
         self.compiled.as_ref().err().map(ToString::to_string)
     }
 
+    /// What the machine code is like, if there is any.
+    #[cfg(test)]
+    pub fn machine_code(&self) -> Option<String> {
+        Some(self.compiled.as_ref().ok()?.compiled()?.describe())
+    }
+
     /// A switch that interprets the program as it is written.
     pub fn switch(&self) -> &Switch {
         &self.reference

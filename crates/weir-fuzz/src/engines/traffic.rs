@@ -30,10 +30,16 @@ pub(crate) struct Traffic<'a> {
     program: &'a Program,
     pool: Pool,
     out: String,
-    /// Entries so far, by table.
-    entries: Vec<Vec<u32>>,
+    /// Entries so far, by table: number and key.
+    entries: Vec<Vec<(u32, String)>>,
     next_entry: u32,
     nodes: u32,
+}
+
+/// Whether its entries are kept in an array, so that changes of few of them meet many packets.
+fn is_few_bits(spec: &TableSpec) -> bool {
+    let exact = spec.match_keys().all(|k| k.kind == MatchKind::Exact);
+    exact && spec.match_keys().map(|k| k.width).sum::<u32>() <= 12
 }
 
 fn hex(value: &Bits) -> String {
@@ -71,8 +77,10 @@ impl<'a> Traffic<'a> {
             while left > 0 {
                 self.packet(frames);
                 left -= 1;
-                if self.rng.chance(8) {
-                    self.line("wait");
+                match self.rng.below(100) {
+                    0..8 => self.line("wait"),
+                    8..11 => self.one_table(),
+                    _ => {}
                 }
             }
             if self.rng.chance(30) {
@@ -182,6 +190,10 @@ impl<'a> Traffic<'a> {
             .parameters
             .iter()
             .map(|(_, width)| {
+                // Of none there is one.
+                if *width == 0 {
+                    return "0".to_owned();
+                }
                 // Nine bits are a port more often than not.
                 if *width == 9 && self.rng.chance(80) {
                     self.rng.one(PORTS).to_string()
@@ -206,13 +218,18 @@ impl<'a> Traffic<'a> {
         if spec.const_entries || spec.match_keys().next().is_none() {
             return;
         }
-        let changes = if first { self.rng.below(12) } else { self.rng.below(4) };
+        let few = usize::from(is_few_bits(&spec));
+        let changes = if first {
+            self.rng.below(12 + 12 * few)
+        } else {
+            self.rng.below(4 + 4 * few)
+        };
         for _ in 0..changes {
-            let known = self.rng.pick(&self.entries[id.index()]).copied();
+            let known = self.rng.pick(&self.entries[id.index()]).map(|e| e.0);
             match (self.rng.below(6), known) {
                 (0, Some(entry)) if !first => {
                     let text = format!("delete \"{}\" e{entry}", spec.name);
-                    self.entries[id.index()].retain(|e| *e != entry);
+                    self.entries[id.index()].retain(|e| e.0 != entry);
                     self.line(&text);
                 }
                 (1 | 2, Some(entry)) if !first => {
@@ -223,6 +240,14 @@ impl<'a> Traffic<'a> {
                 }
                 _ => self.add(id, &spec),
             }
+        }
+    }
+
+    /// Changes a table between packets.
+    fn one_table(&mut self) {
+        let ids: Vec<TableId> = self.program.tables.ids().collect();
+        if let Some(id) = self.rng.pick(&ids).copied() {
+            self.table(id, false);
         }
     }
 
@@ -247,9 +272,17 @@ impl<'a> Traffic<'a> {
             let value = self.key(key.kind, key.width);
             let _ = write!(text, "\"{}\":{value} ", key.name);
         }
+        let entries = &self.entries[id.index()];
+        if let Some((entry, _)) = entries.iter().find(|e| e.1 == text)
+            && self.rng.chance(85)
+        {
+            // What is there already would be refused.
+            let text = format!("modify \"{}\" e{entry} {action}", spec.name);
+            return self.line(&text);
+        }
         let entry = self.next_entry;
         self.next_entry += 1;
-        self.entries[id.index()].push(entry);
+        self.entries[id.index()].push((entry, text.clone()));
         let _ = write!(text, "{action} = e{entry}");
         self.line(&text);
     }

@@ -8,6 +8,7 @@ impl Generator {
     /// A constant of a type.
     pub(super) fn literal(&mut self, ty: Ty) -> String {
         match ty {
+            Ty::Bit(0) => "0w0".to_owned(),
             Ty::Bool => self.rng.one(["true", "false"]).to_owned(),
             Ty::Bit(w) => format!("{w}w0x{:x}", self.number(w).to_biguint()),
             Ty::Int(w) => {

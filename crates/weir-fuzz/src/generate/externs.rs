@@ -40,6 +40,17 @@ impl Generator {
         }
     }
 
+    /// A call of what a deparser may call: it has nothing to do with where packets go.
+    pub(super) fn extern_call_of_deparser(&mut self, scope: &mut Scope) {
+        match self.rng.below(8) {
+            0..3 => self.count(scope),
+            3 | 4 => self.register(scope),
+            5 => self.meter(scope),
+            6 => self.hash(scope),
+            _ => self.random(scope),
+        }
+    }
+
     /// A call that only some packets make.
     fn guarded(&mut self, scope: &Scope, call: &str) {
         let condition = self.condition(scope, 2);
@@ -54,7 +65,7 @@ impl Generator {
                 let w = self.rng.between(1, 5) as u32;
                 format!("(bit<32>){}", self.expression(scope, Ty::Bit(w), 1))
             }
-            2 => "(bit<32>)sm.ingress_port[3:0]".to_owned(),
+            2 if scope.place != Place::Deparser => "(bit<32>)sm.ingress_port[3:0]".to_owned(),
             _ => format!("(bit<32>){}", self.expression(scope, Ty::Bit(4), 1)),
         }
     }

@@ -3,6 +3,8 @@
 //! A program is text from the start: what is kept beside it is only what can be named at a place, and its type. The
 //! same number gives the same program.
 
+mod checksum;
+mod deparser;
 mod expression;
 mod externs;
 mod model;
@@ -11,7 +13,7 @@ mod statement;
 mod table;
 
 use crate::rng::Rng;
-use model::{Model, Place, Scope, Ty};
+use model::{Model, Place, Ty};
 use std::fmt::Write;
 
 /// Makes one program.
@@ -162,64 +164,12 @@ impl Generator {
         self.close();
     }
 
-    /// Fields of 16 or 32 bits that a checksum may lie in, with their widths.
-    fn checksum_fields(&self, scope: &Scope) -> Vec<(String, u32)> {
-        let fields = scope.variables.iter().filter(|v| v.path.starts_with("hdr."));
-        fields
-            .filter_map(|v| match v.ty {
-                Ty::Bit(w @ (16 | 32)) => Some((v.path.clone(), w)),
-                _ => None,
-            })
-            .collect()
-    }
-
-    fn checksums(&mut self, what: &str) {
-        let scope = self.model.scope(Place::Checksum);
-        let fields = self.checksum_fields(&scope);
-        for _ in 0..self.rng.below(4) / 2 {
-            let Some((field, width)) = self.rng.pick(&fields).cloned() else {
-                return;
-            };
-            let algorithm = match width {
-                16 => self.rng.one(["csum16", "csum16", "csum16", "csum16", "crc16", "xor16"]),
-                _ => self.rng.one(["crc32", "csum16", "identity"]),
-            };
-            let header = field.rsplit_once('.').map_or("", |f| f.0).to_owned();
-            let condition = match self.rng.below(4) {
-                0 => "true".to_owned(),
-                1 => self.condition(&scope, 2),
-                _ => format!("{header}.isValid()"),
-            };
-            let data = self.data(&scope, false);
-            let payload = if self.rng.chance(20) { "_with_payload" } else { "" };
-            self.line(&format!(
-                "{what}_checksum{payload}({condition}, {data}, {field}, HashAlgorithm.{algorithm});"
-            ));
-        }
-    }
-
-    fn verify(&mut self) {
-        self.open("control V(inout headers_t hdr, inout meta_t meta)");
-        self.open("apply");
-        self.checksums("verify");
-        self.close();
-        self.close();
-    }
-
-    fn compute(&mut self) {
-        self.open("control C(inout headers_t hdr, inout meta_t meta)");
-        self.open("apply");
-        self.checksums("update");
-        self.close();
-        self.close();
-    }
-
     fn control(&mut self, name: &str, place: Place) {
         self.open(&format!(
             "control {name}(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm)"
         ));
         let mut scope = self.model.scope(place);
-        let busy = place == Place::Ingress || self.rng.chance(60);
+        let busy = place == Place::Ingress || self.rng.chance(if self.model.strict { 10 } else { 60 });
         if busy {
             self.state(&mut scope);
             self.tables(&mut scope);
@@ -228,39 +178,18 @@ impl Generator {
         if place == Place::Ingress && self.rng.chance(80) {
             self.send(&scope);
         }
+        self.checked_packets(&scope);
         if busy {
-            let count = self.rng.between(1, 8);
+            let count = match self.model.strict {
+                true => self.rng.below(5) / 3,
+                false => self.rng.between(1, 8),
+            };
             self.statements(&scope, count, 3);
         }
         if place == Place::Egress && self.model.shows {
             self.line("hdr.shown.setValid();");
             for (name, _, value) in self.shown() {
                 self.line(&format!("hdr.shown.{name} = {value};"));
-            }
-        }
-        self.close();
-        self.close();
-    }
-
-    fn deparser(&mut self) {
-        self.open("control D(packet_out b, in headers_t hdr)");
-        self.open("apply");
-        if self.model.shows {
-            self.line("b.emit(hdr.shown);");
-        }
-        let mut names: Vec<String> = self.model.instances.iter().map(|i| i.name.clone()).collect();
-        if self.rng.chance(15) {
-            let (i, j) = (self.rng.below(names.len()), self.rng.below(names.len()));
-            names.swap(i, j);
-        }
-        if self.rng.chance(15) {
-            names.remove(self.rng.below(names.len()));
-        }
-        if !self.model.shows && self.rng.chance(20) {
-            self.line("b.emit(hdr);");
-        } else {
-            for name in names {
-                self.line(&format!("b.emit(hdr.{name});"));
             }
         }
         self.close();

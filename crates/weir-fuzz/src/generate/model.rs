@@ -1,5 +1,6 @@
 //! What programs are made of before they are text.
 
+use super::checksum::{Checked, SUM};
 use crate::rng::Rng;
 
 /// Most bits of a generated type.
@@ -72,6 +73,7 @@ pub(super) enum Place {
     Egress,
     /// Of checksums.
     Checksum,
+    Deparser,
 }
 
 /// What code can see.
@@ -129,6 +131,11 @@ pub(super) struct Model {
     pub metadata: Vec<(String, Ty, bool)>,
     /// Fields of the digest.
     pub digest: Vec<Ty>,
+    /// Checksums that packets have.
+    pub checked: Vec<Checked>,
+    /// Little happens to those that are wrong, or to the others besides what is meant to: else what was verified
+    /// seldom still counts where it is computed again.
+    pub strict: bool,
     /// A header that shows all metadata at the end.
     pub shows: bool,
     /// Values that the first byte of packets is compared with.
@@ -192,6 +199,38 @@ fn header_type(rng: &mut Rng, number: usize) -> HeaderType {
     }
 }
 
+/// A header type with a checksum of its own.
+fn summed_type(rng: &mut Rng, number: usize) -> HeaderType {
+    let mut fields: Vec<(String, Ty)> = Vec::new();
+    let mut add = |width| fields.push((format!("f{}", fields.len()), Ty::Bit(width)));
+    if rng.chance(30) {
+        // As IPv4 has them.
+        [4, 4, 8, 16, 16, 3, 13, 8, 8, 32, 32].into_iter().for_each(&mut add);
+    } else {
+        for _ in 0..rng.between(2, 7) {
+            add(rng.one([1, 3, 4, 4, 8, 8, 8, 12, 13, 16, 16, 24, 32, 32, 48, 64, 7]));
+        }
+    }
+    let bits: u32 = fields.iter().map(|f| f.1.width()).sum();
+    if !bits.is_multiple_of(8) {
+        fields.push(("rest".to_owned(), Ty::Bit(8 - bits % 8)));
+    }
+    // Mostly at a whole byte.
+    let begin = |at: usize| fields[..at].iter().map(|f| f.1.width()).sum::<u32>();
+    let is_whole = !rng.chance(20);
+    let places: Vec<usize> = (0..=fields.len())
+        .filter(|&at| begin(at).is_multiple_of(8) == is_whole)
+        .collect();
+    let at = rng.pick(&places).copied().unwrap_or(0);
+    fields.insert(at, (SUM.to_owned(), Ty::Bit(16)));
+    let varbit = rng.chance(25).then(|| ("v".to_owned(), 8 * rng.between(1, 40) as u32));
+    HeaderType {
+        name: format!("h{number}_t"),
+        fields,
+        varbit,
+    }
+}
+
 impl Model {
     pub fn new(rng: &mut Rng) -> Self {
         let mut model = Model {
@@ -219,6 +258,15 @@ impl Model {
                 stack,
             });
         }
+        let count = match rng.below(25) {
+            0..5 => 1,
+            5..7 => 2,
+            _ => 0,
+        };
+        model.strict = count > 0 && rng.chance(65);
+        for i in 0..count {
+            model.checked_header(rng, i);
+        }
         for i in 0..rng.between(1, 7) {
             let widest = if rng.chance(80) { 64 } else { WIDEST };
             let path = if rng.chance(20) {
@@ -233,6 +281,29 @@ impl Model {
             model.digest.push(Ty::Bit(width(rng, 64)));
         }
         model
+    }
+
+    /// Adds a header with a checksum: the one that all packets begin with, or another one.
+    fn checked_header(&mut self, rng: &mut Rng, number: usize) {
+        let (path, ty) = if number == 0 && rng.chance(if self.strict { 60 } else { 40 }) {
+            self.types[0] = summed_type(rng, 0);
+            self.types[0].varbit = None;
+            ("hdr.first".to_owned(), 0)
+        } else {
+            let ty = self.types.len();
+            self.types.push(summed_type(rng, ty));
+            let (name, stack) = (format!("c{number}"), rng.chance(12).then(|| rng.between(1, 3) as u32));
+            let path = match stack {
+                Some(n) => format!("hdr.{name}[{}]", rng.below(n as usize)),
+                None => format!("hdr.{name}"),
+            };
+            self.instances.push(Instance { name, ty, stack });
+            (path, ty)
+        };
+        self.checked.push(Checked {
+            header: HeaderRef { path, ty },
+            data: Vec::new(),
+        });
     }
 
     /// A stack or header of the model as code names it.
@@ -266,6 +337,11 @@ impl Model {
         }
         for header in &scope.headers {
             scope.variables.extend(self.fields_of(&header.path, header.ty));
+        }
+        if place == Place::Deparser {
+            // It sees headers alone, and cannot change them.
+            scope.variables.iter_mut().for_each(|v| v.writable = false);
+            return scope;
         }
         for (path, ty, _) in &self.metadata {
             scope.add(format!("meta.{path}"), *ty, true);

@@ -21,6 +21,9 @@ impl Generator {
     }
 
     fn statement(&mut self, scope: &mut Scope, depth: u32) {
+        if scope.place == Place::Deparser {
+            return self.statement_of_deparser(scope, depth);
+        }
         match self.rng.below(100) {
             0..38 => self.assignment(scope),
             38..50 if depth > 0 => self.branch(scope, depth),
@@ -36,7 +39,7 @@ impl Generator {
         }
     }
 
-    fn assignment(&mut self, scope: &Scope) {
+    pub(super) fn assignment(&mut self, scope: &Scope) {
         let Some((target, ty)) = self.target(scope) else { return };
         let wide = ty.width();
         if wide > 1 && ty != Ty::Bool && self.rng.chance(12) {
@@ -50,7 +53,7 @@ impl Generator {
         self.line(&format!("{target} = {value};"));
     }
 
-    fn branch(&mut self, scope: &Scope, depth: u32) {
+    pub(super) fn branch(&mut self, scope: &Scope, depth: u32) {
         let condition = self.condition(scope, DEPTH - 1);
         self.open(&format!("if ({condition})"));
         self.block(scope, depth);
@@ -62,7 +65,7 @@ impl Generator {
         }
     }
 
-    fn declaration(&mut self, scope: &mut Scope) {
+    pub(super) fn declaration(&mut self, scope: &mut Scope) {
         let ty = super::model::ty(&mut self.rng, 100);
         let name = self.name("x");
         if self.rng.chance(85) {
@@ -145,7 +148,7 @@ impl Generator {
         }
     }
 
-    fn apply(&mut self, scope: &mut Scope, depth: u32) {
+    pub(super) fn apply(&mut self, scope: &mut Scope, depth: u32) {
         if scope.in_action || scope.tables.is_empty() {
             return self.assignment(scope);
         }
@@ -241,11 +244,17 @@ impl Generator {
         let Some((name, parameters)) = self.rng.pick(&scope.actions).cloned() else {
             return self.assignment(scope);
         };
-        let arguments: Vec<String> = parameters.into_iter().map(|t| self.expression(scope, t, 1)).collect();
+        let arguments: Vec<String> = parameters
+            .into_iter()
+            .map(|t| match t.width() {
+                0 => self.literal(t),
+                _ => self.expression(scope, t, 1),
+            })
+            .collect();
         self.line(&format!("{name}({});", arguments.join(", ")));
     }
 
-    fn leave(&mut self, scope: &Scope) {
+    pub(super) fn leave(&mut self, scope: &Scope) {
         let what = self.rng.one(["exit", "return"]);
         let condition = self.condition(scope, 2);
         self.line(&format!("if ({condition}) {{ {what}; }}"));

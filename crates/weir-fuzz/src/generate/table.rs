@@ -60,12 +60,19 @@ impl Generator {
             scope.actions.push((action.name.clone(), action.parameters.clone()));
         }
         let count = match self.rng.below(10) {
+            _ if scope.place == Place::Deparser => self.rng.between(1, 3),
             0 => 0,
             1..8 => self.rng.between(1, 4),
             _ => self.rng.between(3, 8),
         };
         for _ in 0..count {
             self.table(scope, &actions);
+        }
+        if matches!(scope.place, Place::Ingress | Place::Egress)
+            && self.rng.chance(60)
+            && let Some((name, parameters)) = self.rewrite(scope)
+        {
+            self.table(scope, &[Action { name, parameters }]);
         }
         // Actions that are tables' alone read meters, which a control cannot; a control calls its own.
         if self.rng.chance(50) {
@@ -75,13 +82,7 @@ impl Generator {
 
     fn action(&mut self, scope: &Scope, meter: Option<(&str, u32)>) -> Action {
         let name = self.name("act");
-        let mut parameters = Vec::new();
-        if self.rng.chance(40) {
-            parameters.push(Ty::Bit(9));
-        }
-        for _ in 0..self.rng.below(3) {
-            parameters.push(super::model::ty(&mut self.rng, 100));
-        }
+        let parameters = self.parameters();
         let mut inner = scope.clone();
         inner.in_action = true;
         inner.tables.clear();
@@ -94,7 +95,10 @@ impl Generator {
             .collect();
         self.open(&format!("action {name}({})", list.join(", ")));
         for (ty, name) in parameters.iter().zip(&names) {
-            inner.add(name.clone(), *ty, false);
+            match ty.width() {
+                0 => self.nothing(&inner, name),
+                _ => inner.add(name.clone(), *ty, false),
+            }
         }
         if let Some((meter, width)) = meter {
             let color = self.name("c");
@@ -102,13 +106,75 @@ impl Generator {
             self.line(&format!("{meter}.read({color});"));
             inner.add(color, Ty::Bit(width), true);
         }
-        if scope.place == Place::Ingress && parameters.first() == Some(&Ty::Bit(9)) && self.rng.chance(80) {
-            self.line("sm.egress_spec = p0;");
+        let first = parameters.iter().position(|t| t.width() > 0);
+        if let Some(at) = first
+            && scope.place == Place::Ingress
+            && parameters[at] == Ty::Bit(9)
+            && self.rng.chance(80)
+        {
+            self.line(&format!("sm.egress_spec = p{at};"));
         }
         let count = self.rng.between(0, 3);
         self.statements(&inner, count, 1);
         self.close();
         Action { name, parameters }
+    }
+
+    /// Types of action data.
+    fn parameters(&mut self) -> Vec<Ty> {
+        let mut parameters = Vec::new();
+        if self.rng.chance(40) {
+            parameters.push(Ty::Bit(9));
+        }
+        if self.rng.chance(20) {
+            self.whole_words(&mut parameters);
+        } else {
+            for _ in 0..self.rng.below(3) {
+                parameters.push(super::model::ty(&mut self.rng, 100));
+            }
+        }
+        if self.rng.chance(15) {
+            for _ in 0..self.rng.between(1, 2) {
+                let at = self.rng.below(parameters.len() + 1);
+                parameters.insert(at, Ty::Bit(0));
+            }
+        }
+        parameters
+    }
+
+    /// Fills a word of 64 bits, or some more: to the last bit, or with one too few or too many.
+    fn whole_words(&mut self, parameters: &mut Vec<Ty>) {
+        let before: u32 = parameters.iter().map(|t| t.width()).sum();
+        let mut left = self.rng.one([64, 64, 64, 64, 63, 65, 128, 128, 127, 129]) - before;
+        for last in [false, false, self.rng.chance(50), true] {
+            let width = match last {
+                // Bits of a parameter may lie in two words.
+                false => self.rng.between(1, left.min(70) as usize) as u32,
+                true => left,
+            };
+            parameters.push(match self.rng.chance(15) && width > 1 {
+                true => Ty::Int(width),
+                false => Ty::Bit(width),
+            });
+            left -= width;
+            if left == 0 {
+                return;
+            }
+        }
+    }
+
+    /// Perhaps uses a parameter of no bits.
+    fn nothing(&mut self, scope: &Scope, name: &str) {
+        if let Some((target, ty @ Ty::Bit(_))) = self.target(scope)
+            && self.rng.chance(60)
+        {
+            let value = self.expression(scope, ty, 1);
+            let value = match self.rng.chance(50) {
+                true => format!("({name} ++ {value})"),
+                false => format!("({value} ++ {name})"),
+            };
+            self.line(&format!("{target} = {value};"));
+        }
     }
 
     fn table(&mut self, scope: &mut Scope, actions: &[Action]) {
@@ -204,6 +270,9 @@ impl Generator {
     }
 
     fn keys(&mut self, scope: &Scope, selector: bool) -> Vec<Key> {
+        if !selector && self.rng.chance(20) {
+            return self.few_bits(scope);
+        }
         let mut keys = Vec::new();
         let count = match self.rng.below(10) {
             0 => 0,
@@ -253,6 +322,37 @@ impl Generator {
         if !lines.is_empty() {
             self.line(&format!("key = {{ {} }}", lines.join(" ")));
         }
+        keys
+    }
+
+    /// Exact keys of at most twelve bits in all, which are the numbers of places in an array.
+    fn few_bits(&mut self, scope: &Scope) -> Vec<Key> {
+        let mut keys = Vec::new();
+        let mut lines = Vec::new();
+        let mut left = self.rng.one([1, 2, 3, 4, 5, 6, 7, 8, 8, 9, 9, 10, 11, 12, 12, 12]);
+        while left > 0 && keys.len() < 4 {
+            let header = self.rng.pick(&scope.headers).cloned();
+            let (text, ty) = match header {
+                Some(header) if self.rng.chance(10) => (format!("{}.isValid()", header.path), Ty::Bool),
+                _ => {
+                    let width = match self.rng.chance(50) {
+                        true => left,
+                        false => self.rng.between(1, left as usize) as u32,
+                    };
+                    let ty = Ty::Bit(width);
+                    let whole = self.variable(scope, ty).filter(|_| self.rng.chance(60));
+                    let part = whole.or_else(|| self.converted(scope, ty));
+                    (part.unwrap_or_else(|| self.literal(ty)), ty)
+                }
+            };
+            left -= ty.width();
+            lines.push(format!("{text} : exact @name(\"k{}\");", lines.len()));
+            keys.push(Key { ty, kind: "exact" });
+            if self.rng.chance(20) {
+                break;
+            }
+        }
+        self.line(&format!("key = {{ {} }}", lines.join(" ")));
         keys
     }
 

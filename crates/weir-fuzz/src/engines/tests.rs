@@ -1,0 +1,138 @@
+//! That what is made up has what it is made up for.
+
+use super::run::Built;
+use super::traffic::{Amount, Traffic};
+use crate::generate::program;
+use crate::rng::Rng;
+use weir_table::TableSpec;
+
+/// Numbers of programs that are looked through.
+const NUMBERS: std::ops::Range<u64> = 1..400;
+const AMOUNT: Amount = Amount { rounds: 3, packets: 90 };
+
+fn built(source: &str) -> Built {
+    Built::new(source).unwrap_or_else(|trouble| panic!("{trouble:?}\n{source}"))
+}
+
+fn test_of(built: &Built, number: u64) -> String {
+    Traffic::new(&mut Rng::new(number), built.switch()).test("", &[], AMOUNT)
+}
+
+fn specs(built: &Built) -> Vec<TableSpec> {
+    let switch = built.switch();
+    let states = switch.program().tables.ids().map(|id| switch.table_state(id));
+    states.map(|state| state.unwrap().table.spec().clone()).collect()
+}
+
+/// The deparser's code.
+fn deparser(source: &str) -> &str {
+    let code = source.split_once("control D(").unwrap().1;
+    code.rsplit_once("    apply {").unwrap().1
+}
+
+/// The header whose checksum is the only one that is verified.
+fn verified_header(source: &str) -> Option<&str> {
+    if source.matches("verify_checksum").count() != 1 {
+        return None;
+    }
+    let line = source
+        .lines()
+        .find(|l| l.contains("verify_checksum(") && l.contains(".sum, HashAlgorithm.csum16"))?;
+    Some(line.split_once(".sum, HashAlgorithm")?.0.rsplit_once(' ')?.1)
+}
+
+/// How many packets with a header go out, if ingress lets out those alone whose checksum is right, or those alone
+/// whose checksum is wrong.
+fn passing(source: &str, header: &str, error: u32, number: u64) -> u64 {
+    let (front, rest) = source.split_once("control I(").unwrap();
+    let (state, code) = rest.split_once("    apply {\n").unwrap();
+    let gate = format!(
+        "if ({header}.isValid() && sm.checksum_error == {error}) {{ sm.egress_spec = 1; }} else {{ mark_to_drop(sm); }} exit;"
+    );
+    let built = built(&format!("{front}control I({state}    apply {{\n{gate}\n{code}"));
+    let test = test_of(&built, number);
+    let tally = built.run(&test).unwrap();
+    tally.unwrap_or_else(|finding| panic!("{finding}")).outputs
+}
+
+#[test]
+fn checksums_come_from_what_has_changed() {
+    let is_short = |number| {
+        let built = built(&program(number));
+        built
+            .machine_code()
+            .is_some_and(|text| text.contains("a checksum by what may have changed"))
+    };
+    assert!(NUMBERS.clone().any(is_short));
+}
+
+#[test]
+fn most_packets_have_the_checksum_that_is_verified() {
+    let (mut right, mut wrong, mut programs) = (0, 0, 0);
+    for number in NUMBERS {
+        let source = program(number);
+        let Some(header) = verified_header(&source) else {
+            continue;
+        };
+        right += passing(&source, header, 0, number);
+        wrong += passing(&source, header, 1, number);
+        programs += 1;
+        if programs == 12 {
+            break;
+        }
+    }
+    assert!(right > 2 * wrong && wrong > 0, "{right} right, {wrong} wrong");
+}
+
+#[test]
+fn deparsers_have_tables_between_emits_and_after_them() {
+    let between = |code: &str| {
+        let parts: Vec<&str> = code.split(".apply()").collect();
+        parts.len() > 1 && parts[0].contains("b.emit(") && parts[parts.len() - 1].contains("b.emit(")
+    };
+    let after = |code: &str| {
+        let last = code.rsplit_once("b.emit(").map_or("", |c| c.1);
+        last.contains(".apply()")
+    };
+    let has = |what: &dyn Fn(&str) -> bool| {
+        NUMBERS.clone().any(|number| {
+            let source = program(number);
+            what(deparser(&source)) && built(&source).unsupported().is_none()
+        })
+    };
+    assert!(has(&between) && has(&after));
+}
+
+#[test]
+fn action_data_is_of_no_bits_and_fills_words() {
+    let has = |what: &dyn Fn(&[u32]) -> bool| {
+        NUMBERS.clone().any(|number| {
+            let actions = specs(&built(&program(number))).into_iter().flat_map(|s| s.actions);
+            let widths = actions.map(|a| a.parameters.iter().map(|p| p.1).collect::<Vec<u32>>());
+            widths.into_iter().any(|widths| what(&widths))
+        })
+    };
+    assert!(has(&|w| w.contains(&0) && w.iter().any(|w| *w > 0)));
+    assert!(has(&|w| w.len() > 1 && w.iter().sum::<u32>() == 64));
+    // One lies in two words.
+    assert!(has(&|w| w.len() > 1 && w[0] < 64 && w[0] % 64 + w[1] > 64));
+}
+
+#[test]
+fn keys_of_few_bits_have_entries_that_come_and_go() {
+    let changes = |number| {
+        let built = built(&program(number));
+        let few = specs(&built).into_iter().filter(|s| {
+            let exact = s.match_keys().all(|k| k.kind == weir_ir::MatchKind::Exact);
+            let width: u32 = s.match_keys().map(|k| k.width).sum();
+            exact && s.match_keys().count() > 1 && width <= 12
+        });
+        let test = test_of(&built, number);
+        let after = test.split_once("packet ").map_or("", |t| t.1);
+        few.into_iter().any(|spec| {
+            let has = |what: &str| after.contains(&format!("{what} \"{}\"", spec.name));
+            has("add") && has("modify") && has("delete")
+        })
+    };
+    assert!(NUMBERS.clone().any(changes));
+}
