@@ -64,7 +64,8 @@ pub(super) fn ends(arch: &V1Model, blocks: Blocks, program: &Program, calls: &[F
     let after_ingress = after_egress.clone();
     after_egress.push(port);
     let kind = |call: &Call, loc| call_kind(arch, call, loc).map(|(_, kind)| kind);
-    let egress = touched(&arch.program, &[blocks.egress, blocks.compute_checksum], kind);
+    let to_the_end = [blocks.egress, blocks.compute_checksum, blocks.deparser];
+    let egress = touched(&arch.program, &to_the_end, kind);
     let everything = touched(&arch.program, &(0..arch.program.blocks.len()).collect::<Vec<_>>(), kind);
     // What goes on runs egress, and the copies that egress makes do so too.
     let goes_on = if goes_again(arch) { everything.clone() } else { egress };
