@@ -33,13 +33,12 @@ use weir_table::fast::{KeyLayout, ResultLayout};
 /// Offsets in the environment of a segment; see [`crate::run::Env`].
 pub(crate) mod env {
     pub const PENDING: i32 = 0;
-    pub const SCRATCH: i32 = 8;
-    pub const ARGUMENTS: i32 = 16;
-    pub const TALLIES: i32 = 24;
-    pub const MEMBERS: i32 = 32;
-    pub const ZEROS: i32 = 40;
-    pub const CELLS: i32 = 48;
-    pub const EXCHANGE: i32 = 56;
+    pub const ARGUMENTS: i32 = 8;
+    pub const TALLIES: i32 = 16;
+    pub const MEMBERS: i32 = 24;
+    pub const ZEROS: i32 = 32;
+    pub const CELLS: i32 = 40;
+    pub const EXCHANGE: i32 = 48;
 }
 
 /// What code generation needs of everything around it.
@@ -47,8 +46,6 @@ pub(crate) struct Context<'a> {
     pub analysis: &'a Analysis<'a>,
     pub layout: &'a Layout,
     pub tables: &'a [(KeyLayout, ResultLayout)],
-    /// Bytes from the scratch area of a slot to that of the next; 0: they have one.
-    pub scratch_stride: usize,
 }
 
 /// Makes one segment.

@@ -3,7 +3,7 @@
 use crate::analysis::{Analysis, Deparse, VarInfo};
 use crate::codegen::{Context, segment};
 use crate::error::CompileError;
-use crate::layout::{Layout, Point, PointKind};
+use crate::layout::{Layout, PointKind};
 use crate::run::calls::SegmentFunction;
 use crate::runtime::Runtime;
 use crate::sites::Sites;
@@ -31,8 +31,6 @@ pub struct Compiled {
     /// Per input: whether anything reads it.
     pub(crate) inputs_read: Vec<bool>,
     pub(crate) scratch: usize,
-    /// Bytes from the scratch area of a slot to that of the next; 0: they have one.
-    pub(crate) scratch_stride: usize,
     pub(crate) serial: Option<String>,
     pub(crate) table_count: usize,
     pub(crate) has_back_edges: bool,
@@ -151,11 +149,6 @@ impl Compiled {
             Deparse::InPlace => 0,
             Deparse::Rebuild(most) => (most + 16).next_multiple_of(64) + 64,
         };
-        // One area is in the cache where many are not. It takes a packet's headers from the first that is emitted to the end, so not if
-        // other packets come in between.
-        let waits =
-            |p: &Point| matches!(p.kind, PointKind::Lookup { .. }) && p.resume.is_some_and(|b| analysis.has_emitted(b));
-        let scratch_stride = if layout.points.iter().any(waits) { scratch } else { 0 };
         let mut module = module()?;
         let mut frontend = FunctionBuilderContext::new();
         let runtime = Runtime::new(&mut module, &mut frontend)?;
@@ -163,7 +156,6 @@ impl Compiled {
             analysis: &analysis,
             layout: &layout,
             tables: &tables,
-            scratch_stride,
         };
         let mut assembly = options.assembly.then(String::new);
         let mut ids = Vec::new();
@@ -226,7 +218,6 @@ impl Compiled {
             reads_handles: reads_handles(&analysis),
             result_words: tables.iter().map(|t| t.1.words).collect(),
             scratch,
-            scratch_stride,
             changed_checksums,
             sites,
             functions,

@@ -23,7 +23,11 @@ pub const PITCH: usize = 74;
 pub(crate) const ROW_PACKET: usize = 0;
 /// Row of the packet's length in bytes.
 pub(crate) const ROW_LENGTH: usize = 1;
-const FIRST_ROW: usize = 2;
+/// Row of the bytes that the deparser has made, of packets that have left.
+pub(crate) const ROW_EMITTED: usize = 2;
+/// Row of the addresses where headers are put together: always the same.
+pub(crate) const ROW_SCRATCH: usize = 3;
+const FIRST_ROW: usize = 4;
 
 /// Why packets wait.
 #[derive(Debug, Clone, PartialEq, Eq)]

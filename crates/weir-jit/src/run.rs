@@ -4,7 +4,7 @@ pub(crate) mod calls;
 mod outcomes;
 
 use crate::compile::Compiled;
-use crate::layout::{NOT_LOOKED_UP, PITCH, PointKind, ROW_LENGTH, ROW_PACKET, VECTOR};
+use crate::layout::{NOT_LOOKED_UP, PITCH, PointKind, ROW_EMITTED, ROW_LENGTH, ROW_PACKET, ROW_SCRATCH, VECTOR};
 use crate::sites::{CallArguments, CellArray, Scalar, from_words};
 use outcomes::outcomes;
 use std::sync::Arc;
@@ -141,7 +141,6 @@ impl<'a> Frame<'a> {
 #[repr(C)]
 pub(crate) struct Env {
     pending: *mut u64,
-    scratch: *mut u8,
     arguments: *mut u64,
     tallies: *mut u64,
     members: *const u64,
@@ -159,7 +158,6 @@ const _: () = {
     use crate::codegen::env;
     use std::mem::offset_of;
     assert!(offset_of!(Env, pending) == env::PENDING as usize);
-    assert!(offset_of!(Env, scratch) == env::SCRATCH as usize);
     assert!(offset_of!(Env, arguments) == env::ARGUMENTS as usize);
     assert!(offset_of!(Env, tallies) == env::TALLIES as usize);
     assert!(offset_of!(Env, members) == env::MEMBERS as usize);
@@ -169,7 +167,7 @@ const _: () = {
 };
 
 /// Bytes before the scratch area that are copied with it.
-pub(crate) const SCRATCH_LEAD: usize = 16;
+pub(crate) const SCRATCH_LEAD: usize = 32;
 
 /// A fat pointer behind a thin one.
 struct HostPointer(*mut (dyn Host + 'static));
@@ -267,9 +265,14 @@ impl Machine {
         for site in &layout.sites {
             context[site.outcome_row * PITCH..][..VECTOR].fill(NOT_LOOKED_UP);
         }
+        let mut scratch = vec![0; SCRATCH_LEAD + compiled.scratch * VECTOR + 16];
+        for slot in 0..VECTOR {
+            let area = &mut scratch[SCRATCH_LEAD + slot * compiled.scratch..];
+            context[ROW_SCRATCH * PITCH + slot] = area.as_mut_ptr().expose_provenance() as u64;
+        }
         let memory = Memory {
             context,
-            scratch: vec![0; SCRATCH_LEAD + compiled.scratch_stride * (VECTOR - 1) + compiled.scratch + 16],
+            scratch,
             arguments: vec![0; compiled.sites.argument_words + 8],
             tallies: vec![0; compiled.sites.tally_words],
             members: vec![0; compiled.sites.members.words()],
@@ -468,6 +471,7 @@ impl Loaded<'_, '_> {
         memory.count_tallies(compiled, host);
         memory.keep_varbits(compiled);
         if !compiled.in_place {
+            memory.put_headers(compiled);
             let (packets, lengths) = memory.context.split_at(ROW_LENGTH * PITCH);
             let rows = packets[ROW_PACKET * PITCH..].iter().zip(lengths);
             for (frame, (packet, length)) in self.frames[..count].iter_mut().zip(rows) {
@@ -486,6 +490,33 @@ impl Memory {
         points
             .zip(&compiled.pipeline.exits)
             .any(|(&point, exit)| exit.touches.is_some() && self.pending[point] >> slot & 1 == 1)
+    }
+
+    /// Puts what was emitted before what the parser left, of all packets that have left by exits where packets are deparsed.
+    fn put_headers(&mut self, compiled: &Compiled) {
+        let exits = compiled.layout.of_exit.iter().zip(&compiled.pipeline.exits);
+        let deparsed = exits.filter(|(_, exit)| exit.deparsed);
+        let mut slots = deparsed.fold(0, |slots, (&point, _)| slots | self.pending[point]);
+        while slots != 0 {
+            let slot = slots.trailing_zeros() as usize;
+            slots &= slots - 1;
+            let [packet, emitted] = [ROW_PACKET, ROW_EMITTED].map(|row| self.context[row * PITCH + slot]);
+            let area = &self.scratch[slot * compiled.scratch..][..SCRATCH_LEAD + emitted as usize];
+            let (mut from, mut to, mut left) = (area.as_ptr_range().end, packet + emitted, emitted as isize);
+            // The last bytes first, in pieces of which the one before the first is not theirs.
+            while left > 0 {
+                // SAFETY: the exit's code left the address where the packet begins now, and how many bytes of the scratch area are put there.
+                // Both together are where the payload begins, so within the packet's memory, with room before it for the scratch area and what
+                // leads it (`load`, `Compiled::headroom`); what is read is in `area`, which has that lead too.
+                unsafe {
+                    from = from.sub(SCRATCH_LEAD);
+                    to -= SCRATCH_LEAD as u64;
+                    let piece = from.cast::<[u64; SCRATCH_LEAD / 8]>().read_unaligned();
+                    (to as *mut [u64; SCRATCH_LEAD / 8]).write_unaligned(piece);
+                }
+                left -= SCRATCH_LEAD as isize;
+            }
+        }
     }
 
     /// Takes varbits out of packets, which may be gone when somebody asks.
@@ -661,7 +692,6 @@ impl Memory {
         let mut host = HostPointer(host);
         let mut env = Env {
             pending: self.pending.as_mut_ptr(),
-            scratch: self.scratch[SCRATCH_LEAD..].as_mut_ptr(),
             arguments: self.arguments.as_mut_ptr(),
             tallies: self.tallies.as_mut_ptr(),
             members: self.members.as_ptr(),

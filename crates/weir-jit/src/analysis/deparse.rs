@@ -7,11 +7,6 @@ use weir_ir::passes::written;
 use weir_ir::{BlockId, HeaderId, InstKind, Operand, Rvalue, Terminator, VarId, VarKind};
 
 impl Analysis<'_> {
-    /// Whether headers may have been emitted before the start of a block.
-    pub fn has_emitted(&self, block: BlockId) -> bool {
-        self.at[block.index()].as_ref().is_some_and(|state| state.has_emitted)
-    }
-
     pub(super) fn plan(&self) -> Result<Deparse, Unsupported> {
         let program = self.program();
         // Most bytes that are emitted up to the end of each block; blocks come after those before them, and

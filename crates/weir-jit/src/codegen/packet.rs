@@ -1,9 +1,8 @@
 //! Taking headers from packets and putting them back.
 
-use super::{Segment, env};
+use super::Segment;
 use crate::analysis::{Deparse, Place, field_offsets};
-use crate::layout::{ROW_LENGTH, ROW_PACKET};
-use crate::run::SCRATCH_LEAD;
+use crate::layout::{ROW_EMITTED, ROW_LENGTH, ROW_PACKET, ROW_SCRATCH};
 use crate::runtime::RuntimeFunction;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
@@ -388,7 +387,7 @@ impl Segment<'_, '_> {
         let instance = &program.headers[header];
         let ty = &program.header_types[instance.ty];
         let bytes = ty.fixed_width() / 8;
-        let (scratch, emitted) = (self.scratch(), self.get(cx.analysis.emitted));
+        let (scratch, emitted) = (self.load_row(ROW_SCRATCH), self.get(cx.analysis.emitted));
         let to = self.b.ins().iadd(scratch, emitted);
         let fixed: Vec<usize> = fields
             .iter()
@@ -490,50 +489,22 @@ impl Segment<'_, '_> {
         }
     }
 
-    /// Where headers are put together.
-    fn scratch(&mut self) -> Value {
-        let all = self.load(types::I64, self.env, env::SCRATCH);
-        if self.cx.scratch_stride == 0 {
-            return all;
-        }
-        let (slot, stride) = (self.slot(), self.imm(self.cx.scratch_stride as u64));
-        let offset = self.b.ins().imul(slot, stride);
-        self.b.ins().iadd(all, offset)
-    }
-
-    /// Puts what was emitted before what the parser left.
+    /// Says where the packet begins now. What was emitted is put there when the vector has ended ([`crate::run`]): to read now what has just
+    /// been stored, and in other pieces, takes as long as ten other instructions for each piece.
     pub(super) fn finish_packet(&mut self) {
         if self.cx.analysis.deparse == Deparse::InPlace {
             return;
         }
-        let (packet, scratch) = (self.packet(), self.scratch());
+        let packet = self.packet();
         let emitted = self.get(self.cx.analysis.emitted);
         let cursor = self.cursor();
         let parsed = self.shr_imm(cursor, 3);
         let removed = self.b.ins().isub(parsed, emitted);
         let start = self.b.ins().iadd(packet, removed);
-        self.copy_from_end(scratch, start, emitted);
+        self.store_row(ROW_EMITTED, emitted);
         self.store_row(ROW_PACKET, start);
         let length = self.load_row(ROW_LENGTH);
         let length = self.b.ins().isub(length, removed);
         self.store_row(ROW_LENGTH, length);
-    }
-
-    /// Copies bytes, the last first; up to [`SCRATCH_LEAD`] of what is before the first, too.
-    fn copy_from_end(&mut self, from: Value, to: Value, count: Value) {
-        let (next, done) = (self.b.create_block(), self.b.create_block());
-        self.b.append_block_param(next, types::I64);
-        self.b.ins().jump(next, &[count.into()]);
-        self.b.switch_to_block(next);
-        let left = self.b.block_params(next)[0];
-        let (from, to) = (self.b.ins().iadd(from, left), self.b.ins().iadd(to, left));
-        let chunk = self.load(types::I8X16, from, -(SCRATCH_LEAD as i32));
-        self.store(chunk, to, -(SCRATCH_LEAD as i32));
-        let size = self.imm(SCRATCH_LEAD as u64);
-        let left = self.b.ins().isub(left, size);
-        let zero = self.imm(0);
-        let more = self.b.ins().icmp(IntCC::SignedGreaterThan, left, zero);
-        self.b.ins().brif(more, next, &[left.into()], done, &[]);
-        self.enter(done);
     }
 }
