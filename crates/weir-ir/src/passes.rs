@@ -8,6 +8,7 @@ mod operands;
 mod propagate;
 mod rename;
 mod split;
+mod state;
 
 pub use dead::{VarSet, eliminate_dead, liveness, read_by, read_by_inst, read_by_terminator, unread_fields};
 pub use global::{Scope, constants, fold_paths};

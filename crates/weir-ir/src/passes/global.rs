@@ -10,6 +10,7 @@ use super::operands::{Stands, replace_in_inst, replace_in_terminator};
 use super::propagate::{basic_block, written};
 use super::simplify_control_flow;
 use super::split::{Budget, split_ways};
+use super::state::{RELATED, State};
 use crate::arena::Arena;
 use crate::bits::Bits;
 use crate::program::*;
@@ -116,169 +117,6 @@ fn split_error_path(body: &mut Body) {
     }
 }
 
-/// Values of the tracked variables at one point.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct State {
-    values: Vec<u64>,
-    known: Vec<u64>,
-    /// Variables that are not zero, whatever they are.
-    nonzero: Vec<u64>,
-    /// What the validity of headers says of each other. The first variables that are tracked are theirs.
-    implied: Vec<Implied>,
-}
-
-/// Headers whose validity is tracked against each other: as many as a word has bits.
-const RELATED: usize = 64;
-
-/// What is so wherever a header is valid: a bit per header.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-struct Implied {
-    valid: u64,
-    invalid: u64,
-}
-
-impl Implied {
-    /// Of a header that is not valid.
-    const ANYTHING: Self = Implied {
-        valid: u64::MAX,
-        invalid: u64::MAX,
-    };
-}
-
-impl State {
-    /// Headers that are known to be valid, and those that are known not to be.
-    fn validity(&self) -> Implied {
-        let (Some(known), Some(nonzero)) = (self.known.first(), self.nonzero.first()) else {
-            return Implied::default();
-        };
-        let known = known & (u64::MAX >> (RELATED - self.implied.len()).min(RELATED - 1));
-        match self.implied.is_empty() {
-            true => Implied::default(),
-            false => Implied {
-                valid: known & nonzero,
-                invalid: known & !nonzero,
-            },
-        }
-    }
-
-    /// What follows from each header's validity, with what is so anyway.
-    fn all_implied(&self) -> impl Iterator<Item = Implied> {
-        let now = self.validity();
-        let implied = self.implied.iter().enumerate();
-        implied.map(move |(n, implied)| match now.invalid >> n & 1 {
-            1 => Implied::ANYTHING,
-            _ => Implied {
-                valid: implied.valid | now.valid,
-                invalid: implied.invalid | now.invalid,
-            },
-        })
-    }
-
-    /// A variable turns out to have a value.
-    fn learn(&mut self, index: usize, value: u64) {
-        self.set_value(index, Some(value));
-        if index >= self.implied.len() {
-            return;
-        }
-        loop {
-            let now = self.validity();
-            let mut more = now;
-            for (n, implied) in self.implied.iter().enumerate() {
-                if now.valid >> n & 1 == 1 {
-                    more.valid |= implied.valid;
-                    more.invalid |= implied.invalid;
-                } else if implied.valid & now.invalid | implied.invalid & now.valid != 0 {
-                    more.invalid |= 1 << n;
-                }
-            }
-            // Where both are said of a header, no packet gets here.
-            if more == now || more.valid & more.invalid != 0 {
-                return;
-            }
-            for n in 0..self.implied.len() {
-                if more.valid >> n & 1 == 1 {
-                    self.set_value(n, Some(1));
-                } else if more.invalid >> n & 1 == 1 {
-                    self.set_value(n, Some(0));
-                }
-            }
-        }
-    }
-
-    fn get(&self, index: usize) -> Option<u64> {
-        (self.known[index / 64] >> (index % 64) & 1 == 1).then(|| self.values[index])
-    }
-
-    fn is_nonzero(&self, index: usize) -> bool {
-        self.nonzero[index / 64] >> (index % 64) & 1 == 1
-    }
-
-    fn set_nonzero(&mut self, index: usize) {
-        self.nonzero[index / 64] |= 1 << (index % 64);
-    }
-
-    /// A variable is written.
-    fn set(&mut self, index: usize, value: Option<u64>) {
-        self.set_value(index, value);
-        if index < self.implied.len() {
-            for implied in &mut self.implied {
-                implied.valid &= !(1 << index);
-                implied.invalid &= !(1 << index);
-            }
-            self.implied[index] = Implied::default();
-        }
-    }
-
-    fn set_value(&mut self, index: usize, value: Option<u64>) {
-        let bit = 1 << (index % 64);
-        self.nonzero[index / 64] &= !bit;
-        match value {
-            Some(v) => {
-                self.values[index] = v;
-                self.known[index / 64] |= bit;
-                if v != 0 {
-                    self.set_nonzero(index);
-                }
-            }
-            None => self.known[index / 64] &= !bit,
-        }
-    }
-
-    /// Keeps what both agree on; whether that is less than before.
-    fn meet(&mut self, other: &State) -> bool {
-        let mut changed = false;
-        let implied = self.all_implied().zip(other.all_implied());
-        let implied = implied.map(|(mine, theirs)| {
-            let both = Implied {
-                valid: mine.valid & theirs.valid,
-                invalid: mine.invalid & theirs.invalid,
-            };
-            changed |= both != mine;
-            both
-        });
-        self.implied = implied.collect();
-        for (word, (mine, theirs)) in self.known.iter_mut().zip(&other.known).enumerate() {
-            let mut keep = *mine & *theirs;
-            let mut bits = keep;
-            while bits != 0 {
-                let bit = bits.trailing_zeros() as usize;
-                bits &= bits - 1;
-                let index = word * 64 + bit;
-                if self.values[index] != other.values[index] {
-                    keep &= !(1 << bit);
-                }
-            }
-            changed |= keep != *mine;
-            *mine = keep;
-        }
-        for (mine, theirs) in self.nonzero.iter_mut().zip(&other.nonzero) {
-            changed |= *mine & !theirs != 0;
-            *mine &= theirs;
-        }
-        changed
-    }
-}
-
 pub(super) struct Analysis<'a> {
     scope: Scope<'a>,
     /// Position of a variable in states.
@@ -353,12 +191,7 @@ impl<'a> Analysis<'a> {
     }
 
     fn entry(&self) -> State {
-        let mut state = State {
-            values: vec![0; self.tracked.len()],
-            known: vec![0; self.tracked.len().div_ceil(64)],
-            nonzero: vec![0; self.tracked.len().div_ceil(64)],
-            implied: vec![Implied::default(); self.related],
-        };
+        let mut state = State::unknown(self.tracked.len(), self.related);
         for (i, &var) in self.tracked.iter().enumerate() {
             if !self.scope.inputs.contains(var) {
                 state.set(i, Some(0));

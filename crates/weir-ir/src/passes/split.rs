@@ -5,7 +5,8 @@
 //! up: each way then knows what it has done.
 
 use super::VarSet;
-use super::global::{Analysis, Scope, State, edge_states, states};
+use super::global::{Analysis, Scope, edge_states, states};
+use super::state::State;
 use crate::program::*;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
