@@ -135,27 +135,6 @@ pub(crate) fn field_offsets(program: &Program, header: HeaderId) -> Vec<u32> {
         .collect()
 }
 
-fn post_order(pipeline: &Pipeline) -> Vec<BlockId> {
-    let body = &pipeline.body;
-    let mut seen = vec![false; body.blocks.len()];
-    let mut order = Vec::new();
-    let mut stack = vec![(BlockId::new(0), 0)];
-    seen[0] = true;
-    while let Some((id, next)) = stack.pop() {
-        match body.successors(id).get(next) {
-            Some(&target) => {
-                stack.push((id, next + 1));
-                if !std::mem::replace(&mut seen[target.index()], true) {
-                    stack.push((target, 0));
-                }
-            }
-            None => order.push(id),
-        }
-    }
-    order.reverse();
-    order
-}
-
 impl<'a> Analysis<'a> {
     /// Looks a pipeline over.
     pub fn new(pipeline: &'a Pipeline) -> Result<Self, Unsupported> {
@@ -182,7 +161,7 @@ impl<'a> Analysis<'a> {
             checksum_data: Vec::new(),
             at: Vec::new(),
             deparse: Deparse::InPlace,
-            order: post_order(pipeline),
+            order: pipeline.body.in_order(),
             first_call: Vec::new(),
             handed_over: Vec::new(),
             live: Vec::new(),

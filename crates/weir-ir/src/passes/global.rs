@@ -14,7 +14,7 @@ use super::state::{RELATED, State};
 use crate::arena::Arena;
 use crate::bits::Bits;
 use crate::program::*;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 /// States (variables times basic blocks) that the analysis keeps at most; beyond it the body stays as it is.
 const STATE_BUDGET: usize = 8 << 20;
@@ -526,9 +526,13 @@ pub(super) fn edge_states(analysis: &Analysis<'_>, body: &Body, id: BlockId, sta
 /// Known states at the start of blocks that control can reach.
 pub(super) fn states(analysis: &Analysis<'_>, body: &Body) -> Vec<Option<State>> {
     let mut at: Vec<Option<State>> = vec![None; body.blocks.len()];
-    let mut work = vec![BlockId::new(0)];
+    let order = body.in_order();
+    let mut position = vec![usize::MAX; body.blocks.len()];
+    order.iter().enumerate().for_each(|(i, id)| position[id.index()] = i);
+    // In the order of control: a block is then mostly seen when all that lead there have been.
+    let mut work = BTreeSet::from([0]);
     at[0] = Some(analysis.entry());
-    let arrive = |at: &mut Vec<Option<State>>, work: &mut Vec<BlockId>, block: BlockId, state: State| {
+    let arrive = |at: &mut Vec<Option<State>>, work: &mut BTreeSet<usize>, block: BlockId, state: State| {
         let changed = match &mut at[block.index()] {
             Some(known) => known.meet(&state),
             none => {
@@ -536,11 +540,12 @@ pub(super) fn states(analysis: &Analysis<'_>, body: &Body) -> Vec<Option<State>>
                 true
             }
         };
-        if changed && !work.contains(&block) {
-            work.push(block);
+        if changed {
+            work.insert(position[block.index()]);
         }
     };
-    while let Some(id) = work.pop() {
+    while let Some(next) = work.pop_first() {
+        let id = order[next];
         let Some(state) = at[id.index()].clone() else { continue };
         let block = &body.blocks[id];
         let mut local = analysis.local(state);

@@ -61,6 +61,29 @@ impl BasicBlock {
 }
 
 impl Body {
+    /// Blocks that control can reach, each after those before it but for loops.
+    #[must_use]
+    pub fn in_order(&self) -> Vec<BlockId> {
+        let mut seen = vec![false; self.blocks.len()];
+        let mut order = Vec::new();
+        let mut stack = vec![(BlockId::new(0), self.successors(BlockId::new(0)).into_iter())];
+        seen[0] = true;
+        while let Some((id, next)) = stack.last_mut() {
+            match next.next() {
+                Some(target) if !std::mem::replace(&mut seen[target.index()], true) => {
+                    stack.push((target, self.successors(target).into_iter()));
+                }
+                Some(_) => {}
+                None => {
+                    order.push(*id);
+                    stack.pop();
+                }
+            }
+        }
+        order.reverse();
+        order
+    }
+
     /// Where control may go from a block: the targets of its terminator, and `on_error` if an instruction of it can fail.
     #[must_use]
     pub fn successors(&self, id: BlockId) -> Vec<BlockId> {
