@@ -121,7 +121,7 @@ impl<T: Clone + Default> Cells<T> {
         self.chunks[chunk].get_mut(at)
     }
 
-    /// How many cells the first chunk has once this one of it is needed: at least twice as many as without.
+    /// How many cells the first chunk has once this one of it is needed: twice as many as without, if it may have so many.
     fn first_cells(&self, index: u64) -> usize {
         let many = (index + 1).next_power_of_two().clamp(FEWEST, 1 << FIRST);
         many.min(self.size) as usize

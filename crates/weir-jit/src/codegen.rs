@@ -15,7 +15,7 @@ mod validity;
 mod variables;
 
 use crate::analysis::{Analysis, State};
-use crate::layout::{Layout, ROW_PACKET};
+use crate::layout::{Layout, PointKind, ROW_PACKET};
 use crate::runtime::{Imported, RuntimeFunction};
 use crate::sites::{Sites, WideOp};
 use cranelift_codegen::ir::condcodes::IntCC;
@@ -388,13 +388,19 @@ impl<'a> Segment<'a, '_> {
     fn kept(&mut self, point: usize) -> Vec<(usize, Value)> {
         let cx = self.cx;
         let mut words = Vec::new();
+        // Exits read what they hand over. What is kept for a lookup's segment is live, and so a variable.
+        let is_exit = matches!(cx.layout.points[point].kind, PointKind::Exit(_));
         for &var in &cx.layout.points[point].kept {
             let Some(row) = cx.layout.rows[var.index()] else {
                 continue;
             };
             // What the segment did not write is still where it was.
             if self.written.contains(var) || !self.loaded.contains(var) {
-                words.push((row, self.get(var)));
+                let value = match is_exit {
+                    true => self.get(var),
+                    false => self.kept_value(var),
+                };
+                words.push((row, value));
             }
         }
         words

@@ -708,7 +708,7 @@ impl Memory {
         // SAFETY: the code was made for this layout. It writes the context (rows and slots inside it), the
         // pending masks (one per point), the scratch, argument and tally areas (sized by the compiler) and, inside the
         // bounds that it checks against the packet's length, the packets, whose memory the frames own and
-        // whose room before and behind was checked by `run` and `Frame::new`.
+        // whose room before and behind was checked by `load` and `Frame::new`.
         unsafe { function(&raw mut env, packets, self.context.as_mut_ptr()) }
     }
 }

@@ -101,8 +101,8 @@ impl Analysis<'_> {
         headers.flat_map(|(_, h)| std::iter::once(self.program().headers[*h].valid).chain(self.place_variable(*h)))
     }
 
-    /// The header and field of a narrow variable that is certainly what the packet holds: who reads it takes it from there, so that it
-    /// need not be kept, nor fetched before it is clear that somebody does.
+    /// The header and field of a narrow variable that is certainly what the packet holds: who reads it here takes it from there, so that for
+    /// this read it need not be kept, nor fetched before it is clear that somebody does. It may be live all the same, for who reads it later and cannot know.
     pub fn held_by_packet(&self, state: &State, var: VarId) -> Option<(HeaderId, usize)> {
         let is_narrow = self.vars[var.index()].is_narrow();
         self.in_packet(state, &Operand::Var(var)).filter(|_| is_narrow)

@@ -94,14 +94,17 @@ impl Segment<'_, '_> {
         let cx = self.cx;
         let blocks = &cx.analysis.pipeline.body.blocks;
         let block = cx.layout.site_of_block.iter().find(|(_, s)| **s == site);
-        match block.map(|(&id, _)| &blocks[id].terminator) {
-            Some(Terminator::Lookup(lookup)) => {
-                let site = &cx.layout.sites[site];
-                let selector_row = site.key_row + cx.tables[site.table.index()].0.words;
-                self.key_words(lookup, site.key_row, selector_row)
-            }
-            _ => Vec::new(),
-        }
+        let Some((&id, _)) = block else { return Vec::new() };
+        let (Terminator::Lookup(lookup), Some(later)) = (&blocks[id].terminator, cx.analysis.states(id).pop()) else {
+            return Vec::new();
+        };
+        let site = &cx.layout.sites[site];
+        let selector_row = site.key_row + cx.tables[site.table.index()].0.words;
+        // The key is read where control will be: that is the read that liveness counts, be it of a variable or of a place in the packet.
+        let state = std::mem::replace(&mut self.state, later);
+        let words = self.key_words(lookup, site.key_row, selector_row);
+        self.state = state;
+        words
     }
 
     /// The words of a lookup's key, selector keys included, and the rows they go to.

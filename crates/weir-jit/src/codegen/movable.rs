@@ -103,8 +103,8 @@ impl Movable {
 fn writes(cx: &Context<'_>, id: BlockId) -> bool {
     let (analysis, block) = (cx.analysis, &cx.analysis.pipeline.body.blocks[id]);
     if analysis.deparse != crate::analysis::Deparse::InPlace {
-        // All at once, at the end.
-        return matches!(block.terminator, Terminator::Exit(e) if analysis.pipeline.exits[e as usize].deparsed);
+        // That is done when the vector has ended.
+        return false;
     }
     let states = analysis.states(id);
     block.insts.iter().zip(&states).any(|(inst, state)| match inst.kind {

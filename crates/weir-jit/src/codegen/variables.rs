@@ -175,17 +175,23 @@ impl Segment<'_, '_> {
         *variable.or_insert_with(|| self.b.declare_var(types::I64))
     }
 
-    /// The value of a narrow variable.
+    /// The value of a narrow variable, for what liveness counts as a read of it in the present state ([`crate::analysis::Analysis::reads`]): where the
+    /// packet certainly holds it, what is live is not the variable but the place of its header.
     pub fn get(&mut self, var: VarId) -> Value {
-        if self.cx.analysis.constant_inputs.contains(var)
-            && let Some(row) = self.cx.layout.rows[var.index()]
-        {
-            return self.load_row(row);
-        }
         if let Some((header, field)) = self.cx.analysis.held_by_packet(&self.state, var) {
             let (address, bit) = self.at_header(header);
             let offset = field_offsets(self.cx.analysis.program(), header)[field];
             return self.load_bits(address, bit + offset, self.cx.analysis.vars[var.index()].width);
+        }
+        self.kept_value(var)
+    }
+
+    /// The value of a narrow variable that is live here, be it in the packet, too: where that is may be known no more.
+    pub fn kept_value(&mut self, var: VarId) -> Value {
+        if self.cx.analysis.constant_inputs.contains(var)
+            && let Some(row) = self.cx.layout.rows[var.index()]
+        {
+            return self.load_row(row);
         }
         if let Some(&place) = self.lazy.get(&var) {
             return self.fetch(var, place);
