@@ -10,7 +10,7 @@ mod target;
 use crate::registry::{Observer, Registration};
 use std::collections::HashSet;
 use weir_ir::passes::read_by;
-use weir_ir::{Program, Type, VarId};
+use weir_ir::{InstKind, Program, Type, VarId};
 
 pub use driver::V1Model;
 pub(crate) use runtime::Marks;
@@ -25,8 +25,20 @@ pub(crate) const REGISTRATION: Registration = Registration {
     load: |engine, externs| Ok(Box::new(V1Model::new(engine, externs)?)),
 };
 
+/// Headers' validity that calls look at.
+fn looked_at(program: &Program) -> impl Iterator<Item = VarId> + '_ {
+    let bodies = program.blocks.iter().map(|block| &block.body);
+    let insts = bodies
+        .flat_map(|body| body.blocks.iter())
+        .flat_map(|(_, block)| &block.insts);
+    insts.filter_map(|inst| match &inst.kind {
+        InstKind::Call(call) if call.instance.is_none() => externs::validity_read(program, call),
+        _ => None,
+    })
+}
+
 /// What v1model reads: intrinsic metadata, what a field list keeps for a copy of the packet, and, where the program reads
-/// a packet's length, which headers count for it.
+/// a packet's length, which headers count for it, and which headers that hold checksums are valid.
 pub(crate) fn observes(program: &Program) -> Observer {
     let length = program.shared_var("standard_metadata", "packet_length");
     let mut length_is_read = false;
@@ -39,6 +51,7 @@ pub(crate) fn observes(program: &Program) -> Observer {
         true => measured(program).collect(),
         false => HashSet::new(),
     };
+    let measured: HashSet<VarId> = measured.into_iter().chain(looked_at(program)).collect();
     Box::new(move |role, leaf| {
         let is_user_data = matches!(role, "headers" | "metadata");
         !is_user_data || measured.contains(&leaf.var) || leaf.annotations.iter().any(|a| a.name == "field_list")
