@@ -2,13 +2,13 @@
 
 use rustc_hash::FxHashMap;
 
-/// log2 of the most cells of the first chunk: most arrays have no other, and its cells are found without asking which it is.
+/// log2 of the most cells of [`Cells::first`]: most arrays have no others, and these are found without asking where they are.
 const FIRST: u32 = 14;
-/// The fewest cells that the first chunk has, if any.
+/// The fewest cells that lie first, if any.
 const FEWEST: u64 = 1 << 10;
 /// log2 of the cells of the pages that far cells come in.
 const PAGE: u32 = 10;
-/// Cells below this lie in chunks, each twice as large as the one before. Those of higher cells are found by hashing,
+/// Cells below this lie first or in chunks, each twice as large as the one before. Those of higher cells are found by hashing,
 /// so that a lone cell at the end of a huge array costs no more than a page.
 const NEAR: u64 = 1 << 24;
 /// Arrays of more bytes than this are fetched before they are added to.
@@ -20,23 +20,24 @@ pub struct Cells<T> {
     size: u64,
     /// What a cell never written holds.
     initial: T,
-    /// Chunk `k` holds the `1 << FIRST << k` cells from `(1 << FIRST << k) - (1 << FIRST)` on; as many as were needed so far, some
-    /// of them perhaps empty. The first grows, the others have all their cells or none.
+    /// The first cells: as many as were needed so far.
+    first: Vec<T>,
+    /// Chunk `k` holds the cells from `1 << FIRST << k` on, up to twice that; all of them or, if none was needed so far, none.
     chunks: Vec<Vec<T>>,
     far: FxHashMap<u64, Vec<T>>,
 }
 
-/// The chunk of a cell, and its position there; of a cell that is in no chunk a place where there is none.
+/// The cell where chunk `k` begins.
+const fn begin(chunk: usize) -> u64 {
+    1 << FIRST << chunk
+}
+
+/// The chunk of a cell that does not lie first, and its position there.
 #[inline]
 fn near(index: u64) -> (usize, usize) {
-    // It may wrap: numbers below `1 << FIRST` have no chunk.
-    let number = index.wrapping_add(1 << FIRST);
-    let highest = (number | 1).ilog2();
+    let highest = index.ilog2();
     // The position is the number without its highest bit: to take a bit out is one instruction.
-    (
-        highest.wrapping_sub(FIRST) as usize,
-        (number & !(1 << highest)) as usize,
-    )
+    ((highest - FIRST) as usize, (index & !(1 << highest)) as usize)
 }
 
 impl<T: Clone + Default> Cells<T> {
@@ -46,6 +47,7 @@ impl<T: Clone + Default> Cells<T> {
         Cells {
             size,
             initial: T::default(),
+            first: Vec::new(),
             chunks: Vec::new(),
             far: FxHashMap::default(),
         }
@@ -70,28 +72,34 @@ impl<T: Clone + Default> Cells<T> {
         if index >= self.size {
             return None;
         }
-        let cell = if index < NEAR {
-            self.near_cell(index)
-        } else {
-            let page = self.far.get(&(index >> PAGE));
-            page.and_then(|p| p.get((index % (1 << PAGE)) as usize))
-        };
+        let cell = self.near_cell(index).or_else(|| {
+            let page = self.far.get(&(index >> PAGE))?;
+            page.get((index % (1 << PAGE)) as usize)
+        });
         Some(cell.unwrap_or(&self.initial))
     }
 
     /// The cell, to be changed; `None` beyond the end.
     #[inline]
     pub fn get_mut(&mut self, index: u64) -> Option<&mut T> {
-        let (chunk, at) = near(index);
-        if self.chunks.get(chunk).is_some_and(|cells| at < cells.len()) {
-            return self.chunks[chunk].get_mut(at);
+        if index < self.first.len() as u64 {
+            return self.first.get_mut(index as usize);
+        }
+        if index >= begin(0) {
+            let (chunk, at) = near(index);
+            if self.chunks.get(chunk).is_some_and(|cells| at < cells.len()) {
+                return self.chunks[chunk].get_mut(at);
+            }
         }
         self.get_new(index)
     }
 
-    /// The cell in its chunk, if it has memory and is in one.
+    /// The cell, if it has memory and is not far.
     #[inline]
     fn near_cell(&self, index: u64) -> Option<&T> {
+        if index < begin(0) {
+            return self.first.get(index as usize);
+        }
         let (chunk, at) = near(index);
         self.chunks.get(chunk)?.get(at)
     }
@@ -105,26 +113,18 @@ impl<T: Clone + Default> Cells<T> {
         if index >= NEAR {
             return self.get_far(index);
         }
+        if index < begin(0) {
+            let many = (index + 1).next_power_of_two().max(FEWEST).min(self.size);
+            self.first.resize(many as usize, self.initial.clone());
+            return self.first.get_mut(index as usize);
+        }
         let (chunk, at) = near(index);
         if self.chunks.len() <= chunk {
             self.chunks.resize_with(chunk + 1, Vec::new);
         }
-        if chunk == 0 {
-            let many = self.first_cells(index);
-            self.chunks[0].resize(many, self.initial.clone());
-        } else {
-            let begin = (1u64 << FIRST << chunk) - (1 << FIRST);
-            // None for cells that do not lie in chunks, nor beyond the end.
-            let count = (1u64 << FIRST << chunk).min(self.size.min(NEAR) - begin);
-            self.chunks[chunk] = weir_table::memory::huge_vec(count as usize, self.initial.clone());
-        }
+        let count = begin(chunk).min(self.size - begin(chunk));
+        self.chunks[chunk] = weir_table::memory::huge_vec(count as usize, self.initial.clone());
         self.chunks[chunk].get_mut(at)
-    }
-
-    /// How many cells the first chunk has once this one of it is needed: twice as many as without, if it may have so many.
-    fn first_cells(&self, index: u64) -> usize {
-        let many = (index + 1).next_power_of_two().clamp(FEWEST, 1 << FIRST);
-        many.min(self.size) as usize
     }
 
     fn get_far(&mut self, index: u64) -> Option<&mut T> {
@@ -137,37 +137,18 @@ impl<T: Clone + Default> Cells<T> {
 
     /// Changes many cells; positions beyond the end are left out. Those that may not be in the cache are fetched first.
     pub fn update<V>(&mut self, changes: impl Iterator<Item = (u64, V)> + Clone, change: impl Fn(&mut T, V)) {
-        let large = self
-            .chunks
-            .last()
-            .is_some_and(|c| size_of::<T>() * c.len() * 2 > STAGED);
-        if large {
+        let largest = self.chunks.last().map_or(self.first.len(), Vec::len);
+        if size_of::<T>() * largest * 2 > STAGED {
             for (index, _) in changes.clone() {
                 if let Some(cell) = self.near_cell(index) {
                     weir_table::memory::prefetch(cell);
                 }
             }
         }
-        let mut first = self.chunks.first_mut().map(std::mem::take).unwrap_or_default();
         for (index, value) in changes {
-            if let Some(cell) = usize::try_from(index).ok().and_then(|at| first.get_mut(at)) {
-                change(cell, value);
-                continue;
-            }
-            let cell = match index < self.size.min(1 << FIRST) {
-                true => {
-                    first.resize(self.first_cells(index), self.initial.clone());
-                    first.get_mut(index as usize)
-                }
-                false => self.get_mut(index),
-            };
-            if let Some(cell) = cell {
+            if let Some(cell) = self.get_mut(index) {
                 change(cell, value);
             }
-        }
-        match self.chunks.first_mut() {
-            Some(chunk) => *chunk = first,
-            None => self.chunks.push(first),
         }
     }
 
@@ -179,10 +160,11 @@ impl<T: Clone + Default> Cells<T> {
 
     /// Cells that may differ from [`Cells::initial`], with their positions, in no particular order.
     pub fn written(&self) -> impl Iterator<Item = (u64, &T)> {
+        let first = (0..).zip(&self.first);
         let chunks = self.chunks.iter().enumerate();
-        let near = chunks.flat_map(|(k, chunk)| ((1u64 << FIRST << k) - (1 << FIRST)..).zip(chunk));
+        let near = chunks.flat_map(|(chunk, cells)| (begin(chunk)..).zip(cells));
         let far = self.far.iter().flat_map(|(page, cells)| (page << PAGE..).zip(cells));
-        near.chain(far)
+        first.chain(near).chain(far)
     }
 
     /// Makes a cell what it was at first, or what all were set to last.
@@ -196,6 +178,7 @@ impl<T: Clone + Default> Cells<T> {
     /// Sets all cells, at a cost that does not depend on their number.
     pub fn fill(&mut self, value: T) {
         self.initial = value;
+        self.first.clear();
         self.chunks.clear();
         self.far.clear();
     }
@@ -208,12 +191,12 @@ mod tests {
     #[test]
     fn written_cells_are_told_wherever_they_are() {
         let mut cells: Cells<u8> = Cells::new(1 << 30);
-        for index in [0, 5, 1023, 1024, 70_000, NEAR - 1, NEAR, (1 << 30) - 1] {
+        for index in [0, 5, 1023, 1024, 16_384, 70_000, NEAR - 1, NEAR, (1 << 30) - 1] {
             *cells.get_mut(index).unwrap() = 7;
         }
         let mut found: Vec<u64> = cells.written().filter(|(_, c)| **c == 7).map(|(i, _)| i).collect();
         found.sort_unstable();
-        assert_eq!(found, [0, 5, 1023, 1024, 70_000, NEAR - 1, NEAR, (1 << 30) - 1]);
+        assert_eq!(found, [0, 5, 1023, 1024, 16_384, 70_000, NEAR - 1, NEAR, (1 << 30) - 1]);
         assert!(cells.written().all(|(i, c)| cells.peek(i) == Some(c)));
     }
 

@@ -15,8 +15,8 @@ pub(crate) use step::Step;
 
 use crate::error::Unsupported;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use weir_ir::passes::{Scope, VarSet, constants, written};
-use weir_ir::pipeline::{CallKind, Pipeline};
+use weir_ir::passes::{Scope, VarSet, constants};
+use weir_ir::pipeline::Pipeline;
 use weir_ir::{BlockId, HeaderId, InLeaf, InstKind, Operand, Program, Terminator, Type, VarId, VarKind};
 
 /// A variable as code generation sees it.
@@ -305,13 +305,8 @@ impl<'a> Analysis<'a> {
         self.pipeline.inputs.iter().for_each(|&v| set.insert(v));
         for &id in &self.order {
             let block = &self.pipeline.body.blocks[id];
-            for inst in &block.insts {
-                written(&inst.kind, &self.program().headers, &mut |v| set.remove(v));
-            }
             for step in self.steps(id) {
-                if let Some(CallKind::Host { writes, .. }) = step.call_kind() {
-                    writes.iter().for_each(|&v| set.remove(v));
-                }
+                step.written(&self.program().headers, &mut |v| set.remove(v));
             }
             if let Terminator::Lookup(l) = &block.terminator {
                 [l.hit, l.action, l.entry].into_iter().for_each(|v| set.remove(v));

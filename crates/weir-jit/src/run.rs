@@ -327,13 +327,11 @@ impl Machine {
     pub fn load<'a, 'f>(&'a mut self, frames: &'a mut [Frame<'f>]) -> Loaded<'a, 'f> {
         assert!(frames.len() <= VECTOR, "a vector has {VECTOR} slots");
         let headroom = self.compiled.headroom();
-        if headroom > 0 {
-            let least = frames.iter().map(|frame| frame.start).min();
-            assert!(
-                least >= Some(headroom) || least.is_none(),
-                "a frame needs {headroom} bytes before it"
-            );
-        }
+        let has_room = |frame: &Frame<'_>| frame.start >= headroom;
+        assert!(
+            headroom == 0 || frames.iter().all(has_room),
+            "a frame needs {headroom} bytes before it"
+        );
         let (packets, rest) = self.memory.context.split_at_mut(ROW_LENGTH * PITCH);
         let rows = packets[ROW_PACKET * PITCH..].iter_mut().zip(rest);
         for (frame, (packet, length)) in frames.iter_mut().zip(rows) {

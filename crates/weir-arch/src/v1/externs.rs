@@ -195,7 +195,6 @@ fn variables(program: &Program, argument: Option<&Argument>) -> Arc<[VarId]> {
     }
 }
 
-/// Validity of the header that an argument is a field of.
 /// What a call looks at besides its arguments: whether the header is valid that the checksum is in.
 pub(super) fn validity_read(program: &Program, call: &Call) -> Option<VarId> {
     match function(program, call)? {
@@ -204,6 +203,7 @@ pub(super) fn validity_read(program: &Program, call: &Call) -> Option<VarId> {
     }
 }
 
+/// Validity of the header that an argument is a field of.
 fn header_of(program: &Program, argument: Option<&Argument>) -> Option<VarId> {
     let var = *variables(program, argument).first()?;
     match program.vars[var].kind {

@@ -47,14 +47,13 @@ pub(crate) fn observes(program: &Program) -> Observer {
     for block in program.blocks.iter().filter(|b| late(&b.role)) {
         read_by(program, &block.body, &mut |v| length_is_read |= Some(v) == length);
     }
-    let measured: HashSet<VarId> = match length_is_read {
-        true => measured(program).collect(),
-        false => HashSet::new(),
-    };
-    let measured: HashSet<VarId> = measured.into_iter().chain(looked_at(program)).collect();
+    let mut besides: HashSet<VarId> = looked_at(program).collect();
+    if length_is_read {
+        besides.extend(measured(program));
+    }
     Box::new(move |role, leaf| {
         let is_user_data = matches!(role, "headers" | "metadata");
-        !is_user_data || measured.contains(&leaf.var) || leaf.annotations.iter().any(|a| a.name == "field_list")
+        !is_user_data || besides.contains(&leaf.var) || leaf.annotations.iter().any(|a| a.name == "field_list")
     })
 }
 

@@ -4,7 +4,7 @@
 //! of two. So where a header turns out to be valid, or not, others do too.
 
 /// Values of the tracked variables at one point.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub(super) struct State {
     values: Vec<u64>,
     known: Vec<u64>,
@@ -45,16 +45,14 @@ impl State {
 
     /// Headers that are known to be valid, and those that are known not to be.
     fn validity(&self) -> Implied {
-        let (Some(known), Some(nonzero)) = (self.known.first(), self.nonzero.first()) else {
+        let headers = u64::MAX.checked_shr((RELATED - self.implied.len()) as u32);
+        let (Some(headers), Some(known), Some(nonzero)) = (headers, self.known.first(), self.nonzero.first()) else {
             return Implied::default();
         };
-        let known = known & (u64::MAX >> (RELATED - self.implied.len()).min(RELATED - 1));
-        match self.implied.is_empty() {
-            true => Implied::default(),
-            false => Implied {
-                valid: known & nonzero,
-                invalid: known & !nonzero,
-            },
+        let known = known & headers;
+        Implied {
+            valid: known & nonzero,
+            invalid: known & !nonzero,
         }
     }
 

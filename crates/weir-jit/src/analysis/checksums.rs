@@ -6,7 +6,6 @@
 
 use super::{Analysis, State, Step, VarInfo, field_of, field_offsets};
 use std::collections::{BTreeMap, BTreeSet};
-use weir_ir::pipeline::CallKind;
 use weir_ir::{BinaryOp, BlockId, Call, HeaderId, InLeaf, InstKind, Operand, Rvalue, UnaryOp, VarId};
 
 /// A field of the packet and, by its number, what it is the checksum of.
@@ -130,11 +129,8 @@ impl Analysis<'_> {
                 known.computed.extend(computed.map(|data| (*dst, data)));
                 known.flags.extend(flag.map(|what| (*dst, what)));
             }
-            other => {
-                weir_ir::passes::written(other, &self.program().headers, &mut |v| known.write(v));
-                if let Some(CallKind::Host { writes, .. }) = step.call_kind() {
-                    writes.iter().for_each(|&v| known.write(v));
-                }
+            _ => {
+                step.written(&self.program().headers, &mut |v| known.write(v));
                 if let Some(call) = step.internet_checksum()
                     && let Some(&result) = call.results.first()
                     && call.inputs(0).iter().all(|leaf| self.is_as_received(state, leaf))

@@ -3,8 +3,6 @@
 
 use super::checksums::Checksums;
 use super::{Analysis, Step};
-use weir_ir::passes::written;
-use weir_ir::pipeline::CallKind;
 use weir_ir::{BlockId, InstKind, Operand, Rvalue, Terminator, VarId, VarKind};
 
 /// What is known of a header at a point of the body. Fields are bits of a mask by their index.
@@ -123,12 +121,7 @@ impl Analysis<'_> {
                 let zero = matches!(value, Rvalue::Use(Operand::Const(c)) if c.is_zero());
                 self.write(state, *dst, zero);
             }
-            other => {
-                written(other, &program.headers, &mut |v| self.write(state, v, false));
-                if let Some(CallKind::Host { writes, .. }) = step.call_kind() {
-                    writes.iter().for_each(|&v| self.write(state, v, false));
-                }
-            }
+            _ => step.written(&program.headers, &mut |v| self.write(state, v, false)),
         }
     }
 

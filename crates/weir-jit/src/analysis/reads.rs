@@ -2,7 +2,6 @@
 
 use super::{Analysis, Deparse, Place, State, Step, field_of};
 use std::collections::BTreeSet;
-use weir_ir::passes::written;
 use weir_ir::pipeline::CallKind;
 use weir_ir::{Call, HeaderId, InLeaf, InstKind, Operand, Terminator, VarId};
 
@@ -179,7 +178,7 @@ impl Analysis<'_> {
 
     /// Calls `f` with every variable an instruction writes, the cursor and so on included.
     pub fn writes(&self, step: Step<'_>, f: &mut dyn FnMut(VarId)) {
-        written(step.inst, &self.program().headers, f);
+        step.written(&self.program().headers, f);
         match step.inst {
             InstKind::Extract { header, .. } => {
                 f(self.cursor);
@@ -187,11 +186,6 @@ impl Analysis<'_> {
             }
             InstKind::Advance { .. } => f(self.cursor),
             InstKind::Emit { .. } if self.deparse != Deparse::InPlace => f(self.emitted),
-            InstKind::Call(_) => {
-                if let Some(CallKind::Host { writes, .. }) = step.call_kind() {
-                    writes.iter().for_each(|&v| f(v));
-                }
-            }
             _ => {}
         }
     }

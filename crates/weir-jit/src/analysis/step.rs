@@ -1,7 +1,7 @@
 //! An instruction with what the pipeline says of it.
 
 use weir_ir::pipeline::CallKind;
-use weir_ir::{Call, InstKind};
+use weir_ir::{Arena, Call, Header, InstKind, VarId};
 
 /// An instruction of a block.
 #[derive(Debug, Clone, Copy)]
@@ -15,6 +15,14 @@ impl<'a> Step<'a> {
     /// Of a call, what kind it is.
     pub fn call_kind(self) -> Option<&'a CallKind> {
         self.call.map(|(_, kind)| kind)
+    }
+
+    /// Calls `f` with every variable of the program that it writes.
+    pub fn written(self, headers: &Arena<Header>, f: &mut dyn FnMut(VarId)) {
+        weir_ir::passes::written(self.inst, headers, f);
+        if let Some(CallKind::Host { writes, .. }) = self.call_kind() {
+            writes.iter().for_each(|&v| f(v));
+        }
     }
 
     /// The exit by which the packet may end its way here.

@@ -83,10 +83,7 @@ impl Plan<'_> {
         if repeated(&with) || between.iter().any(|b| repeated(b) || waits(b)) {
             return None;
         }
-        let (state, later) = (
-            analysis.states(with).last().cloned()?,
-            analysis.states(id).last().cloned()?,
-        );
+        let (state, later) = (analysis.states(with).pop()?, analysis.states(id).pop()?);
         let mut keys: BTreeSet<VarId> = BTreeSet::new();
         for key in &second.keys {
             if let Operand::Var(v) = key {
