@@ -135,19 +135,32 @@ impl<T: Clone + Default> Cells<T> {
         page.get_mut((index % (1 << PAGE)) as usize)
     }
 
-    /// Changes many cells; positions beyond the end are left out. Those that may not be in the cache are fetched first.
-    pub fn update<V>(&mut self, changes: impl Iterator<Item = (u64, V)> + Clone, change: impl Fn(&mut T, V)) {
+    /// Asks for cells that may not be in the cache.
+    pub fn fetch(&self, indexes: impl Iterator<Item = u64>) {
         let largest = self.chunks.last().map_or(self.first.len(), Vec::len);
         if size_of::<T>() * largest * 2 > STAGED {
-            for (index, _) in changes.clone() {
-                if let Some(cell) = self.near_cell(index) {
-                    weir_table::memory::prefetch(cell);
-                }
+            for cell in indexes.filter_map(|index| self.near_cell(index)) {
+                weir_table::memory::prefetch(cell);
             }
         }
-        for (index, value) in changes {
-            if let Some(cell) = self.get_mut(index) {
-                change(cell, value);
+    }
+
+    /// Changes many cells; positions beyond the end are left out. [`Cells::fetch`] should come first.
+    pub fn update<V>(&mut self, changes: impl Iterator<Item = (u64, V)> + Clone, change: impl Fn(&mut T, V)) {
+        // Most arrays have no cells elsewhere, and then nobody need ask for each where it lies.
+        let (first, mut elsewhere) = (&mut self.first[..], false);
+        changes.clone().for_each(
+            |(index, value)| match usize::try_from(index).ok().and_then(|i| first.get_mut(i)) {
+                Some(cell) => change(cell, value),
+                None => elsewhere = true,
+            },
+        );
+        if elsewhere {
+            let here = self.first.len() as u64;
+            for (index, value) in changes.filter(|(index, _)| *index >= here) {
+                if let Some(cell) = self.get_mut(index) {
+                    change(cell, value);
+                }
             }
         }
     }

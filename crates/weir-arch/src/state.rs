@@ -281,6 +281,7 @@ impl State {
     /// Adds packets to a counter: indexes and bytes.
     pub fn count_each(&mut self, id: ExternId, packets: impl Iterator<Item = (u64, u64)> + Clone) {
         if let Some(cells) = self.counter(id) {
+            cells.fetch(packets.clone().map(|(index, _)| index));
             cells.update(packets, Count::add);
         }
     }
@@ -330,7 +331,7 @@ impl State {
         }
     }
 
-    /// Adds packets to the direct counters of the entries they hit: handles and bytes.
+    /// Adds packets to the direct counters of the entries they hit: handles and bytes. [`State::fetch_counts`] should come first.
     pub fn count_hits(&mut self, table: TableId, hits: impl Iterator<Item = (u32, u64)> + Clone) {
         let State { tables, resources, .. } = self;
         let Some(state) = tables.get(table.index()) else { return };
@@ -338,6 +339,18 @@ impl State {
             if let Some(Resource::DirectCounter(_, cells)) = resources.get_mut(id.index()) {
                 let hits = hits.clone().map(|(handle, bytes)| (u64::from(handle), bytes));
                 cells.update(hits, Count::add);
+            }
+        }
+    }
+
+    /// Hits of these entries will be counted soon: asks for what that reads, where it may not be in the cache.
+    pub fn fetch_counts(&self, table: TableId, handles: impl Iterator<Item = u32> + Clone) {
+        let Some(state) = self.tables.get(table.index()) else {
+            return;
+        };
+        for id in &state.direct {
+            if let Some(Resource::DirectCounter(_, cells)) = self.resources.get(id.index()) {
+                cells.fetch(handles.clone().map(u64::from));
             }
         }
     }

@@ -1,5 +1,6 @@
 //! What architectures use to make one body of their blocks and of what they do between them.
 
+mod join_sums;
 mod sums;
 
 use crate::driver::DropReason;
@@ -17,6 +18,13 @@ use weir_ir::{
     Arena, Argument, ArgumentValue, BasicBlock, BinaryOp, Bits, BlockId, Body, Call, Display, ExternId, Header,
     HeaderId, Inst, InstKind, Loc, Operand, Program, Rvalue, Terminator, Type, Var, VarId, VarKind,
 };
+
+/// The call that is [`Pseudo::Checksum`].
+pub(crate) const CHECKSUM: &str = "$internet_checksum";
+/// The call that is [`Pseudo::Sum`].
+pub(crate) const SUM: &str = "$internet_sum";
+/// Bits of a sum that more is added to: whole words, so that what comes after it lies in the words of the sum as it did.
+pub(crate) const SUM_WIDTH: u32 = 64;
 
 /// State of the generator of random numbers, for the order of calls.
 pub(crate) const RANDOM: u32 = u32::MAX;
@@ -315,6 +323,7 @@ impl Weaver {
             inputs: &set,
         };
         fold_paths(scope, &mut body, 6);
+        join_sums::join_sums(&program, &mut body);
         let (mut calls, mut kinds) = (Vec::new(), Vec::new());
         for (_, block) in body.blocks.iter() {
             for inst in &block.insts {
@@ -531,8 +540,8 @@ impl Pseudo {
     /// The call of this name.
     pub(crate) fn of(function: &str) -> Option<(Self, CallKind)> {
         Some(match function {
-            "$internet_checksum" => (Pseudo::Checksum, CallKind::InternetChecksum),
-            "$internet_sum" => (Pseudo::Sum, CallKind::InternetSum),
+            CHECKSUM => (Pseudo::Checksum, CallKind::InternetChecksum),
+            SUM => (Pseudo::Sum, CallKind::InternetSum),
             "$parser_error" => (Pseudo::ParserError, host(None)),
             _ => return None,
         })

@@ -68,8 +68,8 @@ pub enum CallKind {
     /// The internet checksum (RFC 1071) over the first argument's scalars, one after the other; the
     /// scalars of invalid headers are left out. Into the first result.
     InternetChecksum,
-    /// A number of 48 bits that is that sum, not complemented, modulo 65535; 0 only where the sum is. For adding up what may
-    /// be there or not.
+    /// A number that is that sum, not complemented, modulo 65535; 0 only where the sum is. For adding up what may
+    /// be there or not: the first scalar may be the sum so far.
     InternetSum,
     /// Adds the packet (1, and its length as received) to counter number `0` of the host, at the index in
     /// the first argument. Order does not matter.

@@ -103,6 +103,8 @@ pub(crate) struct Analysis<'a> {
     pub constants: Vec<HashMap<VarId, u64>>,
     /// Inputs that nothing writes.
     pub constant_inputs: VarSet,
+    /// Sums that more is added to, but not often enough to reach 2^62.
+    pub running_sums: VarSet,
     /// Blocks that a jump back leads to; whether the loop takes from the packet.
     pub loops: BTreeMap<BlockId, bool>,
     /// Blocks that a packet may pass more than once.
@@ -168,6 +170,7 @@ impl<'a> Analysis<'a> {
             had_if_valid: BTreeSet::new(),
             constants: Vec::new(),
             constant_inputs: VarSet::new(0),
+            running_sums: VarSet::new(0),
             loops: BTreeMap::new(),
             repeated: vec![false; pipeline.body.blocks.len()],
             vars: Vec::new(),
@@ -207,6 +210,7 @@ impl<'a> Analysis<'a> {
         analysis.check_varbits()?;
         analysis.deparse = analysis.plan()?;
         analysis.constant_inputs = analysis.find_constant_inputs();
+        analysis.running_sums = analysis.find_running_sums();
         analysis.handed_over = analysis.find_handed_over();
         analysis.live = analysis.liveness();
         analysis.had_if_valid = analysis.find_had_if_valid();

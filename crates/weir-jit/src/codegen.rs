@@ -5,6 +5,7 @@
 //! part of the function, so that the compiler sees all of it.
 
 mod arithmetic;
+mod bit_count;
 mod calls;
 mod checksum;
 mod expression;
@@ -18,10 +19,13 @@ use crate::analysis::{Analysis, State};
 use crate::layout::{Layout, PointKind, ROW_PACKET};
 use crate::runtime::{Imported, RuntimeFunction};
 use crate::sites::{Sites, WideOp};
+use bit_count::BitSum;
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{Block, InstBuilder, MemFlagsData, Value, types};
+use cranelift_codegen::ir::{AbiParam, Block, InstBuilder, MemFlagsData, Signature, Value, types};
 use cranelift_codegen::isa::TargetFrontendConfig;
 use cranelift_frontend::{FunctionBuilder, Variable};
+use cranelift_jit::JITModule;
+use cranelift_module::Module;
 use movable::Movable;
 use std::collections::{BTreeMap, HashMap};
 use validity::Validity;
@@ -39,6 +43,8 @@ pub(crate) mod env {
     pub const ZEROS: i32 = 32;
     pub const CELLS: i32 = 40;
     pub const EXCHANGE: i32 = 48;
+    pub const NOWHERE: i32 = 72;
+    pub const ARRAYS: i32 = 80;
 }
 
 /// What code generation needs of everything around it.
@@ -62,7 +68,7 @@ pub(crate) struct Segment<'a, 'b> {
     /// Packets that are left.
     todo: Variable,
     head: Block,
-    context: Value,
+    form: Form,
     pub env: Value,
     /// Of the present packet.
     column: Variable,
@@ -86,6 +92,10 @@ pub(crate) struct Segment<'a, 'b> {
     may_move: bool,
     /// Where in the packet values are from that may be loaded again: first bit and width.
     origins: HashMap<Value, (u32, u32)>,
+    /// Values that are sums of another's bits.
+    bit_sums: HashMap<Value, BitSum>,
+    /// From which byte on the packet stays as it was received, where that is not what the parser left alone.
+    left_from: Option<Variable>,
 }
 
 /// Most masks that a segment keeps in registers. A short segment is not to wait for what it just stored; a long one has
@@ -97,10 +107,44 @@ pub(crate) fn flags() -> MemFlagsData {
     MemFlagsData::new().with_notrap()
 }
 
+/// What is made of a segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shape {
+    /// A function that runs packets one after the other: `(env, mask, context)`.
+    Loop,
+    /// What it does to one packet, for [`crate::lanes`], which makes of it code that does so to eight: `(env, column, tally column, tallies,
+    /// slot, bit)`, all of the packet's slot. Returns the point that the packet goes on to; [`NOWHERE`] if it is to be forgotten.
+    Packet,
+}
+
+/// What the code for one packet returns in place of a point.
+pub(crate) const NOWHERE: i64 = -1;
+
+/// What a segment works on, by its shape.
+enum Form {
+    Loop { context: Value },
+    Packet { tally_column: Value, tallies: Value },
+}
+
+impl Shape {
+    /// That of the function. All are words.
+    pub fn signature(self, module: &JITModule) -> Signature {
+        let (parameters, results) = match self {
+            Shape::Loop => (3, 0),
+            Shape::Packet => (6, 1),
+        };
+        let mut signature = module.make_signature();
+        signature.params = vec![AbiParam::new(types::I64); parameters];
+        signature.returns = vec![AbiParam::new(types::I64); results];
+        signature
+    }
+}
+
 /// Emits the function's body.
 pub(crate) fn segment<'a>(
     cx: &'a Context<'a>,
     index: usize,
+    shape: Shape,
     b: FunctionBuilder<'_>,
     runtime: Imported,
     sites: &'a mut Sites,
@@ -122,7 +166,13 @@ pub(crate) fn segment<'a>(
         masks: BTreeMap::new(),
         todo,
         head,
-        context: params[2],
+        form: match shape {
+            Shape::Loop => Form::Loop { context: params[2] },
+            Shape::Packet => Form::Packet {
+                tally_column: params[2],
+                tallies: params[3],
+            },
+        },
         env: params[0],
         column,
         bit,
@@ -139,9 +189,18 @@ pub(crate) fn segment<'a>(
         movable: Movable::new(cx, index),
         may_move: true,
         origins: HashMap::new(),
+        bit_sums: HashMap::new(),
+        left_from: None,
         b,
     };
-    segment.b.def_var(todo, params[1]);
+    match shape {
+        Shape::Loop => segment.b.def_var(todo, params[1]),
+        Shape::Packet => {
+            for (variable, value) in [(column, params[1]), (slot, params[4]), (bit, params[5])] {
+                segment.b.def_var(variable, value);
+            }
+        }
+    }
     segment.function(index);
     let Segment { mut b, .. } = segment;
     b.seal_all_blocks();
@@ -184,6 +243,24 @@ impl<'a> Segment<'a, '_> {
             self.destination(cx.layout.of_exit[cx.analysis.pipeline.overrun as usize]);
         }
         self.gather_validity();
+        match self.form {
+            Form::Loop { context } => {
+                let done = self.begin_loop(context);
+                self.blocks_of(index, resume);
+                self.end_loop(done);
+            }
+            Form::Packet { .. } => {
+                let packet = self.load_row(ROW_PACKET);
+                self.b.def_var(self.packet, packet);
+                self.blocks_of(index, resume);
+                self.b.switch_to_block(self.head);
+                self.return_point(NOWHERE);
+            }
+        }
+    }
+
+    /// Begins the loop over packets; gives the block behind it.
+    fn begin_loop(&mut self, context: Value) -> Block {
         if self.masks.len() <= MASKS_IN_REGISTERS {
             let zero = self.imm(0);
             for mask in self.masks.values_mut() {
@@ -198,7 +275,25 @@ impl<'a> Segment<'a, '_> {
         let todo = self.b.use_var(self.todo);
         self.b.ins().brif(todo, start, &[], done, &[]);
         self.enter(start);
-        self.take_next(todo);
+        self.take_next(todo, context);
+        done
+    }
+
+    fn end_loop(&mut self, done: Block) {
+        self.enter(done);
+        let pending = self.b.ins().load(types::I64, flags(), self.env, env::PENDING);
+        for (point, var) in self.masks.clone() {
+            if let Some(var) = var {
+                let mask = self.b.use_var(var);
+                self.add_to_mask(pending, point, mask);
+            }
+        }
+        self.b.ins().return_(&[]);
+    }
+
+    /// What is done to a packet.
+    fn blocks_of(&mut self, index: usize, resume: BlockId) {
+        let region = &self.cx.layout.regions[index];
         self.load_context(index, resume);
         let first = self.blocks[&resume];
         self.b.ins().jump(first, &[]);
@@ -210,15 +305,11 @@ impl<'a> Segment<'a, '_> {
             }
             self.block(id);
         }
-        self.enter(done);
-        let pending = self.b.ins().load(types::I64, flags(), self.env, env::PENDING);
-        for (point, var) in self.masks.clone() {
-            if let Some(var) = var {
-                let mask = self.b.use_var(var);
-                self.add_to_mask(pending, point, mask);
-            }
-        }
-        self.b.ins().return_(&[]);
+    }
+
+    fn return_point(&mut self, point: i64) {
+        let point = self.b.ins().iconst(types::I64, point);
+        self.b.ins().return_(&[point]);
     }
 
     /// Per block of a region: whether all that go there come before it.
@@ -255,7 +346,7 @@ impl<'a> Segment<'a, '_> {
     }
 
     /// Takes the lowest packet from the mask.
-    fn take_next(&mut self, todo: Value) {
+    fn take_next(&mut self, todo: Value, context: Value) {
         let slot = self.b.ins().ctz(todo);
         // Not `todo & -todo`: that is `blsi`, which on AMD's Zen 5 waits for what its destination held before, so every packet
         // would wait for the one before.
@@ -266,7 +357,7 @@ impl<'a> Segment<'a, '_> {
         self.b.def_var(self.bit, bit);
         self.b.def_var(self.slot, slot);
         let offset = self.shl_imm(slot, 3);
-        let column = self.b.ins().iadd(self.context, offset);
+        let column = self.b.ins().iadd(context, offset);
         self.b.def_var(self.column, column);
         let packet = self.load_row(ROW_PACKET);
         self.b.def_var(self.packet, packet);
@@ -284,6 +375,13 @@ impl<'a> Segment<'a, '_> {
             self.count_turn(takes);
         }
         let live = cx.analysis.live_after(id);
+        self.left_from = None;
+        let last_step = cx
+            .analysis
+            .steps(id)
+            .enumerate()
+            .filter(|(i, step)| !step.is_idle(&live[*i]));
+        let last_step = last_step.map(|(i, _)| i).last();
         for (i, step) in cx.analysis.steps(id).enumerate() {
             if step.is_idle(&live[i]) {
                 continue;
@@ -300,7 +398,17 @@ impl<'a> Segment<'a, '_> {
                     let value = self.mask(length, 32);
                     self.set(*dst, value);
                 }
-                InstKind::Emit { header } => self.emit(*header),
+                InstKind::Emit { header } => {
+                    let is_deparsed = |e: u32| {
+                        cx.analysis
+                            .pipeline
+                            .exits
+                            .get(e as usize)
+                            .is_some_and(|exit| exit.deparsed)
+                    };
+                    let leaves = matches!(block.terminator, Terminator::Exit(e) if is_deparsed(e));
+                    self.emit(*header, leaves && last_step == Some(i));
+                }
                 InstKind::Call(call) => {
                     if let Some((number, kind)) = step.call {
                         self.call(call, number, kind);
@@ -368,6 +476,9 @@ impl<'a> Segment<'a, '_> {
         words.extend(self.kept(point));
         for (row, word) in words {
             self.store_row(row, word);
+        }
+        if let Form::Packet { .. } = self.form {
+            return self.return_point(point as i64);
         }
         let bit = self.bit();
         match self.masks[&point] {

@@ -1,24 +1,29 @@
 //! From a pipeline to machine code.
 
 use crate::analysis::{Analysis, Deparse, VarInfo};
-use crate::codegen::{Context, segment};
+use crate::codegen::{Context, Shape, segment};
 use crate::error::CompileError;
-use crate::layout::{Layout, PointKind};
-use crate::run::calls::SegmentFunction;
+use crate::lanes::{self, Lanes};
+use crate::layout::{How, Layout, PointKind};
+use crate::run::TAILROOM;
+use crate::run::calls::{LanesFunction, SegmentFunction};
 use crate::runtime::Runtime;
 use crate::sites::Sites;
+use cranelift_codegen::Context as CodegenContext;
+use cranelift_codegen::control::ControlPlane;
 use cranelift_codegen::ir::{AbiParam, types};
 use cranelift_codegen::settings::{self, Configurable};
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use cranelift_jit::{JITBuilder, JITModule};
-use cranelift_module::Module;
+use cranelift_module::{FuncId, Module};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use weir_ir::pipeline::Pipeline;
 use weir_ir::{BlockId, MatchKind, Program, TableId, Terminator, VarId};
 use weir_table::TableSpec;
-use weir_table::fast::{KeyLayout, ResultLayout};
+use weir_table::fast::{KeyLayout, ResultLayout, is_array};
 
 /// A pipeline as machine code.
 pub struct Compiled {
@@ -27,6 +32,10 @@ pub struct Compiled {
     pub(crate) vars: Vec<VarInfo>,
     pub(crate) sites: Sites,
     pub(crate) functions: Vec<Option<SegmentFunction>>,
+    /// The same for eight packets at a time, where there is such code.
+    pub(crate) lanes: Vec<Option<LanesFunction>>,
+    /// Bytes that such code reads and writes at most of a packet that is none.
+    pub(crate) reach: usize,
     pub(crate) input_rows: Vec<usize>,
     /// Per input: whether anything reads it.
     pub(crate) inputs_read: Vec<bool>,
@@ -119,6 +128,36 @@ fn module() -> Result<JITModule, CompileError> {
     Ok(JITModule::new(builder))
 }
 
+/// Code for eight packets at a time that has got its place.
+struct PlacedLanes {
+    id: FuncId,
+    code: Lanes,
+}
+
+/// Makes code for eight packets at a time of what a segment does to one.
+fn lanes_of(
+    module: &mut JITModule,
+    mut context: CodegenContext,
+    goals: &BTreeSet<usize>,
+) -> Result<Option<PlacedLanes>, CompileError> {
+    context
+        .optimize(module.isa(), &mut ControlPlane::default())
+        .map_err(CompileError::codegen)?;
+    let Some(code) = Lanes::new(&context.func, goals) else {
+        return Ok(None);
+    };
+    // What it is in truth: as the function of the loop, with a mask that it gives back.
+    let mut signature = Shape::Loop.signature(module);
+    signature.returns.push(AbiParam::new(types::I64));
+    let id = module
+        .declare_anonymous_function(&signature)
+        .map_err(CompileError::codegen)?;
+    module
+        .define_function_bytes(id, 64, &code.bytes, &[])
+        .map_err(CompileError::codegen)?;
+    Ok(Some(PlacedLanes { id, code }))
+}
+
 impl Compiled {
     /// Compiles a pipeline.
     ///
@@ -139,7 +178,10 @@ impl Compiled {
             .collect();
         let held = Arc::clone(&pipeline);
         let analysis = Analysis::new(&held)?;
-        let layout = Layout::new(&analysis, &tables, &may_waste);
+        let arrays: Vec<bool> = (specs.iter().enumerate())
+            .map(|(i, spec)| options.plain.get(i) == Some(&true) && is_array(spec))
+            .collect();
+        let layout = Layout::new(&analysis, &tables, &may_waste, &arrays);
         let read = analysis.variables_read();
         let inputs_read = pipeline.inputs.iter().map(|v| read.contains(*v)).collect();
         let changed_checksums = analysis.changed_checksums();
@@ -158,19 +200,24 @@ impl Compiled {
             tables: &tables,
         };
         let mut assembly = options.assembly.then(String::new);
-        let mut ids = Vec::new();
+        let (mut ids, mut lanes_ids, mut reach) = (Vec::new(), BTreeMap::new(), 0);
         let config = module.target_config();
+        // Most packets are looked up on, or sent.
+        let of_lookups = layout.of_block.values().copied();
+        let deparsed = (layout.of_exit.iter().zip(&pipeline.exits)).filter(|(_, exit)| exit.deparsed);
+        let (of_lookups, of_exits): (BTreeSet<usize>, BTreeSet<usize>) =
+            (of_lookups.collect(), deparsed.map(|(point, _)| *point).collect());
         for (index, point) in layout.points.iter().enumerate() {
             if point.resume.is_none() {
                 ids.push(None);
                 continue;
             }
             let mut context = module.make_context();
-            context.func.signature.params = vec![AbiParam::new(types::I64); 3];
+            context.func.signature = Shape::Loop.signature(&module);
             context.set_disasm(options.assembly);
             let imported = runtime.import(&mut module, &mut context.func);
             let builder = FunctionBuilder::new(&mut context.func, &mut frontend);
-            segment(&cx, index, builder, imported, &mut sites, config);
+            segment(&cx, index, Shape::Loop, builder, imported, &mut sites, config);
             let id = module
                 .declare_anonymous_function(&context.func.signature)
                 .map_err(CompileError::codegen)?;
@@ -184,6 +231,23 @@ impl Compiled {
                 text.push_str(code.vcode.as_deref().unwrap_or(""));
             }
             ids.push(Some(id));
+            if serial.is_none() && lanes::is_available() {
+                let mut context = module.make_context();
+                context.func.signature = Shape::Packet.signature(&module);
+                let imported = runtime.import(&mut module, &mut context.func);
+                let builder = FunctionBuilder::new(&mut context.func, &mut frontend);
+                let is_last = layout.regions[index].iter().all(|b| !layout.of_block.contains_key(b));
+                let goals = if is_last { &of_exits } else { &of_lookups };
+                segment(&cx, index, Shape::Packet, builder, imported, &mut sites, config);
+                if let Some(lanes) = lanes_of(&mut module, context, goals)? {
+                    if let Some(text) = &mut assembly {
+                        let _ = writeln!(text, "; segment {index}, {} packets at a time", lanes::LANES);
+                        text.push_str(&lanes.code.describe());
+                    }
+                    reach = reach.max(lanes.code.reach);
+                    lanes_ids.insert(index, lanes.id);
+                }
+            }
         }
         module.finalize_definitions().map_err(CompileError::codegen)?;
         let functions = ids
@@ -196,6 +260,14 @@ impl Compiled {
                 })
             })
             .collect();
+        let lanes = lanes_ids.into_iter().map(|(index, id)| {
+            let address = module.get_finalized_function(id);
+            // SAFETY: `lanes` makes functions of this type.
+            let function = unsafe { std::mem::transmute::<*const u8, LanesFunction>(address) };
+            (index, function)
+        });
+        let mut lanes_functions = vec![None; layout.points.len()];
+        lanes.for_each(|(index, function)| lanes_functions[index] = Some(function));
         let position = |p: usize| p;
         let has_back_edges = layout.points.iter().enumerate().any(|(i, _)| {
             layout.regions[i].iter().any(|b| {
@@ -213,7 +285,7 @@ impl Compiled {
             inputs_read,
             keeps_varbits: (layout.points.iter().flat_map(|p| &p.handed_over)).any(|v| analysis.vars[v.index()].varbit),
             in_place: analysis.deparse == Deparse::InPlace,
-            zeros: vec![0; longest_header(&program) + 8],
+            zeros: vec![0; longest_header(&program) + TAILROOM],
             table_count: program.tables.len(),
             reads_handles: reads_handles(&analysis),
             result_words: tables.iter().map(|t| t.1.words).collect(),
@@ -221,6 +293,8 @@ impl Compiled {
             changed_checksums,
             sites,
             functions,
+            lanes: lanes_functions,
+            reach,
             serial,
             has_back_edges,
             layout,
@@ -332,13 +406,12 @@ impl Compiled {
         }
         for (block, site) in &self.layout.site_of_block {
             let site = &self.layout.sites[*site];
-            let table = &self.pipeline.program.tables[site.table].name;
-            let _ = writeln!(
-                out,
-                "b{} {table}: looked up at the point before, results in row {}",
-                block.index(),
-                site.result_row
-            );
+            let (number, table) = (block.index(), &self.pipeline.program.tables[site.table].name);
+            let how = match site.how {
+                How::Ahead { result_row, .. } => format!("looked up at the point before, results in row {result_row}"),
+                How::Array(_) => "an array that code looks into".to_owned(),
+            };
+            let _ = writeln!(out, "b{number} {table}: {how}");
         }
         out
     }

@@ -15,9 +15,10 @@ use weir_table::fast::{KeyLayout, ResultLayout};
 
 /// Packets of a vector.
 pub const VECTOR: usize = 64;
-/// Words from one row of the context to the next. Only rows that are a multiple of 256 apart agree in the lowest 12 bits of their
-/// addresses: processors take a load for one of what has just been stored if those are the same, and wait.
-pub const PITCH: usize = 74;
+/// Words from one row of the context to the next: whole cache lines, so that eight slots of a row are in one. Only rows that are a multiple of
+/// 64 apart agree in the lowest 12 bits of their addresses: processors take a load for one of what has just been stored if those are
+/// the same, and wait.
+pub const PITCH: usize = 88;
 
 /// Row of the address of the packet's first byte.
 pub(crate) const ROW_PACKET: usize = 0;
@@ -64,23 +65,34 @@ pub(crate) struct Point {
 /// What no head of a result is.
 pub(crate) const NOT_LOOKED_UP: u64 = u64::MAX;
 
-/// A lookup in the middle of a segment: it has been done at the suspension before.
+/// A lookup in the middle of a segment.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Site {
     pub table: TableId,
-    /// All packets get here: else the host is told only of those that do.
-    pub is_certain: bool,
-    /// Rows of the key and the result.
-    pub key_row: usize,
-    pub result_row: usize,
+    pub how: How,
     /// Says afterwards which slots were looked up and what they hit: of others it is [`NOT_LOOKED_UP`].
     pub outcome_row: usize,
+}
+
+/// How a lookup is done where no packet waits.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum How {
+    /// It has been done at the suspension before.
+    Ahead {
+        /// All packets get here: else the host is told only of those that do.
+        is_certain: bool,
+        /// Rows of the key and the result.
+        key_row: usize,
+        result_row: usize,
+    },
+    /// Code looks into an array: the number among [`Layout::arrays`].
+    Array(usize),
 }
 
 impl Site {
     /// Whether the host is told of the outcomes at the end.
     pub fn is_told_late(&self) -> bool {
-        !self.is_certain
+        !matches!(self.how, How::Ahead { is_certain: true, .. })
     }
 }
 
@@ -94,6 +106,8 @@ pub(crate) struct Layout {
     pub sites: Vec<Site>,
     /// The number of that of a block.
     pub site_of_block: BTreeMap<BlockId, usize>,
+    /// Tables that code looks into by itself.
+    pub arrays: Vec<TableId>,
     /// The point of an exit.
     pub of_exit: Vec<usize>,
     /// Row of a variable: narrow ones that are kept somewhere, inputs, and the homes of wide ones.
@@ -115,8 +129,13 @@ fn region(analysis: &Analysis<'_>, sites: &BTreeMap<BlockId, usize>, start: Bloc
 }
 
 impl Layout {
-    /// `may_waste` says which tables may be looked up for packets that do not get there.
-    pub fn new(analysis: &Analysis<'_>, tables: &[(KeyLayout, ResultLayout)], may_waste: &[bool]) -> Self {
+    /// `may_waste` says which tables may be looked up for packets that do not get there, and `arrays` which code can look into by itself.
+    pub fn new(
+        analysis: &Analysis<'_>,
+        tables: &[(KeyLayout, ResultLayout)],
+        may_waste: &[bool],
+        arrays: &[bool],
+    ) -> Self {
         let body = &analysis.pipeline.body;
         let point = |kind, resume| Point {
             kind,
@@ -130,18 +149,34 @@ impl Layout {
             ahead: Vec::new(),
         };
         let mut points = vec![point(PointKind::Start, Some(BlockId::new(0)))];
-        let plan = Plan { analysis, may_waste };
+        let plan = Plan {
+            analysis,
+            may_waste,
+            arrays,
+        };
         let ahead = plan.find();
         let (mut of_block, mut sites, mut site_of_block) = (BTreeMap::new(), Vec::new(), BTreeMap::new());
+        let mut looked_into: Vec<TableId> = Vec::new();
         for &id in &analysis.order {
             if let Terminator::Lookup(l) = &body.blocks[id].terminator {
-                if let Some(ahead) = ahead.get(&id) {
-                    site_of_block.insert(id, sites.len());
-                    sites.push(Site {
-                        table: l.table,
+                let how = if plan.is_of_array(id) {
+                    let known = looked_into.iter().position(|t| *t == l.table);
+                    Some(How::Array(known.unwrap_or_else(|| {
+                        looked_into.push(l.table);
+                        looked_into.len() - 1
+                    })))
+                } else {
+                    ahead.get(&id).map(|ahead| How::Ahead {
                         is_certain: ahead.certain,
                         key_row: 0,
                         result_row: 0,
+                    })
+                };
+                if let Some(how) = how {
+                    site_of_block.insert(id, sites.len());
+                    sites.push(Site {
+                        table: l.table,
+                        how,
                         outcome_row: 0,
                     });
                     continue;
@@ -169,6 +204,7 @@ impl Layout {
             of_block,
             sites,
             site_of_block,
+            arrays: looked_into,
             of_exit,
             rows: vec![None; analysis.vars.len()],
             row_count: FIRST_ROW,
@@ -278,11 +314,17 @@ impl Layout {
         }
         for site in &mut self.sites {
             let (keys, results) = &tables[site.table.index()];
-            site.key_row = self.row_count;
-            // Selector keys follow the table's own.
-            site.result_row = site.key_row + keys.words + selector_words(analysis, site.table);
-            site.outcome_row = site.result_row + results.words;
-            self.row_count = site.outcome_row + 1;
+            if let How::Ahead {
+                key_row, result_row, ..
+            } = &mut site.how
+            {
+                *key_row = self.row_count;
+                // Selector keys follow the table's own.
+                *result_row = *key_row + keys.words + selector_words(analysis, site.table);
+                self.row_count = *result_row + results.words;
+            }
+            site.outcome_row = self.row_count;
+            self.row_count += 1;
         }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! [`Compiled::new`] takes a [`Pipeline`](weir_ir::pipeline::Pipeline) and cuts its control flow at table lookups into **segments**. A
 //! segment is a function over a vector of packets: it runs each from one suspension point to the next, and leaves
-//! behind a context, which holds what is live there and nothing else. Between segments [`Machine::run`] looks
+//! behind a context, which holds what is live there and nothing else. Between segments [`Loaded::run`] looks
 //! tables up for all packets that wait, so that they share the latency of memory. Fields that nobody reads
 //! stay in the packet, headers whose layout has not changed are rewritten where they are.
 //!
@@ -13,7 +13,7 @@
 //! # Memory
 //!
 //! Code reads up to [`TAILROOM`] bytes beyond a packet's end and, where headers are put in, writes up to
-//! [`Compiled::headroom`] bytes before its start; [`Frame`] and [`Machine::run`] see that there is room. Every other
+//! [`Compiled::headroom`] bytes before its start; [`Frame`] and [`Loaded::run`] see that there is room. Every other
 //! access is to the packet within the bounds the parser checked, or to the machine's own memory.
 //!
 //! ```
@@ -40,14 +40,17 @@ mod bits;
 mod codegen;
 mod compile;
 mod error;
+mod lanes;
 mod layout;
 mod order;
 mod run;
 mod runtime;
 mod sites;
+mod wide;
 
 pub use compile::{Compiled, Options};
 pub use error::{CompileError, Unsupported};
 pub use layout::{PITCH, VECTOR};
-pub use run::{Frame, Host, Indexes, Loaded, LookedUp, Machine, StageCount, TAILROOM, cycles};
+pub use run::{Frame, Host, Indexes, LaneUse, Loaded, LookedUp, Machine, StageCount, TAILROOM, cycles};
 pub use sites::CallArguments;
+pub use wide::widely;

@@ -1,17 +1,23 @@
 //! Running compiled pipelines.
 
 pub(crate) mod calls;
+mod cells;
+mod frame;
+mod matrix;
 mod outcomes;
 
+pub use frame::Frame;
+
 use crate::compile::Compiled;
-use crate::layout::{NOT_LOOKED_UP, PITCH, PointKind, ROW_EMITTED, ROW_LENGTH, ROW_PACKET, ROW_SCRATCH, VECTOR};
-use crate::sites::{CallArguments, CellArray, Scalar, from_words};
+use crate::layout::{How, NOT_LOOKED_UP, PITCH, PointKind, ROW_EMITTED, ROW_LENGTH, ROW_PACKET, ROW_SCRATCH, VECTOR};
+use crate::sites::{CallArguments, Scalar, from_words};
+use cells::CellArrays;
+use matrix::Matrix;
 use outcomes::outcomes;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use weir_ir::pipeline::FlatCells;
 use weir_ir::{Bits, TableId, ValueSetId, VarId};
-use weir_table::fast::{FastTable, Guard};
+use weir_table::fast::{FastTable, Fetches, Guard};
 
 /// Bytes that must lie behind a packet in its memory: code reads a little beyond the end.
 pub const TAILROOM: usize = 64;
@@ -64,6 +70,10 @@ pub trait Host {
     /// A table was looked up for some packets. The host counts, runs direct resources, and resolves entries
     /// that name no action.
     fn looked_up(&mut self, lookup: &mut LookedUp<'_>);
+
+    /// A table was looked up for some packets: [`Host::looked_up`] follows, at once or when it is certain who got there. What it reads then can
+    /// be asked for now.
+    fn will_be_told(&mut self, _lookup: &LookedUp<'_>) {}
 }
 
 /// Where packets are counted.
@@ -84,57 +94,11 @@ pub struct LookedUp<'a> {
     /// Slots that hit.
     pub hits: u64,
     /// From the first key row on; word `w` of slot `i` is at `w * PITCH + i`. Selector keys follow the
-    /// table's own, each in whole words.
+    /// table's own, each in whole words. Nothing where code has looked into the table by itself, which it does with those of
+    /// [`Options::plain`](crate::Options::plain) only.
     pub keys: &'a [u64],
-    /// Result rows, as [`weir_table::fast::ResultLayout`] says.
+    /// Result rows, as [`weir_table::fast::ResultLayout`] says; of those tables heads only.
     pub results: &'a mut [u64],
-}
-
-/// A packet in memory of its own, with room before and behind it.
-#[derive(Debug)]
-pub struct Frame<'a> {
-    memory: &'a mut [u8],
-    start: usize,
-    length: usize,
-}
-
-impl<'a> Frame<'a> {
-    /// The packet at `start` of the memory. `None` where the memory does not hold it and [`TAILROOM`] behind
-    /// it.
-    #[must_use]
-    #[inline]
-    pub fn new(memory: &'a mut [u8], start: usize, length: usize) -> Option<Self> {
-        let end = start.checked_add(length)?.checked_add(TAILROOM)?;
-        (end <= memory.len()).then_some(Frame { memory, start, length })
-    }
-
-    /// Its bytes.
-    #[must_use]
-    #[inline]
-    pub fn bytes(&self) -> &[u8] {
-        &self.memory[self.start..self.start + self.length]
-    }
-
-    /// Its bytes, to be changed.
-    #[must_use]
-    #[inline]
-    pub fn bytes_mut(&mut self) -> &mut [u8] {
-        &mut self.memory[self.start..self.start + self.length]
-    }
-
-    /// Leaves out the first bytes.
-    pub fn skip(&mut self, bytes: usize) {
-        let bytes = bytes.min(self.length);
-        self.start += bytes;
-        self.length -= bytes;
-    }
-
-    /// Where it begins in its memory, and how long it is.
-    #[must_use]
-    #[inline]
-    pub fn place(&self) -> (usize, usize) {
-        (self.start, self.length)
-    }
 }
 
 /// What segments are given besides contexts. The order of the first fields is known to code generation.
@@ -148,6 +112,10 @@ pub(crate) struct Env {
     cells: *const [usize; 2],
     /// Arguments of functions of the runtime that are called rarely, and what they return.
     exchange: [u64; 3],
+    /// Memory in place of a packet's.
+    nowhere: *mut u8,
+    /// Of tables that code looks into by itself the addresses that are [`weir_table::fast::Array`].
+    arrays: *const [usize; 2],
     context: *const u64,
     compiled: *const Compiled,
     host: *mut HostPointer,
@@ -164,6 +132,8 @@ const _: () = {
     assert!(offset_of!(Env, zeros) == env::ZEROS as usize);
     assert!(offset_of!(Env, cells) == env::CELLS as usize);
     assert!(offset_of!(Env, exchange) == env::EXCHANGE as usize);
+    assert!(offset_of!(Env, nowhere) == env::NOWHERE as usize);
+    assert!(offset_of!(Env, arrays) == env::ARRAYS as usize);
 };
 
 /// Bytes before the scratch area that are copied with it.
@@ -199,6 +169,34 @@ pub fn cycles() -> u64 {
     }
 }
 
+/// When code for eight packets at a time is used, where the processor has what it needs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum LaneUse {
+    /// Where there are enough of them.
+    #[default]
+    Many,
+    /// Whenever there is such code. It takes longer where packets are few: this is for tests.
+    Always,
+    /// Never.
+    Never,
+}
+
+impl LaneUse {
+    /// Whether code for eight packets takes less time than code for one.
+    #[inline]
+    fn is_worth(self, packets: u64) -> bool {
+        match self {
+            // Mostly all are there, and counting is long where there is no instruction for it.
+            LaneUse::Many => packets == u64::MAX || packets.count_ones() >= LEAST_LANES,
+            LaneUse::Always => true,
+            LaneUse::Never => false,
+        }
+    }
+}
+
+/// With fewer packets of a vector code for one at a time is faster.
+const LEAST_LANES: u32 = 16;
+
 /// Memory to run a pipeline in. One per worker; everything is taken when it is made.
 pub struct Machine {
     compiled: Arc<Compiled>,
@@ -206,8 +204,11 @@ pub struct Machine {
 }
 
 struct Memory {
-    context: Vec<u64>,
+    context: Matrix,
     scratch: Vec<u8>,
+    /// What code for eight packets reads and writes of those that are none.
+    nowhere: Vec<u8>,
+    lanes: LaneUse,
     arguments: Vec<u64>,
     tallies: Vec<u64>,
     pending: Vec<u64>,
@@ -215,45 +216,14 @@ struct Memory {
     members: Vec<u64>,
     /// Of arrays that code reads and writes itself their cells.
     cells: CellArrays,
+    /// Tables that code looks into by itself, while it runs.
+    arrays: Vec<[usize; 2]>,
+    /// What the next lookup asks for.
+    fetches: Fetches,
     /// Varbits of packets that left by exits that keep them.
     varbits: Vec<(usize, VarId, Bits)>,
     /// Per point: the segment that begins there, and the lookup before it. `None`: nobody asked.
     profile: Option<Vec<[StageCount; 2]>>,
-}
-
-/// Cells of the host's that code reads and writes itself.
-#[derive(Default)]
-struct CellArrays {
-    /// Kept, so that they are there as long as code may look.
-    kept: Vec<Arc<[AtomicU64]>>,
-    /// Where they are and how many, as code is told.
-    places: Vec<[usize; 2]>,
-}
-
-impl CellArrays {
-    /// Takes what the host has now.
-    #[inline]
-    fn take(&mut self, arrays: &[CellArray], host: &mut dyn Host) {
-        for (number, array) in arrays.iter().enumerate() {
-            let found = host.cells(array.array);
-            match (found, self.places.get(number)) {
-                (Some(cells), Some([address, _])) if cells.as_ptr().addr() == *address => {}
-                (found, _) => self.keep(number, found.cloned(), *array),
-            }
-        }
-    }
-
-    /// Keeps cells. A host that has not as many as it said, if there ever is one, is not asked: nobody sees what is written.
-    #[cold]
-    fn keep(&mut self, number: usize, cells: Option<Arc<[AtomicU64]>>, array: CellArray) {
-        let enough = cells.filter(|cells| cells.len() >= array.words);
-        let cells = enough.unwrap_or_else(|| (0..array.words).map(|_| AtomicU64::new(0)).collect());
-        let many = (cells.len() / array.stride.max(1)).saturating_sub(FlatCells::SPARE as usize);
-        self.places.truncate(number);
-        self.kept.truncate(number);
-        self.places.push([cells.as_ptr().expose_provenance(), many]);
-        self.kept.push(cells);
-    }
 }
 
 impl Machine {
@@ -261,7 +231,7 @@ impl Machine {
     #[must_use]
     pub fn new(compiled: Arc<Compiled>) -> Self {
         let layout = &compiled.layout;
-        let mut context = vec![0; (layout.row_count + 1) * PITCH];
+        let mut context = Matrix::new((layout.row_count + 1) * PITCH);
         for site in &layout.sites {
             context[site.outcome_row * PITCH..][..VECTOR].fill(NOT_LOOKED_UP);
         }
@@ -273,11 +243,15 @@ impl Machine {
         let memory = Memory {
             context,
             scratch,
+            nowhere: vec![0; compiled.reach],
+            lanes: LaneUse::default(),
             arguments: vec![0; compiled.sites.argument_words + 8],
             tallies: vec![0; compiled.sites.tally_words],
             members: vec![0; compiled.sites.members.words()],
             pending: vec![0; layout.points.len()],
             cells: CellArrays::default(),
+            arrays: Vec::with_capacity(layout.arrays.len()),
+            fetches: Fetches::default(),
             varbits: Vec::new(),
             profile: None,
         };
@@ -288,6 +262,17 @@ impl Machine {
     #[must_use]
     pub fn compiled(&self) -> &Arc<Compiled> {
         &self.compiled
+    }
+
+    /// When code for eight packets at a time is used.
+    #[must_use]
+    pub fn lanes(&self) -> LaneUse {
+        self.memory.lanes
+    }
+
+    /// Decides when code for eight packets at a time is used.
+    pub fn set_lanes(&mut self, lanes: LaneUse) {
+        self.memory.lanes = lanes;
     }
 
     /// Measures stages from now on, or stops doing so.
@@ -323,7 +308,7 @@ impl Machine {
     ///
     /// # Panics
     /// More frames than slots, or a frame without the room before it that [`Compiled::headroom`] asks for.
-    #[inline]
+    #[inline(always)]
     pub fn load<'a, 'f>(&'a mut self, frames: &'a mut [Frame<'f>]) -> Loaded<'a, 'f> {
         assert!(frames.len() <= VECTOR, "a vector has {VECTOR} slots");
         let headroom = self.compiled.headroom();
@@ -443,7 +428,7 @@ impl Loaded<'_, '_> {
     /// ([`weir_ir::pipeline::Exit::touches`]), for what it does there comes before them.
     ///
     /// # Panics
-    /// Fewer tables than the program has.
+    /// Fewer tables than the program has, or tables of other specifications.
     pub fn run(self, tables: &[Arc<FastTable>], host: &mut dyn Host, now_ns: u64) -> usize {
         let Machine { compiled, memory } = self.machine;
         assert!(tables.len() >= compiled.table_count, "every table must be there");
@@ -504,7 +489,7 @@ impl Memory {
             // The last bytes first, in pieces of which the one before the first is not theirs.
             while left > 0 {
                 // SAFETY: the exit's code left the address where the packet begins now, and how many bytes of the scratch area are put there.
-                // Both together are where the payload begins, so within the packet's memory, with room before it for the scratch area and what
+                // Both together are where begins what stays in place, so within the packet's memory, with room before it for the scratch area and what
                 // leads it (`load`, `Compiled::headroom`); what is read is in `area`, which has that lead too.
                 unsafe {
                     from = from.sub(SCRATCH_LEAD);
@@ -569,6 +554,23 @@ impl Memory {
         let exits = compiled.layout.points.len() - compiled.layout.of_exit.len();
         // One guard for all tables that have the same epochs.
         let guard = tables.first().map(|t| t.epochs().enter());
+        let mut others = Vec::new();
+        self.arrays.clear();
+        for table in compiled.layout.arrays.iter().map(|t| &tables[t.index()]) {
+            let guard = match &guard {
+                Some(guard) if guard.is_of(table.epochs()) => guard,
+                _ => {
+                    others.push(table.epochs().enter());
+                    &others[others.len() - 1]
+                }
+            };
+            match table.present(guard).array() {
+                Some(array) => self
+                    .arrays
+                    .push([array.places.expose_provenance(), array.default.expose_provenance()]),
+                None => unreachable!("`run` is given tables of the program's own specifications"),
+            }
+        }
         // Points are in the order of control, so the lowest that has packets is waited for by no other.
         let mut at = 0;
         while at < exits {
@@ -589,22 +591,34 @@ impl Memory {
                 if let (Some(guard), false) = (&guard, point.ahead.is_empty()) {
                     // Large ones share the latency of memory.
                     let sites = point.ahead.iter().map(|site| &compiled.layout.sites[*site]);
-                    let all = sites.map(|s| (s.table, s.key_row));
+                    let all = sites.filter_map(|s| match s.how {
+                        How::Ahead { key_row, .. } => Some((s.table, key_row)),
+                        How::Array(_) => None,
+                    });
                     for (table, key_row) in std::iter::once((table, point.key_row)).chain(all) {
                         let table = &tables[table.index()];
                         if guard.is_of(table.epochs()) {
-                            table
-                                .present(guard)
-                                .prepare(packets, &self.context[key_row * PITCH..], PITCH);
+                            table.present(guard).prepare(
+                                packets,
+                                &self.context[key_row * PITCH..],
+                                PITCH,
+                                &mut self.fetches,
+                            );
                         }
                     }
                 }
                 self.look_up(run, guard.as_ref(), now, packets, host);
                 for &site in &point.ahead {
                     let site = &compiled.layout.sites[site];
+                    let How::Ahead {
+                        key_row, result_row, ..
+                    } = site.how
+                    else {
+                        continue;
+                    };
                     let later = Wanted {
                         table: site.table,
-                        rows: (site.key_row, site.result_row),
+                        rows: (key_row, result_row),
                         told: !site.is_told_late(),
                         prepared: true,
                     };
@@ -644,18 +658,20 @@ impl Memory {
             Some(guard) => {
                 let present = table_now.present(guard);
                 let present = if prepared { present.prepared() } else { present };
-                present.lookup(packets, keys, results, PITCH, run.now_ns)
+                present.lookup_meanwhile(packets, keys, results, PITCH, run.now_ns, &mut self.fetches)
             }
             None => table_now.lookup(packets, keys, results, PITCH, run.now_ns),
         };
+        let mut lookup = LookedUp {
+            table,
+            active: packets,
+            hits,
+            keys,
+            results,
+        };
+        host.will_be_told(&lookup);
         if told {
-            host.looked_up(&mut LookedUp {
-                table,
-                active: packets,
-                hits,
-                keys,
-                results,
-            });
+            host.looked_up(&mut lookup);
         }
     }
 
@@ -667,11 +683,15 @@ impl Memory {
             if active == 0 {
                 continue;
             }
+            let keys = match site.how {
+                How::Ahead { key_row, .. } => &before[key_row * PITCH..],
+                How::Array(_) => &[],
+            };
             host.looked_up(&mut LookedUp {
                 table: site.table,
                 active,
                 hits,
-                keys: &before[site.key_row * PITCH..],
+                keys,
                 results,
             });
             if mask.is_power_of_two() {
@@ -696,6 +716,8 @@ impl Memory {
             zeros: run.compiled.zeros.as_ptr(),
             cells: self.cells.places.as_ptr(),
             exchange: [0; 3],
+            nowhere: self.nowhere.as_mut_ptr(),
+            arrays: self.arrays.as_ptr(),
             context: self.context.as_ptr(),
             compiled,
             host: &raw mut host,
@@ -706,7 +728,16 @@ impl Memory {
         // SAFETY: the code was made for this layout. It writes the context (rows and slots inside it), the
         // pending masks (one per point), the scratch, argument and tally areas (sized by the compiler) and, inside the
         // bounds that it checks against the packet's length, the packets, whose memory the frames own and
-        // whose room before and behind was checked by `load` and `Frame::new`.
-        unsafe { function(&raw mut env, packets, self.context.as_mut_ptr()) }
+        // whose room before and behind was checked by `load` and `Frame::new`. Code for eight packets also reads what is behind packets, and for
+        // those that are none `nowhere`, which is as long as it reaches.
+        unsafe {
+            let packets = match compiled.lanes[point] {
+                Some(lanes) if self.lanes.is_worth(packets) => lanes(&raw mut env, packets, self.context.as_mut_ptr()),
+                _ => packets,
+            };
+            if packets != 0 {
+                function(&raw mut env, packets, self.context.as_mut_ptr());
+            }
+        }
     }
 }

@@ -25,6 +25,7 @@ macro_rules! programs {
 programs!(
     again,
     ahead,
+    arrays,
     checksums,
     clones,
     counters,
@@ -66,4 +67,18 @@ fn lookups_whose_keys_are_known_early_share_a_suspension() {
     assert_eq!(points.len(), 2, "{segments}");
     assert!(points[0].contains("I.known + I.routes + I.classes"), "{segments}");
     assert!(points[1].contains("I.by_class"), "{segments}");
+}
+
+/// What `arrays.stf` is about.
+#[test]
+fn code_looks_into_tables_of_small_keys_itself() {
+    let mut switch = Switch::new(compile("arrays")).unwrap();
+    switch.compile().unwrap();
+    let segments = switch.compiled().unwrap().describe();
+    let points: Vec<&str> = segments.lines().filter(|l| l.contains("keys in row")).collect();
+    assert_eq!(points.len(), 1, "{segments}");
+    for table in ["known", "classes", "by_class"] {
+        let said = format!(" I.{table}: an array that code looks into");
+        assert!(segments.contains(&said), "{segments}");
+    }
 }

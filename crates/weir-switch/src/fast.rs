@@ -16,7 +16,7 @@ use weir_arch::{
 };
 use weir_interp::NoTrace;
 use weir_ir::{Bits, Program, TableId, ValueSetId, VarId};
-use weir_jit::{CompileError, Compiled, Frame, Machine, Options, StageCount, TAILROOM, VECTOR};
+use weir_jit::{CompileError, Compiled, Frame, LaneUse, Machine, Options, StageCount, TAILROOM, VECTOR};
 use weir_table::fast::{Epochs, FastTable};
 use weir_table::{Change, Implementation, Table, TableSpec};
 
@@ -79,9 +79,11 @@ impl Clone for FastPath {
     /// The same code; tables of its own, which take everything anew.
     fn clone(&self) -> Self {
         let program = &self.fused.pipeline.program;
+        let mut machine = Machine::new(Arc::clone(self.machine.compiled()));
+        machine.set_lanes(self.machine.lanes());
         FastPath {
             fused: Arc::clone(&self.fused),
-            machine: Machine::new(Arc::clone(self.machine.compiled())),
+            machine,
             tables: fast_tables(program, self.fused.selectors, &self.handles),
             handles: Arc::clone(&self.handles),
             sets: self.set_specs.iter().map(FastTable::new).collect(),
@@ -197,26 +199,56 @@ impl FastPath {
 }
 
 /// Does to the fast table what has been done to the other one. Whether that was anything.
+#[inline]
 fn take_over(table: &mut Table, fast: &FastTable) -> bool {
-    if !table.has_changed() {
-        return false;
+    let has_changed = table.has_changed();
+    if has_changed {
+        take_over_changes(table, fast);
     }
-    for change in table.take_changes() {
-        match change {
-            Change::Everything => {
-                fast.set_default(table.default_action());
-                fast.bulk_load(&mut table.entries());
-            }
-            Change::Put(handle) => {
-                if let Some(entry) = table.entry(handle) {
-                    fast.insert(entry);
+    has_changed
+}
+
+#[cold]
+fn take_over_changes(table: &mut Table, fast: &FastTable) {
+    fast.together(|changes| {
+        for change in table.take_changes() {
+            match change {
+                Change::Everything => {
+                    changes.set_default(table.default_action());
+                    changes.bulk_load(&mut table.entries());
                 }
+                Change::Put(handle) => {
+                    if let Some(entry) = table.entry(handle) {
+                        changes.insert(entry);
+                    }
+                }
+                Change::Taken(entry) => changes.remove(&entry),
+                Change::Default => changes.set_default(table.default_action()),
             }
-            Change::Taken(entry) => fast.remove(&entry),
-            Change::Default => fast.set_default(table.default_action()),
         }
-    }
-    true
+    });
+}
+
+/// What [`Switch::run_vector`] needs.
+struct Job<'a, 'f> {
+    switch: &'a mut Switch,
+    fast: &'a mut FastPath,
+    first: usize,
+    ports: &'a [u32],
+    frames: &'a mut [Frame<'f>],
+}
+
+/// Part of whoever calls it, so compiled for the instructions that are used there.
+#[inline(always)]
+fn run_job(job: Job<'_, '_>) -> usize {
+    let Job {
+        switch,
+        fast,
+        first,
+        ports,
+        frames,
+    } = job;
+    switch.run_vector(fast, first, ports, frames)
 }
 
 /// Packets of a vector that the driver goes on with.
@@ -272,6 +304,13 @@ impl Switch {
         self.compiled().map_or(0, Compiled::headroom)
     }
 
+    /// When code for eight packets at a time is used, from now on.
+    pub fn set_lanes(&mut self, lanes: LaneUse) {
+        if let Some(fast) = &mut self.fast {
+            fast.machine.set_lanes(lanes);
+        }
+    }
+
     /// Measures the stages of compiled code from now on, or stops doing so.
     pub fn set_profiling(&mut self, on: bool) {
         if let Some(fast) = &mut self.fast {
@@ -316,7 +355,14 @@ impl Switch {
         self.fates.resize(frames.len(), Fate::Gone);
         let mut done = 0;
         while done < frames.len() {
-            done += self.run_vector(&mut fast, done, &ports[done..], &mut frames[done..]);
+            let job = Job {
+                switch: self,
+                fast: &mut fast,
+                first: done,
+                ports: &ports[done..],
+                frames: &mut frames[done..],
+            };
+            done += weir_jit::widely(job, run_job);
         }
         self.fast = Some(fast);
         &self.fates
@@ -362,6 +408,7 @@ impl Switch {
     }
 
     /// Runs packets whose fates are those from `first` on; gives how many.
+    #[inline(always)]
     fn run_vector(&mut self, fast: &mut FastPath, first: usize, ports: &[u32], frames: &mut [Frame<'_>]) -> usize {
         fast.sync(&mut self.state);
         let many = frames.len();

@@ -54,5 +54,5 @@ pub use weir_arch::{
     LpfConfig, LpfKind, MASKS, MeterConfig, PRIORITIES, Pattern, Rate, ReplicationRules, Script, State, Trigger,
     WredConfig,
 };
-pub use weir_jit::{Compiled, Frame, StageCount, TAILROOM, VECTOR, cycles};
+pub use weir_jit::{Compiled, Frame, LaneUse, StageCount, TAILROOM, VECTOR, cycles};
 pub use weir_table::{BatchMode, ErrorKind, OpResult};

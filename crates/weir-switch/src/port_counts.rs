@@ -37,8 +37,8 @@ impl Default for PortCounts {
 }
 
 impl PortCounts {
-    /// Counts packets: the port and bytes of each.
-    #[inline]
+    /// Counts packets: the port and bytes of each. Part of whoever calls it, so compiled for the instructions that are used there.
+    #[inline(always)]
     pub fn add_all<P: Copy + Default + BitOr<Output = P> + Into<u64>>(&mut self, ports: &[P], bytes: &[u64]) {
         if self.room < ports.len() {
             self.take();

@@ -57,7 +57,7 @@ impl Stats {
     }
 
     /// Packets that came in together.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn received_all(&mut self, ports: &[u32], lengths: &[u64]) {
         let Some(&first) = ports.first() else { return };
         if ports.iter().all(|p| *p == first) {
@@ -69,7 +69,7 @@ impl Stats {
     }
 
     /// Packets that leave together: the ports' words, and bytes.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn sent_all(&mut self, ports: &[u64], lengths: &[u64]) {
         self.sent.add_all(ports, lengths);
     }

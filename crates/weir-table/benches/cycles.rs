@@ -145,7 +145,7 @@ fn main() {
             "exact128 1M, 64k flows",
             Box::new(move |n| workload::exact128(n, 1_000_000, large)),
         ),
-        ("lpm32 50 (intervals)", Box::new(move |n| workload::lpm(n, 50, small))),
+        ("lpm32 50", Box::new(move |n| workload::lpm(n, 50, small))),
         ("lpm32 1k", Box::new(move |n| workload::lpm(n, 1000, small))),
         (
             "lpm32 900k, 64k flows",

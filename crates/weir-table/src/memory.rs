@@ -52,11 +52,11 @@ pub fn prefetch<T>(value: &T) {
     crate::fast::prefetch(std::ptr::from_ref(value));
 }
 
-/// Asks for all the cache lines of a slice.
+/// Asks for all the cache lines of so many bytes from an address on, which may be any.
 #[inline(always)]
-pub fn prefetch_bytes(bytes: &[u8]) {
-    for line in bytes.chunks(64) {
-        crate::fast::prefetch(line.as_ptr());
+pub fn prefetch_bytes(begin: *const u8, bytes: usize) {
+    for at in (0..bytes).step_by(64) {
+        crate::fast::prefetch(begin.wrapping_add(at));
     }
 }
 

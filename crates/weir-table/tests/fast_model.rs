@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use std::sync::Arc;
 use weir_ir::{ActionCall, Bits, KeyMatch, MatchKind};
-use weir_table::fast::{Epochs, FastTable, LAST_HIT_STEP_NS, head};
+use weir_table::fast::{Epochs, FastTable, Fetches, LAST_HIT_STEP_NS, head};
 use weir_table::{ActionSpec, Entry, EntryAction, EntryHandle, EntryRef, KeySpec, NewEntry, Table, TableSpec};
 
 use MatchKind::{Exact, Lpm, Optional, Range, Selector, Ternary};
@@ -93,6 +93,8 @@ fn shapes() -> Vec<Keys> {
     all.push((vec![(Exact, 48)], vec![]));
     all.push((vec![(Exact, 48)], vec![64, 64, 9]));
     all.push((vec![(Exact, 48)], vec![200]));
+    all.push((vec![(Exact, 16)], vec![12, 48, 9, 64]));
+    all.push((vec![(Exact, 9), (Exact, 7)], vec![200]));
     all.push((vec![(Exact, 12), (Exact, 48), (Exact, 4)], vec![9]));
     all.push((vec![(Exact, 16), (Selector, 8), (Exact, 128)], vec![9]));
     all.push((vec![(Lpm, 24), (Selector, 16)], vec![9, 48, 48]));
@@ -206,8 +208,13 @@ fn lookup(table: &Table, fast: &FastTable, packets: &[Vec<u16>], active: u64, no
         }
         values.push(keys);
     }
-    fast.present(&fast.epochs().enter()).prepare(active, &words, PITCH);
-    let hits = fast.lookup(active, &words, &mut results, PITCH, now);
+    let mut later = Fetches::default();
+    let guard = fast.epochs().enter();
+    fast.present(&guard).prepare(active, &words, PITCH, &mut later);
+    let hits = fast
+        .present(&guard)
+        .lookup_meanwhile(active, &words, &mut results, PITCH, now, &mut later);
+    drop(guard);
     let mut touched = Vec::new();
     for (i, keys) in values.iter().enumerate() {
         let result: Vec<_> = (0..fast.result_layout().words)
@@ -570,6 +577,74 @@ fn last_hits_of_any_time_are_kept_to_a_step() {
     }
 }
 
+/// Bits of a key that is looked up beyond the key's own have no meaning, and do no harm.
+#[test]
+fn keys_may_have_any_bits_beyond_their_own() {
+    let cases = [
+        (Exact, 8, 9, true),
+        (Exact, 13, 8, false),
+        (Exact, 48, 9, true),
+        (Exact, 48, 32, true),
+        (Lpm, 16, 9, true),
+        (Lpm, 32, 9, true),
+        (Ternary, 32, 9, true),
+    ];
+    for (kind, width, data, handles) in cases {
+        let spec = spec(&[(kind, width)], &[data], true);
+        let (mut table, fast) = (Table::new(spec.clone()), fast_table(&spec, handles));
+        for i in 0..200 {
+            let value = Bits::new(width, u128::from(i * 37_u64 % 256) << (width - 8));
+            let m = match kind {
+                Lpm => KeyMatch::Lpm {
+                    value,
+                    prefix_length: 8,
+                },
+                Ternary => KeyMatch::Ternary {
+                    value,
+                    mask: Bits::ones(width),
+                },
+                _ => KeyMatch::Exact(value),
+            };
+            let new = NewEntry::new(vec![m], EntryAction::Call(action(&[data], i)));
+            if let Ok(handle) = table.insert(new) {
+                fast.insert(table.entry(handle).expect("it is there"));
+            }
+        }
+        let mut results = vec![0; 64 * fast.result_layout().words];
+        for beyond in (width..64).step_by(5) {
+            let keys: Vec<u64> = (0..64).map(|i| u64::MAX << beyond | i << (width - 8)).collect();
+            let hits = fast.lookup(u64::MAX, &keys, &mut results, 64, 1);
+            for slot in (0..64).filter(|s| hits >> s & 1 == 1) {
+                assert_ne!(results[slot] & head::HIT, 0);
+            }
+        }
+    }
+}
+
+#[test]
+fn who_is_late_takes_no_last_hit_away() {
+    // With places of their own, and in buckets.
+    for count in [2, if cfg!(miri) { 40 } else { 1300 }] {
+        let spec = spec(&[(Exact, 48)], &[9], true);
+        let (mut table, fast) = (Table::new(spec.clone()), fast_table(&spec, false));
+        let mut handles = Vec::new();
+        for key in 0..count {
+            let new = NewEntry::new(
+                vec![KeyMatch::Exact(Bits::new(48, key))],
+                EntryAction::Call(action(&[9], 1)),
+            );
+            let handle = table.insert_at(new, 0).expect("it fits");
+            fast.insert(table.entry(handle).expect("it is there"));
+            handles.push(handle.get());
+        }
+        let mut result = [0];
+        for (key, step) in [(0, 100), (1, 50), (1, 100)] {
+            assert!(fast.lookup_one(&[key], &mut result, step * LAST_HIT_STEP_NS));
+        }
+        assert_eq!(fast.last_hit_ns(handles[1]), Some(100 * LAST_HIT_STEP_NS));
+    }
+}
+
 #[test]
 fn one_entry_modified_very_often() {
     for (data, handles) in [(32, true), (9, true), (9, false)] {
@@ -632,7 +707,7 @@ fn large_tables_are_read_in_two_stages() {
                 let mut results = vec![0; 64 * fast.result_layout().words];
                 let guard = fast.epochs().enter();
                 let present = fast.present(&guard);
-                present.prepare(*active, &words, 64);
+                present.prepare(*active, &words, 64, &mut Fetches::default());
                 let hits = present
                     .prepared()
                     .lookup(*active, &words, &mut results, 64, LAST_HIT_STEP_NS);

@@ -57,7 +57,12 @@ fn bundled_programs_pass_their_packet_tests() {
             let mut ways = vec![("as written", switch(&program)), ("optimised", switch(&optimized))];
             let mut compiled = switch(&optimized);
             match compiled.compile() {
-                Ok(()) => ways.push(("machine code", compiled)),
+                Ok(()) => {
+                    let mut by_eights = compiled.clone();
+                    by_eights.set_lanes(weir_switch::LaneUse::Always);
+                    ways.push(("machine code for eight packets", by_eights));
+                    ways.push(("machine code", compiled));
+                }
                 Err(error) => assert!(is_interpreted(&path), "{}: {error}", path.display()),
             }
             for (form, switch) in ways {

@@ -1,6 +1,6 @@
 //! One's complement sums as arithmetic: of what is added to a variable, and taken away from it.
 
-use super::{Weaver, constant, pseudo};
+use super::{CHECKSUM, SUM, SUM_WIDTH, Weaver, constant, pseudo};
 use weir_ir::{ArgumentValue, Bits, ExternId, InLeaf, Loc, Operand, Rvalue, Terminator, Type, UnaryOp, VarId};
 
 impl Weaver {
@@ -17,8 +17,9 @@ impl Weaver {
     /// Adds data to a sum of 16 bits, or the complement of each of its words; `None` where it depends on the packet which bits
     /// make a word.
     pub(crate) fn sum_up(&mut self, sum: VarId, data: &[InLeaf], complement: bool, loc: Loc) -> Option<()> {
-        // What headers add comes from sums of their own, which are made where they are valid.
+        // What headers add is summed up before, where they are valid.
         let mut parts = vec![InLeaf::Value(Operand::Var(sum))];
+        let mut of_headers = None;
         let mut scalars = Vec::new();
         // Bits so far; `None` after something whose length only the packet knows.
         let mut at = Some(0u32);
@@ -38,19 +39,20 @@ impl Weaver {
                         return None;
                     }
                     at = (!varbit).then_some(begin + fixed);
-                    // Of 48 bits, so that what comes after lies in the words of the sum as it did.
-                    let part = self.temporary(48);
-                    self.assign(part, Rvalue::Use(constant(48, 0)));
+                    let so_far = match of_headers {
+                        Some(so_far) => so_far,
+                        None => self.begin_sum(),
+                    };
+                    of_headers = Some(so_far);
                     let otherwise = self.branch(Operand::Var(instance.valid));
-                    let mut fields = Vec::new();
+                    let mut fields = vec![InLeaf::Value(Operand::Var(so_far))];
                     for field in &instance.fields {
                         let (operand, _) = self.summand(&Operand::Var(*field), complement)?;
                         fields.push(InLeaf::Value(operand));
                     }
-                    let sum = pseudo("$internet_sum", Some(ArgumentValue::In(fields)), Some(part));
+                    let sum = pseudo(SUM, Some(ArgumentValue::In(fields)), Some(so_far));
                     self.push(sum, loc);
                     self.go_to(otherwise);
-                    parts.push(InLeaf::Value(Operand::Var(part)));
                 }
             }
         }
@@ -62,12 +64,20 @@ impl Weaver {
             }
         }
         // Before the scalars, which may end with something whose length only the packet knows.
+        parts.extend(of_headers.map(|sum| InLeaf::Value(Operand::Var(sum))));
         parts.extend(scalars);
         let total = self.temporary(16);
-        let checksum = pseudo("$internet_checksum", Some(ArgumentValue::In(parts)), Some(total));
+        let checksum = pseudo(CHECKSUM, Some(ArgumentValue::In(parts)), Some(total));
         self.push(checksum, loc);
         self.assign(sum, Rvalue::Unary(UnaryOp::Not, Operand::Var(total)));
         Some(())
+    }
+
+    /// A sum of nothing yet.
+    pub(crate) fn begin_sum(&mut self) -> VarId {
+        let sum = self.temporary(SUM_WIDTH);
+        self.assign(sum, Rvalue::Use(constant(SUM_WIDTH, 0)));
+        sum
     }
 
     /// Goes on in a block, and from here there.

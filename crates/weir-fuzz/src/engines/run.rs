@@ -8,7 +8,7 @@ use weir_compiler::{Options, compile_source};
 use weir_interp::Interpreter;
 use weir_ir::Program;
 use weir_stf::{Directive, Line, RunOptions, Session};
-use weir_switch::{FastError, Fate, Frame, Output, Switch, SwitchConfig, TAILROOM, VECTOR};
+use weir_switch::{FastError, Fate, Frame, LaneUse, Output, Switch, SwitchConfig, TAILROOM, VECTOR};
 
 /// Egress runs that a packet may cause: enough for every sort of copy, little enough to be fast.
 const WORK_LIMIT: u32 = 256;
@@ -35,6 +35,8 @@ pub(crate) enum Way {
     Single,
     /// Machine code, packets in vectors.
     Vector,
+    /// The same, eight at a time wherever there is code for that.
+    Lanes,
 }
 
 impl fmt::Display for Way {
@@ -43,6 +45,7 @@ impl fmt::Display for Way {
             Way::Optimized => "interpreter of the optimised program",
             Way::Single => "machine code, packet by packet",
             Way::Vector => "machine code, packets in vectors",
+            Way::Lanes => "machine code, eight packets at a time",
         })
     }
 }
@@ -158,9 +161,14 @@ impl Built {
         let schedule = Schedule::new(&parsed.lines);
         let mut ways = vec![(Way::Optimized, self.optimized.clone())];
         if let Ok(compiled) = &self.compiled {
-            ways.push((Way::Single, compiled.clone()));
+            let mut one_at_a_time = compiled.clone();
+            one_at_a_time.set_lanes(LaneUse::Never);
+            ways.push((Way::Single, one_at_a_time.clone()));
             if schedule.vectors {
-                ways.push((Way::Vector, compiled.clone()));
+                let mut eight_at_a_time = compiled.clone();
+                eight_at_a_time.set_lanes(LaneUse::Always);
+                ways.push((Way::Vector, one_at_a_time));
+                ways.push((Way::Lanes, eight_at_a_time));
             }
         }
         let mut race = Race::new(self.reference.clone(), ways);
@@ -256,7 +264,7 @@ impl Race {
                 for (way, session) in &mut self.others {
                     let switch = session.switch_mut();
                     match way {
-                        Way::Vector => vector(switch, packets, &expected)?,
+                        Way::Vector | Way::Lanes => vector(*way, switch, packets, &expected)?,
                         _ => one_by_one(*way, switch, packets, &expected)?,
                     }
                     let line = packets.last().map_or(0, |p| p.0);
@@ -348,8 +356,12 @@ fn one_by_one(
 
 /// What a vector sends at once must be what its packets alone would send; what comes later must be all the rest, in
 /// the order of arrival.
-fn vector(switch: &mut Switch, packets: &[(u32, u32, &[u8])], expected: &[Vec<Output>]) -> Result<(), Finding> {
-    let way = Way::Vector;
+fn vector(
+    way: Way,
+    switch: &mut Switch,
+    packets: &[(u32, u32, &[u8])],
+    expected: &[Vec<Output>],
+) -> Result<(), Finding> {
     let headroom = switch.headroom();
     let mut memory: Vec<Vec<u8>> = packets
         .iter()

@@ -325,11 +325,13 @@ impl Generator {
         keys
     }
 
-    /// Exact keys of at most twelve bits in all, which are the numbers of places in an array.
+    /// Exact keys of at most twelve bits in all, or of sixteen, which are the numbers of places in an array.
     fn few_bits(&mut self, scope: &Scope) -> Vec<Key> {
         let mut keys = Vec::new();
         let mut lines = Vec::new();
-        let mut left = self.rng.one([1, 2, 3, 4, 5, 6, 7, 8, 8, 9, 9, 10, 11, 12, 12, 12]);
+        let mut left = self
+            .rng
+            .one([1, 2, 3, 4, 5, 6, 7, 8, 8, 9, 9, 10, 11, 12, 12, 13, 16, 16]);
         while left > 0 && keys.len() < 4 {
             let header = self.rng.pick(&scope.headers).cloned();
             let (text, ty) = match header {

@@ -6,7 +6,9 @@
 
 use super::{Analysis, State, Step, VarInfo, field_of, field_offsets};
 use std::collections::{BTreeMap, BTreeSet};
-use weir_ir::{BinaryOp, BlockId, Call, HeaderId, InLeaf, InstKind, Operand, Rvalue, UnaryOp, VarId};
+use weir_ir::passes::VarSet;
+use weir_ir::pipeline::CallKind;
+use weir_ir::{BinaryOp, BlockId, Call, HeaderId, InLeaf, InstKind, Operand, Rvalue, Terminator, UnaryOp, VarId};
 
 /// A field of the packet and, by its number, what it is the checksum of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -67,6 +69,9 @@ impl Checksums {
     }
 }
 
+/// An addition to a running sum adds less than 2^48, so that after as many it is below 2^62.
+const MOST_ADDITIONS: usize = 1 << 14;
+
 /// How a checksum that is wanted differs from one that the packet has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Change {
@@ -90,6 +95,39 @@ pub(crate) struct ChangedPart {
 const MOST_CHANGED: usize = 4;
 
 impl Analysis<'_> {
+    /// Variables of 64 bits that nothing but sums, and zero to begin with, is written to.
+    pub(super) fn find_running_sums(&self) -> VarSet {
+        let mut additions: BTreeMap<VarId, usize> = BTreeMap::new();
+        let mut others = VarSet::new(self.vars.len());
+        for &id in &self.order {
+            for step in self.steps(id) {
+                match (step.inst, step.call_kind()) {
+                    (InstKind::Call(call), Some(CallKind::InternetSum)) if !self.repeated[id.index()] => {
+                        call.results.iter().for_each(|v| *additions.entry(*v).or_default() += 1);
+                    }
+                    (
+                        InstKind::Assign {
+                            value: Rvalue::Use(Operand::Const(c)),
+                            ..
+                        },
+                        _,
+                    ) if c.is_zero() => {}
+                    _ => self.writes(step, &mut |v| others.insert(v)),
+                }
+            }
+            if let Terminator::Lookup(l) = &self.pipeline.body.blocks[id].terminator {
+                [l.hit, l.action, l.entry].into_iter().for_each(|v| others.insert(v));
+            }
+        }
+        let mut sums = VarSet::new(self.vars.len());
+        additions
+            .into_iter()
+            .filter(|(v, n)| *n <= MOST_ADDITIONS && self.vars[v.index()].width == 64 && !others.contains(*v))
+            .for_each(|(v, _)| sums.insert(v));
+        self.pipeline.inputs.iter().for_each(|v| sums.remove(*v));
+        sums
+    }
+
     /// What checksums are computed of, each once.
     pub(super) fn find_checksum_data(&self) -> Vec<Vec<InLeaf>> {
         let mut found: Vec<Vec<InLeaf>> = Vec::new();

@@ -145,7 +145,7 @@ impl Segment<'_, '_> {
     }
 
     /// The value of which this is a bit that was shifted down, and which one.
-    fn single_bit(&self, value: Value) -> Option<(Value, u64)> {
+    pub(super) fn single_bit(&self, value: Value) -> Option<(Value, u64)> {
         let shifted = match self.with_constant(value, Opcode::Band) {
             Some((masked, 1)) => masked,
             _ if self.most(value) == 1 => value,
@@ -156,7 +156,7 @@ impl Segment<'_, '_> {
     }
 
     /// The operands of the instruction that makes a value, if it is this one with a constant.
-    fn with_constant(&self, value: Value, opcode: Opcode) -> Option<(Value, u64)> {
+    pub(super) fn with_constant(&self, value: Value, opcode: Opcode) -> Option<(Value, u64)> {
         let inst = self.b.func.dfg.value_def(value).inst()?;
         match self.b.func.dfg.insts[inst] {
             InstructionData::Binary { opcode: o, args } if o == opcode => Some((args[0], self.known(args[1])?)),

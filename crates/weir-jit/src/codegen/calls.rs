@@ -1,6 +1,6 @@
 //! Extern calls.
 
-use super::{Segment, env, flags};
+use super::{Form, Segment, env, flags};
 use crate::runtime::RuntimeFunction;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
@@ -202,18 +202,27 @@ impl Segment<'_, '_> {
     /// Notes that the packet is to be counted; that is done for the whole vector when it has ended.
     fn tally(&mut self, number: usize, at: &Operand) {
         let tally = self.sites.tallies[number];
-        let tallies = self.b.ins().load(types::I64, flags(), self.env, env::TALLIES);
-        let mask = (number * 8) as i32;
-        let old = self.load(types::I64, tallies, mask);
         let bit = self.bit();
-        let new = self.b.ins().bor(old, bit);
-        self.store(new, tallies, mask);
+        let mask = (number * 8) as i32;
+        let column = match self.form {
+            // There the bits of eight packets are added at once.
+            Form::Packet { tally_column, tallies } => {
+                self.store(bit, tallies, mask);
+                tally_column
+            }
+            Form::Loop { .. } => {
+                let tallies = self.b.ins().load(types::I64, flags(), self.env, env::TALLIES);
+                let old = self.load(types::I64, tallies, mask);
+                let new = self.b.ins().bor(old, bit);
+                self.store(new, tallies, mask);
+                let slot = self.slot();
+                let slot = self.shl_imm(slot, 3);
+                self.b.ins().iadd(tallies, slot)
+            }
+        };
         if tally.index.is_none() {
             let index = self.word(at, 0);
-            let slot = self.slot();
-            let slot = self.shl_imm(slot, 3);
-            let place = self.b.ins().iadd(tallies, slot);
-            self.store(index, place, (tally.row * 8) as i32);
+            self.store(index, column, (tally.row * 8) as i32);
         }
     }
 

@@ -9,7 +9,10 @@ use super::Segment;
 use crate::analysis::{Change, field_offsets};
 use crate::runtime::RuntimeFunction;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
-use weir_ir::{Call, HeaderId, InLeaf, Operand};
+use weir_ir::{Call, HeaderId, InLeaf, Operand, VarId};
+
+/// What a running sum stays below ([`crate::analysis::Analysis::running_sums`]).
+const MOST_RUNNING: u64 = 1 << 62;
 
 /// A part of what is summed up.
 enum Part {
@@ -45,15 +48,21 @@ impl Segment<'_, '_> {
     pub(super) fn internet_checksum(&mut self, call: &Call, is_checksum: bool) {
         let Some(&result) = call.results.first() else { return };
         if !is_checksum {
-            let sum = self.sum_of(call);
-            let sum = self.plain_sum(&sum);
+            let (so_far, data) = self.running_sum(call);
+            let sum = self.sum_of(data);
+            let mut sum = self.plain_sum(&sum);
+            if let Some(so_far) = so_far {
+                let so_far = self.get(so_far);
+                let so_far = self.bounded(so_far, MOST_RUNNING);
+                sum = self.add(so_far, sum);
+            }
             self.set(result, sum);
             return;
         }
         let word = match self.cx.analysis.change_of_checksum(&self.state, call) {
             Some(change) => self.changed_checksum(&change, call),
             None => {
-                let sum = self.sum_of(call);
+                let sum = self.sum_of(call.inputs(0));
                 self.inverted(&sum)
             }
         };
@@ -65,11 +74,21 @@ impl Segment<'_, '_> {
         self.set(result, value);
     }
 
-    fn sum_of(&mut self, call: &Call) -> Sum {
+    /// The sum that data is added to, and the data. There is always room for what is added: it is not folded between.
+    fn running_sum<'c>(&self, call: &'c Call) -> (Option<VarId>, &'c [InLeaf]) {
+        match call.inputs(0) {
+            [InLeaf::Value(Operand::Var(v)), data @ ..] if self.cx.analysis.running_sums.contains(*v) => {
+                (Some(*v), data)
+            }
+            data => (None, data),
+        }
+    }
+
+    fn sum_of(&mut self, data: &[InLeaf]) -> Sum {
         let mut sum = Sum::default();
         let mut at = 0u32;
         let mut parts: Vec<(Part, u32)> = Vec::new();
-        for (part, width) in self.parts(call.inputs(0)) {
+        for (part, width) in self.parts(data) {
             parts.push((part, at));
             at += width;
         }
@@ -137,7 +156,7 @@ impl Segment<'_, '_> {
         self.b.set_cold_block(whole);
         self.b.ins().brif(quick, join, &[quick.into()], whole, &[]);
         self.enter(whole);
-        let sum = self.sum_of(call);
+        let sum = self.sum_of(call.inputs(0));
         let word = self.inverted(&sum);
         self.b.ins().jump(join, &[word.into()]);
         self.enter(join);

@@ -1,6 +1,7 @@
 //! Values of expressions.
 
 use super::Segment;
+use super::bit_count::BitSum;
 use crate::sites::WideOp;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value};
@@ -252,7 +253,11 @@ impl Segment<'_, '_> {
                     && *hi < width
                 {
                     let packet = self.packet();
-                    return self.load_bits(packet, bit + width - 1 - hi, hi - lo + 1);
+                    let part = self.load_bits(packet, bit + width - 1 - hi, hi - lo + 1);
+                    if hi == lo {
+                        self.bit_sums.insert(part, BitSum::bit(v, *lo));
+                    }
+                    return part;
                 }
                 let shifted = self.shr_imm(v, (*lo).into());
                 self.mask(shifted, hi - lo + 1)
@@ -296,7 +301,7 @@ impl Segment<'_, '_> {
         let (x, y) = (self.value(a), self.value(b));
         match op {
             BinaryOp::Add => {
-                let sum = self.add(x, y);
+                let sum = self.add_bits(x, y).unwrap_or_else(|| self.add(x, y));
                 self.mask(sum, width)
             }
             BinaryOp::Sub => {

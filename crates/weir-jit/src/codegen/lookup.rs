@@ -1,15 +1,26 @@
 //! Lookups: keys into the context, results out of it.
 
-use super::Segment;
-use cranelift_codegen::ir::{InstBuilder, Value};
+use super::{Segment, env, flags};
+use crate::layout::How;
+use cranelift_codegen::ir::{InstBuilder, Value, types};
+use std::mem::offset_of;
 use weir_ir::passes::VarSet;
 use weir_ir::{BlockId, Lookup, MatchKind, Terminator, VarId};
+use weir_table::fast::Array;
+
+/// Where a result is.
+#[derive(Clone, Copy)]
+enum Found {
+    /// In rows, from this one on.
+    Row(usize),
+    /// At an address.
+    Record(Value),
+}
 
 impl Segment<'_, '_> {
-    /// Takes the result that begins in a row.
-    pub(super) fn load_result(&mut self, result_row: usize, lookup: &Lookup, live: &VarSet) {
+    /// Takes a result, whose head is this.
+    fn take_result(&mut self, result: Found, head: Value, lookup: &Lookup, live: &VarSet) {
         let cx = self.cx;
-        let head = self.load_row(result_row);
         let part = |s: &mut Self, var: VarId, shift: u64, width: u32| {
             s.written.insert(var);
             if live.contains(var) {
@@ -29,9 +40,9 @@ impl Segment<'_, '_> {
                 if !live.contains(var) {
                     continue;
                 }
-                let row = result_row + usize::from(slot.word);
+                let first = usize::from(slot.word);
                 if cx.analysis.vars[var.index()].is_narrow() {
-                    let word = self.load_row(row);
+                    let word = self.result_word(result, first);
                     let shifted = self.shr_imm(word, slot.shift.into());
                     // Above an action's data its words are 0. If another action was hit they may hold anything, and nothing reads the parameter.
                     let is_last = slots.iter().all(|s| s.word != slot.word || s.shift <= slot.shift);
@@ -42,10 +53,26 @@ impl Segment<'_, '_> {
                     self.set(var, value);
                 } else if let Some(home) = cx.layout.rows[var.index()] {
                     for i in 0..slot.words() {
-                        let word = self.load_row(row + i);
+                        let word = self.result_word(result, first + i);
                         self.store_row(home + i, word);
                     }
                 }
+            }
+        }
+    }
+
+    /// Takes the result that begins in a row.
+    pub(super) fn load_result(&mut self, result_row: usize, lookup: &Lookup, live: &VarSet) {
+        let head = self.load_row(result_row);
+        self.take_result(Found::Row(result_row), head, lookup, live);
+    }
+
+    fn result_word(&mut self, result: Found, word: usize) -> Value {
+        match result {
+            Found::Row(first) => self.load_row(first + word),
+            Found::Record(record) => {
+                let fixed = flags().with_readonly();
+                self.b.ins().load(types::I64, fixed, record, (word * 8) as i32)
             }
         }
     }
@@ -76,17 +103,44 @@ impl Segment<'_, '_> {
         }
     }
 
-    /// A lookup that has been done.
+    /// A lookup for which no packet waits.
     fn looked_up(&mut self, site: usize, lookup: &Lookup) {
         let site = self.cx.layout.sites[site];
+        let (result, head) = match site.how {
+            How::Ahead { result_row, .. } => (Found::Row(result_row), self.load_row(result_row)),
+            How::Array(number) => {
+                let result = Found::Record(self.look_into(number, lookup));
+                (result, self.result_word(result, 0))
+            }
+        };
         if site.is_told_late() {
-            let head = self.load_row(site.result_row);
             self.store_row(site.outcome_row, head);
         }
         let live = &self.cx.analysis.live[lookup.next.index()];
-        self.load_result(site.result_row, lookup, live);
+        self.take_result(result, head, lookup, live);
         let next = self.blocks[&lookup.next];
         self.b.ins().jump(next, &[]);
+    }
+
+    /// The address of the result that an array has for a key ([`weir_table::fast::Array`]).
+    fn look_into(&mut self, number: usize, lookup: &Lookup) -> Value {
+        let fixed = flags().with_readonly().with_can_move();
+        let arrays = self.b.ins().load(types::I64, fixed, self.env, env::ARRAYS);
+        let array = (number * size_of::<Array>()) as i32;
+        let default = array + offset_of!(Array, default) as i32;
+        let default = self.b.ins().load(types::I64, fixed, arrays, default);
+        let [(_, key)] = self.key_words(lookup, 0, 0)[..] else {
+            unreachable!("arrays have keys of one word")
+        };
+        if lookup.keys.is_empty() {
+            return default;
+        }
+        let places = array + offset_of!(Array, places) as i32;
+        let places = self.b.ins().load(types::I64, fixed, arrays, places);
+        let offset = self.shl_imm(key, 3);
+        let place = self.b.ins().iadd(places, offset);
+        let record = self.b.ins().load(types::I64, flags().with_readonly(), place, 0);
+        self.b.ins().select(record, record, default)
     }
 
     /// The key of a lookup that is done at this point for later.
@@ -99,10 +153,13 @@ impl Segment<'_, '_> {
             return Vec::new();
         };
         let site = &cx.layout.sites[site];
-        let selector_row = site.key_row + cx.tables[site.table.index()].0.words;
+        let How::Ahead { key_row, .. } = site.how else {
+            return Vec::new();
+        };
+        let selector_row = key_row + cx.tables[site.table.index()].0.words;
         // The key is read where control will be: that is the read that liveness counts, be it of a variable or of a place in the packet.
         let state = std::mem::replace(&mut self.state, later);
-        let words = self.key_words(lookup, site.key_row, selector_row);
+        let words = self.key_words(lookup, key_row, selector_row);
         self.state = state;
         words
     }

@@ -350,7 +350,8 @@ impl Segment<'_, '_> {
 
     // ------------------------------------------------------------------------- the deparser
 
-    pub(super) fn emit(&mut self, header: HeaderId) {
+    /// `is_last`: nothing is emitted after it.
+    pub(super) fn emit(&mut self, header: HeaderId, is_last: bool) {
         let cx = self.cx;
         let program = cx.analysis.program();
         let instance = &program.headers[header];
@@ -361,6 +362,12 @@ impl Segment<'_, '_> {
             return;
         }
         let certain = h.extracted;
+        if is_last && !in_place && program.header_types[instance.ty].varbit_field().is_some() {
+            let parsed = self.parsed();
+            let left = self.b.declare_var(types::I64);
+            self.b.def_var(left, parsed);
+            self.left_from = Some(left);
+        }
         let join = self.b.create_block();
         if !certain {
             let valid = self.condition(&Operand::Var(instance.valid));
@@ -411,20 +418,50 @@ impl Segment<'_, '_> {
         if let Some(i) = ty.varbit_field()
             && let Some(home) = cx.layout.rows[instance.fields[i].index()]
         {
-            let (bits, from) = (self.load_row(home), self.load_row(home + 1));
-            let behind = self.add_imm(to, u64::from(offsets[i] / 8));
-            let (some, join) = (self.b.create_block(), self.b.create_block());
-            self.b.set_cold_block(some);
-            self.b.ins().brif(bits, some, &[], join, &[]);
-            self.enter(some);
-            self.call_runtime(RuntimeFunction::VarbitStore, &[from, bits, behind]);
-            self.b.ins().jump(join, &[]);
-            self.enter(join);
-            let more = self.shr_imm(bits, 3);
+            let to = self.add_imm(to, u64::from(offsets[i] / 8));
+            let more = self.emit_varbit(home, to);
             length = self.b.ins().iadd(length, more);
         }
         let next = self.b.ins().iadd(emitted, length);
         self.set(cx.analysis.emitted, next);
+    }
+
+    /// Appends a varbit; gives by how many bytes the scratch area gets longer. The last thing that is emitted may be what the parser
+    /// took last: then it stays where it is, as the payload does.
+    fn emit_varbit(&mut self, home: usize, to: Value) -> Value {
+        let (bits, from) = (self.load_row(home), self.load_row(home + 1));
+        let [some, copy, join] = [(); 3].map(|()| self.b.create_block());
+        self.b.append_block_param(join, types::I64);
+        self.b.set_cold_block(copy);
+        let nothing = self.imm(0);
+        self.b.ins().brif(bits, some, &[], join, &[nothing.into()]);
+        self.enter(some);
+        let bytes = self.shr_imm(bits, 3);
+        if let Some(left) = self.left_from {
+            let (packet, parsed) = (self.packet(), self.b.use_var(left));
+            let at = self.b.ins().isub(from, packet);
+            let end = self.b.ins().iadd(at, bytes);
+            let is_at_payload = self.b.ins().icmp(IntCC::Equal, end, parsed);
+            let stay = self.b.create_block();
+            self.b.ins().brif(is_at_payload, stay, &[], copy, &[]);
+            self.enter(stay);
+            self.b.def_var(left, at);
+            self.b.ins().jump(join, &[nothing.into()]);
+        } else {
+            self.b.set_cold_block(some);
+            self.b.ins().jump(copy, &[]);
+        }
+        self.enter(copy);
+        self.call_runtime(RuntimeFunction::VarbitStore, &[from, bits, to]);
+        self.b.ins().jump(join, &[bytes.into()]);
+        self.enter(join);
+        self.b.block_params(join)[0]
+    }
+
+    /// How many bytes the parser has taken.
+    fn parsed(&mut self) -> Value {
+        let cursor = self.cursor();
+        self.shr_imm(cursor, 3)
     }
 
     /// Writes variables to where they begin, so many bits after an address; neighbours that make up whole bytes together.
@@ -497,8 +534,10 @@ impl Segment<'_, '_> {
         }
         let packet = self.packet();
         let emitted = self.get(self.cx.analysis.emitted);
-        let cursor = self.cursor();
-        let parsed = self.shr_imm(cursor, 3);
+        let parsed = match self.left_from {
+            Some(left) => self.b.use_var(left),
+            None => self.parsed(),
+        };
         let removed = self.b.ins().isub(parsed, emitted);
         let start = self.b.ins().iadd(packet, removed);
         self.store_row(ROW_EMITTED, emitted);

@@ -22,6 +22,8 @@ pub(super) struct Plan<'a> {
     pub analysis: &'a Analysis<'a>,
     /// Tables, by number, that may be looked up for packets that do not get there.
     pub may_waste: &'a [bool],
+    /// Tables, by number, that code can look into by itself.
+    pub arrays: &'a [bool],
 }
 
 impl Plan<'_> {
@@ -34,6 +36,12 @@ impl Plan<'_> {
         found
     }
 
+    /// Whether the lookup of a block is one that code does by itself. What it comes to is told once per packet at the most.
+    pub fn is_of_array(&self, id: BlockId) -> bool {
+        self.lookup(id)
+            .is_some_and(|l| self.arrays[l.table.index()] && !self.analysis.repeated[id.index()])
+    }
+
     fn lookup(&self, id: BlockId) -> Option<&Lookup> {
         match &self.analysis.pipeline.body.blocks[id].terminator {
             Terminator::Lookup(lookup) => Some(lookup),
@@ -43,7 +51,7 @@ impl Plan<'_> {
 
     fn find_one(&self, found: &BTreeMap<BlockId, Ahead>) -> Option<(BlockId, Ahead)> {
         let order = &self.analysis.order;
-        let suspends = |id: &BlockId| !found.contains_key(id);
+        let suspends = |id: &BlockId| !found.contains_key(id) && !self.is_of_array(*id);
         let lookups: Vec<BlockId> = order.iter().copied().filter(|b| self.lookup(*b).is_some()).collect();
         let points: Vec<BlockId> = lookups.into_iter().filter(suspends).collect();
         let first: BTreeSet<BlockId> = self.reach(BlockId::new(0), None, &suspends);

@@ -8,6 +8,9 @@ use weir_ir::{Bits, Operand, ValueSetId};
 /// The type of a segment.
 pub(crate) type SegmentFunction = unsafe extern "C" fn(*mut Env, u64, *mut u64);
 
+/// The type of a segment for eight packets at a time: it gives back packets that are to be run by the other one.
+pub(crate) type LanesFunction = unsafe extern "C" fn(*mut Env, u64, *mut u64) -> u64;
+
 /// Words of a column of the context.
 ///
 /// # Safety

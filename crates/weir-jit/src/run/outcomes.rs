@@ -21,16 +21,36 @@ pub(super) fn outcomes(heads: &[u64], mask: u64) -> (u64, u64) {
 #[inline]
 fn all_outcomes(heads: &[u64]) -> (u64, u64) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
-    if std::arch::is_x86_feature_detected!("avx2")
-        && let Some(heads) = heads.first_chunk()
-    {
-        // SAFETY: the processor has AVX2.
-        return unsafe { all_outcomes_wide(heads) };
+    if let Some(heads) = heads.first_chunk() {
+        if std::arch::is_x86_feature_detected!("avx512f") {
+            // SAFETY: the processor has AVX-512F.
+            return unsafe { all_outcomes_widest(heads) };
+        }
+        if std::arch::is_x86_feature_detected!("avx2") {
+            // SAFETY: the processor has AVX2.
+            return unsafe { all_outcomes_wide(heads) };
+        }
     }
     let (mut active, mut hits) = (0, 0);
     for (slot, head) in heads.iter().enumerate().take(VECTOR) {
         active |= u64::from(*head != NOT_LOOKED_UP) << slot;
         hits |= (head >> head::HIT.trailing_zeros() & 1) << slot;
+    }
+    (active, hits)
+}
+
+/// Eight slots at a time.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[target_feature(enable = "avx512f")]
+fn all_outcomes_widest(heads: &[u64; VECTOR]) -> (u64, u64) {
+    use std::arch::x86_64::{_mm512_cmpneq_epi64_mask, _mm512_loadu_epi64, _mm512_set1_epi64, _mm512_test_epi64_mask};
+    let (mut active, mut hits) = (0, 0);
+    for (eight, at) in heads.as_chunks::<8>().0.iter().zip((0..).step_by(8)) {
+        // SAFETY: eight words.
+        let words = unsafe { _mm512_loadu_epi64(eight.as_ptr().cast()) };
+        let done = _mm512_cmpneq_epi64_mask(words, _mm512_set1_epi64(NOT_LOOKED_UP as i64));
+        active |= u64::from(done) << at;
+        hits |= u64::from(_mm512_test_epi64_mask(words, _mm512_set1_epi64(head::HIT as i64))) << at;
     }
     (active, hits)
 }

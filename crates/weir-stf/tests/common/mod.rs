@@ -5,7 +5,7 @@ use std::sync::Arc;
 use weir_compiler::{Options, compile_file};
 use weir_ir::Program;
 use weir_stf::{RunOptions, run_on};
-use weir_switch::Switch;
+use weir_switch::{LaneUse, Switch};
 use weir_syntax::render;
 
 /// A folder of programs.
@@ -31,7 +31,7 @@ pub fn compile(folder: &Path, name: &str) -> Program {
     program
 }
 
-/// Runs the test of a program on it as it is, with all passes, and as machine code of both.
+/// Runs the test of a program on it as it is, with all passes, and as machine code of both, for one packet and for eight.
 pub fn check(folder: &Path, name: &str) {
     let text = std::fs::read_to_string(folder.join(format!("{name}.stf"))).expect("a test beside the program");
     let program = compile(folder, name);
@@ -44,6 +44,10 @@ pub fn check(folder: &Path, name: &str) {
         let mut ways = vec![(what.to_owned(), switch)];
         // What cannot be compiled is interpreted.
         if compiled.compile().is_ok() {
+            let mut by_eights = compiled.clone();
+            by_eights.set_lanes(LaneUse::Always);
+            ways.push((format!("{what}, machine code for eight packets"), by_eights));
+            compiled.set_lanes(LaneUse::Never);
             ways.push((format!("{what}, machine code"), compiled));
         }
         for (what, switch) in ways {

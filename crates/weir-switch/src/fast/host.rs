@@ -185,10 +185,16 @@ impl Host for SwitchHost<'_> {
         set.lookup_one(&packed, &mut result, self.now_ns)
     }
 
+    fn will_be_told(&mut self, lookup: &LookedUp<'_>) {
+        if self.on_hit[lookup.table.index()] == OnHit::Count {
+            let handles = Slots(lookup.hits).map(|slot| head::handle(lookup.results[slot]));
+            self.state.fetch_counts(lookup.table, handles);
+        }
+    }
+
     fn looked_up(&mut self, lookup: &mut LookedUp<'_>) {
         let misses = lookup.active & !lookup.hits;
-        self.state
-            .looked_up(lookup.table, lookup.hits.count_ones(), misses.count_ones());
+        self.state.looked_up(lookup.table, many(lookup.hits), many(misses));
         match self.on_hit[lookup.table.index()] {
             OnHit::Nothing => {}
             OnHit::Count => {
@@ -196,12 +202,31 @@ impl Host for SwitchHost<'_> {
                 let (lengths, Some(results)) = (self.packets.lengths, lookup.results.first_chunk::<VECTOR>()) else {
                     unreachable!("results have a word of each slot");
                 };
-                let hits =
-                    Slots(lookup.hits).map(|slot| (head::handle(results[slot % VECTOR]), lengths[slot % VECTOR]));
-                self.state.count_hits(lookup.table, hits);
+                if lookup.hits == u64::MAX {
+                    // Counting one is so short that the loop around it would be a third of it.
+                    let (results, lengths) = (results.as_chunks::<4>().0, lengths.as_chunks::<4>().0);
+                    let all = results.iter().zip(lengths).flat_map(|(results, lengths)| {
+                        std::array::from_fn::<_, 4, _>(|i| (head::handle(results[i]), lengths[i]))
+                    });
+                    self.state.count_hits(lookup.table, all);
+                } else {
+                    let hits =
+                        Slots(lookup.hits).map(|slot| (head::handle(results[slot % VECTOR]), lengths[slot % VECTOR]));
+                    self.state.count_hits(lookup.table, hits);
+                }
             }
             OnHit::Ask => self.ask(lookup),
         }
+    }
+}
+
+/// How many slots a mask has. Mostly that is all or none, and to count takes long where there is no instruction for it.
+#[inline]
+fn many(slots: u64) -> u32 {
+    match slots {
+        0 => 0,
+        u64::MAX => u64::BITS,
+        some => some.count_ones(),
     }
 }
 

@@ -1,12 +1,78 @@
 //! The keys and results of one vector, with bounds checked once.
 #![allow(unsafe_code)]
 
+use crate::fast::mem::prefetch;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Slots of a vector.
 pub(super) const SLOTS: usize = 64;
+
+/// Addresses that somebody will read from, to be asked for while something else is done: asked for all at once, the last ones would have
+/// to wait for the first.
+#[derive(Debug, Clone)]
+pub struct Fetches {
+    addresses: [usize; SLOTS],
+    count: usize,
+}
+
+impl Default for Fetches {
+    fn default() -> Self {
+        Fetches {
+            addresses: [0; SLOTS],
+            count: 0,
+        }
+    }
+}
+
+impl Fetches {
+    /// Those of the keys of active slots.
+    #[inline(always)]
+    pub(super) fn set<const DENSE: bool>(&mut self, active: u64, keys: &[u64], address: impl Fn(u64) -> *const u8) {
+        if DENSE {
+            for (to, key) in self.addresses.iter_mut().zip(keys) {
+                *to = address(*key).addr();
+            }
+            self.count = keys.len().min(SLOTS);
+        } else {
+            self.count = 0;
+            each(active, |slot, _| {
+                self.addresses[self.count % SLOTS] = address(keys[slot]).addr();
+                self.count += 1;
+            });
+        }
+    }
+
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// There are none.
+    #[inline]
+    pub(super) fn clear(&mut self) {
+        self.count = 0;
+    }
+
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    /// Asks for part `part` of `PARTS`.
+    #[inline(always)]
+    pub(super) fn part<const PARTS: usize>(&self, part: usize) {
+        for at in part * SLOTS / PARTS..(part + 1) * SLOTS / PARTS {
+            if at < self.count {
+                prefetch(std::ptr::without_provenance::<u8>(self.addresses[at]));
+            }
+        }
+    }
+
+    /// Asks for all.
+    pub(super) fn all(&self) {
+        self.addresses[..self.count]
+            .iter()
+            .for_each(|a| prefetch(std::ptr::without_provenance::<u8>(*a)));
+    }
+}
 
 /// One vector lookup. Copy it to a local before a loop: its fields are then in registers, while
 /// behind a reference they are read again after every acquiring load.
@@ -21,6 +87,8 @@ pub(super) struct Batch<'a> {
     result_words: usize,
     /// What the lookup reads first has been asked for already.
     pub(super) is_fetched: bool,
+    /// What others will read.
+    pub(super) meanwhile: Option<&'a Fetches>,
     /// What a miss gives: as many words as a result has.
     pub(super) default: NonNull<AtomicU64>,
     /// Where hits leave their time, if they do.
@@ -71,6 +139,7 @@ impl<'a> Batch<'a> {
             key_words,
             result_words,
             is_fetched: false,
+            meanwhile: None,
             default: NonNull::from(default).cast(),
             stamp,
             now,

@@ -1,5 +1,5 @@
-//! Exact keys of a few bits, such as ports and VLANs: an array of pointers to records, by key. An entry takes its record, and the
-//! array eight bytes for each possible key.
+//! Exact keys of a few bits, such as ports, VLANs and numbers of next hops: an array of pointers to records, by key. An entry takes its record, and the
+//! array eight bytes for each possible key, 512 KB at most.
 #![allow(unsafe_code)]
 
 use crate::fast::batch::{Batch, each, each_of, is_dense, ones};
@@ -14,6 +14,8 @@ use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 /// Most bits of a key.
 pub(super) const MOST_BITS: u32 = 12;
+/// The same where results are so long that entries would have records anyway: then there is nothing to be read that is nearer.
+pub(super) const MOST_BITS_FOR_RECORDS: u32 = 16;
 
 /// Records by key; null where there is no entry. There are as many as a power of two.
 type Places = Zeroed<AtomicPtr<AtomicU64>>;
@@ -37,6 +39,12 @@ pub(super) struct DirectShape {
 }
 
 impl DirectShape {
+    /// Where the places begin.
+    #[inline]
+    pub(super) fn places(&self) -> *const AtomicPtr<AtomicU64> {
+        self.places.as_slice().as_ptr()
+    }
+
     #[inline(always)]
     pub(super) fn lookup(&self, batch: &mut Batch<'_>) -> u64 {
         match (batch.result_words(), is_dense(batch.active)) {
@@ -90,7 +98,7 @@ pub(super) struct Direct {
 }
 
 impl Direct {
-    /// For keys of so many bits, at most [`MOST_BITS`].
+    /// For keys of so many bits, at most [`MOST_BITS_FOR_RECORDS`].
     pub(super) fn new(bits: u32, stamps: bool) -> Self {
         Direct {
             places: Arc::new(Zeroed::new(1 << bits)),

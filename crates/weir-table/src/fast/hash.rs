@@ -7,8 +7,8 @@ use std::hash::{BuildHasher, Hasher};
 /// What makes the hashes of a table its own, so that nobody can choose keys that collide.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Seed {
-    start: u64,
-    factor: u64,
+    pub(super) start: u64,
+    pub(super) factor: u64,
 }
 
 impl Seed {
@@ -59,7 +59,7 @@ impl Seed {
 }
 
 /// Odd, with its bits well spread.
-const SPREAD: u64 = 0xd6e8_feb8_6659_fd93;
+pub(super) const SPREAD: u64 = 0xd6e8_feb8_6659_fd93;
 
 #[inline(always)]
 fn fold(a: u64, b: u64) -> u64 {

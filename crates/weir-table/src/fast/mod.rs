@@ -11,12 +11,14 @@
 //! | keys | structure | bytes |
 //! |---|---|---|
 //! | none | nothing | 0 |
-//! | exact, up to 12 bits in all | an array by key | record + 8 per possible key |
-//! | exact, in one word with data; [without handles](FastTable::without_handles) | cache lines of eight slots with key and result, of five with `idle_timeout` | 14–21, 21–34 |
+//! | exact, up to 12 bits in all; up to 16 and more than one word of data | an array by key | record + 8 per possible key |
+//! | exact, in one word with data; [without handles](FastTable::without_handles); up to 1,024 entries | an array in which each key has a place of its own | 13–20, with `idle_timeout` 19–30; the writer's 80, 40 more with it |
+//! | the same, more | cache lines of eight slots with key and result, of five with `idle_timeout` | 14–21, 21–34 |
 //! | exact, one word; data of a few bits | cache lines of four slots with key and result | 21–43 |
-//! | exact, one word; at most one word of data | cache lines of two slots with key and result | 51–103 |
+//! | exact, one word; at most one word of data | cache lines of two slots with key and result | 51–103; up to 128 entries 64 KB at most |
 //! | exact, other | hash table of records | 15–30 + record |
-//! | one LPM key, 1–32 bits, up to 64 entries | intervals, searched by bisection | 32 + record |
+//! | one LPM key, 1–32 bits, up to 1,024 entries; AVX-512 of Ice Lake or Zen 4 | ranges, of which sixteen are compared at once | 16 KB in all, and 32–48 + 32–48 per word of the result, record |
+//! | the same, up to 64 entries, other processors | intervals, searched by bisection | 32 + record |
 //! | the same, more | DIR-24-8: 64 MB (32 bits) + 1 KB per /24 with longer prefixes | 20 + record |
 //! | other, up to 16 entries | masked compares one after the other | 150–500 |
 //! | other, more | a hash table per mask, the highest rank first | 40–60 + record |
@@ -33,6 +35,8 @@ mod batch;
 mod buckets;
 mod cuckoo;
 mod direct;
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+mod eight;
 mod epochs;
 mod exact;
 mod hash;
@@ -42,15 +46,19 @@ mod lpm;
 mod mem;
 mod order;
 mod packed;
+mod packing;
+mod placed;
 mod rule;
 mod scan;
 mod structure;
 mod table;
 mod tuple;
+mod writes;
 
+pub use batch::Fetches;
 pub use epochs::{Epochs, Guard, Reader};
 pub use layout::{FieldSlot, KeyLayout, ResultLayout};
-pub use table::{FastTable, Present};
+pub use table::{Array, Changes, FastTable, Present, is_array};
 
 pub(crate) use mem::prefetch;
 

@@ -1,18 +1,22 @@
 //! Which structure a table has, and the one interface to all of them.
 #![allow(unsafe_code)]
 
-use crate::fast::batch::{Batch, is_dense};
+use crate::fast::batch::{Batch, Fetches, is_dense};
 use crate::fast::direct::{self, Direct, DirectShape};
 use crate::fast::exact::{Exact, ExactShape};
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use crate::fast::inline::Avx2;
 use crate::fast::inline::{Compare, Four, Inline, InlineShape, Portable, Two};
 use crate::fast::layout::{KeyLayout, ResultLayout};
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+use crate::fast::lpm::Ranges;
 use crate::fast::lpm::{Dir, Intervals, Lpm, LpmShape};
 use crate::fast::mem::{Arena, Shape as RecordShape};
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use crate::fast::packed::Avx512;
-use crate::fast::packed::{Packed, PackedShape, Packing, Plain, Search, Stamped};
+use crate::fast::packed::{Packed, PackedShape, Plain, Search, Stamped};
+use crate::fast::packing::Packing;
+use crate::fast::placed::{self, Placed, PlacedShape};
 use crate::fast::rule::{Keys, Rule};
 use crate::fast::scan::{Scan, ScanShape};
 use crate::fast::tuple::{self, Tuple, TupleShape};
@@ -53,6 +57,7 @@ impl Plan {
                 _ if bits <= direct::MOST_BITS => Plan::Direct(bits),
                 (1, 1) => Plan::Dense,
                 (1, 2) => Plan::Inline,
+                (1, _) if bits <= direct::MOST_BITS_FOR_RECORDS => Plan::Direct(bits),
                 _ => Plan::Exact,
             }
         } else {
@@ -90,6 +95,7 @@ impl Plan {
             Plan::Nothing => Structure::Nothing,
             Plan::Direct(bits) => Structure::Direct(Direct::new(bits, stamps)),
             Plan::Dense => Structure::Dense(Inline::new(stamps, expected)),
+            Plan::Packed(packing) if expected <= placed::MOST => Structure::Placed(Placed::new(packing, stamps)),
             Plan::Packed(packing) if stamps => Structure::Stamped(Packed::new(packing, expected)),
             Plan::Packed(packing) => Structure::Packed(Packed::new(packing, expected)),
             Plan::Inline => Structure::Inline(Inline::new(stamps, expected)),
@@ -106,11 +112,14 @@ pub(super) enum Shape {
     Nothing,
     Direct(DirectShape),
     Dense(InlineShape<Four>),
+    Placed(PlacedShape),
     Packed(PackedShape<Plain>),
     Stamped(PackedShape<Stamped>),
     Inline(InlineShape<Two>),
     Exact(ExactShape),
     Intervals(Intervals),
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    Ranges(Ranges),
     Dir(Arc<Dir>),
     Scan(ScanShape),
     Tuple(TupleShape),
@@ -120,6 +129,11 @@ impl Shape {
     /// Looks the vector up; the mask of hits.
     #[inline]
     pub(super) fn lookup(&self, batch: &mut Batch<'_>) -> u64 {
+        if let Some(fetches) = batch.meanwhile
+            && !matches!(self, Shape::Placed(_))
+        {
+            fetches.all();
+        }
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         if is_wide() {
             let hashes_many = matches!(
@@ -166,26 +180,30 @@ impl Shape {
             }
             Shape::Direct(shape) => shape.lookup(batch),
             Shape::Dense(shape) => shape.lookup::<C>(batch),
+            Shape::Placed(shape) => shape.lookup(batch),
             Shape::Packed(shape) => shape.lookup::<C>(batch),
             Shape::Stamped(shape) => shape.lookup::<C>(batch),
             Shape::Inline(shape) => shape.lookup::<C>(batch),
             Shape::Exact(shape) => shape.lookup(batch),
             Shape::Intervals(shape) => shape.lookup(batch),
+            #[cfg(all(target_arch = "x86_64", not(miri)))]
+            Shape::Ranges(shape) => shape.lookup(batch),
             Shape::Dir(shape) => shape.lookup(batch),
             Shape::Scan(shape) => shape.lookup(batch),
             Shape::Tuple(shape) => shape.lookup(batch),
         }
     }
 
-    /// Fetches what a lookup of these keys, each of one word, will read, if that is not in the cache anyway.
+    /// Fetches what a lookup of these keys, each of one word, will read, if that is not in the cache anyway; or says what should be fetched
+    /// during the next lookup.
     #[inline]
-    pub(super) fn prepare(&self, active: u64, keys: &[u64]) {
+    pub(super) fn prepare(&self, active: u64, keys: &[u64], later: &mut Fetches) {
         let is_staged = match self {
+            Shape::Dir(shape) => shape.is_staged(),
             Shape::Dense(shape) => shape.is_staged(),
             Shape::Packed(shape) => shape.is_staged(),
             Shape::Stamped(shape) => shape.is_staged(),
             Shape::Inline(shape) => shape.is_staged(),
-            Shape::Dir(shape) => shape.is_staged(),
             _ => false,
         };
         if !is_staged {
@@ -194,20 +212,25 @@ impl Shape {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         if is_wide() && is_widest() {
             // SAFETY: the processor has these features.
-            return unsafe { self.prepare_widest(active, keys) };
+            return unsafe { self.prepare_widest(active, keys, later) };
         }
-        self.prepare_here(active, keys);
+        self.prepare_here(active, keys, later);
     }
 
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx2,bmi1,bmi2,lzcnt")]
-    fn prepare_widest(&self, active: u64, keys: &[u64]) {
-        self.prepare_here(active, keys);
+    fn prepare_widest(&self, active: u64, keys: &[u64], later: &mut Fetches) {
+        self.prepare_here(active, keys, later);
     }
 
     #[inline(always)]
-    fn prepare_here(&self, active: u64, keys: &[u64]) {
+    fn prepare_here(&self, active: u64, keys: &[u64], later: &mut Fetches) {
+        if let Shape::Dir(_) = self {
+            later.all();
+        }
         match (self, is_dense(active)) {
+            (Shape::Dir(shape), false) => shape.addresses::<false>(active, keys, later),
+            (Shape::Dir(shape), true) => shape.addresses::<true>(active, keys, later),
             (Shape::Dense(shape), false) => shape.prepare::<false>(active, keys),
             (Shape::Dense(shape), true) => shape.prepare::<true>(active, keys),
             (Shape::Packed(shape), false) => shape.prepare::<false>(active, keys),
@@ -216,8 +239,6 @@ impl Shape {
             (Shape::Stamped(shape), true) => shape.prepare::<true>(active, keys),
             (Shape::Inline(shape), false) => shape.prepare::<false>(active, keys),
             (Shape::Inline(shape), true) => shape.prepare::<true>(active, keys),
-            (Shape::Dir(shape), false) => shape.prepare::<false>(active, keys),
-            (Shape::Dir(shape), true) => shape.prepare::<true>(active, keys),
             _ => {}
         }
     }
@@ -248,6 +269,7 @@ pub(super) enum Structure {
     Nothing,
     Direct(Direct),
     Dense(Inline<Four>),
+    Placed(Placed),
     Packed(Packed<Plain>),
     Stamped(Packed<Stamped>),
     Inline(Inline<Two>),
@@ -260,8 +282,18 @@ pub(super) enum Structure {
 impl Structure {
     /// Readers see nothing of what follows until [`Structure::shape`].
     pub(super) fn defer(&mut self) {
-        if let Structure::Lpm(lpm) = self {
-            lpm.defer();
+        match self {
+            Structure::Lpm(lpm) => lpm.defer(),
+            Structure::Placed(placed) => placed.defer(),
+            _ => {}
+        }
+    }
+
+    /// Whether readers may go on with an old shape while more is changed.
+    pub(super) fn may_wait(&self) -> bool {
+        match self {
+            Structure::Lpm(lpm) => lpm.is_replaced_as_a_whole(),
+            _ => false,
         }
     }
 
@@ -275,6 +307,18 @@ impl Structure {
                 false
             }
             Structure::Dense(dense) => dense.put(rule, result, stamp),
+            Structure::Placed(placed) => {
+                if placed.len() < placed::MOST || placed.has(rule) || Placed::leaves_out(result) {
+                    return placed.put(rule, result, stamp);
+                }
+                *self = if arena.shape().stamp.is_some() {
+                    Structure::Stamped(Packed::with(placed.packing(), placed.entries()))
+                } else {
+                    Structure::Packed(Packed::with(placed.packing(), placed.entries()))
+                };
+                self.put(arena, keys, rule, result, stamp);
+                true
+            }
             Structure::Packed(packed) => packed.put(rule, result, stamp),
             Structure::Stamped(packed) => packed.put(rule, result, stamp),
             Structure::Inline(inline) => inline.put(rule, result, stamp),
@@ -314,6 +358,7 @@ impl Structure {
                 false
             }
             Structure::Dense(dense) => dense.take(rule),
+            Structure::Placed(placed) => placed.take(rule),
             Structure::Packed(packed) => {
                 packed.take(rule);
                 false
@@ -339,12 +384,15 @@ impl Structure {
             Structure::Nothing => Shape::Nothing,
             Structure::Direct(direct) => Shape::Direct(direct.shape(arena)),
             Structure::Dense(dense) => Shape::Dense(dense.shape()),
+            Structure::Placed(placed) => Shape::Placed(placed.shape()),
             Structure::Packed(packed) => Shape::Packed(packed.shape()),
             Structure::Stamped(packed) => Shape::Stamped(packed.shape()),
             Structure::Inline(inline) => Shape::Inline(inline.shape()),
             Structure::Exact(exact) => Shape::Exact(exact.shape(arena)),
             Structure::Lpm(lpm) => match lpm.shape(arena) {
                 LpmShape::Intervals(shape) => Shape::Intervals(shape),
+                #[cfg(all(target_arch = "x86_64", not(miri)))]
+                LpmShape::Ranges(shape) => Shape::Ranges(shape),
                 LpmShape::Dir(shape) => Shape::Dir(shape),
             },
             Structure::Scan(scan) => Shape::Scan(scan.shape(arena)),
@@ -357,6 +405,7 @@ impl Structure {
             Structure::Nothing => 0,
             Structure::Direct(direct) => direct.len(),
             Structure::Dense(dense) => dense.len(),
+            Structure::Placed(placed) => placed.len(),
             Structure::Packed(packed) => packed.len(),
             Structure::Stamped(packed) => packed.len(),
             Structure::Inline(inline) => inline.len(),
@@ -372,6 +421,7 @@ impl Structure {
             Structure::Nothing => 0,
             Structure::Direct(direct) => direct.bytes(),
             Structure::Dense(dense) => dense.bytes(),
+            Structure::Placed(placed) => placed.bytes(),
             Structure::Packed(packed) => packed.bytes(),
             Structure::Stamped(packed) => packed.bytes(),
             Structure::Inline(inline) => inline.bytes(),
@@ -388,6 +438,7 @@ impl Structure {
             Structure::Nothing => None,
             Structure::Direct(direct) => direct.stamp(arena, handle),
             Structure::Dense(dense) => dense.stamp(handle),
+            Structure::Placed(placed) => placed.stamp(handle),
             Structure::Packed(packed) => packed.stamp(handle),
             Structure::Stamped(packed) => packed.stamp(handle),
             Structure::Inline(inline) => inline.stamp(handle),

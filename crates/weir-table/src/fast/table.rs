@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use crate::entry::Entry;
-use crate::fast::batch::{Batch, Dimensions, SLOTS};
+use crate::fast::batch::{Batch, Dimensions, Fetches, SLOTS};
 use crate::fast::epochs::{Epochs, Guard};
 use crate::fast::layout::{KeyLayout, ResultLayout};
 use crate::fast::mem::{Arena, Shape as RecordShape};
@@ -157,7 +157,10 @@ impl FastTable {
     ///
     /// [`head::HIT`]: crate::fast::head::HIT
     pub fn set_default(&self, action: &ActionCall) {
-        let _writer = self.lock();
+        self.together(|changes| changes.set_default(action));
+    }
+
+    fn replace_default(&self, action: &ActionCall) {
         let words = Box::new(default_words(&self.result_layout, self.dimensions.record_words, action));
         let old = self.default.swap(Box::into_raw(words), Ordering::AcqRel);
         // SAFETY: `old` came from `Box::into_raw` and was just taken out; it is dropped once.
@@ -167,37 +170,28 @@ impl FastTable {
     /// Adds an entry, or replaces the action of the entry with the same handle. Entries that do not
     /// fit the spec are left out: they could not match.
     pub fn insert(&self, entry: &Entry) {
-        let mut guard = self.lock();
-        let writer = &mut *guard;
-        if !writer.compile(&self.result_layout, entry) {
-            return;
-        }
-        let rebuild = writer.put(entry.last_hit_ns);
-        self.finish(writer, rebuild);
+        self.together(|changes| changes.insert(entry));
     }
 
     /// Removes the entry with this handle and match, if it is there.
     pub fn remove(&self, entry: &Entry) {
+        self.together(|changes| changes.remove(entry));
+    }
+
+    /// Makes many changes. Where few prefixes are replaced as a whole for each of them, that is done once; readers may see some of the changes before
+    /// others. The table is locked meanwhile: nothing else may change it from within.
+    pub fn together(&self, change: impl FnOnce(&mut Changes<'_>)) {
         let mut guard = self.lock();
-        let writer = &mut *guard;
-        if !writer.keys.compile(entry, &mut writer.rule) {
-            return;
-        }
-        let rebuild = writer.take();
-        self.finish(writer, rebuild);
+        change(&mut Changes {
+            table: self,
+            writer: &mut guard,
+            rebuild: false,
+        });
     }
 
     /// Replaces all entries by these. Readers see the old ones, then the new ones.
     pub fn bulk_load(&self, entries: &mut dyn Iterator<Item = &Entry>) {
-        let mut guard = self.lock();
-        let writer = &mut *guard;
-        writer.begin_bulk(&self.epochs, entries.size_hint().0);
-        for entry in entries {
-            if writer.compile(&self.result_layout, entry) {
-                writer.put(entry.last_hit_ns);
-            }
-        }
-        self.finish(writer, true);
+        self.together(|changes| changes.bulk_load(entries));
     }
 
     fn finish(&self, writer: &mut Writer, rebuild: bool) {
@@ -276,6 +270,86 @@ impl FastTable {
     }
 }
 
+/// Whether a table is an array that compiled code may look into by itself: of exact keys of few bits in all, or none, where nobody wants to
+/// know when entries were hit. [`Present::array`] gives it then.
+#[must_use]
+pub fn is_array(spec: &TableSpec) -> bool {
+    let plan = Plan::new(spec, KeyLayout::new(spec).words, ResultLayout::new(spec).words);
+    !spec.idle_timeout && matches!(plan, Plan::Nothing | Plan::Direct(_))
+}
+
+/// Changes of a table that are made together ([`FastTable::together`]).
+pub struct Changes<'a> {
+    table: &'a FastTable,
+    writer: &'a mut Writer,
+    /// Readers need a new shape.
+    rebuild: bool,
+}
+
+impl Changes<'_> {
+    /// As [`FastTable::insert`].
+    pub fn insert(&mut self, entry: &Entry) {
+        if self.writer.compile(&self.table.result_layout, entry) {
+            let rebuild = self.writer.put(entry.last_hit_ns);
+            self.changed(rebuild);
+        }
+    }
+
+    /// As [`FastTable::remove`].
+    pub fn remove(&mut self, entry: &Entry) {
+        if self.writer.keys.compile(entry, &mut self.writer.rule) {
+            let rebuild = self.writer.take();
+            self.changed(rebuild);
+        }
+    }
+
+    /// As [`FastTable::set_default`].
+    pub fn set_default(&mut self, action: &ActionCall) {
+        self.table.replace_default(action);
+    }
+
+    /// As [`FastTable::bulk_load`].
+    pub fn bulk_load(&mut self, entries: &mut dyn Iterator<Item = &Entry>) {
+        self.writer.begin_bulk(&self.table.epochs, entries.size_hint().0);
+        for entry in entries {
+            if self.writer.compile(&self.table.result_layout, entry) {
+                self.writer.put(entry.last_hit_ns);
+            }
+        }
+        self.table.publish(self.writer);
+        self.rebuild = false;
+    }
+
+    /// What was taken out is not used again before readers have another shape.
+    fn changed(&mut self, rebuild: bool) {
+        self.rebuild |= rebuild;
+        if self.rebuild && !self.writer.structure.may_wait() {
+            self.table.publish(self.writer);
+            self.rebuild = false;
+        }
+    }
+}
+
+impl Drop for Changes<'_> {
+    /// Also where whoever made the changes panicked.
+    fn drop(&mut self) {
+        self.table.finish(self.writer, self.rebuild);
+    }
+}
+
+/// A table as an array of pointers to results, one for each possible key, of which null stands for the default's. All are there as long as the
+/// guard that the table is present by.
+///
+/// Of results whole pairs of words may be read.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub struct Array {
+    /// By key. Null where there are no keys: then there is only the default.
+    pub places: *const AtomicPtr<AtomicU64>,
+    /// The result of a miss.
+    pub default: *const AtomicU64,
+}
+
 /// A [`FastTable`] as it is while a guard is there.
 #[derive(Clone, Copy)]
 pub struct Present<'a> {
@@ -297,18 +371,56 @@ impl Present<'_> {
         self.shape.lookup(&mut batch)
     }
 
+    /// As [`Present::lookup`], and meanwhile asks for what [`Present::prepare`] has found that others will read.
+    ///
+    /// # Panics
+    /// As there.
+    #[inline]
+    pub fn lookup_meanwhile(
+        self,
+        active: u64,
+        keys: &[u64],
+        results: &mut [u64],
+        pitch: usize,
+        now_ns: u64,
+        fetches: &mut Fetches,
+    ) -> u64 {
+        let mut batch = Batch::new(self.dimensions, active, keys, results, pitch, self.default, now_ns);
+        batch.is_fetched = self.is_prepared;
+        batch.meanwhile = (!fetches.is_empty()).then_some(&*fetches);
+        let hits = self.shape.lookup(&mut batch);
+        fetches.clear();
+        hits
+    }
+
     /// Asks the processor to fetch what a lookup of the same keys will read, so that it can do so
-    /// for several tables at once. Where that is in the cache anyway, or not known beforehand, nothing happens.
+    /// for several tables at once. Where that is in the cache anyway, or not known beforehand, nothing happens. What is better asked for
+    /// bit by bit is left for the next [`Present::lookup_meanwhile`].
     ///
     /// # Panics
     /// As [`FastTable::lookup`].
     #[inline]
-    pub fn prepare(self, active: u64, keys: &[u64], pitch: usize) {
+    pub fn prepare(self, active: u64, keys: &[u64], pitch: usize, later: &mut Fetches) {
         let key_words = self.dimensions.key_words;
         let slots = SLOTS - active.leading_zeros() as usize;
         assert!(slots <= pitch || key_words <= 1);
         assert!(slots == 0 || keys.len() >= (key_words - 1) * pitch + slots);
-        self.shape.prepare(active, &keys[..slots]);
+        self.shape.prepare(active, &keys[..slots], later);
+    }
+
+    /// The array that the table is, if it is one ([`is_array`]).
+    #[must_use]
+    #[inline]
+    pub fn array(self) -> Option<Array> {
+        let places = match self.shape {
+            Shape::Direct(direct) if self.dimensions.stamp.is_none() => direct.places(),
+            Shape::Nothing => std::ptr::null(),
+            _ => return None,
+        };
+        Some(Array {
+            places,
+            default: self.default.as_ptr(),
+        })
     }
 
     /// For lookups of keys that [`Present::prepare`] has been told of: nothing is asked for twice.
@@ -331,9 +443,10 @@ impl Drop for FastTable {
     }
 }
 
-/// The result of a miss, as long as a record: some structures compare before they choose.
+/// The result of a miss, as long as a record: some structures compare before they choose. Whoever reads pairs of words finds the last
+/// one's second, too.
 fn default_words(layout: &ResultLayout, length: usize, action: &ActionCall) -> Vec<AtomicU64> {
-    let mut words = vec![0; length];
+    let mut words = vec![0; length.next_multiple_of(2)];
     layout.pack_call(action, &mut words[..layout.words]);
     words.into_iter().map(AtomicU64::new).collect()
 }

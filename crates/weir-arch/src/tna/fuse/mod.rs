@@ -26,7 +26,7 @@ use super::headers::{self, NO_MATCH};
 use crate::error::NotCompiled;
 use crate::fused::{Fused, Input};
 use crate::reparse::{Emitted, Reparse};
-use crate::weave::{Weave, Weaver, constant, pseudo};
+use crate::weave::{CHECKSUM, Weave, Weaver, constant, pseudo};
 use std::collections::HashMap;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -316,7 +316,7 @@ impl<'a> Builder<'a> {
         if has_headers && self.sum_up(sum, call.inputs(0), false, loc).is_some() {
             self.assign(sum, Rvalue::Unary(UnaryOp::Not, Operand::Var(sum)));
         } else {
-            self.push(pseudo("$internet_checksum", Some(data), Some(sum)), loc);
+            self.push(pseudo(CHECKSUM, Some(data), Some(sum)), loc);
         }
         if as_ones {
             let is_zero = self.test(BinaryOp::Eq, sum, 0);

@@ -14,7 +14,7 @@ use super::runtime::DROP_PORT;
 use crate::error::NotCompiled;
 use crate::fused::{Fused, Input};
 use crate::hash::Algorithm;
-use crate::weave::{Appended, RANDOM, Weave, Weaver, constant, pseudo};
+use crate::weave::{Appended, CHECKSUM, RANDOM, SUM, Weave, Weaver, constant, pseudo};
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use weir_ir::passes::read_by;
@@ -169,10 +169,10 @@ impl Builder<'_> {
             })
     }
 
-    /// As [`Self::is_plain_sum`] says. What headers add comes from sums of their own, which are made where they are valid.
+    /// As [`Self::is_plain_sum`] says. What headers add is summed up before, where they are valid.
     fn sum(&mut self, call: &Call, loc: Loc) {
         let mut all = Vec::new();
-        let mut parts = Vec::new();
+        let mut so_far = None;
         for leaf in call.inputs(3) {
             let header = match leaf {
                 InLeaf::Value(_) => {
@@ -182,10 +182,14 @@ impl Builder<'_> {
                 InLeaf::Header(header) => &self.program.headers[*header],
             };
             let valid = header.valid;
-            let fields = header.fields.iter().map(|f| InLeaf::Value(Operand::Var(*f))).collect();
-            // Of 48 bits, so that what comes after lies in the words of the sum as it did.
-            let part = self.temporary(48);
-            self.assign(part, Rvalue::Use(constant(48, 0)));
+            let fields = header.fields.clone();
+            let sum = match so_far {
+                Some(sum) => sum,
+                None => self.begin_sum(),
+            };
+            so_far = Some(sum);
+            let data = [sum].into_iter().chain(fields);
+            let data = data.map(|v| InLeaf::Value(Operand::Var(v))).collect();
             let (compute, join) = (self.block(), self.block());
             self.end(Terminator::Branch {
                 condition: Operand::Var(valid),
@@ -193,21 +197,14 @@ impl Builder<'_> {
                 otherwise: join,
             });
             self.at = compute;
-            self.push(
-                pseudo("$internet_sum", Some(ArgumentValue::In(fields)), Some(part)),
-                loc,
-            );
+            self.push(pseudo(SUM, Some(ArgumentValue::In(data)), Some(sum)), loc);
             self.end(Terminator::Goto(join));
             self.at = join;
-            parts.push(InLeaf::Value(Operand::Var(part)));
         }
         // Before the scalars, which may end with something whose length only the packet knows.
-        parts.extend(all);
+        all.splice(0..0, so_far.map(|sum| InLeaf::Value(Operand::Var(sum))));
         let result = self.temporary(16);
-        self.push(
-            pseudo("$internet_checksum", Some(ArgumentValue::In(parts)), Some(result)),
-            loc,
-        );
+        self.push(pseudo(CHECKSUM, Some(ArgumentValue::In(all)), Some(result)), loc);
         self.copy(call.outputs(0).first().copied(), result);
     }
 
@@ -235,7 +232,7 @@ impl Builder<'_> {
             .arguments
             .get(1)
             .map_or(ArgumentValue::In(Vec::new()), |a| a.value.clone());
-        self.push(pseudo("$internet_checksum", Some(data), Some(sum)), loc);
+        self.push(pseudo(CHECKSUM, Some(data), Some(sum)), loc);
         if update {
             self.copy(call.outputs(2).first().copied(), sum);
         } else if let Some(found) = call.input(2) {

@@ -15,7 +15,7 @@ pub(super) const RESULT: u64 = WRITING - 1;
 
 /// A cache line of slots. Each has a head (the head word of the result, without [`HIT`] if the slot is free; above it the
 /// version) and a key.
-pub(in crate::fast) trait Bucket: Zeroable + std::fmt::Debug + Send + Sync + 'static {
+pub(in crate::fast) trait Bucket: Sized + Zeroable + std::fmt::Debug + Send + Sync + 'static {
     /// Slots of a bucket.
     const SLOTS: usize;
     /// How full an array may be, in eighths.
@@ -28,6 +28,12 @@ pub(in crate::fast) trait Bucket: Zeroable + std::fmt::Debug + Send + Sync + 'st
     /// The second word of the result, if there is one.
     fn data(&self, slot: usize) -> Option<&AtomicU64>;
     fn stamp(&self, slot: usize) -> Option<&AtomicU64>;
+
+    /// The buckets as buckets of two, if that is what they are.
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    fn as_two(_buckets: &[Self]) -> Option<&[Two]> {
+        None
+    }
 
     /// Whether a slot has the key, and which, free or not.
     fn find<C: Compare>(&self, key: u64) -> (bool, usize);
@@ -162,7 +168,7 @@ impl Bucket for Four {
     }
 }
 
-/// Two slots with results of up to two words, and stamps.
+/// Two slots with results of up to two words, and stamps: head, key, data, stamp.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(in crate::fast) struct Two([Slot; 2]);
@@ -204,6 +210,12 @@ impl Bucket for Two {
     #[inline(always)]
     fn stamp(&self, slot: usize) -> Option<&AtomicU64> {
         Some(&self.0[slot & 1].stamp)
+    }
+
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    #[inline(always)]
+    fn as_two(buckets: &[Self]) -> Option<&[Two]> {
+        Some(buckets)
     }
 
     #[inline(always)]

@@ -2,12 +2,14 @@
 //!
 //! A bucket is a cache line of four slots, or of two where results have a second word. A key is in its first or its second
 //! bucket, in the first where there is room; at most three quarters (of two: five eighths) of the slots are used,
-//! so an entry takes 21 to 43 (51 to 103) bytes. A slot is written under a version in the upper bits of its head
+//! so an entry takes 21 to 43 (51 to 103) bytes; of up to 128 entries all are in their first buckets, for which they may take 64 KB together. A slot is written under a version in the upper bits of its head
 //! word, so that readers notice; a key that moves to its other bucket is copied first and counted in `moves`,
 //! which readers look at before they call a key missing.
 #![allow(unsafe_code)]
 
 mod bucket;
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+mod eight;
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 pub(super) use bucket::Avx2;
@@ -16,10 +18,13 @@ pub(super) use bucket::{Bucket, Compare, Four, Portable, Two};
 use crate::fast::LAST_HIT_STEP_NS;
 use crate::fast::batch::{Batch, SLOTS, each, each_of, is_dense, ones};
 use crate::fast::cuckoo::{self, Place};
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+use crate::fast::eight::has_eight;
 use crate::fast::hash::{Seed, first, second};
 use crate::fast::head::HIT;
 use crate::fast::mem::{STAGED, Zeroed, prefetch};
 use crate::fast::rule::Rule;
+use crate::fast::writes::Writes;
 use bucket::{Look, OVERFLOW, RESULT, VERSION, WRITING};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -36,8 +41,10 @@ struct Array<B: Bucket> {
     free_key: u64,
     /// Counts keys that left a bucket for the other.
     moves: AtomicU64,
-    /// Odd while a slot is written, and different after.
-    writes: AtomicU64,
+    writes: Writes,
+    /// Keys are looked up eight at a time, if buckets are of two.
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    by_eights: bool,
 }
 
 /// What readers see.
@@ -60,13 +67,15 @@ impl<B: Bucket> Array<B> {
         let zero = of(0);
         let free_key = (1..).find(|k| of(*k).iter().all(|b| !zero.contains(b))).unwrap_or(0);
         let array: Self = Array {
-            writes: AtomicU64::new(0),
+            writes: Writes::default(),
             buckets: Zeroed::new(buckets),
             stamps: (stamps && !B::HAS_STAMPS).then(|| Zeroed::new(buckets * B::SLOTS)),
             mask,
             seed,
             free_key,
             moves: AtomicU64::new(0),
+            #[cfg(all(target_arch = "x86_64", not(miri)))]
+            by_eights: has_eight(),
         };
         for bucket in zero {
             for slot in 0..B::SLOTS {
@@ -138,11 +147,9 @@ impl<B: Bucket> Array<B> {
 
     #[inline(always)]
     fn lookup<C: Compare, const DENSE: bool, const DATA: bool, const STAMP: bool>(&self, batch: &mut Batch<'_>) -> u64 {
-        let writes = self.writes.load(Ordering::Acquire);
-        if writes & 1 == 0 {
+        if let Some(quiet) = self.writes.quiet() {
             let hits = self.quiet::<C, DENSE, DATA, STAMP>(*batch);
-            fence(Ordering::Acquire);
-            if self.writes.load(Ordering::Relaxed) == writes {
+            if self.writes.is_quiet_since(quiet) {
                 return hits;
             }
         }
@@ -186,6 +193,14 @@ impl<B: Bucket> Array<B> {
     /// A lookup that is only right if nothing is written meanwhile.
     #[inline(always)]
     fn quiet<C: Compare, const DENSE: bool, const DATA: bool, const STAMP: bool>(&self, batch: Batch<'_>) -> u64 {
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        if DATA
+            && self.by_eights
+            && let Some(buckets) = B::as_two(&self.buckets)
+        {
+            // SAFETY: the processor has these features, and results have two words.
+            return unsafe { self.lookup_eight::<STAMP>(batch, buckets) };
+        }
         let active = batch.active;
         let buckets = self.buckets.as_slice().as_ptr();
         let count = SLOTS - active.leading_zeros() as usize;
@@ -417,8 +432,8 @@ struct Item {
 struct Stuck;
 
 /// So many entries are few, and worth so many buckets.
-const FEW: usize = 32;
-const FEW_BUCKETS: usize = 64;
+const FEW: usize = 128;
+const FEW_BUCKETS: usize = 1024;
 
 impl<B: Bucket> Inline<B> {
     pub(super) fn new(stamps: bool, expected: usize) -> Self {
@@ -464,11 +479,9 @@ impl<B: Bucket> Inline<B> {
 
     /// Writes a slot, so that readers see all or nothing.
     fn write(&self, place: Place, item: Item) -> Result<(), Stuck> {
-        let writes = self.array.writes.load(Ordering::Relaxed);
-        self.array.writes.store(writes + 1, Ordering::Relaxed);
-        fence(Ordering::Release);
+        self.array.writes.begin();
         let written = self.write_noticed(place, item);
-        self.array.writes.store(writes + 2, Ordering::Release);
+        self.array.writes.end();
         written
     }
 

@@ -7,10 +7,6 @@
 //! bytes, or 16 to 26 with its last hit, and half as many of the writer's for handles, or a third. Slots are written at once, so
 //! nothing that is found is torn. A key that moves to its other bucket is copied first and counted in `moves`, which readers look
 //! at before they call a key missing, unless `writes` tells them that nothing changed.
-//!
-//! Last hits have 32 bits each, in steps of [`LAST_HIT_STEP_NS`]. What is left out of them comes from the newest time that a
-//! lookup or an entry had: a last hit is the latest time up to that which ends so. It is wrong, and too late, for entries that
-//! were not hit for 52 days.
 #![allow(unsafe_code)]
 
 mod bucket;
@@ -21,70 +17,18 @@ pub(super) use bucket::Avx512;
 pub(super) use bucket::{Plain, Search, Stamped};
 pub(super) use writer::Packed;
 
-use crate::fast::LAST_HIT_STEP_NS;
 use crate::fast::batch::{Batch, SLOTS, each, each_of, is_dense, ones};
 use crate::fast::hash::Seed;
-use crate::fast::head::{self, HIT};
-use crate::fast::layout::ResultLayout;
 use crate::fast::mem::{STAGED, Zeroed, prefetch};
-use crate::spec::{Implementation, TableSpec};
+use crate::fast::packing::{Newest, Packing, note, step};
+use crate::fast::writes::Writes;
 use bucket::{Bucket, first_bit};
 use std::mem::MaybeUninit;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
-use weir_ir::MatchKind;
 
 /// So many keys of a vector are searched without a branch.
 const BLOCK: usize = 8;
-
-/// How entries lie in slots.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Packing {
-    /// Where the key begins.
-    shift: u32,
-}
-
-impl Packing {
-    /// If keys and results are few bits. The keys must be exact and of one word, results of one word.
-    pub(super) fn new(spec: &TableSpec, results: &ResultLayout) -> Option<Self> {
-        debug_assert!(spec.match_keys().all(|k| k.kind == MatchKind::Exact) && results.words == 1);
-        let key_bits: u32 = spec.match_keys().map(|k| k.width).sum();
-        let slots = results.actions.iter().flatten().filter(|s| s.width > 0);
-        let data_end = slots.map(|s| u32::from(s.shift) + s.width).max().unwrap_or(0);
-        let result_bits = data_end.saturating_sub(head::ACTION_SHIFT).max(results.action_width);
-        let fits = spec.implementation == Implementation::Direct
-            && result_bits <= head::DATA_END - head::ACTION_SHIFT
-            && key_bits + result_bits < 64;
-        fits.then_some(Packing { shift: result_bits + 1 })
-    }
-
-    /// What the slot of a key is, apart from the result.
-    #[inline(always)]
-    fn needle(self, key: u64) -> u64 {
-        key << self.shift | 1
-    }
-
-    /// The bits that are not those of the result.
-    #[inline(always)]
-    fn significant(self) -> u64 {
-        !0 << self.shift | 1
-    }
-
-    fn key(self, slot: u64) -> u64 {
-        slot >> self.shift
-    }
-
-    /// The slot of a key whose result begins with this word.
-    fn pack(self, key: u64, head: u64) -> u64 {
-        self.needle(key) | (head >> head::ACTION_SHIFT << 1) & !self.significant()
-    }
-
-    /// The result's first word.
-    #[inline(always)]
-    fn head(self, slot: u64) -> u64 {
-        (slot & !self.significant()) << (head::ACTION_SHIFT - 1) | HIT
-    }
-}
 
 #[derive(Debug)]
 struct Array<B: Bucket> {
@@ -94,12 +38,10 @@ struct Array<B: Bucket> {
     count: u32,
     packing: Packing,
     seed: Seed,
-    /// Odd while something is written, and different after.
-    writes: AtomicU64,
+    writes: Writes,
     /// Counts keys that left a bucket for the other.
     moves: AtomicU64,
-    /// The newest time seen, in steps.
-    newest: AtomicU64,
+    newest: Newest,
 }
 
 /// What readers see.
@@ -205,11 +147,6 @@ fn second(hash: u64, count: u32) -> u32 {
     }
 }
 
-/// The step a time is in.
-fn step(ns: u64) -> u64 {
-    ns / LAST_HIT_STEP_NS
-}
-
 impl<B: Bucket> Array<B> {
     /// At least two buckets.
     fn new(packing: Packing, count: u32) -> Self {
@@ -220,9 +157,9 @@ impl<B: Bucket> Array<B> {
             count,
             packing,
             seed: Seed::random(),
-            writes: AtomicU64::new(0),
+            writes: Writes::default(),
             moves: AtomicU64::new(0),
-            newest: AtomicU64::new(0),
+            newest: Newest::default(),
         }
     }
 
@@ -254,27 +191,9 @@ impl<B: Bucket> Array<B> {
 
     #[inline(always)]
     fn stamp_hit(&self, number: u32, slot: usize, step: u32) {
-        if let Some(stamp) = self.bucket(number).stamp(slot)
-            && stamp.load(Ordering::Relaxed) != step
-        {
-            // Who sees this sees a newest time that is not before it.
-            stamp.store(step, Ordering::Release);
+        if let Some(stamp) = self.bucket(number).stamp(slot) {
+            note(stamp, step);
         }
-    }
-
-    /// A time was seen, in steps.
-    #[inline(always)]
-    fn see(&self, step: u64) {
-        if self.newest.load(Ordering::Relaxed) < step {
-            self.newest.fetch_max(step, Ordering::Release);
-        }
-    }
-
-    /// What a stamp means, in steps.
-    fn time(&self, stamp: &AtomicU32) -> u64 {
-        let stamp = stamp.load(Ordering::Acquire);
-        let newest = self.newest.load(Ordering::Acquire);
-        newest.saturating_sub((newest as u32).wrapping_sub(stamp).into())
     }
 
     /// The slot of a key, its bucket and its place there, whatever is written meanwhile.
@@ -302,13 +221,11 @@ impl<B: Bucket> Array<B> {
     #[inline(always)]
     fn lookup<S: Search, const DENSE: bool>(&self, batch: &mut Batch<'_>) -> u64 {
         if B::STAMPS {
-            self.see(step(batch.now));
+            self.newest.see(step(batch.now));
         }
-        let writes = self.writes.load(Ordering::Acquire);
-        if writes & 1 == 0 {
+        if let Some(quiet) = self.writes.quiet() {
             let hits = self.quiet::<S, DENSE>(*batch);
-            fence(Ordering::Acquire);
-            if self.writes.load(Ordering::Relaxed) == writes {
+            if self.writes.is_quiet_since(quiet) {
                 return hits;
             }
         }

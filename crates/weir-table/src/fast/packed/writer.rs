@@ -4,10 +4,11 @@ use crate::fast::LAST_HIT_STEP_NS;
 use crate::fast::cuckoo::{self, Place};
 use crate::fast::head::INDIRECT;
 use crate::fast::packed::bucket::Bucket;
-use crate::fast::packed::{Array, PackedShape, Packing, step};
+use crate::fast::packed::{Array, PackedShape};
+use crate::fast::packing::{Packing, step};
 use crate::fast::rule::Rule;
 use std::sync::Arc;
-use std::sync::atomic::{Ordering, fence};
+use std::sync::atomic::Ordering;
 
 /// The writer's side.
 #[derive(Debug)]
@@ -63,6 +64,19 @@ impl<B: Bucket> Packed<B> {
         PackedShape(Arc::clone(&self.store.array))
     }
 
+    /// With these entries: key, slot, handle and last hit in steps.
+    pub(in crate::fast) fn with(
+        packing: Packing,
+        entries: impl ExactSizeIterator<Item = (u64, u64, u32, u64)>,
+    ) -> Self {
+        let mut this = Packed::new(packing, entries.len());
+        for (key, slot, handle, stamp) in entries {
+            this.give_handle(handle, key);
+            this.put_new(Item { slot, handle, stamp });
+        }
+        this
+    }
+
     /// When an entry was hit last.
     pub(in crate::fast) fn stamp(&self, handle: u32) -> Option<u64> {
         let place = self.store.place(*self.keys.as_ref()?.get(handle as usize)?)?;
@@ -85,18 +99,27 @@ impl<B: Bucket> Packed<B> {
         };
         let place = self.store.place(key);
         let old = place.and_then(|p| self.store.item(p));
-        if let Some(keys) = &mut self.keys {
-            let at = rule.handle as usize;
-            if keys.len() <= at {
-                keys.resize(at + 1, 0);
-            }
-            keys[at] = key;
-        }
+        self.give_handle(rule.handle, key);
         if let (Some(place), Some(old)) = (place, old) {
             item.stamp = item.stamp.max(old.stamp);
             self.store.write(place, item);
             return false;
         }
+        self.put_new(item)
+    }
+
+    fn give_handle(&mut self, handle: u32, key: u64) {
+        if let Some(keys) = &mut self.keys {
+            let at = handle as usize;
+            if keys.len() <= at {
+                keys.resize(at + 1, 0);
+            }
+            keys[at] = key;
+        }
+    }
+
+    /// Puts in what is not there. True: readers need the new shape.
+    fn put_new(&mut self, item: Item) -> bool {
         self.entries += 1;
         if self.entries <= self.store.array.buckets.len() * B::FULL && self.store.add(item).is_ok() {
             return false;
@@ -128,7 +151,7 @@ impl<B: Bucket> Packed<B> {
             buckets = (buckets * 3).div_ceil(2);
             let mut new = Store::new(old.array.packing, buckets);
             if old.items().chain([item]).all(|item| new.add(item).is_ok()) {
-                new.array.see(old.array.newest.load(Ordering::Acquire));
+                new.array.newest.see(old.array.newest.get());
                 self.store = new;
                 return;
             }
@@ -161,7 +184,7 @@ impl<B: Bucket> Store<B> {
         (slot != 0).then(|| Item {
             slot,
             handle: self.handle(place),
-            stamp: stamp.map_or(0, |s| self.array.time(s)),
+            stamp: stamp.map_or(0, |s| self.array.newest.time(s)),
         })
     }
 
@@ -182,11 +205,9 @@ impl<B: Bucket> Store<B> {
 
     /// Changes something, so that readers that do not look closely notice.
     fn noticed(&mut self, change: impl FnOnce(&mut Self)) {
-        let writes = self.array.writes.load(Ordering::Relaxed);
-        self.array.writes.store(writes + 1, Ordering::Relaxed);
-        fence(Ordering::Release);
+        self.array.writes.begin();
         change(self);
-        self.array.writes.store(writes + 2, Ordering::Release);
+        self.array.writes.end();
     }
 
     fn set(&mut self, place: Place, item: Item) {
@@ -200,7 +221,7 @@ impl<B: Bucket> Store<B> {
         }
         let line = array.bucket(bucket as u32);
         if let Some(stamp) = line.stamp(slot) {
-            array.see(item.stamp);
+            array.newest.see(item.stamp);
             stamp.store(item.stamp as u32, Ordering::Release);
         }
         line.slot(slot).store(item.slot, Ordering::Release);
@@ -245,27 +266,11 @@ impl<B: Bucket> Store<B> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fast::layout::ResultLayout;
     use crate::fast::packed::{Plain, Stamped};
-    use crate::spec::{ActionSpec, KeySpec, TableSpec};
-    use weir_ir::MatchKind;
-
-    const HEAD: u64 = 0x155 << 32;
+    use crate::fast::packing::testing::{HEAD, packing, rule};
 
     fn packed<B: Bucket>(expected: usize) -> Packed<B> {
-        let spec = TableSpec::new("t")
-            .key(KeySpec::new("k", 48, MatchKind::Exact))
-            .action(ActionSpec::new("a").parameter("p", 9));
-        let packing = Packing::new(&spec, &ResultLayout::new(&spec)).expect("58 bits");
-        Packed::new(packing, expected)
-    }
-
-    fn rule(key: u64) -> Rule {
-        Rule {
-            handle: key as u32 + 1,
-            value: vec![key],
-            ..Rule::default()
-        }
+        Packed::new(packing(), expected)
     }
 
     /// All keys are there once, in one of their buckets, and the overflow bits tell of those in their second.

@@ -1,6 +1,7 @@
 //! One LPM key of up to 32 bits.
 //!
-//! Up to 64 prefixes: the intervals they cut the addresses into, searched by bisection. More:
+//! Up to 64 prefixes: the intervals they cut the addresses into, searched by bisection; with AVX-512 (that of Ice Lake or Zen 4) up to 1,024, of which a lookup
+//! compares sixteen at once. More:
 //! DIR-24-8, a table of the first 24 bits (fewer if the key is narrower) with the number of the
 //! record, or of a group of 256 numbers for the last 8 bits. Prefixes of up to 8 bits are in a table of
 //! the first 8 bits, for the addresses that no longer prefix has: so the writer writes at most 32,768
@@ -8,7 +9,14 @@
 //! entry takes its record (16 to 64 bytes mostly) and about 20 bytes of the writer's.
 #![allow(unsafe_code)]
 
-use crate::fast::batch::{Batch, SLOTS, each, each_of, is_dense, ones};
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+mod eight;
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+mod ranges;
+
+use crate::fast::batch::{Batch, Fetches, SLOTS, each, each_of, is_dense, ones};
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+use crate::fast::eight::has_eight;
 use crate::fast::mem::{Arena, Directory, Recycler, STAGED, Zeroed, prefetch};
 use crate::fast::rule::Rule;
 use rustc_hash::FxHashMap;
@@ -16,6 +24,9 @@ use std::hint::select_unpredictable;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
+
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+pub(super) use ranges::Ranges;
 
 /// Most prefixes of the small structure.
 const SMALL: usize = 64;
@@ -86,6 +97,9 @@ pub(super) struct Dir {
     /// By the first bits of the address the record of the longest prefix of at most [`SHORT`] bits, or 0.
     roots: Box<[AtomicU32; 1 << SHORT]>,
     directory: Arc<Directory>,
+    /// Addresses are looked up eight at a time.
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    by_eights: bool,
 }
 
 impl Dir {
@@ -98,6 +112,8 @@ impl Dir {
             slots: Zeroed::new(1 << bits),
             groups: [const { OnceLock::new() }; (31 - FIRST) as usize],
             directory,
+            #[cfg(all(target_arch = "x86_64", not(miri)))]
+            by_eights: has_eight(),
         }
     }
 
@@ -143,6 +159,11 @@ impl Dir {
 
     #[inline(always)]
     pub(super) fn lookup(&self, batch: &mut Batch<'_>) -> u64 {
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        if self.by_eights && !self.directory.is_staged() {
+            // SAFETY: the processor has these features.
+            return unsafe { self.lookup_eight(*batch) };
+        }
         if is_dense(batch.active) {
             self.lookup_slots::<true>(batch)
         } else {
@@ -154,13 +175,13 @@ impl Dir {
         self.slots.bytes() > STAGED
     }
 
-    /// Fetches what a lookup of these keys reads first.
+    /// Where a lookup of these keys reads first.
     #[inline(always)]
-    pub(super) fn prepare<const DENSE: bool>(&self, active: u64, keys: &[u64]) {
+    pub(super) fn addresses<const DENSE: bool>(&self, active: u64, keys: &[u64], fetches: &mut Fetches) {
         let slots = self.slots.as_slice().as_ptr();
-        each_of::<DENSE>(active, |slot, _| {
-            let address = (keys[slot] as u32) << self.shift;
-            prefetch(slots.wrapping_add((address >> (32 - self.bits)) as usize));
+        let (shift, skip) = (self.shift, 32 - self.bits);
+        fetches.set::<DENSE>(active, keys, |key| {
+            slots.wrapping_add(((key as u32) << shift >> skip) as usize).cast()
         });
     }
 
@@ -239,6 +260,9 @@ pub(super) struct Lpm {
     /// Left-aligned prefixes of each length, with the numbers of their records.
     rules: Vec<FxHashMap<u32, u32>>,
     entries: usize,
+    /// As long as there are few, and lookups are done eight at a time.
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    ranges: Option<ranges::Writer>,
     dir: Option<Arc<Dir>>,
     /// `dir` does not know all rules yet.
     deferred: bool,
@@ -253,7 +277,26 @@ pub(super) struct Lpm {
 /// What readers are to see.
 pub(super) enum LpmShape {
     Intervals(Intervals),
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    Ranges(Ranges),
     Dir(Arc<Dir>),
+}
+
+/// What a record holds, or nothing where there is none.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+fn result_of(arena: &Arena, number: u32) -> Vec<u64> {
+    let words = 0..arena.shape().result;
+    match number {
+        0 => Vec::new(),
+        _ => words
+            .map(|word| arena.word(arena.at(number), word).load(Ordering::Relaxed))
+            .collect(),
+    }
+}
+
+/// Of the prefixes that are in the same table of a [`Dir`] as those of this length: how many bits the shortest have.
+fn shortest_beside(length: u32) -> u32 {
+    if length > SHORT { SHORT + 1 } else { 0 }
 }
 
 fn mask(length: u32) -> u32 {
@@ -269,6 +312,8 @@ impl Lpm {
             width,
             rules: vec![FxHashMap::default(); width as usize + 1],
             entries: 0,
+            #[cfg(all(target_arch = "x86_64", not(miri)))]
+            ranges: has_eight().then(|| ranges::Writer::new(arena.shape().result)),
             dir: None,
             deferred: false,
             next_group: 1 << FIRST,
@@ -288,7 +333,14 @@ impl Lpm {
             let groups = d.groups.iter().filter_map(|g| g.get());
             d.slots.bytes() + groups.map(Zeroed::bytes).sum::<usize>()
         });
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        let dir = dir + self.ranges.as_ref().map_or(0, ranges::Writer::bytes);
         maps + dir + self.group_rules.capacity() * 9
+    }
+
+    /// Whether readers' shape is never changed in place.
+    pub(super) fn is_replaced_as_a_whole(&self) -> bool {
+        self.dir.is_none()
     }
 
     /// Do not change what readers see until [`Lpm::shape`].
@@ -322,13 +374,17 @@ impl Lpm {
         if let Some(old) = old {
             arena.retire(arena.at(old));
         }
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        if self.put_range(address, length, old, rec.index, result) {
+            return true;
+        }
         if self.deferred || (self.dir.is_none() && self.entries <= SMALL) {
             return true;
         }
         let Some(dir) = self.dir.clone() else {
             return true;
         };
-        let from = old.unwrap_or_else(|| self.parent(address, length));
+        let from = old.unwrap_or_else(|| self.parent(address, length, shortest_beside(length)));
         self.replace(&dir, address, length, from, rec.index);
         if old.is_none() && length > 24 {
             *self.group_rules.entry(address >> 8).or_default() += 1;
@@ -353,10 +409,17 @@ impl Lpm {
         }
         self.entries -= 1;
         arena.retire(rec);
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        if let Some(mut ranges) = self.ranges.take() {
+            let to = self.parent(address, length, 0);
+            ranges.replace(address, address | !mask(length), old, (to, &result_of(arena, to)));
+            self.ranges = Some(ranges);
+            return true;
+        }
         let Some(dir) = self.dir.clone().filter(|_| !self.deferred) else {
             return true;
         };
-        let to = self.parent(address, length);
+        let to = self.parent(address, length, shortest_beside(length));
         self.replace(&dir, address, length, old, to);
         if length > 24 {
             self.release(&dir, address);
@@ -365,9 +428,20 @@ impl Lpm {
         false
     }
 
-    /// The record of the longest shorter prefix that is in the same table, or 0.
-    fn parent(&self, address: u32, length: u32) -> u32 {
-        let shortest = if length > SHORT { SHORT + 1 } else { 0 };
+    /// Puts a rule into the ranges, if that is what there is and they are not too many by now.
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    fn put_range(&mut self, address: u32, length: u32, old: Option<u32>, new: u32, result: &[u64]) -> bool {
+        let Some(mut ranges) = self.ranges.take().filter(|_| self.entries <= ranges::MOST) else {
+            return false;
+        };
+        let from = old.unwrap_or_else(|| self.parent(address, length, 0));
+        ranges.replace(address, address | !mask(length), from, (new, result));
+        self.ranges = Some(ranges);
+        true
+    }
+
+    /// The record of the longest shorter prefix of at least so many bits, or 0.
+    fn parent(&self, address: u32, length: u32, shortest: u32) -> u32 {
         (shortest..length)
             .rev()
             .find_map(|l| self.rules[l as usize].get(&(address & mask(l))).copied())
@@ -444,6 +518,11 @@ impl Lpm {
 
     /// What readers are to see from now on.
     pub(super) fn shape(&mut self, arena: &Arena) -> LpmShape {
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        if let Some(ranges) = &self.ranges {
+            self.deferred = false;
+            return LpmShape::Ranges(ranges.shape(self.width, arena));
+        }
         if self.dir.is_none() && self.entries <= SMALL {
             self.deferred = false;
             return LpmShape::Intervals(self.intervals(arena));

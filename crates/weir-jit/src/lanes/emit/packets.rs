@@ -1,0 +1,153 @@
+//! What is read and written through addresses, each packet's own.
+
+use super::{ADDRESSES, Emit, ForSome, SPARE, SPARE_MASKS};
+use crate::codegen::env;
+use crate::lanes::allocate::Home;
+use crate::lanes::op::{Held, M, Rows, Source, V};
+use crate::lanes::x64::{
+    Gpr, Masked, Mem, Operand, RAX, RDI, RSP, VMOVDQU64, VMOVDQU64_STORE, VMOVHPS_STORE, VMOVQ_STORE, VPEXTRB, VPEXTRD,
+    VPEXTRW, VPTESTMQ, VPUNPCKHQDQ, VPUNPCKLQDQ, Zmm,
+};
+
+impl Emit {
+    /// Mostly all packets of a group are wanted: then addresses are what the vector has, and need not wait for the mask.
+    pub(super) fn addresses(&mut self, from: V, mask: M, held: Held) {
+        let register = self.mask(mask, SPARE_MASKS[0]);
+        self.mostly_all(register, ForSome::Addresses { from, mask }, |emit| match held {
+            Held::Here => {}
+            Held::Row(offset) => {
+                for (register, at) in ADDRESSES.iter().zip((0..).step_by(8)) {
+                    emit.asm.load(*register, Self::row(Rows::Context, offset + at));
+                }
+            }
+            Held::Nowhere => {
+                let from = emit.register(from, SPARE[0]);
+                emit.take_addresses(from);
+            }
+        });
+    }
+
+    pub(super) fn addresses_of_some(&mut self, from: V, mask: M) {
+        let from = self.last(Source::V(from));
+        self.asm.two(VMOVDQU64, SPARE[0], from);
+        let mask = self.mask(mask, SPARE_MASKS[0]);
+        self.asm.mask_not(SPARE_MASKS[1], mask);
+        self.asm
+            .broadcast(SPARE[0], Mem::At(RDI, env::NOWHERE), Masked::Keep(SPARE_MASKS[1]));
+        self.take_addresses(SPARE[0]);
+    }
+
+    /// The words at some addresses, or another one where they are 0, to where addresses are: that is where they are needed, so there is no gathering
+    /// them first.
+    pub(super) fn find(&mut self, dst: V, address: V, offset: i32, default: i32) {
+        let all = Operand::Memory(Mem::At(RSP, self.frame.words));
+        let each = ADDRESSES.iter().zip((self.frame.words..).step_by(8));
+        let seldom = ForSome::Find {
+            address,
+            offset,
+            default,
+        };
+        self.mostly_all(self.here(), seldom, |emit| {
+            let from = emit.register(address, SPARE[0]);
+            emit.asm.two(VMOVDQU64_STORE, from, all);
+            emit.asm.load(RAX, Mem::At(RDI, env::ARRAYS));
+            emit.asm.load(RAX, Mem::At(RAX, default));
+            for (register, at) in each.clone() {
+                emit.asm.load(*register, Mem::At(RSP, at));
+                emit.asm.load(*register, Mem::At(*register, offset));
+                emit.asm.test(*register);
+                emit.asm.move_if_zero(*register, RAX);
+            }
+        });
+        if self.home(dst) != Home::Nowhere {
+            each.for_each(|(register, at)| self.asm.store(*register, Mem::At(RSP, at)));
+            let target = self.target(dst);
+            self.asm.two(VMOVDQU64, target, all);
+            self.made(dst, target);
+        }
+    }
+
+    /// The same where not all packets of a group are there: the others' words are not to be read.
+    pub(super) fn find_some(&mut self, address: V, offset: i32, default: i32) {
+        let [result, found, ..] = SPARE;
+        let [_, mask] = SPARE_MASKS;
+        let address = self.register(address, result);
+        self.asm.mask_move(mask, self.here());
+        self.asm.gather(found, address, offset, mask);
+        self.asm.compare_lanes(VPTESTMQ, mask, found, found.into(), None);
+        self.asm.load(RAX, Mem::At(RDI, env::ARRAYS));
+        self.asm.broadcast(result, Mem::At(RAX, default), Masked::No);
+        self.asm.two_masked(VMOVDQU64, result, found.into(), Masked::Keep(mask));
+        self.asm.mask_not(mask, self.here());
+        self.asm
+            .broadcast(result, Mem::At(RDI, env::NOWHERE), Masked::Keep(mask));
+        self.take_addresses(result);
+    }
+
+    /// The words of a vector to general registers.
+    fn take_addresses(&mut self, from: Zmm) {
+        self.by_quarters(from, |emit, part, pair| {
+            emit.asm.word_to(pair[0], part);
+            emit.asm.upper_word_to(pair[1], part);
+        });
+    }
+
+    /// Does something with each two words of a vector, in the lowest part of a register, and the addresses of the two packets.
+    fn by_quarters(&mut self, from: Zmm, mut each: impl FnMut(&mut Self, Zmm, &[Gpr])) {
+        for (quarter, pair) in (0..).zip(ADDRESSES.chunks(2)) {
+            let part = if quarter == 0 {
+                from
+            } else {
+                self.asm.store_quarter(from, Operand::Register(SPARE[1]), quarter);
+                SPARE[1]
+            };
+            each(self, part, pair);
+        }
+    }
+
+    /// Packets 0, 2, 4 and 6 are read into one register, the others into another: to unpack these gives words in the order of packets.
+    pub(super) fn load_pair(&mut self, low: V, high: V, offset: i32) {
+        let [even, odd, ..] = SPARE;
+        for (quarter, pair) in (0..).zip(ADDRESSES.chunks(2)) {
+            self.asm.load_quarter(even, Mem::At(pair[0], offset), quarter);
+            self.asm.load_quarter(odd, Mem::At(pair[1], offset), quarter);
+        }
+        for (v, instruction) in [(low, VPUNPCKLQDQ), (high, VPUNPCKHQDQ)] {
+            if self.home(v) != Home::Nowhere {
+                let target = self.target(v);
+                self.asm.three(instruction, target, even, odd.into());
+                self.made(v, target);
+            }
+        }
+    }
+
+    pub(super) fn store_pair(&mut self, low: V, high: V, offset: i32) {
+        let (low, high) = (self.register(low, SPARE[2]), self.last(Source::V(high)));
+        let [even, odd, ..] = SPARE;
+        self.asm.three(VPUNPCKLQDQ, even, low, high);
+        self.asm.three(VPUNPCKHQDQ, odd, low, high);
+        for (quarter, pair) in (0..).zip(ADDRESSES.chunks(2)) {
+            self.asm
+                .store_quarter(even, Operand::Memory(Mem::At(pair[0], offset)), quarter);
+            self.asm
+                .store_quarter(odd, Operand::Memory(Mem::At(pair[1], offset)), quarter);
+        }
+    }
+
+    pub(super) fn store_part(&mut self, from: V, bytes: u8, offset: i32) {
+        let from = self.register(from, SPARE[0]);
+        self.by_quarters(from, |emit, part, pair| {
+            for (half, address) in (0u8..).zip(pair) {
+                let to = Mem::At(*address, offset);
+                let (instruction, number) = match (bytes, half) {
+                    (8, 0) => (VMOVQ_STORE, None),
+                    (8, _) => (VMOVHPS_STORE, None),
+                    (4, half) => (VPEXTRD, Some(half * 2)),
+                    (2, half) => (VPEXTRW, Some(half * 4)),
+                    (_, half) => (VPEXTRB, Some(half * 8)),
+                };
+                emit.asm.store_part(instruction, part, to, bytes.into(), number);
+            }
+        });
+    }
+}

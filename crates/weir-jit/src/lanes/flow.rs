@@ -1,0 +1,404 @@
+//! The order in which the blocks of a segment are run for eight packets, and which of them run for the same packets.
+
+use cranelift_codegen::ir::{Block, Function, InstructionData, Opcode};
+use std::collections::{BTreeSet, HashMap};
+
+/// Blocks, by the order in which they are run; what follows is by position in it.
+#[derive(Debug)]
+pub(super) struct Flow {
+    pub order: Vec<Block>,
+    pub position: HashMap<Block, usize>,
+    /// Where control comes from, once per edge.
+    pub before: Vec<Vec<usize>>,
+    /// The nearest block that all ways to a block go through; the first block's is itself.
+    pub dominator: Vec<usize>,
+    /// The block that runs for the same packets, if there is one before it.
+    pub same_packets: Vec<Option<usize>>,
+    /// Behind the blocks that follow a block and that only it leads to.
+    pub end: Vec<usize>,
+    /// Whether packets may get from a block to where most packets go.
+    leads_on: Vec<bool>,
+    behind: Vec<Vec<usize>>,
+}
+
+impl Flow {
+    /// Of the blocks from the entry on, beyond which `ends` says where nothing matters. `goals` are the points that most packets go on
+    /// to. `None`: there is a loop.
+    pub fn new(func: &Function, ends: &BTreeSet<Block>, goals: &BTreeSet<usize>) -> Option<Self> {
+        let before = topological(func, func.layout.entry_block()?, ends)?;
+        let edges = Edges::new(func, &before, ends);
+        let leads_on = edges.leads_on(func, &before, goals);
+        let size = |b: &Block| match ends.contains(b) {
+            true => 1,
+            false => func.layout.block_insts(*b).count(),
+        };
+        let sizes: Vec<usize> = before.iter().map(size).collect();
+        let order = together(&edges, &dominators(&edges.before), &sizes, &leads_on);
+        let order: Vec<Block> = order.into_iter().map(|i| before[i]).collect();
+        let edges = Edges::new(func, &order, ends);
+        let dominator = dominators(&edges.before);
+        let same_packets = same_packets(&edges.behind, &dominator);
+        let end = (0..order.len())
+            .map(|i| {
+                let led_to = |j: &usize| dominates(&dominator, i, *j);
+                i + 1 + (i + 1..order.len()).take_while(led_to).count()
+            })
+            .collect();
+        Some(Flow {
+            position: order.iter().enumerate().map(|(i, b)| (*b, i)).collect(),
+            leads_on: edges.leads_on(func, &order, goals),
+            order,
+            before: edges.before,
+            behind: edges.behind,
+            dominator,
+            same_packets,
+            end,
+        })
+    }
+
+    /// Whether it may well be that no packet gets to a block: it does not lead to where most go, or another one does, too.
+    pub fn is_rare(&self, block: usize) -> bool {
+        match self.before[block].as_slice() {
+            &[from] => {
+                let mut others = self.behind[from].iter().filter(|b| **b != block);
+                !self.leads_on[block] || others.any(|b| self.leads_on[*b])
+            }
+            _ => self.same_packets[block].is_none(),
+        }
+    }
+
+    /// Whether packets may get from a block to where most packets go.
+    pub fn leads_on(&self, block: usize) -> bool {
+        self.leads_on[block]
+    }
+
+    /// Whether all ways to `b` go through `a`.
+    pub fn dominates(&self, a: usize, b: usize) -> bool {
+        dominates(&self.dominator, a, b)
+    }
+}
+
+/// Where control comes from and goes to, once per edge.
+struct Edges {
+    before: Vec<Vec<usize>>,
+    behind: Vec<Vec<usize>>,
+}
+
+impl Edges {
+    fn new(func: &Function, order: &[Block], ends: &BTreeSet<Block>) -> Self {
+        let position: HashMap<Block, usize> = order.iter().enumerate().map(|(i, b)| (*b, i)).collect();
+        let (mut before, mut behind) = (vec![Vec::new(); order.len()], vec![Vec::new(); order.len()]);
+        for (i, &block) in order.iter().enumerate() {
+            for next in successors(func, block, ends) {
+                behind[i].push(position[&next]);
+                before[position[&next]].push(i);
+            }
+        }
+        Edges { before, behind }
+    }
+
+    /// Whether packets may get from each block to one of these points, but for blocks that are known to be rare. All do if none does.
+    fn leads_on(&self, func: &Function, order: &[Block], goals: &BTreeSet<usize>) -> Vec<bool> {
+        let mut leads_on: Vec<bool> = order
+            .iter()
+            .map(|b| point_of(func, *b).is_some_and(|point| goals.contains(&point)))
+            .collect();
+        // What only rare blocks lead to is rare.
+        let mut is_cold = vec![false; order.len()];
+        for i in 0..order.len() {
+            let after_cold = !self.before[i].is_empty() && self.before[i].iter().all(|b| is_cold[*b]);
+            is_cold[i] = after_cold || func.layout.is_cold(order[i]);
+        }
+        for i in (0..order.len()).rev() {
+            leads_on[i] |= self.behind[i].iter().any(|b| leads_on[*b]);
+            leads_on[i] &= !is_cold[i];
+        }
+        if !leads_on[0] {
+            leads_on.fill(true);
+        }
+        leads_on
+    }
+
+    /// Instructions from each block on to the end, by the longest way, of their own.
+    fn weights(&self, sizes: &[usize]) -> Vec<usize> {
+        let mut weights = sizes.to_vec();
+        for i in (0..sizes.len()).rev() {
+            weights[i] += self.behind[i].iter().map(|b| weights[*b]).max().unwrap_or(0);
+        }
+        weights
+    }
+}
+
+/// The point that packets go on to at the end of a block.
+pub(super) fn point_of(func: &Function, block: Block) -> Option<usize> {
+    let last = func.layout.last_inst(block)?;
+    if func.dfg.insts[last].opcode() != Opcode::Return {
+        return None;
+    }
+    let point = func.dfg.value_def(*func.dfg.inst_args(last).first()?).inst()?;
+    match func.dfg.insts[point] {
+        InstructionData::UnaryImm {
+            opcode: Opcode::Iconst,
+            imm,
+        } => usize::try_from(imm.bits()).ok(),
+        _ => None,
+    }
+}
+
+/// Where control goes from a block, once per edge.
+pub(super) fn successors(func: &Function, block: Block, ends: &BTreeSet<Block>) -> Vec<Block> {
+    if ends.contains(&block) {
+        return Vec::new();
+    }
+    let Some(last) = func.layout.last_inst(block) else {
+        return Vec::new();
+    };
+    let pool = &func.dfg.value_lists;
+    let calls = func.dfg.insts[last].branch_destination(&func.dfg.jump_tables, &func.dfg.exception_tables);
+    calls.iter().map(|call| call.block(pool)).collect()
+}
+
+/// Blocks, each after those that lead to it. `None`: there is a loop.
+fn topological(func: &Function, entry: Block, ends: &BTreeSet<Block>) -> Option<Vec<Block>> {
+    #[derive(PartialEq)]
+    enum Visit {
+        Begun,
+        Done,
+    }
+    let mut visits = HashMap::new();
+    let mut order = Vec::new();
+    let mut work = vec![entry];
+    while let Some(&block) = work.last() {
+        match visits.get(&block) {
+            None => {
+                visits.insert(block, Visit::Begun);
+                for next in successors(func, block, ends) {
+                    match visits.get(&next) {
+                        None => work.push(next),
+                        Some(Visit::Begun) => return None,
+                        Some(Visit::Done) => {}
+                    }
+                }
+            }
+            Some(visit) => {
+                if *visit == Visit::Begun {
+                    visits.insert(block, Visit::Done);
+                    order.push(block);
+                }
+                work.pop();
+            }
+        }
+    }
+    order.reverse();
+    Some(order)
+}
+
+/// Another such order, in which all that a block dominates comes right behind it; by positions in the one that is given. Of what may
+/// come next the shortest does, for what is special is longer, and masks of what comes later have to be kept. What leads out comes last.
+fn together(edges: &Edges, dominator: &[usize], sizes: &[usize], leads_on: &[bool]) -> Vec<usize> {
+    let count = dominator.len();
+    let weight = edges.weights(sizes);
+    let mut children = vec![Vec::new(); count];
+    for node in 1..count {
+        children[dominator[node]].push(node);
+    }
+    // Per node: how many edges lead to it from behind others that the same node dominates next, and to which of these its own lead.
+    let mut waiting = vec![0usize; count];
+    let mut leads_to = vec![Vec::new(); count];
+    for node in 1..count {
+        for &from in &edges.before[node] {
+            let mut at = from;
+            while at != dominator[node] && dominator[at] != dominator[node] {
+                at = dominator[at];
+            }
+            if at != dominator[node] {
+                leads_to[at].push(node);
+                waiting[node] += 1;
+            }
+        }
+    }
+    // Of each node and all that it dominates.
+    let mut sizes = sizes.to_vec();
+    for node in (1..count).rev() {
+        sizes[dominator[node]] += sizes[node];
+    }
+    let mut order = Vec::new();
+    let mut work = vec![0];
+    while let Some(node) = work.pop() {
+        order.push(node);
+        let rank = |child: usize| match leads_on[child] {
+            true => (0, sizes[child], child),
+            false => (1, usize::MAX - weight[child], child),
+        };
+        // In the order of control; what comes first is pushed last.
+        let mut ready: Vec<usize> = children[node].iter().copied().filter(|c| waiting[*c] == 0).collect();
+        let mut next = Vec::new();
+        while let Some(i) = (0..ready.len()).min_by_key(|i| rank(ready[*i])) {
+            let child = ready.swap_remove(i);
+            next.push(child);
+            for &to in &leads_to[child] {
+                waiting[to] -= 1;
+                if waiting[to] == 0 {
+                    ready.push(to);
+                }
+            }
+        }
+        work.extend(next.into_iter().rev());
+    }
+    order
+}
+
+/// The nearest dominators of nodes that are in an order in which no edge leads back; node 0 leads to all.
+///
+/// Cooper, Harvey and Kennedy, "A Simple, Fast Dominance Algorithm": without loops once through is enough.
+fn dominators(before: &[Vec<usize>]) -> Vec<usize> {
+    let mut dominator = vec![0; before.len()];
+    for node in 1..before.len() {
+        let mut nearest: Option<usize> = None;
+        for &from in &before[node] {
+            nearest = Some(match nearest {
+                None => from,
+                Some(mut other) => {
+                    let mut from = from;
+                    while from != other {
+                        if from > other {
+                            from = dominator[from];
+                        } else {
+                            other = dominator[other];
+                        }
+                    }
+                    from
+                }
+            });
+        }
+        dominator[node] = nearest.unwrap_or(0);
+    }
+    dominator
+}
+
+fn dominates(dominator: &[usize], a: usize, b: usize) -> bool {
+    let mut at = b;
+    while at > a {
+        at = dominator[at];
+    }
+    at == a
+}
+
+/// Per block: the nearest one before it through which all ways to it go, if all ways from there come to it, too.
+fn same_packets(behind: &[Vec<usize>], dominator: &[usize]) -> Vec<Option<usize>> {
+    // Backwards, with one node before all where packets leave.
+    let count = behind.len();
+    let back = |i: usize| count - i;
+    let mut after = vec![Vec::new(); count + 1];
+    for (i, next) in behind.iter().enumerate() {
+        after[back(i)] = match next.as_slice() {
+            [] => vec![0],
+            some => some.iter().map(|n| back(*n)).collect(),
+        };
+    }
+    let post = dominators(&after);
+    (0..count)
+        .map(|i| {
+            let above = dominator[i];
+            (i > 0 && dominates(&post, back(i), back(above))).then_some(above)
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flow(text: &str) -> Option<Flow> {
+        let functions = cranelift_reader::parse_functions(text).expect("it is well-formed");
+        Flow::new(&functions[0], &BTreeSet::new(), &BTreeSet::from([2]))
+    }
+
+    const DIAMOND: &str = "function %f(i64) -> i64 {
+        block0(v0: i64):
+            brif v0, block1, block2
+        block1:
+            v1 = iconst.i64 1
+            return v1
+        block2:
+            brif v0, block3, block4
+        block3:
+            jump block5
+        block4:
+            jump block5
+        block5:
+            v2 = iconst.i64 2
+            return v2
+        }";
+
+    #[test]
+    fn what_ends_soon_comes_last() {
+        let flow = flow(DIAMOND).expect("no loop");
+        let numbers: Vec<u32> = flow.order.iter().map(|b| b.as_u32()).collect();
+        assert_eq!(numbers.first(), Some(&0));
+        assert_eq!(numbers.last(), Some(&1));
+        assert_eq!(numbers[1], 2);
+        assert_eq!(numbers[4], 5);
+    }
+
+    #[test]
+    fn ways_that_meet_have_the_packets_that_they_had_before() {
+        let flow = flow(DIAMOND).expect("no loop");
+        let at = |n: u32| flow.position[&Block::from_u32(n)];
+        assert_eq!(flow.dominator[at(5)], at(2));
+        assert_eq!(flow.same_packets[at(5)], Some(at(2)));
+        assert_eq!(flow.same_packets[at(2)], None);
+        assert_eq!(flow.same_packets[at(3)], None);
+        assert!(flow.dominates(at(2), at(5)) && !flow.dominates(at(3), at(5)));
+        // Block 1 is not behind block 2.
+        assert_eq!(flow.end[at(2)], at(1));
+        assert_eq!(flow.end[0], 6.min(flow.order.len()));
+    }
+
+    #[test]
+    fn what_a_block_dominates_is_right_behind_it() {
+        // Block 2 leads to 3 and 4, and 4 alone to 5; 3 and 6 meet in 7, which is heavier than 5.
+        let text = "function %f(i64) -> i64 {
+            block0(v0: i64):
+                brif v0, block2, block6
+            block2:
+                brif v0, block3, block4
+            block3:
+                jump block7
+            block4:
+                brif v0, block5, block7
+            block5:
+                return v0
+            block6:
+                jump block7
+            block7:
+                v1 = iconst.i64 2
+                v2 = iconst.i64 2
+                v3 = iconst.i64 2
+                return v1
+            }";
+        let flow = flow(text).expect("no loop");
+        let at = |n: u32| flow.position[&Block::from_u32(n)];
+        for (i, from) in flow.before.iter().enumerate() {
+            assert!(from.iter().all(|f| *f < i));
+        }
+        for i in 0..flow.order.len() {
+            let led_to: Vec<usize> = (0..flow.order.len()).filter(|j| flow.dominates(i, *j)).collect();
+            assert_eq!(led_to, (i..flow.end[i]).collect::<Vec<_>>());
+        }
+        assert!(at(5) < at(7));
+    }
+
+    #[test]
+    fn loops_have_no_order() {
+        let text = "function %f(i64) -> i64 {
+            block0(v0: i64):
+                jump block1
+            block1:
+                brif v0, block1, block2
+            block2:
+                return v0
+            }";
+        assert!(flow(text).is_none());
+    }
+}

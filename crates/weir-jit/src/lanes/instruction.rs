@@ -1,0 +1,475 @@
+//! What each instruction becomes.
+//!
+//! A word of a vector holds a value of any width, extended by zeros.
+
+use super::bytes;
+use super::lower::{Known, Lower};
+use super::op::{Alu, M, MaskAlu, Op, Relation, ShiftOp, Source, Unary, V};
+use super::place::{Parameter, Place, Places};
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{Inst, InstructionData, Opcode, Value};
+
+/// All ones in so many bits.
+fn ones(bits: u32) -> u64 {
+    u64::MAX >> (64 - bits.clamp(1, 64))
+}
+
+impl Lower<'_> {
+    fn bits(&self, value: Value) -> u32 {
+        self.func.dfg.value_type(value).bits()
+    }
+
+    /// Code for an instruction that does not end a block.
+    pub(super) fn instruction(&mut self, inst: Inst) {
+        let result = self.func.dfg.inst_results(inst).first().copied();
+        let known = match self.func.dfg.insts[inst] {
+            InstructionData::Store {
+                opcode, args, offset, ..
+            } => return self.store(opcode, args, offset.into()),
+            InstructionData::Load {
+                opcode, arg, offset, ..
+            } => self.load(opcode, result, arg, offset.into()),
+            InstructionData::UnaryImm { imm, .. } => {
+                let bits = result.map_or(64, |v| self.bits(v));
+                Known::Constant(imm.bits() as u64 & ones(bits))
+            }
+            InstructionData::Unary { opcode, arg } => self.unary(opcode, arg, result),
+            InstructionData::Binary { opcode, args: [a, b] } => self.binary(opcode, a, b),
+            InstructionData::IntCompare { cond, args: [a, b], .. } => self.compare(cond, a, b),
+            InstructionData::Ternary {
+                args: [condition, a, b],
+                ..
+            } => self.select(condition, a, b),
+            _ => return,
+        };
+        if let Some(result) = result {
+            self.set(result, known);
+        }
+    }
+
+    fn load(&mut self, opcode: Opcode, result: Option<Value>, address: Value, offset: i32) -> Known {
+        match self.place(address, offset) {
+            Place::Row(rows, offset) => Known::Vector(self.load_row(rows, offset)),
+            Place::Environment(offset) => {
+                let dst = self.code.vector();
+                self.op(Op::LoadEnvironment { dst, offset });
+                Known::Vector(dst)
+            }
+            Place::Own(region, base, offset) => {
+                let ty = result.map(|v| self.func.dfg.value_type(v));
+                let count = ty.and_then(|ty| Places::access(opcode, ty)).unwrap_or(8);
+                self.load_own(region, base, offset, count)
+            }
+            Place::Tally(_) => unreachable!("tallies are not read"),
+        }
+    }
+
+    fn store(&mut self, opcode: Opcode, [value, address]: [Value; 2], offset: i32) {
+        match self.place(address, offset) {
+            Place::Tally(offset) => {
+                debug_assert_eq!(self.places.parameter(value), Some(Parameter::Bit));
+                self.op(Op::Note { offset });
+            }
+            Place::Row(rows, offset) => {
+                let from = self.vector(value);
+                self.store_row(rows, offset, from);
+            }
+            Place::Own(region, base, offset) => {
+                let ty = self.func.dfg.value_type(value);
+                let count = Places::access(opcode, ty).unwrap_or(8);
+                self.store_own(region, base, offset, value, count);
+            }
+            Place::Environment(_) => unreachable!("the environment is not written"),
+        }
+    }
+
+    /// A result of so many bits of which the ones above may be set.
+    fn narrowed(&mut self, v: V, bits: u32) -> Known {
+        if bits >= 64 || self.bound(v) <= ones(bits) {
+            return Known::Vector(v);
+        }
+        self.filtered(Known::Vector(v), ones(bits))
+    }
+
+    /// The bits of a mask.
+    fn filtered(&mut self, known: Known, mask: u64) -> Known {
+        match known {
+            Known::Constant(value) => return Known::Constant(value & mask),
+            Known::Mask(_) if mask & 1 == 1 => return known,
+            Known::Mask(_) => return Known::Constant(0),
+            _ => {}
+        }
+        if let Some(bytes) = self.as_bytes(known, 8).and_then(|b| bytes::masked(&b, mask)) {
+            return Known::Bytes(bytes);
+        }
+        let v = self.as_vector(known);
+        let most = self.bound(v);
+        // Nothing is above the bits that there are.
+        if (most.checked_add(1).is_some_and(u64::is_power_of_two)) && most & !mask == 0 {
+            return Known::Vector(v);
+        }
+        let masked = self.alu(Alu::And, v, Source::Constant(mask));
+        self.bounded(masked, mask);
+        Known::Vector(masked)
+    }
+
+    fn unary(&mut self, opcode: Opcode, arg: Value, result: Option<Value>) -> Known {
+        let known = self.of(arg);
+        let bits = self.bits(arg);
+        match opcode {
+            Opcode::Uextend => known,
+            Opcode::Ireduce => {
+                let bits = result.map_or(64, |v| self.bits(v));
+                self.filtered(known, ones(bits))
+            }
+            Opcode::Bswap => match (known, self.as_bytes(known, bits / 8)) {
+                (Known::Constant(value), _) => Known::Constant(value.swap_bytes() >> (64 - bits)),
+                (_, Some(bytes)) => Known::Bytes(bytes::reversed(&bytes, bits / 8)),
+                (_, None) => {
+                    let v = self.as_vector(known);
+                    Known::Bytes(bytes::reversed(&bytes::of_vector(v, bits / 8), bits / 8))
+                }
+            },
+            Opcode::Bnot => {
+                let v = self.as_vector(known);
+                let not = self.alu(Alu::Xor, v, Source::Constant(ones(bits)));
+                self.bounded(not, ones(bits));
+                Known::Vector(not)
+            }
+            Opcode::Ineg => {
+                let source = self.as_source(known);
+                let zero = self.as_vector(Known::Constant(0));
+                let negative = self.alu(Alu::Subtract, zero, source);
+                self.narrowed(negative, bits)
+            }
+            Opcode::Sextend => {
+                let to = result.map_or(64, |v| self.bits(v));
+                let extended = self.extended_by_sign(known, bits);
+                self.narrowed(extended, to)
+            }
+            Opcode::Popcnt => self.count(Unary::CountOnes, known),
+            Opcode::Clz => self.count(Unary::CountLeadingZeros, known),
+            // Ctz: the ones below the lowest one.
+            _ => {
+                let v = self.as_vector(known);
+                let less = self.alu(Alu::Add, v, Source::Constant(u64::MAX));
+                let below = self.alu(Alu::AndNot, v, Source::V(less));
+                self.count(Unary::CountOnes, Known::Vector(below))
+            }
+        }
+    }
+
+    fn count(&mut self, op: Unary, known: Known) -> Known {
+        let a = self.as_vector(known);
+        let dst = self.code.vector();
+        self.op(Op::Unary { op, dst, a });
+        self.bounded(dst, 64);
+        Known::Vector(dst)
+    }
+
+    /// A number with a sign in so many bits, in all of them.
+    fn extended_by_sign(&mut self, known: Known, bits: u32) -> V {
+        let v = self.as_vector(known);
+        let by = (64 - bits) as u8;
+        let up = self.shift(ShiftOp::Left, v, by);
+        self.shift(ShiftOp::RightSigned, up, by)
+    }
+
+    fn binary(&mut self, opcode: Opcode, a: Value, b: Value) -> Known {
+        let bits = self.bits(a);
+        let (x, y) = (self.of(a), self.of(b));
+        match opcode {
+            Opcode::Band => self.and(x, y),
+            Opcode::Bor => self.or(x, y),
+            Opcode::Bxor => self.xor(x, y),
+            Opcode::Ishl | Opcode::Ushr | Opcode::Sshr | Opcode::Rotl | Opcode::Rotr => {
+                self.shifted(opcode, x, y, bits)
+            }
+            Opcode::Iadd | Opcode::Imul | Opcode::Umax | Opcode::Umin => {
+                let (first, second) = match x {
+                    Known::Constant(_) => (y, x),
+                    _ => (x, y),
+                };
+                let (first, second) = (self.as_vector(first), self.as_source(second));
+                self.commutative(opcode, first, second, bits)
+            }
+            // Isub.
+            _ => {
+                let (first, second) = (self.as_vector(x), self.as_source(y));
+                let difference = self.alu(Alu::Subtract, first, second);
+                self.narrowed(difference, bits)
+            }
+        }
+    }
+
+    fn commutative(&mut self, opcode: Opcode, first: V, second: Source, bits: u32) -> Known {
+        let most = |s: &Self| match second {
+            Source::V(v) => s.bound(v),
+            Source::Constant(value) => value,
+        };
+        let (one, other) = (self.bound(first), most(self));
+        let (op, most) = match opcode {
+            Opcode::Iadd => (Alu::Add, one.checked_add(other)),
+            Opcode::Imul => (Alu::Multiply, one.checked_mul(other)),
+            Opcode::Umax => (Alu::Max, Some(one.max(other))),
+            _ => (Alu::Min, Some(one.min(other))),
+        };
+        let result = self.alu(op, first, second);
+        self.bounded(result, most.unwrap_or(u64::MAX));
+        self.narrowed(result, bits)
+    }
+
+    fn and(&mut self, x: Known, y: Known) -> Known {
+        match (x, y) {
+            (Known::Constant(mask), other) | (other, Known::Constant(mask)) => self.filtered(other, mask),
+            (Known::Mask(a), Known::Mask(b)) => Known::Mask(self.mask_alu(MaskAlu::And, a, b)),
+            _ => {
+                let (a, b) = (self.as_vector(x), self.as_vector(y));
+                let both = self.alu(Alu::And, a, Source::V(b));
+                let most = self.bound(a).min(self.bound(b));
+                self.bounded(both, most);
+                Known::Vector(both)
+            }
+        }
+    }
+
+    fn or(&mut self, x: Known, y: Known) -> Known {
+        match (x, y) {
+            (Known::Constant(0), other) | (other, Known::Constant(0)) => return other,
+            (Known::Mask(a), Known::Mask(b)) => return Known::Mask(self.mask_alu(MaskAlu::Or, a, b)),
+            _ => {}
+        }
+        if let (Some(a), Some(b)) = (self.as_bytes(x, 8), self.as_bytes(y, 8))
+            && let Some(both) = bytes::together(&a, &b)
+        {
+            return Known::Bytes(both);
+        }
+        self.bitwise(Alu::Or, x, y)
+    }
+
+    fn xor(&mut self, x: Known, y: Known) -> Known {
+        match (x, y) {
+            (Known::Constant(0), other) | (other, Known::Constant(0)) => other,
+            (Known::Mask(a), Known::Mask(b)) => Known::Mask(self.mask_alu(MaskAlu::Xor, a, b)),
+            (Known::Constant(1), Known::Mask(a)) | (Known::Mask(a), Known::Constant(1)) => {
+                Known::Mask(self.mask_not(a))
+            }
+            _ => self.bitwise(Alu::Xor, x, y),
+        }
+    }
+
+    /// Where either has a bit, or one of them.
+    fn bitwise(&mut self, op: Alu, x: Known, y: Known) -> Known {
+        let (first, second) = match x {
+            Known::Constant(_) => (y, x),
+            _ => (x, y),
+        };
+        let (a, b) = (self.as_vector(first), self.as_source(second));
+        let other = match b {
+            Source::V(v) => self.bound(v),
+            Source::Constant(value) => value,
+        };
+        let result = self.alu(op, a, b);
+        // All bits below the highest that there may be.
+        let most = self.bound(a) | other;
+        self.bounded(result, u64::MAX.checked_shr(most.leading_zeros()).unwrap_or(0));
+        Known::Vector(result)
+    }
+
+    fn shifted(&mut self, opcode: Opcode, x: Known, by: Known, bits: u32) -> Known {
+        match by {
+            Known::Constant(by) => self.shifted_by(opcode, x, by as u32 % bits, bits),
+            _ => {
+                let mut by = self.as_vector(by);
+                if self.bound(by) >= u64::from(bits) {
+                    by = self.alu(Alu::And, by, Source::Constant(u64::from(bits) - 1));
+                }
+                let by = Source::V(by);
+                let result = match opcode {
+                    Opcode::Sshr => {
+                        let extended = self.extended_by_sign(x, bits);
+                        self.alu(Alu::ShiftRightSigned, extended, by)
+                    }
+                    other => {
+                        let v = self.as_vector(x);
+                        let op = match other {
+                            Opcode::Ishl => Alu::ShiftLeft,
+                            Opcode::Ushr => Alu::ShiftRight,
+                            _ if bits == 64 => Alu::RotateLeft,
+                            _ => Alu::RotateHalvesLeft,
+                        };
+                        let result = self.alu(op, v, by);
+                        if opcode == Opcode::Ushr {
+                            let most = self.bound(v);
+                            self.bounded(result, most);
+                        }
+                        result
+                    }
+                };
+                self.narrowed(result, bits)
+            }
+        }
+    }
+
+    fn shifted_by(&mut self, opcode: Opcode, x: Known, by: u32, bits: u32) -> Known {
+        if by == 0 {
+            return x;
+        }
+        match opcode {
+            Opcode::Ishl => self.shifted_left(x, by, bits),
+            Opcode::Ushr => self.shifted_right(x, by),
+            Opcode::Sshr => {
+                let extended = self.extended_by_sign(x, bits);
+                let shifted = self.shift(ShiftOp::RightSigned, extended, by as u8);
+                self.narrowed(shifted, bits)
+            }
+            Opcode::Rotr => self.rotated(x, bits - by, bits),
+            _ => self.rotated(x, by, bits),
+        }
+    }
+
+    fn shifted_left(&mut self, x: Known, by: u32, bits: u32) -> Known {
+        if let Known::Constant(value) = x {
+            return Known::Constant(value << by & ones(bits));
+        }
+        if by.is_multiple_of(8)
+            && let Some(bytes) = self.as_bytes(x, 8)
+        {
+            return Known::Bytes(bytes::lowest(&bytes::moved(&bytes, by as i32 / 8), bits / 8));
+        }
+        let v = self.as_vector(x);
+        let shifted = self.shift(ShiftOp::Left, v, by as u8);
+        if let Some(most) = self.bound(v).checked_mul(1 << by) {
+            self.bounded(shifted, most);
+        }
+        self.narrowed(shifted, bits)
+    }
+
+    fn shifted_right(&mut self, x: Known, by: u32) -> Known {
+        if let Known::Constant(value) = x {
+            return Known::Constant(value >> by);
+        }
+        if by.is_multiple_of(8)
+            && let Some(bytes) = self.as_bytes(x, 8)
+        {
+            return Known::Bytes(bytes::moved(&bytes, -(by as i32) / 8));
+        }
+        let v = self.as_vector(x);
+        let shifted = self.shift(ShiftOp::Right, v, by as u8);
+        let most = self.bound(v) >> by;
+        self.bounded(shifted, most);
+        Known::Vector(shifted)
+    }
+
+    fn rotated(&mut self, x: Known, by: u32, bits: u32) -> Known {
+        let v = self.as_vector(x);
+        match bits {
+            64 => Known::Vector(self.shift(ShiftOp::RotateLeft, v, by as u8)),
+            32 => {
+                let rotated = self.shift(ShiftOp::RotateHalvesLeft, v, by as u8);
+                self.bounded(rotated, ones(32));
+                Known::Vector(rotated)
+            }
+            _ => {
+                let x = Known::Vector(v);
+                let (high, low) = (self.shifted_left(x, by, bits), self.shifted_right(x, bits - by));
+                self.or(high, low)
+            }
+        }
+    }
+
+    fn compare(&mut self, cond: IntCC, a: Value, b: Value) -> Known {
+        let (signed, relation) = match cond {
+            IntCC::Equal => (false, Relation::Equal),
+            IntCC::NotEqual => (false, Relation::NotEqual),
+            IntCC::UnsignedLessThan => (false, Relation::Less),
+            IntCC::UnsignedLessThanOrEqual => (false, Relation::LessOrEqual),
+            IntCC::UnsignedGreaterThan => (false, Relation::Greater),
+            IntCC::UnsignedGreaterThanOrEqual => (false, Relation::GreaterOrEqual),
+            IntCC::SignedLessThan => (true, Relation::Less),
+            IntCC::SignedLessThanOrEqual => (true, Relation::LessOrEqual),
+            IntCC::SignedGreaterThan => (true, Relation::Greater),
+            IntCC::SignedGreaterThanOrEqual => (true, Relation::GreaterOrEqual),
+        };
+        let bits = self.bits(a);
+        let (mut x, mut y, mut relation) = (self.of(a), self.of(b), relation);
+        if let Known::Constant(_) = x {
+            (x, y, relation) = (y, x, relation.reversed());
+        }
+        if let (Known::Mask(mask), Known::Constant(value), Relation::Equal | Relation::NotEqual) = (x, y, relation) {
+            return self.is_bit(mask, value, relation == Relation::Equal);
+        }
+        if let (Known::Constant(0), Relation::Equal | Relation::NotEqual) = (y, relation) {
+            let v = self.as_vector(x);
+            return Known::Mask(self.test(relation == Relation::NotEqual, v));
+        }
+        let (a, b) = if signed {
+            let (a, b) = (self.extended_by_sign(x, bits), self.extended_by_sign(y, bits));
+            (a, Source::V(b))
+        } else {
+            (self.as_vector(x), self.as_source(y))
+        };
+        let dst = self.code.mask();
+        self.op(Op::Compare {
+            relation,
+            signed,
+            dst,
+            a,
+            b,
+        });
+        Known::Mask(dst)
+    }
+
+    /// Whether a bit is (or is not) a number.
+    fn is_bit(&mut self, mask: M, value: u64, equal: bool) -> Known {
+        match (value, equal) {
+            (1, true) | (0, false) => Known::Mask(mask),
+            (0, true) | (1, false) => Known::Mask(self.mask_not(mask)),
+            _ => Known::Constant(u64::from(!equal)),
+        }
+    }
+
+    fn select(&mut self, condition: Value, a: Value, b: Value) -> Known {
+        let condition = self.of(condition);
+        let (set, clear) = (self.of(a), self.of(b));
+        if let (Known::At(address, offset), Known::Shared(default)) = (set, clear)
+            && condition == set
+        {
+            return Known::Vector(self.find(address, offset, default));
+        }
+        // What is in memory is read once: it may be another word afterwards.
+        let (condition, set) = match (condition, set) {
+            (Known::At(..), _) if condition == set => {
+                let word = Known::Vector(self.as_vector(set));
+                (word, word)
+            }
+            both => both,
+        };
+        let mask = match self.as_mask(condition) {
+            Ok(mask) => mask,
+            Err(true) => return set,
+            Err(false) => return clear,
+        };
+        match (set, clear) {
+            (Known::Constant(1), Known::Constant(0)) => Known::Mask(mask),
+            (Known::Constant(0), Known::Constant(1)) => Known::Mask(self.mask_not(mask)),
+            (Known::Mask(x), Known::Mask(y)) => {
+                let x = self.mask_alu(MaskAlu::And, mask, x);
+                let y = self.mask_alu(MaskAlu::AndNot, mask, y);
+                Known::Mask(self.mask_alu(MaskAlu::Or, x, y))
+            }
+            _ => {
+                let (clear, set) = (self.as_vector(clear), self.as_source(set));
+                let dst = self.code.vector();
+                self.op(Op::Blend { dst, mask, clear, set });
+                let most = match set {
+                    Source::V(v) => self.bound(v),
+                    Source::Constant(value) => value,
+                };
+                let most = most.max(self.bound(clear));
+                self.bounded(dst, most);
+                Known::Vector(dst)
+            }
+        }
+    }
+}

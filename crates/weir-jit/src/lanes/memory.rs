@@ -1,0 +1,311 @@
+//! What is known of the packets' memory while code for a segment is made.
+//!
+//! Packets are read sixteen bytes at a time, and what was read once is not read again. What is written is put into what is known, and
+//! into memory at the end of the block at the latest: as sixteen bytes, too, where all of them are known.
+
+use super::bytes::{Byte, Bytes};
+use super::op::{Rows, V};
+use super::place::Region;
+use std::collections::BTreeMap;
+
+/// Eight bytes of memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Word {
+    pub bytes: [Option<Byte>; 8],
+    /// Bytes, a bit each, that memory does not hold yet.
+    pub dirty: u8,
+}
+
+const UNKNOWN: Word = Word {
+    bytes: [None; 8],
+    dirty: 0,
+};
+
+impl Word {
+    /// The whole word, if all of it is known.
+    pub fn whole(&self) -> Option<Bytes> {
+        let mut whole = [Byte::Zero; 8];
+        for (byte, known) in whole.iter_mut().zip(self.bytes) {
+            *byte = known?;
+        }
+        Some(whole)
+    }
+}
+
+/// Memory by the address that it is reached from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Area {
+    pub base: V,
+    pub region: Region,
+    /// By its number: word `i` begins `8 * i` bytes after the address.
+    pub words: BTreeMap<i32, Word>,
+}
+
+/// What is known.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Memory {
+    pub areas: Vec<Area>,
+    /// Rows by where they are: a processor that has just stored some lanes of one waits long before it loads it again.
+    pub rows: BTreeMap<(Rows, i32), V>,
+}
+
+/// Bytes that are to be written, from an offset on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Write {
+    Pair(Bytes, Bytes),
+    /// So many lowest bytes (1, 2, 4 or 8).
+    Part(Bytes, u8),
+}
+
+/// Whether two regions may be the same memory.
+fn may_overlap(a: Region, b: Region) -> bool {
+    let kind = |region| match region {
+        Region::Packet | Region::PacketOrZeros => 0,
+        Region::Scratch => 1,
+        Region::Fixed | Region::Arrays | Region::Places | Region::Record => 2,
+    };
+    kind(a) == kind(b)
+}
+
+impl Memory {
+    /// The memory at an address.
+    pub fn area(&mut self, base: V, region: Region) -> &mut Area {
+        let known = self.areas.iter().position(|a| a.base == base);
+        let at = known.unwrap_or_else(|| {
+            let words = BTreeMap::new();
+            self.areas.push(Area { base, region, words });
+            self.areas.len() - 1
+        });
+        &mut self.areas[at]
+    }
+
+    /// Addresses other than this one by which something is not yet written that may be in the region.
+    pub fn others_dirty(&self, base: V, region: Region) -> Vec<V> {
+        let others = self
+            .areas
+            .iter()
+            .filter(|a| a.base != base && may_overlap(a.region, region));
+        others.filter(|a| a.is_dirty()).map(|a| a.base).collect()
+    }
+
+    /// Something is written by this address: what is known by others may no longer be so.
+    pub fn forget_others(&mut self, base: V, region: Region) {
+        self.areas.retain(|a| a.base == base || !may_overlap(a.region, region));
+    }
+
+    /// What is known on both of two ways.
+    pub fn meet(&mut self, other: &Memory) {
+        self.rows.retain(|row, v| other.rows.get(row) == Some(v));
+        for area in &mut self.areas {
+            let there = other.areas.iter().find(|a| a.base == area.base);
+            area.words.retain(|number, word| {
+                let Some(there) = there.and_then(|a| a.words.get(number)) else {
+                    return false;
+                };
+                debug_assert!(
+                    word.dirty == 0 && there.dirty == 0,
+                    "blocks end with everything written"
+                );
+                for (byte, there) in word.bytes.iter_mut().zip(there.bytes) {
+                    if *byte != there {
+                        *byte = None;
+                    }
+                }
+                word.bytes.iter().any(Option::is_some)
+            });
+        }
+        self.areas.retain(|a| !a.words.is_empty());
+    }
+}
+
+impl Area {
+    fn is_dirty(&self) -> bool {
+        self.words.values().any(|w| w.dirty != 0)
+    }
+
+    fn word(&self, number: i32) -> Word {
+        self.words.get(&number).copied().unwrap_or(UNKNOWN)
+    }
+
+    /// Bytes from an offset on, if all are known.
+    pub fn read(&self, offset: i32, count: u32) -> Option<Bytes> {
+        let mut bytes = [Byte::Zero; 8];
+        for (byte, at) in bytes.iter_mut().zip(offset..).take(count as usize) {
+            *byte = self.word(at / 8).bytes[at as usize % 8]?;
+        }
+        Some(bytes)
+    }
+
+    /// Numbers of the pairs of words, each sixteen bytes after the one before, that would have to be read for bytes from an offset on.
+    pub fn missing(&self, offset: i32, count: u32) -> Vec<i32> {
+        let mut pairs = Vec::new();
+        for at in offset..offset + count as i32 {
+            let pair = at / 16;
+            if self.word(at / 8).bytes[at as usize % 8].is_none() && pairs.last() != Some(&pair) {
+                pairs.push(pair);
+            }
+        }
+        pairs
+    }
+
+    /// A pair of words was read: what has not been written since is that.
+    pub fn has_read(&mut self, pair: i32, words: [V; 2]) {
+        for (number, v) in (pair * 2..).zip(words) {
+            let mut word = self.word(number);
+            for (i, byte) in word.bytes.iter_mut().enumerate() {
+                byte.get_or_insert(Byte::Of(v, i as u8));
+            }
+            self.words.insert(number, word);
+        }
+    }
+
+    /// Bytes are written, from an offset on.
+    pub fn write(&mut self, offset: i32, bytes: &Bytes, count: u32) {
+        for (byte, at) in bytes.iter().zip(offset..).take(count as usize) {
+            let word = self.words.entry(at / 8).or_insert(UNKNOWN);
+            word.bytes[at as usize % 8] = Some(*byte);
+            word.dirty |= 1 << (at % 8);
+        }
+    }
+
+    /// Everything that memory does not hold yet, by offset; now it does.
+    pub fn take_dirty(&mut self) -> Vec<(i32, Write)> {
+        let pairs: Vec<i32> = self
+            .words
+            .iter()
+            .filter(|(_, w)| w.dirty != 0)
+            .map(|(n, _)| n / 2)
+            .collect();
+        let mut writes = Vec::new();
+        let mut last = None;
+        for pair in pairs {
+            if last.replace(pair) == Some(pair) {
+                continue;
+            }
+            let words = [pair * 2, pair * 2 + 1].map(|n| self.word(n));
+            let parts: Vec<(i32, Write)> = (pair * 2..).zip(&words).flat_map(|(n, w)| parts(n * 8, w)).collect();
+            match words.map(|w| w.whole()) {
+                [Some(low), Some(high)] if parts.len() > 1 => writes.push((pair * 16, Write::Pair(low, high))),
+                _ => writes.extend(parts),
+            }
+        }
+        self.words.values_mut().for_each(|w| w.dirty = 0);
+        writes
+    }
+}
+
+/// What is to be written of a word, in as few pieces as there can be.
+fn parts(offset: i32, word: &Word) -> Vec<(i32, Write)> {
+    let mut parts = Vec::new();
+    let mut at = 0;
+    while at < 8 {
+        if word.dirty >> at & 1 == 0 {
+            at += 1;
+            continue;
+        }
+        // The longest run of bytes that are to be written and are as many as a store has.
+        let run = (word.dirty >> at).trailing_ones() as usize;
+        let count = 1 << run.ilog2();
+        let mut bytes = [Byte::Zero; 8];
+        for (byte, known) in bytes.iter_mut().zip(&word.bytes[at..at + count]) {
+            *byte = known.unwrap_or(Byte::Zero);
+        }
+        parts.push((offset + at as i32, Write::Part(bytes, count as u8)));
+        at += count;
+    }
+    match word.whole() {
+        Some(whole) if parts.len() > 1 => vec![(offset, Write::Part(whole, 8))],
+        _ => parts,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::bytes::of_vector;
+    use super::*;
+
+    const BASE: V = V(0);
+
+    fn area() -> Area {
+        Area {
+            base: BASE,
+            region: Region::Packet,
+            words: BTreeMap::new(),
+        }
+    }
+
+    #[test]
+    fn what_was_read_is_not_read_again() {
+        let mut area = area();
+        assert_eq!(area.missing(14, 8), [0, 1]);
+        assert_eq!(area.missing(16, 8), [1]);
+        area.has_read(0, [V(1), V(2)]);
+        assert_eq!(area.missing(14, 8), [1]);
+        assert_eq!(area.missing(8, 8), [0; 0]);
+        assert_eq!(
+            area.read(12, 2),
+            Some(super::super::bytes::moved(&of_vector(V(2), 6), -4))
+        );
+        assert_eq!(area.read(12, 5), None);
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let mut area = area();
+        area.write(6, &of_vector(V(3), 8), 4);
+        assert_eq!(area.read(6, 4), Some(of_vector(V(3), 4)));
+        area.has_read(0, [V(1), V(2)]);
+        let read = area.read(5, 2).expect("known");
+        assert_eq!(read[..2], [Byte::Of(V(1), 5), Byte::Of(V(3), 0)]);
+    }
+
+    #[test]
+    fn writes_are_joined_where_all_is_known() {
+        let mut one = area();
+        one.write(6, &of_vector(V(3), 8), 4);
+        // Nothing else is known.
+        let two = one.take_dirty();
+        assert_eq!(two.iter().map(|(at, _)| *at).collect::<Vec<_>>(), [6, 8]);
+        assert!(matches!(two[0].1, Write::Part(_, 2)) && matches!(two[1].1, Write::Part(_, 2)));
+        assert_eq!(one.take_dirty(), []);
+
+        let mut all = area();
+        all.has_read(0, [V(1), V(2)]);
+        all.write(6, &of_vector(V(3), 8), 4);
+        let [(0, Write::Pair(low, high))] = &all.take_dirty()[..] else {
+            panic!("one pair")
+        };
+        assert_eq!(low[5..], [Byte::Of(V(1), 5), Byte::Of(V(3), 0), Byte::Of(V(3), 1)]);
+        assert_eq!(high[..3], [Byte::Of(V(3), 2), Byte::Of(V(3), 3), Byte::Of(V(2), 2)]);
+        all.write(3, &of_vector(V(4), 8), 1);
+        assert!(matches!(all.take_dirty()[..], [(3, Write::Part(_, 1))]));
+    }
+
+    #[test]
+    fn ways_that_meet_know_what_both_know() {
+        let mut memory = Memory::default();
+        memory.area(BASE, Region::Packet).has_read(0, [V(1), V(2)]);
+        let before = memory.clone();
+        let mut other = memory.clone();
+        other.area(BASE, Region::Packet).write(0, &of_vector(V(3), 8), 2);
+        other.area(BASE, Region::Packet).take_dirty();
+        memory.meet(&other);
+        let area = memory.area(BASE, Region::Packet);
+        assert_eq!(area.missing(0, 4), [0]);
+        assert_eq!(area.missing(2, 14), [0; 0]);
+        let mut nothing = before;
+        nothing.meet(&Memory::default());
+        assert_eq!(nothing, Memory::default());
+    }
+
+    #[test]
+    fn other_addresses_may_be_the_same_memory() {
+        let mut memory = Memory::default();
+        memory.area(V(5), Region::Packet).write(0, &of_vector(V(3), 8), 2);
+        memory.area(V(6), Region::Scratch).write(0, &of_vector(V(3), 8), 2);
+        assert_eq!(memory.others_dirty(BASE, Region::PacketOrZeros), [V(5)]);
+        assert_eq!(memory.others_dirty(V(5), Region::Packet), []);
+        memory.forget_others(BASE, Region::Packet);
+        assert_eq!(memory.areas.len(), 1);
+    }
+}

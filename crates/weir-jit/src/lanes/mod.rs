@@ -1,0 +1,107 @@
+//! Segments for eight packets at a time, in the lanes of vector registers (AVX-512).
+//!
+//! A segment's code for one packet ([`crate::codegen::Shape::Packet`]), as Cranelift has optimised it, is run for eight: each value is a
+//! vector with a word per packet, each condition a mask. Nobody jumps; blocks follow each other, each done for those that got
+//! there ([`flow`], [`lower`], [`op`]). Packets that get to what there is no code for (calls, loops) are given up: these are
+//! few, and the segment's loop runs them one by one, from its beginning ([`supported`]). So there is nothing that this code must be able
+//! to do, and wherever the processor is another one, there is none.
+//!
+//! Headers are read sixteen bytes at a time and turned round in registers, so that a word of eight packets costs five instructions
+//! ([`memory`], [`bytes`]); rows of the context are as they are needed.
+
+mod allocate;
+mod bytes;
+mod emit;
+mod flow;
+mod instruction;
+mod lower;
+mod memory;
+mod op;
+mod place;
+mod supported;
+mod x64;
+
+use cranelift_codegen::ir::Function;
+use op::{Code, Op};
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+/// Whether the processor can run such code.
+pub(crate) fn is_available() -> bool {
+    // Functions are called as on Unix.
+    #[cfg(all(target_arch = "x86_64", unix))]
+    {
+        use std::arch::is_x86_feature_detected as has;
+        has!("bmi2")
+            && has!("avx512f")
+            && has!("avx512bw")
+            && has!("avx512dq")
+            && has!("avx512vl")
+            && has!("avx512cd")
+            && has!("avx512vbmi2")
+            && has!("avx512vpopcntdq")
+    }
+    #[cfg(not(all(target_arch = "x86_64", unix)))]
+    false
+}
+
+/// Packets at a time.
+pub(crate) const LANES: usize = emit::LANES;
+
+/// Code for a segment.
+pub(crate) struct Lanes {
+    /// Machine code, to be put at a multiple of 64: a function `(env, mask, context) -> mask`, which gives back the packets that it has
+    /// given up.
+    pub bytes: Vec<u8>,
+    /// How many bytes must lie at [`crate::codegen::env::NOWHERE`].
+    pub reach: usize,
+    code: Code,
+}
+
+impl Lanes {
+    /// Code for eight packets of what a function does to one, where most packets go on to some of the points `goals`. `None`: nothing is
+    /// gained by it.
+    pub fn new(func: &Function, goals: &BTreeSet<usize>) -> Option<Self> {
+        let mut code = lower::lower(func, goals)?;
+        drop_unread(&mut code);
+        Some(Lanes {
+            bytes: emit::emit(&code),
+            reach: code.reach,
+            code,
+        })
+    }
+
+    /// For people.
+    pub fn describe(&self) -> String {
+        let mut out = String::new();
+        for op in &self.code.ops {
+            let _ = writeln!(out, "  {op}");
+        }
+        out
+    }
+}
+
+/// Leaves out what nobody reads.
+fn drop_unread(code: &mut Code) {
+    let mut vectors = vec![false; code.vectors as usize];
+    let mut masks = vec![false; code.masks as usize];
+    let mut keep = vec![true; code.ops.len()];
+    for (keep, op) in keep.iter_mut().zip(&code.ops).rev() {
+        if op.is_pure() {
+            let mut read = op.writes_mask().is_some_and(|m| masks[m.0 as usize]);
+            op.writes(|v| read |= vectors[v.0 as usize]);
+            if !read {
+                *keep = false;
+                continue;
+            }
+        }
+        op.reads(|v| {
+            // What is only written over is not read.
+            let own = matches!(op, Op::CopyIf { dst, .. } if *dst == v);
+            vectors[v.0 as usize] |= !own;
+        });
+        op.reads_masks(|m| masks[m.0 as usize] = true);
+    }
+    let mut keep = keep.into_iter();
+    code.ops.retain(|_| keep.next() == Some(true));
+}

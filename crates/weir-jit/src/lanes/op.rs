@@ -1,0 +1,538 @@
+//! Straight-line code over eight packets at a time: what [`super::lower`] makes of a segment, and [`super::emit`] machine code of.
+//!
+//! A vector has a word per packet. Blocks of the segment follow each other in an order in which nobody jumps back. Each has a mask, the
+//! packets that got there; what cannot be undone (stores, leaving for a point) is done for those alone, and everything else for all
+//! eight. A block whose mask is empty is skipped, with those behind it that only it leads to. So whatever a block
+//! has defined is garbage to a packet that was not there, and whoever reads it was.
+
+use std::fmt;
+
+/// A vector of eight words. Defined once, or, where ways meet, once by each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct V(pub u32);
+
+/// A bit per packet. Defined once; the others of a block's eight are garbage unless it is a block's mask.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct M(pub u32);
+
+/// The second operand of most operations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Source {
+    V(V),
+    /// The same word for all.
+    Constant(u64),
+}
+
+/// Operations on two vectors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Alu {
+    Add,
+    Subtract,
+    Multiply,
+    And,
+    /// What is not in the first and is in the second.
+    AndNot,
+    Or,
+    Xor,
+    Max,
+    Min,
+    /// By as many bits as the second says, which are fewer than 64.
+    ShiftLeft,
+    ShiftRight,
+    /// Of words with a sign.
+    ShiftRightSigned,
+    RotateLeft,
+    /// Both halves.
+    RotateHalvesLeft,
+}
+
+/// Operations with a number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ShiftOp {
+    Left,
+    Right,
+    RightSigned,
+    RotateLeft,
+    /// Both halves.
+    RotateHalvesLeft,
+}
+
+/// Operations on one vector.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unary {
+    CountOnes,
+    CountLeadingZeros,
+}
+
+/// Comparisons.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Relation {
+    Equal,
+    NotEqual,
+    Less,
+    LessOrEqual,
+    Greater,
+    GreaterOrEqual,
+}
+
+impl Relation {
+    /// What `a` is to `b` if `b` is this to `a`.
+    pub fn reversed(self) -> Self {
+        match self {
+            Relation::Less => Relation::Greater,
+            Relation::LessOrEqual => Relation::GreaterOrEqual,
+            Relation::Greater => Relation::Less,
+            Relation::GreaterOrEqual => Relation::LessOrEqual,
+            same => same,
+        }
+    }
+}
+
+/// Operations on masks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum MaskAlu {
+    And,
+    /// What is not in the first and is in the second.
+    AndNot,
+    Or,
+    Xor,
+}
+
+/// Rows of words, one per packet of the vector.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Rows {
+    Context,
+    /// Of the indexes at which packets are to be counted.
+    Tallies,
+}
+
+/// Where the bytes of a shuffled word are from: numbers of bytes, or nothing (0).
+pub(super) type Shuffle = [Option<u8>; 8];
+
+/// Where addresses are already that are wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Held {
+    Nowhere,
+    /// In a row of the context, so many bytes after where rows begin: those of packets that are none, too.
+    Row(i32),
+    /// They are the present ones, but for packets that are not wanted now.
+    Here,
+}
+
+/// An operation. Where nothing else is said it is done for all eight.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Op {
+    Alu {
+        op: Alu,
+        dst: V,
+        a: V,
+        b: Source,
+    },
+    Shift {
+        op: ShiftOp,
+        dst: V,
+        a: V,
+        by: u8,
+    },
+    Unary {
+        op: Unary,
+        dst: V,
+        a: V,
+    },
+    Shuffle {
+        dst: V,
+        a: V,
+        bytes: Shuffle,
+    },
+    /// The lower words shifted to the right by bits; what comes in is from the upper words.
+    ShiftPair {
+        dst: V,
+        low: V,
+        high: V,
+        by: u8,
+    },
+    Constant {
+        dst: V,
+        value: u64,
+    },
+    /// `set` where the mask is, else `clear`.
+    Blend {
+        dst: V,
+        mask: M,
+        clear: V,
+        set: Source,
+    },
+    /// 1 where the mask is, else 0.
+    FromMask {
+        dst: V,
+        mask: M,
+    },
+    /// The value that a vector has on one of the ways that meet: the first in the order of blocks.
+    Copy {
+        dst: V,
+        from: Source,
+    },
+    /// The same on the others, for the packets that come that way.
+    CopyIf {
+        dst: V,
+        mask: M,
+        from: Source,
+    },
+    Compare {
+        relation: Relation,
+        signed: bool,
+        dst: M,
+        a: V,
+        b: Source,
+    },
+    /// Whether any bit of the one is in the other, or none.
+    Test {
+        any: bool,
+        dst: M,
+        a: V,
+        b: Source,
+    },
+    MaskAlu {
+        op: MaskAlu,
+        dst: M,
+        a: M,
+        b: M,
+    },
+    MaskNot {
+        dst: M,
+        a: M,
+    },
+    /// A row, so many bytes after where rows begin.
+    LoadRow {
+        dst: V,
+        rows: Rows,
+        offset: i32,
+    },
+    /// For the block's packets.
+    StoreRow {
+        rows: Rows,
+        offset: i32,
+        from: V,
+    },
+    /// A word of the environment, for all.
+    LoadEnvironment {
+        dst: V,
+        offset: i32,
+    },
+    /// A word at an address in the environment, for all.
+    LoadShared {
+        dst: V,
+        address: i32,
+        offset: i32,
+    },
+    /// From here on addresses are these, of packets of a mask; others have an address where nothing is.
+    Addresses {
+        from: V,
+        mask: M,
+        held: Held,
+    },
+    /// Sixteen bytes at an offset from each address, as two words.
+    LoadPair {
+        low: V,
+        high: V,
+        offset: i32,
+    },
+    StorePair {
+        low: V,
+        high: V,
+        offset: i32,
+    },
+    /// The lowest bytes (1, 2, 4 or 8) of each word.
+    StorePart {
+        from: V,
+        bytes: u8,
+        offset: i32,
+    },
+    /// Eight bytes at an offset from each of these addresses, of the block's packets.
+    Gather {
+        dst: V,
+        address: V,
+        offset: i32,
+    },
+    /// Eight bytes at an offset from each of these addresses, or, where they are 0, a word that is the same for all, so many bytes after
+    /// where arrays are: of the block's packets, whose addresses these are from here on.
+    Find {
+        dst: V,
+        address: V,
+        offset: i32,
+        default: i32,
+    },
+    /// The beginning of a block, with its mask. `rare`: it may well be that nobody is there.
+    Block {
+        number: usize,
+        mask: M,
+        rare: bool,
+    },
+    /// The end of the blocks to which only the one with this number leads.
+    End {
+        number: usize,
+    },
+    /// A mask that has nobody yet: ways that meet add to it.
+    Nobody {
+        mask: M,
+    },
+    /// Adds packets to a mask.
+    Join {
+        mask: M,
+        from: M,
+    },
+    /// Adds the block's packets to a tally, so many bytes after where tallies begin.
+    Note {
+        offset: i32,
+    },
+    /// The block's packets go on to a point.
+    Leave {
+        point: usize,
+    },
+    /// The block's packets are to be run one by one, from the segment's beginning.
+    GiveUp,
+}
+
+impl Op {
+    /// Calls `f` with each vector that the operation reads.
+    pub fn reads(&self, mut f: impl FnMut(V)) {
+        let source = |s: &Source, f: &mut dyn FnMut(V)| {
+            if let Source::V(v) = s {
+                f(*v);
+            }
+        };
+        match self {
+            Op::Alu { a, b, .. } | Op::Compare { a, b, .. } | Op::Test { a, b, .. } => {
+                f(*a);
+                source(b, &mut f);
+            }
+            Op::Shift { a, .. } | Op::Unary { a, .. } | Op::Shuffle { a, .. } => f(*a),
+            Op::ShiftPair { low, high, .. } | Op::StorePair { low, high, .. } => {
+                f(*low);
+                f(*high);
+            }
+            Op::Blend { clear, set, .. } => {
+                f(*clear);
+                source(set, &mut f);
+            }
+            Op::Copy { from, .. } => source(from, &mut f),
+            Op::CopyIf { dst, from, .. } => {
+                f(*dst);
+                source(from, &mut f);
+            }
+            Op::StoreRow { from, .. } | Op::StorePart { from, .. } | Op::Addresses { from, .. } => f(*from),
+            Op::Gather { address, .. } | Op::Find { address, .. } => f(*address),
+            Op::Constant { .. }
+            | Op::FromMask { .. }
+            | Op::MaskAlu { .. }
+            | Op::MaskNot { .. }
+            | Op::LoadRow { .. }
+            | Op::LoadEnvironment { .. }
+            | Op::LoadShared { .. }
+            | Op::LoadPair { .. }
+            | Op::Block { .. }
+            | Op::End { .. }
+            | Op::Nobody { .. }
+            | Op::Join { .. }
+            | Op::Note { .. }
+            | Op::Leave { .. }
+            | Op::GiveUp => {}
+        }
+    }
+
+    /// Calls `f` with each vector that the operation writes.
+    pub fn writes(&self, mut f: impl FnMut(V)) {
+        match self {
+            Op::Alu { dst, .. }
+            | Op::Shift { dst, .. }
+            | Op::Unary { dst, .. }
+            | Op::Shuffle { dst, .. }
+            | Op::ShiftPair { dst, .. }
+            | Op::Constant { dst, .. }
+            | Op::Blend { dst, .. }
+            | Op::FromMask { dst, .. }
+            | Op::Copy { dst, .. }
+            | Op::CopyIf { dst, .. }
+            | Op::LoadRow { dst, .. }
+            | Op::LoadEnvironment { dst, .. }
+            | Op::LoadShared { dst, .. }
+            | Op::Gather { dst, .. }
+            | Op::Find { dst, .. } => f(*dst),
+            Op::LoadPair { low, high, .. } => {
+                f(*low);
+                f(*high);
+            }
+            Op::Compare { .. }
+            | Op::Test { .. }
+            | Op::MaskAlu { .. }
+            | Op::MaskNot { .. }
+            | Op::StoreRow { .. }
+            | Op::Addresses { .. }
+            | Op::StorePair { .. }
+            | Op::StorePart { .. }
+            | Op::Block { .. }
+            | Op::End { .. }
+            | Op::Nobody { .. }
+            | Op::Join { .. }
+            | Op::Note { .. }
+            | Op::Leave { .. }
+            | Op::GiveUp => {}
+        }
+    }
+
+    /// Whether it is done for the packets of its block only, whose mask it needs.
+    pub fn is_for_block(&self) -> bool {
+        matches!(
+            self,
+            Op::StoreRow { .. } | Op::Gather { .. } | Op::Find { .. } | Op::Note { .. } | Op::Leave { .. } | Op::GiveUp
+        )
+    }
+
+    /// Calls `f` with each mask that the operation reads, but for that of its block.
+    pub fn reads_masks(&self, mut f: impl FnMut(M)) {
+        match self {
+            Op::Blend { mask, .. }
+            | Op::FromMask { mask, .. }
+            | Op::CopyIf { mask, .. }
+            | Op::Addresses { mask, .. }
+            | Op::Block { mask, .. } => f(*mask),
+            Op::MaskAlu { a, b, .. } => {
+                f(*a);
+                f(*b);
+            }
+            Op::MaskNot { a, .. } => f(*a),
+            Op::Join { mask, from } => {
+                f(*mask);
+                f(*from);
+            }
+            _ => {}
+        }
+    }
+
+    /// The mask that the operation defines.
+    pub fn writes_mask(&self) -> Option<M> {
+        match self {
+            Op::Compare { dst, .. }
+            | Op::Test { dst, .. }
+            | Op::MaskAlu { dst, .. }
+            | Op::MaskNot { dst, .. }
+            | Op::Nobody { mask: dst }
+            | Op::Join { mask: dst, .. } => Some(*dst),
+            _ => None,
+        }
+    }
+
+    /// Whether all that it does is to define something.
+    pub fn is_pure(&self) -> bool {
+        let mut defines = self.writes_mask().is_some();
+        self.writes(|_| defines = true);
+        // This one also makes addresses.
+        defines && !matches!(self, Op::Find { .. })
+    }
+}
+
+/// What is made of a segment.
+#[derive(Debug, Default)]
+pub(super) struct Code {
+    pub ops: Vec<Op>,
+    pub vectors: u32,
+    pub masks: u32,
+    /// The mask of the first block: packets that are there at all.
+    pub entry: Option<M>,
+    /// The most bytes after an address that is read or written.
+    pub reach: usize,
+}
+
+impl Code {
+    pub fn vector(&mut self) -> V {
+        self.vectors += 1;
+        V(self.vectors - 1)
+    }
+
+    pub fn mask(&mut self) -> M {
+        self.masks += 1;
+        M(self.masks - 1)
+    }
+}
+
+impl fmt::Display for V {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "v{}", self.0)
+    }
+}
+
+impl fmt::Display for M {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "m{}", self.0)
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Source::V(v) => v.fmt(f),
+            Source::Constant(c) => write!(f, "{c:#x}"),
+        }
+    }
+}
+
+impl fmt::Display for Op {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Op::Alu { op, dst, a, b } => write!(f, "{dst} = {op:?} {a}, {b}"),
+            Op::Shift { op, dst, a, by } => write!(f, "{dst} = {op:?} {a} by {by}"),
+            Op::Unary { op, dst, a } => write!(f, "{dst} = {op:?} {a}"),
+            Op::Shuffle { dst, a, bytes } => {
+                let bytes: String = bytes.iter().map(|b| b.map_or('-', |b| char::from(b'0' + b))).collect();
+                write!(f, "{dst} = Shuffle {a} [{bytes}]")
+            }
+            Op::ShiftPair { dst, low, high, by } => write!(f, "{dst} = ShiftPair {low}, {high} by {by}"),
+            Op::Constant { dst, value } => write!(f, "{dst} = {value:#x}"),
+            Op::Blend { dst, mask, clear, set } => write!(f, "{dst} = Blend {clear}, {set} {{{mask}}}"),
+            Op::FromMask { dst, mask } => write!(f, "{dst} = {mask}"),
+            Op::Copy { dst, from } => write!(f, "{dst} := {from}"),
+            Op::CopyIf { dst, mask, from } => write!(f, "{dst} := {from} {{{mask}}}"),
+            Op::Compare {
+                relation,
+                signed,
+                dst,
+                a,
+                b,
+            } => {
+                let sign = if *signed { "Signed" } else { "" };
+                write!(f, "{dst} = {sign}{relation:?} {a}, {b}")
+            }
+            Op::Test { any, dst, a, b } => {
+                let name = if *any { "Any" } else { "None" };
+                write!(f, "{dst} = {name} {a}, {b}")
+            }
+            Op::MaskAlu { op, dst, a, b } => write!(f, "{dst} = {op:?} {a}, {b}"),
+            Op::MaskNot { dst, a } => write!(f, "{dst} = Not {a}"),
+            Op::LoadRow { dst, rows, offset } => write!(f, "{dst} = {rows:?}[{offset}]"),
+            Op::StoreRow { rows, offset, from } => write!(f, "{rows:?}[{offset}] = {from}"),
+            Op::LoadEnvironment { dst, offset } => write!(f, "{dst} = Environment[{offset}]"),
+            Op::LoadShared { dst, address, offset } => write!(f, "{dst} = [Environment[{address}] + {offset}]"),
+            Op::Addresses { from, mask, held } => write!(f, "addresses {from} {{{mask}}} {held:?}"),
+            Op::LoadPair { low, high, offset } => write!(f, "{low}, {high} = [{offset}..]"),
+            Op::StorePair { low, high, offset } => write!(f, "[{offset}..] = {low}, {high}"),
+            Op::StorePart { from, bytes, offset } => write!(f, "[{offset}..{}] = {from}", offset + i32::from(*bytes)),
+            Op::Gather { dst, address, offset } => write!(f, "{dst} = [{address} + {offset}]"),
+            Op::Find {
+                dst,
+                address,
+                offset,
+                default,
+            } => write!(f, "addresses {dst} = [{address} + {offset}] or Arrays[{default}]"),
+            Op::Block { number, mask, rare } => {
+                let rare = if *rare { ", rare" } else { "" };
+                write!(f, "block {number} {{{mask}}}{rare}")
+            }
+            Op::End { number } => write!(f, "end {number}"),
+            Op::Nobody { mask } => write!(f, "{mask} = nobody"),
+            Op::Join { mask, from } => write!(f, "{mask} |= {from}"),
+            Op::Note { offset } => write!(f, "note {offset}"),
+            Op::Leave { point } => write!(f, "leave for point {point}"),
+            Op::GiveUp => f.write_str("give up"),
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! What addresses in a segment point to.
+
+use super::op::Rows;
+use crate::codegen::env;
+use crate::layout::{PITCH, ROW_PACKET, ROW_SCRATCH};
+use cranelift_codegen::ir::{Block, Function, InstructionData, Opcode, Type, Value, ValueDef, types};
+use std::collections::HashMap;
+use std::mem::offset_of;
+use weir_table::fast::Array;
+
+/// Parameters of the function that does something to one packet ([`crate::codegen::Shape::Packet`]).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Parameter {
+    Environment = 0,
+    Column = 1,
+    TallyColumn = 2,
+    Tallies = 3,
+    Slot = 4,
+    Bit = 5,
+}
+
+impl Parameter {
+    fn of(index: usize) -> Option<Self> {
+        Some(match index {
+            0 => Parameter::Environment,
+            1 => Parameter::Column,
+            2 => Parameter::TallyColumn,
+            3 => Parameter::Tallies,
+            4 => Parameter::Slot,
+            5 => Parameter::Bit,
+            _ => return None,
+        })
+    }
+}
+
+/// Memory of each packet's own that is read or written through addresses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Region {
+    /// The packet.
+    Packet,
+    /// Where the deparser puts headers together.
+    Scratch,
+    /// The packet, or zeros instead of a header that is not there: only to be read.
+    PacketOrZeros,
+    /// Words that nobody writes.
+    Fixed,
+    /// The addresses of arrays that tables are, the same for all packets.
+    Arrays,
+    /// An array of addresses of results.
+    Places,
+    /// A result. Nobody writes it, and whole pairs of words may be read.
+    Record,
+}
+
+/// What an instruction reads or writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    Row(Rows, i32),
+    Environment(i32),
+    /// The word of a tally, so many bytes after where these begin.
+    Tally(i32),
+    /// So many bytes after an address that packets have each for themselves.
+    Own(Region, Value, i32),
+}
+
+/// Bytes after an address that a constant distance may be.
+const FAR: i64 = 1 << 16;
+
+/// Finds out what addresses point to.
+pub(super) struct Places<'a> {
+    func: &'a Function,
+    regions: HashMap<Value, Option<Region>>,
+    /// Where the arguments of a block's parameters come from.
+    edges: HashMap<Block, Vec<Vec<Value>>>,
+}
+
+impl<'a> Places<'a> {
+    pub fn new(func: &'a Function) -> Self {
+        let mut edges: HashMap<Block, Vec<Vec<Value>>> = HashMap::new();
+        for block in func.layout.blocks() {
+            let Some(last) = func.layout.last_inst(block) else {
+                continue;
+            };
+            let data = &func.dfg.insts[last];
+            let pool = &func.dfg.value_lists;
+            for call in data.branch_destination(&func.dfg.jump_tables, &func.dfg.exception_tables) {
+                let arguments = call.args(pool).filter_map(|a| a.as_value()).collect();
+                edges.entry(call.block(pool)).or_default().push(arguments);
+            }
+        }
+        Places {
+            func,
+            regions: HashMap::new(),
+            edges,
+        }
+    }
+
+    /// The parameter that a value is.
+    pub fn parameter(&self, value: Value) -> Option<Parameter> {
+        match self.func.dfg.value_def(value) {
+            ValueDef::Param(block, index) if Some(block) == self.func.layout.entry_block() => Parameter::of(index),
+            _ => None,
+        }
+    }
+
+    /// A number that is known.
+    pub fn constant(&self, value: Value) -> Option<i64> {
+        let inst = self.func.dfg.value_def(value).inst()?;
+        match self.func.dfg.insts[inst] {
+            InstructionData::UnaryImm {
+                opcode: Opcode::Iconst,
+                imm,
+            } => Some(imm.bits()),
+            _ => None,
+        }
+    }
+
+    /// An address without what is constantly added to it.
+    fn base(&self, address: Value) -> (Value, i64) {
+        let mut at = (address, 0);
+        while let Some(inst) = self.func.dfg.value_def(at.0).inst()
+            && let InstructionData::Binary {
+                opcode: Opcode::Iadd,
+                args,
+            } = self.func.dfg.insts[inst]
+            && let Some(more) = self.constant(args[1])
+            && (0..FAR).contains(&(at.1 + more))
+            && more >= 0
+        {
+            at = (args[0], at.1 + more);
+        }
+        at
+    }
+
+    /// What lies so many bytes after an address. `None`: this is not known.
+    pub fn place(&mut self, address: Value, offset: i32) -> Option<Place> {
+        let (base, more) = self.base(address);
+        let offset = i32::try_from(more + i64::from(offset)).ok().filter(|o| *o >= 0)?;
+        match self.parameter(base) {
+            Some(Parameter::Environment) => Some(Place::Environment(offset)),
+            Some(Parameter::Column) => Some(Place::Row(Rows::Context, offset)),
+            Some(Parameter::TallyColumn) => Some(Place::Row(Rows::Tallies, offset)),
+            Some(Parameter::Tallies) => Some(Place::Tally(offset)),
+            Some(Parameter::Slot | Parameter::Bit) => None,
+            None => Some(Place::Own(self.region(base)?, base, offset)),
+        }
+    }
+
+    fn region(&mut self, address: Value) -> Option<Region> {
+        if let Some(known) = self.regions.get(&address) {
+            return *known;
+        }
+        // Where an address depends on itself, there is a loop; nothing is known of that one.
+        self.regions.insert(address, None);
+        let region = self.find_region(address);
+        self.regions.insert(address, region);
+        region
+    }
+
+    fn find_region(&mut self, address: Value) -> Option<Region> {
+        let func = self.func;
+        match func.dfg.value_def(address) {
+            ValueDef::Result(inst, _) => match func.dfg.insts[inst] {
+                InstructionData::Load {
+                    opcode: Opcode::Load,
+                    arg,
+                    offset,
+                    ..
+                } => self.region_in_memory(arg, offset.into()),
+                InstructionData::Binary {
+                    opcode: Opcode::Iadd,
+                    args: [a, b],
+                } => match (self.region(a), self.region(b)) {
+                    (Some(region), None) | (None, Some(region)) => Some(region),
+                    _ => None,
+                },
+                InstructionData::Binary {
+                    opcode: Opcode::Isub,
+                    args: [a, b],
+                } => self.region(a).filter(|_| self.region(b).is_none()),
+                InstructionData::Ternary {
+                    opcode: Opcode::Select,
+                    args: [_, a, b],
+                } => either(self.region(a)?, self.region(b)?),
+                _ => None,
+            },
+            ValueDef::Param(block, index) => {
+                let arguments: Vec<Value> = self
+                    .edges
+                    .get(&block)?
+                    .iter()
+                    .map(|args| args.get(index).copied())
+                    .collect::<Option<_>>()?;
+                let mut regions = arguments.into_iter().map(|a| self.region(a));
+                let first = regions.next()??;
+                regions.try_fold(first, |all, region| either(all, region?))
+            }
+            ValueDef::Union(..) => None,
+        }
+    }
+
+    /// What an address points to that is kept in memory.
+    fn region_in_memory(&mut self, address: Value, offset: i32) -> Option<Region> {
+        let row = |row: usize| (row * PITCH * 8) as i32;
+        match self.place(address, offset)? {
+            Place::Row(Rows::Context, at) if at == row(ROW_PACKET) => Some(Region::Packet),
+            Place::Row(Rows::Context, at) if at == row(ROW_SCRATCH) => Some(Region::Scratch),
+            Place::Environment(env::ZEROS) => Some(Region::PacketOrZeros),
+            Place::Environment(env::MEMBERS) => Some(Region::Fixed),
+            Place::Environment(env::ARRAYS) => Some(Region::Arrays),
+            Place::Own(Region::Arrays, _, at) if at as usize % size_of::<Array>() == offset_of!(Array, places) => {
+                Some(Region::Places)
+            }
+            Place::Own(Region::Arrays | Region::Places, ..) => Some(Region::Record),
+            _ => None,
+        }
+    }
+
+    /// Bytes that an instruction reads, or writes.
+    pub fn access(opcode: Opcode, ty: Type) -> Option<u32> {
+        Some(match opcode {
+            Opcode::Load | Opcode::Store if ty.is_int() && ty != types::I128 => ty.bytes(),
+            Opcode::Uload8 | Opcode::Istore8 => 1,
+            Opcode::Uload16 | Opcode::Istore16 => 2,
+            Opcode::Uload32 | Opcode::Istore32 => 4,
+            _ => return None,
+        })
+    }
+}
+
+/// What an address points to that is one or the other.
+fn either(a: Region, b: Region) -> Option<Region> {
+    match (a, b) {
+        _ if a == b => Some(a),
+        (Region::Packet, Region::PacketOrZeros) | (Region::PacketOrZeros, Region::Packet) => {
+            Some(Region::PacketOrZeros)
+        }
+        _ => None,
+    }
+}

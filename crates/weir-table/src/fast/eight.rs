@@ -1,0 +1,193 @@
+//! Eight keys at a time: what structures that look up so have in common. x86-64 with AVX-512 as of Ice Lake or Zen 4; where that is
+//! missing, structures do without.
+//!
+//! Words that a writer changes meanwhile are read here as vectors. Aligned words are never read half, as everywhere on x86-64; who needs
+//! more than that asks afterwards whether anything was written.
+#![allow(unsafe_code)]
+
+use crate::fast::batch::{Batch, SLOTS};
+use crate::fast::hash::{SPREAD, Seed};
+use std::arch::x86_64::*;
+use std::sync::atomic::AtomicU64;
+
+/// Keys at a time.
+pub(super) const EIGHT: usize = 8;
+
+/// Whether the processor has what the functions here need.
+#[inline]
+pub(super) fn has_eight() -> bool {
+    use std::arch::is_x86_feature_detected as has;
+    has!("avx512vbmi")
+        && has!("avx512f")
+        && has!("avx512bw")
+        && has!("avx512cd")
+        && has!("avx512dq")
+        && has!("avx512vl")
+        && has!("avx2")
+        && has!("bmi1")
+        && has!("bmi2")
+        && has!("lzcnt")
+        && has!("popcnt")
+}
+
+/// A word per slot, to be read and written eight at a time.
+#[repr(C, align(64))]
+pub(super) struct Lanes(pub(super) [u64; SLOTS]);
+
+/// Which of the eight slots from `8 * group` on are in a mask.
+#[inline(always)]
+pub(super) fn of_group(slots: u64, group: usize) -> u8 {
+    (slots >> (EIGHT * group)) as u8
+}
+
+impl Batch<'_> {
+    /// Word `word` of the keys of the active slots of a group; others are 0.
+    ///
+    /// # Safety
+    /// Keys have that many words, and `active` are active slots of the group.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
+    pub(super) unsafe fn eight_keys(self, word: usize, group: usize, active: u8) -> __m512i {
+        // SAFETY: the row reaches to the last active slot, and nothing is read of others.
+        unsafe {
+            let row = self.key_row(word).add(EIGHT * group);
+            if active == u8::MAX {
+                _mm512_loadu_epi64(row.cast())
+            } else {
+                _mm512_maskz_loadu_epi64(active, row.cast())
+            }
+        }
+    }
+
+    /// Sets word `word` of the results of active slots of a group.
+    ///
+    /// # Safety
+    /// Results have that many words, and `active` are active slots of the group.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
+    pub(super) unsafe fn put_eight(self, word: usize, group: usize, active: u8, values: __m512i) {
+        // SAFETY: the row reaches to the last active slot, and nothing is written of others.
+        unsafe {
+            let row = self.result_row(word).add(EIGHT * group);
+            if active == u8::MAX {
+                _mm512_storeu_epi64(row.cast(), values);
+            } else {
+                _mm512_mask_storeu_epi64(row.cast(), active, values);
+            }
+        }
+    }
+}
+
+/// [`Seed::one`] of eight words.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
+pub(super) fn hash(seed: Seed, words: __m512i) -> __m512i {
+    let (start, factor) = (
+        _mm512_set1_epi64(seed.start as i64),
+        _mm512_set1_epi64(seed.factor as i64),
+    );
+    let mixed = _mm512_mullo_epi64(_mm512_xor_si512(words, start), factor);
+    let mixed = _mm512_xor_si512(mixed, _mm512_srli_epi64::<32>(mixed));
+    let mixed = _mm512_mullo_epi64(mixed, _mm512_set1_epi64(SPREAD as i64));
+    _mm512_xor_si512(mixed, _mm512_srli_epi64::<29>(mixed))
+}
+
+/// The words at eight addresses.
+///
+/// # Safety
+/// They are of words.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
+pub(super) unsafe fn words_at(addresses: &[u64; EIGHT]) -> __m512i {
+    // SAFETY: the caller's promise.
+    let pair = |i: usize| unsafe {
+        let first = _mm_load_sd(addresses[i] as *const f64);
+        _mm_castpd_si128(_mm_loadh_pd(first, addresses[i + 1] as *const f64))
+    };
+    quarters([pair(0), pair(2), pair(4), pair(6)])
+}
+
+/// The words so many bytes behind eight addresses, and those behind them.
+///
+/// # Safety
+/// There are two words.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
+pub(super) unsafe fn pairs_at<const OFFSET: u64>(addresses: &[u64; EIGHT]) -> [__m512i; 2] {
+    // SAFETY: the caller's promise.
+    let pair = |i: usize| unsafe { _mm_loadu_si128((addresses[i] + OFFSET) as *const __m128i) };
+    let even = quarters([pair(0), pair(2), pair(4), pair(6)]);
+    let odd = quarters([pair(1), pair(3), pair(5), pair(7)]);
+    [_mm512_unpacklo_epi64(even, odd), _mm512_unpackhi_epi64(even, odd)]
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
+fn quarters([a, b, c, d]: [__m128i; 4]) -> __m512i {
+    let low = _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(a), b);
+    let high = _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(c), d);
+    _mm512_inserti64x4::<1>(_mm512_castsi256_si512(low), high)
+}
+
+impl Lanes {
+    #[inline(always)]
+    pub(super) fn new() -> Self {
+        Lanes([0; SLOTS])
+    }
+
+    /// Those of a group. They are read from memory: of words that were written as a vector the compiler would rather take that apart, which
+    /// takes three times as long.
+    #[inline(always)]
+    pub(super) fn group(&self, group: usize) -> &[u64; EIGHT] {
+        let mut eight: *const [u64; EIGHT] = self.0[EIGHT * group..][..EIGHT].as_ptr().cast();
+        // SAFETY: it does nothing, but the compiler cannot know that the words are those that were written; there are eight.
+        unsafe {
+            std::arch::asm!("/* {0} */", inout(reg) eight, options(nostack, preserves_flags));
+            &*eight
+        }
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
+    pub(super) fn set(&mut self, group: usize, words: __m512i) {
+        let to = &mut self.0[EIGHT * group..][..EIGHT];
+        // SAFETY: there are eight words.
+        unsafe { _mm512_storeu_epi64(to.as_mut_ptr().cast(), words) };
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
+    pub(super) fn get(&self, group: usize) -> __m512i {
+        // SAFETY: there are eight words.
+        unsafe { _mm512_loadu_epi64(self.0[EIGHT * group..][..EIGHT].as_ptr().cast()) }
+    }
+}
+
+/// Gives all words of the results that lie at addresses to the active slots.
+///
+/// # Safety
+/// Of every group with an active slot all addresses are of results.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
+pub(super) unsafe fn give_all(batch: Batch<'_>, results: &Lanes) {
+    for group in 0..SLOTS / EIGHT {
+        let active = of_group(batch.active, group);
+        if active == 0 {
+            continue;
+        }
+        let addresses = results.group(group);
+        for word in (0..batch.result_words()).step_by(2) {
+            let at: [u64; EIGHT] = std::array::from_fn(|i| addresses[i] + (word * size_of::<AtomicU64>()) as u64);
+            // SAFETY: the caller's promise.
+            unsafe {
+                if word + 1 < batch.result_words() {
+                    let [first, second] = pairs_at::<0>(&at);
+                    batch.put_eight(word, group, active, first);
+                    batch.put_eight(word + 1, group, active, second);
+                } else {
+                    batch.put_eight(word, group, active, words_at(&at));
+                }
+            }
+        }
+    }
+}
