@@ -35,6 +35,12 @@ impl Count {
         self.packets = self.packets.wrapping_add(1);
         self.bytes = self.bytes.wrapping_add(bytes);
     }
+
+    /// Adds what was counted elsewhere; wraps around.
+    pub fn join(&mut self, other: Count) {
+        self.packets = self.packets.wrapping_add(other.packets);
+        self.bytes = self.bytes.wrapping_add(other.bytes);
+    }
 }
 
 /// What a counter or meter counts.
@@ -339,6 +345,19 @@ impl State {
             if let Some(Resource::DirectCounter(_, cells)) = resources.get_mut(id.index()) {
                 let hits = hits.clone().map(|(handle, bytes)| (u64::from(handle), bytes));
                 cells.update(hits, Count::add);
+            }
+        }
+    }
+
+    /// Adds hits of an entry that were counted elsewhere to its direct counters.
+    pub fn add_hits(&mut self, table: TableId, handle: u32, hits: Count) {
+        let State { tables, resources, .. } = self;
+        let Some(state) = tables.get(table.index()) else { return };
+        for id in &state.direct {
+            if let Some(Resource::DirectCounter(_, cells)) = resources.get_mut(id.index())
+                && let Some(cell) = cells.get_mut(handle.into())
+            {
+                cell.join(hits);
             }
         }
     }

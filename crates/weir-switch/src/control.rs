@@ -292,6 +292,7 @@ impl Switch {
     fn forget(&mut self, gone: &[(TableId, u32)]) {
         for (table, handle) in gone {
             self.state.forget_entry(*table, *handle);
+            self.forget_counts(*table, *handle);
         }
         for (table, _) in gone.chunk_by(|a, b| a.0 == b.0).filter_map(<[_]>::first) {
             if let Some(state) = self.state.table_mut(*table) {
@@ -523,6 +524,7 @@ impl Switch {
 
     fn write_counter(&mut self, id: ExternId, cell: Cell, value: Count) -> Result<Back, ControlError> {
         let program = Arc::clone(self.program());
+        self.settle_counts(id, &cell);
         match self.state.resource_mut(id) {
             Some(Resource::Counter(_, cells) | Resource::DirectCounter(_, cells)) => {
                 Ok(Back::Counter(id, set_cell(&program, id, cells, cell, value)?))

@@ -4,9 +4,11 @@
 //! a rate. Then what the queue of its port would do to it is known beforehand: nothing. What it asks for
 //! beyond being sent to one port (copies, resubmission, digests) the driver does, as for any other packet.
 
+mod counts;
 mod host;
 
 use crate::switch::{Context, Output, Switch};
+use counts::Counted;
 use host::{Begun, Slots, SwitchHost};
 use std::sync::Arc;
 use std::time::Duration;
@@ -58,8 +60,10 @@ pub(crate) struct FastPath {
     fused: Arc<Fused>,
     machine: Machine,
     tables: Vec<Arc<FastTable>>,
-    /// Whose hits must tell the entry's handle.
+    /// Whose hits must tell the entry's handle to somebody who does not count them.
     handles: Arc<[bool]>,
+    /// What was counted by tables that these replace, until the state is told.
+    carried: Vec<Counted>,
     sets: Vec<FastTable>,
     set_specs: Arc<[TableSpec]>,
     on_hit: Arc<[OnHit]>,
@@ -76,7 +80,7 @@ pub(crate) struct FastPath {
 }
 
 impl Clone for FastPath {
-    /// The same code; tables of its own, which take everything anew.
+    /// The same code; tables of its own, which take everything anew. What those here have counted it tells its own state.
     fn clone(&self) -> Self {
         let program = &self.fused.pipeline.program;
         let mut machine = Machine::new(Arc::clone(self.machine.compiled()));
@@ -84,8 +88,9 @@ impl Clone for FastPath {
         FastPath {
             fused: Arc::clone(&self.fused),
             machine,
-            tables: fast_tables(program, self.fused.selectors, &self.handles),
+            tables: fast_tables(program, self.fused.selectors, &self.handles, &self.on_hit),
             handles: Arc::clone(&self.handles),
+            carried: self.all_counted(None),
             sets: self.set_specs.iter().map(FastTable::new).collect(),
             set_specs: Arc::clone(&self.set_specs),
             on_hit: Arc::clone(&self.on_hit),
@@ -98,17 +103,18 @@ impl Clone for FastPath {
     }
 }
 
-/// Tables for the program, with the extern types that are selectors; of which the handles of hits matter, `handles` says by
+/// Tables for the program, with the extern types that are selectors; of which the handles of hits matter besides for counting, `handles` says by
 /// number.
-fn fast_tables(program: &Program, selectors: &[&str], handles: &[bool]) -> Vec<Arc<FastTable>> {
+fn fast_tables(program: &Program, selectors: &[&str], handles: &[bool], on_hit: &[OnHit]) -> Vec<Arc<FastTable>> {
     let epochs = Arc::new(Epochs::new());
     program
         .tables
         .iter()
         .map(|(id, _)| {
             let spec = TableSpec::from_program(program, id, selectors);
-            let new = match handles.get(id.index()) {
-                Some(false) => FastTable::without_handles,
+            let new = match (handles.get(id.index()), on_hit.get(id.index())) {
+                (Some(false), Some(OnHit::Count)) => FastTable::with_counts,
+                (Some(false), _) => FastTable::without_handles,
                 _ => FastTable::with_epochs,
             };
             Arc::new(new(&spec, Arc::clone(&epochs)))
@@ -146,12 +152,13 @@ impl FastPath {
         };
         let compiled = Arc::new(Compiled::new(Arc::clone(&fused.pipeline), options)?);
         let handles: Arc<[bool]> = (program.tables.ids().zip(on_hit.iter()))
-            .map(|(id, on_hit)| *on_hit != OnHit::Nothing || compiled.reads_handles(id))
+            .map(|(id, on_hit)| *on_hit == OnHit::Ask || compiled.reads_handles(id))
             .collect();
         Ok(FastPath {
             machine: Machine::new(compiled),
-            tables: fast_tables(program, fused.selectors, &handles),
+            tables: fast_tables(program, fused.selectors, &handles, &on_hit),
             handles,
+            carried: Vec::new(),
             sets: set_specs.iter().map(FastTable::new).collect(),
             set_specs,
             on_hit,
@@ -172,6 +179,9 @@ impl FastPath {
     /// Takes over what changed about the tables.
     fn sync(&mut self, state: &mut State) {
         let is_fresh = std::mem::take(&mut self.is_fresh);
+        for ((table, handle), hits) in self.carried.drain(..) {
+            state.add_hits(table, handle, counts::count(hits));
+        }
         for (index, fast) in self.tables.iter().enumerate() {
             if let Some(table) = state.table_mut(TableId::new(index)) {
                 if is_fresh {
@@ -274,7 +284,10 @@ impl Switch {
     /// # Errors
     /// As there.
     pub fn compile_with(&mut self, assembly: bool) -> Result<(), FastError> {
-        let fast = FastPath::new(&*self.arch, &self.state, assembly)?;
+        let mut fast = FastPath::new(&*self.arch, &self.state, assembly)?;
+        if let Some(old) = &self.fast {
+            fast.carried = old.all_counted(None);
+        }
         self.fast = Some(Box::new(fast));
         Ok(())
     }

@@ -123,7 +123,12 @@ impl Switch {
     /// It is no counter, or the index is beyond its end.
     pub fn counter(&self, id: ExternId, index: u64) -> Result<Count, ControlError> {
         match self.state.resource(id) {
-            Resource::Counter(_, cells) | Resource::DirectCounter(_, cells) => self.cell(id, cells, index),
+            Resource::Counter(_, cells) => self.cell(id, cells, index),
+            Resource::DirectCounter(_, cells) => {
+                let mut count = self.cell(id, cells, index)?;
+                count.join(self.counted_apart(id, index));
+                Ok(count)
+            }
             _ => Err(wrong_resource(self.program(), id, "counter")),
         }
     }

@@ -77,6 +77,9 @@ impl Switch {
                 values.extend(counted.map(|(index, count)| ((id, index), *count)));
             }
         }
+        for (cell, count) in self.all_counted_apart() {
+            values.entry(cell).or_default().join(count);
+        }
         values
     }
 

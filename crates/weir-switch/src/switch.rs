@@ -155,7 +155,7 @@ impl Switch {
         weir_arch::port_metadata(self.program()).map(|spec| spec.width as usize / 8)
     }
 
-    /// The program's state: tables, counters and so on.
+    /// The program's state: tables, counters and so on. Of direct counters it has not all; [`Switch::counter`] knows.
     #[must_use]
     pub fn state(&self) -> &State {
         &self.state

@@ -24,8 +24,11 @@ fn resources(a: &Switch, b: &Switch) -> Option<String> {
     for (id, instance) in a.program().externs.iter() {
         let name = &instance.name;
         let found = match (a.state().resource(id), b.state().resource(id)) {
-            (Resource::Counter(_, x), Resource::Counter(_, y))
-            | (Resource::DirectCounter(_, x), Resource::DirectCounter(_, y)) => cells(name, x, y),
+            (Resource::Counter(_, x), Resource::Counter(_, y)) => cells(name, x, y),
+            (Resource::DirectCounter(..), Resource::DirectCounter(..)) => (0..CELLS).find_map(|handle| {
+                let (x, y) = (a.counter(id, handle).ok(), b.counter(id, handle).ok());
+                (x != y).then(|| format!("{name}[{handle}]: {x:?} and {y:?}"))
+            }),
             (Resource::Meter(_, x), Resource::Meter(_, y))
             | (Resource::DirectMeter(_, x), Resource::DirectMeter(_, y)) => cells(name, x, y),
             (Resource::Register(x), Resource::Register(y)) => (0..x.cells.size().min(CELLS)).find_map(|index| {

@@ -186,7 +186,8 @@ impl Host for SwitchHost<'_> {
     }
 
     fn will_be_told(&mut self, lookup: &LookedUp<'_>) {
-        if self.on_hit[lookup.table.index()] == OnHit::Count {
+        let table = lookup.table.index();
+        if self.on_hit[table] == OnHit::Count && !self.tables[table].keeps_counts() {
             let handles = Slots(lookup.hits).map(|slot| head::handle(lookup.results[slot]));
             self.state.fetch_counts(lookup.table, handles);
         }
@@ -202,7 +203,10 @@ impl Host for SwitchHost<'_> {
                 let (lengths, Some(results)) = (self.packets.lengths, lookup.results.first_chunk::<VECTOR>()) else {
                     unreachable!("results have a word of each slot");
                 };
-                if lookup.hits == u64::MAX {
+                let fast = &self.tables[lookup.table.index()];
+                if fast.keeps_counts() {
+                    fast.count_hits(lookup.hits, results, lengths);
+                } else if lookup.hits == u64::MAX {
                     // Counting one is so short that the loop around it would be a third of it.
                     let (results, lengths) = (results.as_chunks::<4>().0, lengths.as_chunks::<4>().0);
                     let all = results.iter().zip(lengths).flat_map(|(results, lengths)| {

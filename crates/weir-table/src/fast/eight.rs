@@ -7,6 +7,7 @@
 
 use crate::fast::batch::{Batch, SLOTS};
 use crate::fast::hash::{SPREAD, Seed};
+use crate::fast::mem::Directory;
 use std::arch::x86_64::*;
 use std::sync::atomic::AtomicU64;
 
@@ -189,5 +190,37 @@ pub(super) unsafe fn give_all(batch: Batch<'_>, results: &Lanes) {
                 }
             }
         }
+    }
+}
+
+/// Where [`Directory::record`] begins to count.
+pub(super) struct Chunks {
+    starts: [__m512i; 4],
+    bytes: __m512i,
+}
+
+impl Chunks {
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
+    pub(super) fn new(directory: &Directory) -> Self {
+        let (starts, words) = directory.starts();
+        // SAFETY: four times eight of them.
+        let starts = std::array::from_fn(|i| unsafe { _mm512_loadu_epi64(starts[EIGHT * i..].as_ptr().cast()) });
+        let bytes = _mm512_set1_epi64((words * size_of::<AtomicU64>()) as i64);
+        Chunks { starts, bytes }
+    }
+
+    /// The addresses of records; of the number 0 anything.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
+    pub(super) fn records(&self, numbers: __m512i) -> __m512i {
+        let [a, b, c, d] = self.starts;
+        let zeros = _mm512_lzcnt_epi32(numbers);
+        let (few, many) = (
+            _mm512_permutex2var_epi64(a, zeros, b),
+            _mm512_permutex2var_epi64(c, zeros, d),
+        );
+        let start = _mm512_mask_mov_epi64(few, _mm512_test_epi64_mask(zeros, _mm512_set1_epi64(16)), many);
+        _mm512_add_epi64(start, _mm512_mul_epu32(numbers, self.bytes))
     }
 }

@@ -1,7 +1,9 @@
 //! Memory that readers and one writer share: arrays of atomics that begin as zeros, and records.
 #![allow(unsafe_code)]
 
+use crate::fast::count::Hits;
 use crate::fast::epochs::Epochs;
+use crate::fast::table::HitCount;
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::collections::VecDeque;
 use std::num::NonZeroU32;
@@ -167,7 +169,7 @@ pub(crate) fn prefetch<T>(address: *const T) {
 }
 
 /// A record: the words that belong to one version of one entry. Words are written before the record
-/// is published and never after, except the stamp.
+/// is published and never after, except the stamp and what counts hits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Rec {
     pub(super) words: NonNull<AtomicU64>,
@@ -203,6 +205,12 @@ impl Shape {
             extra: after + key,
             words: after + key + extra,
         }
+    }
+
+    /// The same with two words more that count hits, and where these are.
+    pub(super) fn with_counts(self) -> (Self, Option<usize>) {
+        let words = self.words + 2;
+        (Shape { words, ..self }, Some(self.words))
     }
 
     /// Words from one record to the next: records of up to a line do not straddle lines.
@@ -400,7 +408,7 @@ impl Arena {
         Some(rec)
     }
 
-    /// Writes a word of a record that is not published.
+    /// Writes a word of a record that is not published, or one that may change.
     pub(super) fn set(&self, rec: Rec, at: usize, value: u64) {
         self.word(rec, at).store(value, Ordering::Relaxed);
     }
@@ -417,6 +425,30 @@ impl Arena {
         self.shape
             .stamp
             .map_or(0, |at| self.word(rec, at).load(Ordering::Relaxed))
+    }
+
+    /// Counts hits in two words of records from `at` on. Those of records that were not given out are left out.
+    #[inline]
+    pub(super) fn count(&self, at: usize, hits: Hits<'_>) {
+        assert!(at + 1 < self.shape.words);
+        // SAFETY: these were given out, and have so many words.
+        unsafe { self.directory.count(&(1 << FIRST..self.next), at, hits) };
+    }
+
+    /// What a record has counted in two words from `at` on.
+    pub(super) fn counted(&self, number: u32, at: usize) -> HitCount {
+        let word = |at| self.word(self.at(number), at).load(Ordering::Relaxed);
+        HitCount {
+            packets: word(at),
+            bytes: word(at + 1),
+        }
+    }
+
+    /// Sets what a record has counted.
+    pub(super) fn set_counted(&self, number: u32, at: usize, count: HitCount) {
+        let rec = self.at(number);
+        self.set(rec, at, count.packets);
+        self.set(rec, at + 1, count.bytes);
     }
 
     /// The record was taken out of the structure; it can be used again when readers have passed the

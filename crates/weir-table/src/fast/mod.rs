@@ -23,16 +23,17 @@
 //! | other, up to 16 entries | masked compares one after the other | 150–500 |
 //! | other, more | a hash table per mask, the highest rank first | 40–60 + record |
 //!
-//! A record is the result, 8 bytes with `idle_timeout`, 8 for its number in arrays and hash tables, and with a hash table the key (3 words and 2
+//! A record is the result, 8 bytes with `idle_timeout`, 16 [with counts](FastTable::with_counts), 8 for its number in arrays and hash tables, and with a hash table the key (3 words and 2
 //! per range key more where there are masks): rounded up to a power of two up to 64 bytes, then to
 //! lines. Prefixes wider than 32 bits or beside exact keys are masks. Entries with time-outs take
 //! about 20 bytes more, of the writer's.
 //!
-//! Not here: which member of a group is chosen ([`head::INDIRECT`]), counters, and the clock.
+//! Not here: which member of a group is chosen ([`head::INDIRECT`]), counters but those of hits, and the clock.
 #![deny(unsafe_code)]
 
 mod batch;
 mod buckets;
+mod count;
 mod cuckoo;
 mod direct;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -58,7 +59,7 @@ mod writes;
 pub use batch::Fetches;
 pub use epochs::{Epochs, Guard, Reader};
 pub use layout::{FieldSlot, KeyLayout, ResultLayout};
-pub use table::{Array, Changes, FastTable, Present, is_array};
+pub use table::{Array, Changes, FastTable, HitCount, Present, is_array};
 
 pub(crate) use mem::prefetch;
 
@@ -66,7 +67,7 @@ pub(crate) use mem::prefetch;
 /// not written all the time. Some structures are more exact.
 pub const LAST_HIT_STEP_NS: u64 = 1 << 20;
 
-/// The first word of a result: bits 0..32 entry handle (0 is a miss), 32..48 index of the action in
+/// The first word of a result: bits 0..32 entry handle or, [with counts](FastTable::with_counts), a number in its place (0 is a miss), 32..48 index of the action in
 /// the table and above it perhaps data (see [`ResultLayout`]), then flags.
 pub mod head {
     /// An entry was hit.

@@ -88,8 +88,8 @@ impl Plan {
         }
     }
 
-    /// An empty structure for about so many entries.
-    pub(super) fn structure(self, keys: &Keys, arena: &mut Arena, expected: usize) -> Structure {
+    /// An empty structure for about so many entries, whose records count hits from a word on, if they do.
+    pub(super) fn structure(self, keys: &Keys, arena: &mut Arena, expected: usize, counts: Option<usize>) -> Structure {
         let stamps = arena.shape().stamp.is_some();
         match self {
             Plan::Nothing => Structure::Nothing,
@@ -100,7 +100,7 @@ impl Plan {
             Plan::Packed(packing) => Structure::Packed(Packed::new(packing, expected)),
             Plan::Inline => Structure::Inline(Inline::new(stamps, expected)),
             Plan::Exact => Structure::Exact(Exact::new(stamps, expected)),
-            Plan::Lpm(width) => Structure::Lpm(Lpm::new(width, stamps, arena)),
+            Plan::Lpm(width) => Structure::Lpm(Lpm::new(width, stamps, counts, arena)),
             Plan::General => Structure::Scan(Scan::new(keys.clone())),
         }
     }
@@ -398,6 +398,23 @@ impl Structure {
             Structure::Scan(scan) => Shape::Scan(scan.shape(arena)),
             Structure::Tuple(tuple) => Shape::Tuple(tuple.shape(arena)),
         }
+    }
+
+    /// The number of the record of an entry, where records count.
+    pub(super) fn number_of(&self, handle: u32) -> Option<u32> {
+        match self {
+            Structure::Lpm(lpm) => lpm.number_of(handle),
+            _ => None,
+        }
+    }
+
+    /// Handles and numbers of records, where records count.
+    pub(super) fn numbers(&self) -> impl Iterator<Item = (u32, u32)> {
+        let lpm = match self {
+            Structure::Lpm(lpm) => Some(lpm),
+            _ => None,
+        };
+        lpm.into_iter().flat_map(Lpm::numbers)
     }
 
     pub(super) fn len(&self) -> usize {

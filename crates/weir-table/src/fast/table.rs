@@ -3,6 +3,7 @@
 
 use crate::entry::Entry;
 use crate::fast::batch::{Batch, Dimensions, Fetches, SLOTS};
+use crate::fast::count::Hits;
 use crate::fast::epochs::{Epochs, Guard};
 use crate::fast::layout::{KeyLayout, ResultLayout};
 use crate::fast::mem::{Arena, Shape as RecordShape};
@@ -23,6 +24,17 @@ struct Writer {
     /// Kept for their memory.
     rule: Rule,
     result: Vec<u64>,
+    /// Where a record counts its hits, if it does.
+    counts: Option<usize>,
+}
+
+/// Packets that hit an entry, and their bytes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct HitCount {
+    /// Packets.
+    pub packets: u64,
+    /// Bytes.
+    pub bytes: u64,
 }
 
 /// A table as the data plane reads it. See the [module](crate::fast).
@@ -32,6 +44,7 @@ pub struct FastTable {
     result_layout: ResultLayout,
     dimensions: Dimensions,
     has_handles: bool,
+    keeps_counts: bool,
     shape: AtomicPtr<Shape>,
     default: AtomicPtr<Vec<AtomicU64>>,
     entries: AtomicUsize,
@@ -51,7 +64,18 @@ impl FastTable {
     pub fn with_epochs(spec: &TableSpec, epochs: Arc<Epochs>) -> Self {
         let (keys, results) = (KeyLayout::new(spec), ResultLayout::new(spec));
         let plan = Plan::new(spec, keys.words, results.words);
-        Self::planned(spec, plan, keys, results, epochs)
+        Self::planned(spec, plan, keys, results, false, epochs)
+    }
+
+    /// An empty table that counts hits itself, if it is one of a kind that can ([`FastTable::keeps_counts`] tells; else it is as with
+    /// [`FastTable::with_epochs`]): one LPM key of up to 32 bits. What was counted then lies beside the result, where the lookup has been
+    /// anyway. Heads of hits have a number for [`FastTable::count_hits`] in place of the handle.
+    #[must_use]
+    pub fn with_counts(spec: &TableSpec, epochs: Arc<Epochs>) -> Self {
+        let (keys, results) = (KeyLayout::new(spec), ResultLayout::new(spec));
+        let plan = Plan::new(spec, keys.words, results.words);
+        let counts = matches!(plan, Plan::Lpm(_));
+        Self::planned(spec, plan, keys, results, counts, epochs)
     }
 
     /// An empty table of which nobody wants to know the entries' handles: where keys (of more bits than an array is indexed by) and results are few bits it is smaller and
@@ -62,7 +86,7 @@ impl FastTable {
     pub fn without_handles(spec: &TableSpec, epochs: Arc<Epochs>) -> Self {
         let (keys, results) = (KeyLayout::new(spec), ResultLayout::new(spec));
         let plan = Plan::without_handles(spec, &keys, &results);
-        Self::planned(spec, plan, keys, results, epochs)
+        Self::planned(spec, plan, keys, results, false, epochs)
     }
 
     fn planned(
@@ -70,22 +94,29 @@ impl FastTable {
         plan: Plan,
         key_layout: KeyLayout,
         result_layout: ResultLayout,
+        keeps_counts: bool,
         epochs: Arc<Epochs>,
     ) -> Self {
         let keys = Keys::new(spec, &key_layout);
         let record = plan.record(&keys, result_layout.words, spec.idle_timeout);
+        let (record, counts) = match keeps_counts {
+            true => record.with_counts(),
+            false => (record, None),
+        };
         let mut arena = Arena::new(record, Arc::clone(&epochs));
         let writer = Writer {
-            structure: plan.structure(&keys, &mut arena, 0),
+            structure: plan.structure(&keys, &mut arena, 0, counts),
             arena,
             keys,
             plan,
             record,
             rule: Rule::default(),
             result: vec![0; result_layout.words],
+            counts,
         };
         let table = FastTable {
-            has_handles: !matches!(plan, Plan::Packed(_)),
+            has_handles: !keeps_counts && !matches!(plan, Plan::Packed(_)),
+            keeps_counts,
             dimensions: Dimensions {
                 key_words: key_layout.words,
                 result_words: result_layout.words,
@@ -112,6 +143,13 @@ impl FastTable {
     #[must_use]
     pub fn key_layout(&self) -> &KeyLayout {
         &self.key_layout
+    }
+
+    /// Whether the table counts hits itself; see [`FastTable::with_counts`].
+    #[must_use]
+    #[inline]
+    pub fn keeps_counts(&self) -> bool {
+        self.keeps_counts
     }
 
     /// Whether hits give the entry's handle; see [`FastTable::without_handles`].
@@ -189,7 +227,7 @@ impl FastTable {
         });
     }
 
-    /// Replaces all entries by these. Readers see the old ones, then the new ones.
+    /// Replaces all entries by these. Readers see the old ones, then the new ones. What the table has counted for handles that stay, it keeps.
     pub fn bulk_load(&self, entries: &mut dyn Iterator<Item = &Entry>) {
         self.together(|changes| changes.bulk_load(entries));
     }
@@ -270,6 +308,45 @@ impl FastTable {
     }
 }
 
+/// Hits that the table counts itself, see [`FastTable::with_counts`]. Where it does not, these do nothing.
+impl FastTable {
+    /// Counts hits of a vector's slots: a row of the heads that were looked up, and one of the packets' bytes. Of entries that have gone since they were hit nothing is counted,
+    /// or it is counted for one that took their place. One thread at a time may count; of two that do at the same time one may overwrite what
+    /// the other one has counted. The table is locked meanwhile.
+    #[inline]
+    pub fn count_hits(&self, slots: u64, heads: &[u64; SLOTS], bytes: &[u64; SLOTS]) {
+        let writer = self.lock();
+        if let Some(at) = writer.counts {
+            writer.arena.count(at, Hits { heads, bytes, slots });
+        }
+    }
+
+    /// What was counted for the entry with this handle.
+    #[must_use]
+    pub fn counted(&self, handle: u32) -> HitCount {
+        let writer = self.lock();
+        let place = writer.counting(handle);
+        place.map_or(HitCount::default(), |(number, at)| writer.arena.counted(number, at))
+    }
+
+    /// The same, and from now on it is counted from 0.
+    pub fn take_counted(&self, handle: u32) -> HitCount {
+        let writer = self.lock();
+        let Some((number, at)) = writer.counting(handle) else {
+            return HitCount::default();
+        };
+        let counted = writer.arena.counted(number, at);
+        writer.arena.set_counted(number, at, HitCount::default());
+        counted
+    }
+
+    /// Handles and counts of all entries that were hit.
+    #[must_use]
+    pub fn all_counted(&self) -> Vec<(u32, HitCount)> {
+        self.lock().all_counted()
+    }
+}
+
 /// Whether a table is an array that compiled code may look into by itself: of exact keys of few bits in all, or none, where nobody wants to
 /// know when entries were hit. [`Present::array`] gives it then.
 #[must_use]
@@ -310,10 +387,16 @@ impl Changes<'_> {
 
     /// As [`FastTable::bulk_load`].
     pub fn bulk_load(&mut self, entries: &mut dyn Iterator<Item = &Entry>) {
+        let counted = self.writer.all_counted();
         self.writer.begin_bulk(&self.table.epochs, entries.size_hint().0);
         for entry in entries {
             if self.writer.compile(&self.table.result_layout, entry) {
                 self.writer.put(entry.last_hit_ns);
+            }
+        }
+        for (handle, count) in counted {
+            if let Some((number, at)) = self.writer.counting(handle) {
+                self.writer.arena.set_counted(number, at, count);
             }
         }
         self.table.publish(self.writer);
@@ -463,8 +546,20 @@ impl Writer {
 
     fn begin_bulk(&mut self, epochs: &Arc<Epochs>, expected: usize) {
         self.arena = Arena::new(self.record, Arc::clone(epochs));
-        self.structure = self.plan.structure(&self.keys, &mut self.arena, expected);
+        self.structure = self.plan.structure(&self.keys, &mut self.arena, expected, self.counts);
         self.structure.defer();
+    }
+
+    /// The number of the record that counts hits of an entry, and where in it; `None`: no such entry, or nothing is counted.
+    fn counting(&self, handle: u32) -> Option<(u32, usize)> {
+        Some((self.structure.number_of(handle)?, self.counts?))
+    }
+
+    fn all_counted(&self) -> Vec<(u32, HitCount)> {
+        let Some(at) = self.counts else { return Vec::new() };
+        let counted = |(handle, number)| (handle, self.arena.counted(number, at));
+        let all = self.structure.numbers().map(counted);
+        all.filter(|(_, count)| *count != HitCount::default()).collect()
     }
 
     /// Puts the rule in; true if readers need a new shape.

@@ -2,9 +2,9 @@
 #![allow(unsafe_code)]
 
 use crate::fast::batch::{Batch, SLOTS, each};
-use crate::fast::eight::{EIGHT, Lanes, give_all, of_group};
+use crate::fast::eight::{Chunks, EIGHT, Lanes, give_all, of_group};
 use crate::fast::lpm::{Dir, GROUP, SHORT};
-use crate::fast::mem::Directory;
+use crate::fast::mem::prefetch;
 use std::arch::x86_64::*;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
@@ -13,10 +13,17 @@ impl Dir {
     /// up as soon as their slots would be asked for.
     #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
     pub(super) fn lookup_eight(&self, batch: Batch<'_>) -> u64 {
+        let records_are_staged = self.directory.is_staged();
         let mut numbers = Lanes::new();
         for group in 0..SLOTS / EIGHT {
             if of_group(batch.active, group) != 0 {
                 numbers.set(group, self.positions(batch, group));
+                if records_are_staged && !batch.is_fetched {
+                    let slots = self.slots.as_slice().as_ptr();
+                    for position in numbers.group(group) {
+                        prefetch(slots.wrapping_add(*position as usize));
+                    }
+                }
             }
         }
         let mut hits = 0;
@@ -39,6 +46,11 @@ impl Dir {
             if of_group(batch.active, group) != 0 {
                 let found = chunks.records(numbers.get(group));
                 records.set(group, _mm512_mask_mov_epi64(default, of_group(hits, group), found));
+                if records_are_staged {
+                    for record in records.group(group) {
+                        prefetch(std::ptr::without_provenance::<u64>(*record as usize));
+                    }
+                }
             }
         }
         // SAFETY: addresses are those of records or of the default.
@@ -130,36 +142,4 @@ fn left_aligned(batch: Batch<'_>, group: usize, shift: u32) -> __m512i {
     let addresses = _mm512_sll_epi64(keys, _mm_cvtsi32_si128(shift as i32));
     // Bits beyond the key's width may be anything.
     _mm512_and_si512(addresses, _mm512_set1_epi64(u32::MAX.into()))
-}
-
-/// Where [`Directory::record`] begins to count.
-struct Chunks {
-    starts: [__m512i; 4],
-    bytes: __m512i,
-}
-
-impl Chunks {
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
-    fn new(directory: &Directory) -> Self {
-        let (starts, words) = directory.starts();
-        // SAFETY: four times eight of them.
-        let starts = std::array::from_fn(|i| unsafe { _mm512_loadu_epi64(starts[EIGHT * i..].as_ptr().cast()) });
-        let bytes = _mm512_set1_epi64((words * size_of::<AtomicU64>()) as i64);
-        Chunks { starts, bytes }
-    }
-
-    /// The addresses of records; of the number 0 anything.
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
-    fn records(&self, numbers: __m512i) -> __m512i {
-        let [a, b, c, d] = self.starts;
-        let zeros = _mm512_lzcnt_epi32(numbers);
-        let (few, many) = (
-            _mm512_permutex2var_epi64(a, zeros, b),
-            _mm512_permutex2var_epi64(c, zeros, d),
-        );
-        let start = _mm512_mask_mov_epi64(few, _mm512_test_epi64_mask(zeros, _mm512_set1_epi64(16)), many);
-        _mm512_add_epi64(start, _mm512_mul_epu32(numbers, self.bytes))
-    }
 }

@@ -17,8 +17,9 @@ mod ranges;
 use crate::fast::batch::{Batch, Fetches, SLOTS, each, each_of, is_dense, ones};
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use crate::fast::eight::has_eight;
-use crate::fast::mem::{Arena, Directory, Recycler, STAGED, Zeroed, prefetch};
+use crate::fast::mem::{Arena, Directory, Rec, Recycler, STAGED, Zeroed, prefetch};
 use crate::fast::rule::Rule;
+use crate::fast::table::HitCount;
 use rustc_hash::FxHashMap;
 use std::hint::select_unpredictable;
 use std::ptr::NonNull;
@@ -160,7 +161,7 @@ impl Dir {
     #[inline(always)]
     pub(super) fn lookup(&self, batch: &mut Batch<'_>) -> u64 {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
-        if self.by_eights && !self.directory.is_staged() {
+        if self.by_eights {
             // SAFETY: the processor has these features.
             return unsafe { self.lookup_eight(*batch) };
         }
@@ -270,8 +271,10 @@ pub(super) struct Lpm {
     free_groups: Recycler,
     /// Rules longer than 24 bits per group.
     group_rules: FxHashMap<u32, u32>,
-    /// Numbers of records by handle, if last hits are wanted.
+    /// Numbers of records by handle, if last hits or counts are wanted.
     handles: Option<FxHashMap<u32, u32>>,
+    /// Where records count hits, if they do. Then they have their numbers in place of handles.
+    counts: Option<usize>,
 }
 
 /// What readers are to see.
@@ -305,7 +308,7 @@ fn mask(length: u32) -> u32 {
 
 impl Lpm {
     /// For a key of 1 to 32 bits.
-    pub(super) fn new(width: u32, stamps: bool, arena: &mut Arena) -> Self {
+    pub(super) fn new(width: u32, stamps: bool, counts: Option<usize>, arena: &mut Arena) -> Self {
         // Readers look at record 16 where they have none; it is never used.
         arena.take();
         Lpm {
@@ -319,7 +322,8 @@ impl Lpm {
             next_group: 1 << FIRST,
             free_groups: Recycler::new(Arc::clone(arena.epochs())),
             group_rules: FxHashMap::default(),
-            handles: stamps.then(FxHashMap::default),
+            handles: (stamps || counts.is_some()).then(FxHashMap::default),
+            counts,
         }
     }
 
@@ -353,6 +357,25 @@ impl Lpm {
         Some(arena.stamp(arena.at(number)))
     }
 
+    /// The number of the record of an entry, if anybody may ask.
+    pub(super) fn number_of(&self, handle: u32) -> Option<u32> {
+        self.handles.as_ref()?.get(&handle).copied()
+    }
+
+    /// Handles and numbers of records, if anybody may ask.
+    pub(super) fn numbers(&self) -> impl Iterator<Item = (u32, u32)> {
+        let all = self.handles.iter().flatten();
+        all.map(|(handle, number)| (*handle, *number))
+    }
+
+    /// Has a record count on from what the one before it has counted, and tell its number.
+    fn count_on(&self, arena: &Arena, rec: Rec, head: u64, before: Option<u32>) {
+        let Some(at) = self.counts else { return };
+        arena.set(rec, 0, head & !u64::from(u32::MAX) | u64::from(rec.index));
+        let counted = before.map_or(HitCount::default(), |number| arena.counted(number, at));
+        arena.set_counted(rec.index, at, counted);
+    }
+
     fn prefix(&self, rule: &Rule) -> (u32, u32) {
         let address = (rule.value[0] as u32) << (32 - self.width);
         (address & mask(rule.prefix), rule.prefix)
@@ -366,6 +389,8 @@ impl Lpm {
         let Some(rec) = arena.record(result, &[], stamp) else {
             return false;
         };
+        let before = old.filter(|old| self.number_of(rule.handle) == Some(*old));
+        self.count_on(arena, rec, result[0], before);
         self.rules[length as usize].insert(address, rec.index);
         if let Some(handles) = &mut self.handles {
             handles.insert(rule.handle, rec.index);
@@ -375,7 +400,7 @@ impl Lpm {
             arena.retire(arena.at(old));
         }
         #[cfg(all(target_arch = "x86_64", not(miri)))]
-        if self.put_range(address, length, old, rec.index, result) {
+        if self.ranges.is_some() && self.put_range(address, length, old, (rec.index, &result_of(arena, rec.index))) {
             return true;
         }
         if self.deferred || (self.dir.is_none() && self.entries <= SMALL) {
@@ -400,7 +425,11 @@ impl Lpm {
             return false;
         };
         let rec = arena.at(old);
-        if arena.word(rec, 0).load(Ordering::Relaxed) as u32 != rule.handle {
+        let is_it = match self.counts {
+            Some(_) => self.number_of(rule.handle) == Some(old),
+            None => arena.word(rec, 0).load(Ordering::Relaxed) as u32 == rule.handle,
+        };
+        if !is_it {
             return false;
         }
         self.rules[length as usize].remove(&address);
@@ -430,12 +459,12 @@ impl Lpm {
 
     /// Puts a rule into the ranges, if that is what there is and they are not too many by now.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
-    fn put_range(&mut self, address: u32, length: u32, old: Option<u32>, new: u32, result: &[u64]) -> bool {
+    fn put_range(&mut self, address: u32, length: u32, old: Option<u32>, new: (u32, &[u64])) -> bool {
         let Some(mut ranges) = self.ranges.take().filter(|_| self.entries <= ranges::MOST) else {
             return false;
         };
         let from = old.unwrap_or_else(|| self.parent(address, length, 0));
-        ranges.replace(address, address | !mask(length), from, (new, result));
+        ranges.replace(address, address | !mask(length), from, new);
         self.ranges = Some(ranges);
         true
     }

@@ -1,0 +1,100 @@
+//! Hits that tables of compiled code count themselves ([`FastTable::with_counts`](weir_table::fast::FastTable::with_counts)). A direct
+//! counter is what the state holds of it and what these tables do.
+
+use super::FastPath;
+use crate::control::Cell;
+use crate::switch::Switch;
+use weir_arch::{Count, Resource};
+use weir_ir::{ExternId, TableId};
+use weir_table::fast::HitCount;
+
+/// What was counted for an entry.
+pub(super) type Counted = ((TableId, u32), HitCount);
+
+pub(super) fn count(hits: HitCount) -> Count {
+    Count {
+        packets: hits.packets,
+        bytes: hits.bytes,
+    }
+}
+
+impl FastPath {
+    /// Hits of an entry that the state does not know of.
+    fn counted(&self, table: TableId, handle: u32) -> Count {
+        let carried = self.carried.iter().filter(|(of, _)| *of == (table, handle));
+        let there = self.tables.get(table.index()).map(|t| t.counted(handle));
+        let mut all = Count::default();
+        carried.map(|(_, hits)| *hits).chain(there).for_each(|hits| all.join(count(hits)));
+        all
+    }
+
+    /// The same; they are not known here any more.
+    fn take_counted(&mut self, table: TableId, handle: u32) -> Count {
+        let all = self.counted(table, handle);
+        self.carried.retain(|(of, _)| *of != (table, handle));
+        if let Some(there) = self.tables.get(table.index()) {
+            there.take_counted(handle);
+        }
+        all
+    }
+
+    /// All of them that a table knows, or all tables.
+    pub(super) fn all_counted(&self, of: Option<TableId>) -> Vec<Counted> {
+        let wanted = |table: TableId| of.is_none_or(|of| of == table);
+        let tables = self.tables.iter().enumerate().map(|(i, t)| (TableId::new(i), t));
+        let there = tables.filter(|(id, _)| wanted(*id)).flat_map(|(id, table)| {
+            let counted = table.all_counted().into_iter();
+            counted.map(move |(handle, hits)| ((id, handle), hits))
+        });
+        let carried = self.carried.iter().copied().filter(|((id, _), _)| wanted(*id));
+        carried.chain(there).collect()
+    }
+}
+
+impl Switch {
+    /// The table that a resource is direct to.
+    fn table_of(&self, id: ExternId) -> Option<TableId> {
+        let mut tables = self.program().tables.iter();
+        tables.find(|(_, table)| table.direct.contains(&id)).map(|(table, _)| table)
+    }
+
+    /// What compiled code has counted of a direct counter's entry and the state does not know of.
+    pub(crate) fn counted_apart(&self, id: ExternId, handle: u64) -> Count {
+        let found = self.fast.as_ref().zip(self.table_of(id)).zip(u32::try_from(handle).ok());
+        found.map_or(Count::default(), |((fast, table), handle)| fast.counted(table, handle))
+    }
+
+    /// The same of all entries of all direct counters.
+    pub(crate) fn all_counted_apart(&self) -> impl Iterator<Item = ((ExternId, u64), Count)> {
+        let all = self.fast.iter().flat_map(|fast| fast.all_counted(None));
+        all.flat_map(|((table, handle), hits)| {
+            let direct = self.program().tables.get(table).map_or(&[][..], |t| &t.direct);
+            let counters = direct
+                .iter()
+                .filter(|id| matches!(self.state.resource(**id), Resource::DirectCounter(..)));
+            counters.map(move |id| ((*id, handle.into()), count(hits)))
+        })
+    }
+
+    /// Has the state know of what compiled code has counted for cells of a direct counter.
+    pub(crate) fn settle_counts(&mut self, id: ExternId, cell: &Cell) {
+        let (Some(table), Some(fast)) = (self.table_of(id), &mut self.fast) else {
+            return;
+        };
+        let handles = match cell {
+            Cell::Index(handle) => u32::try_from(*handle).into_iter().collect(),
+            Cell::All => fast.all_counted(Some(table)).iter().map(|((_, handle), _)| *handle).collect::<Vec<_>>(),
+        };
+        for handle in handles {
+            let counted = fast.take_counted(table, handle);
+            self.state.add_hits(table, handle, counted);
+        }
+    }
+
+    /// Has compiled code forget what it counted for an entry that is gone.
+    pub(crate) fn forget_counts(&mut self, table: TableId, handle: u32) {
+        if let Some(fast) = &mut self.fast {
+            fast.take_counted(table, handle);
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! Counting hits in the records that were hit.
+#![allow(unsafe_code)]
+
+use crate::fast::batch::{SLOTS, each};
+use crate::fast::head;
+use crate::fast::mem::Directory;
+use std::ops::Range;
+use std::sync::atomic::Ordering;
+
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+use crate::fast::eight::{Chunks, EIGHT, Lanes, has_eight, of_group};
+
+/// Hits of a vector: a row of heads with numbers of records, and one of bytes; of the slots in `slots`.
+#[derive(Clone, Copy)]
+pub(super) struct Hits<'a> {
+    pub(super) heads: &'a [u64; SLOTS],
+    pub(super) bytes: &'a [u64; SLOTS],
+    pub(super) slots: u64,
+}
+
+impl Directory {
+    /// Counts hits in two words of records from `at` on: packets, bytes. Numbers of records that were not given out are left out.
+    ///
+    /// # Safety
+    /// Records of these numbers were given out, and have these words.
+    #[inline]
+    pub(super) unsafe fn count(&self, given_out: &Range<u32>, at: usize, hits: Hits<'_>) {
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        if has_eight() {
+            // SAFETY: the processor has these features; the rest is the caller's promise.
+            return unsafe { self.count_eight(given_out, at, hits) };
+        }
+        each(hits.slots, |slot, _| {
+            let number = head::handle(hits.heads[slot % SLOTS]);
+            if given_out.contains(&number) {
+                // SAFETY: it was given out; the rest is the caller's promise.
+                unsafe { add(self.record(number).as_ptr().expose_provenance(), at, hits.bytes[slot % SLOTS]) };
+            }
+        });
+    }
+
+    /// The same, for eight slots at a time.
+    ///
+    /// # Safety
+    /// As there.
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
+    unsafe fn count_eight(&self, given_out: &Range<u32>, at: usize, hits: Hits<'_>) {
+        use std::arch::x86_64::*;
+        let chunks = Chunks::new(self);
+        let (first, end) = (
+            _mm512_set1_epi64(given_out.start.into()),
+            _mm512_set1_epi64(given_out.end.into()),
+        );
+        let mut records = Lanes::new();
+        let mut counted = 0;
+        for (group, heads) in hits.heads.as_chunks::<EIGHT>().0.iter().enumerate() {
+            // SAFETY: there are eight words.
+            let heads = unsafe { _mm512_loadu_epi64(heads.as_ptr().cast()) };
+            let numbers = _mm512_and_si512(heads, _mm512_set1_epi64(u32::MAX.into()));
+            let known = _mm512_cmpge_epu64_mask(numbers, first) & _mm512_cmplt_epu64_mask(numbers, end);
+            counted |= u64::from(known & of_group(hits.slots, group)) << (EIGHT * group);
+            records.set(group, chunks.records(numbers));
+        }
+        if counted == u64::MAX {
+            // Counting one is so short that the loop around it would be a third of it.
+            for (group, bytes) in hits.bytes.as_chunks::<EIGHT>().0.iter().enumerate() {
+                for (record, bytes) in records.group(group).iter().zip(bytes) {
+                    // SAFETY: these are records that were given out; the rest is the caller's promise.
+                    unsafe { add(*record as usize, at, *bytes) };
+                }
+            }
+            return;
+        }
+        each(counted, |slot, _| {
+            // SAFETY: as above.
+            unsafe { add(records.0[slot % SLOTS] as usize, at, hits.bytes[slot % SLOTS]) };
+        });
+    }
+}
+
+/// Counts a packet of so many bytes.
+///
+/// # Safety
+/// There is a record, whose address was exposed, with two words from `at` on.
+#[inline(always)]
+unsafe fn add(record: usize, at: usize, bytes: u64) {
+    let words = std::ptr::with_exposed_provenance::<std::sync::atomic::AtomicU64>(record);
+    // SAFETY: the caller's promise.
+    let [packets, of_bytes] = unsafe { [&*words.add(at), &*words.add(at + 1)] };
+    packets.store(packets.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+    of_bytes.store(of_bytes.load(Ordering::Relaxed).wrapping_add(bytes), Ordering::Relaxed);
+}
