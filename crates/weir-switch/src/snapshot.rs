@@ -77,8 +77,10 @@ impl Switch {
                 values.extend(counted.map(|(index, count)| ((id, index), *count)));
             }
         }
-        for (cell, count) in self.all_counted_apart() {
-            values.entry(cell).or_default().join(count);
+        for (id, index) in self.all_counted_apart() {
+            if let Ok(count) = self.counter(id, index) {
+                values.insert((id, index), count);
+            }
         }
         values
     }

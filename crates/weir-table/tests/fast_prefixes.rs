@@ -1,7 +1,9 @@
 //! Prefixes that come and go one by one, so many that structures for few become those for many.
 
+use std::collections::HashMap;
+use std::sync::Arc;
 use weir_ir::{ActionCall, Bits, KeyMatch, MatchKind};
-use weir_table::fast::{FastTable, Fetches, LAST_HIT_STEP_NS, head};
+use weir_table::fast::{Epochs, FastTable, Fetches, HitCount, LAST_HIT_STEP_NS, head};
 use weir_table::{ActionSpec, Entry, EntryAction, EntryHandle, EntryRef, KeySpec, NewEntry, Table, TableSpec};
 
 /// Numbers without order, the same each time.
@@ -44,10 +46,12 @@ struct Routes {
     handles: Vec<EntryHandle>,
     width: u32,
     data: Vec<u32>,
+    /// What `fast` is to have counted, if it counts.
+    counted: HashMap<u32, HitCount>,
 }
 
 impl Routes {
-    fn new(width: u32, data: &[u32], idle: bool) -> Self {
+    fn new(width: u32, data: &[u32], idle: bool, counts: bool) -> Self {
         let forward = data
             .iter()
             .fold(ActionSpec::new("forward"), |a, w| a.parameter("p", *w));
@@ -55,11 +59,15 @@ impl Routes {
         (spec.idle_timeout, spec.size) = (idle, 1 << 16);
         let spec = spec.action(ActionSpec::new("drop")).action(forward);
         Routes {
-            fast: FastTable::new(&spec),
+            fast: match counts {
+                true => FastTable::with_counts(&spec, Arc::new(Epochs::new())),
+                false => FastTable::new(&spec),
+            },
             table: Table::new(spec),
             handles: Vec::new(),
             width,
             data: data.to_vec(),
+            counted: HashMap::new(),
         }
     }
 
@@ -84,6 +92,7 @@ impl Routes {
         let handle = self.handles.swap_remove(numbers.below(self.handles.len()));
         let gone = self.table.delete(&EntryRef::Handle(handle)).expect("it was there");
         self.fast.remove(&gone);
+        self.counted.remove(&handle.get());
         Some(gone)
     }
 
@@ -96,6 +105,44 @@ impl Routes {
                 .expect("it is there");
             self.fast.insert(self.table.entry(handle).expect("it is there"));
         }
+    }
+
+    /// Has 64 addresses counted, of which some have entries; not all of these.
+    fn count(&mut self, numbers: &mut Numbers) {
+        let keys: Vec<u64> = (0..64).map(|_| address(numbers, self.width)).collect();
+        let bytes = std::array::from_fn(|_| numbers.next() % 1500);
+        for some in [u64::MAX, numbers.next(), 0x7fff_0000_0000_0001] {
+            let mut results = vec![0; 64 * self.fast.result_layout().words];
+            let hits = some & self.fast.lookup(u64::MAX, &keys, &mut results, 64, 0);
+            let heads = results.first_chunk().expect("a row");
+            self.fast.count_hits(hits, heads, &bytes);
+            for (slot, key) in keys.iter().enumerate().filter(|(slot, _)| hits >> slot & 1 == 1) {
+                let entry = self
+                    .table
+                    .lookup(&[Bits::new(self.width, (*key).into())])
+                    .expect("a hit");
+                let count = self.counted.entry(entry.handle.get()).or_default();
+                count.packets += 1;
+                count.bytes += bytes[slot];
+            }
+        }
+        // Numbers that were never given out are nobody's.
+        self.fast.count_hits(u64::MAX, &[u64::MAX; 64], &bytes);
+        self.fast.count_hits(u64::MAX, &[0; 64], &bytes);
+        let handle = self.handles.get(numbers.below(2 * self.handles.len() + 1));
+        if let Some(handle) = handle.filter(|_| numbers.below(4) == 0) {
+            let counted = self.fast.take_counted(handle.get());
+            assert_eq!(self.counted.remove(&handle.get()).unwrap_or_default(), counted);
+        }
+    }
+
+    fn check_counts(&self, fast: &FastTable) {
+        for handle in &self.handles {
+            let expected = self.counted.get(&handle.get()).copied().unwrap_or_default();
+            assert_eq!(fast.counted(handle.get()), expected);
+        }
+        let all: HashMap<u32, HitCount> = fast.all_counted().into_iter().collect();
+        assert_eq!(all, self.counted);
     }
 
     /// Looks 64 addresses up, of which some have entries.
@@ -115,7 +162,9 @@ impl Routes {
                 let result: Vec<u64> = results.iter().skip(slot).step_by(64).copied().collect();
                 assert_eq!(hits >> slot & 1 == 1, entry.is_some(), "{key:x}");
                 assert_eq!(result[0] & head::HIT != 0, entry.is_some(), "{key:x}");
-                assert_eq!(head::handle(result[0]), entry.map_or(0, |e| e.handle.get()), "{key:x}");
+                if fast.has_handles() {
+                    assert_eq!(head::handle(result[0]), entry.map_or(0, |e| e.handle.get()), "{key:x}");
+                }
                 let Some((entry, EntryAction::Call(call))) = entry.map(|e| (e, &e.action)) else {
                     continue;
                 };
@@ -137,8 +186,17 @@ impl Routes {
 
 /// Gives how many there were at most.
 fn come_and_go(width: u32, data: &[u32], idle: bool, most: usize) -> usize {
+    let without_counts = come_and_go_with(width, data, idle, false, most);
+    assert_eq!(come_and_go_with(width, data, idle, true, most), without_counts);
+    without_counts
+}
+
+fn come_and_go_with(width: u32, data: &[u32], idle: bool, counts: bool, most: usize) -> usize {
     let mut numbers = Numbers(u64::from(width) << 8 | data.len() as u64);
-    let (mut routes, mut largest) = (Routes::new(width, data, idle), 0);
+    let (mut routes, mut largest) = (Routes::new(width, data, idle, counts), 0);
+    assert_eq!(routes.fast.keeps_counts(), counts);
+    // Of their own, so that the same prefixes come and go with and without.
+    let mut hits = Numbers(7);
     for step in 1..4 * most {
         // More and more, then fewer and fewer.
         let is_growing = step < 2 * most;
@@ -152,6 +210,12 @@ fn come_and_go(width: u32, data: &[u32], idle: bool, most: usize) -> usize {
         largest = largest.max(routes.handles.len());
         if step % 61 == 0 {
             routes.check(&routes.fast, &mut numbers, step as u64 * LAST_HIT_STEP_NS);
+        }
+        if counts && step % 23 == 0 {
+            routes.count(&mut hits);
+        }
+        if counts && step % 211 == 0 {
+            routes.check_counts(&routes.fast);
         }
     }
     assert!(routes.handles.len() < largest / 4, "most of them went");
@@ -178,7 +242,7 @@ fn at_once() {
     for many in [50, 900, 1500] {
         let many = if cfg!(miri) { many / 10 } else { many };
         let mut numbers = Numbers(many);
-        let mut routes = Routes::new(32, &[9, 32], false);
+        let mut routes = Routes::new(32, &[9, 32], false, false);
         (0..many).for_each(|_| routes.put(&mut numbers));
         let [bulk, together] = std::array::from_fn(|_| FastTable::new(routes.table.spec()));
         bulk.bulk_load(&mut routes.table.entries());
@@ -195,4 +259,48 @@ fn at_once() {
             }
         }
     }
+}
+
+#[test]
+fn counts_stay_where_all_is_loaded_anew() {
+    for many in [50, 900, 1500] {
+        let many = if cfg!(miri) { many / 10 } else { many };
+        let mut numbers = Numbers(many);
+        let mut routes = Routes::new(32, &[9, 32], false, true);
+        (0..many).for_each(|_| routes.put(&mut numbers));
+        (0..20).for_each(|_| routes.count(&mut numbers));
+        routes.check_counts(&routes.fast);
+        routes.fast.bulk_load(&mut routes.table.entries());
+        routes.check_counts(&routes.fast);
+        (0..20).for_each(|_| routes.count(&mut numbers));
+        // Those that go and come back meanwhile are the same.
+        let all: Vec<&Entry> = routes.table.entries().collect();
+        routes.fast.together(|changes| {
+            all.iter().for_each(|entry| changes.remove(entry));
+            all.iter().for_each(|entry| changes.insert(entry));
+        });
+        routes.check_counts(&routes.fast);
+        // Those that have gone meanwhile are forgotten.
+        for _ in 0..many / 2 {
+            let handle = routes.handles.swap_remove(0);
+            routes.table.delete(&EntryRef::Handle(handle)).expect("it was there");
+            routes.counted.remove(&handle.get());
+        }
+        routes.fast.bulk_load(&mut routes.table.entries());
+        routes.check_counts(&routes.fast);
+    }
+}
+
+#[test]
+fn tables_of_other_keys_count_nothing() {
+    let spec = TableSpec::new("t")
+        .key(KeySpec::new("k", 32, MatchKind::Exact))
+        .action(ActionSpec::new("a"));
+    let fast = FastTable::with_counts(&spec, Arc::new(Epochs::new()));
+    assert!(!fast.keeps_counts() && fast.has_handles());
+    fast.count_hits(u64::MAX, &[16; 64], &[60; 64]);
+    assert_eq!(
+        (fast.counted(16), fast.all_counted()),
+        (HitCount::default(), Vec::new())
+    );
 }

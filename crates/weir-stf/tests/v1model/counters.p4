@@ -21,7 +21,15 @@ control I(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) 
         default_action = NoAction;
         meters = by_entry;
     }
+    direct_counter(CounterType.packets_and_bytes) route_hits;
+    table routes {
+        key = { hdr.h.value : lpm; }
+        actions = { go; NoAction; }
+        default_action = NoAction;
+        counters = route_hits;
+    }
     apply {
+        if (hdr.h.op == 4) { routes.apply(); }
         if (hdr.h.op == 0) { seen.count((bit<32>)hdr.h.index); t.apply(); }
         if (hdr.h.op == 1) { by_index.execute_meter((bit<32>)hdr.h.index, hdr.h.value); }
         if (hdr.h.op == 2) { by_bytes.execute_meter(0, hdr.h.value); }

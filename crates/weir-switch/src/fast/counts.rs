@@ -24,7 +24,10 @@ impl FastPath {
         let carried = self.carried.iter().filter(|(of, _)| *of == (table, handle));
         let there = self.tables.get(table.index()).map(|t| t.counted(handle));
         let mut all = Count::default();
-        carried.map(|(_, hits)| *hits).chain(there).for_each(|hits| all.join(count(hits)));
+        carried
+            .map(|(_, hits)| *hits)
+            .chain(there)
+            .for_each(|hits| all.join(count(hits)));
         all
     }
 
@@ -55,24 +58,30 @@ impl Switch {
     /// The table that a resource is direct to.
     fn table_of(&self, id: ExternId) -> Option<TableId> {
         let mut tables = self.program().tables.iter();
-        tables.find(|(_, table)| table.direct.contains(&id)).map(|(table, _)| table)
+        tables
+            .find(|(_, table)| table.direct.contains(&id))
+            .map(|(table, _)| table)
     }
 
     /// What compiled code has counted of a direct counter's entry and the state does not know of.
     pub(crate) fn counted_apart(&self, id: ExternId, handle: u64) -> Count {
-        let found = self.fast.as_ref().zip(self.table_of(id)).zip(u32::try_from(handle).ok());
+        let found = self
+            .fast
+            .as_ref()
+            .zip(self.table_of(id))
+            .zip(u32::try_from(handle).ok());
         found.map_or(Count::default(), |((fast, table), handle)| fast.counted(table, handle))
     }
 
-    /// The same of all entries of all direct counters.
-    pub(crate) fn all_counted_apart(&self) -> impl Iterator<Item = ((ExternId, u64), Count)> {
+    /// The direct counters, and handles of entries, of which compiled code has counted something that the state does not know of.
+    pub(crate) fn all_counted_apart(&self) -> impl Iterator<Item = (ExternId, u64)> {
         let all = self.fast.iter().flat_map(|fast| fast.all_counted(None));
-        all.flat_map(|((table, handle), hits)| {
+        all.flat_map(|((table, handle), _)| {
             let direct = self.program().tables.get(table).map_or(&[][..], |t| &t.direct);
             let counters = direct
                 .iter()
                 .filter(|id| matches!(self.state.resource(**id), Resource::DirectCounter(..)));
-            counters.map(move |id| ((*id, handle.into()), count(hits)))
+            counters.map(move |id| (*id, handle.into()))
         })
     }
 
@@ -83,7 +92,11 @@ impl Switch {
         };
         let handles = match cell {
             Cell::Index(handle) => u32::try_from(*handle).into_iter().collect(),
-            Cell::All => fast.all_counted(Some(table)).iter().map(|((_, handle), _)| *handle).collect::<Vec<_>>(),
+            Cell::All => fast
+                .all_counted(Some(table))
+                .iter()
+                .map(|((_, handle), _)| *handle)
+                .collect::<Vec<_>>(),
         };
         for handle in handles {
             let counted = fast.take_counted(table, handle);

@@ -34,7 +34,13 @@ impl Directory {
             let number = head::handle(hits.heads[slot % SLOTS]);
             if given_out.contains(&number) {
                 // SAFETY: it was given out; the rest is the caller's promise.
-                unsafe { add(self.record(number).as_ptr().expose_provenance(), at, hits.bytes[slot % SLOTS]) };
+                unsafe {
+                    add(
+                        self.record(number).as_ptr().expose_provenance(),
+                        at,
+                        hits.bytes[slot % SLOTS],
+                    )
+                };
             }
         });
     }

@@ -26,7 +26,7 @@
 //! A record is the result, 8 bytes with `idle_timeout`, 16 [with counts](FastTable::with_counts), 8 for its number in arrays and hash tables, and with a hash table the key (3 words and 2
 //! per range key more where there are masks): rounded up to a power of two up to 64 bytes, then to
 //! lines. Prefixes wider than 32 bits or beside exact keys are masks. Entries with time-outs take
-//! about 20 bytes more, of the writer's.
+//! about 20 bytes more, of the writer's; with counts about 25.
 //!
 //! Not here: which member of a group is chosen ([`head::INDIRECT`]), counters but those of hits, and the clock.
 #![deny(unsafe_code)]

@@ -37,6 +37,16 @@ pub struct HitCount {
     pub bytes: u64,
 }
 
+impl HitCount {
+    /// Both together; wraps around.
+    fn and(self, other: HitCount) -> Self {
+        HitCount {
+            packets: self.packets.wrapping_add(other.packets),
+            bytes: self.bytes.wrapping_add(other.bytes),
+        }
+    }
+}
+
 /// A table as the data plane reads it. See the [module](crate::fast).
 #[derive(Debug)]
 pub struct FastTable {
@@ -224,6 +234,7 @@ impl FastTable {
             table: self,
             writer: &mut guard,
             rebuild: false,
+            removed: Vec::new(),
         });
     }
 
@@ -324,9 +335,7 @@ impl FastTable {
     /// What was counted for the entry with this handle.
     #[must_use]
     pub fn counted(&self, handle: u32) -> HitCount {
-        let writer = self.lock();
-        let place = writer.counting(handle);
-        place.map_or(HitCount::default(), |(number, at)| writer.arena.counted(number, at))
+        self.lock().counted(handle)
     }
 
     /// The same, and from now on it is counted from 0.
@@ -361,6 +370,8 @@ pub struct Changes<'a> {
     writer: &'a mut Writer,
     /// Readers need a new shape.
     rebuild: bool,
+    /// What was counted for entries that were removed: they may come back.
+    removed: Vec<(u32, HitCount)>,
 }
 
 impl Changes<'_> {
@@ -372,10 +383,15 @@ impl Changes<'_> {
         }
     }
 
-    /// As [`FastTable::remove`].
+    /// As [`FastTable::remove`]. What was counted for the entry is not lost if one with the same handle is inserted with these changes.
     pub fn remove(&mut self, entry: &Entry) {
         if self.writer.keys.compile(entry, &mut self.writer.rule) {
+            let handle = entry.handle.get();
+            let counted = self.writer.counted(handle);
             let rebuild = self.writer.take();
+            if counted != HitCount::default() && self.writer.counting(handle).is_none() {
+                self.removed.push((handle, counted));
+            }
             self.changed(rebuild);
         }
     }
@@ -394,11 +410,7 @@ impl Changes<'_> {
                 self.writer.put(entry.last_hit_ns);
             }
         }
-        for (handle, count) in counted {
-            if let Some((number, at)) = self.writer.counting(handle) {
-                self.writer.arena.set_counted(number, at, count);
-            }
-        }
+        self.removed.extend(counted);
         self.table.publish(self.writer);
         self.rebuild = false;
     }
@@ -416,6 +428,12 @@ impl Changes<'_> {
 impl Drop for Changes<'_> {
     /// Also where whoever made the changes panicked.
     fn drop(&mut self) {
+        for (handle, before) in self.removed.drain(..) {
+            if let Some((number, at)) = self.writer.counting(handle) {
+                let counted = self.writer.arena.counted(number, at);
+                self.writer.arena.set_counted(number, at, counted.and(before));
+            }
+        }
         self.table.finish(self.writer, self.rebuild);
     }
 }
@@ -553,6 +571,11 @@ impl Writer {
     /// The number of the record that counts hits of an entry, and where in it; `None`: no such entry, or nothing is counted.
     fn counting(&self, handle: u32) -> Option<(u32, usize)> {
         Some((self.structure.number_of(handle)?, self.counts?))
+    }
+
+    fn counted(&self, handle: u32) -> HitCount {
+        let place = self.counting(handle);
+        place.map_or(HitCount::default(), |(number, at)| self.arena.counted(number, at))
     }
 
     fn all_counted(&self) -> Vec<(u32, HitCount)> {

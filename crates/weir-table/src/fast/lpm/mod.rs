@@ -273,8 +273,10 @@ pub(super) struct Lpm {
     group_rules: FxHashMap<u32, u32>,
     /// Numbers of records by handle, if last hits or counts are wanted.
     handles: Option<FxHashMap<u32, u32>>,
-    /// Where records count hits, if they do. Then they have their numbers in place of handles.
+    /// Where records count hits, if they do. Then they have their numbers in place of handles,
     counts: Option<usize>,
+    /// and these are here, by number.
+    owners: Vec<u32>,
 }
 
 /// What readers are to see.
@@ -324,6 +326,7 @@ impl Lpm {
             group_rules: FxHashMap::default(),
             handles: (stamps || counts.is_some()).then(FxHashMap::default),
             counts,
+            owners: Vec::new(),
         }
     }
 
@@ -339,7 +342,7 @@ impl Lpm {
         });
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         let dir = dir + self.ranges.as_ref().map_or(0, ranges::Writer::bytes);
-        maps + dir + self.group_rules.capacity() * 9
+        maps + dir + self.group_rules.capacity() * 9 + self.owners.capacity() * size_of::<u32>()
     }
 
     /// Whether readers' shape is never changed in place.
@@ -368,12 +371,26 @@ impl Lpm {
         all.map(|(handle, number)| (*handle, *number))
     }
 
-    /// Has a record count on from what the one before it has counted, and tell its number.
-    fn count_on(&self, arena: &Arena, rec: Rec, head: u64, before: Option<u32>) {
+    /// Has a record count on from what the one before it of the same entry has counted, and tell its number.
+    fn count_on(&mut self, arena: &Arena, rec: Rec, head: u64, handle: u32, before: Option<u32>) {
         let Some(at) = self.counts else { return };
         arena.set(rec, 0, head & !u64::from(u32::MAX) | u64::from(rec.index));
+        let before = before.filter(|number| self.owner(arena, *number) == handle);
         let counted = before.map_or(HitCount::default(), |number| arena.counted(number, at));
         arena.set_counted(rec.index, at, counted);
+        let place = rec.index as usize;
+        if self.owners.len() <= place {
+            self.owners.resize(place + 1, 0);
+        }
+        self.owners[place] = handle;
+    }
+
+    /// The handle of the entry that a record is of.
+    fn owner(&self, arena: &Arena, number: u32) -> u32 {
+        match self.counts {
+            Some(_) => self.owners.get(number as usize).copied().unwrap_or(0),
+            None => arena.word(arena.at(number), 0).load(Ordering::Relaxed) as u32,
+        }
     }
 
     fn prefix(&self, rule: &Rule) -> (u32, u32) {
@@ -389,8 +406,7 @@ impl Lpm {
         let Some(rec) = arena.record(result, &[], stamp) else {
             return false;
         };
-        let before = old.filter(|old| self.number_of(rule.handle) == Some(*old));
-        self.count_on(arena, rec, result[0], before);
+        self.count_on(arena, rec, result[0], rule.handle, old);
         self.rules[length as usize].insert(address, rec.index);
         if let Some(handles) = &mut self.handles {
             handles.insert(rule.handle, rec.index);
@@ -425,15 +441,13 @@ impl Lpm {
             return false;
         };
         let rec = arena.at(old);
-        let is_it = match self.counts {
-            Some(_) => self.number_of(rule.handle) == Some(old),
-            None => arena.word(rec, 0).load(Ordering::Relaxed) as u32 == rule.handle,
-        };
-        if !is_it {
+        if self.owner(arena, old) != rule.handle {
             return false;
         }
         self.rules[length as usize].remove(&address);
-        if let Some(handles) = &mut self.handles {
+        if let Some(handles) = &mut self.handles
+            && handles.get(&rule.handle) == Some(&old)
+        {
             handles.remove(&rule.handle);
         }
         self.entries -= 1;

@@ -1,0 +1,229 @@
+//! Direct counters of tables that count hits themselves, where programs are compiled: nobody but the clock can tell.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use weir_ir::{Bits, ConstValue, ExternId, KeyMatch, MatchKind, Operand, TableId, Terminator, Type};
+use weir_switch::testing::V1Builder;
+use weir_switch::{BatchMode, Cell, Count, Frame, Switch, TAILROOM, Write, WriteResult};
+use weir_table::{EntryAction, EntryRef, NewEntry, OpResult, TableOp};
+
+/// A header of an address; its longest prefix says to which port, and has two counters.
+fn router() -> (Switch, TableId, [ExternId; 2]) {
+    let mut v1 = V1Builder::new();
+    let header = v1.program.header("h", &[("address", Type::Bits(32))]);
+    v1.parser(|b| b.block(|b| b.extract(header).end(Terminator::Accept)));
+    v1.control("deparser", |b| b.block(|b| b.emit(header).end(Terminator::Return)));
+    let address = v1.program.field(header, 0);
+    let (go, nothing) = (
+        v1.program.action("C.go", &[("port", 9)]),
+        v1.program.action("C.nothing", &[]),
+    );
+    let routes = v1
+        .program
+        .table("C.routes", &[("hdr.h.address", 32, MatchKind::Lpm)], &[go, nothing]);
+    let counters = ["C.one", "C.other"].map(|name| {
+        let kind = ConstValue::Enum {
+            enum_name: "CounterType".into(),
+            member: "packets_and_bytes".into(),
+        };
+        v1.program
+            .instance(name, "direct_counter", vec![], vec![("type", kind)])
+    });
+    v1.program.program().tables[routes.table].direct = counters.to_vec();
+    let (spec, port) = (v1.standard("egress_spec"), routes.parameters[0][0]);
+    v1.control("ingress", |b| {
+        b.block(|b| b.lookup(&routes, vec![Operand::Var(address)], 1))
+            .block(|b| b.set(spec, Operand::Var(port)).end(Terminator::Return))
+    });
+    let switch = Switch::new(Arc::new(v1.finish())).expect("loads");
+    (switch, routes.table, counters)
+}
+
+/// Numbers without order, the same each time.
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+        (self.0 >> 33) % limit
+    }
+
+    /// Of few, so that prefixes are hit, and lie within each other.
+    fn address(&mut self) -> u32 {
+        (10 << 24 | self.below(4) << 16 | self.below(3) << 7 | self.below(2)) as u32
+    }
+}
+
+/// The same done to a switch that interprets its program, and to one that has compiled it.
+struct Both {
+    switches: [Switch; 2],
+    table: TableId,
+    counters: [ExternId; 2],
+    /// All handles that there ever were.
+    handles: BTreeSet<u32>,
+    entries: Vec<EntryRef>,
+}
+
+impl Both {
+    fn new() -> Self {
+        let (switch, table, counters) = router();
+        let mut compiled = switch.clone();
+        compiled.compile().expect("it can be compiled");
+        Both {
+            switches: [switch, compiled],
+            table,
+            counters,
+            handles: BTreeSet::new(),
+            entries: Vec::new(),
+        }
+    }
+
+    fn write(&mut self, writes: Vec<Write>) {
+        let results = self
+            .switches
+            .each_mut()
+            .map(|s| s.write_all(writes.clone(), BatchMode::Rollback));
+        assert_eq!(results[0], results[1]);
+        for result in results.into_iter().flatten().flatten() {
+            if let WriteResult::Table(OpResult::Handle(handle)) = result {
+                self.handles.insert(handle.get());
+                self.entries.push(EntryRef::Handle(handle));
+            }
+        }
+    }
+
+    fn insertion(&self, numbers: &mut Numbers) -> Write {
+        let prefix_length = [8, 16, 24, 25, 32][numbers.below(5) as usize];
+        let address = Bits::new(32, numbers.address().into());
+        let key = KeyMatch::Lpm {
+            value: address.and(&Bits::prefix_mask(32, prefix_length)),
+            prefix_length,
+        };
+        let entry = NewEntry::new(
+            vec![key],
+            EntryAction::call(0, vec![Bits::new(9, numbers.below(8).into())]),
+        );
+        Write::Table(self.table, TableOp::Insert(entry))
+    }
+
+    fn some(&self, numbers: &mut Numbers) -> Option<EntryRef> {
+        let at = numbers.below(self.entries.len() as u64 + 1);
+        self.entries.get(at as usize).cloned()
+    }
+
+    fn forward(&mut self, numbers: &mut Numbers) {
+        const LENGTHS: u64 = 40;
+        let many = 1 + numbers.below(64) as usize;
+        let packets: Vec<(u32, usize)> = (0..many)
+            .map(|_| (numbers.address(), 4 + numbers.below(LENGTHS) as usize))
+            .collect();
+        for switch in &mut self.switches {
+            let mut memory = vec![[0; 64 + 4 + LENGTHS as usize + TAILROOM]; many];
+            let frames = memory.iter_mut().zip(&packets).map(|(bytes, (address, length))| {
+                bytes[64..68].copy_from_slice(&address.to_be_bytes());
+                Frame::new(bytes, 64, *length).expect("room")
+            });
+            let mut frames: Vec<Frame<'_>> = frames.collect();
+            switch.forward(&vec![0; many], &mut frames, 10);
+            switch.advance(10);
+        }
+    }
+
+    fn step(&mut self, numbers: &mut Numbers) {
+        match numbers.below(16) {
+            0..4 => self.forward(numbers),
+            4 | 5 => self.write(vec![self.insertion(numbers)]),
+            6 => {
+                if let Some(entry) = self.some(numbers) {
+                    let delete = Write::Table(self.table, TableOp::Delete(entry));
+                    // Its handle may be used again at once.
+                    self.write(vec![delete]);
+                    self.write(vec![self.insertion(numbers)]);
+                }
+            }
+            7 => {
+                if let Some(entry) = self.some(numbers) {
+                    let (metadata, note, idle_timeout_ns) = Default::default();
+                    self.write(vec![Write::Table(
+                        self.table,
+                        TableOp::Modify {
+                            entry,
+                            action: EntryAction::call(0, vec![Bits::new(9, numbers.below(8).into())]),
+                            metadata,
+                            note,
+                            idle_timeout_ns,
+                        },
+                    )]);
+                }
+            }
+            8 => {
+                let count = Count {
+                    packets: numbers.below(100),
+                    bytes: numbers.below(10_000),
+                };
+                let at = self
+                    .handles
+                    .iter()
+                    .nth(numbers.below(self.handles.len() as u64 + 1) as usize);
+                let cell = at.map_or(Cell::All, |handle| Cell::Index((*handle).into()));
+                self.write(vec![Write::Counter(
+                    self.counters[numbers.below(2) as usize],
+                    cell,
+                    count,
+                )]);
+            }
+            9 => {
+                // All of it is taken back: the last one cannot be done.
+                let mut writes = vec![
+                    self.insertion(numbers),
+                    Write::Counter(self.counters[0], Cell::All, Count::default()),
+                ];
+                writes.extend(
+                    self.some(numbers)
+                        .map(|entry| Write::Table(self.table, TableOp::Delete(entry))),
+                );
+                writes.push(Write::Counter(
+                    self.counters[0],
+                    Cell::Index(u64::MAX),
+                    Count::default(),
+                ));
+                self.write(writes);
+            }
+            10 => self.switches = self.switches.each_ref().map(Switch::clone),
+            11 => self.switches[1].compile().expect("it can be compiled"),
+            12 => self.switches[1].load_tables(),
+            13 if numbers.below(8) == 0 => self.write(vec![Write::Table(self.table, TableOp::Clear)]),
+            _ => {}
+        }
+    }
+
+    fn check(&self) {
+        let [interpreted, compiled] = &self.switches;
+        for id in self.counters {
+            for handle in &self.handles {
+                let of = |switch: &Switch| switch.counter(id, (*handle).into());
+                assert_eq!(of(interpreted), of(compiled), "of {handle}");
+            }
+        }
+        // Which cells have memory may differ, what they hold may not.
+        for (one, other) in [(interpreted, compiled), (compiled, interpreted)] {
+            for ((id, index), count) in one.counter_values() {
+                assert_eq!(other.counter(id, index), Ok(count));
+            }
+        }
+    }
+}
+
+#[test]
+fn compiled_or_not_they_count_the_same_whatever_is_written_meanwhile() {
+    let mut counted = 0;
+    for seed in 0..16 {
+        let (mut both, mut numbers) = (Both::new(), Numbers(seed));
+        for _ in 0..300 {
+            both.step(&mut numbers);
+            both.check();
+        }
+        counted += both.switches[0].counter_values().len();
+    }
+    assert!(counted > 40, "they have counted something");
+}
