@@ -63,7 +63,7 @@ pub(crate) struct FastPath {
     /// Whose hits must tell the entry's handle to somebody who does not count them.
     handles: Arc<[bool]>,
     /// What was counted by tables that these replace, until the state is told.
-    carried: Vec<Counted>,
+    carried: Counted,
     sets: Vec<FastTable>,
     set_specs: Arc<[TableSpec]>,
     on_hit: Arc<[OnHit]>,
@@ -158,7 +158,7 @@ impl FastPath {
             machine: Machine::new(compiled),
             tables: fast_tables(program, fused.selectors, &handles, &on_hit),
             handles,
-            carried: Vec::new(),
+            carried: Counted::new(),
             sets: set_specs.iter().map(FastTable::new).collect(),
             set_specs,
             on_hit,
@@ -179,8 +179,10 @@ impl FastPath {
     /// Takes over what changed about the tables.
     fn sync(&mut self, state: &mut State) {
         let is_fresh = std::mem::take(&mut self.is_fresh);
-        for ((table, handle), hits) in self.carried.drain(..) {
-            state.add_hits(table, handle, counts::count(hits));
+        if !self.carried.is_empty() {
+            for ((table, handle), hits) in std::mem::take(&mut self.carried) {
+                state.add_hits(table, handle, hits);
+            }
         }
         for (index, fast) in self.tables.iter().enumerate() {
             if let Some(table) = state.table_mut(TableId::new(index)) {

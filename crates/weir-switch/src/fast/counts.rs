@@ -4,14 +4,15 @@
 use super::FastPath;
 use crate::control::Cell;
 use crate::switch::Switch;
+use std::collections::HashMap;
 use weir_arch::{Count, Resource};
 use weir_ir::{ExternId, TableId};
 use weir_table::fast::HitCount;
 
-/// What was counted for an entry.
-pub(super) type Counted = ((TableId, u32), HitCount);
+/// What was counted for entries, by handle.
+pub(super) type Counted = HashMap<(TableId, u32), Count>;
 
-pub(super) fn count(hits: HitCount) -> Count {
+fn count(hits: HitCount) -> Count {
     Count {
         packets: hits.packets,
         bytes: hits.bytes,
@@ -21,36 +22,34 @@ pub(super) fn count(hits: HitCount) -> Count {
 impl FastPath {
     /// Hits of an entry that the state does not know of.
     fn counted(&self, table: TableId, handle: u32) -> Count {
-        let carried = self.carried.iter().filter(|(of, _)| *of == (table, handle));
-        let there = self.tables.get(table.index()).map(|t| t.counted(handle));
-        let mut all = Count::default();
-        carried
-            .map(|(_, hits)| *hits)
-            .chain(there)
-            .for_each(|hits| all.join(count(hits)));
+        let mut all = self.carried.get(&(table, handle)).copied().unwrap_or_default();
+        if let Some(there) = self.tables.get(table.index()) {
+            all.join(count(there.counted(handle)));
+        }
         all
     }
 
     /// The same; they are not known here any more.
     fn take_counted(&mut self, table: TableId, handle: u32) -> Count {
-        let all = self.counted(table, handle);
-        self.carried.retain(|(of, _)| *of != (table, handle));
+        let mut all = self.carried.remove(&(table, handle)).unwrap_or_default();
         if let Some(there) = self.tables.get(table.index()) {
-            there.take_counted(handle);
+            all.join(count(there.take_counted(handle)));
         }
         all
     }
 
     /// All of them that a table knows, or all tables.
-    pub(super) fn all_counted(&self, of: Option<TableId>) -> Vec<Counted> {
+    pub(super) fn all_counted(&self, of: Option<TableId>) -> Counted {
         let wanted = |table: TableId| of.is_none_or(|of| of == table);
+        let carried = self.carried.iter().filter(|((id, _), _)| wanted(*id));
+        let mut all: Counted = carried.map(|(of, hits)| (*of, *hits)).collect();
         let tables = self.tables.iter().enumerate().map(|(i, t)| (TableId::new(i), t));
-        let there = tables.filter(|(id, _)| wanted(*id)).flat_map(|(id, table)| {
-            let counted = table.all_counted().into_iter();
-            counted.map(move |(handle, hits)| ((id, handle), hits))
-        });
-        let carried = self.carried.iter().copied().filter(|((id, _), _)| wanted(*id));
-        carried.chain(there).collect()
+        for (id, table) in tables.filter(|(id, _)| wanted(*id)) {
+            for (handle, hits) in table.all_counted() {
+                all.entry((id, handle)).or_default().join(count(hits));
+            }
+        }
+        all
     }
 }
 
@@ -94,8 +93,8 @@ impl Switch {
             Cell::Index(handle) => u32::try_from(*handle).into_iter().collect(),
             Cell::All => fast
                 .all_counted(Some(table))
-                .iter()
-                .map(|((_, handle), _)| *handle)
+                .into_keys()
+                .map(|(_, handle)| handle)
                 .collect::<Vec<_>>(),
         };
         for handle in handles {
