@@ -80,7 +80,7 @@ pub(crate) struct FastPath {
 }
 
 impl Clone for FastPath {
-    /// The same code; tables of its own, which take everything anew. What those here have counted it tells its own state.
+    /// The same code; tables of its own, which take everything anew. What those here have counted it tells its own state when these do.
     fn clone(&self) -> Self {
         let program = &self.fused.pipeline.program;
         let mut machine = Machine::new(Arc::clone(self.machine.compiled()));
@@ -158,7 +158,7 @@ impl FastPath {
             machine: Machine::new(compiled),
             tables: fast_tables(program, fused.selectors, &handles, &on_hit),
             handles,
-            carried: Counted::new(),
+            carried: Counted::default(),
             sets: set_specs.iter().map(FastTable::new).collect(),
             set_specs,
             on_hit,

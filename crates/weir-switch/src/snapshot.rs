@@ -77,11 +77,7 @@ impl Switch {
                 values.extend(counted.map(|(index, count)| ((id, index), *count)));
             }
         }
-        for (id, index) in self.all_counted_apart() {
-            if let Ok(count) = self.counter(id, index) {
-                values.insert((id, index), count);
-            }
-        }
+        values.extend(self.all_counted_apart());
         values
     }
 

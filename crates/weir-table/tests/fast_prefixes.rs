@@ -126,9 +126,10 @@ impl Routes {
                 count.bytes += bytes[slot];
             }
         }
-        // Numbers that were never given out are nobody's.
-        self.fast.count_hits(u64::MAX, &[u64::MAX; 64], &bytes);
-        self.fast.count_hits(u64::MAX, &[0; 64], &bytes);
+        // Numbers that were never given out are nobody's, and neither is the first.
+        for number in [u64::MAX, 0, 15, 16, 1 << 30] {
+            self.fast.count_hits(u64::MAX, &[number; 64], &bytes);
+        }
         let handle = self.handles.get(numbers.below(2 * self.handles.len() + 1));
         if let Some(handle) = handle.filter(|_| numbers.below(4) == 0) {
             let counted = self.fast.take_counted(handle.get());
@@ -289,6 +290,35 @@ fn counts_stay_where_all_is_loaded_anew() {
         routes.fast.bulk_load(&mut routes.table.entries());
         routes.check_counts(&routes.fast);
     }
+}
+
+#[test]
+fn records_that_are_far_are_counted_in() {
+    if cfg!(miri) {
+        return;
+    }
+    let mut numbers = Numbers(1);
+    let mut routes = Routes::new(32, &[9, 32], false, true);
+    // More than 256 KB of records, of 32 bytes each.
+    while routes.handles.len() < 9000 {
+        let length = 18 + numbers.below(15) as u32;
+        let address = Bits::new(32, address(&mut numbers, 32).into());
+        let route = KeyMatch::Lpm {
+            value: address.and(&Bits::prefix_mask(32, length)),
+            prefix_length: length,
+        };
+        let new = NewEntry::new(vec![route], call(&routes.data, numbers.next()));
+        if let Ok(handle) = routes.table.insert(new) {
+            routes.handles.push(handle);
+        }
+    }
+    routes.fast.bulk_load(&mut routes.table.entries());
+    for now_ns in 0..30 {
+        routes.check(&routes.fast, &mut numbers, now_ns);
+        routes.count(&mut numbers);
+    }
+    routes.check_counts(&routes.fast);
+    assert!(routes.counted.len() > 100);
 }
 
 #[test]

@@ -4,13 +4,13 @@
 use super::FastPath;
 use crate::control::Cell;
 use crate::switch::Switch;
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 use weir_arch::{Count, Resource};
 use weir_ir::{ExternId, TableId};
 use weir_table::fast::HitCount;
 
 /// What was counted for entries, by handle.
-pub(super) type Counted = HashMap<(TableId, u32), Count>;
+pub(super) type Counted = FxHashMap<(TableId, u32), Count>;
 
 fn count(hits: HitCount) -> Count {
     Count {
@@ -38,7 +38,7 @@ impl FastPath {
         all
     }
 
-    /// All of them that a table knows, or all tables.
+    /// All of them, of one table or of all.
     pub(super) fn all_counted(&self, of: Option<TableId>) -> Counted {
         let wanted = |table: TableId| of.is_none_or(|of| of == table);
         let carried = self.carried.iter().filter(|((id, _), _)| wanted(*id));
@@ -72,16 +72,24 @@ impl Switch {
         found.map_or(Count::default(), |((fast, table), handle)| fast.counted(table, handle))
     }
 
-    /// The direct counters, and handles of entries, of which compiled code has counted something that the state does not know of.
-    pub(crate) fn all_counted_apart(&self) -> impl Iterator<Item = (ExternId, u64)> {
+    /// What direct counters hold, with handles of entries, of which compiled code has counted something that the state does not know of.
+    pub(crate) fn all_counted_apart(&self) -> Vec<((ExternId, u64), Count)> {
         let all = self.fast.iter().flat_map(|fast| fast.all_counted(None));
-        all.flat_map(|((table, handle), _)| {
-            let direct = self.program().tables.get(table).map_or(&[][..], |t| &t.direct);
-            let counters = direct
-                .iter()
-                .filter(|id| matches!(self.state.resource(**id), Resource::DirectCounter(..)));
-            counters.map(move |id| (*id, handle.into()))
-        })
+        let mut counters: Vec<_> = all
+            .flat_map(|((table, handle), hits)| {
+                let direct = self.program().tables.get(table).map_or(&[][..], |t| &t.direct);
+                direct.iter().filter_map(move |id| {
+                    let Resource::DirectCounter(_, cells) = self.state.resource(*id) else {
+                        return None;
+                    };
+                    let mut count = cells.get(handle.into())?;
+                    count.join(hits);
+                    Some(((*id, handle.into()), count))
+                })
+            })
+            .collect();
+        counters.sort_unstable_by_key(|(cell, _)| *cell);
+        counters
     }
 
     /// Has the state know of what compiled code has counted for cells of a direct counter.
@@ -99,7 +107,10 @@ impl Switch {
         };
         for handle in handles {
             let counted = fast.take_counted(table, handle);
-            self.state.add_hits(table, handle, counted);
+            // Cells that nobody has written take no memory.
+            if counted != Count::default() {
+                self.state.add_hits(table, handle, counted);
+            }
         }
     }
 

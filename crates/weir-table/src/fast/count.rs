@@ -34,13 +34,7 @@ impl Directory {
             let number = head::handle(hits.heads[slot % SLOTS]);
             if given_out.contains(&number) {
                 // SAFETY: it was given out; the rest is the caller's promise.
-                unsafe {
-                    add(
-                        self.record(number).as_ptr().expose_provenance(),
-                        at,
-                        hits.bytes[slot % SLOTS],
-                    )
-                };
+                unsafe { add(self.record(number).as_ptr().addr(), at, hits.bytes[slot % SLOTS]) };
             }
         });
     }
@@ -85,10 +79,10 @@ impl Directory {
     }
 }
 
-/// Counts a packet of so many bytes.
+/// Counts a packet of so many bytes. It reads and writes in two steps: nobody else counts meanwhile, as the writer is locked.
 ///
 /// # Safety
-/// There is a record, whose address was exposed, with two words from `at` on.
+/// There is a record with two words from `at` on. (Addresses of records are exposed by whoever makes them.)
 #[inline(always)]
 unsafe fn add(record: usize, at: usize, bytes: u64) {
     let words = std::ptr::with_exposed_provenance::<std::sync::atomic::AtomicU64>(record);

@@ -274,6 +274,8 @@ impl Directory {
         self.chunks[(highest - FIRST) as usize].get_or_init(|| {
             let first = 1_usize << highest;
             let chunk: Zeroed<AtomicU64> = Zeroed::new(first * self.stride);
+            // Who looks up eight keys at a time has addresses as numbers.
+            chunk.start.as_ptr().expose_provenance();
             let start = chunk.start.as_ptr().wrapping_sub(first * self.stride);
             self.starts[index.leading_zeros() as usize].store(start, Ordering::Release);
             chunk

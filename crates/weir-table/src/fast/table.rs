@@ -322,8 +322,7 @@ impl FastTable {
 /// Hits that the table counts itself, see [`FastTable::with_counts`]. Where it does not, these do nothing.
 impl FastTable {
     /// Counts hits of a vector's slots: a row of the heads that were looked up, and one of the packets' bytes. Of entries that have gone since they were hit nothing is counted,
-    /// or it is counted for one that took their place. One thread at a time may count; of two that do at the same time one may overwrite what
-    /// the other one has counted. The table is locked meanwhile.
+    /// or it is counted for one that took their place. The table is locked meanwhile.
     #[inline]
     pub fn count_hits(&self, slots: u64, heads: &[u64; SLOTS], bytes: &[u64; SLOTS]) {
         let writer = self.lock();
@@ -365,6 +364,10 @@ pub fn is_array(spec: &TableSpec) -> bool {
 }
 
 /// Changes of a table that are made together ([`FastTable::together`]).
+///
+/// Entries are known by their handles. What is told of one may be what it has become by now: `insert` may give the entry that has got a handle since, before `remove` gives
+/// the one that had it. So what a table [counts](FastTable::with_counts) for a handle stays with the handle, also from `remove` to `insert`, and whoever makes
+/// the changes says with [`FastTable::take_counted`] when an entry is gone for good, before its handle is used again.
 pub struct Changes<'a> {
     table: &'a FastTable,
     writer: &'a mut Writer,
@@ -404,13 +407,13 @@ impl Changes<'_> {
     /// As [`FastTable::bulk_load`].
     pub fn bulk_load(&mut self, entries: &mut dyn Iterator<Item = &Entry>) {
         let counted = self.writer.all_counted();
+        self.removed.extend(counted);
         self.writer.begin_bulk(&self.table.epochs, entries.size_hint().0);
         for entry in entries {
             if self.writer.compile(&self.table.result_layout, entry) {
                 self.writer.put(entry.last_hit_ns);
             }
         }
-        self.removed.extend(counted);
         self.table.publish(self.writer);
         self.rebuild = false;
     }

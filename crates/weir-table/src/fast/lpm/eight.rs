@@ -9,8 +9,8 @@ use std::arch::x86_64::*;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
 impl Dir {
-    /// For records that are in the cache anyway. Slots are asked for by [`Dir::addresses`] before, if by anybody: eight addresses at a time are looked
-    /// up as soon as their slots would be asked for.
+    /// Records that may be far are asked for as soon as they are known, and so are slots, where nobody has done so before ([`Dir::addresses`]). Where
+    /// records are near slots are mostly so too, and eight addresses are looked up as soon as their slots would be asked for.
     #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
     pub(super) fn lookup_eight(&self, batch: Batch<'_>) -> u64 {
         let records_are_staged = self.directory.is_staged();

@@ -273,9 +273,10 @@ pub(super) struct Lpm {
     group_rules: FxHashMap<u32, u32>,
     /// Numbers of records by handle, if last hits or counts are wanted.
     handles: Option<FxHashMap<u32, u32>>,
-    /// Where records count hits, if they do. Then they have their numbers in place of handles,
+    /// The word of records where hits are counted, if they are. Heads of such records have the record's own number where others have the
+    /// entry's handle, so that whoever was given a head finds the record.
     counts: Option<usize>,
-    /// and these are here, by number.
+    /// Handles by the number of the record, where heads do not have them.
     owners: Vec<u32>,
 }
 
@@ -342,7 +343,8 @@ impl Lpm {
         });
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         let dir = dir + self.ranges.as_ref().map_or(0, ranges::Writer::bytes);
-        maps + dir + self.group_rules.capacity() * 9 + self.owners.capacity() * size_of::<u32>()
+        let handles = self.handles.as_ref().map_or(0, |h| h.capacity() * 9);
+        maps + dir + self.group_rules.capacity() * 9 + handles + self.owners.capacity() * size_of::<u32>()
     }
 
     /// Whether readers' shape is never changed in place.
@@ -372,11 +374,11 @@ impl Lpm {
     }
 
     /// Has a record count on from what the one before it of the same entry has counted, and tell its number.
-    fn count_on(&mut self, arena: &Arena, rec: Rec, head: u64, handle: u32, before: Option<u32>) {
+    fn count_on(&mut self, arena: &Arena, rec: Rec, head: u64, handle: u32, before: Option<(u32, u32)>) {
         let Some(at) = self.counts else { return };
         arena.set(rec, 0, head & !u64::from(u32::MAX) | u64::from(rec.index));
-        let before = before.filter(|number| self.owner(arena, *number) == handle);
-        let counted = before.map_or(HitCount::default(), |number| arena.counted(number, at));
+        let before = before.filter(|(owner, _)| *owner == handle);
+        let counted = before.map_or(HitCount::default(), |(_, number)| arena.counted(number, at));
         arena.set_counted(rec.index, at, counted);
         let place = rec.index as usize;
         if self.owners.len() <= place {
@@ -406,9 +408,16 @@ impl Lpm {
         let Some(rec) = arena.record(result, &[], stamp) else {
             return false;
         };
-        self.count_on(arena, rec, result[0], rule.handle, old);
+        let before = old.map(|old| (self.owner(arena, old), old));
+        self.count_on(arena, rec, result[0], rule.handle, before);
         self.rules[length as usize].insert(address, rec.index);
         if let Some(handles) = &mut self.handles {
+            // It may be another entry's that has gone, of which that is told later: a handle is used again at once.
+            if let Some((owner, old)) = before
+                && handles.get(&owner) == Some(&old)
+            {
+                handles.remove(&owner);
+            }
             handles.insert(rule.handle, rec.index);
         }
         self.entries += usize::from(old.is_none());
