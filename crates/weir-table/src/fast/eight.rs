@@ -171,17 +171,35 @@ impl Lanes {
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
 pub(super) unsafe fn give_all(batch: Batch<'_>, results: &Lanes) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match (batch.result_words(), batch.active == u64::MAX) {
+            (1, true) => give_words::<1, true>(batch, results),
+            (2, true) => give_words::<2, true>(batch, results),
+            _ => give_words::<0, false>(batch, results),
+        }
+    }
+}
+
+/// The same. `WORDS`: words of a result, or 0 for any number; `ALL` if all slots are active.
+///
+/// # Safety
+/// As there.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
+unsafe fn give_words<const WORDS: usize, const ALL: bool>(batch: Batch<'_>, results: &Lanes) {
+    let words = if WORDS == 0 { batch.result_words() } else { WORDS };
     for group in 0..SLOTS / EIGHT {
-        let active = of_group(batch.active, group);
+        let active = if ALL { u8::MAX } else { of_group(batch.active, group) };
         if active == 0 {
             continue;
         }
         let addresses = results.group(group);
-        for word in (0..batch.result_words()).step_by(2) {
+        for word in (0..words).step_by(2) {
             let at: [u64; EIGHT] = std::array::from_fn(|i| addresses[i] + (word * size_of::<AtomicU64>()) as u64);
             // SAFETY: the caller's promise.
             unsafe {
-                if word + 1 < batch.result_words() {
+                if word + 1 < words {
                     let [first, second] = pairs_at::<0>(&at);
                     batch.put_eight(word, group, active, first);
                     batch.put_eight(word + 1, group, active, second);

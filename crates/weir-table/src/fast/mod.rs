@@ -17,7 +17,7 @@
 //! | exact, one word; data of a few bits | cache lines of four slots with key and result | 21–43 |
 //! | exact, one word; at most one word of data | cache lines of two slots with key and result | 51–103; up to 128 entries 64 KB at most |
 //! | exact, other | hash table of records | 15–30 + record |
-//! | one LPM key, 1–32 bits, up to 1,024 entries; AVX-512 of Ice Lake or Zen 4 | ranges, of which sixteen are compared at once | 16 KB in all, and 32–48 + 32–48 per word of the result, record |
+//! | one LPM key, 1–32 bits, up to 1,024 entries; AVX-512 of Ice Lake or Zen 4 | ranges, of which sixteen are compared at once | 16 KB in all, and 40–56 + record |
 //! | the same, up to 64 entries, other processors | intervals, searched by bisection | 32 + record |
 //! | the same, more | DIR-24-8: 64 MB (32 bits) + 1 KB per /24 with longer prefixes | 20 + record |
 //! | other, up to 16 entries | masked compares one after the other | 150–500 |

@@ -288,18 +288,6 @@ pub(super) enum LpmShape {
     Dir(Arc<Dir>),
 }
 
-/// What a record holds, or nothing where there is none.
-#[cfg(all(target_arch = "x86_64", not(miri)))]
-fn result_of(arena: &Arena, number: u32) -> Vec<u64> {
-    let words = 0..arena.shape().result;
-    match number {
-        0 => Vec::new(),
-        _ => words
-            .map(|word| arena.word(arena.at(number), word).load(Ordering::Relaxed))
-            .collect(),
-    }
-}
-
 /// Of the prefixes that are in the same table of a [`Dir`] as those of this length: how many bits the shortest have.
 fn shortest_beside(length: u32) -> u32 {
     if length > SHORT { SHORT + 1 } else { 0 }
@@ -319,7 +307,7 @@ impl Lpm {
             rules: vec![FxHashMap::default(); width as usize + 1],
             entries: 0,
             #[cfg(all(target_arch = "x86_64", not(miri)))]
-            ranges: has_eight().then(|| ranges::Writer::new(arena.shape().result)),
+            ranges: has_eight().then(ranges::Writer::new),
             dir: None,
             deferred: false,
             next_group: 1 << FIRST,
@@ -425,7 +413,7 @@ impl Lpm {
             arena.retire(arena.at(old));
         }
         #[cfg(all(target_arch = "x86_64", not(miri)))]
-        if self.ranges.is_some() && self.put_range(address, length, old, (rec.index, &result_of(arena, rec.index))) {
+        if self.put_range(address, length, old, rec.index) {
             return true;
         }
         if self.deferred || (self.dir.is_none() && self.entries <= SMALL) {
@@ -464,7 +452,7 @@ impl Lpm {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         if let Some(mut ranges) = self.ranges.take() {
             let to = self.parent(address, length, 0);
-            ranges.replace(address, address | !mask(length), old, (to, &result_of(arena, to)));
+            ranges.replace(address, address | !mask(length), old, to);
             self.ranges = Some(ranges);
             return true;
         }
@@ -482,7 +470,7 @@ impl Lpm {
 
     /// Puts a rule into the ranges, if that is what there is and they are not too many by now.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
-    fn put_range(&mut self, address: u32, length: u32, old: Option<u32>, new: (u32, &[u64])) -> bool {
+    fn put_range(&mut self, address: u32, length: u32, old: Option<u32>, new: u32) -> bool {
         let Some(mut ranges) = self.ranges.take().filter(|_| self.entries <= ranges::MOST) else {
             return false;
         };
