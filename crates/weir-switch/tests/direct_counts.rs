@@ -140,25 +140,14 @@ impl Both {
             4 | 5 => self.write(vec![self.insertion(numbers)]),
             6 => {
                 if let Some(entry) = self.some(numbers) {
-                    let delete = Write::Table(self.table, TableOp::Delete(entry));
                     // Its handle may be used again at once.
-                    self.write(vec![delete]);
+                    self.delete(&entry);
                     self.write(vec![self.insertion(numbers)]);
                 }
             }
             7 => {
                 if let Some(entry) = self.some(numbers) {
-                    let (metadata, note, idle_timeout_ns) = Default::default();
-                    self.write(vec![Write::Table(
-                        self.table,
-                        TableOp::Modify {
-                            entry,
-                            action: EntryAction::call(0, vec![Bits::new(9, numbers.below(8).into())]),
-                            metadata,
-                            note,
-                            idle_timeout_ns,
-                        },
-                    )]);
+                    self.modify(&entry);
                 }
             }
             8 => {

@@ -191,6 +191,8 @@ pub(super) struct Shape {
     pub(super) key: usize,
     /// What a structure adds.
     pub(super) extra: usize,
+    /// Two words that count hits: packets, bytes; if it does that.
+    pub(super) counts: Option<usize>,
     /// All words.
     pub(super) words: usize,
 }
@@ -203,14 +205,18 @@ impl Shape {
             stamp: stamp.then_some(result),
             key: after,
             extra: after + key,
+            counts: None,
             words: after + key + extra,
         }
     }
 
-    /// The same with two words more that count hits, and where these are.
-    pub(super) fn with_counts(self) -> (Self, Option<usize>) {
-        let words = self.words + 2;
-        (Shape { words, ..self }, Some(self.words))
+    /// The same with two words more that count hits.
+    pub(super) fn with_counts(self) -> Self {
+        Shape {
+            counts: Some(self.words),
+            words: self.words + 2,
+            ..self
+        }
     }
 
     /// Words from one record to the next: records of up to a line do not straddle lines.
@@ -429,16 +435,20 @@ impl Arena {
             .map_or(0, |at| self.word(rec, at).load(Ordering::Relaxed))
     }
 
-    /// Counts hits in two words of records from `at` on. Those of records that were not given out are left out.
+    /// Counts hits in records, if these count. Those of records that were not given out are left out.
     #[inline]
-    pub(super) fn count(&self, at: usize, hits: Hits<'_>) {
-        assert!(at + 1 < self.shape.words);
-        // SAFETY: these were given out, and have so many words.
-        unsafe { self.directory.count(&(1 << FIRST..self.next), at, hits) };
+    pub(super) fn count(&self, hits: Hits<'_>) {
+        if let Some(at) = self.shape.counts {
+            // SAFETY: these were given out, and have two words there.
+            unsafe { self.directory.count(&(1 << FIRST..self.next), at, hits) };
+        }
     }
 
-    /// What a record has counted in two words from `at` on.
-    pub(super) fn counted(&self, number: u32, at: usize) -> HitCount {
+    /// What a record has counted.
+    pub(super) fn counted(&self, number: u32) -> HitCount {
+        let Some(at) = self.shape.counts else {
+            return HitCount::default();
+        };
         let word = |at| self.word(self.at(number), at).load(Ordering::Relaxed);
         HitCount {
             packets: word(at),
@@ -446,11 +456,13 @@ impl Arena {
         }
     }
 
-    /// Sets what a record has counted.
-    pub(super) fn set_counted(&self, number: u32, at: usize, count: HitCount) {
-        let rec = self.at(number);
-        self.set(rec, at, count.packets);
-        self.set(rec, at + 1, count.bytes);
+    /// Sets what a record has counted, if it counts.
+    pub(super) fn set_counted(&self, number: u32, count: HitCount) {
+        if let Some(at) = self.shape.counts {
+            let rec = self.at(number);
+            self.set(rec, at, count.packets);
+            self.set(rec, at + 1, count.bytes);
+        }
     }
 
     /// The record was taken out of the structure; it can be used again when readers have passed the

@@ -88,8 +88,8 @@ impl Plan {
         }
     }
 
-    /// An empty structure for about so many entries, whose records count hits from a word on, if they do.
-    pub(super) fn structure(self, keys: &Keys, arena: &mut Arena, expected: usize, counts: Option<usize>) -> Structure {
+    /// An empty structure for about so many entries.
+    pub(super) fn structure(self, keys: &Keys, arena: &mut Arena, expected: usize) -> Structure {
         let stamps = arena.shape().stamp.is_some();
         match self {
             Plan::Nothing => Structure::Nothing,
@@ -100,7 +100,7 @@ impl Plan {
             Plan::Packed(packing) => Structure::Packed(Packed::new(packing, expected)),
             Plan::Inline => Structure::Inline(Inline::new(stamps, expected)),
             Plan::Exact => Structure::Exact(Exact::new(stamps, expected)),
-            Plan::Lpm(width) => Structure::Lpm(Lpm::new(width, stamps, counts, arena)),
+            Plan::Lpm(width) => Structure::Lpm(Lpm::new(width, arena)),
             Plan::General => Structure::Scan(Scan::new(keys.clone())),
         }
     }

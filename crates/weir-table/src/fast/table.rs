@@ -24,8 +24,6 @@ struct Writer {
     /// Kept for their memory.
     rule: Rule,
     result: Vec<u64>,
-    /// Where a record counts its hits, if it does.
-    counts: Option<usize>,
 }
 
 /// Packets that hit an entry, and their bytes.
@@ -109,20 +107,16 @@ impl FastTable {
     ) -> Self {
         let keys = Keys::new(spec, &key_layout);
         let record = plan.record(&keys, result_layout.words, spec.idle_timeout);
-        let (record, counts) = match keeps_counts {
-            true => record.with_counts(),
-            false => (record, None),
-        };
+        let record = if keeps_counts { record.with_counts() } else { record };
         let mut arena = Arena::new(record, Arc::clone(&epochs));
         let writer = Writer {
-            structure: plan.structure(&keys, &mut arena, 0, counts),
+            structure: plan.structure(&keys, &mut arena, 0),
             arena,
             keys,
             plan,
             record,
             rule: Rule::default(),
             result: vec![0; result_layout.words],
-            counts,
         };
         let table = FastTable {
             has_handles: !keeps_counts && !matches!(plan, Plan::Packed(_)),
@@ -325,10 +319,7 @@ impl FastTable {
     /// or it is counted for one that took their place. The table is locked meanwhile.
     #[inline]
     pub fn count_hits(&self, slots: u64, heads: &[u64; SLOTS], bytes: &[u64; SLOTS]) {
-        let writer = self.lock();
-        if let Some(at) = writer.counts {
-            writer.arena.count(at, Hits { heads, bytes, slots });
-        }
+        self.lock().arena.count(Hits { heads, bytes, slots });
     }
 
     /// What was counted for the entry with this handle.
@@ -340,11 +331,10 @@ impl FastTable {
     /// The same, and from now on it is counted from 0.
     pub fn take_counted(&self, handle: u32) -> HitCount {
         let writer = self.lock();
-        let Some((number, at)) = writer.counting(handle) else {
-            return HitCount::default();
-        };
-        let counted = writer.arena.counted(number, at);
-        writer.arena.set_counted(number, at, HitCount::default());
+        let counted = writer.counted(handle);
+        if let Some(number) = writer.structure.number_of(handle) {
+            writer.arena.set_counted(number, HitCount::default());
+        }
         counted
     }
 
@@ -392,7 +382,7 @@ impl Changes<'_> {
             let handle = entry.handle.get();
             let counted = self.writer.counted(handle);
             let rebuild = self.writer.take();
-            if counted != HitCount::default() && self.writer.counting(handle).is_none() {
+            if counted != HitCount::default() && self.writer.structure.number_of(handle).is_none() {
                 self.removed.push((handle, counted));
             }
             self.changed(rebuild);
@@ -432,9 +422,9 @@ impl Drop for Changes<'_> {
     /// Also where whoever made the changes panicked.
     fn drop(&mut self) {
         for (handle, before) in self.removed.drain(..) {
-            if let Some((number, at)) = self.writer.counting(handle) {
-                let counted = self.writer.arena.counted(number, at);
-                self.writer.arena.set_counted(number, at, counted.and(before));
+            if let Some(number) = self.writer.structure.number_of(handle) {
+                let counted = self.writer.arena.counted(number);
+                self.writer.arena.set_counted(number, counted.and(before));
             }
         }
         self.table.finish(self.writer, self.rebuild);
@@ -567,23 +557,21 @@ impl Writer {
 
     fn begin_bulk(&mut self, epochs: &Arc<Epochs>, expected: usize) {
         self.arena = Arena::new(self.record, Arc::clone(epochs));
-        self.structure = self.plan.structure(&self.keys, &mut self.arena, expected, self.counts);
+        self.structure = self.plan.structure(&self.keys, &mut self.arena, expected);
         self.structure.defer();
     }
 
-    /// The number of the record that counts hits of an entry, and where in it; `None`: no such entry, or nothing is counted.
-    fn counting(&self, handle: u32) -> Option<(u32, usize)> {
-        Some((self.structure.number_of(handle)?, self.counts?))
-    }
-
     fn counted(&self, handle: u32) -> HitCount {
-        let place = self.counting(handle);
-        place.map_or(HitCount::default(), |(number, at)| self.arena.counted(number, at))
+        let number = self.structure.number_of(handle);
+        number.map_or(HitCount::default(), |number| self.arena.counted(number))
     }
 
+    /// Of all entries that have counted something. Nobody is asked where records do not count.
     fn all_counted(&self) -> Vec<(u32, HitCount)> {
-        let Some(at) = self.counts else { return Vec::new() };
-        let counted = |(handle, number)| (handle, self.arena.counted(number, at));
+        if self.record.counts.is_none() {
+            return Vec::new();
+        }
+        let counted = |(handle, number)| (handle, self.arena.counted(number));
         let all = self.structure.numbers().map(counted);
         all.filter(|(_, count)| *count != HitCount::default()).collect()
     }

@@ -273,10 +273,8 @@ pub(super) struct Lpm {
     group_rules: FxHashMap<u32, u32>,
     /// Numbers of records by handle, if last hits or counts are wanted.
     handles: Option<FxHashMap<u32, u32>>,
-    /// The word of records where hits are counted, if they are. Heads of such records have the record's own number where others have the
-    /// entry's handle, so that whoever was given a head finds the record.
-    counts: Option<usize>,
-    /// Handles by the number of the record, where heads do not have them.
+    /// Handles by the number of the record, where records count hits: heads of such records have the record's own number where others have
+    /// the entry's handle, so that whoever was given a head finds the record.
     owners: Vec<u32>,
 }
 
@@ -299,7 +297,7 @@ fn mask(length: u32) -> u32 {
 
 impl Lpm {
     /// For a key of 1 to 32 bits.
-    pub(super) fn new(width: u32, stamps: bool, counts: Option<usize>, arena: &mut Arena) -> Self {
+    pub(super) fn new(width: u32, arena: &mut Arena) -> Self {
         // Readers look at record 16 where they have none; it is never used.
         arena.take();
         Lpm {
@@ -313,8 +311,7 @@ impl Lpm {
             next_group: 1 << FIRST,
             free_groups: Recycler::new(Arc::clone(arena.epochs())),
             group_rules: FxHashMap::default(),
-            handles: (stamps || counts.is_some()).then(FxHashMap::default),
-            counts,
+            handles: (arena.shape().stamp.or(arena.shape().counts).is_some()).then(FxHashMap::default),
             owners: Vec::new(),
         }
     }
@@ -363,11 +360,13 @@ impl Lpm {
 
     /// Has a record count on from what the one before it of the same entry has counted, and tell its number.
     fn count_on(&mut self, arena: &Arena, rec: Rec, head: u64, handle: u32, before: Option<(u32, u32)>) {
-        let Some(at) = self.counts else { return };
+        if arena.shape().counts.is_none() {
+            return;
+        }
         arena.set(rec, 0, head & !u64::from(u32::MAX) | u64::from(rec.index));
         let before = before.filter(|(owner, _)| *owner == handle);
-        let counted = before.map_or(HitCount::default(), |(_, number)| arena.counted(number, at));
-        arena.set_counted(rec.index, at, counted);
+        let counted = before.map_or(HitCount::default(), |(_, number)| arena.counted(number));
+        arena.set_counted(rec.index, counted);
         let place = rec.index as usize;
         if self.owners.len() <= place {
             self.owners.resize(place + 1, 0);
@@ -377,7 +376,7 @@ impl Lpm {
 
     /// The handle of the entry that a record is of.
     fn owner(&self, arena: &Arena, number: u32) -> u32 {
-        match self.counts {
+        match arena.shape().counts {
             Some(_) => self.owners.get(number as usize).copied().unwrap_or(0),
             None => arena.word(arena.at(number), 0).load(Ordering::Relaxed) as u32,
         }
