@@ -66,6 +66,15 @@ impl Fetches {
         }
     }
 
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    /// Asks for part `part` of `parts` of those that there are.
+    #[inline]
+    pub(super) fn share(&self, part: usize, parts: usize) {
+        for address in &self.addresses[self.count * part / parts..self.count * (part + 1) / parts] {
+            prefetch(std::ptr::without_provenance::<u8>(*address));
+        }
+    }
+
     /// Asks for all.
     pub(super) fn all(&self) {
         self.addresses[..self.count]

@@ -129,8 +129,14 @@ impl Shape {
     /// Looks the vector up; the mask of hits.
     #[inline]
     pub(super) fn lookup(&self, batch: &mut Batch<'_>) -> u64 {
+        let asks_meanwhile = match self {
+            Shape::Placed(_) => true,
+            Shape::Packed(shape) => shape.asks_meanwhile(),
+            Shape::Stamped(shape) => shape.asks_meanwhile(),
+            _ => false,
+        };
         if let Some(fetches) = batch.meanwhile
-            && !matches!(self, Shape::Placed(_))
+            && !asks_meanwhile
         {
             fetches.all();
         }

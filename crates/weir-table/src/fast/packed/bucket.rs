@@ -105,7 +105,7 @@ unsafe impl Bucket for Stamped {
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 /// A bit per slot of a bucket.
-const fn places<B: Bucket>() -> u8 {
+pub(super) const fn places<B: Bucket>() -> u8 {
     u8::MAX >> (WORDS - B::WAYS)
 }
 

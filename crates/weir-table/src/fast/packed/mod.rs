@@ -10,6 +10,8 @@
 #![allow(unsafe_code)]
 
 mod bucket;
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+mod eight;
 mod writer;
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -18,6 +20,8 @@ pub(super) use bucket::{Plain, Search, Stamped};
 pub(super) use writer::Packed;
 
 use crate::fast::batch::{Batch, SLOTS, each, each_of, is_dense, ones};
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+use crate::fast::eight::has_eight;
 use crate::fast::hash::Seed;
 use crate::fast::mem::{STAGED, Zeroed, prefetch};
 use crate::fast::packing::{Newest, Packing, note, step};
@@ -38,6 +42,9 @@ struct Array<B: Bucket> {
     count: u32,
     packing: Packing,
     seed: Seed,
+    /// Keys are looked up eight at a time.
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    by_eights: bool,
     writes: Writes,
     /// Counts keys that left a bucket for the other.
     moves: AtomicU64,
@@ -157,6 +164,8 @@ impl<B: Bucket> Array<B> {
             count,
             packing,
             seed: Seed::random(),
+            #[cfg(all(target_arch = "x86_64", not(miri)))]
+            by_eights: has_eight(),
             writes: Writes::default(),
             moves: AtomicU64::new(0),
             newest: Newest::default(),
@@ -224,12 +233,23 @@ impl<B: Bucket> Array<B> {
             self.newest.see(step(batch.now));
         }
         if let Some(quiet) = self.writes.quiet() {
-            let hits = self.quiet::<S, DENSE>(*batch);
+            let hits = self.look_quietly::<S, DENSE>(*batch);
             if self.writes.is_quiet_since(quiet) {
                 return hits;
             }
         }
         self.disturbed(*batch)
+    }
+
+    /// A lookup that is only right if nothing is written meanwhile.
+    #[inline(always)]
+    fn look_quietly<S: Search, const DENSE: bool>(&self, batch: Batch<'_>) -> u64 {
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        if self.by_eights {
+            // SAFETY: the processor has these features.
+            return unsafe { self.lookup_eight(batch) };
+        }
+        self.quiet::<S, DENSE>(batch)
     }
 
     /// The buckets of all keys: apart from the rest, so that it can be done for several at once. All active slots are set.
@@ -270,7 +290,7 @@ impl<B: Bucket> Array<B> {
         });
     }
 
-    /// A lookup that is only right if nothing is written meanwhile.
+    /// The same, one key after the other.
     #[inline(always)]
     fn quiet<S: Search, const DENSE: bool>(&self, batch: Batch<'_>) -> u64 {
         let active = batch.active;
@@ -406,8 +426,17 @@ impl<B: Bucket> PackedShape<B> {
         }
     }
 
+    /// Whether [`PackedShape::prepare`] is of use.
     pub(super) fn is_staged(&self) -> bool {
-        self.0.is_staged()
+        self.0.is_staged() && !self.asks_meanwhile()
+    }
+
+    /// Whether lookups ask for what they read while they search, and for what [`Batch::meanwhile`] has.
+    pub(super) fn asks_meanwhile(&self) -> bool {
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        return self.0.by_eights;
+        #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+        false
     }
 
     /// Fetches what a lookup of these keys reads.

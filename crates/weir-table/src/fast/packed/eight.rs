@@ -1,0 +1,243 @@
+//! Keys looked up eight at a time: where they are is worked out for eight at once, then a bucket is searched for each, then eight
+//! results are made at once.
+//!
+//! Buckets are asked for while others are searched. Asking takes long where the TLB does not know the pages, and work that needs no such page hides
+//! that; to ask for all buckets first, and then to search them all, took half as long again.
+#![allow(unsafe_code)]
+
+use crate::fast::batch::{Batch, SLOTS, each};
+use crate::fast::eight::{EIGHT, Lanes, hash, of_group};
+use crate::fast::head::{self, HIT};
+use crate::fast::mem::prefetch;
+use crate::fast::packed::bucket::{Bucket, first_bit, places};
+use crate::fast::packed::{Array, Avx512, Search, second};
+use crate::fast::packing::step;
+use std::arch::x86_64::*;
+use std::ptr::without_provenance;
+use std::sync::atomic::Ordering;
+
+/// A bucket is a line of that many bytes, as a power of two.
+const LINE_BITS: u32 = 6;
+const GROUPS: usize = SLOTS / EIGHT;
+/// Buckets are asked for so many groups ahead: few enough that the first TLB still knows all their pages when they are searched.
+const AHEAD: usize = 2;
+
+/// What is the same for all keys.
+struct Constants {
+    significant: __m512i,
+    shift: __m128i,
+    default: __m512i,
+    /// The step it is now, in all half words.
+    now: __m512i,
+    /// Which half words are the last hits of slots: each one twice, so that it lies as its slot does.
+    stamps: __m512i,
+}
+
+impl<B: Bucket> Array<B> {
+    /// Where the buckets are that keys should be in.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
+    fn addresses(&self, keys: __m512i) -> __m512i {
+        let buckets = _mm512_set1_epi64(self.buckets.as_ptr().expose_provenance() as i64);
+        let first = first_eight(hash(self.seed, keys), _mm512_set1_epi64(self.count.into()));
+        _mm512_add_epi64(buckets, _mm512_slli_epi64::<LINE_BITS>(first))
+    }
+
+    /// A lookup that is only right if nothing is written meanwhile.
+    #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
+    pub(super) fn lookup_eight(&self, batch: Batch<'_>) -> u64 {
+        if batch.active == u64::MAX {
+            self.search::<true>(batch)
+        } else {
+            self.search::<false>(batch)
+        }
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
+    fn search<const ALL: bool>(&self, batch: Batch<'_>) -> u64 {
+        let word = |w: u64| _mm512_set1_epi64(w as i64);
+        // SAFETY: the default has the words of a result.
+        let default = unsafe { batch.default.as_ref() }.load(Ordering::Relaxed);
+        let now = step(batch.now) as u32;
+        let of = Constants {
+            significant: word(self.packing.significant()),
+            shift: _mm_cvtsi32_si128(self.packing.shift as i32),
+            default: word(default),
+            now: _mm512_set1_epi32(now as i32),
+            stamps: _mm512_add_epi32(
+                _mm512_set1_epi32(2 * B::WAYS as i32),
+                _mm512_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7),
+            ),
+        };
+        let actives = |group| if ALL { u8::MAX } else { of_group(batch.active, group) };
+        let mut addresses = Lanes::new();
+        let mut needles = Lanes::new();
+        for group in 0..GROUPS {
+            // SAFETY: keys have a word, and these are active slots of the group.
+            let keys = unsafe { batch.eight_keys(0, group, actives(group)) };
+            addresses.set(group, self.addresses(keys));
+            needles.set(group, _mm512_or_si512(_mm512_sll_epi64(keys, of.shift), _mm512_set1_epi64(1)));
+            if group < AHEAD {
+                for address in addresses.group(group) {
+                    prefetch(without_provenance::<B>(*address as usize));
+                }
+            }
+        }
+        let (mut hits, mut stale) = (0, _mm512_setzero_si512());
+        for group in 0..GROUPS {
+            if group + AHEAD < GROUPS {
+                for address in addresses.group(group + AHEAD) {
+                    prefetch(without_provenance::<B>(*address as usize));
+                }
+            } else if let Some(fetches) = batch.meanwhile {
+                fetches.share(group + AHEAD - GROUPS, AHEAD);
+            }
+            let active = actives(group);
+            if active == 0 {
+                continue;
+            }
+            // SAFETY: the addresses are of buckets.
+            let slots = unsafe { find_eight::<B>(addresses.group(group), needles.group(group), active, &of, &mut stale) };
+            let equal = _mm512_cmpeq_epi64_mask(_mm512_and_si512(slots, of.significant), needles.get(group));
+            let results = _mm512_slli_epi64::<{ head::ACTION_SHIFT - 1 }>(_mm512_andnot_si512(of.significant, slots));
+            let results = _mm512_or_si512(results, _mm512_set1_epi64(HIT as i64));
+            // SAFETY: results have a word, and these are active slots of the group.
+            unsafe { batch.put_eight(0, group, active, _mm512_mask_mov_epi64(of.default, equal, results)) };
+            let missed = active & !equal;
+            hits |= u64::from(active & equal) << (EIGHT * group);
+            if missed != 0 {
+                self.ask_elsewhere(batch, u64::from(missed) << (EIGHT * group));
+            }
+        }
+        if B::STAMPS && _mm512_test_epi64_mask(stale, stale) != 0 {
+            self.note_all(&addresses, &needles, hits, now);
+        }
+        if hits == batch.active {
+            return hits;
+        }
+        hits | self.search_elsewhere(batch, batch.active & !hits)
+    }
+
+    /// Asks for second buckets where keys may be.
+    #[inline]
+    fn ask_elsewhere(&self, batch: Batch<'_>, missed: u64) {
+        each(missed, |slot, _| {
+            // SAFETY: only active slots, and word 0 always exists.
+            let hash = self.seed.one(unsafe { batch.key(0, slot) });
+            if self.overflows(super::first(hash, self.count)) {
+                prefetch(self.bucket(second(hash, self.count)));
+            }
+        });
+    }
+
+    /// Notes that what was found was hit.
+    #[inline(never)]
+    #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
+    fn note_all(&self, buckets: &Lanes, needles: &Lanes, hits: u64, now: u32) {
+        let base = self.buckets.as_ptr().addr();
+        each(hits, |slot, _| {
+            let number = (buckets.0[slot] as usize - base) / size_of::<B>();
+            let (_, place) = Avx512::find(self.bucket(number as u32), needles.0[slot], self.packing.significant());
+            // It may have gone since.
+            if place != 0 {
+                self.stamp_hit(number as u32, first_bit(place), now);
+            }
+        });
+    }
+
+    /// Looks those up that were not found in their first buckets; who hit.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
+    fn search_elsewhere(&self, batch: Batch<'_>, missed: u64) -> u64 {
+        let (significant, now) = (self.packing.significant(), step(batch.now) as u32);
+        let mut hits = 0;
+        each(missed, |slot, bit| {
+            // SAFETY: only active slots, and word 0 always exists.
+            let key = unsafe { batch.key(0, slot) };
+            let hash = self.seed.one(key);
+            if !self.overflows(super::first(hash, self.count)) {
+                return;
+            }
+            let (number, needle) = (second(hash, self.count), self.packing.needle(key));
+            let (value, place) = Avx512::find(self.bucket(number), needle, significant);
+            if place != 0 {
+                hits |= bit;
+                // SAFETY: only active slots, and word 0 always exists.
+                unsafe { batch.put(0, slot, self.packing.head(value)) };
+                self.stamp_hit(number, first_bit(place), now);
+            }
+        });
+        hits
+    }
+}
+
+/// What the buckets at these addresses hold of these keys; anything else where there is none.
+///
+/// # Safety
+/// The addresses are of buckets.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
+unsafe fn find_eight<B: Bucket>(
+    buckets: &[u64; EIGHT],
+    needles: &[u64; EIGHT],
+    active: u8,
+    of: &Constants,
+    stale: &mut __m512i,
+) -> __m512i {
+    let mut find = |i: usize| {
+        // SAFETY: the address is of a bucket, which is aligned. Aligned words are never read half, and who uses what was read
+        // asks afterwards whether anything was written meanwhile.
+        let bucket = unsafe { _mm512_load_si512(buckets[i] as *const __m512i) };
+        let keys = _mm512_and_si512(bucket, of.significant);
+        let equal = _mm512_mask_cmpeq_epi64_mask(places::<B>(), keys, _mm512_set1_epi64(needles[i] as i64));
+        if B::STAMPS && active >> i & 1 == 1 {
+            let stamps = _mm512_permutexvar_epi32(of.stamps, bucket);
+            let other = _mm512_or_si512(*stale, _mm512_xor_si512(stamps, of.now));
+            *stale = _mm512_mask_mov_epi64(*stale, equal, other);
+        }
+        _mm512_castsi512_si128(_mm512_maskz_compress_epi64(equal, bucket))
+    };
+    let mut pair = |i: usize| _mm_unpacklo_epi64(find(i), find(i + 1));
+    let (a, b, c, d) = (pair(0), pair(2), pair(4), pair(6));
+    let low = _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(a), b);
+    let high = _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(c), d);
+    _mm512_inserti64x4::<1>(_mm512_castsi256_si512(low), high)
+}
+
+/// The buckets that hashes should be in.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
+fn first_eight(hash: __m512i, count: __m512i) -> __m512i {
+    _mm512_srli_epi64::<32>(_mm512_mul_epu32(_mm512_srli_epi64::<32>(hash), count))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fast::eight::has_eight;
+    use crate::fast::packed::first;
+
+    #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
+    fn check(hashes: [u64; EIGHT], count: u32) {
+        let mut lanes = Lanes::new();
+        // SAFETY: eight words.
+        let words = unsafe { _mm512_loadu_epi64(hashes.as_ptr().cast()) };
+        lanes.set(0, first_eight(words, _mm512_set1_epi64(count.into())));
+        for (i, hash) in hashes.iter().enumerate() {
+            assert_eq!(lanes.group(0)[i], first(*hash, count).into(), "{hash:#x} of {count}");
+        }
+    }
+
+    #[test]
+    fn eight_hashes_are_in_the_buckets_that_each_of_them_is_in() {
+        if !has_eight() {
+            return;
+        }
+        let hashes = [0, 1, u64::MAX, 77 << 32, 0x8000_0000 << 32, 1 << 32, 0x1234_5678_9abc_def0, 0xffff_fff0];
+        for count in [2, 3, 5, 1000, 1 << 20, u32::MAX] {
+            // SAFETY: the processor has these features.
+            unsafe { check(hashes, count) };
+        }
+    }
+}
