@@ -1,8 +1,8 @@
 //! Keys looked up eight at a time: where they are is worked out for eight at once, then a bucket is searched for each, then eight
 //! results are made at once.
 //!
-//! Buckets are asked for while others are searched. Asking takes long where the TLB does not know the pages, and work that needs no such page hides
-//! that; to ask for all buckets first, and then to search them all, took half as long again.
+//! Buckets are asked for two groups before they are searched: then the first TLB has all their pages. To ask for all buckets first, and
+//! then to search them all, takes longer (docs/performance.md).
 #![allow(unsafe_code)]
 
 use crate::fast::batch::{Batch, SLOTS, each};
@@ -53,6 +53,7 @@ impl<B: Bucket> Array<B> {
         }
     }
 
+    /// The same. `ALL` if all slots are active.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
     fn search<const ALL: bool>(&self, batch: Batch<'_>) -> u64 {
@@ -74,6 +75,9 @@ impl<B: Bucket> Array<B> {
         let mut addresses = Lanes::new();
         let mut needles = Lanes::new();
         for group in 0..GROUPS {
+            if actives(group) == 0 {
+                continue;
+            }
             // SAFETY: keys have a word, and these are active slots of the group.
             let keys = unsafe { batch.eight_keys(0, group, actives(group)) };
             addresses.set(group, self.addresses(keys));
@@ -82,16 +86,14 @@ impl<B: Bucket> Array<B> {
                 _mm512_or_si512(_mm512_sll_epi64(keys, of.shift), _mm512_set1_epi64(1)),
             );
             if group < AHEAD {
-                for address in addresses.group(group) {
-                    prefetch(without_provenance::<B>(*address as usize));
-                }
+                ask::<B>(addresses.group(group));
             }
         }
         let (mut hits, mut stale) = (0, _mm512_setzero_si512());
         for group in 0..GROUPS {
             if group + AHEAD < GROUPS {
-                for address in addresses.group(group + AHEAD) {
-                    prefetch(without_provenance::<B>(*address as usize));
+                if actives(group + AHEAD) != 0 {
+                    ask::<B>(addresses.group(group + AHEAD));
                 }
             } else if let Some(fetches) = batch.meanwhile {
                 fetches.share(group + AHEAD - GROUPS, AHEAD);
@@ -173,6 +175,14 @@ impl<B: Bucket> Array<B> {
             }
         });
         hits
+    }
+}
+
+/// Asks for the buckets at these addresses.
+#[inline]
+fn ask<B: Bucket>(addresses: &[u64; EIGHT]) {
+    for address in addresses {
+        prefetch(without_provenance::<B>(*address as usize));
     }
 }
 
