@@ -55,20 +55,9 @@ impl Fetches {
         self.count = 0;
     }
 
+    /// Asks for part `part` of `parts`, which together are all.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
-    /// Asks for part `part` of `PARTS`.
     #[inline(always)]
-    pub(super) fn part<const PARTS: usize>(&self, part: usize) {
-        for at in part * SLOTS / PARTS..(part + 1) * SLOTS / PARTS {
-            if at < self.count {
-                prefetch(std::ptr::without_provenance::<u8>(self.addresses[at]));
-            }
-        }
-    }
-
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    /// Asks for part `part` of `parts` of those that there are.
-    #[inline]
     pub(super) fn share(&self, part: usize, parts: usize) {
         for address in &self.addresses[self.count * part / parts..self.count * (part + 1) / parts] {
             prefetch(std::ptr::without_provenance::<u8>(*address));

@@ -145,7 +145,8 @@ fn map_huge(_bytes: usize) -> Option<(NonNull<u8>, usize, usize)> {
     None
 }
 
-/// Structures of more bytes than this are read in two stages: first all lines of a vector are asked for.
+/// Structures of more bytes than this are read in two stages: first all lines of a vector are asked for (apart from those that ask for lines
+/// while they search others).
 pub(super) const STAGED: usize = 256 << 10;
 
 /// Asks for a line to be brought to the cache. Any address is allowed.

@@ -29,7 +29,8 @@ struct Constants {
     default: __m512i,
     /// The step it is now, in all half words.
     now: __m512i,
-    /// Which half words are the last hits of slots: each one twice, so that it lies as its slot does.
+    /// Which half words of a bucket are the last hits of slots: each one twice, so that it lies as its slot does (half words 0 and 1 are the
+    /// last hit of slot 0).
     stamps: __m512i,
 }
 
@@ -102,7 +103,7 @@ impl<B: Bucket> Array<B> {
             if active == 0 {
                 continue;
             }
-            // SAFETY: the addresses are of buckets.
+            // SAFETY: the addresses are of buckets, those of slots without a key that of key 0.
             let slots =
                 unsafe { find_eight::<B>(addresses.group(group), needles.group(group), active, &of, &mut stale) };
             let equal = _mm512_cmpeq_epi64_mask(_mm512_and_si512(slots, of.significant), needles.get(group));
@@ -197,6 +198,7 @@ unsafe fn find_eight<B: Bucket>(
     needles: &[u64; EIGHT],
     active: u8,
     of: &Constants,
+    // Not 0 from when one that was found was hit in another step.
     stale: &mut __m512i,
 ) -> __m512i {
     let mut find = |i: usize| {
@@ -229,12 +231,8 @@ fn first_eight(hash: __m512i, count: __m512i) -> __m512i {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fast::LAST_HIT_STEP_NS;
-    use crate::fast::batch::Dimensions;
     use crate::fast::eight::has_eight;
-    use crate::fast::packed::{Packed, Plain, Stamped, first};
-    use crate::fast::packing::testing::{HEAD, packing, rule};
-    use std::sync::atomic::AtomicU64;
+    use crate::fast::packed::first;
 
     #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
     fn check(hashes: [u64; EIGHT], count: u32) {
@@ -266,88 +264,5 @@ mod tests {
             // SAFETY: the processor has these features.
             unsafe { check(hashes, count) };
         }
-    }
-
-    const DEFAULT: u64 = 0x77;
-    const UNTOUCHED: u64 = 0x5555;
-
-    /// Looks keys up, of which those below `entries` are there.
-    fn look_up<B: Bucket>(packed: &Packed<B>, entries: u64, keys: &[u64; SLOTS], active: u64, now_ns: u64) {
-        let default = [DEFAULT, 0].map(AtomicU64::new);
-        let dimensions = Dimensions {
-            key_words: 1,
-            result_words: 1,
-            record_words: 1,
-            stamp: None,
-        };
-        let mut results = [UNTOUCHED; SLOTS];
-        let mut batch = Batch::new(dimensions, active, keys, &mut results, SLOTS, &default, now_ns);
-        let hits = packed.shape().lookup::<Avx512>(&mut batch);
-        for (i, key) in keys.iter().enumerate() {
-            let (is_active, is_there) = (active >> i & 1 == 1, *key < entries);
-            assert_eq!(hits >> i & 1 == 1, is_active && is_there, "key {key} in {active:#x}");
-            let expected = match (is_active, is_there) {
-                (true, true) => HEAD | HIT,
-                (true, false) => DEFAULT,
-                (false, _) => UNTOUCHED,
-            };
-            assert_eq!(results[i], expected, "key {key} in {active:#x}");
-            if B::STAMPS && is_active && is_there {
-                assert_eq!(packed.stamp(*key as u32 + 1), Some(now_ns));
-            }
-        }
-    }
-
-    /// As full as it gets, so that many keys are in their second buckets.
-    fn check_lookups<B: Bucket>() {
-        const BUCKETS: u64 = 123;
-        let entries = BUCKETS * B::FULL as u64;
-        let mut packed = Packed::<B>::new(packing(), entries as usize * B::LOOSE / (2 * B::FULL));
-        for key in 0..entries {
-            packed.put(&rule(key), &[HEAD], 0);
-        }
-        let mut hit = vec![false; entries as usize];
-        let mut random = 1_u64;
-        let actives = [
-            u64::MAX,
-            0,
-            1,
-            1 << 63,
-            u64::MAX >> 7,
-            0xff00_0000_0000_00ff,
-            0x8421_0137_0000_fff0,
-        ];
-        for (step, active) in (1_u64..).zip(actives.into_iter().cycle().take(200)) {
-            let keys = std::array::from_fn(|_| {
-                random = random
-                    .wrapping_mul(0x5851_f42d_4c95_7f2d)
-                    .wrapping_add(0x1405_7b7e_f767_814f);
-                // Now and then one that is not there.
-                (random >> 33) % (entries + step % 3 * entries / 2)
-            });
-            look_up(&packed, entries, &keys, active, step * LAST_HIT_STEP_NS);
-            each(active, |slot, _| {
-                if let Some(hit) = hit.get_mut(keys[slot] as usize) {
-                    *hit = true;
-                }
-            });
-        }
-        assert!(hit.iter().filter(|h| **h).count() as u64 > entries * 9 / 10);
-        for key in (0..entries).filter(|_| B::STAMPS) {
-            assert_eq!(
-                packed.stamp(key as u32 + 1) != Some(0),
-                hit[key as usize],
-                "who was not hit has no last hit"
-            );
-        }
-    }
-
-    #[test]
-    fn lookups_find_what_is_there_in_either_bucket() {
-        if !has_eight() {
-            return;
-        }
-        check_lookups::<Plain>();
-        check_lookups::<Stamped>();
     }
 }

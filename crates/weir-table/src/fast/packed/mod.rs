@@ -12,6 +12,8 @@
 mod bucket;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 mod eight;
+#[cfg(test)]
+mod tests;
 mod writer;
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -290,7 +292,7 @@ impl<B: Bucket> Array<B> {
         });
     }
 
-    /// The same, one key after the other.
+    /// [`Array::look_quietly`], one key after the other.
     #[inline(always)]
     fn quiet<S: Search, const DENSE: bool>(&self, batch: Batch<'_>) -> u64 {
         let active = batch.active;
@@ -398,6 +400,9 @@ impl<B: Bucket> Array<B> {
     #[cold]
     #[inline(never)]
     fn disturbed(&self, batch: Batch<'_>) -> u64 {
+        if let Some(fetches) = batch.meanwhile {
+            fetches.all();
+        }
         let mut hits = 0;
         each(batch.active, |slot, bit| {
             // SAFETY: only active slots, and word 0 always exists.
@@ -426,7 +431,7 @@ impl<B: Bucket> PackedShape<B> {
         }
     }
 
-    /// Whether [`PackedShape::prepare`] is of use.
+    /// Whether [`PackedShape::prepare`] is of use. Lookups by eights ask themselves.
     pub(super) fn is_staged(&self) -> bool {
         self.0.is_staged() && !self.asks_meanwhile()
     }

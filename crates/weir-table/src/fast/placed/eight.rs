@@ -89,7 +89,7 @@ fn groups<const ALL: bool>(batch: Batch<'_>, of: &Constants, turns: Bytes, fresh
     for group in 0..SLOTS / EIGHT {
         let active = actives(group);
         if let Some(fetches) = batch.meanwhile {
-            fetches.part::<{ 2 * SLOTS / EIGHT }>(group);
+            fetches.share(group, 2 * SLOTS / EIGHT);
         }
         if active != 0 {
             // SAFETY: keys have a word, and these are active slots of the group.
@@ -105,7 +105,7 @@ fn groups<const ALL: bool>(batch: Batch<'_>, of: &Constants, turns: Bytes, fresh
     for group in 0..SLOTS / EIGHT {
         let active = actives(group);
         if let Some(fetches) = batch.meanwhile {
-            fetches.part::<{ 2 * SLOTS / EIGHT }>(SLOTS / EIGHT + group);
+            fetches.share(SLOTS / EIGHT + group, 2 * SLOTS / EIGHT);
         }
         if active != 0 {
             // SAFETY: places are below the number of slots.
