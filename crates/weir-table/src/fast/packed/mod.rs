@@ -44,7 +44,7 @@ struct Array<B: Bucket> {
     count: u32,
     packing: Packing,
     seed: Seed,
-    /// Keys are looked up eight at a time.
+    /// Keys are looked up eight at a time, which takes less time where buckets are far.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     by_eights: bool,
     writes: Writes,
@@ -159,15 +159,16 @@ fn second(hash: u64, count: u32) -> u32 {
 impl<B: Bucket> Array<B> {
     /// At least two buckets.
     fn new(packing: Packing, count: u32) -> Self {
-        let buckets = count as usize;
+        let number = count as usize;
+        let buckets = Zeroed::new(number);
         Array {
-            buckets: Zeroed::new(buckets),
-            overflow: Zeroed::new(buckets.div_ceil(32)),
+            #[cfg(all(target_arch = "x86_64", not(miri)))]
+            by_eights: buckets.bytes() > STAGED && has_eight(),
+            buckets,
+            overflow: Zeroed::new(number.div_ceil(32)),
             count,
             packing,
             seed: Seed::random(),
-            #[cfg(all(target_arch = "x86_64", not(miri)))]
-            by_eights: has_eight(),
             writes: Writes::default(),
             moves: AtomicU64::new(0),
             newest: Newest::default(),
