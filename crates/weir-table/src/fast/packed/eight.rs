@@ -1,11 +1,10 @@
 //! Keys looked up eight at a time: where they are is worked out for eight at once, then a bucket is searched for each, then eight
 //! results are made at once.
 //!
-//! Buckets are asked for two groups before they are searched: then the first TLB has all their pages. To ask for all buckets first, and
-//! then to search them all, takes longer (docs/performance.md).
+//! Buckets are asked for two groups before they are searched.
 #![allow(unsafe_code)]
 
-use crate::fast::batch::{Batch, SLOTS, each};
+use crate::fast::batch::{Batch, SLOTS, each, ones};
 use crate::fast::eight::{EIGHT, Lanes, hash, of_group};
 use crate::fast::head::{self, HIT};
 use crate::fast::mem::prefetch;
@@ -13,13 +12,14 @@ use crate::fast::packed::bucket::{Bucket, first_bit, places};
 use crate::fast::packed::{Array, Avx512, Search, second};
 use crate::fast::packing::step;
 use std::arch::x86_64::*;
+use std::hint::select_unpredictable;
 use std::ptr::without_provenance;
 use std::sync::atomic::Ordering;
 
 /// A bucket is a line of that many bytes, as a power of two.
 const LINE_BITS: u32 = 6;
 const GROUPS: usize = SLOTS / EIGHT;
-/// Buckets are asked for so many groups ahead: few enough that the first TLB still knows all their pages when they are searched.
+/// Buckets are asked for so many groups ahead: one is too late, and more take longer, too (docs/performance.md).
 const AHEAD: usize = 2;
 
 /// What is the same for all keys.
@@ -90,7 +90,7 @@ impl<B: Bucket> Array<B> {
                 ask::<B>(addresses.group(group));
             }
         }
-        let (mut hits, mut stale) = (0, _mm512_setzero_si512());
+        let (mut hits, mut elsewhere, mut stale) = (0, 0, _mm512_setzero_si512());
         for group in 0..GROUPS {
             if group + AHEAD < GROUPS {
                 if actives(group + AHEAD) != 0 {
@@ -114,28 +114,32 @@ impl<B: Bucket> Array<B> {
             let missed = active & !equal;
             hits |= u64::from(active & equal) << (EIGHT * group);
             if missed != 0 {
-                self.ask_elsewhere(batch, u64::from(missed) << (EIGHT * group));
+                elsewhere |= self.ask_elsewhere(batch, u64::from(missed) << (EIGHT * group));
             }
         }
         if B::STAMPS && _mm512_test_epi64_mask(stale, stale) != 0 {
             self.note_all(&addresses, &needles, hits, now);
         }
-        if hits == batch.active {
+        if elsewhere == 0 {
             return hits;
         }
-        hits | self.search_elsewhere(batch, batch.active & !hits)
+        hits | self.search_elsewhere(batch, elsewhere)
     }
 
-    /// Asks for second buckets where keys may be.
+    /// Asks for second buckets where keys may be; which these are.
     #[inline]
-    fn ask_elsewhere(&self, batch: Batch<'_>, missed: u64) {
-        each(missed, |slot, _| {
+    fn ask_elsewhere(&self, batch: Batch<'_>, missed: u64) -> u64 {
+        let mut elsewhere = 0;
+        each(missed, |slot, bit| {
             // SAFETY: only active slots, and word 0 always exists.
             let hash = self.seed.one(unsafe { batch.key(0, slot) });
-            if self.overflows(super::first(hash, self.count)) {
-                prefetch(self.bucket(second(hash, self.count)));
-            }
+            let first = super::first(hash, self.count);
+            let may = self.overflows(first);
+            // No branch should depend on it: it would be foretold wrongly where misses are frequent.
+            prefetch(self.bucket(select_unpredictable(may, second(hash, self.count), first)));
+            elsewhere |= bit & ones(may);
         });
+        elsewhere
     }
 
     /// Notes that what was found was hit.
@@ -153,20 +157,16 @@ impl<B: Bucket> Array<B> {
         });
     }
 
-    /// Looks those up that were not found in their first buckets; who hit.
+    /// Looks keys up in their second buckets; who hit.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
-    fn search_elsewhere(&self, batch: Batch<'_>, missed: u64) -> u64 {
+    fn search_elsewhere(&self, batch: Batch<'_>, elsewhere: u64) -> u64 {
         let (significant, now) = (self.packing.significant(), step(batch.now) as u32);
         let mut hits = 0;
-        each(missed, |slot, bit| {
+        each(elsewhere, |slot, bit| {
             // SAFETY: only active slots, and word 0 always exists.
             let key = unsafe { batch.key(0, slot) };
-            let hash = self.seed.one(key);
-            if !self.overflows(super::first(hash, self.count)) {
-                return;
-            }
-            let (number, needle) = (second(hash, self.count), self.packing.needle(key));
+            let (number, needle) = (second(self.seed.one(key), self.count), self.packing.needle(key));
             let (value, place) = Avx512::find(self.bucket(number), needle, significant);
             if place != 0 {
                 hits |= bit;
