@@ -7,7 +7,9 @@
 
 use crate::fast::batch::{Batch, SLOTS};
 use crate::fast::hash::{SPREAD, Seed};
+use crate::fast::head::{self, HIT};
 use crate::fast::mem::Directory;
+use crate::fast::packing::Packing;
 use std::arch::x86_64::*;
 use std::sync::atomic::AtomicU64;
 
@@ -91,6 +93,62 @@ pub(super) fn hash(seed: Seed, words: __m512i) -> __m512i {
     let mixed = _mm512_xor_si512(mixed, _mm512_srli_epi64::<32>(mixed));
     let mixed = _mm512_mullo_epi64(mixed, _mm512_set1_epi64(SPREAD as i64));
     _mm512_xor_si512(mixed, _mm512_srli_epi64::<29>(mixed))
+}
+
+/// Slots that hold key and result together, and what is made of them.
+pub(super) struct PackedSlots {
+    significant: __m512i,
+    shift: __m128i,
+    default: __m512i,
+}
+
+impl PackedSlots {
+    /// `default`: the result of a miss.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
+    pub(super) fn new(packing: Packing, default: u64) -> Self {
+        PackedSlots {
+            significant: _mm512_set1_epi64(packing.significant() as i64),
+            shift: _mm_cvtsi32_si128(packing.shift as i32),
+            default: _mm512_set1_epi64(default as i64),
+        }
+    }
+
+    /// What of the slots tells which keys they hold.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
+    pub(super) fn keys_of(&self, slots: __m512i) -> __m512i {
+        _mm512_and_si512(slots, self.significant)
+    }
+
+    /// [`Packing::needle`] of eight keys.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
+    pub(super) fn needles(&self, keys: __m512i) -> __m512i {
+        _mm512_or_si512(_mm512_sll_epi64(keys, self.shift), _mm512_set1_epi64(1))
+    }
+
+    /// Gives the active slots of a group of a vector the results that are in slots with their keys, and others the default; who hit.
+    ///
+    /// # Safety
+    /// Results have a word, and `active` are active slots of the group.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
+    pub(super) unsafe fn give(
+        &self,
+        batch: Batch<'_>,
+        group: usize,
+        active: u8,
+        slots: __m512i,
+        needles: __m512i,
+    ) -> u8 {
+        let equal = _mm512_cmpeq_epi64_mask(self.keys_of(slots), needles);
+        let results = _mm512_slli_epi64::<{ head::ACTION_SHIFT - 1 }>(_mm512_andnot_si512(self.significant, slots));
+        let results = _mm512_or_si512(results, _mm512_set1_epi64(HIT as i64));
+        // SAFETY: the caller's promise.
+        unsafe { batch.put_eight(0, group, active, _mm512_mask_mov_epi64(self.default, equal, results)) };
+        equal & active
+    }
 }
 
 /// The words at eight addresses.

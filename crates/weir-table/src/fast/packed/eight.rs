@@ -5,8 +5,7 @@
 #![allow(unsafe_code)]
 
 use crate::fast::batch::{Batch, SLOTS, each, ones};
-use crate::fast::eight::{EIGHT, Lanes, hash, of_group};
-use crate::fast::head::{self, HIT};
+use crate::fast::eight::{EIGHT, Lanes, PackedSlots, hash, of_group};
 use crate::fast::mem::prefetch;
 use crate::fast::packed::bucket::{Bucket, first_bit, places};
 use crate::fast::packed::{Array, Avx512, Search, second};
@@ -24,9 +23,7 @@ const AHEAD: usize = 2;
 
 /// What is the same for all keys.
 struct Constants {
-    significant: __m512i,
-    shift: __m128i,
-    default: __m512i,
+    entries: PackedSlots,
     /// The step it is now, in all half words.
     now: __m512i,
     /// Which half words of a bucket are the last hits of slots: each one twice, so that it lies as its slot does (half words 0 and 1 are the
@@ -58,14 +55,11 @@ impl<B: Bucket> Array<B> {
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
     fn search<const ALL: bool>(&self, batch: Batch<'_>) -> u64 {
-        let word = |w: u64| _mm512_set1_epi64(w as i64);
         // SAFETY: the default has the words of a result.
         let default = unsafe { batch.default.as_ref() }.load(Ordering::Relaxed);
         let now = step(batch.now) as u32;
         let of = Constants {
-            significant: word(self.packing.significant()),
-            shift: _mm_cvtsi32_si128(self.packing.shift as i32),
-            default: word(default),
+            entries: PackedSlots::new(self.packing, default),
             now: _mm512_set1_epi32(now as i32),
             stamps: _mm512_add_epi32(
                 _mm512_set1_epi32(2 * B::WAYS as i32),
@@ -82,10 +76,7 @@ impl<B: Bucket> Array<B> {
             // SAFETY: keys have a word, and these are active slots of the group.
             let keys = unsafe { batch.eight_keys(0, group, actives(group)) };
             addresses.set(group, self.addresses(keys));
-            needles.set(
-                group,
-                _mm512_or_si512(_mm512_sll_epi64(keys, of.shift), _mm512_set1_epi64(1)),
-            );
+            needles.set(group, of.entries.needles(keys));
             if group < AHEAD {
                 ask::<B>(addresses.group(group));
             }
@@ -106,15 +97,12 @@ impl<B: Bucket> Array<B> {
             // SAFETY: the addresses are of buckets, those of slots without a key that of key 0.
             let slots =
                 unsafe { find_eight::<B>(addresses.group(group), needles.group(group), active, &of, &mut stale) };
-            let equal = _mm512_cmpeq_epi64_mask(_mm512_and_si512(slots, of.significant), needles.get(group));
-            let results = _mm512_slli_epi64::<{ head::ACTION_SHIFT - 1 }>(_mm512_andnot_si512(of.significant, slots));
-            let results = _mm512_or_si512(results, _mm512_set1_epi64(HIT as i64));
             // SAFETY: results have a word, and these are active slots of the group.
-            unsafe { batch.put_eight(0, group, active, _mm512_mask_mov_epi64(of.default, equal, results)) };
-            let missed = active & !equal;
-            hits |= u64::from(active & equal) << (EIGHT * group);
-            if missed != 0 {
-                elsewhere |= self.ask_elsewhere(batch, u64::from(missed) << (EIGHT * group));
+            let hit = unsafe { of.entries.give(batch, group, active, slots, needles.get(group)) };
+            hits |= u64::from(hit) << (EIGHT * group);
+            if hit != active {
+                let missed = u64::from(active & !hit) << (EIGHT * group);
+                elsewhere |= self.go_elsewhere(batch, missed, &mut addresses);
             }
         }
         if B::STAMPS && _mm512_test_epi64_mask(stale, stale) != 0 {
@@ -123,12 +111,12 @@ impl<B: Bucket> Array<B> {
         if elsewhere == 0 {
             return hits;
         }
-        hits | self.search_elsewhere(batch, elsewhere)
+        hits | self.search_elsewhere(batch, elsewhere, &addresses, &needles)
     }
 
-    /// Asks for second buckets where keys may be; which these are.
+    /// Puts the addresses of second buckets in place of the first ones', where keys may be there, and asks for them; which keys these are.
     #[inline]
-    fn ask_elsewhere(&self, batch: Batch<'_>, missed: u64) -> u64 {
+    fn go_elsewhere(&self, batch: Batch<'_>, missed: u64, addresses: &mut Lanes) -> u64 {
         let mut elsewhere = 0;
         each(missed, |slot, bit| {
             // SAFETY: only active slots, and word 0 always exists.
@@ -136,23 +124,31 @@ impl<B: Bucket> Array<B> {
             let first = super::first(hash, self.count);
             let may = self.overflows(first);
             // No branch should depend on it: it would be foretold wrongly where misses are frequent.
-            prefetch(self.bucket(select_unpredictable(may, second(hash, self.count), first)));
+            let bucket = self.bucket(select_unpredictable(may, second(hash, self.count), first));
+            prefetch(bucket);
+            addresses.0[slot % SLOTS] = (&raw const *bucket).expose_provenance() as u64;
             elsewhere |= bit & ones(may);
         });
         elsewhere
     }
 
+    /// The bucket at an address.
+    #[inline]
+    fn number_at(&self, address: u64) -> u32 {
+        ((address as usize - self.buckets.as_ptr().addr()) >> LINE_BITS) as u32
+    }
+
     /// Notes that what was found was hit.
     #[inline(never)]
     #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
-    fn note_all(&self, buckets: &Lanes, needles: &Lanes, hits: u64, now: u32) {
-        let base = self.buckets.as_ptr().addr();
+    fn note_all(&self, addresses: &Lanes, needles: &Lanes, hits: u64, now: u32) {
         each(hits, |slot, _| {
-            let number = (buckets.0[slot] as usize - base) / size_of::<B>();
-            let (_, place) = Avx512::find(self.bucket(number as u32), needles.0[slot], self.packing.significant());
+            let number = self.number_at(addresses.0[slot % SLOTS]);
+            let needle = needles.0[slot % SLOTS];
+            let (_, place) = Avx512::find(self.bucket(number), needle, self.packing.significant());
             // It may have gone since.
             if place != 0 {
-                self.stamp_hit(number as u32, first_bit(place), now);
+                self.stamp_hit(number, first_bit(place), now);
             }
         });
     }
@@ -160,14 +156,12 @@ impl<B: Bucket> Array<B> {
     /// Looks keys up in their second buckets; who hit.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
-    fn search_elsewhere(&self, batch: Batch<'_>, elsewhere: u64) -> u64 {
+    fn search_elsewhere(&self, batch: Batch<'_>, elsewhere: u64, addresses: &Lanes, needles: &Lanes) -> u64 {
         let (significant, now) = (self.packing.significant(), step(batch.now) as u32);
         let mut hits = 0;
         each(elsewhere, |slot, bit| {
-            // SAFETY: only active slots, and word 0 always exists.
-            let key = unsafe { batch.key(0, slot) };
-            let (number, needle) = (second(self.seed.one(key), self.count), self.packing.needle(key));
-            let (value, place) = Avx512::find(self.bucket(number), needle, significant);
+            let number = self.number_at(addresses.0[slot % SLOTS]);
+            let (value, place) = Avx512::find(self.bucket(number), needles.0[slot % SLOTS], significant);
             if place != 0 {
                 hits |= bit;
                 // SAFETY: only active slots, and word 0 always exists.
@@ -198,14 +192,14 @@ unsafe fn find_eight<B: Bucket>(
     needles: &[u64; EIGHT],
     active: u8,
     of: &Constants,
-    // Not 0 from when one that was found was hit in another step.
+    // Becomes other than 0 when one is found whose last hit is of another step.
     stale: &mut __m512i,
 ) -> __m512i {
     let mut find = |i: usize| {
         // SAFETY: the address is of a bucket, which is aligned. Aligned words are never read half, and who uses what was read
         // asks afterwards whether anything was written meanwhile.
         let bucket = unsafe { _mm512_load_si512(buckets[i] as *const __m512i) };
-        let keys = _mm512_and_si512(bucket, of.significant);
+        let keys = of.entries.keys_of(bucket);
         let equal = _mm512_mask_cmpeq_epi64_mask(places::<B>(), keys, _mm512_set1_epi64(needles[i] as i64));
         if B::STAMPS && active >> i & 1 == 1 {
             let stamps = _mm512_permutexvar_epi32(of.stamps, bucket);

@@ -109,8 +109,9 @@ fn check<B: Bucket>(buckets: usize, way: Way<B>) {
         0xff00_0000_0000_00ff,
         0x8421_0137_0000_fff0,
     ];
-    for (step, active) in (1_u64..).zip(actives.into_iter().cycle().take(if cfg!(miri) { 7 } else { 70 })) {
-        let (now, all) = (step * LAST_HIT_STEP_NS, entries + step % 3 * entries / 2);
+    for (turn, active) in (1_u64..).zip(actives.into_iter().cycle().take(if cfg!(miri) { 14 } else { 300 })) {
+        // Sixty lookups in a step: some find that all keys were hit in it already, some that a few were not.
+        let (now, all) = ((1 + turn / 60) * LAST_HIT_STEP_NS, entries + turn % 3 * entries / 2);
         // Now and then one that is not there; never key 0, which is what there is in slots without a key.
         let keys: [u64; SLOTS] = std::array::from_fn(|_| {
             random = random

@@ -2,9 +2,8 @@
 #![allow(unsafe_code)]
 
 use crate::fast::batch::{Batch, SLOTS, each};
-use crate::fast::eight::{EIGHT, Lanes, hash, of_group, words_at};
+use crate::fast::eight::{EIGHT, Lanes, PackedSlots, hash, of_group, words_at};
 use crate::fast::hash::Seed;
-use crate::fast::head::{self, HIT};
 use crate::fast::packing::step;
 use crate::fast::placed::{Array, TURN_FACTOR, TURN_SHIFT};
 use std::arch::x86_64::*;
@@ -16,9 +15,7 @@ struct Constants {
     groups: __m512i,
     slots: __m512i,
     first_slot: __m512i,
-    significant: __m512i,
-    shift: __m128i,
-    default: __m512i,
+    entries: PackedSlots,
 }
 
 /// 256 bytes: of each group its turn, or of eight slots each who was hit.
@@ -44,9 +41,7 @@ impl Array {
             groups: word(self.groups.into()),
             slots: word(self.slots.len() as u64),
             first_slot: word(self.slots.as_ptr().expose_provenance() as u64),
-            significant: word(self.packing.significant()),
-            shift: _mm_cvtsi32_si128(self.packing.shift as i32),
-            default: word(default),
+            entries: PackedSlots::new(self.packing, default),
         };
         let turns = Bytes::of(&self.turns);
         let found = match &self.stamps {
@@ -112,16 +107,11 @@ fn groups<const ALL: bool>(batch: Batch<'_>, of: &Constants, turns: Bytes, fresh
             let slots = unsafe { words_at(at.group(group)) };
             // SAFETY: keys have a word, and these are active slots of the group.
             let keys = unsafe { batch.eight_keys(0, group, active) };
-            let needles = _mm512_or_si512(_mm512_sll_epi64(keys, of.shift), _mm512_set1_epi64(1));
-            let equal = _mm512_cmpeq_epi64_mask(_mm512_and_si512(slots, of.significant), needles);
-            let results = _mm512_slli_epi64::<{ head::ACTION_SHIFT - 1 }>(_mm512_andnot_si512(of.significant, slots));
-            let results = _mm512_or_si512(results, _mm512_set1_epi64(HIT as i64));
             // SAFETY: results have a word, and these are active slots of the group.
-            unsafe { batch.put_eight(0, group, active, _mm512_mask_mov_epi64(of.default, equal, results)) };
-            found.hits |= u64::from(equal) << (EIGHT * group);
+            let hits = unsafe { of.entries.give(batch, group, active, slots, of.entries.needles(keys)) };
+            found.hits |= u64::from(hits) << (EIGHT * group);
         }
     }
-    found.hits &= batch.active;
     found.stale &= found.hits;
     found
 }
