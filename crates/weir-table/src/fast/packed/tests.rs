@@ -47,20 +47,28 @@ fn head(key: u64) -> u64 {
     ((key * 7) & 0x1ff) << ACTION_SHIFT
 }
 
-/// Looks keys up, of which those below `entries` are there.
+const DIMENSIONS: Dimensions = Dimensions {
+    key_words: 1,
+    result_words: 1,
+    record_words: 1,
+    stamp: None,
+};
+
+/// Looks 64 keys up, as tables do.
+pub(super) fn look_up_all<B: Bucket>(shape: &PackedShape<B>, keys: &[u64; SLOTS], results: &mut [u64; SLOTS]) -> u64 {
+    let default = [DEFAULT, 0].map(AtomicU64::new);
+    let mut batch = Batch::new(DIMENSIONS, u64::MAX, keys, results, SLOTS, &default, 0);
+    shape.lookup::<Portable>(&mut batch)
+}
+
+/// Looks keys up, of which those below the number of entries are there.
 fn look_up<B: Bucket>(packed: &Packed<B>, way: Way<B>, keys: &[u64], active: u64, now_ns: u64) {
     let default = [DEFAULT, 0].map(AtomicU64::new);
-    let dimensions = Dimensions {
-        key_words: 1,
-        result_words: 1,
-        record_words: 1,
-        stamp: None,
-    };
     let mut results = [UNTOUCHED; SLOTS];
     // No longer than they must be.
     let length = SLOTS - active.leading_zeros() as usize;
     let batch = Batch::new(
-        dimensions,
+        DIMENSIONS,
         active,
         &keys[..length],
         &mut results[..length],

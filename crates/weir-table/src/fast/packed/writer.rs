@@ -266,8 +266,11 @@ impl<B: Bucket> Store<B> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fast::batch::SLOTS;
+    use crate::fast::packed::tests::look_up_all;
     use crate::fast::packed::{Plain, Stamped};
     use crate::fast::packing::testing::{HEAD, packing, rule};
+    use std::sync::atomic::AtomicBool;
 
     fn packed<B: Bucket>(expected: usize) -> Packed<B> {
         Packed::new(packing(), expected)
@@ -355,6 +358,61 @@ mod tests {
     fn a_full_array_is_churned_without_loss() {
         churn::<Plain>();
         churn::<Stamped>();
+    }
+
+    /// Keys that go to and fro between their buckets are never missed by readers.
+    fn keys_move<B: Bucket>() {
+        const KEYS: u64 = 16;
+        let mut packed = packed::<B>(if cfg!(miri) { 200 } else { 20_000 });
+        for key in 0..KEYS {
+            packed.put(&rule(key), &[HEAD], 0);
+        }
+        let shape = packed.shape();
+        let done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let reader = scope.spawn(|| {
+                let mut lookups = 0_u64;
+                while !done.load(Ordering::Relaxed) {
+                    let (keys, mut results) = (std::array::from_fn(|i| i as u64 % KEYS), [0; SLOTS]);
+                    let hits = look_up_all(&shape, &keys, &mut results);
+                    assert_eq!(hits, u64::MAX, "all are there, wherever that is");
+                    lookups += 1;
+                }
+                lookups
+            });
+            let moves = if cfg!(miri) { 2 } else { 2000 };
+            for key in (0..moves).flat_map(|_| 0..KEYS) {
+                let Some(from) = packed.store.place(key) else {
+                    unreachable!("it was put in")
+                };
+                let homes = packed.store.array.homes(key).map(|home| home as usize);
+                let other = homes[usize::from(homes[0] == from.0)];
+                let free = (0..B::WAYS).find(|slot| packed.store.slot((other, *slot)) == 0);
+                if let (Some(free), Some(item)) = (free, packed.store.item(from)) {
+                    packed.store.noticed(|store| {
+                        store.set((other, free), item);
+                        store.array.moves.fetch_add(1, Ordering::Release);
+                        store.set(
+                            from,
+                            Item {
+                                slot: 0,
+                                handle: 0,
+                                stamp: 0,
+                            },
+                        );
+                    });
+                }
+            }
+            done.store(true, Ordering::Relaxed);
+            assert!(reader.join().is_ok_and(|lookups| lookups > 0 || cfg!(miri)));
+        });
+        assert!(packed.store.array.moves.load(Ordering::Relaxed) > KEYS);
+    }
+
+    #[test]
+    fn keys_that_move_are_never_missed() {
+        keys_move::<Plain>();
+        keys_move::<Stamped>();
     }
 
     #[test]
