@@ -7,6 +7,7 @@ use crate::lanes::{self, Lanes};
 use crate::layout::{How, Layout, PointKind};
 use crate::run::TAILROOM;
 use crate::run::calls::{LanesFunction, SegmentFunction};
+use crate::run::steps::Steps;
 use crate::runtime::Runtime;
 use crate::sites::Sites;
 use cranelift_codegen::Context as CodegenContext;
@@ -31,9 +32,7 @@ pub struct Compiled {
     pub(crate) layout: Layout,
     pub(crate) vars: Vec<VarInfo>,
     pub(crate) sites: Sites,
-    pub(crate) functions: Vec<Option<SegmentFunction>>,
-    /// The same for eight packets at a time, where there is such code.
-    pub(crate) lanes: Vec<Option<LanesFunction>>,
+    pub(crate) steps: Steps,
     /// Bytes that such code reads and writes at most of a packet that is none.
     pub(crate) reach: usize,
     pub(crate) input_rows: Vec<usize>,
@@ -45,8 +44,6 @@ pub struct Compiled {
     pub(crate) has_back_edges: bool,
     /// Per table: whether anything reads the handles of entries.
     reads_handles: Vec<bool>,
-    /// Words of the results of each table.
-    pub(crate) result_words: Vec<usize>,
     pub(crate) in_place: bool,
     /// What the fields of a header that is not valid are read from.
     pub(crate) zeros: Vec<u8>,
@@ -186,7 +183,7 @@ impl Compiled {
         let inputs_read = pipeline.inputs.iter().map(|v| read.contains(*v)).collect();
         let changed_checksums = analysis.changed_checksums();
         let serial = crate::order::why_serial(&analysis, &layout);
-        let mut sites = Sites::new(&analysis);
+        let mut sites = Sites::new(&analysis, layout.reached);
         let scratch = match analysis.deparse {
             Deparse::InPlace => 0,
             Deparse::Rebuild(most) => (most + 16).next_multiple_of(64) + 64,
@@ -250,24 +247,18 @@ impl Compiled {
             }
         }
         module.finalize_definitions().map_err(CompileError::codegen)?;
-        let functions = ids
-            .into_iter()
-            .map(|id| {
-                id.map(|id| {
-                    let address = module.get_finalized_function(id);
-                    // SAFETY: the function was compiled with this signature.
-                    unsafe { std::mem::transmute::<*const u8, SegmentFunction>(address) }
-                })
-            })
-            .collect();
-        let lanes = lanes_ids.into_iter().map(|(index, id)| {
-            let address = module.get_finalized_function(id);
-            // SAFETY: `lanes` makes functions of this type.
-            let function = unsafe { std::mem::transmute::<*const u8, LanesFunction>(address) };
-            (index, function)
+        let functions = ids.into_iter().enumerate().filter_map(|(index, id)| {
+            let address = module.get_finalized_function(id?);
+            // SAFETY: the function was compiled with this signature.
+            let function = unsafe { std::mem::transmute::<*const u8, SegmentFunction>(address) };
+            let lanes = lanes_ids.get(&index).map(|id| {
+                let address = module.get_finalized_function(*id);
+                // SAFETY: `lanes` makes functions of this type.
+                unsafe { std::mem::transmute::<*const u8, LanesFunction>(address) }
+            });
+            Some((function, lanes))
         });
-        let mut lanes_functions = vec![None; layout.points.len()];
-        lanes.for_each(|(index, function)| lanes_functions[index] = Some(function));
+        let steps = Steps::new(&layout, &tables, functions);
         let position = |p: usize| p;
         let has_back_edges = layout.points.iter().enumerate().any(|(i, _)| {
             layout.regions[i].iter().any(|b| {
@@ -288,12 +279,10 @@ impl Compiled {
             zeros: vec![0; longest_header(&program) + TAILROOM],
             table_count: program.tables.len(),
             reads_handles: reads_handles(&analysis),
-            result_words: tables.iter().map(|t| t.1.words).collect(),
             scratch,
             changed_checksums,
             sites,
-            functions,
-            lanes: lanes_functions,
+            steps,
             reach,
             serial,
             has_back_edges,
@@ -409,7 +398,7 @@ impl Compiled {
             let (number, table) = (block.index(), &self.pipeline.program.tables[site.table].name);
             let how = match site.how {
                 How::Ahead { result_row, .. } => format!("looked up at the point before, results in row {result_row}"),
-                How::Array(_) => "an array that code looks into".to_owned(),
+                How::Array { .. } => "an array that code looks into".to_owned(),
             };
             let _ = writeln!(out, "b{number} {table}: {how}");
         }

@@ -70,8 +70,6 @@ pub(crate) const NOT_LOOKED_UP: u64 = u64::MAX;
 pub(crate) struct Site {
     pub table: TableId,
     pub how: How,
-    /// Says afterwards which slots were looked up and what they hit: of others it is [`NOT_LOOKED_UP`].
-    pub outcome_row: usize,
 }
 
 /// How a lookup is done where no packet waits.
@@ -79,21 +77,19 @@ pub(crate) struct Site {
 pub(crate) enum How {
     /// It has been done at the suspension before.
     Ahead {
-        /// All packets get here: else the host is told only of those that do.
-        is_certain: bool,
         /// Rows of the key and the result.
         key_row: usize,
         result_row: usize,
+        /// The mask, of [`Layout::reached`], of packets that get here: the host is told of those when the vector has ended. `None`: all do.
+        reached: Option<usize>,
     },
-    /// Code looks into an array: the number among [`Layout::arrays`].
-    Array(usize),
-}
-
-impl Site {
-    /// Whether the host is told of the outcomes at the end.
-    pub fn is_told_late(&self) -> bool {
-        !matches!(self.how, How::Ahead { is_certain: true, .. })
-    }
+    /// Code looks into an array.
+    Array {
+        /// Which of [`Layout::arrays`].
+        number: usize,
+        /// Says afterwards which slots were looked up and what they hit: of others it is [`NOT_LOOKED_UP`].
+        outcome_row: usize,
+    },
 }
 
 /// The segments of a pipeline and their contexts.
@@ -108,6 +104,8 @@ pub(crate) struct Layout {
     pub site_of_block: BTreeMap<BlockId, usize>,
     /// Tables that code looks into by itself.
     pub arrays: Vec<TableId>,
+    /// How many masks there are of packets that got to a lookup which was done ahead.
+    pub reached: usize,
     /// The point of an exit.
     pub of_exit: Vec<usize>,
     /// Row of a variable: narrow ones that are kept somewhere, inputs, and the homes of wide ones.
@@ -156,29 +154,26 @@ impl Layout {
         };
         let ahead = plan.find();
         let (mut of_block, mut sites, mut site_of_block) = (BTreeMap::new(), Vec::new(), BTreeMap::new());
-        let mut looked_into: Vec<TableId> = Vec::new();
+        let (mut looked_into, mut reached) = (Vec::<TableId>::new(), 0..);
         for &id in &analysis.order {
             if let Terminator::Lookup(l) = &body.blocks[id].terminator {
                 let how = if plan.is_of_array(id) {
                     let known = looked_into.iter().position(|t| *t == l.table);
-                    Some(How::Array(known.unwrap_or_else(|| {
+                    let number = known.unwrap_or_else(|| {
                         looked_into.push(l.table);
                         looked_into.len() - 1
-                    })))
+                    });
+                    Some(How::Array { number, outcome_row: 0 })
                 } else {
                     ahead.get(&id).map(|ahead| How::Ahead {
-                        is_certain: ahead.certain,
                         key_row: 0,
                         result_row: 0,
+                        reached: if ahead.certain { None } else { reached.next() },
                     })
                 };
                 if let Some(how) = how {
                     site_of_block.insert(id, sites.len());
-                    sites.push(Site {
-                        table: l.table,
-                        how,
-                        outcome_row: 0,
-                    });
+                    sites.push(Site { table: l.table, how });
                     continue;
                 }
                 of_block.insert(id, points.len());
@@ -205,6 +200,7 @@ impl Layout {
             sites,
             site_of_block,
             arrays: looked_into,
+            reached: reached.start,
             of_exit,
             rows: vec![None; analysis.vars.len()],
             row_count: FIRST_ROW,
@@ -314,17 +310,20 @@ impl Layout {
         }
         for site in &mut self.sites {
             let (keys, results) = &tables[site.table.index()];
-            if let How::Ahead {
-                key_row, result_row, ..
-            } = &mut site.how
-            {
-                *key_row = self.row_count;
-                // Selector keys follow the table's own.
-                *result_row = *key_row + keys.words + selector_words(analysis, site.table);
-                self.row_count = *result_row + results.words;
+            match &mut site.how {
+                How::Ahead {
+                    key_row, result_row, ..
+                } => {
+                    *key_row = self.row_count;
+                    // Selector keys follow the table's own.
+                    *result_row = *key_row + keys.words + selector_words(analysis, site.table);
+                    self.row_count = *result_row + results.words;
+                }
+                How::Array { outcome_row, .. } => {
+                    *outcome_row = self.row_count;
+                    self.row_count += 1;
+                }
             }
-            site.outcome_row = self.row_count;
-            self.row_count += 1;
         }
     }
 }

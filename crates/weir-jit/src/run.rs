@@ -5,17 +5,19 @@ mod cells;
 mod frame;
 mod matrix;
 mod outcomes;
+pub(crate) mod steps;
 
 pub use frame::Frame;
 
 use crate::compile::Compiled;
-use crate::layout::{How, NOT_LOOKED_UP, PITCH, PointKind, ROW_EMITTED, ROW_LENGTH, ROW_PACKET, ROW_SCRATCH, VECTOR};
+use crate::layout::{NOT_LOOKED_UP, PITCH, PointKind, ROW_EMITTED, ROW_LENGTH, ROW_PACKET, ROW_SCRATCH, VECTOR};
 use crate::sites::{CallArguments, Scalar, from_words};
 use cells::CellArrays;
 use matrix::Matrix;
 use outcomes::outcomes;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use steps::{Late, Step, Wanted};
 use weir_ir::{Bits, TableId, ValueSetId, VarId};
 use weir_table::fast::{FastTable, Fetches, Guard};
 
@@ -26,17 +28,9 @@ pub const TAILROOM: usize = 64;
 struct Run<'a> {
     compiled: &'a Compiled,
     tables: &'a [Arc<FastTable>],
+    /// Of the tables' epochs.
+    guard: &'a Guard<'a>,
     now_ns: u64,
-}
-
-/// A lookup to be done: rows of keys and results, and whether the host is told.
-#[derive(Clone, Copy)]
-struct Wanted {
-    table: TableId,
-    rows: (usize, usize),
-    told: bool,
-    /// What the lookup reads has been asked for already.
-    prepared: bool,
 }
 
 /// Whoever runs a pipeline does what is not the pipeline's own business.
@@ -220,6 +214,8 @@ struct Memory {
     arrays: Vec<[usize; 2]>,
     /// What the next lookup asks for.
     fetches: Fetches,
+    /// Hits of lookups that were done ahead, of which the host is told when the vector has ended; by the number of the mask of those who got there.
+    ahead_hits: Vec<u64>,
     /// Varbits of packets that left by exits that keep them.
     varbits: Vec<(usize, VarId, Bits)>,
     /// Per point: the segment that begins there, and the lookup before it. `None`: nobody asked.
@@ -232,8 +228,10 @@ impl Machine {
     pub fn new(compiled: Arc<Compiled>) -> Self {
         let layout = &compiled.layout;
         let mut context = Matrix::new((layout.row_count + 1) * PITCH);
-        for site in &layout.sites {
-            context[site.outcome_row * PITCH..][..VECTOR].fill(NOT_LOOKED_UP);
+        for late in &compiled.steps.late {
+            if let Late::Array { heads, .. } = late {
+                context[heads.clone()].fill(NOT_LOOKED_UP);
+            }
         }
         let mut scratch = vec![0; SCRATCH_LEAD + compiled.scratch * VECTOR + 16];
         for slot in 0..VECTOR {
@@ -252,6 +250,7 @@ impl Machine {
             cells: CellArrays::default(),
             arrays: Vec::with_capacity(layout.arrays.len()),
             fetches: Fetches::default(),
+            ahead_hits: vec![0; layout.reached],
             varbits: Vec::new(),
             profile: None,
         };
@@ -428,8 +427,8 @@ impl Loaded<'_, '_> {
     /// ([`weir_ir::pipeline::Exit::touches`]), for what it does there comes before them.
     ///
     /// # Panics
-    /// Fewer tables than the program has, or tables of other specifications.
-    pub fn run(self, tables: &[Arc<FastTable>], host: &mut dyn Host, now_ns: u64) -> usize {
+    /// Fewer tables than the program has, tables of other specifications, or of other epochs than the guard.
+    pub fn run(self, tables: &[Arc<FastTable>], guard: &Guard<'_>, host: &mut dyn Host, now_ns: u64) -> usize {
         let Machine { compiled, memory } = self.machine;
         assert!(tables.len() >= compiled.table_count, "every table must be there");
         let mut count = self.frames.len();
@@ -438,6 +437,7 @@ impl Loaded<'_, '_> {
         let run = Run {
             compiled,
             tables,
+            guard,
             now_ns,
         };
         if compiled.serial.is_some() {
@@ -550,83 +550,38 @@ impl Memory {
 
     fn go(&mut self, run: &Run<'_>, mask: u64, host: &mut dyn Host) {
         self.pending[0] = mask;
-        let &Run { compiled, tables, .. } = run;
-        let exits = compiled.layout.points.len() - compiled.layout.of_exit.len();
-        // One guard for all tables that have the same epochs.
-        let guard = tables.first().map(|t| t.epochs().enter());
-        let mut others = Vec::new();
+        let &Run {
+            compiled,
+            tables,
+            guard,
+            ..
+        } = run;
         self.arrays.clear();
-        for table in compiled.layout.arrays.iter().map(|t| &tables[t.index()]) {
-            let guard = match &guard {
-                Some(guard) if guard.is_of(table.epochs()) => guard,
-                _ => {
-                    others.push(table.epochs().enter());
-                    &others[others.len() - 1]
-                }
-            };
-            match table.present(guard).array() {
+        for table in &compiled.layout.arrays {
+            match tables[table.index()].present(guard).array() {
                 Some(array) => self
                     .arrays
                     .push([array.places.expose_provenance(), array.default.expose_provenance()]),
                 None => unreachable!("`run` is given tables of the program's own specifications"),
             }
         }
-        // Points are in the order of control, so the lowest that has packets is waited for by no other.
         let mut at = 0;
-        while at < exits {
+        while let Some(step) = compiled.steps.steps.get(at) {
             let packets = std::mem::take(&mut self.pending[at]);
             if packets == 0 {
                 at += 1;
                 continue;
             }
-            let point = &compiled.layout.points[at];
             let started = if self.profile.is_some() { cycles() } else { 0 };
-            if let PointKind::Lookup { table, .. } = point.kind {
-                let now = Wanted {
-                    table,
-                    rows: (point.key_row, point.result_row),
-                    told: true,
-                    prepared: !point.ahead.is_empty(),
-                };
-                if let (Some(guard), false) = (&guard, point.ahead.is_empty()) {
-                    // Large ones share the latency of memory.
-                    let sites = point.ahead.iter().map(|site| &compiled.layout.sites[*site]);
-                    let all = sites.filter_map(|s| match s.how {
-                        How::Ahead { key_row, .. } => Some((s.table, key_row)),
-                        How::Array(_) => None,
-                    });
-                    for (table, key_row) in std::iter::once((table, point.key_row)).chain(all) {
-                        let table = &tables[table.index()];
-                        if guard.is_of(table.epochs()) {
-                            table.present(guard).prepare(
-                                packets,
-                                &self.context[key_row * PITCH..],
-                                PITCH,
-                                &mut self.fetches,
-                            );
-                        }
-                    }
-                }
-                self.look_up(run, guard.as_ref(), now, packets, host);
-                for &site in &point.ahead {
-                    let site = &compiled.layout.sites[site];
-                    let How::Ahead {
-                        key_row, result_row, ..
-                    } = site.how
-                    else {
-                        continue;
-                    };
-                    let later = Wanted {
-                        table: site.table,
-                        rows: (key_row, result_row),
-                        told: !site.is_told_late(),
-                        prepared: true,
-                    };
-                    self.look_up(run, guard.as_ref(), later, packets, host);
-                }
+            let lookups = &compiled.steps.lookups[step.lookups.clone()];
+            if lookups.len() > 1 {
+                self.prepare(run, lookups, packets);
+            }
+            for wanted in lookups {
+                self.look_up(run, wanted, lookups.len() > 1, packets, host);
             }
             let middle = if self.profile.is_some() { cycles() } else { 0 };
-            self.segment(run, at, packets, host);
+            self.segment(run, step, packets, host);
             if let Some(profile) = &mut self.profile {
                 let end = cycles();
                 for (count, took) in profile[at].iter_mut().zip([end - middle, middle - started]) {
@@ -641,68 +596,74 @@ impl Memory {
         self.tell_of_late(compiled, mask, host);
     }
 
-    /// Looks packets up whose keys are in rows, and tells the host.
+    /// Asks for what lookups will read: large tables share the latency of memory.
     #[inline]
-    fn look_up(&mut self, run: &Run<'_>, guard: Option<&Guard<'_>>, wanted: Wanted, packets: u64, host: &mut dyn Host) {
-        let Wanted {
-            table,
-            rows: (key_row, result_row),
-            told,
-            prepared,
-        } = wanted;
-        let (before, rest) = self.context.split_at_mut(result_row * PITCH);
-        let keys = &before[key_row * PITCH..];
-        let results = &mut rest[..run.compiled.result_words[table.index()] * PITCH];
-        let table_now = &run.tables[table.index()];
-        let hits = match guard.filter(|g| g.is_of(table_now.epochs())) {
-            Some(guard) => {
-                let present = table_now.present(guard);
-                let present = if prepared { present.prepared() } else { present };
-                present.lookup_meanwhile(packets, keys, results, PITCH, run.now_ns, &mut self.fetches)
-            }
-            None => table_now.lookup(packets, keys, results, PITCH, run.now_ns),
-        };
+    fn prepare(&mut self, run: &Run<'_>, lookups: &[Wanted], packets: u64) {
+        for wanted in lookups {
+            let present = run.tables[wanted.table.index()].present(run.guard);
+            present.prepare(packets, &self.context[wanted.keys..], PITCH, &mut self.fetches);
+        }
+    }
+
+    /// Looks packets up whose keys are in rows, and tells the host. `prepared`: what is read has been asked for.
+    #[inline]
+    fn look_up(&mut self, run: &Run<'_>, wanted: &Wanted, prepared: bool, packets: u64, host: &mut dyn Host) {
+        let (keys, results) = keys_and_results(&mut self.context, wanted);
+        let present = run.tables[wanted.table.index()].present(run.guard);
+        let present = if prepared { present.prepared() } else { present };
+        let hits = present.lookup_meanwhile(packets, keys, results, PITCH, run.now_ns, &mut self.fetches);
         let mut lookup = LookedUp {
-            table,
+            table: wanted.table,
             active: packets,
             hits,
             keys,
             results,
         };
         host.will_be_told(&lookup);
-        if told {
-            host.looked_up(&mut lookup);
+        match wanted.reached {
+            None => host.looked_up(&mut lookup),
+            Some(reached) => {
+                let all = &mut self.ahead_hits[reached];
+                *all = *all & !packets | hits;
+            }
         }
     }
 
-    /// Tells the host of lookups that were done before it was certain who gets there.
+    /// Tells the host of lookups that were done before it was certain who gets there, and of those that code has done.
     fn tell_of_late(&mut self, compiled: &Compiled, mask: u64, host: &mut dyn Host) {
-        for site in compiled.layout.sites.iter().filter(|s| s.is_told_late()) {
-            let (before, results) = self.context.split_at_mut(site.outcome_row * PITCH);
-            let (active, hits) = outcomes(&results[..VECTOR], mask);
+        for late in &compiled.steps.late {
+            let (table, (active, hits), (keys, results)) = match late {
+                Late::Ahead { wanted, reached } => {
+                    let active = std::mem::take(&mut self.tallies[compiled.sites.reached(*reached)]);
+                    let outcomes = (active, active & self.ahead_hits[*reached]);
+                    (wanted.table, outcomes, keys_and_results(&mut self.context, wanted))
+                }
+                Late::Array { table, heads } => {
+                    let heads = &mut self.context[heads.clone()];
+                    (*table, outcomes(heads, mask), (&[][..], heads))
+                }
+            };
             if active == 0 {
                 continue;
             }
-            let keys = match site.how {
-                How::Ahead { key_row, .. } => &before[key_row * PITCH..],
-                How::Array(_) => &[],
-            };
             host.looked_up(&mut LookedUp {
-                table: site.table,
+                table,
                 active,
                 hits,
                 keys,
                 results,
             });
-            if mask.is_power_of_two() {
-                results[mask.trailing_zeros() as usize] = NOT_LOOKED_UP;
-            } else {
-                results[..VECTOR].fill(NOT_LOOKED_UP);
+            match late {
+                Late::Ahead { .. } => {}
+                Late::Array { .. } if mask.is_power_of_two() => {
+                    results[mask.trailing_zeros() as usize] = NOT_LOOKED_UP;
+                }
+                Late::Array { .. } => results.fill(NOT_LOOKED_UP),
             }
         }
     }
 
-    fn segment(&mut self, run: &Run<'_>, point: usize, packets: u64, host: &mut dyn Host) {
+    fn segment(&mut self, run: &Run<'_>, step: &Step, packets: u64, host: &mut dyn Host) {
         let compiled = run.compiled;
         let host: *mut (dyn Host + '_) = host;
         // SAFETY: only the lifetime changes; the pointer is not used after this call, which borrows the host.
@@ -722,22 +683,25 @@ impl Memory {
             compiled,
             host: &raw mut host,
         };
-        let Some(function) = compiled.functions[point] else {
-            return;
-        };
         // SAFETY: the code was made for this layout. It writes the context (rows and slots inside it), the
         // pending masks (one per point), the scratch, argument and tally areas (sized by the compiler) and, inside the
         // bounds that it checks against the packet's length, the packets, whose memory the frames own and
         // whose room before and behind was checked by `load` and `Frame::new`. Code for eight packets also reads what is behind packets, and for
         // those that are none `nowhere`, which is as long as it reaches.
         unsafe {
-            let packets = match compiled.lanes[point] {
+            let packets = match step.lanes {
                 Some(lanes) if self.lanes.is_worth(packets) => lanes(&raw mut env, packets, self.context.as_mut_ptr()),
                 _ => packets,
             };
             if packets != 0 {
-                function(&raw mut env, packets, self.context.as_mut_ptr());
+                (step.function)(&raw mut env, packets, self.context.as_mut_ptr());
             }
         }
     }
+}
+
+/// The rows of a lookup's keys and all that follow up to its results, and those of its results.
+fn keys_and_results<'a>(context: &'a mut Matrix, wanted: &Wanted) -> (&'a [u64], &'a mut [u64]) {
+    let (before, rest) = context.split_at_mut(wanted.results.start);
+    (&before[wanted.keys..], &mut rest[..wanted.results.len()])
 }

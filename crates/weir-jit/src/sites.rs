@@ -322,14 +322,15 @@ pub(crate) struct Sites {
     pub tallies: Vec<Tally>,
     /// The tally of each call that does not count at once.
     pub tally_of_call: Vec<Option<usize>>,
-    /// Words of masks and rows.
+    /// Words of masks and rows: after the masks of tallies come those of packets that got to lookups, then rows.
     pub tally_words: usize,
     /// Words of the argument area.
     pub argument_words: usize,
 }
 
 impl Sites {
-    pub fn new(analysis: &Analysis<'_>) -> Self {
+    /// `reached`: how many masks there are of packets that got to lookups.
+    pub fn new(analysis: &Analysis<'_>, reached: usize) -> Self {
         let info = |v: VarId| Scalar::from(analysis.vars[v.index()]);
         let operand = |o: &Operand| match o {
             Operand::Var(v) => info(*v),
@@ -399,7 +400,7 @@ impl Sites {
             }
         }
         // Masks, then rows.
-        let masks = tallies.len();
+        let masks = tallies.len() + reached;
         tallies.iter_mut().for_each(|t| t.row += masks);
         Sites {
             tallies,
@@ -411,6 +412,11 @@ impl Sites {
             calls,
             argument_words: 8,
         }
+    }
+
+    /// The word, among masks of tallies, of a mask of packets that got to a lookup.
+    pub fn reached(&self, number: usize) -> usize {
+        self.tallies.len() + number
     }
 
     pub fn add_wide(&mut self, op: WideOp) -> usize {

@@ -19,7 +19,7 @@ use weir_arch::{
 use weir_interp::NoTrace;
 use weir_ir::{Bits, Program, TableId, ValueSetId, VarId};
 use weir_jit::{CompileError, Compiled, Frame, LaneUse, Machine, Options, StageCount, TAILROOM, VECTOR};
-use weir_table::fast::{Epochs, FastTable};
+use weir_table::fast::{Epochs, FastTable, Reader};
 use weir_table::{Change, Implementation, Table, TableSpec};
 
 /// Why a program has no compiled way.
@@ -51,6 +51,8 @@ enum OnHit {
     Nothing,
     /// Direct counters count.
     Count,
+    /// The same, but the table itself counts for them ([`FastTable::keeps_counts`]).
+    CountThere,
     /// Direct meters run, or the action must be resolved.
     Ask,
 }
@@ -60,6 +62,8 @@ pub(crate) struct FastPath {
     fused: Arc<Fused>,
     machine: Machine,
     tables: Vec<Arc<FastTable>>,
+    /// Of all tables.
+    reader: Reader,
     /// Whose hits must tell the entry's handle to somebody who does not count them.
     handles: Arc<[bool]>,
     /// What was counted by tables that these replace, until the state is told.
@@ -85,10 +89,12 @@ impl Clone for FastPath {
         let program = &self.fused.pipeline.program;
         let mut machine = Machine::new(Arc::clone(self.machine.compiled()));
         machine.set_lanes(self.machine.lanes());
+        let epochs = Arc::new(Epochs::new());
         FastPath {
             fused: Arc::clone(&self.fused),
             machine,
-            tables: fast_tables(program, self.fused.selectors, &self.handles, &self.on_hit),
+            tables: fast_tables(program, self.fused.selectors, &epochs, &self.handles, &self.on_hit),
+            reader: epochs.reader(),
             handles: Arc::clone(&self.handles),
             carried: self.all_counted(None),
             sets: self.set_specs.iter().map(FastTable::new).collect(),
@@ -105,19 +111,24 @@ impl Clone for FastPath {
 
 /// Tables for the program, with the extern types that are selectors; of which the handles of hits matter besides for counting, `handles` says by
 /// number.
-fn fast_tables(program: &Program, selectors: &[&str], handles: &[bool], on_hit: &[OnHit]) -> Vec<Arc<FastTable>> {
-    let epochs = Arc::new(Epochs::new());
+fn fast_tables(
+    program: &Program,
+    selectors: &[&str],
+    epochs: &Arc<Epochs>,
+    handles: &[bool],
+    on_hit: &[OnHit],
+) -> Vec<Arc<FastTable>> {
     program
         .tables
         .iter()
         .map(|(id, _)| {
             let spec = TableSpec::from_program(program, id, selectors);
             let new = match (handles.get(id.index()), on_hit.get(id.index())) {
-                (Some(false), Some(OnHit::Count)) => FastTable::with_counts,
+                (Some(false), Some(OnHit::Count | OnHit::CountThere)) => FastTable::with_counts,
                 (Some(false), _) => FastTable::without_handles,
                 _ => FastTable::with_epochs,
             };
-            Arc::new(new(&spec, Arc::clone(&epochs)))
+            Arc::new(new(&spec, Arc::clone(epochs)))
         })
         .collect()
 }
@@ -154,9 +165,18 @@ impl FastPath {
         let handles: Arc<[bool]> = (program.tables.ids().zip(on_hit.iter()))
             .map(|(id, on_hit)| *on_hit == OnHit::Ask || compiled.reads_handles(id))
             .collect();
+        let epochs = Arc::new(Epochs::new());
+        let tables = fast_tables(program, fused.selectors, &epochs, &handles, &on_hit);
+        let on_hit = (on_hit.iter().zip(&tables))
+            .map(|(on_hit, table)| match on_hit {
+                OnHit::Count if table.keeps_counts() => OnHit::CountThere,
+                on_hit => *on_hit,
+            })
+            .collect();
         Ok(FastPath {
             machine: Machine::new(compiled),
-            tables: fast_tables(program, fused.selectors, &handles, &on_hit),
+            tables,
+            reader: epochs.reader(),
             handles,
             carried: Counted::default(),
             sets: set_specs.iter().map(FastTable::new).collect(),
@@ -189,7 +209,12 @@ impl FastPath {
                 if is_fresh {
                     table.table.forget_changes();
                 }
-                take_over(&mut table.table, fast);
+                if table.table.has_changed() {
+                    // Nobody is looking anything up now, and the tables change nowhere else: what is taken out of them is freed at once.
+                    self.reader.offline();
+                    take_over_changes(&mut table.table, fast);
+                    self.reader.quiescent();
+                }
             }
         }
         for (index, fast) in self.sets.iter().enumerate() {
@@ -197,7 +222,8 @@ impl FastPath {
                 if is_fresh {
                     set.forget_changes();
                 }
-                if take_over(set, fast) {
+                if set.has_changed() {
+                    take_over_changes(set, fast);
                     self.machine.load_value_set(ValueSetId::new(index), fast);
                 }
             }
@@ -210,16 +236,7 @@ impl FastPath {
     }
 }
 
-/// Does to the fast table what has been done to the other one. Whether that was anything.
-#[inline]
-fn take_over(table: &mut Table, fast: &FastTable) -> bool {
-    let has_changed = table.has_changed();
-    if has_changed {
-        take_over_changes(table, fast);
-    }
-    has_changed
-}
-
+/// Does to the fast table what has been done to the other one.
 #[cold]
 fn take_over_changes(table: &mut Table, fast: &FastTable) {
     fast.together(|changes| {
@@ -482,7 +499,7 @@ impl Switch {
             logged: Vec::new(),
             now_ns: self.now_ns,
         };
-        let count = loaded.run(&fast.tables, &mut host, self.now_ns);
+        let count = loaded.run(&fast.tables, &fast.reader.enter(), &mut host, self.now_ns);
         let (begun, log, logged) = (host.packets.begun, host.log, host.logged);
         if let Some(log) = log {
             self.state.log = log;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use weir_ir::{ActionCall, Bits, KeyMatch, MatchKind};
-use weir_table::fast::{Epochs, FastTable, head};
+use weir_table::fast::{Epochs, FastTable, Reader, head};
 use weir_table::{ActionSpec, EntryAction, EntryRef, KeySpec, NewEntry, Table, TableSpec};
 
 const KEYS: u64 = if cfg!(miri) { 40 } else { 600 };
@@ -109,7 +109,7 @@ fn run(kind: MatchKind, width: u32, words: usize, registered: bool, idle: bool) 
     std::thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| {
-                let reader = registered.then(|| epochs.reader());
+                let mut reader = registered.then(|| epochs.reader());
                 let n = fast.key_layout().words;
                 let mut keys = vec![0; n * PITCH];
                 let mut results = vec![0; (words + 1) * PITCH];
@@ -119,7 +119,9 @@ fn run(kind: MatchKind, width: u32, words: usize, registered: bool, idle: bool) 
                         *key = (at + slot) % KEYS;
                     }
                     at += 64;
-                    let hits = fast.lookup(u64::MAX, &keys, &mut results, PITCH, 1);
+                    let guard = reader.as_ref().map_or_else(|| epochs.enter(), Reader::enter);
+                    let hits = fast.present(&guard).lookup(u64::MAX, &keys, &mut results, PITCH, 1);
+                    drop(guard);
                     for (slot, &key) in keys[..64].iter().enumerate() {
                         let first = results[PITCH + slot];
                         for r in 1..=words {
@@ -130,7 +132,7 @@ fn run(kind: MatchKind, width: u32, words: usize, registered: bool, idle: bool) 
                         assert!(hit || key % 2 == 1, "entry {key} was lost");
                         assert_eq!(first >> 32, if hit { key } else { 0xdead });
                     }
-                    if let Some(reader) = &reader {
+                    if let Some(reader) = &mut reader {
                         reader.quiescent();
                     }
                     looked.fetch_add(1, Ordering::Relaxed);
@@ -175,7 +177,7 @@ fn run_packed(keys: u64, registered: bool, idle: bool) {
         for sparse in [false, true] {
             let (fast, epochs, stop, looked) = (&fast, &epochs, &stop, &looked);
             scope.spawn(move || {
-                let reader = registered.then(|| epochs.reader());
+                let mut reader = registered.then(|| epochs.reader());
                 let mut words = vec![0; 64];
                 let mut results = vec![0; 64];
                 let active = if sparse { 0xf7ff_3fff_ffff_ff5e } else { u64::MAX };
@@ -185,7 +187,9 @@ fn run_packed(keys: u64, registered: bool, idle: bool) {
                         *key = (at + slot) % keys;
                     }
                     at += 64;
-                    let hits = fast.lookup(active, &words, &mut results, 64, at << 20);
+                    let guard = reader.as_ref().map_or_else(|| epochs.enter(), Reader::enter);
+                    let hits = fast.present(&guard).lookup(active, &words, &mut results, 64, at << 20);
+                    drop(guard);
                     for (slot, &key) in words.iter().enumerate().filter(|(i, _)| active >> i & 1 == 1) {
                         let hit = hits >> slot & 1 == 1;
                         assert!(hit || key % 2 == 1, "entry {key} was lost");
@@ -193,7 +197,7 @@ fn run_packed(keys: u64, registered: bool, idle: bool) {
                         let data = results[slot] >> head::ACTION_SHIFT & 0x7fff;
                         assert_eq!(data >> 3, if hit { key & 0xfff } else { DEFAULT });
                     }
-                    if let Some(reader) = &reader {
+                    if let Some(reader) = &mut reader {
                         reader.quiescent();
                     }
                     looked.fetch_add(1, Ordering::Relaxed);

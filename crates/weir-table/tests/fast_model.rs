@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use std::sync::Arc;
 use weir_ir::{ActionCall, Bits, KeyMatch, MatchKind};
-use weir_table::fast::{Epochs, FastTable, Fetches, LAST_HIT_STEP_NS, head};
+use weir_table::fast::{Epochs, FastTable, Fetches, LAST_HIT_STEP_NS, Reader, head};
 use weir_table::{ActionSpec, Entry, EntryAction, EntryHandle, EntryRef, KeySpec, NewEntry, Table, TableSpec};
 
 use MatchKind::{Exact, Lpm, Optional, Range, Selector, Ternary};
@@ -189,7 +189,14 @@ fn check(fast: &FastTable, result: &[u64], entry: Option<&Entry>, default: &Acti
     }
 }
 
-fn lookup(table: &Table, fast: &FastTable, packets: &[Vec<u16>], active: u64, now: u64) -> Vec<EntryHandle> {
+fn lookup(
+    table: &Table,
+    fast: &FastTable,
+    reader: &Reader,
+    packets: &[Vec<u16>],
+    active: u64,
+    now: u64,
+) -> Vec<EntryHandle> {
     const PITCH: usize = 72;
     let n = fast.key_layout().words;
     let mut words = vec![0; n * PITCH];
@@ -209,7 +216,7 @@ fn lookup(table: &Table, fast: &FastTable, packets: &[Vec<u16>], active: u64, no
         values.push(keys);
     }
     let mut later = Fetches::default();
-    let guard = fast.epochs().enter();
+    let guard = reader.enter();
     fast.present(&guard).prepare(active, &words, PITCH, &mut later);
     let hits = fast
         .present(&guard)
@@ -242,7 +249,7 @@ fn lookup(table: &Table, fast: &FastTable, packets: &[Vec<u16>], active: u64, no
 fn run((keys, data): &Keys, idle: bool, handles: bool, ops: Vec<Op>) {
     let spec = spec(keys, data, idle);
     let (mut table, fast) = (Table::new(spec.clone()), fast_table(&spec, handles));
-    let reader = fast.epochs().reader();
+    let mut reader = fast.epochs().reader();
     let mut handles: Vec<EntryHandle> = Vec::new();
     let entry = |table: &Table, h: EntryHandle| table.entry(h).cloned().expect("it is there");
     // Two changes per step of the time of last hits.
@@ -282,7 +289,7 @@ fn run((keys, data): &Keys, idle: bool, handles: bool, ops: Vec<Op>) {
             }
             Op::Bulk => fast.bulk_load(&mut table.entries()),
             Op::Lookup(packets, active) => {
-                for handle in lookup(&table, &fast, &packets, active, now) {
+                for handle in lookup(&table, &fast, &reader, &packets, active, now) {
                     table.touch(handle, now);
                 }
                 reader.quiescent();
@@ -433,6 +440,7 @@ fn every_entry_may_have_a_mask_of_its_own() {
         let value = value(32, seed).and(&mask);
         KeyMatch::Ternary { value, mask }
     };
+    let reader = fast.epochs().reader();
     let packets: Vec<Vec<u16>> = (0..64).map(|i| vec![i * 3, i * 5]).collect();
     for i in 0..count {
         let seeds = (i as u16 % 64) * 3;
@@ -444,7 +452,7 @@ fn every_entry_may_have_a_mask_of_its_own() {
             .expect("there is none like it");
         fast.insert(table.entry(handle).expect("it is there"));
         if i % 100 == 0 {
-            lookup(&table, &fast, &packets, u64::MAX, 0);
+            lookup(&table, &fast, &reader, &packets, u64::MAX, 0);
         }
     }
     // The best go first, then what comes.
@@ -455,10 +463,10 @@ fn every_entry_may_have_a_mask_of_its_own() {
         table.delete(&EntryRef::Handle(entry.handle)).expect("it is there");
         fast.remove(entry);
         if i % 100 == 0 {
-            lookup(&table, &fast, &packets, u64::MAX, 0);
+            lookup(&table, &fast, &reader, &packets, u64::MAX, 0);
         }
     }
-    let hits = lookup(&table, &fast, &packets, u64::MAX, 0);
+    let hits = lookup(&table, &fast, &reader, &packets, u64::MAX, 0);
     assert_eq!(fast.len(), table.len());
     assert!(!hits.is_empty(), "packets have entries of their own");
 }
@@ -669,7 +677,7 @@ fn one_entry_modified_very_often() {
     }
 }
 
-/// Tables that do not fit the cache ask for what they read beforehand.
+/// Tables that do not fit the cache ask for what they read beforehand, all at once or while they search what they have asked for before.
 #[test]
 fn large_tables_are_read_in_two_stages() {
     let count = if cfg!(miri) { 70 } else { 40_000u64 };

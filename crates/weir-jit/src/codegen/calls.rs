@@ -202,9 +202,18 @@ impl Segment<'_, '_> {
     /// Notes that the packet is to be counted; that is done for the whole vector when it has ended.
     fn tally(&mut self, number: usize, at: &Operand) {
         let tally = self.sites.tallies[number];
+        let column = self.note(number);
+        if tally.index.is_none() {
+            let index = self.word(at, 0);
+            self.store(index, column, (tally.row * 8) as i32);
+        }
+    }
+
+    /// Adds the packet to a mask among the tallies; gives where its column in their rows is.
+    pub(super) fn note(&mut self, mask: usize) -> Value {
         let bit = self.bit();
-        let mask = (number * 8) as i32;
-        let column = match self.form {
+        let mask = (mask * 8) as i32;
+        match self.form {
             // There the bits of eight packets are added at once.
             Form::Packet { tally_column, tallies } => {
                 self.store(bit, tallies, mask);
@@ -219,10 +228,6 @@ impl Segment<'_, '_> {
                 let slot = self.shl_imm(slot, 3);
                 self.b.ins().iadd(tallies, slot)
             }
-        };
-        if tally.index.is_none() {
-            let index = self.word(at, 0);
-            self.store(index, column, (tally.row * 8) as i32);
         }
     }
 

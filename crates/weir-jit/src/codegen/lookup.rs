@@ -107,15 +107,21 @@ impl Segment<'_, '_> {
     fn looked_up(&mut self, site: usize, lookup: &Lookup) {
         let site = self.cx.layout.sites[site];
         let (result, head) = match site.how {
-            How::Ahead { result_row, .. } => (Found::Row(result_row), self.load_row(result_row)),
-            How::Array(number) => {
+            How::Ahead {
+                result_row, reached, ..
+            } => {
+                if let Some(reached) = reached {
+                    self.note(self.sites.reached(reached));
+                }
+                (Found::Row(result_row), self.load_row(result_row))
+            }
+            How::Array { number, outcome_row } => {
                 let result = Found::Record(self.look_into(number, lookup));
-                (result, self.result_word(result, 0))
+                let head = self.result_word(result, 0);
+                self.store_row(outcome_row, head);
+                (result, head)
             }
         };
-        if site.is_told_late() {
-            self.store_row(site.outcome_row, head);
-        }
         let live = &self.cx.analysis.live[lookup.next.index()];
         self.take_result(result, head, lookup, live);
         let next = self.blocks[&lookup.next];

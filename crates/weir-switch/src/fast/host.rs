@@ -186,8 +186,7 @@ impl Host for SwitchHost<'_> {
     }
 
     fn will_be_told(&mut self, lookup: &LookedUp<'_>) {
-        let table = lookup.table.index();
-        if self.on_hit[table] == OnHit::Count && !self.tables[table].keeps_counts() {
+        if self.on_hit[lookup.table.index()] == OnHit::Count {
             let handles = Slots(lookup.hits).map(|slot| head::handle(lookup.results[slot]));
             self.state.fetch_counts(lookup.table, handles);
         }
@@ -196,28 +195,25 @@ impl Host for SwitchHost<'_> {
     fn looked_up(&mut self, lookup: &mut LookedUp<'_>) {
         let misses = lookup.active & !lookup.hits;
         self.state.looked_up(lookup.table, many(lookup.hits), many(misses));
+        // As long as a row, so that slots need not be compared with it one by one.
+        let (lengths, Some(results)) = (self.packets.lengths, lookup.results.first_chunk::<VECTOR>()) else {
+            unreachable!("results have a word of each slot");
+        };
         match self.on_hit[lookup.table.index()] {
             OnHit::Nothing => {}
+            OnHit::CountThere => self.tables[lookup.table.index()].count_hits(lookup.hits, results, lengths),
+            OnHit::Count if lookup.hits == u64::MAX => {
+                // Counting one is so short that the loop around it would be a third of it.
+                let (results, lengths) = (results.as_chunks::<4>().0, lengths.as_chunks::<4>().0);
+                let all = results.iter().zip(lengths).flat_map(|(results, lengths)| {
+                    std::array::from_fn::<_, 4, _>(|i| (head::handle(results[i]), lengths[i]))
+                });
+                self.state.count_hits(lookup.table, all);
+            }
             OnHit::Count => {
-                // As long as a row, so that slots need not be compared with it one by one.
-                let (lengths, Some(results)) = (self.packets.lengths, lookup.results.first_chunk::<VECTOR>()) else {
-                    unreachable!("results have a word of each slot");
-                };
-                let fast = &self.tables[lookup.table.index()];
-                if fast.keeps_counts() {
-                    fast.count_hits(lookup.hits, results, lengths);
-                } else if lookup.hits == u64::MAX {
-                    // Counting one is so short that the loop around it would be a third of it.
-                    let (results, lengths) = (results.as_chunks::<4>().0, lengths.as_chunks::<4>().0);
-                    let all = results.iter().zip(lengths).flat_map(|(results, lengths)| {
-                        std::array::from_fn::<_, 4, _>(|i| (head::handle(results[i]), lengths[i]))
-                    });
-                    self.state.count_hits(lookup.table, all);
-                } else {
-                    let hits =
-                        Slots(lookup.hits).map(|slot| (head::handle(results[slot % VECTOR]), lengths[slot % VECTOR]));
-                    self.state.count_hits(lookup.table, hits);
-                }
+                let hits =
+                    Slots(lookup.hits).map(|slot| (head::handle(results[slot % VECTOR]), lengths[slot % VECTOR]));
+                self.state.count_hits(lookup.table, hits);
             }
             OnHit::Ask => self.ask(lookup),
         }

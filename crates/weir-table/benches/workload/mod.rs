@@ -117,6 +117,7 @@ impl Workload {
         for keys in &self.vectors {
             hits += self
                 .fast
+                .present(&self.reader.enter())
                 .lookup(u64::MAX, keys, &mut self.results, PITCH, 0)
                 .count_ones();
             self.reader.quiescent();

@@ -228,6 +228,14 @@ impl<'a> Batch<'a> {
         }
     }
 
+    /// Asks for what others will read, all at once.
+    #[inline]
+    pub(super) fn ask_meanwhile(self) {
+        if let Some(fetches) = self.meanwhile {
+            fetches.all();
+        }
+    }
+
     /// Makes all active slots misses.
     pub(super) fn miss_all(self) {
         let (active, default) = (self.active, self.default);

@@ -1,26 +1,19 @@
 //! When memory that readers may still look at can be freed.
 //!
-//! Quiescent states: a thread that reads tables registers a [`Reader`] and says between two vectors
+//! Quiescent states: whoever reads tables again and again has a [`Reader`] and says between two vectors
 //! that it holds nothing. Memory taken out of a table gets the number of the current epoch; it is
-//! freed once every reader has said so in a later one. Threads without a [`Reader`] may look tables up
+//! freed once every reader has said so in a later one. Who has no [`Reader`] may look tables up
 //! too: each of their lookups counts itself in and out (two atomic additions), and nothing is freed
 //! while one is under way.
 
 use std::any::Any;
-use std::cell::Cell;
 use std::collections::VecDeque;
-use std::marker::PhantomData;
 use std::ptr;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Value of a reader that looks at nothing.
 const OFFLINE: u64 = u64::MAX;
-
-thread_local! {
-    /// The epochs that this thread has a live, online reader of; the last one it used.
-    static CURRENT: Cell<*const Epochs> = const { Cell::new(ptr::null()) };
-}
 
 /// The epoch a reader has seen, in a cache line of its own.
 #[derive(Debug)]
@@ -63,19 +56,16 @@ impl Epochs {
         }
     }
 
-    /// Registers the calling thread. While the reader exists and is online it must call
-    /// [`Reader::quiescent`] now and then, else nothing is freed.
+    /// Registers a reader. While it exists and is online [`Reader::quiescent`] must be called now and then, else nothing is freed.
     #[must_use]
     pub fn reader(self: &Arc<Self>) -> Reader {
         let mut inner = self.lock();
         let seen = Arc::new(Seen(AtomicU64::new(self.global.load(Ordering::SeqCst))));
         inner.readers.push(Arc::clone(&seen));
         drop(inner);
-        CURRENT.set(Arc::as_ptr(self));
         Reader {
             epochs: Arc::clone(self),
             seen,
-            not_send: PhantomData,
         }
     }
 
@@ -90,20 +80,20 @@ impl Epochs {
     }
 
     /// Marks the begin of lookups, see [`crate::fast::FastTable::present`]. While the guard is there nothing is
-    /// freed, so keep it for a vector, not longer.
+    /// freed, so keep it for a vector, not longer. [`Reader::enter`] takes less time.
     #[inline]
     #[must_use]
     pub fn enter(&self) -> Guard<'_> {
-        let is_guest = !ptr::eq(CURRENT.get(), self);
-        if is_guest {
-            self.guests.0.fetch_add(1, Ordering::SeqCst);
-            // On x86-64 the addition is a fence already.
-            #[cfg(not(target_arch = "x86_64"))]
-            fence(Ordering::SeqCst);
-            #[cfg(target_arch = "x86_64")]
-            std::sync::atomic::compiler_fence(Ordering::SeqCst);
+        self.guests.0.fetch_add(1, Ordering::SeqCst);
+        // On x86-64 the addition is a fence already.
+        #[cfg(not(target_arch = "x86_64"))]
+        fence(Ordering::SeqCst);
+        #[cfg(target_arch = "x86_64")]
+        std::sync::atomic::compiler_fence(Ordering::SeqCst);
+        Guard {
+            epochs: self,
+            is_guest: true,
         }
-        Guard { epochs: self, is_guest }
     }
 
     /// Begins a new epoch after something was taken out; returns its number. What was taken out can
@@ -182,18 +172,30 @@ impl Drop for Guard<'_> {
     }
 }
 
-/// A registered thread: make it in the thread that reads; it cannot be sent to another.
+/// Who reads again and again. It may go from thread to thread.
 #[derive(Debug)]
 pub struct Reader {
     epochs: Arc<Epochs>,
     seen: Arc<Seen>,
-    not_send: PhantomData<*const ()>,
 }
 
 impl Reader {
-    /// Says that this thread is between lookups. Cheap: call it once per vector or so.
+    /// As [`Epochs::enter`], and costs nothing while the reader is online.
     #[inline]
-    pub fn quiescent(&self) {
+    #[must_use]
+    pub fn enter(&self) -> Guard<'_> {
+        if self.seen.0.load(Ordering::Relaxed) == OFFLINE {
+            return self.epochs.enter();
+        }
+        Guard {
+            epochs: &self.epochs,
+            is_guest: false,
+        }
+    }
+
+    /// Says that this reader is between lookups. Cheap: call it once per vector or so.
+    #[inline]
+    pub fn quiescent(&mut self) {
         let now = self.epochs.global.load(Ordering::Acquire);
         let before = self.seen.0.load(Ordering::Relaxed);
         if before != now {
@@ -202,26 +204,18 @@ impl Reader {
                 fence(Ordering::SeqCst);
             }
         }
-        CURRENT.set(Arc::as_ptr(&self.epochs));
     }
 
-    /// Says that this thread will not look anything up for a while, before it blocks. Ended by
+    /// Says that this reader will not look anything up for a while, as before its thread blocks. Ended by
     /// [`Reader::quiescent`]; lookups before that are legal, but slower.
-    pub fn offline(&self) {
-        self.clear_current();
+    #[inline]
+    pub fn offline(&mut self) {
         self.seen.0.store(OFFLINE, Ordering::Release);
-    }
-
-    fn clear_current(&self) {
-        if ptr::eq(CURRENT.get(), Arc::as_ptr(&self.epochs)) {
-            CURRENT.set(ptr::null());
-        }
     }
 }
 
 impl Drop for Reader {
     fn drop(&mut self) {
-        self.clear_current();
         let mut inner = self.epochs.lock();
         inner.readers.retain(|r| !Arc::ptr_eq(r, &self.seen));
     }
@@ -247,7 +241,7 @@ mod tests {
         let count = || dropped.load(Ordering::SeqCst);
         epochs.retire(noisy());
         assert_eq!(count(), 1, "no reader, freed at once");
-        let reader = epochs.reader();
+        let mut reader = epochs.reader();
         epochs.retire(noisy());
         epochs.collect();
         assert_eq!((count(), epochs.waiting()), (1, 1));
@@ -257,17 +251,26 @@ mod tests {
         reader.offline();
         epochs.retire(noisy());
         assert_eq!(count(), 3, "nobody is looking");
-        reader.quiescent();
+        let guard = reader.enter();
         epochs.retire(noisy());
-        assert_eq!(count(), 3);
-        drop(reader);
+        assert_eq!(count(), 3, "who is offline looks as a guest");
+        drop(guard);
         epochs.collect();
         assert_eq!(count(), 4);
-        let guest = epochs.enter();
+        reader.quiescent();
+        let guard = reader.enter();
         epochs.retire(noisy());
-        assert_eq!(count(), 4, "a guest is looking");
-        drop(guest);
+        drop(guard);
+        epochs.collect();
+        assert_eq!(count(), 4, "a reader may be looking until it says that it is not");
+        drop(reader);
         epochs.collect();
         assert_eq!(count(), 5);
+        let guest = epochs.enter();
+        epochs.retire(noisy());
+        assert_eq!(count(), 5, "a guest is looking");
+        drop(guest);
+        epochs.collect();
+        assert_eq!(count(), 6);
     }
 }

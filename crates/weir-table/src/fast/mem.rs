@@ -515,7 +515,7 @@ mod tests {
             // SAFETY: given out above.
             assert_eq!(unsafe { arena.directory().record(rec.index) }, rec.words);
         }
-        let reader = epochs.reader();
+        let mut reader = epochs.reader();
         arena.retire(recs[5]);
         arena.flush();
         assert_ne!(arena.take().map(|r| r.index), Some(recs[5].index));

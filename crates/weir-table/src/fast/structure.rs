@@ -129,16 +129,28 @@ impl Shape {
     /// Looks the vector up; the mask of hits.
     #[inline]
     pub(super) fn lookup(&self, batch: &mut Batch<'_>) -> u64 {
+        // These have functions for what the processor can do and need none of those below.
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        match self {
+            Shape::Placed(shape) if shape.is_by_eights() => return shape.lookup(batch),
+            Shape::Ranges(shape) => {
+                batch.ask_meanwhile();
+                return shape.lookup(batch);
+            }
+            Shape::Dir(shape) if shape.is_by_eights() => {
+                batch.ask_meanwhile();
+                return shape.lookup(batch);
+            }
+            _ => {}
+        }
         let asks_meanwhile = match self {
             Shape::Placed(_) => true,
             Shape::Packed(shape) => shape.asks_meanwhile(),
             Shape::Stamped(shape) => shape.asks_meanwhile(),
             _ => false,
         };
-        if let Some(fetches) = batch.meanwhile
-            && !asks_meanwhile
-        {
-            fetches.all();
+        if !asks_meanwhile {
+            batch.ask_meanwhile();
         }
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         if is_wide() {
@@ -204,15 +216,15 @@ impl Shape {
     /// during the next lookup.
     #[inline]
     pub(super) fn prepare(&self, active: u64, keys: &[u64], later: &mut Fetches) {
-        let is_staged = match self {
+        let gains = match self {
             Shape::Dir(shape) => shape.is_staged(),
             Shape::Dense(shape) => shape.is_staged(),
-            Shape::Packed(shape) => shape.is_staged(),
-            Shape::Stamped(shape) => shape.is_staged(),
+            Shape::Packed(shape) => shape.gains_by_prepare(),
+            Shape::Stamped(shape) => shape.gains_by_prepare(),
             Shape::Inline(shape) => shape.is_staged(),
             _ => false,
         };
-        if !is_staged {
+        if !gains {
             return;
         }
         #[cfg(all(target_arch = "x86_64", not(miri)))]

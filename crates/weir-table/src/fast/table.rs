@@ -45,18 +45,36 @@ impl HitCount {
     }
 }
 
+/// What every lookup reads of a table, in one cache line: between two lookups of a table everything near the processor is used for something
+/// else, so each line is one that has to come from further away.
+#[derive(Debug)]
+#[repr(align(64))]
+struct Front {
+    dimensions: Dimensions,
+    shape: AtomicPtr<Shape>,
+    /// The first of [`default_length`] words.
+    default: AtomicPtr<AtomicU64>,
+    epochs: Arc<Epochs>,
+}
+
+#[cfg(target_pointer_width = "64")]
+const _: () = assert!(size_of::<Front>() == 64);
+
+impl Front {
+    fn default_length(&self) -> usize {
+        default_length(self.dimensions.record_words)
+    }
+}
+
 /// A table as the data plane reads it. See the [module](crate::fast).
 #[derive(Debug)]
 pub struct FastTable {
     key_layout: KeyLayout,
     result_layout: ResultLayout,
-    dimensions: Dimensions,
+    front: Front,
     has_handles: bool,
     keeps_counts: bool,
-    shape: AtomicPtr<Shape>,
-    default: AtomicPtr<Vec<AtomicU64>>,
     entries: AtomicUsize,
-    epochs: Arc<Epochs>,
     writer: Mutex<Writer>,
 }
 
@@ -121,22 +139,22 @@ impl FastTable {
         let table = FastTable {
             has_handles: !keeps_counts && !matches!(plan, Plan::Packed(_)),
             keeps_counts,
-            dimensions: Dimensions {
-                key_words: key_layout.words,
-                result_words: result_layout.words,
-                record_words: record.words,
-                stamp: record.stamp,
+            front: Front {
+                dimensions: Dimensions {
+                    key_words: key_layout.words,
+                    result_words: result_layout.words,
+                    record_words: record.words,
+                    stamp: record.stamp,
+                },
+                shape: AtomicPtr::new(Box::into_raw(Box::new(Shape::Nothing))),
+                default: AtomicPtr::new(
+                    Box::into_raw(default_words(&result_layout, record.words, &spec.default_action)).cast(),
+                ),
+                epochs,
             },
-            shape: AtomicPtr::new(Box::into_raw(Box::new(Shape::Nothing))),
-            default: AtomicPtr::new(Box::into_raw(Box::new(default_words(
-                &result_layout,
-                record.words,
-                &spec.default_action,
-            )))),
             key_layout,
             result_layout,
             entries: AtomicUsize::new(0),
-            epochs,
             writer: Mutex::new(writer),
         };
         table.publish(&mut table.lock());
@@ -171,7 +189,7 @@ impl FastTable {
     /// The epochs that readers register with.
     #[must_use]
     pub fn epochs(&self) -> &Arc<Epochs> {
-        &self.epochs
+        &self.front.epochs
     }
 
     /// Number of entries.
@@ -203,10 +221,12 @@ impl FastTable {
     }
 
     fn replace_default(&self, action: &ActionCall) {
-        let words = Box::new(default_words(&self.result_layout, self.dimensions.record_words, action));
-        let old = self.default.swap(Box::into_raw(words), Ordering::AcqRel);
-        // SAFETY: `old` came from `Box::into_raw` and was just taken out; it is dropped once.
-        self.epochs.retire(unsafe { Box::from_raw(old) });
+        let front = &self.front;
+        let words = default_words(&self.result_layout, front.dimensions.record_words, action);
+        let old = front.default.swap(Box::into_raw(words).cast(), Ordering::AcqRel);
+        let old = std::ptr::slice_from_raw_parts_mut(old, front.default_length());
+        // SAFETY: `old` came from `Box::into_raw` of as many words and was just taken out; it is dropped once.
+        front.epochs.retire(Box::new(unsafe { Box::from_raw(old) }));
     }
 
     /// Adds an entry, or replaces the action of the entry with the same handle. Entries that do not
@@ -247,9 +267,9 @@ impl FastTable {
 
     fn publish(&self, writer: &mut Writer) {
         let shape = Box::into_raw(Box::new(writer.structure.shape(&writer.arena)));
-        let old = self.shape.swap(shape, Ordering::AcqRel);
+        let old = self.front.shape.swap(shape, Ordering::AcqRel);
         // SAFETY: `old` came from `Box::into_raw` and was just taken out; it is dropped once.
-        self.epochs.retire(unsafe { Box::from_raw(old) });
+        self.front.epochs.retire(unsafe { Box::from_raw(old) });
     }
 
     fn lock(&self) -> MutexGuard<'_, Writer> {
@@ -267,7 +287,7 @@ impl FastTable {
     /// # Panics
     /// `pitch` or an array is too small for the active slots.
     pub fn lookup(&self, active: u64, keys: &[u64], results: &mut [u64], pitch: usize, now_ns: u64) -> u64 {
-        self.present(&self.epochs.enter())
+        self.present(&self.front.epochs.enter())
             .lookup(active, keys, results, pitch, now_ns)
     }
 
@@ -278,17 +298,18 @@ impl FastTable {
     /// The guard is of other epochs.
     #[inline]
     pub fn present<'a>(&'a self, guard: &'a Guard<'_>) -> Present<'a> {
-        assert!(guard.is_of(&self.epochs), "the guard must be of the table's epochs");
-        // SAFETY: pointers in `shape` and `default` come from boxes that are retired after they were
+        let front = &self.front;
+        assert!(guard.is_of(&front.epochs), "the guard must be of the table's epochs");
+        // SAFETY: pointers in `shape` and `default` come from boxes, of that many words, that are retired after they were
         // taken out, and the guard keeps retired ones alive.
         let (shape, default) = unsafe {
             (
-                &*self.shape.load(Ordering::Acquire),
-                &*self.default.load(Ordering::Acquire),
+                &*front.shape.load(Ordering::Acquire),
+                std::slice::from_raw_parts(front.default.load(Ordering::Acquire), front.default_length()),
             )
         };
         Present {
-            dimensions: self.dimensions,
+            dimensions: front.dimensions,
             shape,
             default,
             is_prepared: false,
@@ -398,7 +419,7 @@ impl Changes<'_> {
     pub fn bulk_load(&mut self, entries: &mut dyn Iterator<Item = &Entry>) {
         let counted = self.writer.all_counted();
         self.removed.extend(counted);
-        self.writer.begin_bulk(&self.table.epochs, entries.size_hint().0);
+        self.writer.begin_bulk(&self.table.front.epochs, entries.size_hint().0);
         for entry in entries {
             if self.writer.compile(&self.table.result_layout, entry) {
                 self.writer.put(entry.last_hit_ns);
@@ -488,8 +509,8 @@ impl Present<'_> {
     }
 
     /// Asks the processor to fetch what a lookup of the same keys will read, so that it can do so
-    /// for several tables at once. Where that is in the cache anyway, or not known beforehand, nothing happens. What is better asked for
-    /// bit by bit is left for the next [`Present::lookup_meanwhile`].
+    /// for several tables at once. Where that is in the cache anyway, or not known beforehand, or the lookup asks for it while it searches, nothing happens. What is better
+    /// asked for bit by bit is left for the next [`Present::lookup_meanwhile`].
     ///
     /// # Panics
     /// As [`FastTable::lookup`].
@@ -529,18 +550,24 @@ impl Present<'_> {
 
 impl Drop for FastTable {
     fn drop(&mut self) {
+        let default = std::ptr::slice_from_raw_parts_mut(*self.front.default.get_mut(), self.front.default_length());
         // SAFETY: both came from `Box::into_raw`, and no reader can exist any more.
         unsafe {
-            drop(Box::from_raw(*self.shape.get_mut()));
-            drop(Box::from_raw(*self.default.get_mut()));
+            drop(Box::from_raw(*self.front.shape.get_mut()));
+            drop(Box::from_raw(default));
         }
     }
 }
 
-/// The result of a miss, as long as a record: some structures compare before they choose. Whoever reads pairs of words finds the last
+/// Words of the result of a miss: as many as a record has, for some structures compare before they choose. Whoever reads pairs of words finds the last
 /// one's second, too.
-fn default_words(layout: &ResultLayout, length: usize, action: &ActionCall) -> Vec<AtomicU64> {
-    let mut words = vec![0; length.next_multiple_of(2)];
+fn default_length(record_words: usize) -> usize {
+    record_words.next_multiple_of(2)
+}
+
+/// The result of a miss.
+fn default_words(layout: &ResultLayout, record_words: usize, action: &ActionCall) -> Box<[AtomicU64]> {
+    let mut words = vec![0; default_length(record_words)];
     layout.pack_call(action, &mut words[..layout.words]);
     words.into_iter().map(AtomicU64::new).collect()
 }

@@ -172,6 +172,12 @@ impl Dir {
         }
     }
 
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    #[inline]
+    pub(super) fn is_by_eights(&self) -> bool {
+        self.by_eights
+    }
+
     pub(super) fn is_staged(&self) -> bool {
         self.slots.bytes() > STAGED
     }

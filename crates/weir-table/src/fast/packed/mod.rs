@@ -433,7 +433,7 @@ impl<B: Bucket> PackedShape<B> {
     }
 
     /// Whether [`PackedShape::prepare`] is of use. Lookups by eights ask themselves.
-    pub(super) fn is_staged(&self) -> bool {
+    pub(super) fn gains_by_prepare(&self) -> bool {
         self.0.is_staged() && !self.asks_meanwhile()
     }
 

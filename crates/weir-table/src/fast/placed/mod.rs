@@ -203,6 +203,12 @@ impl Array {
 }
 
 impl PlacedShape {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    #[inline(always)]
+    pub(super) fn is_by_eights(&self) -> bool {
+        self.0.by_eights
+    }
+
     #[inline(always)]
     pub(super) fn lookup(&self, batch: &mut Batch<'_>) -> u64 {
         self.0.lookup(*batch)

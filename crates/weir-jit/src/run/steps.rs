@@ -1,0 +1,101 @@
+//! What is run one after the other.
+//!
+//! Everything that running it takes is side by side: while a vector is run, what is near the processor is used for packets and tables, so each line
+//! that is read once per vector has to come from further away.
+
+use super::calls::{LanesFunction, SegmentFunction};
+use crate::layout::{How, Layout, PITCH, PointKind, VECTOR};
+use std::ops::Range;
+use weir_ir::TableId;
+use weir_table::fast::{KeyLayout, ResultLayout};
+
+/// A segment, and the lookups before it.
+#[derive(Debug)]
+pub(crate) struct Step {
+    pub function: SegmentFunction,
+    /// The same for eight packets at a time, where there is such code.
+    pub lanes: Option<LanesFunction>,
+    /// Of [`Steps::lookups`]. The first is what packets wait for, the others are done ahead.
+    pub lookups: Range<usize>,
+}
+
+/// A lookup to be done. Places are words of the context.
+#[derive(Debug, Clone)]
+pub(crate) struct Wanted {
+    pub table: TableId,
+    pub keys: usize,
+    pub results: Range<usize>,
+    /// The host is told when the vector has ended, of whom this mask says that they got there (see [`Late`]). `None`: at once, of all.
+    pub reached: Option<usize>,
+}
+
+/// A lookup that the host is told of when the vector has ended.
+#[derive(Debug)]
+pub(crate) enum Late {
+    /// It was done ahead: mask `reached` says who got there.
+    Ahead { wanted: Wanted, reached: usize },
+    /// Code has looked into an array: from this word of the context on are the heads of what it found, or
+    /// [`crate::layout::NOT_LOOKED_UP`].
+    Array { table: TableId, heads: Range<usize> },
+}
+
+/// All segments, in the order of control: the lowest that has packets is waited for by no other.
+#[derive(Debug, Default)]
+pub(crate) struct Steps {
+    pub steps: Vec<Step>,
+    pub lookups: Vec<Wanted>,
+    pub late: Vec<Late>,
+}
+
+impl Steps {
+    /// The functions are those of the points at which packets go on.
+    pub fn new(
+        layout: &Layout,
+        tables: &[(KeyLayout, ResultLayout)],
+        functions: impl IntoIterator<Item = (SegmentFunction, Option<LanesFunction>)>,
+    ) -> Self {
+        let wanted = |table: TableId, key_row, result_row, reached| {
+            let first = result_row * PITCH;
+            Wanted {
+                table,
+                keys: key_row * PITCH,
+                results: first..first + tables[table.index()].1.words * PITCH,
+                reached,
+            }
+        };
+        let of_site = |site: usize| match layout.sites[site].how {
+            How::Ahead {
+                key_row,
+                result_row,
+                reached,
+            } => Some(wanted(layout.sites[site].table, key_row, result_row, reached)),
+            How::Array { .. } => None,
+        };
+        let mut all = Steps::default();
+        for (point, (function, lanes)) in layout.points.iter().zip(functions) {
+            let first = all.lookups.len();
+            if let PointKind::Lookup { table, .. } = point.kind {
+                all.lookups.push(wanted(table, point.key_row, point.result_row, None));
+                all.lookups.extend(point.ahead.iter().filter_map(|site| of_site(*site)));
+            }
+            all.steps.push(Step {
+                function,
+                lanes,
+                lookups: first..all.lookups.len(),
+            });
+        }
+        for (number, site) in layout.sites.iter().enumerate() {
+            match site.how {
+                How::Ahead { .. } => all.late.extend(of_site(number).and_then(|wanted| {
+                    let reached = wanted.reached?;
+                    Some(Late::Ahead { wanted, reached })
+                })),
+                How::Array { outcome_row, .. } => all.late.push(Late::Array {
+                    table: site.table,
+                    heads: outcome_row * PITCH..outcome_row * PITCH + VECTOR,
+                }),
+            }
+        }
+        all
+    }
+}
