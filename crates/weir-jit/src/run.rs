@@ -623,6 +623,7 @@ impl Memory {
         match wanted.reached {
             None => host.looked_up(&mut lookup),
             Some(reached) => {
+                // Where control goes back to a point its lookups are done several times in a vector, for other packets each time.
                 let all = &mut self.ahead_hits[reached];
                 *all = *all & !packets | hits;
             }
@@ -634,7 +635,7 @@ impl Memory {
         for late in &compiled.steps.late {
             let (table, (active, hits), (keys, results)) = match late {
                 Late::Ahead { wanted, reached } => {
-                    let active = std::mem::take(&mut self.tallies[compiled.sites.reached(*reached)]);
+                    let active = mask & std::mem::take(&mut self.tallies[compiled.sites.reached(*reached)]);
                     let outcomes = (active, active & self.ahead_hits[*reached]);
                     (wanted.table, outcomes, keys_and_results(&mut self.context, wanted))
                 }

@@ -6,6 +6,8 @@
 
 mod counts;
 mod host;
+#[cfg(test)]
+mod tests;
 
 use crate::switch::{Context, Output, Switch};
 use counts::Counted;

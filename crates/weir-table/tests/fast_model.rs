@@ -440,7 +440,7 @@ fn every_entry_may_have_a_mask_of_its_own() {
         let value = value(32, seed).and(&mask);
         KeyMatch::Ternary { value, mask }
     };
-    let reader = fast.epochs().reader();
+    let mut reader = fast.epochs().reader();
     let packets: Vec<Vec<u16>> = (0..64).map(|i| vec![i * 3, i * 5]).collect();
     for i in 0..count {
         let seeds = (i as u16 % 64) * 3;
@@ -453,6 +453,7 @@ fn every_entry_may_have_a_mask_of_its_own() {
         fast.insert(table.entry(handle).expect("it is there"));
         if i % 100 == 0 {
             lookup(&table, &fast, &reader, &packets, u64::MAX, 0);
+            reader.quiescent();
         }
     }
     // The best go first, then what comes.
@@ -464,6 +465,7 @@ fn every_entry_may_have_a_mask_of_its_own() {
         fast.remove(entry);
         if i % 100 == 0 {
             lookup(&table, &fast, &reader, &packets, u64::MAX, 0);
+            reader.quiescent();
         }
     }
     let hits = lookup(&table, &fast, &reader, &packets, u64::MAX, 0);

@@ -1,4 +1,4 @@
-//! What became of lookups that were done before it was certain who gets there.
+//! What became of lookups that code has done by itself, in arrays.
 
 use crate::layout::{NOT_LOOKED_UP, VECTOR};
 use weir_table::fast::head;

@@ -20,6 +20,10 @@ pub(crate) struct Step {
 }
 
 /// A lookup to be done. Places are words of the context.
+///
+/// Of a lookup that is done ahead and that not all packets get to, `reached` is a number among [`Layout::reached`]. A segment sets the packet's bit of
+/// mask [`Sites::reached`](crate::sites::Sites::reached), a word of the tallies, when the packet gets there; `look_up` keeps the hits of all, by the same number; when the vector has ended
+/// `tell_of_late` tells the host of those of both, and takes the mask away.
 #[derive(Debug, Clone)]
 pub(crate) struct Wanted {
     pub table: TableId,
@@ -48,12 +52,17 @@ pub(crate) struct Steps {
 }
 
 impl Steps {
-    /// The functions are those of the points at which packets go on.
+    /// The functions are those of the points at which packets go on: of the first points, for exits come last.
+    ///
+    /// # Panics
+    /// There are not as many.
     pub fn new(
         layout: &Layout,
         tables: &[(KeyLayout, ResultLayout)],
         functions: impl IntoIterator<Item = (SegmentFunction, Option<LanesFunction>)>,
     ) -> Self {
+        let (going_on, exits) = layout.points.split_at(layout.points.len() - layout.of_exit.len());
+        assert!(going_on.iter().all(|p| p.resume.is_some()) && exits.iter().all(|p| p.resume.is_none()));
         let wanted = |table: TableId, key_row, result_row, reached| {
             let first = result_row * PITCH;
             Wanted {
@@ -72,7 +81,7 @@ impl Steps {
             How::Array { .. } => None,
         };
         let mut all = Steps::default();
-        for (point, (function, lanes)) in layout.points.iter().zip(functions) {
+        for (point, (function, lanes)) in going_on.iter().zip(functions) {
             let first = all.lookups.len();
             if let PointKind::Lookup { table, .. } = point.kind {
                 all.lookups.push(wanted(table, point.key_row, point.result_row, None));
@@ -84,6 +93,7 @@ impl Steps {
                 lookups: first..all.lookups.len(),
             });
         }
+        assert_eq!(all.steps.len(), going_on.len(), "each point has a function of its own");
         for (number, site) in layout.sites.iter().enumerate() {
             match site.how {
                 How::Ahead { .. } => all.late.extend(of_site(number).and_then(|wanted| {

@@ -195,28 +195,36 @@ impl Host for SwitchHost<'_> {
     fn looked_up(&mut self, lookup: &mut LookedUp<'_>) {
         let misses = lookup.active & !lookup.hits;
         self.state.looked_up(lookup.table, many(lookup.hits), many(misses));
-        // As long as a row, so that slots need not be compared with it one by one.
-        let (lengths, Some(results)) = (self.packets.lengths, lookup.results.first_chunk::<VECTOR>()) else {
-            unreachable!("results have a word of each slot");
-        };
+        let lengths = self.packets.lengths;
         match self.on_hit[lookup.table.index()] {
             OnHit::Nothing => {}
-            OnHit::CountThere => self.tables[lookup.table.index()].count_hits(lookup.hits, results, lengths),
+            OnHit::CountThere => {
+                self.tables[lookup.table.index()].count_hits(lookup.hits, heads(lookup), lengths);
+            }
             OnHit::Count if lookup.hits == u64::MAX => {
                 // Counting one is so short that the loop around it would be a third of it.
-                let (results, lengths) = (results.as_chunks::<4>().0, lengths.as_chunks::<4>().0);
-                let all = results.iter().zip(lengths).flat_map(|(results, lengths)| {
-                    std::array::from_fn::<_, 4, _>(|i| (head::handle(results[i]), lengths[i]))
+                let (heads, lengths) = (heads(lookup).as_chunks::<4>().0, lengths.as_chunks::<4>().0);
+                let all = heads.iter().zip(lengths).flat_map(|(heads, lengths)| {
+                    std::array::from_fn::<_, 4, _>(|i| (head::handle(heads[i]), lengths[i]))
                 });
                 self.state.count_hits(lookup.table, all);
             }
             OnHit::Count => {
-                let hits =
-                    Slots(lookup.hits).map(|slot| (head::handle(results[slot % VECTOR]), lengths[slot % VECTOR]));
+                let heads = heads(lookup);
+                let hits = Slots(lookup.hits).map(|slot| (head::handle(heads[slot % VECTOR]), lengths[slot % VECTOR]));
                 self.state.count_hits(lookup.table, hits);
             }
             OnHit::Ask => self.ask(lookup),
         }
+    }
+}
+
+/// The heads of a lookup's results: as long as a row, so that slots need not be compared with it one by one.
+#[inline]
+fn heads<'a>(lookup: &'a LookedUp<'_>) -> &'a [u64; VECTOR] {
+    match lookup.results.first_chunk() {
+        Some(heads) => heads,
+        None => unreachable!("results have a word of each slot"),
     }
 }
 

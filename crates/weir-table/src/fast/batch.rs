@@ -100,7 +100,7 @@ pub(super) struct Batch<'a> {
 pub(super) struct Dimensions {
     pub(super) key_words: usize,
     pub(super) result_words: usize,
-    /// Words of a record, and so of the default.
+    /// Words of a record. The default has as many, or one more so that they are pairs.
     pub(super) record_words: usize,
     pub(super) stamp: Option<usize>,
 }
@@ -128,7 +128,8 @@ impl<'a> Batch<'a> {
         assert!(slots <= pitch || (key_words <= 1 && result_words <= 1));
         assert!(slots == 0 || keys.len() >= (key_words - 1) * pitch + slots);
         assert!(slots == 0 || results.len() >= (result_words - 1) * pitch + slots);
-        assert!(default.len() >= record_words.max(result_words));
+        // Of results whole pairs of words are read.
+        assert!(default.len() >= record_words.max(result_words).next_multiple_of(2));
         Batch {
             keys: keys.as_ptr(),
             results: results.as_mut_ptr(),

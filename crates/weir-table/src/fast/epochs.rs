@@ -5,6 +5,11 @@
 //! freed once every reader has said so in a later one. Who has no [`Reader`] may look tables up
 //! too: each of their lookups counts itself in and out (two atomic additions), and nothing is freed
 //! while one is under way.
+//!
+//! Why that is right: who takes something out has put something else in its place first, and then begins a new epoch. A reader that has *seen* this epoch
+//! (its load acquires what was written before) can find what is in place now only, and it has written what it has seen when it held nothing (a release, so its reads are over). A reader
+//! that was offline, and a guest, may have found what was in place before: so they say that they are looking, then a fence, then they look, and who wants to free
+//! something has a fence between taking it out and asking who is looking. Either they find the new one, or they are seen.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -180,11 +185,12 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// As [`Epochs::enter`], and costs nothing while the reader is online.
+    /// As [`Epochs::enter`], and hardly costs anything while the reader is online.
     #[inline]
     #[must_use]
     pub fn enter(&self) -> Guard<'_> {
-        if self.seen.0.load(Ordering::Relaxed) == OFFLINE {
+        // Nobody but this reader's owner changes that.
+        if !self.is_online() {
             return self.epochs.enter();
         }
         Guard {
@@ -193,7 +199,15 @@ impl Reader {
         }
     }
 
-    /// Says that this reader is between lookups. Cheap: call it once per vector or so.
+    /// Says that this reader is between lookups. Cheap: call it once per vector or so. No guard can be left over:
+    ///
+    /// ```compile_fail,E0502
+    /// # let epochs = std::sync::Arc::new(weir_table::fast::Epochs::new());
+    /// let mut reader = epochs.reader();
+    /// let guard = reader.enter();
+    /// reader.quiescent();
+    /// drop(guard);
+    /// ```
     #[inline]
     pub fn quiescent(&mut self) {
         let now = self.epochs.global.load(Ordering::Acquire);
@@ -204,6 +218,13 @@ impl Reader {
                 fence(Ordering::SeqCst);
             }
         }
+    }
+
+    /// Whether it is not [`Reader::offline`].
+    #[must_use]
+    #[inline]
+    pub fn is_online(&self) -> bool {
+        self.seen.0.load(Ordering::Relaxed) != OFFLINE
     }
 
     /// Says that this reader will not look anything up for a while, as before its thread blocks. Ended by
@@ -231,6 +252,19 @@ mod tests {
         fn drop(&mut self) {
             self.0.fetch_add(1, Ordering::SeqCst);
         }
+    }
+
+    #[test]
+    fn readers_may_go_from_thread_to_thread() {
+        let epochs = Arc::new(Epochs::new());
+        let mut reader = epochs.reader();
+        let reader = std::thread::spawn(move || {
+            drop(reader.enter());
+            reader.quiescent();
+            reader
+        });
+        drop(reader.join().map(|reader| drop(reader.enter())));
+        assert_eq!(epochs.lock().readers.len(), 0);
     }
 
     #[test]

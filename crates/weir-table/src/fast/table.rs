@@ -281,7 +281,7 @@ impl FastTable {
     /// Looks up to 64 keys up. Bit `i` of `active`: slot `i` has a key. Word `w` of the key of slot
     /// `i` is `keys[w * pitch + i]`; word `r` of its result is written to `results[r * pitch + i]`.
     /// Every active slot gets all words of its result that the chosen action has; other words of it
-    /// are unspecified. Returns the mask of hits. With the spec's `idle_timeout`, entries that are
+    /// are unspecified, and results of slots that are not active stay as they are. Returns the mask of hits. With the spec's `idle_timeout`, entries that are
     /// hit get `now_ns` as the time of their last hit.
     ///
     /// # Panics
@@ -291,7 +291,7 @@ impl FastTable {
             .lookup(active, keys, results, pitch, now_ns)
     }
 
-    /// The table for many lookups in one go: the guard is from [`Epochs::enter`] of the table's epochs, and what is looked up is what is
+    /// The table for many lookups in one go: the guard is from [`Epochs::enter`] of the table's epochs, or from a [`Reader`](crate::fast::Reader) of them, and what is looked up is what is
     /// there now.
     ///
     /// # Panics
