@@ -13,7 +13,7 @@ use crate::fast::packing::step;
 use std::arch::x86_64::*;
 use std::hint::select_unpredictable;
 use std::ptr::without_provenance;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A bucket is a line of that many bytes, as a power of two.
 const LINE_BITS: u32 = 6;
@@ -116,13 +116,14 @@ impl<B: Bucket> Array<B> {
 
     /// Puts the addresses of second buckets in place of the first ones', where keys may be there, and asks for them; which keys these are.
     #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
     fn go_elsewhere(&self, batch: Batch<'_>, missed: u64, addresses: &mut Lanes) -> u64 {
         let mut elsewhere = 0;
         each(missed, |slot, bit| {
             // SAFETY: only active slots, and word 0 always exists.
             let hash = self.seed.one(unsafe { batch.key(0, slot) });
             let first = super::first(hash, self.count);
-            let may = self.overflows(first);
+            let may = self.may_overflow(first);
             // No branch should depend on it: it would be foretold wrongly where misses are frequent.
             let bucket = self.bucket(select_unpredictable(may, second(hash, self.count), first));
             prefetch(bucket);
@@ -130,6 +131,19 @@ impl<B: Bucket> Array<B> {
             elsewhere |= bit & ones(may);
         });
         elsewhere
+    }
+
+    /// [`Array::overflows`] of a bucket that has just been read, or that it is full, which is so of most that overflow: the bit, which may be far, is not
+    /// waited for then.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
+    fn may_overflow(&self, number: u32) -> bool {
+        static ALL: AtomicU32 = AtomicU32::new(u32::MAX);
+        // SAFETY: a bucket is as long as a vector, and aligned like one; see `find_eight`.
+        let slots = unsafe { _mm512_load_si512((&raw const *self.bucket(number)).cast()) };
+        let is_full = _mm512_mask_testn_epi64_mask(places::<B>(), slots, slots) == 0;
+        let bits = select_unpredictable(is_full, &ALL, self.overflow_bits(number));
+        bits.load(Ordering::Acquire) >> (number % 32) & 1 == 1
     }
 
     /// The bucket at an address.

@@ -195,10 +195,15 @@ impl<B: Bucket> Array<B> {
     /// Whether keys that should be in the bucket may be in their second one.
     #[inline(always)]
     fn overflows(&self, number: u32) -> bool {
+        self.overflow_bits(number).load(Ordering::Acquire) >> (number % 32) & 1 == 1
+    }
+
+    /// Where that is a bit: that of the number's lowest five bits.
+    #[inline(always)]
+    fn overflow_bits(&self, number: u32) -> &AtomicU32 {
         debug_assert!(number < self.count);
         // SAFETY: as above, and there is a bit per bucket.
-        let bits = unsafe { self.overflow.get_unchecked(number as usize / 32) };
-        bits.load(Ordering::Acquire) >> (number % 32) & 1 == 1
+        unsafe { self.overflow.get_unchecked(number as usize / 32) }
     }
 
     #[inline(always)]
