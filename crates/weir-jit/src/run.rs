@@ -17,7 +17,7 @@ use matrix::Matrix;
 use outcomes::outcomes;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use steps::{Late, Step, Wanted};
+use steps::{Step, Wanted};
 use weir_ir::{Bits, TableId, ValueSetId, VarId};
 use weir_table::fast::{FastTable, Fetches, Guard};
 
@@ -228,10 +228,8 @@ impl Machine {
     pub fn new(compiled: Arc<Compiled>) -> Self {
         let layout = &compiled.layout;
         let mut context = Matrix::new((layout.row_count + 1) * PITCH);
-        for late in &compiled.steps.late {
-            if let Late::Array { heads, .. } = late {
-                context[heads.clone()].fill(NOT_LOOKED_UP);
-            }
+        for (_, heads) in &compiled.steps.arrays {
+            context[heads.clone()].fill(NOT_LOOKED_UP);
         }
         let mut scratch = vec![0; SCRATCH_LEAD + compiled.scratch * VECTOR + 16];
         for slot in 0..VECTOR {
@@ -632,34 +630,38 @@ impl Memory {
 
     /// Tells the host of lookups that were done before it was certain who gets there, and of those that code has done.
     fn tell_of_late(&mut self, compiled: &Compiled, mask: u64, host: &mut dyn Host) {
-        for late in &compiled.steps.late {
-            let (table, (active, hits), (keys, results)) = match late {
-                Late::Ahead { wanted, reached } => {
-                    let active = mask & std::mem::take(&mut self.tallies[compiled.sites.reached(*reached)]);
-                    let outcomes = (active, active & self.ahead_hits[*reached]);
-                    (wanted.table, outcomes, keys_and_results(&mut self.context, wanted))
-                }
-                Late::Array { table, heads } => {
-                    let heads = &mut self.context[heads.clone()];
-                    (*table, outcomes(heads, mask), (&[][..], heads))
-                }
-            };
+        for wanted in &compiled.steps.lookups {
+            let Some(reached) = wanted.reached else { continue };
+            let active = mask & std::mem::take(&mut self.tallies[compiled.sites.reached(reached)]);
+            if active == 0 {
+                continue;
+            }
+            let (keys, results) = keys_and_results(&mut self.context, wanted);
+            host.looked_up(&mut LookedUp {
+                table: wanted.table,
+                active,
+                hits: active & self.ahead_hits[reached],
+                keys,
+                results,
+            });
+        }
+        for (table, heads) in &compiled.steps.arrays {
+            let results = &mut self.context[heads.clone()];
+            let (active, hits) = outcomes(results, mask);
             if active == 0 {
                 continue;
             }
             host.looked_up(&mut LookedUp {
-                table,
+                table: *table,
                 active,
                 hits,
-                keys,
+                keys: &[],
                 results,
             });
-            match late {
-                Late::Ahead { .. } => {}
-                Late::Array { .. } if mask.is_power_of_two() => {
-                    results[mask.trailing_zeros() as usize] = NOT_LOOKED_UP;
-                }
-                Late::Array { .. } => results.fill(NOT_LOOKED_UP),
+            if mask.is_power_of_two() {
+                results[mask.trailing_zeros() as usize] = NOT_LOOKED_UP;
+            } else {
+                results.fill(NOT_LOOKED_UP);
             }
         }
     }

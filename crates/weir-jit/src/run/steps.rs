@@ -29,18 +29,8 @@ pub(crate) struct Wanted {
     pub table: TableId,
     pub keys: usize,
     pub results: Range<usize>,
-    /// The host is told when the vector has ended, of whom this mask says that they got there (see [`Late`]). `None`: at once, of all.
+    /// The host is told when the vector has ended, of whom this mask says that they got there. `None`: at once, of all.
     pub reached: Option<usize>,
-}
-
-/// A lookup that the host is told of when the vector has ended.
-#[derive(Debug)]
-pub(crate) enum Late {
-    /// It was done ahead: mask `reached` says who got there.
-    Ahead { wanted: Wanted, reached: usize },
-    /// Code has looked into an array: from this word of the context on are the heads of what it found, or
-    /// [`crate::layout::NOT_LOOKED_UP`].
-    Array { table: TableId, heads: Range<usize> },
 }
 
 /// All segments, in the order of control: the lowest that has packets is waited for by no other.
@@ -48,7 +38,9 @@ pub(crate) enum Late {
 pub(crate) struct Steps {
     pub steps: Vec<Step>,
     pub lookups: Vec<Wanted>,
-    pub late: Vec<Late>,
+    /// Where code looks into an array by itself: from this word of the context on are the heads of what it found, or [`crate::layout::NOT_LOOKED_UP`]. The
+    /// host is told when the vector has ended.
+    pub arrays: Vec<(TableId, Range<usize>)>,
 }
 
 impl Steps {
@@ -94,16 +86,10 @@ impl Steps {
             });
         }
         assert_eq!(all.steps.len(), going_on.len(), "each point has a function of its own");
-        for (number, site) in layout.sites.iter().enumerate() {
-            match site.how {
-                How::Ahead { .. } => all.late.extend(of_site(number).and_then(|wanted| {
-                    let reached = wanted.reached?;
-                    Some(Late::Ahead { wanted, reached })
-                })),
-                How::Array { outcome_row, .. } => all.late.push(Late::Array {
-                    table: site.table,
-                    heads: outcome_row * PITCH..outcome_row * PITCH + VECTOR,
-                }),
+        for site in &layout.sites {
+            if let How::Array { outcome_row, .. } = site.how {
+                let first = outcome_row * PITCH;
+                all.arrays.push((site.table, first..first + VECTOR));
             }
         }
         all
