@@ -31,6 +31,17 @@ struct Constants {
     stamps: __m512i,
 }
 
+/// Of each slot of a vector a bit for the place where its key was found.
+struct Places([[u8; EIGHT]; GROUPS]);
+
+impl Places {
+    /// The place.
+    #[inline(always)]
+    fn of(&self, slot: usize) -> usize {
+        first_bit(self.0[slot / EIGHT % GROUPS][slot % EIGHT])
+    }
+}
+
 impl<B: Bucket> Array<B> {
     /// Where the buckets are that keys should be in.
     #[inline]
@@ -69,6 +80,7 @@ impl<B: Bucket> Array<B> {
         let actives = |group| if ALL { u8::MAX } else { of_group(batch.active, group) };
         let mut addresses = Lanes::new();
         let mut needles = Lanes::new();
+        let mut found = Places([[0; EIGHT]; GROUPS]);
         for group in 0..GROUPS {
             if actives(group) == 0 {
                 continue;
@@ -95,8 +107,10 @@ impl<B: Bucket> Array<B> {
                 continue;
             }
             // SAFETY: the addresses are of buckets, those of slots without a key that of key 0.
-            let slots =
-                unsafe { find_eight::<B>(addresses.group(group), needles.group(group), active, &of, &mut stale) };
+            let slots = unsafe {
+                let sought = (addresses.group(group), needles.group(group));
+                find_eight::<B>(sought, active, &of, &mut found.0[group], &mut stale)
+            };
             // SAFETY: results have a word, and these are active slots of the group.
             let hit = unsafe { of.entries.give(batch, group, active, slots, needles.get(group)) };
             hits |= u64::from(hit) << (EIGHT * group);
@@ -106,7 +120,7 @@ impl<B: Bucket> Array<B> {
             }
         }
         if B::STAMPS && _mm512_test_epi64_mask(stale, stale) != 0 {
-            self.note_all(&addresses, &needles, hits, now);
+            self.note_all(&addresses, &found, hits, now);
         }
         if elsewhere == 0 {
             return hits;
@@ -152,18 +166,14 @@ impl<B: Bucket> Array<B> {
         ((address as usize - self.buckets.as_ptr().addr()) >> LINE_BITS) as u32
     }
 
-    /// Notes that what was found was hit.
+    /// Notes that what was found was hit: in the bucket at an address what is in these places. If something is written meanwhile, what is there
+    /// by now is noted; the lookup is done again then.
     #[inline(never)]
     #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
-    fn note_all(&self, addresses: &Lanes, needles: &Lanes, hits: u64, now: u32) {
+    fn note_all(&self, addresses: &Lanes, found: &Places, hits: u64, now: u32) {
         each(hits, |slot, _| {
             let number = self.number_at(addresses.0[slot % SLOTS]);
-            let needle = needles.0[slot % SLOTS];
-            let (_, place) = Avx512::find(self.bucket(number), needle, self.packing.significant());
-            // It may have gone since.
-            if place != 0 {
-                self.stamp_hit(number, first_bit(place), now);
-            }
+            self.stamp_hit(number, found.of(slot), now);
         });
     }
 
@@ -195,17 +205,17 @@ fn ask<B: Bucket>(addresses: &[u64; EIGHT]) {
     }
 }
 
-/// What the buckets at these addresses hold of these keys; anything else where there is none.
+/// What the buckets at these addresses hold of these keys, and a bit for the place of each; anything else, and no bit, where there is none.
 ///
 /// # Safety
 /// The addresses are of buckets.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
 unsafe fn find_eight<B: Bucket>(
-    buckets: &[u64; EIGHT],
-    needles: &[u64; EIGHT],
+    (buckets, needles): (&[u64; EIGHT], &[u64; EIGHT]),
     active: u8,
     of: &Constants,
+    found: &mut [u8; EIGHT],
     // Becomes other than 0 when one is found whose last hit is of another step.
     stale: &mut __m512i,
 ) -> __m512i {
@@ -215,6 +225,9 @@ unsafe fn find_eight<B: Bucket>(
         let bucket = unsafe { _mm512_load_si512(buckets[i] as *const __m512i) };
         let keys = of.entries.keys_of(bucket);
         let equal = _mm512_mask_cmpeq_epi64_mask(places::<B>(), keys, _mm512_set1_epi64(needles[i] as i64));
+        if B::STAMPS {
+            found[i] = equal;
+        }
         if B::STAMPS && active >> i & 1 == 1 {
             let stamps = _mm512_permutexvar_epi32(of.stamps, bucket);
             let other = _mm512_or_si512(*stale, _mm512_xor_si512(stamps, of.now));
