@@ -18,29 +18,33 @@ pub enum Match {
     Any,
 }
 
-/// A table of a switch and one of its actions.
-pub struct Filler<'a> {
-    switch: &'a mut Switch,
+/// Makes requests to insert entries: of a table, that do one of its actions.
+pub struct Requests {
     table: TableId,
     keys: Vec<(u32, MatchKind)>,
     action: usize,
     parameters: Vec<u32>,
 }
 
-impl<'a> Filler<'a> {
-    /// Entries of this table that do this.
-    pub fn new(switch: &'a mut Switch, table: &str, action: &str) -> Result<Self> {
+/// A table of a switch and one of its actions.
+pub struct Filler<'a> {
+    switch: &'a mut Switch,
+    requests: Requests,
+}
+
+impl Requests {
+    /// For entries of this table that do this.
+    pub fn new(switch: &Switch, table: &str, action: &str) -> Result<Self> {
         let id = switch.table(table)?;
         let index = switch.action(id, action)?;
         let program = switch.program();
         let spec = &program.tables[id];
         let parameters = &program.actions[spec.actions[index].action].parameters;
-        Ok(Filler {
+        Ok(Requests {
             table: id,
             keys: spec.keys.iter().map(|k| (k.width, k.match_kind)).collect(),
             action: index,
             parameters: parameters.iter().map(|p| p.width).collect(),
-            switch,
         })
     }
 
@@ -55,20 +59,8 @@ impl<'a> Filler<'a> {
         ))
     }
 
-    /// Adds an entry.
-    pub fn add(&mut self, keys: &[Match], data: &[u64]) -> Result<()> {
-        self.add_rule(0, keys, data)
-    }
-
-    /// Adds an entry with a priority; the larger wins.
-    pub fn add_rule(&mut self, priority: u32, keys: &[Match], data: &[u64]) -> Result<()> {
-        let write = self.rule(priority, keys, data)?;
-        self.switch.write(write).context("cannot fill the table")?;
-        Ok(())
-    }
-
-    /// What adds an entry.
-    pub fn rule(&self, priority: u32, keys: &[Match], data: &[u64]) -> Result<Write> {
+    /// What adds an entry; the larger priority wins.
+    pub fn insert(&self, priority: u32, keys: &[Match], data: &[u64]) -> Result<Write> {
         ensure!(keys.len() == self.keys.len(), "the table has other keys");
         let matches = self
             .keys
@@ -79,11 +71,32 @@ impl<'a> Filler<'a> {
         let entry = NewEntry::new(matches, self.action(data)?).with_priority(priority);
         Ok(Write::Table(self.table, TableOp::Insert(entry)))
     }
+}
+
+impl<'a> Filler<'a> {
+    /// Entries of this table that do this.
+    pub fn new(switch: &'a mut Switch, table: &str, action: &str) -> Result<Self> {
+        let requests = Requests::new(switch, table, action)?;
+        Ok(Filler { switch, requests })
+    }
+
+    /// Adds an entry.
+    pub fn add(&mut self, keys: &[Match], data: &[u64]) -> Result<()> {
+        self.add_rule(0, keys, data)
+    }
+
+    /// Adds an entry with a priority; the larger wins.
+    pub fn add_rule(&mut self, priority: u32, keys: &[Match], data: &[u64]) -> Result<()> {
+        let write = self.requests.insert(priority, keys, data)?;
+        self.switch.write(write).context("cannot fill the table")?;
+        Ok(())
+    }
 
     /// Makes this what a miss does.
     pub fn by_default(&mut self, data: &[u64]) -> Result<()> {
-        if let EntryAction::Call(call) = self.action(data)? {
-            self.switch.write(Write::Table(self.table, TableOp::SetDefault(call)))?;
+        if let EntryAction::Call(call) = self.requests.action(data)? {
+            self.switch
+                .write(Write::Table(self.requests.table, TableOp::SetDefault(call)))?;
         }
         Ok(())
     }

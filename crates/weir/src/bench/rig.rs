@@ -114,39 +114,41 @@ impl Rig {
         mut seen: impl FnMut(usize, Option<u32>, &[u8]),
     ) -> u64 {
         match side {
-            Side::Jit => self.round_jit(now_ns, watched, Vec::new(), &mut seen),
-            Side::Inserting => {
-                let count = self.pool.len() / PACKETS_PER_INSERT;
-                let make = self.new_entries.iter_mut();
-                let writes: Vec<Write> = make.flat_map(|make| (0..count).filter_map(|_| make().ok())).collect();
-                self.round_jit(now_ns, watched, writes, &mut seen)
-            }
+            Side::Jit => self.round_jit(now_ns, watched, false, &mut seen),
+            Side::Inserting => self.round_jit(now_ns, watched, true, &mut seen),
             Side::Interp => self.round_interp(now_ns, &mut seen),
             Side::Ceiling => self.round_ceiling(now_ns, watched, &mut seen),
         }
     }
 
-    /// A round by machine code. The writes are done meanwhile, one for every [`PACKETS_PER_INSERT`] packets.
+    /// A round by machine code. If `inserting`, an entry is inserted for every [`PACKETS_PER_INSERT`] packets; the request is made just before, which is
+    /// the controller's work and in no figure.
     fn round_jit(
         &mut self,
         now_ns: u64,
         watched: bool,
-        writes: Vec<Write>,
+        inserting: bool,
         seen: &mut impl FnMut(usize, Option<u32>, &[u8]),
     ) -> u64 {
         let (ports, frames) = self.pool.fresh(Frame::new);
         let mut frames: Vec<Frame<'_>> = frames.into_iter().flatten().collect();
         let mut fates = vec![Fate::Gone; if watched { ports.len() } else { 0 }];
         let (switch, mut at) = (&mut self.switch, 0);
-        let (mut writes, mut since) = (writes.into_iter(), 0);
+        let mut make = self.new_entries.as_mut().filter(|_| inserting);
+        let (mut since, mut made) = (0, 0);
         let took = drive(ports, &mut frames, self.vector, Frame::address, |ports, frames| {
             since += frames.len();
             if since >= PACKETS_PER_INSERT
-                && let Some(write) = writes.next()
+                && let Some(make) = &mut make
             {
                 since = 0;
-                // An entry that is refused costs less: `suite` sees that all are new.
-                let _ = std::hint::black_box(switch.write(write));
+                let started = cycles();
+                let request = std::hint::black_box(make());
+                made += cycles() - started;
+                if let Ok(request) = request {
+                    // An entry that is refused costs less: `suite` sees that all are new.
+                    let _ = std::hint::black_box(switch.write(request));
+                }
             }
             let fate = std::hint::black_box(switch.forward(ports, frames, now_ns));
             if watched {
@@ -166,7 +168,7 @@ impl Rig {
             seen(i, port, frame.bytes());
         }
         while self.switch.next_digest().is_some() {}
-        took
+        took - made
     }
 
     fn round_interp(&mut self, now_ns: u64, seen: &mut impl FnMut(usize, Option<u32>, &[u8])) -> u64 {

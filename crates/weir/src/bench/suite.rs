@@ -1,17 +1,16 @@
 //! The bundled programs against the bars that we set ourselves.
 
 use super::case::Case;
-use super::fill::{Filler, Match};
+use super::fill::{Match, Requests};
 use super::measure::{Plan, measure, median};
 use super::rig::{PACKETS_PER_INSERT, Rig, Side};
 use super::workers;
 use super::workload::Mix;
-use anyhow::{Context as _, Result};
+use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 use std::cell::Cell;
 use std::fmt::Write as _;
 use std::rc::Rc;
-use weir_switch::Write;
 
 /// What a figure is held to.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -262,21 +261,19 @@ fn inserting(plan: Plan, vector: usize) -> Outcome {
         let mut rig = case.rig(&[Side::Jit])?;
         rig.check(&[Side::Jit])?;
         // Addresses that no workload makes: locally administered, counted up.
-        let filler = Filler::new(&mut rig.switch, "source_macs", "known")?;
-        let writes: Vec<Write> = (0..NEW_ENTRIES)
-            .map(|i| filler.rule(0, &[Match::Is(0x0afe_0000_0000 + i)], &[1]))
-            .collect::<Result<_>>()?;
+        let requests = Requests::new(&rig.switch, "source_macs", "known")?;
         let table = rig.switch.table("source_macs")?;
         let before = rig.switch.table_state(table)?.table.len();
-        let (mut writes, inserted) = (writes.into_iter(), Rc::new(Cell::new(0)));
+        let inserted = Rc::new(Cell::new(0));
         let count = Rc::clone(&inserted);
         rig.new_entries = Some(Box::new(move || {
-            count.set(count.get() + 1);
-            writes.next().context("no new entries are left")
+            let number = count.replace(count.get() + 1);
+            ensure!(number < NEW_ENTRIES, "no new entries are left");
+            requests.insert(0, &[Match::Is(0x0afe_0000_0000 + number)], &[1])
         }));
         let mut rigs = [rig];
         let (measured, _) = measure(&mut rigs, &[(0, Side::Inserting), (0, Side::Jit)], plan);
-        let all = rigs[0].switch.table_state(table)?.table.len() == before + inserted.get();
+        let all = rigs[0].switch.table_state(table)?.table.len() as u64 == before as u64 + inserted.get();
         Ok((measured[0].median(), measured[1].median(), all))
     };
     let mut outcome = Outcome {

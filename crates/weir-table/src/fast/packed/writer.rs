@@ -3,6 +3,7 @@
 use crate::fast::LAST_HIT_STEP_NS;
 use crate::fast::cuckoo::{self, Place};
 use crate::fast::head::INDIRECT;
+use crate::fast::mem::prefetch;
 use crate::fast::packed::bucket::Bucket;
 use crate::fast::packed::{Array, PackedShape};
 use crate::fast::packing::{Packing, step};
@@ -92,6 +93,7 @@ impl<B: Bucket> Packed<B> {
             return false;
         }
         let (key, array) = (rule.value[0], &self.store.array);
+        self.store.ask(key);
         let mut item = Item {
             slot: array.packing.pack(key, result[0]),
             handle: rule.handle,
@@ -167,6 +169,15 @@ impl<B: Bucket> Store<B> {
             array: Arc::new(Array::new(packing, count)),
             handles: vec![0; count as usize * B::WAYS],
         }
+    }
+
+    /// Asks for what putting a key in reads and writes: all of it is mostly far, and nothing of it says where the rest is.
+    fn ask(&self, key: u64) {
+        let [first, second] = self.array.homes(key);
+        prefetch(self.array.bucket(first));
+        prefetch(self.array.bucket(second));
+        prefetch(self.array.overflow_bits(first));
+        prefetch(&raw const self.handles[first as usize * B::WAYS]);
     }
 
     fn slot(&self, (bucket, slot): Place) -> u64 {
