@@ -35,6 +35,13 @@ impl Measured {
     }
 }
 
+/// How many times as long one side takes as the other: the middle of what each run is of the other side's run beside it in time, as what the host's
+/// other guests do to both changes from one moment to the next. 0 if there are no runs.
+pub fn ratio(one: &Measured, other: &Measured) -> f64 {
+    let pairs: Vec<f64> = one.runs.iter().zip(&other.runs).map(|(a, b)| a / b).collect();
+    median(&pairs)
+}
+
 /// The middle of some numbers; of an even count the mean of the two in the middle. 0 of none.
 pub fn median(numbers: &[f64]) -> f64 {
     let mut sorted = numbers.to_vec();
@@ -84,6 +91,18 @@ pub fn run(rig: &mut Rig, side: Side, duration: Duration) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn runs_are_compared_with_those_beside_them() {
+        let side = |runs: &[f64]| Measured {
+            side: Side::Jit,
+            runs: runs.to_vec(),
+        };
+        // The host got slower and slower, and something else ran once.
+        let (one, other) = (side(&[30.0, 33.0, 600.0, 90.0]), side(&[20.0, 22.0, 40.0, 60.0]));
+        assert_eq!(ratio(&one, &other), 1.5);
+        assert_eq!(ratio(&side(&[]), &other), 0.0);
+    }
 
     #[test]
     fn the_middle_is_in_the_middle() {

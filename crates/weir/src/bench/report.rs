@@ -1,7 +1,7 @@
 //! What a measurement gave, for people and for programs.
 
 use super::case::Case;
-use super::measure::{Measured, median};
+use super::measure::{Measured, median, ratio};
 use super::stages::Stages;
 use super::workers::Together;
 use serde_json::{Value, json};
@@ -29,7 +29,7 @@ impl Report {
     /// Cycles per packet of the first side relative to the second, where there are two.
     pub fn ratio(&self) -> Option<f64> {
         match self.measured.as_slice() {
-            [engine, other] => Some(engine.median() / other.median()),
+            [engine, other] => Some(ratio(engine, other)),
             _ => None,
         }
     }
