@@ -29,7 +29,7 @@ impl Report {
     /// Cycles per packet of the first side relative to the second, where there are two.
     pub fn ratio(&self) -> Option<f64> {
         match self.measured.as_slice() {
-            [engine, other] => Some(ratio(engine, other)),
+            [engine, other] => Some(ratio(&engine.runs, &other.runs)),
             _ => None,
         }
     }

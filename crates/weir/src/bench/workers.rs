@@ -1,7 +1,7 @@
 //! Several threads, each on a processor of its own, with a switch and packets of its own.
 
 use super::case::Case;
-use super::measure::{Plan, median, run};
+use super::measure::{Plan, ratio, run};
 use super::rig::Side;
 use anyhow::{Result, anyhow, ensure};
 use std::sync::{Barrier, Mutex, PoisonError};
@@ -22,7 +22,7 @@ pub struct Together {
 impl Together {
     /// How many times more all do than one.
     pub fn speedup(&self) -> f64 {
-        median(&self.together) / median(&self.alone).max(f64::MIN_POSITIVE)
+        ratio(&self.together, &self.alone)
     }
 }
 

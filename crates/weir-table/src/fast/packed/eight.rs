@@ -31,7 +31,7 @@ struct Constants {
     stamps: __m512i,
 }
 
-/// Of each slot of a vector a bit for the place where its key was found.
+/// Of each slot of a vector a bit for the place where its key was found, in its first bucket: no bit, or that of another key, where it was not.
 struct Places([[u8; EIGHT]; GROUPS]);
 
 impl Places {
@@ -166,8 +166,8 @@ impl<B: Bucket> Array<B> {
         ((address as usize - self.buckets.as_ptr().addr()) >> LINE_BITS) as u32
     }
 
-    /// Notes that what was found was hit: in the bucket at an address what is in these places. If something is written meanwhile, what is there
-    /// by now is noted; the lookup is done again then.
+    /// Notes that what was hit in first buckets, of which these are the addresses, was hit. If something is written meanwhile the lookup is done again, but what
+    /// was noted stays: an entry that has taken the place of the one that was hit has its last hit too late then, once.
     #[inline(never)]
     #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
     fn note_all(&self, addresses: &Lanes, found: &Places, hits: u64, now: u32) {
