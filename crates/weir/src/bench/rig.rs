@@ -52,8 +52,9 @@ pub struct Rig {
     pub vector: usize,
     /// What [`Side::Inserting`] inserts.
     pub new_entries: Option<NewEntries>,
-    /// Of these, how many were inserted so far, and how many were not.
+    /// How many of these were inserted so far.
     pub inserted: u64,
+    /// How many were not, or could not be taken out again.
     pub refused: u64,
     started: Instant,
 }
