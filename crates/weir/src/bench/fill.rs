@@ -18,8 +18,8 @@ pub enum Match {
     Any,
 }
 
-/// Makes requests to insert entries: of a table, that do one of its actions.
-pub struct Requests {
+/// Makes entries of a table that do one of its actions.
+pub struct Entries {
     table: TableId,
     keys: Vec<(u32, MatchKind)>,
     action: usize,
@@ -29,18 +29,18 @@ pub struct Requests {
 /// A table of a switch and one of its actions.
 pub struct Filler<'a> {
     switch: &'a mut Switch,
-    requests: Requests,
+    entries: Entries,
 }
 
-impl Requests {
-    /// For entries of this table that do this.
+impl Entries {
+    /// Of this table, that do this.
     pub fn new(switch: &Switch, table: &str, action: &str) -> Result<Self> {
         let id = switch.table(table)?;
         let index = switch.action(id, action)?;
         let program = switch.program();
         let spec = &program.tables[id];
         let parameters = &program.actions[spec.actions[index].action].parameters;
-        Ok(Requests {
+        Ok(Entries {
             table: id,
             keys: spec.keys.iter().map(|k| (k.width, k.match_kind)).collect(),
             action: index,
@@ -59,8 +59,8 @@ impl Requests {
         ))
     }
 
-    /// What adds an entry; the larger priority wins.
-    pub fn insert(&self, priority: u32, keys: &[Match], data: &[u64]) -> Result<Write> {
+    /// An entry, and its table; the larger priority wins.
+    pub fn make(&self, priority: u32, keys: &[Match], data: &[u64]) -> Result<(TableId, NewEntry)> {
         ensure!(keys.len() == self.keys.len(), "the table has other keys");
         let matches = self
             .keys
@@ -69,15 +69,15 @@ impl Requests {
             .map(|((width, kind), key)| key.of(*width, *kind))
             .collect();
         let entry = NewEntry::new(matches, self.action(data)?).with_priority(priority);
-        Ok(Write::Table(self.table, TableOp::Insert(entry)))
+        Ok((self.table, entry))
     }
 }
 
 impl<'a> Filler<'a> {
     /// Entries of this table that do this.
     pub fn new(switch: &'a mut Switch, table: &str, action: &str) -> Result<Self> {
-        let requests = Requests::new(switch, table, action)?;
-        Ok(Filler { switch, requests })
+        let entries = Entries::new(switch, table, action)?;
+        Ok(Filler { switch, entries })
     }
 
     /// Adds an entry.
@@ -87,16 +87,17 @@ impl<'a> Filler<'a> {
 
     /// Adds an entry with a priority; the larger wins.
     pub fn add_rule(&mut self, priority: u32, keys: &[Match], data: &[u64]) -> Result<()> {
-        let write = self.requests.insert(priority, keys, data)?;
+        let (table, entry) = self.entries.make(priority, keys, data)?;
+        let write = Write::Table(table, TableOp::Insert(entry));
         self.switch.write(write).context("cannot fill the table")?;
         Ok(())
     }
 
     /// Makes this what a miss does.
     pub fn by_default(&mut self, data: &[u64]) -> Result<()> {
-        if let EntryAction::Call(call) = self.requests.action(data)? {
+        if let EntryAction::Call(call) = self.entries.action(data)? {
             self.switch
-                .write(Write::Table(self.requests.table, TableOp::SetDefault(call)))?;
+                .write(Write::Table(self.entries.table, TableOp::SetDefault(call)))?;
         }
         Ok(())
     }

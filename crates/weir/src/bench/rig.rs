@@ -5,9 +5,10 @@ use super::workload::ByHand;
 use anyhow::{Result, ensure};
 use std::time::Instant;
 use weir_ceiling::{DROP, FLOOD};
+use weir_ir::TableId;
 use weir_switch::{Fate, Frame, OpResult, Switch, VECTOR, Write, WriteResult, cycles};
 use weir_table::memory::prefetch_bytes;
-use weir_table::{EntryRef, TableOp};
+use weir_table::{EntryRef, NewEntry, TableOp};
 
 /// Who runs the packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,8 +26,8 @@ pub enum Side {
 /// How seldom [`Side::Inserting`] inserts: at 100 cycles per packet some 25,000 times a second.
 pub const PACKETS_PER_INSERT: usize = 1024;
 
-/// Gives an entry that the tables do not have yet.
-pub type NewEntries = Box<dyn FnMut() -> Result<Write>>;
+/// Gives an entry that its table does not have yet.
+pub type NewEntries = Box<dyn FnMut() -> Result<(TableId, NewEntry)>>;
 
 impl Side {
     /// Its name.
@@ -151,14 +152,12 @@ impl Rig {
             {
                 since = 0;
                 let started = cycles();
-                let request = std::hint::black_box(make());
+                let entry = std::hint::black_box(make());
                 made += cycles() - started;
-                let table = request.as_ref().ok().and_then(|request| match request {
-                    Write::Table(table, _) => Some(*table),
-                    _ => None,
-                });
-                match (table, request.map(|request| switch.write(request))) {
-                    (Some(table), Ok(Ok(WriteResult::Table(OpResult::Handle(handle))))) => there.push((table, handle)),
+                let done =
+                    entry.map(|(table, entry)| (table, switch.write(Write::Table(table, TableOp::Insert(entry)))));
+                match done {
+                    Ok((table, Ok(WriteResult::Table(OpResult::Handle(handle))))) => there.push((table, handle)),
                     _ => refused += 1,
                 }
             }

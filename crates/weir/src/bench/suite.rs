@@ -1,7 +1,7 @@
 //! The bundled programs against the bars that we set ourselves.
 
 use super::case::Case;
-use super::fill::{Match, Requests};
+use super::fill::{Entries, Match};
 use super::measure::{Measured, Plan, measure, median, ratio};
 use super::rig::{PACKETS_PER_INSERT, Rig, Side};
 use super::workers;
@@ -251,12 +251,12 @@ pub fn run(plan: Plan, vector: usize) -> Suite {
 
 /// Has [`Side::Inserting`] of l2_switch insert stations that are not there.
 fn insert_stations(rig: &mut Rig) -> Result<()> {
-    let requests = Requests::new(&rig.switch, "source_macs", "known")?;
+    let entries = Entries::new(&rig.switch, "source_macs", "known")?;
     let mut number = 0;
     rig.new_entries = Some(Box::new(move || {
         number += 1;
         // Addresses that no workload makes: locally administered, counted up.
-        requests.insert(0, &[Match::Is(0x0afe_0000_0000 + number)], &[1])
+        entries.make(0, &[Match::Is(0x0afe_0000_0000 + number)], &[1])
     }));
     Ok(())
 }
@@ -401,6 +401,8 @@ impl Suite {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use weir_switch::Write;
+    use weir_table::TableOp;
 
     #[test]
     fn bars_hold_on_their_side() {
@@ -427,9 +429,10 @@ mod tests {
             assert_eq!(rig.switch.table_state(table)?.table.len(), before);
         }
         // What is there already is refused, and that is seen.
-        let requests = Requests::new(&rig.switch, "source_macs", "known")?;
-        rig.switch.write(requests.insert(0, &[Match::Is(77)], &[1])?)?;
-        rig.new_entries = Some(Box::new(move || requests.insert(0, &[Match::Is(77)], &[1])));
+        let entries = Entries::new(&rig.switch, "source_macs", "known")?;
+        let (table, entry) = entries.make(0, &[Match::Is(77)], &[1])?;
+        rig.switch.write(Write::Table(table, TableOp::Insert(entry)))?;
+        rig.new_entries = Some(Box::new(move || entries.make(0, &[Match::Is(77)], &[1])));
         let inserted = rig.inserted;
         rig.round(Side::Inserting);
         assert_eq!((rig.inserted, rig.refused), (inserted, 4));
