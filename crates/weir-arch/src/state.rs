@@ -183,6 +183,8 @@ pub struct State {
     /// Parser runs that ended with each member of `error` (not with NoError).
     pub parser_errors: BTreeMap<u32, u64>,
     random: u64,
+    /// A table or value set was lent to be changed.
+    touched: bool,
 }
 
 impl State {
@@ -198,6 +200,7 @@ impl State {
             generators: None,
             parser_errors: BTreeMap::new(),
             random: 0x9e37_79b9_7f4a_7c15,
+            touched: true,
         }
     }
 
@@ -209,7 +212,15 @@ impl State {
 
     /// A table of the program, to be changed.
     pub fn table_mut(&mut self, id: TableId) -> Option<&mut TableState> {
+        self.touched = true;
         self.tables.get_mut(id.index())
+    }
+
+    /// Whether tables or value sets may have been changed since this was asked last: one question for all of them, where each is asked whether it was
+    /// ([`Table::has_changed`]) only if so.
+    #[inline]
+    pub fn take_touched(&mut self) -> bool {
+        std::mem::take(&mut self.touched)
     }
 
     /// An extern instance's state; [`Resource::None`] where there is none.
@@ -248,6 +259,7 @@ impl State {
 
     /// A parser value set, to be changed. The action of members is the one with index 0.
     pub fn value_set_mut(&mut self, id: ValueSetId) -> Option<&mut Table> {
+        self.touched = true;
         self.value_sets.get_mut(id.index())
     }
 
@@ -330,6 +342,7 @@ impl State {
     }
 
     /// Notes lookups of a table.
+    #[inline]
     pub fn looked_up(&mut self, table: TableId, hits: u32, misses: u32) {
         if let Some(state) = self.tables.get_mut(table.index()) {
             state.hits += u64::from(hits);
@@ -376,6 +389,7 @@ impl State {
 
     /// A port came up or went down: what watches it takes part in the choices of selectors or does not.
     pub fn port_changed(&mut self, port: u32, is_down: bool) {
+        self.touched = true;
         for resource in &mut self.resources {
             if let Resource::Profile(profile, _) = resource {
                 profile.port_changed(port, is_down);

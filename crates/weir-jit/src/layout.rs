@@ -106,7 +106,7 @@ pub(crate) struct Layout {
     pub arrays: Vec<TableId>,
     /// How many masks there are of packets that got to a lookup which was done ahead.
     pub reached: usize,
-    /// The point of an exit.
+    /// The point of an exit: the last points, one for each exit, in their order.
     pub of_exit: Vec<usize>,
     /// Row of a variable: narrow ones that are kept somewhere, inputs, and the homes of wide ones.
     pub rows: Vec<Option<usize>>,
@@ -127,6 +127,12 @@ fn region(analysis: &Analysis<'_>, sites: &BTreeMap<BlockId, usize>, start: Bloc
 }
 
 impl Layout {
+    /// The point of the first exit.
+    #[inline]
+    pub fn first_exit(&self) -> usize {
+        self.points.len() - self.of_exit.len()
+    }
+
     /// `may_waste` says which tables may be looked up for packets that do not get there, and `arrays` which code can look into by itself.
     pub fn new(
         analysis: &Analysis<'_>,

@@ -53,4 +53,4 @@ pub use error::{CompileError, Unsupported};
 pub use layout::{PITCH, VECTOR};
 pub use run::{Frame, Host, Indexes, LaneUse, Loaded, LookedUp, Machine, StageCount, TAILROOM, cycles};
 pub use sites::CallArguments;
-pub use wide::widely;
+pub use wide::{Job, widely};

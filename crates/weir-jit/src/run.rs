@@ -327,11 +327,14 @@ impl Machine {
     #[must_use]
     #[inline]
     pub fn left(&self, exit: u32) -> u64 {
-        self.compiled
-            .layout
-            .of_exit
-            .get(exit as usize)
-            .map_or(0, |&p| self.memory.pending[p])
+        self.all_left().get(exit as usize).copied().unwrap_or(0)
+    }
+
+    /// By exit the slots that left by it.
+    #[must_use]
+    #[inline]
+    pub fn all_left(&self) -> &[u64] {
+        &self.memory.pending[self.compiled.layout.first_exit()..]
     }
 
     /// Variables that an exit keeps.
@@ -426,7 +429,8 @@ impl Loaded<'_, '_> {
     ///
     /// # Panics
     /// Fewer tables than the program has, tables of other specifications, or of other epochs than the guard.
-    pub fn run(self, tables: &[Arc<FastTable>], guard: &Guard<'_>, host: &mut dyn Host, now_ns: u64) -> usize {
+    #[inline(always)]
+    pub fn run(self, tables: &[Arc<FastTable>], guard: &Guard<'_>, host: &mut impl Host, now_ns: u64) -> usize {
         let Machine { compiled, memory } = self.machine;
         assert!(tables.len() >= compiled.table_count, "every table must be there");
         let mut count = self.frames.len();
@@ -439,18 +443,14 @@ impl Loaded<'_, '_> {
             now_ns,
         };
         if compiled.serial.is_some() {
-            for i in 0..count {
-                memory.go(&run, 1 << i, host);
-                if memory.continues(compiled, i) {
-                    count = i + 1;
-                    break;
-                }
-            }
+            count = memory.go_one_by_one(&run, count, host);
         } else if count > 0 {
             memory.go(&run, u64::MAX >> (64 - count), host);
         }
         memory.count_tallies(compiled, host);
-        memory.keep_varbits(compiled);
+        if compiled.keeps_varbits {
+            memory.keep_varbits(compiled);
+        }
         if !compiled.in_place {
             memory.put_headers(compiled);
             let (packets, lengths) = memory.context.split_at(ROW_LENGTH * PITCH);
@@ -465,6 +465,18 @@ impl Loaded<'_, '_> {
 }
 
 impl Memory {
+    /// Runs the packets of the first slots one by one, up to one that goes on elsewhere; gives how many.
+    #[inline(never)]
+    fn go_one_by_one(&mut self, run: &Run<'_>, count: usize, host: &mut impl Host) -> usize {
+        for i in 0..count {
+            self.go(run, 1 << i, host);
+            if self.continues(run.compiled, i) {
+                return i + 1;
+            }
+        }
+        count
+    }
+
     /// Whether the packet of a slot has left for elsewhere.
     fn continues(&self, compiled: &Compiled, slot: usize) -> bool {
         let points = compiled.layout.of_exit.iter();
@@ -501,11 +513,9 @@ impl Memory {
     }
 
     /// Takes varbits out of packets, which may be gone when somebody asks.
+    #[inline(never)]
     fn keep_varbits(&mut self, compiled: &Compiled) {
         self.varbits.clear();
-        if !compiled.keeps_varbits {
-            return;
-        }
         for &point in &compiled.layout.of_exit {
             let mut slots = self.pending[point];
             if slots == 0 {
@@ -531,7 +541,18 @@ impl Memory {
     }
 
     /// Has everything counted that segments left to be counted.
-    fn count_tallies(&mut self, compiled: &Compiled, host: &mut dyn Host) {
+    #[inline(always)]
+    fn count_tallies(&mut self, compiled: &Compiled, host: &mut impl Host) {
+        let some = self.tallies[..compiled.sites.tallies.len()]
+            .iter()
+            .fold(0, |a, b| a | b);
+        if some != 0 {
+            self.count_some_tallies(compiled, host);
+        }
+    }
+
+    #[inline(never)]
+    fn count_some_tallies(&mut self, compiled: &Compiled, host: &mut impl Host) {
         let sites = &compiled.sites;
         for (number, tally) in sites.tallies.iter().enumerate() {
             let slots = std::mem::take(&mut self.tallies[number]);
@@ -546,7 +567,8 @@ impl Memory {
         }
     }
 
-    fn go(&mut self, run: &Run<'_>, mask: u64, host: &mut dyn Host) {
+    #[inline(always)]
+    fn go(&mut self, run: &Run<'_>, mask: u64, host: &mut impl Host) {
         self.pending[0] = mask;
         let &Run {
             compiled,
@@ -595,7 +617,7 @@ impl Memory {
     }
 
     /// Asks for what lookups will read: large tables share the latency of memory.
-    #[inline]
+    #[inline(always)]
     fn prepare(&mut self, run: &Run<'_>, lookups: &[Wanted], packets: u64) {
         for wanted in lookups {
             let present = run.tables[wanted.table.index()].present(run.guard);
@@ -604,8 +626,8 @@ impl Memory {
     }
 
     /// Looks packets up whose keys are in rows, and tells the host. `prepared`: what is read has been asked for.
-    #[inline]
-    fn look_up(&mut self, run: &Run<'_>, wanted: &Wanted, prepared: bool, packets: u64, host: &mut dyn Host) {
+    #[inline(always)]
+    fn look_up(&mut self, run: &Run<'_>, wanted: &Wanted, prepared: bool, packets: u64, host: &mut impl Host) {
         let (keys, results) = keys_and_results(&mut self.context, wanted);
         let present = run.tables[wanted.table.index()].present(run.guard);
         let present = if prepared { present.prepared() } else { present };
@@ -629,7 +651,8 @@ impl Memory {
     }
 
     /// Tells the host of lookups that were done before it was certain who gets there, and of those that code has done.
-    fn tell_of_late(&mut self, compiled: &Compiled, mask: u64, host: &mut dyn Host) {
+    #[inline(always)]
+    fn tell_of_late(&mut self, compiled: &Compiled, mask: u64, host: &mut impl Host) {
         for wanted in &compiled.steps.lookups {
             let Some(reached) = wanted.reached else { continue };
             let active = mask & std::mem::take(&mut self.tallies[compiled.sites.reached(reached)]);
@@ -666,9 +689,10 @@ impl Memory {
         }
     }
 
-    fn segment(&mut self, run: &Run<'_>, step: &Step, packets: u64, host: &mut dyn Host) {
+    #[inline(always)]
+    fn segment<'h, H: Host + 'h>(&mut self, run: &Run<'_>, step: &Step, packets: u64, host: &mut H) {
         let compiled = run.compiled;
-        let host: *mut (dyn Host + '_) = host;
+        let host: *mut (dyn Host + 'h) = host;
         // SAFETY: only the lifetime changes; the pointer is not used after this call, which borrows the host.
         let host: *mut (dyn Host + 'static) = unsafe { std::mem::transmute(host) };
         let mut host = HostPointer(host);
@@ -704,6 +728,7 @@ impl Memory {
 }
 
 /// The rows of a lookup's keys and all that follow up to its results, and those of its results.
+#[inline(always)]
 fn keys_and_results<'a>(context: &'a mut Matrix, wanted: &Wanted) -> (&'a [u64], &'a mut [u64]) {
     let (before, rest) = context.split_at_mut(wanted.results.start);
     (&before[wanted.keys..], &mut rest[..wanted.results.len()])

@@ -20,7 +20,7 @@ use weir_arch::{
 };
 use weir_interp::NoTrace;
 use weir_ir::{Bits, Program, TableId, ValueSetId, VarId};
-use weir_jit::{CompileError, Compiled, Frame, LaneUse, Machine, Options, StageCount, TAILROOM, VECTOR};
+use weir_jit::{CompileError, Compiled, Frame, Job, LaneUse, Machine, Options, StageCount, TAILROOM, VECTOR};
 use weir_table::fast::{Epochs, FastTable, Reader};
 use weir_table::{Change, Implementation, Table, TableSpec};
 
@@ -199,7 +199,15 @@ impl FastPath {
     }
 
     /// Takes over what changed about the tables.
+    #[inline]
     fn sync(&mut self, state: &mut State) {
+        if state.take_touched() || self.is_fresh {
+            self.take_over(state);
+        }
+    }
+
+    #[inline(never)]
+    fn take_over(&mut self, state: &mut State) {
         let is_fresh = std::mem::take(&mut self.is_fresh);
         if !self.carried.is_empty() {
             for ((table, handle), hits) in std::mem::take(&mut self.carried) {
@@ -230,6 +238,8 @@ impl FastPath {
                 }
             }
         }
+        // What was taken over has not been changed since.
+        state.take_touched();
     }
 
     /// When an entry was hit last, as far as compiled code knows.
@@ -260,8 +270,8 @@ fn take_over_changes(table: &mut Table, fast: &FastTable) {
     });
 }
 
-/// What [`Switch::run_vector`] needs.
-struct Job<'a, 'f> {
+/// [`Switch::run_vector`], and what it needs.
+struct Vector<'a, 'f> {
     switch: &'a mut Switch,
     fast: &'a mut FastPath,
     first: usize,
@@ -269,17 +279,13 @@ struct Job<'a, 'f> {
     frames: &'a mut [Frame<'f>],
 }
 
-/// Part of whoever calls it, so compiled for the instructions that are used there.
-#[inline(always)]
-fn run_job(job: Job<'_, '_>) -> usize {
-    let Job {
-        switch,
-        fast,
-        first,
-        ports,
-        frames,
-    } = job;
-    switch.run_vector(fast, first, ports, frames)
+impl Job for Vector<'_, '_> {
+    type Result = usize;
+
+    #[inline(always)]
+    fn run(self) -> usize {
+        self.switch.run_vector(self.fast, self.first, self.ports, self.frames)
+    }
 }
 
 /// Packets of a vector that the driver goes on with.
@@ -367,7 +373,7 @@ impl Switch {
             && self.queues.is_unlimited()
             && !self.has_loopback()
             && !self.config.explicit_ports
-            && self.ports.values().all(|up| *up)
+            && self.all_up
     }
 
     /// Runs up to [`VECTOR`] packets that lie in memory with room around them ([`Switch::headroom`] before,
@@ -389,14 +395,14 @@ impl Switch {
         self.fates.resize(frames.len(), Fate::Gone);
         let mut done = 0;
         while done < frames.len() {
-            let job = Job {
+            let vector = Vector {
                 switch: self,
                 fast: &mut fast,
                 first: done,
                 ports: &ports[done..],
                 frames: &mut frames[done..],
             };
-            done += weir_jit::widely(job, run_job);
+            done += weir_jit::widely(vector);
         }
         self.fast = Some(fast);
         &self.fates
@@ -509,8 +515,8 @@ impl Switch {
         self.stats.received_all(&ports[..count], &lengths[..count]);
         let (mut continuing, mut transmitted, all) = (0, 0, u64::MAX >> (64 - count));
         let fates = &mut self.fates[first..first + count];
-        for (number, exit) in fast.fused.exits.iter().enumerate() {
-            let left = fast.machine.left(number as u32);
+        for (exit, left) in fast.fused.exits.iter().zip(fast.machine.all_left()) {
+            let left = *left;
             match exit {
                 _ if left == 0 => {}
                 FusedExit::Transmit(var) => {

@@ -104,6 +104,10 @@ pub(crate) struct TrafficManager {
     ports: BTreeMap<u32, PortQueues>,
     capacity: usize,
     sequence: u64,
+    /// Packets in all queues.
+    total: usize,
+    /// Ports that have a rate.
+    limited: usize,
 }
 
 impl TrafficManager {
@@ -112,6 +116,8 @@ impl TrafficManager {
             ports: BTreeMap::new(),
             capacity,
             sequence: 0,
+            total: 0,
+            limited: 0,
         }
     }
 
@@ -128,6 +134,7 @@ impl TrafficManager {
 
     pub(crate) fn set_rate(&mut self, port: u32, rate: PortRate) {
         self.port(port).rate = rate;
+        self.limited = self.ports.values().filter(|p| p.rate != PortRate::default()).count();
     }
 
     pub(crate) fn set_capacity(&mut self, port: u32, capacity: usize) {
@@ -152,7 +159,7 @@ impl TrafficManager {
 
     /// Whether every packet can leave when it comes: no port has a rate.
     pub(crate) fn is_unlimited(&self) -> bool {
-        self.ports.values().all(|p| p.rate == PortRate::default())
+        self.limited == 0
     }
 
     /// Packets in the queues of a port.
@@ -171,7 +178,7 @@ impl TrafficManager {
 
     /// Packets in all queues.
     pub(crate) fn total(&self) -> usize {
-        self.ports.values().map(PortQueues::depth).sum()
+        self.total
     }
 
     /// Whether a packet of this priority can be put in a queue of the port.
@@ -203,11 +210,16 @@ impl TrafficManager {
                 sequence,
             });
             mark.0 = mark.0.max(queue.len() as u64);
+            self.total += 1;
         }
     }
 
     /// When the next packet can leave.
+    #[inline]
     pub(crate) fn next_departure(&self) -> Option<u64> {
+        if self.total == 0 {
+            return None;
+        }
         self.ports
             .values()
             .filter_map(PortQueues::ready)
@@ -226,6 +238,7 @@ impl TrafficManager {
         let queue = queues.queues.get_mut(priority)?;
         let queued = queue.pop_front()?;
         let depth = queue.len() as u64;
+        self.total -= 1;
         if queues.rate.bits_per_second.is_none() {
             queues.free_ns = time_ns.saturating_add(queues.rate.busy_ns(0));
         }

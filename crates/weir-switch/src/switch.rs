@@ -72,6 +72,8 @@ pub struct Switch {
     waiting: VecDeque<IngressPacket>,
     /// Whether ports are up; only listed ports exist where ports are explicit.
     pub(crate) ports: BTreeMap<u32, bool>,
+    /// Whether all of them are up.
+    pub(crate) all_up: bool,
     pub(crate) stats: Stats,
     pub(crate) now_ns: u64,
     /// When the packet left its queue that is on its way out.
@@ -123,6 +125,7 @@ impl Switch {
             config,
             waiting: VecDeque::new(),
             ports: BTreeMap::new(),
+            all_up: true,
             stats: Stats::default(),
             now_ns: 0,
             departing_ns: 0,
@@ -186,6 +189,7 @@ impl Switch {
     /// Adds a port, or sets whether it is up.
     pub fn set_port(&mut self, port: u32, up: bool) {
         let was = self.ports.insert(port, up);
+        self.all_up = self.ports.values().all(|up| *up);
         if let (false, true, Some(generators)) = (up, was != Some(false), &mut self.state.generators) {
             generators.port_down(port, self.now_ns);
         }
@@ -210,6 +214,7 @@ impl Switch {
     /// Removes a port.
     pub fn remove_port(&mut self, port: u32) {
         self.ports.remove(&port);
+        self.all_up = self.ports.values().all(|up| *up);
     }
 
     /// Limits how fast a port sends.
@@ -376,6 +381,7 @@ impl Switch {
     }
 
     /// Tells the switch what time it is, unless something leaves or is generated until then: false, and nothing has changed.
+    #[inline]
     pub fn pass_time(&mut self, now_ns: u64) -> bool {
         let is_quiet = self.ready.is_empty() && self.next_departure().is_none_or(|t| t > now_ns);
         if is_quiet {
@@ -386,9 +392,13 @@ impl Switch {
 
     /// When the next packet can leave or is to be generated, in ns: [`Switch::advance`] has something to do then.
     #[must_use]
+    #[inline]
     pub fn next_departure(&self) -> Option<u64> {
         let generated = self.next_generated().filter(|_| self.generation_limit > 0);
-        self.queues.next_departure().into_iter().chain(generated).min()
+        match (self.queues.next_departure(), generated) {
+            (Some(departure), Some(generated)) => Some(departure.min(generated)),
+            (departure, generated) => departure.or(generated),
+        }
     }
 
     /// Gives what leaves until all queues are empty. The clock goes on with the ports' rates.

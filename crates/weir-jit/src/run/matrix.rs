@@ -25,6 +25,7 @@ impl Matrix {
 impl Deref for Matrix {
     type Target = [u64];
 
+    #[inline(always)]
     fn deref(&self) -> &[u64] {
         let words = self.0.len() * 8;
         // SAFETY: a line is eight words and nothing else.
@@ -33,6 +34,7 @@ impl Deref for Matrix {
 }
 
 impl DerefMut for Matrix {
+    #[inline(always)]
     fn deref_mut(&mut self) -> &mut [u64] {
         let words = self.0.len() * 8;
         // SAFETY: a line is eight words and nothing else.

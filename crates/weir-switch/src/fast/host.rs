@@ -78,6 +78,26 @@ impl SwitchHost<'_> {
             .collect()
     }
 
+    /// Direct counters of what was hit count.
+    #[inline(never)]
+    fn count_hits(&mut self, lookup: &LookedUp<'_>) {
+        let lengths = self.packets.lengths;
+        if lookup.hits == u64::MAX {
+            // Counting one is so short that the loop around it would be a third of it.
+            let (heads, lengths) = (heads(lookup).as_chunks::<4>().0, lengths.as_chunks::<4>().0);
+            let all = heads
+                .iter()
+                .zip(lengths)
+                .flat_map(|(heads, lengths)| std::array::from_fn::<_, 4, _>(|i| (head::handle(heads[i]), lengths[i])));
+            self.state.count_hits(lookup.table, all);
+        } else {
+            let heads = heads(lookup);
+            let hits = Slots(lookup.hits).map(|slot| (head::handle(heads[slot % VECTOR]), lengths[slot % VECTOR]));
+            self.state.count_hits(lookup.table, hits);
+        }
+    }
+
+    #[inline(never)]
     fn ask(&mut self, lookup: &mut LookedUp<'_>) {
         let mut hits = lookup.hits;
         while hits != 0 {
@@ -185,6 +205,7 @@ impl Host for SwitchHost<'_> {
         set.lookup_one(&packed, &mut result, self.now_ns)
     }
 
+    #[inline(always)]
     fn will_be_told(&mut self, lookup: &LookedUp<'_>) {
         if self.on_hit[lookup.table.index()] == OnHit::Count {
             let handles = Slots(lookup.hits).map(|slot| head::handle(lookup.results[slot]));
@@ -192,28 +213,18 @@ impl Host for SwitchHost<'_> {
         }
     }
 
+    #[inline(always)]
     fn looked_up(&mut self, lookup: &mut LookedUp<'_>) {
         let misses = lookup.active & !lookup.hits;
-        self.state.looked_up(lookup.table, many(lookup.hits), many(misses));
+        self.state
+            .looked_up(lookup.table, lookup.hits.count_ones(), misses.count_ones());
         let lengths = self.packets.lengths;
         match self.on_hit[lookup.table.index()] {
             OnHit::Nothing => {}
             OnHit::CountThere => {
                 self.tables[lookup.table.index()].count_hits(lookup.hits, heads(lookup), lengths);
             }
-            OnHit::Count if lookup.hits == u64::MAX => {
-                // Counting one is so short that the loop around it would be a third of it.
-                let (heads, lengths) = (heads(lookup).as_chunks::<4>().0, lengths.as_chunks::<4>().0);
-                let all = heads.iter().zip(lengths).flat_map(|(heads, lengths)| {
-                    std::array::from_fn::<_, 4, _>(|i| (head::handle(heads[i]), lengths[i]))
-                });
-                self.state.count_hits(lookup.table, all);
-            }
-            OnHit::Count => {
-                let heads = heads(lookup);
-                let hits = Slots(lookup.hits).map(|slot| (head::handle(heads[slot % VECTOR]), lengths[slot % VECTOR]));
-                self.state.count_hits(lookup.table, hits);
-            }
+            OnHit::Count => self.count_hits(lookup),
             OnHit::Ask => self.ask(lookup),
         }
     }
@@ -225,16 +236,6 @@ fn heads<'a>(lookup: &'a LookedUp<'_>) -> &'a [u64; VECTOR] {
     match lookup.results.first_chunk() {
         Some(heads) => heads,
         None => unreachable!("results have a word of each slot"),
-    }
-}
-
-/// How many slots a mask has. Mostly that is all or none, and to count takes long where there is no instruction for it.
-#[inline]
-fn many(slots: u64) -> u32 {
-    match slots {
-        0 => 0,
-        u64::MAX => u64::BITS,
-        some => some.count_ones(),
     }
 }
 

@@ -11,6 +11,7 @@ use crate::fast::head::{self, HIT};
 use crate::fast::mem::Directory;
 use crate::fast::packing::Packing;
 use std::arch::x86_64::*;
+use std::sync::LazyLock;
 use std::sync::atomic::AtomicU64;
 
 /// Keys at a time.
@@ -19,18 +20,22 @@ pub(super) const EIGHT: usize = 8;
 /// Whether the processor has what the functions here need.
 #[inline]
 pub(super) fn has_eight() -> bool {
-    use std::arch::is_x86_feature_detected as has;
-    has!("avx512vbmi")
-        && has!("avx512f")
-        && has!("avx512bw")
-        && has!("avx512cd")
-        && has!("avx512dq")
-        && has!("avx512vl")
-        && has!("avx2")
-        && has!("bmi1")
-        && has!("bmi2")
-        && has!("lzcnt")
-        && has!("popcnt")
+    // Asked once, not feature by feature for every vector.
+    static HAS: LazyLock<bool> = LazyLock::new(|| {
+        use std::arch::is_x86_feature_detected as has;
+        has!("avx512vbmi")
+            && has!("avx512f")
+            && has!("avx512bw")
+            && has!("avx512cd")
+            && has!("avx512dq")
+            && has!("avx512vl")
+            && has!("avx2")
+            && has!("bmi1")
+            && has!("bmi2")
+            && has!("lzcnt")
+            && has!("popcnt")
+    });
+    *HAS
 }
 
 /// A word per slot, to be read and written eight at a time.
@@ -228,7 +233,7 @@ impl Lanes {
 /// Of every group with an active slot all addresses are of results.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
-pub(super) unsafe fn give_all(batch: Batch<'_>, results: &Lanes) {
+pub(super) unsafe fn give_all(batch: &Batch<'_>, results: &Lanes) {
     // SAFETY: the caller's promise.
     unsafe {
         match (batch.result_words(), batch.active == u64::MAX) {
@@ -245,7 +250,8 @@ pub(super) unsafe fn give_all(batch: Batch<'_>, results: &Lanes) {
 /// As there.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
-unsafe fn give_words<const WORDS: usize, const ALL: bool>(batch: Batch<'_>, results: &Lanes) {
+unsafe fn give_words<const WORDS: usize, const ALL: bool>(batch: &Batch<'_>, results: &Lanes) {
+    let batch = *batch;
     let words = if WORDS == 0 { batch.result_words() } else { WORDS };
     for group in 0..SLOTS / EIGHT {
         let active = if ALL { u8::MAX } else { of_group(batch.active, group) };

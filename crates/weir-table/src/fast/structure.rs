@@ -22,6 +22,8 @@ use crate::fast::scan::{Scan, ScanShape};
 use crate::fast::tuple::{self, Tuple, TupleShape};
 use crate::spec::TableSpec;
 use std::sync::Arc;
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+use std::sync::LazyLock;
 use weir_ir::MatchKind;
 
 /// Most rules that are compared one after the other.
@@ -228,7 +230,7 @@ impl Shape {
             return;
         }
         #[cfg(all(target_arch = "x86_64", not(miri)))]
-        if is_wide() && is_widest() {
+        if is_widest() {
             // SAFETY: the processor has these features.
             return unsafe { self.prepare_widest(active, keys, later) };
         }
@@ -266,19 +268,23 @@ impl Shape {
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[inline]
 fn is_wide() -> bool {
-    std::arch::is_x86_feature_detected!("bmi2")
-        && std::arch::is_x86_feature_detected!("bmi1")
-        && std::arch::is_x86_feature_detected!("lzcnt")
-        && std::arch::is_x86_feature_detected!("avx2")
+    // Asked once, not feature by feature for every vector.
+    static HAS: LazyLock<bool> = LazyLock::new(|| {
+        use std::arch::is_x86_feature_detected as has;
+        has!("bmi2") && has!("bmi1") && has!("lzcnt") && has!("avx2")
+    });
+    *HAS
 }
 
-/// Whether the processor has AVX-512.
+/// Whether the processor has AVX-512, and what [`is_wide`] asks for.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[inline]
 fn is_widest() -> bool {
-    std::arch::is_x86_feature_detected!("avx512f")
-        && std::arch::is_x86_feature_detected!("avx512dq")
-        && std::arch::is_x86_feature_detected!("avx512vl")
+    static HAS: LazyLock<bool> = LazyLock::new(|| {
+        use std::arch::is_x86_feature_detected as has;
+        is_wide() && has!("avx512f") && has!("avx512dq") && has!("avx512vl")
+    });
+    *HAS
 }
 
 /// The writer's side of a structure.

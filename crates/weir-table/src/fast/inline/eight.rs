@@ -33,7 +33,7 @@ impl<B: Bucket> Array<B> {
     /// # Safety
     /// Results have two words, and these are all buckets.
     #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
-    pub(super) unsafe fn lookup_eight<const STAMP: bool>(&self, batch: Batch<'_>, buckets: &[Two]) -> u64 {
+    pub(super) unsafe fn lookup_eight<const STAMP: bool>(&self, batch: &Batch<'_>, buckets: &[Two]) -> u64 {
         let mut at = Lanes::new();
         let mask = _mm512_set1_epi64(self.mask as i64);
         let start = _mm512_set1_epi64(buckets.as_ptr().expose_provenance() as i64);
@@ -67,7 +67,7 @@ impl<B: Bucket> Array<B> {
 
     /// Looks into second buckets.
     #[inline(never)]
-    fn look_elsewhere<const STAMP: bool>(&self, batch: Batch<'_>, found: &mut Found) {
+    fn look_elsewhere<const STAMP: bool>(&self, batch: &Batch<'_>, found: &mut Found) {
         each(found.elsewhere, |slot, bit| {
             // SAFETY: only active slots, and word 0 always exists.
             let key = unsafe { batch.key(0, slot) };
@@ -92,7 +92,7 @@ impl<B: Bucket> Array<B> {
 
     /// Notes hits in first buckets.
     #[inline(never)]
-    fn stamp_all(&self, batch: Batch<'_>, hit: u64) {
+    fn stamp_all(&self, batch: &Batch<'_>, hit: u64) {
         each(hit, |slot, _| {
             // SAFETY: only active slots, and word 0 always exists.
             let key = unsafe { batch.key(0, slot) };
@@ -111,7 +111,8 @@ impl<B: Bucket> Array<B> {
 /// # Safety
 /// The addresses of groups with active slots are those of buckets of two, and results have two words.
 #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
-unsafe fn groups<const STAMP: bool, const ALL: bool>(batch: Batch<'_>, at: &Lanes) -> Found {
+unsafe fn groups<const STAMP: bool, const ALL: bool>(batch: &Batch<'_>, at: &Lanes) -> Found {
+    let batch = *batch;
     let mut found = Found::default();
     // SAFETY: the default has as many words as a result.
     let defaults = [0, 1].map(|w| unsafe { batch.default.add(w).as_ref() }.load(Ordering::Relaxed));

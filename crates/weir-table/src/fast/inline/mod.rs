@@ -148,7 +148,7 @@ impl<B: Bucket> Array<B> {
     #[inline(always)]
     fn lookup<C: Compare, const DENSE: bool, const DATA: bool, const STAMP: bool>(&self, batch: &mut Batch<'_>) -> u64 {
         if let Some(quiet) = self.writes.quiet() {
-            let hits = self.quiet::<C, DENSE, DATA, STAMP>(*batch);
+            let hits = self.quiet::<C, DENSE, DATA, STAMP>(batch);
             if self.writes.is_quiet_since(quiet) {
                 return hits;
             }
@@ -192,7 +192,7 @@ impl<B: Bucket> Array<B> {
 
     /// A lookup that is only right if nothing is written meanwhile.
     #[inline(always)]
-    fn quiet<C: Compare, const DENSE: bool, const DATA: bool, const STAMP: bool>(&self, batch: Batch<'_>) -> u64 {
+    fn quiet<C: Compare, const DENSE: bool, const DATA: bool, const STAMP: bool>(&self, batch: &Batch<'_>) -> u64 {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         if DATA
             && self.by_eights
@@ -201,6 +201,7 @@ impl<B: Bucket> Array<B> {
             // SAFETY: the processor has these features, and results have two words.
             return unsafe { self.lookup_eight::<STAMP>(batch, buckets) };
         }
+        let batch = *batch;
         let active = batch.active;
         let buckets = self.buckets.as_slice().as_ptr();
         let count = SLOTS - active.leading_zeros() as usize;

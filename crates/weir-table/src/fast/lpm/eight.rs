@@ -12,7 +12,8 @@ impl Dir {
     /// Records that may be far are asked for as soon as they are known, and so are slots, where nobody has done so before ([`Dir::addresses`]). Where
     /// records are near slots are mostly so too, and eight addresses are looked up as soon as their slots would be asked for.
     #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
-    pub(super) fn lookup_eight(&self, batch: Batch<'_>) -> u64 {
+    pub(super) fn lookup_eight(&self, batch: &Batch<'_>) -> u64 {
+        let batch = *batch;
         let records_are_staged = self.directory.is_staged();
         let mut numbers = Lanes::new();
         for group in 0..SLOTS / EIGHT {
@@ -54,7 +55,7 @@ impl Dir {
             }
         }
         // SAFETY: addresses are those of records or of the default.
-        unsafe { give_all(batch, &records) };
+        unsafe { give_all(&batch, &records) };
         if let Some(at) = batch.stamp {
             each(hits, |slot, _| {
                 let record = records.0[slot % SLOTS] as *const AtomicU64;

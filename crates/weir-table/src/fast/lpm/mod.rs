@@ -163,7 +163,7 @@ impl Dir {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         if self.by_eights {
             // SAFETY: the processor has these features.
-            return unsafe { self.lookup_eight(*batch) };
+            return unsafe { self.lookup_eight(batch) };
         }
         if is_dense(batch.active) {
             self.lookup_slots::<true>(batch)

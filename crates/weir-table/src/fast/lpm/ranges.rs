@@ -42,15 +42,16 @@ impl Ranges {
         // SAFETY: where the processor does not have these features, there are no ranges.
         unsafe {
             match self.is_spread {
-                true => self.lookup_here::<true>(*batch),
-                false => self.lookup_here::<false>(*batch),
+                true => self.lookup_here::<true>(batch),
+                false => self.lookup_here::<false>(batch),
             }
         }
     }
 
     /// First where the results of all are, then what is there.
     #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt,popcnt")]
-    fn lookup_here<const SPREAD: bool>(&self, batch: Batch<'_>) -> u64 {
+    fn lookup_here<const SPREAD: bool>(&self, batch: &Batch<'_>) -> u64 {
+        let batch = *batch;
         let mut results = Lanes::new();
         if batch.active == u64::MAX {
             // Finding one is so short that the loop around it would be a fifth of it.
@@ -80,7 +81,7 @@ impl Ranges {
             }
         }
         // SAFETY: addresses are those of records or of the default.
-        unsafe { give_all(batch, &results) };
+        unsafe { give_all(&batch, &results) };
         if let Some(at) = batch.stamp {
             each(hits, |slot, _| {
                 let record = results.0[slot % SLOTS] as *const AtomicU64;

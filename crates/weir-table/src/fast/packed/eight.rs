@@ -54,11 +54,11 @@ impl<B: Bucket> Array<B> {
 
     /// A lookup that is only right if nothing is written meanwhile.
     #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
-    pub(super) fn lookup_eight(&self, batch: Batch<'_>) -> u64 {
+    pub(super) fn lookup_eight(&self, batch: &Batch<'_>) -> u64 {
         if batch.active == u64::MAX {
-            self.search::<true>(batch)
+            self.search::<true>(*batch)
         } else {
-            self.search::<false>(batch)
+            self.search::<false>(*batch)
         }
     }
 

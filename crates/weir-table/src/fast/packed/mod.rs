@@ -241,7 +241,7 @@ impl<B: Bucket> Array<B> {
             self.newest.see(step(batch.now));
         }
         if let Some(quiet) = self.writes.quiet() {
-            let hits = self.look_quietly::<S, DENSE>(*batch);
+            let hits = self.look_quietly::<S, DENSE>(batch);
             if self.writes.is_quiet_since(quiet) {
                 return hits;
             }
@@ -251,13 +251,13 @@ impl<B: Bucket> Array<B> {
 
     /// A lookup that is only right if nothing is written meanwhile.
     #[inline(always)]
-    fn look_quietly<S: Search, const DENSE: bool>(&self, batch: Batch<'_>) -> u64 {
+    fn look_quietly<S: Search, const DENSE: bool>(&self, batch: &Batch<'_>) -> u64 {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         if self.by_eights {
             // SAFETY: the processor has these features.
             return unsafe { self.lookup_eight(batch) };
         }
-        self.quiet::<S, DENSE>(batch)
+        self.quiet::<S, DENSE>(*batch)
     }
 
     /// The buckets of all keys: apart from the rest, so that it can be done for several at once. All active slots are set.

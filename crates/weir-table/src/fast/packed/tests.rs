@@ -37,7 +37,7 @@ fn ways<B: Bucket>() -> Vec<Way<B>> {
         }
         if has_eight() {
             // SAFETY: the processor has these features.
-            ways.push(|array, batch| unsafe { array.lookup_eight(batch) });
+            ways.push(|array, batch| unsafe { array.lookup_eight(&batch) });
         }
     }
     ways

@@ -32,7 +32,7 @@ struct Found {
 impl Array {
     /// A lookup that is only right if nothing is written meanwhile.
     #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
-    pub(super) fn lookup_eight(&self, batch: Batch<'_>) -> u64 {
+    pub(super) fn lookup_eight(&self, batch: &Batch<'_>) -> u64 {
         let word = |w: u64| _mm512_set1_epi64(w as i64);
         // SAFETY: the default has the words of a result.
         let default = unsafe { batch.default.as_ref() }.load(Ordering::Relaxed);
@@ -60,7 +60,7 @@ impl Array {
 
     /// Notes hits.
     #[inline(never)]
-    fn note_all(&self, batch: Batch<'_>, hit: u64) {
+    fn note_all(&self, batch: &Batch<'_>, hit: u64) {
         let now = step(batch.now) as u32;
         each(hit, |slot, _| {
             // SAFETY: only active slots, and word 0 always exists.
@@ -77,7 +77,8 @@ impl Array {
 /// slots are active. `fresh`: slots that were hit already, if somebody wants to know who was.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
-fn groups<const ALL: bool>(batch: Batch<'_>, of: &Constants, turns: Bytes, fresh: Option<Bytes>) -> Found {
+fn groups<const ALL: bool>(batch: &Batch<'_>, of: &Constants, turns: Bytes, fresh: Option<Bytes>) -> Found {
+    let batch = *batch;
     let mut found = Found::default();
     let mut at = Lanes::new();
     let actives = |group| if ALL { u8::MAX } else { of_group(batch.active, group) };

@@ -126,7 +126,8 @@ impl Array {
         }
     }
 
-    fn lookup(&self, batch: Batch<'_>) -> u64 {
+    #[inline(always)]
+    fn lookup(&self, batch: &Batch<'_>) -> u64 {
         if let Some(stamps) = &self.stamps {
             stamps.see(step(batch.now));
         }
@@ -136,18 +137,18 @@ impl Array {
                 return hits;
             }
         }
-        self.disturbed(batch)
+        self.disturbed(*batch)
     }
 
     /// A lookup that is only right if nothing is written meanwhile.
     #[inline(always)]
-    fn quiet(&self, batch: Batch<'_>) -> u64 {
+    fn quiet(&self, batch: &Batch<'_>) -> u64 {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         if self.by_eights {
             // SAFETY: the processor has these features.
             return unsafe { self.lookup_eight(batch) };
         }
-        self.one_by_one(batch)
+        self.one_by_one(*batch)
     }
 
     #[inline(always)]
@@ -211,6 +212,6 @@ impl PlacedShape {
 
     #[inline(always)]
     pub(super) fn lookup(&self, batch: &mut Batch<'_>) -> u64 {
-        self.0.lookup(*batch)
+        self.0.lookup(batch)
     }
 }
