@@ -11,26 +11,47 @@ fn switch(name: &str) -> Switch {
     Switch::new(Arc::new(compiled.program.expect("it compiles"))).expect("loads")
 }
 
-#[test]
-fn a_lookup_between_emits_does_not_mix_packets_up() {
+/// Runs a vector of packets, which leave by port 1, and each of them alone in the interpreter.
+fn check<const LENGTH: usize>(name: &str, packets: &[[u8; LENGTH]; 64]) {
     const HEAD: usize = 512;
-    let plain = switch("lookup_between_emits.p4");
+    let plain = switch(name);
     let mut fast = plain.clone();
     fast.compile().expect("it can be compiled");
     assert!(fast.headroom() <= HEAD);
-    let packets: Vec<[u8; 4]> = (0..64).map(|i| [i % 3, i, 0xaa, 0xbb]).collect();
-    let mut memory = vec![[0; HEAD + 4 + TAILROOM]; packets.len()];
-    for (memory, packet) in memory.iter_mut().zip(&packets) {
-        memory[HEAD..HEAD + 4].copy_from_slice(packet);
+    let mut memory = vec![vec![0; HEAD + LENGTH + TAILROOM]; packets.len()];
+    for (memory, packet) in memory.iter_mut().zip(packets) {
+        memory[HEAD..HEAD + LENGTH].copy_from_slice(packet);
     }
     let frames = memory
         .iter_mut()
-        .map(|memory| Frame::new(memory, HEAD, 4).expect("room"));
+        .map(|memory| Frame::new(memory, HEAD, LENGTH).expect("room"));
     let mut frames: Vec<Frame<'_>> = frames.collect();
     let fates = fast.forward(&[0; 64], &mut frames, 0).to_vec();
     for ((packet, frame), fate) in packets.iter().zip(&frames).zip(fates) {
         let alone = plain.clone().inject(0, packet, 0);
         assert_eq!(fate, Fate::Transmit(1));
         assert_eq!(frame.bytes(), alone[0].bytes, "{packet:02x?}");
+    }
+}
+
+#[test]
+fn a_lookup_between_emits_does_not_mix_packets_up() {
+    check(
+        "lookup_between_emits.p4",
+        &std::array::from_fn(|i| [i as u8 % 3, i as u8, 0xaa, 0xbb]),
+    );
+}
+
+#[test]
+fn what_is_read_again_by_an_address_that_is_computed_again_is_the_same() {
+    let mut seed = 5u64;
+    for _ in 0..20 {
+        let packets = std::array::from_fn(|_| {
+            std::array::from_fn(|_| {
+                seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+                (seed >> 40) as u8
+            })
+        });
+        check::<24>("behind_options.p4", &packets);
     }
 }

@@ -4,10 +4,13 @@
 //! word and some for two.
 
 use super::Segment;
-use cranelift_codegen::ir::{InstBuilder, Opcode, Value};
+use cranelift_codegen::ir::{InstBuilder, InstructionData, Opcode, Value};
 
 /// From so many bits on counting them takes fewer instructions than adding them up.
 const LEAST: u32 = 4;
+/// So many operations lie between a field that is read and the packet's address at most: its bytes are turned round, extended, shifted and
+/// masked, and its header's place is shifted and added.
+const DEPTH: u32 = 8;
 /// Weights of bits: 1, 2, 4 and 8.
 const WEIGHTS: usize = 4;
 
@@ -70,9 +73,66 @@ impl Segment<'_, '_> {
         (mask == 1).then_some(BitSum::bit(of, 0))
     }
 
+    /// Whether two values are certainly the same: computed from the same by the same operations, `depth` of them in turn at most.
+    fn same(&self, a: Value, b: Value, depth: u32) -> bool {
+        let dfg = &self.b.func.dfg;
+        if a == b {
+            return true;
+        }
+        let (Some(x), Some(y)) = (dfg.value_def(a).inst(), dfg.value_def(b).inst()) else {
+            return false;
+        };
+        if depth == 0 || dfg.value_type(a) != dfg.value_type(b) {
+            return false;
+        }
+        let again = |a, b| self.same(a, b, depth - 1);
+        match (dfg.insts[x], dfg.insts[y]) {
+            (InstructionData::UnaryImm { opcode: o, imm }, InstructionData::UnaryImm { opcode: p, imm: other }) => {
+                o == p && imm == other
+            }
+            (InstructionData::Unary { opcode: o, arg }, InstructionData::Unary { opcode: p, arg: other }) => {
+                o == p && again(arg, other)
+            }
+            (
+                InstructionData::Binary { opcode: o, args },
+                InstructionData::Binary {
+                    opcode: p,
+                    args: others,
+                },
+            ) => o == p && again(args[0], others[0]) && again(args[1], others[1]),
+            (
+                InstructionData::Load {
+                    opcode: o,
+                    arg,
+                    flags,
+                    offset,
+                },
+                InstructionData::Load {
+                    opcode: p,
+                    arg: other,
+                    flags: f,
+                    offset: at,
+                },
+            ) => {
+                o == p
+                    && offset == at
+                    && flags == f
+                    && dfg.mem_flags[flags].readonly()
+                    && dfg.mem_flags[flags].can_move()
+                    && again(arg, other)
+            }
+            _ => false,
+        }
+    }
+
     /// The sum of two values, if it is a sum of bits that is sooner counted. If not yet, it is kept in mind what it is.
     pub(super) fn add_bits(&mut self, x: Value, y: Value) -> Option<Value> {
-        let sum = self.bit_sum(x)?.and(self.bit_sum(y)?)?;
+        let (a, mut b) = (self.bit_sum(x)?, self.bit_sum(y)?);
+        if self.same(a.of, b.of, DEPTH) {
+            // A field of the packet is read again wherever it is used.
+            b.of = a.of;
+        }
+        let sum = a.and(b)?;
         if sum.count() < LEAST {
             let added = self.add(x, y);
             self.bit_sums.insert(added, sum);

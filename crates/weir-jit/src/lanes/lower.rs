@@ -37,6 +37,9 @@ pub(super) struct Lower<'a> {
     known: HashMap<Value, Known>,
     /// Words that were put together, with the block where; and constants.
     made: HashMap<Bytes, (V, usize)>,
+    /// The same of what was computed. Cranelift repeats what is short in every block, but what is read by an address that was computed
+    /// again would be read again.
+    computed: HashMap<Computed, (V, usize)>,
     constants: HashMap<u64, (V, usize)>,
     /// Words of the arrays that tables are, by where they are, with the block that read them.
     shared: HashMap<i32, (V, usize)>,
@@ -62,6 +65,13 @@ pub(super) struct Lower<'a> {
     reads: HashMap<Value, Vec<(usize, i32, u32)>>,
     /// Blocks that others follow to which only they lead.
     open: Vec<Open>,
+}
+
+/// What operations that depend on nothing but their operands compute.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Computed {
+    Alu(Alu, V, Source),
+    Shift(ShiftOp, V, u8),
 }
 
 /// A vector of addresses, and the mask of the packets whose they are.
@@ -90,6 +100,7 @@ pub(super) fn lower(func: &Function, goals: &BTreeSet<usize>) -> Option<Code> {
         code: Code::default(),
         known: HashMap::new(),
         made: HashMap::new(),
+        computed: HashMap::new(),
         constants: HashMap::new(),
         shared: HashMap::new(),
         bounds: HashMap::new(),
@@ -377,8 +388,19 @@ impl Lower<'_> {
     }
 
     pub fn alu(&mut self, op: Alu, a: V, b: Source) -> V {
+        self.computed(Computed::Alu(op, a, b), |dst| Op::Alu { op, dst, a, b })
+    }
+
+    /// What was computed, or is now.
+    fn computed(&mut self, what: Computed, op: impl FnOnce(V) -> Op) -> V {
+        if let Some(&(v, at)) = self.computed.get(&what)
+            && self.flow.dominates(at, self.at)
+        {
+            return v;
+        }
         let dst = self.code.vector();
-        self.op(Op::Alu { op, dst, a, b });
+        self.op(op(dst));
+        self.computed.insert(what, (dst, self.at));
         dst
     }
 
@@ -386,9 +408,7 @@ impl Lower<'_> {
         if by == 0 {
             return a;
         }
-        let dst = self.code.vector();
-        self.op(Op::Shift { op, dst, a, by });
-        dst
+        self.computed(Computed::Shift(op, a, by), |dst| Op::Shift { op, dst, a, by })
     }
 
     /// The vector of a value.

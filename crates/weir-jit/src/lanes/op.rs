@@ -16,7 +16,7 @@ pub(super) struct V(pub u32);
 pub(super) struct M(pub u32);
 
 /// The second operand of most operations.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Source {
     V(V),
     /// The same word for all.
@@ -24,7 +24,7 @@ pub(super) enum Source {
 }
 
 /// Operations on two vectors.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Alu {
     Add,
     Subtract,
@@ -47,7 +47,7 @@ pub(super) enum Alu {
 }
 
 /// Operations with a number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum ShiftOp {
     Left,
     Right,
