@@ -120,6 +120,36 @@ fn with_a_rate_packets_wait_in_queues() {
     assert_eq!(forward(&mut switch, &[[2, 0], [2, 1], [2, 2]]), [(2, vec![2, 0])]);
     assert_eq!((switch.queued(), switch.next_departure()), (2, Some(1010)));
     assert_eq!(switch.advance(1_000_000).len(), 2);
+    assert_eq!((switch.queued(), switch.next_departure()), (0, None));
+    // A rate that was taken away limits nobody; one of two still limits.
+    switch.set_port_rate(3, rate);
+    switch.set_port_rate(2, PortRate::default());
+    switch.set_port_rate(3, PortRate::default());
+    assert_eq!(
+        forward(&mut switch, &[[2, 0], [2, 1]]),
+        [(2, vec![2, 0]), (2, vec![2, 1])]
+    );
+    assert_eq!(switch.queued(), 0);
+    switch.set_port_rate(2, rate);
+    switch.set_port_rate(3, PortRate::default());
+    let sent = forward(&mut switch, &[[2, 0], [2, 1]]).len();
+    assert!(sent < 2 && switch.queued() == 2 - sent);
+    assert_eq!((switch.drain().len(), switch.queued()), (2 - sent, 0));
+}
+
+#[test]
+fn what_a_port_that_is_down_would_send_is_dropped_until_it_is_up_or_gone() {
+    let mut switch = cloner();
+    switch.compile().expect("it can be compiled");
+    switch.set_port(2, false);
+    assert_eq!(forward(&mut switch, &[[2, 0]]), []);
+    switch.set_port(3, true);
+    assert_eq!(forward(&mut switch, &[[2, 0]]), [], "another one is up");
+    switch.set_port(2, true);
+    assert_eq!(forward(&mut switch, &[[2, 0]]), [(2, vec![2, 0])]);
+    switch.set_port(2, false);
+    switch.remove_port(2);
+    assert_eq!(forward(&mut switch, &[[2, 0]]), [(2, vec![2, 0])]);
 }
 
 #[test]
