@@ -52,6 +52,6 @@ fn what_is_read_again_by_an_address_that_is_computed_again_is_the_same() {
                 (seed >> 40) as u8
             })
         });
-        check::<24>("behind_options.p4", &packets);
+        check::<26>("behind_options.p4", &packets);
     }
 }

@@ -5,8 +5,9 @@
 
 header h_t { bit<8> op; bit<8> option_bits; }
 header options_t { varbit<64> data; }
-header body_t { bit<16> wanted; bit<16> other; bit<8> sum; bit<8> flags; bit<32> last; }
-struct headers_t { h_t h; options_t options; body_t body; }
+header body_t { bit<16> wanted; bit<16> other; bit<16> third; bit<8> sum; bit<8> flags; bit<32> last; }
+header extra_t { bit<8> value; }
+struct headers_t { h_t h; options_t options; extra_t extra; body_t body; }
 struct meta_t { bit<8> sum; }
 
 #define BITS(of) ((bit<8>) of[0:0] + (bit<8>) of[1:1] + (bit<8>) of[2:2] + (bit<8>) of[5:5])
@@ -25,7 +26,7 @@ control I(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) 
     apply {
         sm.egress_spec = 1;
         if (hdr.h.op[0:0] == 1) { meta.sum = BITS(hdr.body.wanted) + TWICE(hdr.body.wanted) + (bit<8>) hdr.body.wanted[15:15]; }
-        if (hdr.h.op[1:1] == 1) { hdr.body.last[7:0] = BITS(hdr.body.wanted) + BITS(hdr.body.other); }
+        if (hdr.h.op[1:1] == 1) { hdr.body.last[7:0] = BITS(hdr.body.other) + TWICE(hdr.body.third) + TWICE(hdr.body.other); }
         if (hdr.h.op[2:2] == 1) {
             bit<8> before = BITS(hdr.body.wanted);
             hdr.body.wanted = hdr.body.wanted ^ hdr.body.other;
@@ -33,6 +34,8 @@ control I(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) 
         }
         if (hdr.h.op[3:3] == 1 && hdr.body.flags[4:4] == 1) { meta.sum = meta.sum + (bit<8>) hdr.body.other[3:0]; }
         if (hdr.body.flags[3:3] == 1) { hdr.body.last[15:8] = meta.sum; }
+        // With a header that some packets get, nothing is written to packets before they leave: what is read of them may be read later.
+        if (hdr.body.flags[2:2] == 1) { hdr.extra.setValid(); hdr.extra.value = meta.sum; }
     }
 }
 control E(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) {
