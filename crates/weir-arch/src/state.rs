@@ -183,7 +183,7 @@ pub struct State {
     /// Parser runs that ended with each member of `error` (not with NoError).
     pub parser_errors: BTreeMap<u32, u64>,
     random: u64,
-    /// A table or value set was lent to be changed.
+    /// A table or value set was lent to be changed, or members of selectors came or went with their ports.
     touched: bool,
 }
 
@@ -217,7 +217,7 @@ impl State {
     }
 
     /// Whether tables or value sets may have been changed since this was asked last: one question for all of them, where each is asked whether it was
-    /// ([`Table::has_changed`]) only if so.
+    /// ([`Table::has_changed`]) only if so. For whoever takes changes over to machine code, and nobody else: an answer is given once.
     #[inline]
     pub fn take_touched(&mut self) -> bool {
         std::mem::take(&mut self.touched)

@@ -222,6 +222,14 @@ impl Layout {
                     .map_or(Vec::new(), |b| region(analysis, &layout.site_of_block, b))
             })
             .collect();
+        debug_assert!(
+            layout
+                .of_exit
+                .iter()
+                .copied()
+                .eq(layout.first_exit()..layout.points.len()),
+            "exits are the last points, in their order"
+        );
         layout
     }
 

@@ -429,7 +429,10 @@ pub struct Bench {
     #[arg(long, value_name = "FILE", requires = "sweep")]
     pub svg: Option<PathBuf>,
     /// Measure the bundled programs against their bars; exit code 1 if one does not hold
-    #[arg(long, conflicts_with_all = ["program", "sweep", "table_entries", "entries", "packet", "vs", "workers"])]
+    #[arg(long, conflicts_with_all = [
+        "program", "include", "define", "arch", "sweep", "table_entries", "entries", "packet", "vs", "workers", "engine", "mix", "port", "size", "pool",
+        "flows", "distribution",
+    ])]
     pub suite: bool,
     /// As JSON
     #[arg(long)]

@@ -52,7 +52,10 @@ fn from_hex(text: &str) -> Result<Vec<u8>> {
                 .with_context(|| format!("`{text}` is neither a file nor hexadecimal digits: there is a `{c}`"))
         })
         .collect::<Result<_>>()?;
-    if digits.is_empty() || !digits.len().is_multiple_of(2) {
+    if digits.is_empty() {
+        bail!("a packet has at least one byte: two hexadecimal digits for each");
+    }
+    if !digits.len().is_multiple_of(2) {
         bail!(
             "a packet has an even number of hexadecimal digits, this has {}",
             digits.len()

@@ -139,7 +139,8 @@ impl Generator {
 
     fn unsigned(&mut self, scope: &Scope, w: u32, depth: u32) -> String {
         let ty = Ty::Bit(w);
-        match self.rng.below(24) {
+        match self.rng.below(25) {
+            24 if w < WIDEST => self.bits_summed(scope, w),
             0..10 => {
                 let operator = self
                     .rng
@@ -181,6 +182,38 @@ impl Generator {
             21 if w == 1 => format!("((bit<1>)({}))", self.condition(scope, depth - 1)),
             _ => self.mux(scope, ty, depth),
         }
+    }
+
+    /// A sum of single bits, as programs count those of a bitmap: mostly of one variable, some of them twice or more times as much.
+    fn bits_summed(&mut self, scope: &Scope, w: u32) -> String {
+        let maps: Vec<(&str, u32)> = scope
+            .variables
+            .iter()
+            .filter_map(|v| match v.ty {
+                Ty::Bit(width @ 2..) => Some((v.path.as_str(), width)),
+                _ => None,
+            })
+            .collect();
+        let Some(&first) = self.rng.pick(&maps) else {
+            return self.leaf(scope, Ty::Bit(w));
+        };
+        let mut sum = String::new();
+        for i in 0..self.rng.between(2, 9) {
+            let other = self.rng.pick(&maps).copied().filter(|_| self.rng.chance(15));
+            let (path, width) = other.unwrap_or(first);
+            // Mostly each of them once, in order.
+            let bit = match self.rng.chance(80) {
+                true => i as u32 % width,
+                false => self.rng.below(width as usize) as u32,
+            };
+            let term = format!("((bit<{w}>){path}[{bit}:{bit}])");
+            let term = match self.rng.below(6) {
+                0 => format!("({term} << {})", self.rng.below(5)),
+                _ => term,
+            };
+            sum = if i == 0 { term } else { format!("({sum} + {term})") };
+        }
+        sum
     }
 
     fn signed(&mut self, scope: &Scope, w: u32, depth: u32) -> String {

@@ -38,12 +38,11 @@ impl Flow {
         let edges = Edges::new(func, &order, ends);
         let dominator = dominators(&edges.before);
         let same_packets = same_packets(&edges.behind, &dominator);
-        let end = (0..order.len())
-            .map(|i| {
-                let led_to = |j: &usize| dominates(&dominator, i, *j);
-                i + 1 + (i + 1..order.len()).take_while(led_to).count()
-            })
-            .collect();
+        let end = ends_of_dominated(&dominator);
+        debug_assert!(
+            dominator.iter().enumerate().all(|(i, above)| i < end[*above]),
+            "what a block dominates comes right behind it"
+        );
         Some(Flow {
             position: order.iter().enumerate().map(|(i, b)| (*b, i)).collect(),
             leads_on: edges.leads_on(func, &order, goals),
@@ -74,7 +73,7 @@ impl Flow {
 
     /// Whether all ways to `b` go through `a`.
     pub fn dominates(&self, a: usize, b: usize) -> bool {
-        dominates(&self.dominator, a, b)
+        (a..self.end[a]).contains(&b)
     }
 }
 
@@ -276,6 +275,15 @@ fn dominators(before: &[Vec<usize>]) -> Vec<usize> {
     dominator
 }
 
+/// Per block: how far what it dominates reaches, in an order in which that comes right behind it.
+fn ends_of_dominated(dominator: &[usize]) -> Vec<usize> {
+    let mut end: Vec<usize> = (1..=dominator.len()).collect();
+    for i in (1..dominator.len()).rev() {
+        end[dominator[i]] = end[dominator[i]].max(end[i]);
+    }
+    end
+}
+
 fn dominates(dominator: &[usize], a: usize, b: usize) -> bool {
     let mut at = b;
     while at > a {
@@ -383,8 +391,9 @@ mod tests {
             assert!(from.iter().all(|f| *f < i));
         }
         for i in 0..flow.order.len() {
-            let led_to: Vec<usize> = (0..flow.order.len()).filter(|j| flow.dominates(i, *j)).collect();
-            assert_eq!(led_to, (i..flow.end[i]).collect::<Vec<_>>());
+            for j in 0..flow.order.len() {
+                assert_eq!(flow.dominates(i, j), dominates(&flow.dominator, i, j), "{i} {j}");
+            }
         }
         assert!(at(5) < at(7));
     }

@@ -377,6 +377,9 @@ impl Suite {
         }
         let held = self.outcomes.iter().filter(|o| o.counts).count();
         let _ = writeln!(text, "{} of {held} bars hold", held - self.failures());
+        text.push_str(
+            "Cycles and other are medians of their runs; a value is the median of what each run is to the one beside it, and may differ from what both medians give.\n",
+        );
         text
     }
 

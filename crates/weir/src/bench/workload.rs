@@ -73,7 +73,17 @@ impl FromStr for Mix {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let mut mix = Mix::default();
+        let mut seen = Vec::new();
         for part in text.split(',') {
+            // IPv4 and EFCP are the two values of one thing.
+            let what = match part.split(':').next().unwrap_or(part) {
+                "ipv4" | "efcp" => "ipv4 or efcp",
+                what => what,
+            };
+            if seen.contains(&what) {
+                return Err(format!("`{text}` says {what} twice"));
+            }
+            seen.push(what);
             match part.split_once(':').unwrap_or((part, "")) {
                 ("misses", percent) => match percent.parse() {
                     Ok(percent @ 0..=100) => mix.misses = percent,
