@@ -337,6 +337,16 @@ fn bench_compares_with_loops_written_by_hand() {
     }
 }
 
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn bits_that_are_summed_up_are_counted_by_an_instruction_also_of_a_field_that_is_read_again() {
+    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("../weir-stf/tests/vectors/behind_options.p4");
+    let out = weir(&["build", program.to_str().unwrap(), "--emit", "asm"]);
+    assert!(out.status.success(), "{}", text(&out.stderr));
+    // Without knowing that fields read again are the same there is one.
+    assert!(text(&out.stdout).matches("popcntq").count() >= 5);
+}
+
 #[test]
 fn bench_sweeps_and_plots() {
     let folder = tempfile::tempdir().unwrap();
