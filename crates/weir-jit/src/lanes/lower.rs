@@ -38,7 +38,8 @@ pub(super) struct Lower<'a> {
     /// Words that were put together, with the block where; and constants.
     made: HashMap<Bytes, (V, usize)>,
     /// The same of what was computed. Cranelift repeats what is short in every block, but what is read by an address that was computed
-    /// again would be read again.
+    /// again would be read again. A block that dominates another runs for all packets of that one, so their lanes have the value, whatever the
+    /// others' have; and a vector is written once, or (parameters of blocks) by all that lead to a block before anything there reads it.
     computed: HashMap<Computed, (V, usize)>,
     constants: HashMap<u64, (V, usize)>,
     /// Words of the arrays that tables are, by where they are, with the block that read them.
