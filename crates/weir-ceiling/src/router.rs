@@ -2,10 +2,9 @@
 
 use crate::count::PortCounts;
 use crate::exact::{Exact, MISS};
-use crate::lpm::Lpm;
+use crate::lpm::{Cell, Lpm};
 use crate::simd::{Finder, KEY, Portable, has_avx512, mac_in_memory, word};
 use crate::{Count, DROP, Lookups, PORTS, VECTOR};
-use weir_table::memory::{huge_vec, prefetch};
 
 /// The control plane's port.
 const CPU_PORT: u32 = 64;
@@ -62,14 +61,11 @@ pub struct Neighbour {
     pub mac: u64,
 }
 
-/// A route with its counter.
-#[derive(Clone, Copy, Default)]
-#[repr(align(32))]
-struct Entry {
-    count: Count,
-    next_hop: u32,
-    /// Or, not below [`PORTS`], one of the below.
-    port: u32,
+/// Words of a route's cell: what it has carried, and its next hop with, above it, its port, or, not below [`PORTS`], one of the below.
+mod of_cell {
+    pub const PACKETS: usize = 0;
+    pub const BYTES: usize = 1;
+    pub const HOP: usize = 2;
 }
 
 /// What is written into packets for a neighbour. That the port's own MAC address belongs to it is known from
@@ -105,9 +101,7 @@ const TO_NOWHERE: u32 = PORTS as u32 + 1;
 pub struct Router {
     /// MAC address of each port as memory holds it, or [`NO_MAC`].
     own_macs: Box<[u64; PORTS]>,
-    lpm: Lpm,
-    /// By number; the first is the miss.
-    routes: Vec<Entry>,
+    routes: Lpm,
     neighbours: Exact,
     /// By value of `neighbours`.
     links: Vec<Link>,
@@ -174,19 +168,19 @@ impl Router {
             .enumerate()
             .map(|(i, n)| (u64::from(n.port) << 32 | u64::from(n.address), i as u16))
             .collect();
-        let mut entries = huge_vec(routes.len() + 1, Entry::default());
-        for (entry, route) in entries[1..].iter_mut().zip(routes) {
-            (entry.next_hop, entry.port) = match route.hop {
+        let mut lpm = Lpm::new(&prefixes);
+        for (i, route) in routes.iter().enumerate() {
+            let (next_hop, port) = match route.hop {
                 Hop::Via { next_hop, port } => (next_hop, port.into()),
                 Hop::Cpu => (0, TO_CPU),
                 Hop::Drop => (0, TO_NOWHERE),
             };
             let via = matches!(route.hop, Hop::Via { .. });
-            assert!(!via || entry.port < PORTS as u32 - 1, "ports have 9 bits, not all ones");
+            assert!(!via || port < PORTS as u32 - 1, "ports have 9 bits, not all ones");
+            lpm.cell_mut(i).0[of_cell::HOP] = u64::from(port) << 32 | u64::from(next_hop);
         }
         Router {
-            lpm: Lpm::new(&prefixes),
-            routes: entries,
+            routes: lpm,
             neighbours: Exact::new(&keys),
             links: neighbours.iter().map(|n| Link::new(n, &own)).collect(),
             own_macs: own,
@@ -234,7 +228,11 @@ impl Router {
     /// What a route carried; routes are numbered from 0 as they were given.
     #[must_use]
     pub fn route_count(&self, route: usize) -> Count {
-        self.routes[route + 1].count
+        let words = &self.routes.cell(route).0;
+        Count {
+            packets: words[of_cell::PACKETS],
+            bytes: words[of_cell::BYTES],
+        }
     }
 
     /// Runs up to [`VECTOR`] packets: packet `i` came in at `ports[i]` and goes to `fates[i]`, a port or [`DROP`].
@@ -280,7 +278,7 @@ impl Router {
     #[inline(always)]
     fn headers(&mut self, ports: &[u32], frames: &[&mut [u8]]) {
         let (mut received, work) = (self.received.words(), &mut *self.work);
-        let (lpm, own_macs) = (self.lpm.view(), &*self.own_macs);
+        let (routes, own_macs) = (self.routes.view(), &*self.own_macs);
         for (i, (frame, port)) in frames.iter().zip(ports).enumerate() {
             let i = i % VECTOR;
             received.add(*port, frame.len());
@@ -297,7 +295,7 @@ impl Router {
             let mac = word(header, 0) & KEY;
             work.odd[i] = u64::from(kind ^ PLAIN_IPV4) | mac ^ own_macs[*port as usize % PORTS];
             work.destinations[i] = last.swap_bytes();
-            lpm.prefetch(last.swap_bytes());
+            routes.prefetch(last.swap_bytes());
         }
     }
 
@@ -340,14 +338,12 @@ impl Router {
     /// Looks up routes; gives how many packets have one, which [`Work::routed`] lists.
     #[inline(always)]
     fn find_routes(&mut self, gone: u64, count: usize) -> usize {
-        let (lpm, routes, work) = (self.lpm.view(), self.routes.as_slice(), &mut *self.work);
+        let (routes, work) = (self.routes.view(), &mut *self.work);
         let mut routed = 0;
         for i in 0..count.min(VECTOR) {
-            let number = lpm.get(work.destinations[i]);
+            let number = routes.get(work.destinations[i]);
             let number = if gone >> i & 1 == 1 { 0 } else { number };
-            if let Some(route) = routes.get(number as usize) {
-                prefetch(route);
-            }
+            routes.prefetch_cell(number);
             // Whether there is a route does not decide a branch: it would be mispredicted where misses are frequent.
             work.routed[routed % VECTOR] = i as u8;
             work.numbers[routed % VECTOR] = number;
@@ -361,17 +357,18 @@ impl Router {
     /// Counts, and finds out where to go; gives how many packets go on to a neighbour.
     #[inline(always)]
     fn follow_routes(&mut self, routed: usize, frames: &[&mut [u8]], fates: &mut [u32]) -> usize {
-        let (neighbours, routes, work) = (self.neighbours.view(), self.routes.as_mut_slice(), &mut *self.work);
+        let (neighbours, routes, work) = (self.neighbours.view(), self.routes.cells_mut(), &mut *self.work);
         let far = self.neighbours.is_far();
         let mut on = 0;
         for k in 0..routed.min(VECTOR) {
             let i = work.routed[k];
-            let (Some(entry), Some(frame)) = (routes.get_mut(work.numbers[k] as usize), frames.get(usize::from(i)))
+            let (Some(Cell(words)), Some(frame)) = (routes.get_mut(work.numbers[k] as usize), frames.get(usize::from(i)))
             else {
                 continue;
             };
-            entry.count.add(frame.len());
-            let (next_hop, port) = (entry.next_hop, entry.port);
+            words[of_cell::PACKETS] += 1;
+            words[of_cell::BYTES] += frame.len() as u64;
+            let (next_hop, port) = (words[of_cell::HOP] as u32, (words[of_cell::HOP] >> 32) as u32);
             if port >= PORTS as u32 {
                 if port == TO_CPU {
                     fates[usize::from(i)] = CPU_PORT;

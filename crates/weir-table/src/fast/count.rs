@@ -3,8 +3,7 @@
 
 use crate::fast::batch::{SLOTS, each};
 use crate::fast::head;
-use crate::fast::mem::Directory;
-use std::ops::Range;
+use crate::fast::mem::{Directory, GivenOut};
 use std::sync::atomic::Ordering;
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -24,7 +23,7 @@ impl Directory {
     /// # Safety
     /// Records of these numbers were given out, and have these words.
     #[inline]
-    pub(super) unsafe fn count(&self, given_out: &Range<u32>, at: usize, hits: Hits<'_>) {
+    pub(super) unsafe fn count(&self, given_out: &GivenOut, at: usize, hits: Hits<'_>) {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         if has_eight() {
             // SAFETY: the processor has these features; the rest is the caller's promise.
@@ -32,7 +31,7 @@ impl Directory {
         }
         each(hits.slots, |slot, _| {
             let number = head::handle(hits.heads[slot % SLOTS]);
-            if given_out.contains(&number) {
+            if given_out.contains(number) {
                 // SAFETY: it was given out; the rest is the caller's promise.
                 unsafe { add(self.record(number).as_ptr().addr(), at, hits.bytes[slot % SLOTS]) };
             }
@@ -45,13 +44,20 @@ impl Directory {
     /// As there.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
-    unsafe fn count_eight(&self, given_out: &Range<u32>, at: usize, hits: Hits<'_>) {
+    unsafe fn count_eight(&self, given_out: &GivenOut, at: usize, hits: Hits<'_>) {
         use std::arch::x86_64::*;
         let chunks = Chunks::new(self);
         let (first, end) = (
-            _mm512_set1_epi64(given_out.start.into()),
-            _mm512_set1_epi64(given_out.end.into()),
+            _mm512_set1_epi64(given_out.ordinary.start.into()),
+            _mm512_set1_epi64(given_out.ordinary.end.into()),
         );
+        // Bits of numbers in pages: those from that of the first on say that it is one of them, and another that it is a record.
+        let (in_pages, chunk, record) = match given_out.in_pages {
+            Some(pages) => (u8::MAX, pages.first, pages.unit / 2),
+            None => (0, 0, 0),
+        };
+        let chunk_bits = _mm512_set1_epi64((!chunk.wrapping_sub(1)).into());
+        let (chunk, record) = (_mm512_set1_epi64(chunk.into()), _mm512_set1_epi64(record.into()));
         let mut records = Lanes::new();
         let mut counted = 0;
         for (group, heads) in hits.heads.as_chunks::<EIGHT>().0.iter().enumerate() {
@@ -59,6 +65,9 @@ impl Directory {
             let heads = unsafe { _mm512_loadu_epi64(heads.as_ptr().cast()) };
             let numbers = _mm512_and_si512(heads, _mm512_set1_epi64(u32::MAX.into()));
             let known = _mm512_cmpge_epu64_mask(numbers, first) & _mm512_cmplt_epu64_mask(numbers, end);
+            let is_of_pages = _mm512_cmpeq_epi64_mask(_mm512_and_si512(numbers, chunk_bits), chunk);
+            let is_record = _mm512_test_epi64_mask(numbers, record);
+            let known = known | in_pages & is_of_pages & is_record;
             counted |= u64::from(known & of_group(hits.slots, group)) << (EIGHT * group);
             records.set(group, chunks.records(numbers));
         }

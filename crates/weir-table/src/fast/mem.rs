@@ -3,10 +3,12 @@
 
 use crate::fast::count::Hits;
 use crate::fast::epochs::Epochs;
+use crate::fast::pages::{FreeInPages, PageNumbers};
 use crate::fast::table::HitCount;
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::collections::VecDeque;
 use std::num::NonZeroU32;
+use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
@@ -77,6 +79,11 @@ impl<T: Zeroable> Zeroed<T> {
 
     pub(super) fn bytes(&self) -> usize {
         self.length * size_of::<T>()
+    }
+
+    /// The first element.
+    pub(super) fn start(&self) -> NonNull<T> {
+        self.start
     }
 
     /// The elements.
@@ -270,9 +277,14 @@ impl Directory {
     /// Whether records are worth being asked for before they are read.
     pub(super) fn is_staged(&self) -> bool {
         let number = (STAGED / size_of::<AtomicU64>() / self.stride).max(1 << FIRST) as u32;
-        !self.starts[number.leading_zeros() as usize]
-            .load(Ordering::Relaxed)
-            .is_null()
+        self.is_reached(number) || PageNumbers::of(self.stride).is_some_and(|numbers| self.is_reached(numbers.first))
+    }
+
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    /// Whether the chunk of a number is there.
+    fn is_reached(&self, number: u32) -> bool {
+        let start = &self.starts[number.leading_zeros() as usize];
+        !start.load(Ordering::Relaxed).is_null()
     }
 
     /// Makes the chunk of a number, if it is not there.
@@ -348,6 +360,22 @@ pub(super) struct Arena {
     directory: Arc<Directory>,
     next: u32,
     recycler: Recycler,
+    /// Of pages, if there are any.
+    pages: Option<FreeInPages>,
+}
+
+/// The numbers of records that were given out, and perhaps some that are free again.
+#[derive(Debug, Clone)]
+pub(super) struct GivenOut {
+    pub(super) ordinary: Range<u32>,
+    pub(super) in_pages: Option<PageNumbers>,
+}
+
+impl GivenOut {
+    #[inline]
+    pub(super) fn contains(&self, number: u32) -> bool {
+        self.ordinary.contains(&number) || self.in_pages.is_some_and(|pages| pages.contains(number))
+    }
 }
 
 impl Arena {
@@ -362,6 +390,42 @@ impl Arena {
             directory: Arc::new(directory),
             next: 1 << FIRST,
             recycler: Recycler::new(epochs),
+            pages: None,
+        }
+    }
+
+    /// Has memory of pages with slots, if records are such that they fit in; from now on records may lie in them.
+    pub(super) fn make_pages(&mut self) {
+        if self.pages.is_none()
+            && let Some(numbers) = PageNumbers::of(self.directory.stride)
+            && self.next <= numbers.first
+        {
+            self.directory.reach(numbers.first);
+            self.pages = Some(FreeInPages::new(numbers));
+        }
+    }
+
+    /// The first of the slots in pages, and how many lie together; if there are pages.
+    pub(super) fn slots(&self) -> Option<(NonNull<AtomicU32>, usize)> {
+        let numbers = self.pages.as_ref()?.numbers();
+        let chunk = self.directory.chunks[(numbers.first.ilog2() - FIRST) as usize].get()?;
+        Some((chunk.start.cast(), numbers.slots_together()))
+    }
+
+    /// As [`Arena::take`], beside a slot if there are pages and that one has room.
+    fn take_beside(&mut self, slot: u32) -> Option<Rec> {
+        let Some(index) = self.pages.as_mut().and_then(|pages| pages.take(slot)) else {
+            return self.take();
+        };
+        // SAFETY: it lies in the chunk of pages, which was made with them.
+        let words = unsafe { self.directory.record(index) };
+        Some(Rec { words, index })
+    }
+
+    fn given_out(&self) -> GivenOut {
+        GivenOut {
+            ordinary: 1 << FIRST..self.next,
+            in_pages: self.pages.as_ref().map(FreeInPages::numbers),
         }
     }
 
@@ -379,7 +443,7 @@ impl Arena {
 
     pub(super) fn bytes(&self) -> usize {
         let chunks = self.directory.chunks.iter().filter_map(|c| c.get());
-        chunks.map(Zeroed::bytes).sum::<usize>()
+        chunks.map(Zeroed::bytes).sum::<usize>() + self.pages.as_ref().map_or(0, FreeInPages::bytes)
     }
 
     /// A record that no reader knows, with stale words in it. `None`: 2^31 are in use.
@@ -387,6 +451,12 @@ impl Arena {
         let index = match self.recycler.pop() {
             Some(index) => index,
             None => {
+                // Records of pages are not for everybody.
+                if let Some(pages) = &self.pages
+                    && self.next == pages.numbers().first
+                {
+                    self.next *= 2;
+                }
                 let index = self.next;
                 if index >> 31 != 0 {
                     return None;
@@ -404,6 +474,18 @@ impl Arena {
     /// A record with a result and a key; the stamp is `stamp`.
     pub(super) fn record(&mut self, result: &[u64], key: &[u64], stamp: u64) -> Option<Rec> {
         let rec = self.take()?;
+        self.fill(rec, result, key, stamp);
+        Some(rec)
+    }
+
+    /// As [`Arena::record`], without a key; beside a slot if there are pages and that one has room.
+    pub(super) fn record_beside(&mut self, slot: u32, result: &[u64], stamp: u64) -> Option<Rec> {
+        let rec = self.take_beside(slot)?;
+        self.fill(rec, result, &[], stamp);
+        Some(rec)
+    }
+
+    fn fill(&self, rec: Rec, result: &[u64], key: &[u64], stamp: u64) {
         let shape = self.shape;
         for (i, word) in result.iter().take(shape.result).enumerate() {
             self.set(rec, i, *word);
@@ -414,7 +496,6 @@ impl Arena {
         for (i, word) in key.iter().take(shape.extra - shape.key).enumerate() {
             self.set(rec, shape.key + i, *word);
         }
-        Some(rec)
     }
 
     /// Writes a word of a record that is not published, or one that may change.
@@ -441,7 +522,7 @@ impl Arena {
     pub(super) fn count(&self, hits: Hits<'_>) {
         if let Some(at) = self.shape.counts {
             // SAFETY: these were given out, and have two words there.
-            unsafe { self.directory.count(&(1 << FIRST..self.next), at, hits) };
+            unsafe { self.directory.count(&self.given_out(), at, hits) };
         }
     }
 
@@ -474,7 +555,7 @@ impl Arena {
 
     /// The record with this number, which was given out.
     pub(super) fn at(&self, index: u32) -> Rec {
-        assert!((1 << FIRST..self.next).contains(&index));
+        assert!(self.given_out().contains(index));
         // SAFETY: it was given out.
         let words = unsafe { self.directory.record(index) };
         Rec { words, index }
@@ -483,6 +564,16 @@ impl Arena {
     /// Call after readers can no longer find the retired records.
     pub(super) fn flush(&mut self) {
         self.recycler.flush();
+        if let Some(pages) = &mut self.pages {
+            let numbers = pages.numbers();
+            self.recycler.free.retain(|number| {
+                let is_ordinary = !numbers.contains(*number);
+                if !is_ordinary {
+                    pages.give_back(*number);
+                }
+                is_ordinary
+            });
+        }
     }
 }
 

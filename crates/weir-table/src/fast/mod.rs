@@ -48,6 +48,7 @@ mod mem;
 mod order;
 mod packed;
 mod packing;
+mod pages;
 mod placed;
 mod rule;
 mod scan;

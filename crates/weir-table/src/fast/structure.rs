@@ -102,7 +102,7 @@ impl Plan {
             Plan::Packed(packing) => Structure::Packed(Packed::new(packing, expected)),
             Plan::Inline => Structure::Inline(Inline::new(stamps, expected)),
             Plan::Exact => Structure::Exact(Exact::new(stamps, expected)),
-            Plan::Lpm(width) => Structure::Lpm(Lpm::new(width, arena)),
+            Plan::Lpm(width) => Structure::Lpm(Lpm::new(width, arena, expected)),
             Plan::General => Structure::Scan(Scan::new(keys.clone())),
         }
     }
@@ -403,7 +403,7 @@ impl Structure {
     }
 
     /// What readers are to see from now on.
-    pub(super) fn shape(&mut self, arena: &Arena) -> Shape {
+    pub(super) fn shape(&mut self, arena: &mut Arena) -> Shape {
         match self {
             Structure::Nothing => Shape::Nothing,
             Structure::Direct(direct) => Shape::Direct(direct.shape(arena)),

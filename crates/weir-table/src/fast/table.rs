@@ -266,7 +266,7 @@ impl FastTable {
     }
 
     fn publish(&self, writer: &mut Writer) {
-        let shape = Box::into_raw(Box::new(writer.structure.shape(&writer.arena)));
+        let shape = Box::into_raw(Box::new(writer.structure.shape(&mut writer.arena)));
         let old = self.front.shape.swap(shape, Ordering::AcqRel);
         // SAFETY: `old` came from `Box::into_raw` and was just taken out; it is dropped once.
         self.front.epochs.retire(unsafe { Box::from_raw(old) });

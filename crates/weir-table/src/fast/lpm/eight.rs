@@ -6,7 +6,7 @@ use crate::fast::eight::{Chunks, EIGHT, Lanes, give_all, of_group};
 use crate::fast::lpm::{Dir, GROUP, SHORT};
 use crate::fast::mem::prefetch;
 use std::arch::x86_64::*;
-use std::sync::atomic::{AtomicU64, Ordering, fence};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
 impl Dir {
     /// Records that may be far are asked for as soon as they are known, and so are slots, where nobody has done so before ([`Dir::addresses`]). Where
@@ -20,9 +20,8 @@ impl Dir {
             if of_group(batch.active, group) != 0 {
                 numbers.set(group, self.positions(batch, group));
                 if records_are_staged && !batch.is_fetched {
-                    let slots = self.slots.as_slice().as_ptr();
-                    for position in numbers.group(group) {
-                        prefetch(slots.wrapping_add(*position as usize));
+                    for slot in numbers.group(group) {
+                        prefetch(std::ptr::without_provenance::<u32>(*slot as usize));
                     }
                 }
             }
@@ -31,7 +30,7 @@ impl Dir {
         for group in 0..SLOTS / EIGHT {
             let active = of_group(batch.active, group);
             if active != 0 {
-                // SAFETY: these are positions.
+                // SAFETY: these are the addresses of slots.
                 let found = unsafe { self.slots_at(numbers.group(group)) };
                 let found = self.numbers(batch, group, found);
                 numbers.set(group, found);
@@ -66,24 +65,27 @@ impl Dir {
         hits
     }
 
-    /// The positions of the slots of a group's addresses.
+    /// The addresses of the slots of a group's addresses.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
     fn positions(&self, batch: Batch<'_>, group: usize) -> __m512i {
         let skip = _mm_cvtsi32_si128(32 - self.bits as i32);
-        _mm512_srl_epi64(left_aligned(batch, group, self.shift), skip)
+        let position = _mm512_srl_epi64(left_aligned(batch, group, self.shift), skip);
+        let (start, gaps) = self.slots.places();
+        let gap = _mm512_and_si512(position, _mm512_set1_epi64(gaps as i64));
+        let place = _mm512_slli_epi64::<2>(_mm512_add_epi64(position, gap));
+        _mm512_add_epi64(_mm512_set1_epi64(start as i64), place)
     }
 
-    /// What the slots at eight positions hold. Loads one by one are under way for several groups at a time, which gathered ones are not.
+    /// What the slots at eight addresses hold. Loads one by one are under way for several groups at a time, which gathered ones are not.
     ///
     /// # Safety
-    /// They are positions of slots.
+    /// They are addresses of slots.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
-    unsafe fn slots_at(&self, positions: &[u64; EIGHT]) -> __m512i {
-        let slots = self.slots.as_slice();
+    unsafe fn slots_at(&self, addresses: &[u64; EIGHT]) -> __m512i {
         // SAFETY: the caller's promise.
-        let slot = |i: usize| unsafe { slots.get_unchecked(positions[i] as usize) }.load(Ordering::Relaxed) as i32;
+        let slot = |i: usize| unsafe { &*(addresses[i] as *const AtomicU32) }.load(Ordering::Relaxed) as i32;
         let four = |i: usize| {
             let words = _mm_cvtsi32_si128(slot(i));
             let words = _mm_insert_epi32::<1>(words, slot(i + 1));

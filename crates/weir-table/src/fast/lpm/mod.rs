@@ -13,11 +13,14 @@
 mod eight;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 mod ranges;
+mod slots;
 
 use crate::fast::batch::{Batch, Fetches, SLOTS, each, each_of, is_dense, ones};
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use crate::fast::eight::has_eight;
+use crate::fast::lpm::slots::Slots;
 use crate::fast::mem::{Arena, Directory, Rec, Recycler, STAGED, Zeroed, prefetch};
+use crate::fast::pages;
 use crate::fast::rule::Rule;
 use crate::fast::table::HitCount;
 use rustc_hash::FxHashMap;
@@ -31,6 +34,8 @@ pub(super) use ranges::Ranges;
 
 /// Most prefixes of the small structure.
 const SMALL: usize = 64;
+/// More than there are in a structure that is not [`Dir`].
+const FEW: usize = 1024;
 /// The number is that of a group, not of a record.
 const GROUP: u32 = 1 << 31;
 /// The longest prefixes that are not in slots.
@@ -92,7 +97,7 @@ pub(super) struct Dir {
     /// Places of the address before the index into `slots`, and bits of that index.
     shift: u32,
     bits: u32,
-    slots: Zeroed<AtomicU32>,
+    slots: Slots,
     /// Chunk `k` holds the groups from `8 << k` to `16 << k`.
     groups: [OnceLock<Zeroed<AtomicU32>>; (31 - FIRST) as usize],
     /// By the first bits of the address the record of the longest prefix of at most [`SHORT`] bits, or 0.
@@ -104,15 +109,15 @@ pub(super) struct Dir {
 }
 
 impl Dir {
-    fn new(width: u32, directory: Arc<Directory>) -> Self {
+    fn new(width: u32, arena: &Arena) -> Self {
         let bits = width.min(24);
         Dir {
             shift: 32 - width,
             bits,
             roots: Box::new([const { AtomicU32::new(0) }; 1 << SHORT]),
-            slots: Zeroed::new(1 << bits),
+            slots: Slots::new(bits, arena),
             groups: [const { OnceLock::new() }; (31 - FIRST) as usize],
-            directory,
+            directory: Arc::clone(arena.directory()),
             #[cfg(all(target_arch = "x86_64", not(miri)))]
             by_eights: has_eight(),
         }
@@ -121,8 +126,7 @@ impl Dir {
     /// The slot of a left-aligned address.
     #[inline(always)]
     fn slot(&self, address: u32) -> &AtomicU32 {
-        // SAFETY: there are `1 << bits` slots.
-        unsafe { self.slots.get_unchecked((address >> (32 - self.bits)) as usize) }
+        self.slots.get((address >> (32 - self.bits)) as usize)
     }
 
     /// What belongs to a prefix of at most [`SHORT`] bits.
@@ -179,16 +183,15 @@ impl Dir {
     }
 
     pub(super) fn is_staged(&self) -> bool {
-        self.slots.bytes() > STAGED
+        size_of::<AtomicU32>() << self.bits > STAGED
     }
 
     /// Where a lookup of these keys reads first.
     #[inline(always)]
     pub(super) fn addresses<const DENSE: bool>(&self, active: u64, keys: &[u64], fetches: &mut Fetches) {
-        let slots = self.slots.as_slice().as_ptr();
-        let (shift, skip) = (self.shift, 32 - self.bits);
+        let (slots, shift, skip) = (&self.slots, self.shift, 32 - self.bits);
         fetches.set::<DENSE>(active, keys, |key| {
-            slots.wrapping_add(((key as u32) << shift >> skip) as usize).cast()
+            slots.address(((key as u32) << shift >> skip) as usize).cast()
         });
     }
 
@@ -196,7 +199,7 @@ impl Dir {
     fn lookup_slots<const DENSE: bool>(&self, batch: &mut Batch<'_>) -> u64 {
         let batch = *batch;
         let (shift, skip) = (self.shift, 32 - self.bits);
-        let slots = self.slots.as_slice().as_ptr();
+        let slots = &self.slots;
         let directory = &*self.directory;
         let active = batch.active;
         let mut records = [batch.default; SLOTS];
@@ -204,7 +207,7 @@ impl Dir {
             each_of::<DENSE>(active, |slot, _| {
                 // SAFETY: the slot is active, and keys have a word.
                 let key = unsafe { batch.key(0, slot) };
-                prefetch(slots.wrapping_add(((key as u32) << shift >> skip) as usize));
+                prefetch(slots.address(((key as u32) << shift >> skip) as usize));
             });
         }
         let roots = &*self.roots;
@@ -212,8 +215,7 @@ impl Dir {
         each_of::<DENSE>(active, |slot, bit| {
             // SAFETY: as above.
             let address = (unsafe { batch.key(0, slot) } as u32) << shift;
-            // SAFETY: there are `1 << bits` slots.
-            let number = unsafe { &*slots.add((address >> skip) as usize) }.load(Ordering::Acquire);
+            let number = slots.get((address >> skip) as usize).load(Ordering::Acquire);
             let number = self.resolve(number, address);
             let root = roots[(address >> (32 - SHORT)) as usize].load(Ordering::Acquire);
             let number = select_unpredictable(number == 0, root, number);
@@ -302,10 +304,13 @@ fn mask(length: u32) -> u32 {
 }
 
 impl Lpm {
-    /// For a key of 1 to 32 bits.
-    pub(super) fn new(width: u32, arena: &mut Arena) -> Self {
+    /// For a key of 1 to 32 bits, and about so many entries.
+    pub(super) fn new(width: u32, arena: &mut Arena, expected: usize) -> Self {
         // Readers look at record 16 where they have none; it is never used.
         arena.take();
+        if expected > FEW {
+            Self::make_pages(width, arena);
+        }
         Lpm {
             width,
             rules: vec![FxHashMap::default(); width as usize + 1],
@@ -319,6 +324,13 @@ impl Lpm {
             group_rules: FxHashMap::default(),
             handles: (arena.shape().stamp.or(arena.shape().counts).is_some()).then(FxHashMap::default),
             owners: Vec::new(),
+        }
+    }
+
+    /// Records lie beside slots, where there are as many slots as pages have.
+    fn make_pages(width: u32, arena: &mut Arena) {
+        if width >= pages::SLOT_BITS {
+            arena.make_pages();
         }
     }
 
@@ -398,7 +410,10 @@ impl Lpm {
         let (address, length) = self.prefix(rule);
         let old = self.rules[length as usize].get(&address).copied();
         let stamp = old.map_or(stamp, |n| arena.stamp(arena.at(n)).max(stamp));
-        let Some(rec) = arena.record(result, &[], stamp) else {
+        if self.entries >= FEW {
+            Self::make_pages(self.width, arena);
+        }
+        let Some(rec) = arena.record_beside(address >> (32 - pages::SLOT_BITS), result, stamp) else {
             return false;
         };
         let before = old.map(|old| (self.owner(arena, old), old));
@@ -505,7 +520,7 @@ impl Lpm {
             dir.short(address, length).iter().for_each(swap);
         } else if length <= dir.bits {
             let first = (address >> (32 - dir.bits)) as usize;
-            for slot in &dir.slots[first..first + (1 << (dir.bits - length))] {
+            for slot in dir.slots.some(first..first + (1 << (dir.bits - length))) {
                 let number = slot.load(Ordering::Relaxed);
                 if number & GROUP == 0 {
                     swap(slot);
@@ -562,7 +577,7 @@ impl Lpm {
     }
 
     /// What readers are to see from now on.
-    pub(super) fn shape(&mut self, arena: &Arena) -> LpmShape {
+    pub(super) fn shape(&mut self, arena: &mut Arena) -> LpmShape {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         if let Some(ranges) = &self.ranges {
             self.deferred = false;
@@ -611,12 +626,13 @@ impl Lpm {
         }
     }
 
-    fn build(&mut self, arena: &Arena) -> Arc<Dir> {
+    fn build(&mut self, arena: &mut Arena) -> Arc<Dir> {
+        Self::make_pages(self.width, arena);
         self.deferred = false;
         self.next_group = 1 << FIRST;
         self.free_groups = Recycler::new(Arc::clone(arena.epochs()));
         self.group_rules.clear();
-        let dir = Arc::new(Dir::new(self.width, Arc::clone(arena.directory())));
+        let dir = Arc::new(Dir::new(self.width, arena));
         let rules = std::mem::take(&mut self.rules);
         for (length, rules) in (0..).zip(&rules) {
             for (&address, &number) in rules {
@@ -636,7 +652,7 @@ impl Lpm {
             }
         } else if length <= dir.bits {
             let first = (address >> (32 - dir.bits)) as usize;
-            for slot in &dir.slots[first..first + (1 << (dir.bits - length))] {
+            for slot in dir.slots.some(first..first + (1 << (dir.bits - length))) {
                 slot.store(number, Ordering::Relaxed);
             }
         } else {

@@ -1,0 +1,80 @@
+//! The slots of DIR-24-8: beside records, or in memory of their own.
+#![allow(unsafe_code)]
+
+use crate::fast::mem::{Arena, Directory, Zeroed};
+use crate::fast::pages;
+use std::ops::Range;
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
+
+/// Slots, as many as a power of two.
+#[derive(Debug)]
+pub(super) struct Slots {
+    start: NonNull<AtomicU32>,
+    count: usize,
+    /// The bits of a slot's number that are added to it once more, for the records between slots.
+    gaps: usize,
+    /// Of these all slots are, if not of a directory's pages.
+    own: Option<Zeroed<AtomicU32>>,
+    /// Keeps pages alive.
+    _directory: Arc<Directory>,
+}
+
+// SAFETY: the pointer goes to atomics that `own` or `_directory` keep alive.
+unsafe impl Send for Slots {}
+// SAFETY: as above.
+unsafe impl Sync for Slots {}
+
+impl Slots {
+    /// As many as numbers of so many bits; in the arena's pages if it has some for that many.
+    pub(super) fn new(bits: u32, arena: &Arena) -> Self {
+        let in_pages = arena.slots().filter(|_| bits == pages::SLOT_BITS);
+        let (start, gaps, own) = match in_pages {
+            Some((start, together)) => (start, !(together - 1), None),
+            None => {
+                let own = Zeroed::new(1 << bits);
+                (own.start(), 0, Some(own))
+            }
+        };
+        // Who looks up eight keys at a time has addresses as numbers.
+        start.as_ptr().expose_provenance();
+        Slots {
+            start,
+            count: 1 << bits,
+            gaps,
+            own,
+            _directory: Arc::clone(arena.directory()),
+        }
+    }
+
+    /// Bytes that are not a directory's.
+    pub(super) fn bytes(&self) -> usize {
+        self.own.as_ref().map_or(0, Zeroed::bytes)
+    }
+
+    /// Where they begin, and which bits of a slot's number are added to it once more before it is counted from there.
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    #[inline(always)]
+    pub(super) fn places(&self) -> (usize, usize) {
+        (self.start.as_ptr().addr(), self.gaps)
+    }
+
+    /// Where a slot is.
+    #[inline(always)]
+    pub(super) fn address(&self, number: usize) -> *const AtomicU32 {
+        self.start.as_ptr().wrapping_add(number + (number & self.gaps))
+    }
+
+    /// A slot; the first for numbers beyond the last.
+    #[inline(always)]
+    pub(super) fn get(&self, number: usize) -> &AtomicU32 {
+        // SAFETY: there are so many slots, and they are not written but as atomics.
+        unsafe { &*self.address(number & (self.count - 1)) }
+    }
+
+    /// Slots one after the other.
+    pub(super) fn some(&self, numbers: Range<usize>) -> impl Iterator<Item = &AtomicU32> {
+        numbers.map(|number| self.get(number))
+    }
+}
