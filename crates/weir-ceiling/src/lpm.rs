@@ -68,7 +68,11 @@ impl Lpm {
     /// Bits of an address that choose a slot, and which of them are added once more to find it.
     #[inline(always)]
     fn places(&self) -> (u32, usize) {
-        if self.few.is_empty() { (24, !0 << TOGETHER) } else { (16, 0) }
+        if self.few.is_empty() {
+            (24, !0 << TOGETHER)
+        } else {
+            (16, 0)
+        }
     }
 
     /// Longer prefixes come later.
@@ -110,7 +114,11 @@ impl Lpm {
     pub(crate) fn view(&self) -> View<'_> {
         let (bits, gaps) = self.places();
         View {
-            slots: if self.few.is_empty() { slots_of(&self.cells) } else { &self.few },
+            slots: if self.few.is_empty() {
+                slots_of(&self.cells)
+            } else {
+                &self.few
+            },
             shift: 32 - bits,
             gaps,
             blocks: &self.blocks,
@@ -239,7 +247,10 @@ mod tests {
     fn check(lpm: &Lpm) {
         let of = |a| {
             let number = lpm.get(a);
-            lpm.numbers.iter().position(|n| *n == number).map_or(0, |prefix| prefix + 1)
+            lpm.numbers
+                .iter()
+                .position(|n| *n == number)
+                .map_or(0, |prefix| prefix + 1)
         };
         assert_eq!(
             [

@@ -362,7 +362,8 @@ impl Router {
         let mut on = 0;
         for k in 0..routed.min(VECTOR) {
             let i = work.routed[k];
-            let (Some(Cell(words)), Some(frame)) = (routes.get_mut(work.numbers[k] as usize), frames.get(usize::from(i)))
+            let (Some(Cell(words)), Some(frame)) =
+                (routes.get_mut(work.numbers[k] as usize), frames.get(usize::from(i)))
             else {
                 continue;
             };

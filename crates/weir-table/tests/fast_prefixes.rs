@@ -126,8 +126,8 @@ impl Routes {
                 count.bytes += bytes[slot];
             }
         }
-        // Numbers that were never given out are nobody's, and neither is the first.
-        for number in [u64::MAX, 0, 15, 16, 1 << 30] {
+        // Numbers that were never given out are nobody's, and neither is the first; some would be those of slots that lie among records.
+        for number in [u64::MAX, 0, 15, 16, 1 << 21, 1 << 22, 1 << 23, 1 << 30] {
             self.fast.count_hits(u64::MAX, &[number; 64], &bytes);
         }
         let handle = self.handles.get(numbers.below(2 * self.handles.len() + 1));

@@ -337,6 +337,11 @@ impl Recycler {
 
     /// Call after readers can no longer find what was retired.
     pub(super) fn flush(&mut self) {
+        self.flush_but(|_| false);
+    }
+
+    /// The same. Of what is free now that is left out which somebody else takes care of.
+    fn flush_but(&mut self, mut is_taken: impl FnMut(u32) -> bool) {
         if !self.pending.is_empty() {
             self.limbo
                 .push_back((self.epochs.advance(), std::mem::take(&mut self.pending)));
@@ -347,7 +352,8 @@ impl Recycler {
         let passed = self.epochs.passed();
         while self.limbo.front().is_some_and(|(epoch, _)| *epoch <= passed) {
             if let Some((_, numbers)) = self.limbo.pop_front() {
-                self.free.extend(numbers);
+                self.free
+                    .extend(numbers.into_iter().filter(|number| !is_taken(*number)));
             }
         }
     }
@@ -563,17 +569,10 @@ impl Arena {
 
     /// Call after readers can no longer find the retired records.
     pub(super) fn flush(&mut self) {
-        self.recycler.flush();
-        if let Some(pages) = &mut self.pages {
-            let numbers = pages.numbers();
-            self.recycler.free.retain(|number| {
-                let is_ordinary = !numbers.contains(*number);
-                if !is_ordinary {
-                    pages.give_back(*number);
-                }
-                is_ordinary
-            });
-        }
+        self.recycler.flush_but(|number| {
+            let pages = self.pages.as_mut().filter(|pages| pages.numbers().contains(number));
+            pages.map(|pages| pages.give_back(number)).is_some()
+        });
     }
 }
 
@@ -592,6 +591,70 @@ mod tests {
             }
             assert_eq!(words.as_ptr() as usize % LINE, 0);
         }
+    }
+
+    #[test]
+    fn records_lie_beside_slots_as_long_as_there_is_room_in_the_page() {
+        for words in [1, 2, 4, 8] {
+            let epochs = Arc::new(Epochs::new());
+            let mut arena = Arena::new(Shape::new(words, false, 0, 0), Arc::clone(&epochs));
+            let ordinary = arena.record_beside(0, &[7], 0).map(|rec| rec.index);
+            assert_eq!(ordinary, Some(1 << FIRST), "there are no pages yet");
+            arena.make_pages();
+            let (slots, together) = arena.slots().expect("records of up to a line are beside slots");
+            let start = slots.as_ptr().addr();
+            // Half of each unit are slots; that of slot 5000 is not that of slot 0.
+            let unit = 2 * together * size_of::<AtomicU32>();
+            let of_page = 4096 / unit * (unit / 2) / (8 * words);
+            let all: Vec<Rec> = (0..of_page)
+                .filter_map(|_| arena.record_beside(5000, &[3], 0))
+                .collect();
+            let places: Vec<usize> = all.iter().map(|rec| rec.words.as_ptr().addr() - start).collect();
+            let first = 5000 / together * unit;
+            assert_eq!(places[0], first + unit / 2, "{words}");
+            for (i, place) in places.iter().enumerate() {
+                assert_eq!(place / 4096, first / 4096, "it is in the slot's page");
+                assert!(place % unit >= unit / 2, "it is not where slots are");
+                assert!(!places[..i].contains(place));
+            }
+            let behind = arena.record_beside(5000, &[3], 0).expect("there is memory");
+            assert_eq!(behind.index, (1 << FIRST) + 1, "the page is full");
+            let again = all[of_page / 2];
+            arena.retire(again);
+            arena.flush();
+            assert_eq!(arena.record_beside(5000, &[3], 0), Some(again));
+        }
+    }
+
+    #[test]
+    fn large_records_are_not_beside_slots() {
+        let mut arena = Arena::new(Shape::new(9, false, 0, 0), Arc::new(Epochs::new()));
+        arena.make_pages();
+        assert_eq!(arena.slots(), None);
+        assert!(arena.record_beside(1, &[1; 9], 0).is_some());
+    }
+
+    #[test]
+    fn nothing_is_counted_where_slots_are() {
+        let shape = Shape::new(2, false, 0, 0).with_counts();
+        let mut arena = Arena::new(shape, Arc::new(Epochs::new()));
+        arena.make_pages();
+        let record = arena.record_beside(9, &[1, 2], 0).expect("there is memory").index;
+        arena.set_counted(record, HitCount::default());
+        // The one before it is eight slots, and numbers before those of pages were not given out.
+        let mut heads = [0; 64];
+        heads[..4].copy_from_slice(&[u64::from(record), u64::from(record) - 1, 1 << FIRST, 1 << 31]);
+        arena.count(Hits {
+            heads: &heads,
+            bytes: &[60; 64],
+            slots: u64::MAX,
+        });
+        let counted = HitCount { packets: 1, bytes: 60 };
+        assert_eq!(arena.counted(record), counted);
+        let (slots, _) = arena.slots().expect("records are beside slots");
+        // SAFETY: the slots of the first page, which are there as long as the arena.
+        let page = unsafe { std::slice::from_raw_parts(slots.as_ptr(), 16) };
+        assert!(page[..8].iter().all(|slot| slot.load(Ordering::Relaxed) == 0));
     }
 
     #[test]

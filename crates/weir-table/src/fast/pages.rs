@@ -92,14 +92,18 @@ impl FreeInPages {
     pub(super) fn take(&mut self, slot: u32) -> Option<u32> {
         let record = self.numbers.beside(slot);
         let (word, bit) = (record / u64::BITS, record % u64::BITS);
-        // Some records, which are one word's or more, are the page's.
-        let words = (self.numbers.records() / u64::BITS).max(1);
+        // The page's records are some words', or some of one word.
+        let records = self.numbers.records();
+        let words = (records / u64::BITS).max(1);
         let first = word / words * words;
+        let of_page = u64::MAX >> (u64::BITS - records.min(u64::BITS)) << (bit / records * records);
         // From the one beside the slot on, at last those of its word before it.
-        let from = |word: u32, bits: u64| (word, self.words[word as usize] & bits);
+        let from = |word: u32, bits: u64| (word, self.words[word as usize] & of_page & bits);
         let behind = u64::MAX << bit;
         let others = (1..words).map(|i| from(first + (word - first + i) % words, u64::MAX));
-        let all = std::iter::once(from(word, behind)).chain(others).chain([from(word, !behind)]);
+        let all = std::iter::once(from(word, behind))
+            .chain(others)
+            .chain([from(word, !behind)]);
         let (word, free) = all.into_iter().find(|(_, free)| *free != 0)?;
         let bit = free.trailing_zeros();
         self.words[word as usize] &= !(1 << bit);

@@ -5,8 +5,9 @@
 //! DIR-24-8, a table of the first 24 bits (fewer if the key is narrower) with the number of the
 //! record, or of a group of 256 numbers for the last 8 bits. Prefixes of up to 8 bits are in a table of
 //! the first 8 bits, for the addresses that no longer prefix has: so the writer writes at most 32,768
-//! slots for an entry. It takes 64 MB (1.3 KB for 6 bits) plus 1 KB per /24 that has longer prefixes; an
-//! entry takes its record (16 to 64 bytes mostly) and about 20 bytes of the writer's.
+//! slots for an entry. Records of up to a line lie between slots ([`pages`]): both take 128 MB together for
+//! keys of 24 bits and more, or as much of that as the system makes pages of; records that find no room near their slot have memory of their own. Other slots
+//! take up to 64 MB (1.3 KB for 6 bits). Each /24 that has longer prefixes takes 1 KB more, and an entry about 20 bytes of the writer's.
 #![allow(unsafe_code)]
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
