@@ -45,6 +45,7 @@ pub(crate) mod env {
     pub const EXCHANGE: i32 = 48;
     pub const NOWHERE: i32 = 72;
     pub const ARRAYS: i32 = 80;
+    pub const ASKS: i32 = 88;
 }
 
 /// What code generation needs of everything around it.

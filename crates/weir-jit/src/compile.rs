@@ -3,7 +3,7 @@
 use crate::analysis::{Analysis, Deparse, VarInfo};
 use crate::codegen::{Context, Shape, segment};
 use crate::error::CompileError;
-use crate::lanes::{self, Lanes};
+use crate::lanes::{self, Asks, Lanes};
 use crate::layout::{How, Layout, PointKind};
 use crate::run::TAILROOM;
 use crate::run::calls::{LanesFunction, SegmentFunction};
@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 use weir_ir::pipeline::Pipeline;
 use weir_ir::{BlockId, MatchKind, Program, TableId, Terminator, VarId};
 use weir_table::TableSpec;
-use weir_table::fast::{KeyLayout, ResultLayout, is_array};
+use weir_table::fast::{KeyLayout, ResultLayout, is_array, slot_shift};
 
 /// A pipeline as machine code.
 pub struct Compiled {
@@ -136,11 +136,12 @@ fn lanes_of(
     module: &mut JITModule,
     mut context: CodegenContext,
     goals: &BTreeSet<usize>,
+    asks: &Asks,
 ) -> Result<Option<PlacedLanes>, CompileError> {
     context
         .optimize(module.isa(), &mut ControlPlane::default())
         .map_err(CompileError::codegen)?;
-    let Some(code) = Lanes::new(&context.func, goals) else {
+    let Some(code) = Lanes::new(&context.func, goals, &asks.by_row) else {
         return Ok(None);
     };
     // What it is in truth: as the function of the loop, with a mask that it gives back.
@@ -196,6 +197,11 @@ impl Compiled {
             layout: &layout,
             tables: &tables,
         };
+        let asks = Asks::new(
+            layout
+                .lookups()
+                .map(|(table, row)| (table, row, slot_shift(&specs[table.index()]))),
+        );
         let mut assembly = options.assembly.then(String::new);
         let (mut ids, mut lanes_ids, mut reach) = (Vec::new(), BTreeMap::new(), 0);
         let config = module.target_config();
@@ -236,7 +242,7 @@ impl Compiled {
                 let is_last = layout.regions[index].iter().all(|b| !layout.of_block.contains_key(b));
                 let goals = if is_last { &of_exits } else { &of_lookups };
                 segment(&cx, index, Shape::Packet, builder, imported, &mut sites, config);
-                if let Some(lanes) = lanes_of(&mut module, context, goals)? {
+                if let Some(lanes) = lanes_of(&mut module, context, goals, &asks)? {
                     if let Some(text) = &mut assembly {
                         let _ = writeln!(text, "; segment {index}, {} packets at a time", lanes::LANES);
                         text.push_str(&lanes.code.describe());
@@ -258,7 +264,7 @@ impl Compiled {
             });
             Some((function, lanes))
         });
-        let steps = Steps::new(&layout, &tables, functions);
+        let steps = Steps::new(&layout, &tables, asks, functions);
         let position = |p: usize| p;
         let has_back_edges = layout.points.iter().enumerate().any(|(i, _)| {
             layout.regions[i].iter().any(|b| {

@@ -133,6 +133,19 @@ impl Layout {
         self.points.len() - self.of_exit.len()
     }
 
+    /// Tables that are looked up for vectors, with the first row of their keys.
+    pub fn lookups(&self) -> impl Iterator<Item = (TableId, usize)> {
+        let waited_for = self.points.iter().filter_map(|point| match point.kind {
+            PointKind::Lookup { table, .. } => Some((table, point.key_row)),
+            _ => None,
+        });
+        let ahead = self.sites.iter().filter_map(|site| match site.how {
+            How::Ahead { key_row, .. } => Some((site.table, key_row)),
+            How::Array { .. } => None,
+        });
+        waited_for.chain(ahead)
+    }
+
     /// `may_waste` says which tables may be looked up for packets that do not get there, and `arrays` which code can look into by itself.
     pub fn new(
         analysis: &Analysis<'_>,

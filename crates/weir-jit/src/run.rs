@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use steps::{Step, Wanted};
 use weir_ir::{Bits, TableId, ValueSetId, VarId};
-use weir_table::fast::{FastTable, Fetches, Guard};
+use weir_table::fast::{FastTable, Fetches, Guard, SlotPlaces};
 
 /// Bytes that must lie behind a packet in its memory: code reads a little beyond the end.
 pub const TAILROOM: usize = 64;
@@ -110,6 +110,8 @@ pub(crate) struct Env {
     nowhere: *mut u8,
     /// Of tables that code looks into by itself the addresses that are [`weir_table::fast::Array`].
     arrays: *const [usize; 2],
+    /// Of tables of whose slots code asks for some, where slots are; 0 where there are none.
+    asks: *const SlotPlaces,
     context: *const u64,
     compiled: *const Compiled,
     host: *mut HostPointer,
@@ -128,6 +130,7 @@ const _: () = {
     assert!(offset_of!(Env, exchange) == env::EXCHANGE as usize);
     assert!(offset_of!(Env, nowhere) == env::NOWHERE as usize);
     assert!(offset_of!(Env, arrays) == env::ARRAYS as usize);
+    assert!(offset_of!(Env, asks) == env::ASKS as usize);
 };
 
 /// Bytes before the scratch area that are copied with it.
@@ -212,6 +215,10 @@ struct Memory {
     cells: CellArrays,
     /// Tables that code looks into by itself, while it runs.
     arrays: Vec<[usize; 2]>,
+    /// Where the slots of tables are, while code runs that asks for some.
+    asks: Vec<SlotPlaces>,
+    /// The segment before has been run for eight packets at a time, and so has asked.
+    has_asked: bool,
     /// What the next lookup asks for.
     fetches: Fetches,
     /// Hits of lookups that were done ahead, of which the host is told when the vector has ended; by the number of the mask of those who got there.
@@ -247,6 +254,8 @@ impl Machine {
             pending: vec![0; layout.points.len()],
             cells: CellArrays::default(),
             arrays: Vec::with_capacity(layout.arrays.len()),
+            asks: Vec::with_capacity(compiled.steps.asked.len()),
+            has_asked: false,
             fetches: Fetches::default(),
             ahead_hits: vec![0; layout.reached],
             varbits: Vec::new(),
@@ -585,6 +594,11 @@ impl Memory {
                 None => unreachable!("`run` is given tables of the program's own specifications"),
             }
         }
+        self.asks.clear();
+        for table in &compiled.steps.asked {
+            let slots = tables[table.index()].present(guard).slots();
+            self.asks.push(slots.unwrap_or(SlotPlaces { start: 0, gaps: 0 }));
+        }
         let mut at = 0;
         while let Some(step) = compiled.steps.steps.get(at) {
             let packets = std::mem::take(&mut self.pending[at]);
@@ -619,7 +633,7 @@ impl Memory {
     /// Asks for what lookups will read: large tables share the latency of memory.
     #[inline(always)]
     fn prepare(&mut self, run: &Run<'_>, lookups: &[Wanted], packets: u64) {
-        for wanted in lookups {
+        for wanted in lookups.iter().filter(|wanted| !(wanted.is_asked_for && self.has_asked)) {
             let present = run.tables[wanted.table.index()].present(run.guard);
             present.prepare(packets, &self.context[wanted.keys..], PITCH, &mut self.fetches);
         }
@@ -630,7 +644,11 @@ impl Memory {
     fn look_up(&mut self, run: &Run<'_>, wanted: &Wanted, prepared: bool, packets: u64, host: &mut impl Host) {
         let (keys, results) = keys_and_results(&mut self.context, wanted);
         let present = run.tables[wanted.table.index()].present(run.guard);
-        let present = if prepared { present.prepared() } else { present };
+        let present = if prepared || wanted.is_asked_for && self.has_asked {
+            present.prepared()
+        } else {
+            present
+        };
         let hits = present.lookup_meanwhile(packets, keys, results, PITCH, run.now_ns, &mut self.fetches);
         let mut lookup = LookedUp {
             table: wanted.table,
@@ -706,6 +724,7 @@ impl Memory {
             exchange: [0; 3],
             nowhere: self.nowhere.as_mut_ptr(),
             arrays: self.arrays.as_ptr(),
+            asks: self.asks.as_ptr(),
             context: self.context.as_ptr(),
             compiled,
             host: &raw mut host,
@@ -717,8 +736,14 @@ impl Memory {
         // those that are none `nowhere`, which is as long as it reaches.
         unsafe {
             let packets = match step.lanes {
-                Some(lanes) if self.lanes.is_worth(packets) => lanes(&raw mut env, packets, self.context.as_mut_ptr()),
-                _ => packets,
+                Some(lanes) if self.lanes.is_worth(packets) => {
+                    self.has_asked = true;
+                    lanes(&raw mut env, packets, self.context.as_mut_ptr())
+                }
+                _ => {
+                    self.has_asked = false;
+                    packets
+                }
             };
             if packets != 0 {
                 (step.function)(&raw mut env, packets, self.context.as_mut_ptr());

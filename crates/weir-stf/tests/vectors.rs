@@ -3,7 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 use weir_compiler::{Options, compile_file};
-use weir_switch::{Fate, Frame, Switch, TAILROOM};
+use weir_ir::{Bits, KeyMatch};
+use weir_switch::{Fate, Frame, Switch, TAILROOM, Write};
+use weir_table::{EntryAction, NewEntry, TableOp};
 
 fn switch(name: &str) -> Switch {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors").join(name);
@@ -13,10 +15,15 @@ fn switch(name: &str) -> Switch {
 
 /// Runs a vector of packets, which leave by port 1, and each of them alone in the interpreter.
 fn check<const LENGTH: usize>(name: &str, packets: &[[u8; LENGTH]; 64]) {
-    const HEAD: usize = 512;
     let plain = switch(name);
     let mut fast = plain.clone();
     fast.compile().expect("it can be compiled");
+    check_in(&plain, &mut fast, packets);
+}
+
+/// The same in switches that are the same but that one is compiled.
+fn check_in<const LENGTH: usize>(plain: &Switch, fast: &mut Switch, packets: &[[u8; LENGTH]]) {
+    const HEAD: usize = 512;
     assert!(fast.headroom() <= HEAD);
     let mut memory = vec![vec![0; HEAD + LENGTH + TAILROOM]; packets.len()];
     for (memory, packet) in memory.iter_mut().zip(packets) {
@@ -26,11 +33,29 @@ fn check<const LENGTH: usize>(name: &str, packets: &[[u8; LENGTH]; 64]) {
         .iter_mut()
         .map(|memory| Frame::new(memory, HEAD, LENGTH).expect("room"));
     let mut frames: Vec<Frame<'_>> = frames.collect();
-    let fates = fast.forward(&[0; 64], &mut frames, 0).to_vec();
+    let fates = fast.forward(&vec![0; packets.len()], &mut frames, 0).to_vec();
+    let mut plain = plain.clone();
     for ((packet, frame), fate) in packets.iter().zip(&frames).zip(fates) {
-        let alone = plain.clone().inject(0, packet, 0);
+        let alone = plain.inject(0, packet, 0);
         assert_eq!(fate, Fate::Transmit(1));
         assert_eq!(frame.bytes(), alone[0].bytes, "{packet:02x?}");
+    }
+}
+
+/// Numbers without order, the same each time.
+struct Numbers(u64);
+
+impl Numbers {
+    fn next(&mut self) -> u32 {
+        self.0 = self
+            .0
+            .wrapping_mul(6364136223846793005)
+            .wrapping_add(1442695040888963407);
+        (self.0 >> 32) as u32
+    }
+
+    fn bytes<const LENGTH: usize>(&mut self) -> [u8; LENGTH] {
+        std::array::from_fn(|_| (self.next() >> 8) as u8)
     }
 }
 
@@ -44,14 +69,50 @@ fn a_lookup_between_emits_does_not_mix_packets_up() {
 
 #[test]
 fn what_is_read_again_by_an_address_that_is_computed_again_is_the_same() {
-    let mut seed = 5u64;
+    let mut numbers = Numbers(5);
     for _ in 0..20 {
-        let packets = std::array::from_fn(|_| {
-            std::array::from_fn(|_| {
-                seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-                (seed >> 40) as u8
-            })
-        });
-        check::<26>("behind_options.p4", &packets);
+        check::<26>("behind_options.p4", &std::array::from_fn(|_| numbers.bytes()));
+    }
+}
+
+/// Code asks for what is read of large tables of prefixes before they are looked up, for groups of eight packets that are all there, and for tables that are
+/// large enough by now.
+#[test]
+fn prefixes_are_found_whether_they_are_few_or_many_and_whether_vectors_are_full() {
+    let mut numbers = Numbers(7);
+    // Prefixes lie within each other, and packets' addresses within them.
+    let address = |numbers: &mut Numbers| numbers.next() & numbers.next() & numbers.next() & 0x7fff_ffff;
+    let mut plain = switch("many_routes.p4");
+    let mut fast = plain.clone();
+    fast.compile().expect("it can be compiled");
+    for (routes, vectors) in [(30, 4), (900, 4), (2500, 40)] {
+        for name in ["I.wide", "I.narrow"] {
+            let table = plain.table(name).expect("it is there");
+            let width = plain.program().tables[table].keys[0].width;
+            for _ in 0..routes {
+                let length = width - numbers.next() % (width - 3);
+                let value = Bits::new(width, (address(&mut numbers) >> (32 - width)).into());
+                let prefix = KeyMatch::Lpm {
+                    value: value.and(&Bits::prefix_mask(width, length)),
+                    prefix_length: length,
+                };
+                let data = Bits::new(32, numbers.next().into());
+                let new = NewEntry::new(vec![prefix], EntryAction::call(0, vec![data]));
+                let results = [&mut plain, &mut fast]
+                    .map(|switch| switch.write(Write::Table(table, TableOp::Insert(new.clone()))).is_ok());
+                assert_eq!(results[0], results[1]);
+            }
+        }
+        for count in [64, 64, 61, 24, 9, 1].into_iter().cycle().take(vectors) {
+            let packets: Vec<[u8; 9]> = (0..count)
+                .map(|_| {
+                    let (first, second) = (address(&mut numbers), address(&mut numbers));
+                    let [a, b, c, d] = first.to_be_bytes();
+                    let [e, f, g, h] = second.to_be_bytes();
+                    [numbers.next() as u8, a, b, c, d, e, f, g, h]
+                })
+                .collect();
+            check_in(&plain, &mut fast, &packets);
+        }
     }
 }

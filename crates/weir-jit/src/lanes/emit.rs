@@ -133,6 +133,7 @@ fn cost(op: &Op) -> usize {
         Op::StorePart { .. } | Op::Addresses { .. } => 12,
         Op::Gather { .. } => 16,
         Op::Find { .. } => 32,
+        Op::Ask { .. } => 30,
         Op::End { .. } => 0,
         Op::Block { .. } => 0,
         Op::LoadShared { .. } => 2,
@@ -490,6 +491,7 @@ impl Emit {
                 offset,
                 default,
             } => self.find(dst, address, offset, default),
+            Op::Ask { keys, ask } => self.ask(keys, ask),
             Op::Nobody { mask } => {
                 let target = self.mask_target(mask);
                 self.asm.mask_op(MaskOp::Xor, target, target, target);

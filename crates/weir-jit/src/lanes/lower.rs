@@ -5,11 +5,12 @@ use super::flow::{Flow, point_of, successors};
 use super::memory::{Memory, Write};
 use super::op::{Alu, Code, Held, M, MaskAlu, Op, Rows, ShiftOp, Source, V};
 use super::place::{Parameter, Place, Places, Region};
-use super::supported;
+use super::{Ask, supported};
 use crate::codegen::env;
+use crate::layout::PITCH;
 use crate::run::TAILROOM;
 use cranelift_codegen::ir::{Block, BlockCall, Function, Inst, InstructionData, Value};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// What is known of a value.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -50,6 +51,8 @@ pub(super) struct Lower<'a> {
     definitions: HashMap<V, usize>,
     /// What the present block is to write into rows.
     row_stores: Vec<Op>,
+    /// What is asked for once rows are written, by their offset.
+    asks: BTreeMap<i32, Ask>,
     /// Rows of the context that have been written somewhere.
     is_written: BTreeSet<i32>,
     /// Masks of blocks that have one by now.
@@ -88,7 +91,7 @@ struct Open {
 }
 
 /// The code for eight packets, or `None` if nothing is gained by it: packets run in a loop, or are given up at once.
-pub(super) fn lower(func: &Function, goals: &BTreeSet<usize>) -> Option<Code> {
+pub(super) fn lower(func: &Function, goals: &BTreeSet<usize>, asks: &BTreeMap<usize, Ask>) -> Option<Code> {
     let mut places = Places::new(func);
     let ends = supported::ends(func, &mut places)?;
     let flow = Flow::new(func, &ends, goals)?;
@@ -107,6 +110,7 @@ pub(super) fn lower(func: &Function, goals: &BTreeSet<usize>) -> Option<Code> {
         bounds: HashMap::new(),
         definitions: HashMap::new(),
         row_stores: Vec::new(),
+        asks: asks.iter().map(|(row, ask)| ((row * PITCH * 8) as i32, *ask)).collect(),
         is_written: BTreeSet::new(),
         masks: HashMap::new(),
         parameters: HashMap::new(),
@@ -208,13 +212,28 @@ impl Lower<'_> {
             if self.func.dfg.insts[inst].opcode().is_terminator() {
                 self.write_all();
                 self.memories[at] = self.memory.clone();
-                for store in std::mem::take(&mut self.row_stores) {
-                    self.op(store);
-                }
+                let stores = std::mem::take(&mut self.row_stores);
+                let asks: Vec<Op> = stores.iter().filter_map(|store| self.ask(store)).collect();
+                stores.into_iter().chain(asks).for_each(|op| self.op(op));
                 self.terminator(inst);
             } else {
                 self.instruction(inst);
             }
+        }
+    }
+
+    /// What is to be asked for once a row is written.
+    fn ask(&self, store: &Op) -> Option<Op> {
+        match store {
+            Op::StoreRow {
+                rows: Rows::Context,
+                offset,
+                from,
+            } => {
+                let ask = *self.asks.get(offset)?;
+                Some(Op::Ask { keys: *from, ask })
+            }
+            _ => None,
         }
     }
 

@@ -23,8 +23,9 @@ mod x64;
 
 use cranelift_codegen::ir::Function;
 use op::{Code, Op};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
+use weir_ir::TableId;
 
 /// Whether the processor can run such code.
 pub(crate) fn is_available() -> bool {
@@ -48,6 +49,52 @@ pub(crate) fn is_available() -> bool {
 /// Packets at a time.
 pub(crate) const LANES: usize = emit::LANES;
 
+/// Slots that will be read of a table whose keys are put into a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Ask {
+    /// Which of the tables of [`Asks`].
+    pub number: usize,
+    /// See [`weir_table::fast::slot_shift`].
+    pub shift: u8,
+}
+
+/// The tables of whose slots code asks for those that it has keys for.
+#[derive(Debug, Default)]
+pub(crate) struct Asks {
+    pub tables: Vec<TableId>,
+    /// By the row of their keys.
+    pub by_row: BTreeMap<usize, Ask>,
+}
+
+impl Asks {
+    /// `lookups`: tables with the first row of their keys, and what keys are shifted by ([`weir_table::fast::slot_shift`]).
+    pub fn new(lookups: impl Iterator<Item = (TableId, usize, Option<u32>)>) -> Self {
+        let mut asks = Asks::default();
+        let mut by_row = BTreeMap::new();
+        for (table, row, shift) in lookups {
+            let ask = shift.map(|shift| Ask {
+                number: asks.number(table),
+                shift: shift as u8,
+            });
+            // Of a row that is several tables', it is not known whose keys are in it.
+            by_row
+                .entry(row)
+                .and_modify(|a| *a = ask.filter(|ask| *a == Some(*ask)))
+                .or_insert(ask);
+        }
+        asks.by_row = by_row.into_iter().filter_map(|(row, ask)| Some((row, ask?))).collect();
+        asks
+    }
+
+    fn number(&mut self, table: TableId) -> usize {
+        let known = self.tables.iter().position(|t| *t == table);
+        known.unwrap_or_else(|| {
+            self.tables.push(table);
+            self.tables.len() - 1
+        })
+    }
+}
+
 /// Code for a segment.
 pub(crate) struct Lanes {
     /// Machine code, to be put at a multiple of 64: a function `(env, mask, context) -> mask`, which gives back the packets that it has
@@ -61,8 +108,9 @@ pub(crate) struct Lanes {
 impl Lanes {
     /// Code for eight packets of what a function does to one, where most packets go on to some of the points `goals`. `None`: nothing is
     /// gained by it.
-    pub fn new(func: &Function, goals: &BTreeSet<usize>) -> Option<Self> {
-        let mut code = lower::lower(func, goals)?;
+    /// `asks`: what is to be asked for of rows that are written, by row.
+    pub fn new(func: &Function, goals: &BTreeSet<usize>, asks: &BTreeMap<usize, Ask>) -> Option<Self> {
+        let mut code = lower::lower(func, goals, asks)?;
         drop_unread(&mut code);
         Some(Lanes {
             bytes: emit::emit(&code),
@@ -104,4 +152,28 @@ fn drop_unread(code: &mut Code) {
     }
     let mut keep = keep.into_iter();
     code.ops.retain(|_| keep.next() == Some(true));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_row_that_is_several_tables_nothing_is_asked_for() {
+        let [a, b, c] = [0, 1, 2].map(TableId::new);
+        let asks = Asks::new(
+            [
+                (a, 5, Some(8)),
+                (b, 6, None),
+                (c, 7, Some(0)),
+                (a, 9, Some(8)),
+                (c, 9, Some(0)),
+                (b, 7, None),
+                (a, 5, Some(8)),
+            ]
+            .into_iter(),
+        );
+        assert_eq!(asks.tables, [a, c]);
+        assert_eq!(asks.by_row, BTreeMap::from([(5, Ask { number: 0, shift: 8 })]));
+    }
 }

@@ -5,6 +5,7 @@
 //! eight. A block whose mask is empty is skipped, with those behind it that only it leads to. So whatever a block
 //! has defined is garbage to a packet that was not there, and whoever reads it was.
 
+use super::Ask;
 use std::fmt;
 
 /// A vector of eight words. Defined once, or, where ways meet, once by each.
@@ -262,6 +263,11 @@ pub(super) enum Op {
         offset: i32,
         default: i32,
     },
+    /// Asks for the slots that the keys of the block's packets lead to.
+    Ask {
+        keys: V,
+        ask: Ask,
+    },
     /// The beginning of a block, with its mask. `rare`: it may well be that nobody is there.
     Block {
         number: usize,
@@ -322,6 +328,7 @@ impl Op {
             }
             Op::StoreRow { from, .. } | Op::StorePart { from, .. } | Op::Addresses { from, .. } => f(*from),
             Op::Gather { address, .. } | Op::Find { address, .. } => f(*address),
+            Op::Ask { keys, .. } => f(*keys),
             Op::Constant { .. }
             | Op::FromMask { .. }
             | Op::MaskAlu { .. }
@@ -370,6 +377,7 @@ impl Op {
             | Op::Addresses { .. }
             | Op::StorePair { .. }
             | Op::StorePart { .. }
+            | Op::Ask { .. }
             | Op::Block { .. }
             | Op::End { .. }
             | Op::Nobody { .. }
@@ -384,7 +392,13 @@ impl Op {
     pub fn is_for_block(&self) -> bool {
         matches!(
             self,
-            Op::StoreRow { .. } | Op::Gather { .. } | Op::Find { .. } | Op::Note { .. } | Op::Leave { .. } | Op::GiveUp
+            Op::StoreRow { .. }
+                | Op::Gather { .. }
+                | Op::Find { .. }
+                | Op::Ask { .. }
+                | Op::Note { .. }
+                | Op::Leave { .. }
+                | Op::GiveUp
         )
     }
 
@@ -523,6 +537,7 @@ impl fmt::Display for Op {
                 offset,
                 default,
             } => write!(f, "addresses {dst} = [{address} + {offset}] or Arrays[{default}]"),
+            Op::Ask { keys, ask } => write!(f, "ask for {keys} by {} of table {}", ask.shift, ask.number),
             Op::Block { number, mask, rare } => {
                 let rare = if *rare { ", rare" } else { "" };
                 write!(f, "block {number} {{{mask}}}{rare}")

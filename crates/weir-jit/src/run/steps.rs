@@ -4,6 +4,7 @@
 //! that is read once per vector has to come from further away.
 
 use super::calls::{LanesFunction, SegmentFunction};
+use crate::lanes::Asks;
 use crate::layout::{How, Layout, PITCH, PointKind, VECTOR};
 use std::ops::Range;
 use weir_ir::TableId;
@@ -31,6 +32,8 @@ pub(crate) struct Wanted {
     pub results: Range<usize>,
     /// The host is told when the vector has ended, of whom this mask says that they got there. `None`: at once, of all.
     pub reached: Option<usize>,
+    /// Code for eight packets has asked for what the lookup reads first.
+    pub is_asked_for: bool,
 }
 
 /// All segments, in the order of control: the lowest that has packets is waited for by no other.
@@ -41,6 +44,8 @@ pub(crate) struct Steps {
     /// Where code looks into an array by itself: from this word of the context on are the heads of what it found, or [`crate::layout::NOT_LOOKED_UP`]. The
     /// host is told when the vector has ended.
     pub arrays: Vec<(TableId, Range<usize>)>,
+    /// Of whose slots code asks for those that it has keys for.
+    pub asked: Vec<TableId>,
 }
 
 impl Steps {
@@ -51,6 +56,7 @@ impl Steps {
     pub fn new(
         layout: &Layout,
         tables: &[(KeyLayout, ResultLayout)],
+        asks: Asks,
         functions: impl IntoIterator<Item = (SegmentFunction, Option<LanesFunction>)>,
     ) -> Self {
         let (going_on, exits) = layout.points.split_at(layout.points.len() - layout.of_exit.len());
@@ -62,6 +68,7 @@ impl Steps {
                 keys: key_row * PITCH,
                 results: first..first + tables[table.index()].1.words * PITCH,
                 reached,
+                is_asked_for: asks.by_row.contains_key(&key_row),
             }
         };
         let of_site = |site: usize| match layout.sites[site].how {
@@ -72,7 +79,10 @@ impl Steps {
             } => Some(wanted(layout.sites[site].table, key_row, result_row, reached)),
             How::Array { .. } => None,
         };
-        let mut all = Steps::default();
+        let mut all = Steps {
+            asked: asks.tables.clone(),
+            ..Steps::default()
+        };
         for (point, (function, lanes)) in going_on.iter().zip(functions) {
             let first = all.lookups.len();
             if let PointKind::Lookup { table, .. } = point.kind {

@@ -61,7 +61,7 @@ mod writes;
 pub use batch::Fetches;
 pub use epochs::{Epochs, Guard, Reader};
 pub use layout::{FieldSlot, KeyLayout, ResultLayout};
-pub use table::{Array, Changes, FastTable, HitCount, Present, is_array};
+pub use table::{Array, Changes, FastTable, HitCount, Present, SlotPlaces, is_array, slot_shift};
 
 pub(crate) use mem::prefetch;
 

@@ -37,7 +37,7 @@ impl PageNumbers {
     /// Whether a number is that of a record in a page.
     #[inline]
     pub(super) fn contains(self, number: u32) -> bool {
-        number / self.first == 1 && number & self.unit / 2 != 0
+        number / self.first == 1 && number & (self.unit / 2) != 0
     }
 
     /// Slots that lie together.

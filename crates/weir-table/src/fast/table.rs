@@ -374,6 +374,25 @@ pub fn is_array(spec: &TableSpec) -> bool {
     !spec.idle_timeout && matches!(plan, Plan::Nothing | Plan::Direct(_))
 }
 
+/// By how many bits a key, which is one word, is shifted to the right to be the number of the slot that its lookup reads first
+/// ([`SlotPlaces`]); `None` for tables that have no slots.
+#[must_use]
+pub fn slot_shift(spec: &TableSpec) -> Option<u32> {
+    match Plan::new(spec, KeyLayout::new(spec).words, ResultLayout::new(spec).words) {
+        Plan::Lpm(width) => width.checked_sub(24),
+        _ => None,
+    }
+}
+
+/// Where slots are that somebody might ask for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SlotPlaces {
+    /// The first one's address.
+    pub start: usize,
+    /// Slot `n` is `n + (n & gaps)` times four bytes behind it.
+    pub gaps: usize,
+}
+
 /// Changes of a table that are made together ([`FastTable::together`]).
 ///
 /// Entries are known by their handles. What is told of one may be what it has become by now: `insert` may give the entry that has got a handle since, before `remove` gives
@@ -536,6 +555,16 @@ impl Present<'_> {
             places,
             default: self.default.as_ptr(),
         })
+    }
+
+    /// Where the slots of a table are that [has some](slot_shift), as long as it has so many entries that it has.
+    #[must_use]
+    #[inline]
+    pub fn slots(self) -> Option<SlotPlaces> {
+        match self.shape {
+            Shape::Dir(dir) => Some(dir.slot_places()),
+            _ => None,
+        }
     }
 
     /// For lookups of keys that [`Present::prepare`] has been told of: nothing is asked for twice.

@@ -1,13 +1,18 @@
 //! What is read and written through addresses, each packet's own.
 
+use super::LANES;
 use super::{ADDRESSES, Emit, ForSome, SPARE, SPARE_MASKS};
 use crate::codegen::env;
+use crate::lanes::Ask;
 use crate::lanes::allocate::Home;
 use crate::lanes::op::{Held, M, Rows, Source, V};
+use crate::lanes::x64::{Condition, VPADDQ, VPANDQ, VPSLLQ, VPSRLQ};
 use crate::lanes::x64::{
     Gpr, Masked, Mem, Operand, RAX, RDI, RSP, VMOVDQU64, VMOVDQU64_STORE, VMOVHPS_STORE, VMOVQ_STORE, VPEXTRB, VPEXTRD,
     VPEXTRW, VPTESTMQ, VPUNPCKHQDQ, VPUNPCKLQDQ, Zmm,
 };
+use std::mem::offset_of;
+use weir_table::fast::SlotPlaces;
 
 impl Emit {
     /// Mostly all packets of a group are wanted: then addresses are what the vector has, and need not wait for the mask.
@@ -82,6 +87,37 @@ impl Emit {
         self.asm
             .broadcast(result, Mem::At(RDI, env::NOWHERE), Masked::Keep(mask));
         self.take_addresses(result);
+    }
+
+    /// If all packets of a group are there, and the table has slots at present ([`SlotPlaces`]).
+    pub(super) fn ask(&mut self, keys: V, ask: Ask) {
+        let [slot, gap, ..] = SPARE;
+        let places = (ask.number * size_of::<SlotPlaces>()) as i32;
+        let [start, gaps] = [offset_of!(SlotPlaces, start), offset_of!(SlotPlaces, gaps)].map(|at| places + at as i32);
+        let done = self.asm.label();
+        self.asm.mask_to(RAX, self.here());
+        self.asm.compare_byte_with(RAX, 0xff);
+        self.asm.jump_if(Condition::NotEqual, done);
+        self.asm.load(RAX, Mem::At(RDI, env::ASKS));
+        self.asm.load(RAX, Mem::At(RAX, start));
+        self.asm.test(RAX);
+        self.asm.jump_if(Condition::Equal, done);
+        self.asm.load(RAX, Mem::At(RDI, env::ASKS));
+        let keys = self.register(keys, slot);
+        self.asm.shift(VPSRLQ, slot, keys, ask.shift);
+        self.asm
+            .three(VPANDQ, gap, slot, Operand::Broadcast(Mem::At(RAX, gaps)));
+        self.asm.three(VPADDQ, slot, slot, gap.into());
+        self.asm.shift(VPSLLQ, slot, slot, 2);
+        self.asm
+            .three(VPADDQ, slot, slot, Operand::Broadcast(Mem::At(RAX, start)));
+        self.asm
+            .two(VMOVDQU64_STORE, slot, Operand::Memory(Mem::At(RSP, self.frame.words)));
+        for at in (self.frame.words..).step_by(8).take(LANES) {
+            self.asm.load(RAX, Mem::At(RSP, at));
+            self.asm.prefetch(Mem::At(RAX, 0));
+        }
+        self.asm.place(done);
     }
 
     /// The words of a vector to general registers.

@@ -507,6 +507,13 @@ impl Assembler {
         self.memory(to.0, from, 1, 0);
     }
 
+    /// Asks for a line.
+    pub fn prefetch(&mut self, line: Mem) {
+        self.rex(false, Gpr(0), line, false);
+        self.code.extend_from_slice(&[0x0f, 0x18]);
+        self.memory(1, line, 1, 0);
+    }
+
     pub fn store(&mut self, from: Gpr, to: Mem) {
         self.rex(true, from, to, false);
         self.code.push(0x89);

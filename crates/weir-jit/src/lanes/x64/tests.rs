@@ -199,6 +199,8 @@ fn masks() {
 fn general_registers() {
     check(|asm| asm.load(Gpr(9), Mem::At(RSP, 8)), "mov r9, [rsp+8]");
     check(|asm| asm.load(RBX, Mem::At(RDI, 0)), "mov rbx, [rdi]");
+    check(|asm| asm.prefetch(Mem::At(RAX, 0)), "prefetcht0 [rax]");
+    check(|asm| asm.prefetch(Mem::At(Gpr(13), 64)), "prefetcht0 [r13+40h]");
     check(|asm| asm.store(RAX, Mem::At(RSP, 512)), "mov [rsp+200h], rax");
     check(|asm| asm.or_word(Mem::At(RBX, 24), RAX), "or [rbx+18h], rax");
     check(|asm| asm.shift_left(RAX, RDX, RCX), "shlx rax, rdx, rcx");

@@ -23,7 +23,7 @@ use crate::fast::lpm::slots::Slots;
 use crate::fast::mem::{Arena, Directory, Rec, Recycler, STAGED, Zeroed, prefetch};
 use crate::fast::pages;
 use crate::fast::rule::Rule;
-use crate::fast::table::HitCount;
+use crate::fast::table::{HitCount, SlotPlaces};
 use rustc_hash::FxHashMap;
 use std::hint::select_unpredictable;
 use std::ptr::NonNull;
@@ -181,6 +181,12 @@ impl Dir {
     #[inline]
     pub(super) fn is_by_eights(&self) -> bool {
         self.by_eights
+    }
+
+    #[inline]
+    pub(super) fn slot_places(&self) -> SlotPlaces {
+        let (start, gaps) = self.slots.places();
+        SlotPlaces { start, gaps }
     }
 
     pub(super) fn is_staged(&self) -> bool {

@@ -54,7 +54,6 @@ impl Slots {
     }
 
     /// Where they begin, and which bits of a slot's number are added to it once more before it is counted from there.
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
     #[inline(always)]
     pub(super) fn places(&self) -> (usize, usize) {
         (self.start.as_ptr().addr(), self.gaps)
@@ -76,5 +75,43 @@ impl Slots {
     /// Slots one after the other.
     pub(super) fn some(&self, numbers: Range<usize>) -> impl Iterator<Item = &AtomicU32> {
         numbers.map(|number| self.get(number))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fast::epochs::Epochs;
+    use crate::fast::mem::Shape;
+    use std::sync::atomic::Ordering;
+
+    #[test]
+    fn each_slot_has_a_place_of_its_own() {
+        for (words, bits, pages) in [
+            (4, 24, true),
+            (1, 24, true),
+            (8, 24, true),
+            (9, 24, true),
+            (4, 24, false),
+            (4, 13, true),
+        ] {
+            let mut arena = Arena::new(Shape::new(words, false, 0, 0), Arc::new(Epochs::new()));
+            if pages {
+                arena.make_pages();
+            }
+            let slots = Slots::new(bits, &arena);
+            let (start, gaps) = slots.places();
+            let some = (0..1 << bits).step_by(if bits == 24 { 997 } else { 1 });
+            for number in some.clone() {
+                let at = slots.address(number).addr();
+                assert_eq!(at, start + (number + (number & gaps)) * size_of::<AtomicU32>());
+                slots.get(number).store(number as u32 + 1, Ordering::Relaxed);
+            }
+            assert!(
+                some.into_iter()
+                    .all(|n| slots.get(n).load(Ordering::Relaxed) == n as u32 + 1)
+            );
+            assert_eq!(slots.bytes() == 0, pages && words <= 8 && bits == 24);
+        }
     }
 }
