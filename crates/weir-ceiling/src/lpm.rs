@@ -155,8 +155,11 @@ fn numbers_beside_slots(prefixes: &[(u32, u32)]) -> Vec<u32> {
     let lines = 1 << (24 - TOGETHER);
     let mut taken = vec![false; lines];
     let mut behind = 2 * lines as u32;
-    let numbers = prefixes.iter().map(|(address, _)| {
-        let line = (address >> (8 + TOGETHER)) as usize;
+    let numbers = prefixes.iter().map(|(address, length)| {
+        // Some line of the prefix's own: the first ones of short prefixes are so far from each other that they share few sets of the caches.
+        let free = (24 - TOGETHER).saturating_sub(*length);
+        let within = address.wrapping_mul(0x9e37_79b9).checked_shr(32 - free).unwrap_or(0);
+        let line = ((address >> (8 + TOGETHER)) + within) as usize;
         let page = line >> LINES << LINES;
         let mut near = (line..page + (1 << LINES)).chain(page..line);
         match near.find(|line| !taken[*line]) {

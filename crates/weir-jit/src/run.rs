@@ -633,7 +633,10 @@ impl Memory {
     /// Asks for what lookups will read: large tables share the latency of memory.
     #[inline(always)]
     fn prepare(&mut self, run: &Run<'_>, lookups: &[Wanted], packets: u64) {
-        for wanted in lookups.iter().filter(|wanted| !(wanted.is_asked_for && self.has_asked)) {
+        for wanted in lookups
+            .iter()
+            .filter(|wanted| !wanted.is_fetched(packets, self.has_asked))
+        {
             let present = run.tables[wanted.table.index()].present(run.guard);
             present.prepare(packets, &self.context[wanted.keys..], PITCH, &mut self.fetches);
         }
@@ -644,7 +647,7 @@ impl Memory {
     fn look_up(&mut self, run: &Run<'_>, wanted: &Wanted, prepared: bool, packets: u64, host: &mut impl Host) {
         let (keys, results) = keys_and_results(&mut self.context, wanted);
         let present = run.tables[wanted.table.index()].present(run.guard);
-        let present = if prepared || wanted.is_asked_for && self.has_asked {
+        let present = if prepared || wanted.is_fetched(packets, self.has_asked) {
             present.prepared()
         } else {
             present
@@ -736,15 +739,10 @@ impl Memory {
         // those that are none `nowhere`, which is as long as it reaches.
         unsafe {
             let packets = match step.lanes {
-                Some(lanes) if self.lanes.is_worth(packets) => {
-                    self.has_asked = true;
-                    lanes(&raw mut env, packets, self.context.as_mut_ptr())
-                }
-                _ => {
-                    self.has_asked = false;
-                    packets
-                }
+                Some(lanes) if self.lanes.is_worth(packets) => lanes(&raw mut env, packets, self.context.as_mut_ptr()),
+                _ => packets,
             };
+            self.has_asked = step.lanes.is_some() && packets == 0;
             if packets != 0 {
                 (step.function)(&raw mut env, packets, self.context.as_mut_ptr());
             }

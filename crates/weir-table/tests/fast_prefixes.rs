@@ -238,6 +238,42 @@ fn more_than_ranges_take() {
     }
 }
 
+/// So many that those that came last have records beside slots, also where these are mostly taken.
+#[test]
+fn more_than_are_near() {
+    if cfg!(miri) {
+        return;
+    }
+    for (width, data, idle, counts) in [
+        (32, &[9, 32][..], false, true),
+        (24, &[9], false, false),
+        (29, &[9, 32, 32], true, true),
+    ] {
+        let mut numbers = Numbers(width.into());
+        let mut routes = Routes::new(width, data, idle, counts);
+        (0..120_000).for_each(|_| routes.put(&mut numbers));
+        assert!(routes.handles.len() > 20_000, "{}", routes.handles.len());
+        for step in 0..9_000_u64 {
+            match numbers.below(8) {
+                0 => routes.change(&mut numbers),
+                1 | 2 => routes.put(&mut numbers),
+                _ if step < 4_000 => drop(routes.take(&mut numbers)),
+                _ => (0..15).for_each(|_| drop(routes.take(&mut numbers))),
+            }
+            if step % 61 == 0 {
+                routes.check(&routes.fast, &mut numbers, step * LAST_HIT_STEP_NS);
+                if counts {
+                    routes.count(&mut numbers);
+                }
+            }
+            if counts && step % 997 == 0 {
+                routes.check_counts(&routes.fast);
+            }
+        }
+        assert!(routes.handles.len() < 10_000, "most of them went");
+    }
+}
+
 #[test]
 fn at_once() {
     for many in [50, 900, 1500] {

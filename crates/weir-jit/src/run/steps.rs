@@ -32,8 +32,17 @@ pub(crate) struct Wanted {
     pub results: Range<usize>,
     /// The host is told when the vector has ended, of whom this mask says that they got there. `None`: at once, of all.
     pub reached: Option<usize>,
-    /// Code for eight packets has asked for what the lookup reads first.
+    /// Code for eight packets asks for what the lookup reads first, where it has the keys of a whole group.
     pub is_asked_for: bool,
+}
+
+impl Wanted {
+    /// Whether code has asked for what a lookup of these packets will read first. It asks for groups of eight that are all there: where packets are missing, the lookup
+    /// had better ask itself. `has_asked`: the code before it has run to its end for eight packets at a time.
+    #[inline(always)]
+    pub fn is_fetched(&self, packets: u64, has_asked: bool) -> bool {
+        self.is_asked_for && has_asked && packets == u64::MAX
+    }
 }
 
 /// All segments, in the order of control: the lowest that has packets is waited for by no other.

@@ -49,6 +49,11 @@ impl Fetches {
         self.count == 0
     }
 
+    #[cfg(test)]
+    pub(super) fn addresses(&self) -> &[usize] {
+        &self.addresses[..self.count]
+    }
+
     /// There are none.
     #[inline]
     pub(super) fn clear(&mut self) {

@@ -18,10 +18,10 @@ pub(super) struct Hits<'a> {
 }
 
 impl Directory {
-    /// Counts hits in two words of records from `at` on: packets, bytes. Numbers of records that were not given out are left out.
+    /// Counts hits in two words of records from `at` on: packets, bytes. Other numbers than these are left out.
     ///
     /// # Safety
-    /// Records of these numbers were given out, and have these words.
+    /// The numbers are those of an arena's records, and records have these words.
     #[inline]
     pub(super) unsafe fn count(&self, given_out: &GivenOut, at: usize, hits: Hits<'_>) {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -32,7 +32,7 @@ impl Directory {
         each(hits.slots, |slot, _| {
             let number = head::handle(hits.heads[slot % SLOTS]);
             if given_out.contains(number) {
-                // SAFETY: it was given out; the rest is the caller's promise.
+                // SAFETY: it is a record's; the rest is the caller's promise.
                 unsafe { add(self.record(number).as_ptr().addr(), at, hits.bytes[slot % SLOTS]) };
             }
         });
@@ -67,7 +67,9 @@ impl Directory {
             let known = _mm512_cmpge_epu64_mask(numbers, first) & _mm512_cmplt_epu64_mask(numbers, end);
             let is_of_pages = _mm512_cmpeq_epi64_mask(_mm512_and_si512(numbers, chunk_bits), chunk);
             let is_record = _mm512_test_epi64_mask(numbers, record);
-            let known = known | in_pages & is_of_pages & is_record;
+            let is_of_pages = in_pages & is_of_pages;
+            // Ordinary numbers may go on behind those of pages.
+            let known = known & !is_of_pages | is_of_pages & is_record;
             counted |= u64::from(known & of_group(hits.slots, group)) << (EIGHT * group);
             records.set(group, chunks.records(numbers));
         }
@@ -75,7 +77,7 @@ impl Directory {
             // Counting one is so short that the loop around it would be a third of it.
             for (group, bytes) in hits.bytes.as_chunks::<EIGHT>().0.iter().enumerate() {
                 for (record, bytes) in records.group(group).iter().zip(bytes) {
-                    // SAFETY: these are records that were given out; the rest is the caller's promise.
+                    // SAFETY: these are records; the rest is the caller's promise.
                     unsafe { add(*record as usize, at, *bytes) };
                 }
             }

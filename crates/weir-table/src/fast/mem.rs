@@ -370,7 +370,8 @@ pub(super) struct Arena {
     pages: Option<FreeInPages>,
 }
 
-/// The numbers of records that were given out, and perhaps some that are free again.
+/// The numbers of records that were given out, and some of records that are free: those that are free again, and all in pages. All are of memory of the arena
+/// that is a record's and nothing else.
 #[derive(Debug, Clone)]
 pub(super) struct GivenOut {
     pub(super) ordinary: Range<u32>,
@@ -380,7 +381,11 @@ pub(super) struct GivenOut {
 impl GivenOut {
     #[inline]
     pub(super) fn contains(&self, number: u32) -> bool {
-        self.ordinary.contains(&number) || self.in_pages.is_some_and(|pages| pages.contains(number))
+        // Ordinary numbers may go on behind those of pages.
+        match self.in_pages {
+            Some(pages) if pages.contains(number) => pages.is_of_record(number),
+            _ => self.ordinary.contains(&number),
+        }
     }
 }
 
@@ -426,6 +431,13 @@ impl Arena {
         // SAFETY: it lies in the chunk of pages, which was made with them.
         let words = unsafe { self.directory.record(index) };
         Some(Rec { words, index })
+    }
+
+    /// Which of all records in pages the one with this number is, and how many there are; `None` if it is not one of them.
+    pub(super) fn place_in_pages(&self, number: u32) -> Option<(usize, usize)> {
+        let numbers = self.pages.as_ref()?.numbers();
+        let place = || (numbers.record(number) as usize, numbers.all_records());
+        numbers.contains(number).then(place)
     }
 
     fn given_out(&self) -> GivenOut {
@@ -523,11 +535,11 @@ impl Arena {
             .map_or(0, |at| self.word(rec, at).load(Ordering::Relaxed))
     }
 
-    /// Counts hits in records, if these count. Those of records that were not given out are left out.
+    /// Counts hits in records, if these count. Numbers that are not [of records](GivenOut) are left out.
     #[inline]
     pub(super) fn count(&self, hits: Hits<'_>) {
         if let Some(at) = self.shape.counts {
-            // SAFETY: these were given out, and have two words there.
+            // SAFETY: these are records', and all have two words there.
             unsafe { self.directory.count(&self.given_out(), at, hits) };
         }
     }
@@ -559,10 +571,10 @@ impl Arena {
         self.recycler.retire(rec.index);
     }
 
-    /// The record with this number, which was given out.
+    /// The record with this number.
     pub(super) fn at(&self, index: u32) -> Rec {
         assert!(self.given_out().contains(index));
-        // SAFETY: it was given out.
+        // SAFETY: it was given out, or is a record's in pages, whose chunk is there.
         let words = unsafe { self.directory.record(index) };
         Rec { words, index }
     }
@@ -570,7 +582,8 @@ impl Arena {
     /// Call after readers can no longer find the retired records.
     pub(super) fn flush(&mut self) {
         self.recycler.flush_but(|number| {
-            let pages = self.pages.as_mut().filter(|pages| pages.numbers().contains(number));
+            let pages = self.pages.as_mut();
+            let pages = pages.filter(|pages| pages.numbers().contains(number));
             pages.map(|pages| pages.give_back(number)).is_some()
         });
     }
@@ -636,14 +649,27 @@ mod tests {
 
     #[test]
     fn nothing_is_counted_where_slots_are() {
-        let shape = Shape::new(2, false, 0, 0).with_counts();
+        nothing_is_counted_in_slots(false);
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "millions of records")]
+    fn nothing_is_counted_where_slots_are_where_numbers_go_on_behind_them() {
+        nothing_is_counted_in_slots(true);
+    }
+
+    fn nothing_is_counted_in_slots(go_on: bool) {
+        let shape = Shape::new(6, false, 0, 0).with_counts();
         let mut arena = Arena::new(shape, Arc::new(Epochs::new()));
         arena.make_pages();
+        let first = arena.pages.as_ref().map_or(0, |pages| pages.numbers().first);
+        while go_on && arena.take().is_some_and(|rec| rec.index < 2 * first) {}
+        assert_eq!(arena.given_out().ordinary.contains(&first), go_on);
         let record = arena.record_beside(9, &[1, 2], 0).expect("there is memory").index;
         arena.set_counted(record, HitCount::default());
-        // The one before it is eight slots, and numbers before those of pages were not given out.
+        // The one before it is slots, as is the first.
         let mut heads = [0; 64];
-        heads[..4].copy_from_slice(&[u64::from(record), u64::from(record) - 1, 1 << FIRST, 1 << 31]);
+        heads[..4].copy_from_slice(&[u64::from(record), u64::from(record) - 1, u64::from(first), 1 << 31]);
         arena.count(Hits {
             heads: &heads,
             bytes: &[60; 64],
@@ -654,7 +680,7 @@ mod tests {
         let (slots, _) = arena.slots().expect("records are beside slots");
         // SAFETY: the slots of the first page, which are there as long as the arena.
         let page = unsafe { std::slice::from_raw_parts(slots.as_ptr(), 16) };
-        assert!(page[..8].iter().all(|slot| slot.load(Ordering::Relaxed) == 0));
+        assert!(page.iter().all(|slot| slot.load(Ordering::Relaxed) == 0));
     }
 
     #[test]

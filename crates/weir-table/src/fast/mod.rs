@@ -19,7 +19,7 @@
 //! | exact, other | hash table of records | 15–30 + record |
 //! | one LPM key, 1–32 bits, up to 1,024 entries; AVX-512 of Ice Lake or Zen 4 | ranges, of which sixteen are compared at once | 16 KB in all, and 40–56 + record |
 //! | the same, up to 64 entries, other processors | intervals, searched by bisection | 32 + record |
-//! | the same, more, of 24 bits at least, with records of up to 64 bytes | DIR-24-8 with records between slots: 128 MB + 1 KB per /24 with longer prefixes | 20 |
+//! | the same, more, of 24 bits at least, with records of up to 64 bytes, where the program gives a size of 16,384 and more | DIR-24-8 with room for records between slots: 128 MB + 1 KB per /24 with longer prefixes | 20 + record of the first 16,384 |
 //! | the same, more, others | DIR-24-8: up to 64 MB + 1 KB per /24 with longer prefixes | 20 + record |
 //! | other, up to 16 entries | masked compares one after the other | 150–500 |
 //! | other, more | a hash table per mask, the highest rank first | 40–60 + record |

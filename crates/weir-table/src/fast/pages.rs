@@ -1,5 +1,13 @@
 //! Records beside slots: where a structure has 2²⁴ slots of four bytes, memory of which half is slots and half records, in turns, so that who has looked into a slot finds the
-//! record mostly in the same line, or else in the same page, whose address the processor knows by then.
+//! record mostly in the same line, or else in the same page, whose address the processor knows by then. A page, if a record takes 32 bytes, in lines of 64:
+//!
+//! ```text
+//! number    first + 0          first + 1          first + 2          first + 3          ...
+//! holds     slots 0 to 7       record 0           slots 8 to 15      record 1           ... slots 504 to 511, record 63
+//! ```
+//!
+//! So the numbers of the arena's chunk from `first` on are of slots and records in turns; the records, counted without the slots between, are
+//! those of which [`FreeInPages`] has a bit each.
 
 use std::sync::atomic::AtomicU64;
 
@@ -34,10 +42,21 @@ impl PageNumbers {
         })
     }
 
-    /// Whether a number is that of a record in a page.
+    /// Whether a number is of memory in a page, of a record or of slots.
     #[inline]
     pub(super) fn contains(self, number: u32) -> bool {
-        number / self.first == 1 && number & (self.unit / 2) != 0
+        number / self.first == 1
+    }
+
+    /// Whether a number that is of memory in a page is that of a record.
+    #[inline]
+    pub(super) fn is_of_record(self, number: u32) -> bool {
+        number & (self.unit / 2) != 0
+    }
+
+    /// How many records there are in pages.
+    pub(super) fn all_records(self) -> usize {
+        (self.records() as usize) << PAGE_BITS
     }
 
     /// Slots that lie together.
@@ -62,7 +81,7 @@ impl PageNumbers {
     }
 
     /// The reverse.
-    fn record(self, number: u32) -> u32 {
+    pub(super) fn record(self, number: u32) -> u32 {
         let (at, half) = (number - self.first, self.unit / 2);
         at / self.unit * half + at % half
     }
@@ -80,7 +99,7 @@ impl FreeInPages {
     pub(super) fn new(numbers: PageNumbers) -> Self {
         FreeInPages {
             numbers,
-            words: vec![u64::MAX; (numbers.records() as usize) << PAGE_BITS >> u64::BITS.ilog2()],
+            words: vec![u64::MAX; numbers.all_records() / u64::BITS as usize],
         }
     }
 

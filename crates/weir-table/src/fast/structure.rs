@@ -43,8 +43,12 @@ pub(super) enum Plan {
     /// Exact keys of one word, results of two.
     Inline,
     Exact,
-    /// One LPM key of that many bits, up to 32.
-    Lpm(u32),
+    /// One LPM key of so many bits, up to 32.
+    Lpm {
+        width: u32,
+        /// The program says that there may be [many](crate::fast::lpm::MANY) entries.
+        many: bool,
+    },
     General,
 }
 
@@ -64,7 +68,10 @@ impl Plan {
             }
         } else {
             match keys.as_slice() {
-                [key] if key.kind == MatchKind::Lpm && (1..=32).contains(&key.width) => Plan::Lpm(key.width),
+                [key] if key.kind == MatchKind::Lpm && (1..=32).contains(&key.width) => Plan::Lpm {
+                    width: key.width,
+                    many: spec.size >= crate::fast::lpm::MANY,
+                },
                 _ => Plan::General,
             }
         }
@@ -81,7 +88,7 @@ impl Plan {
     /// What records hold.
     pub(super) fn record(self, keys: &Keys, result_words: usize, stamp: bool) -> RecordShape {
         match self {
-            Plan::Nothing | Plan::Dense | Plan::Packed(_) | Plan::Inline | Plan::Lpm(_) => {
+            Plan::Nothing | Plan::Dense | Plan::Packed(_) | Plan::Inline | Plan::Lpm { .. } => {
                 RecordShape::new(result_words, stamp, 0, 0)
             }
             Plan::Direct(_) => RecordShape::new(result_words, stamp, 0, 1),
@@ -102,7 +109,7 @@ impl Plan {
             Plan::Packed(packing) => Structure::Packed(Packed::new(packing, expected)),
             Plan::Inline => Structure::Inline(Inline::new(stamps, expected)),
             Plan::Exact => Structure::Exact(Exact::new(stamps, expected)),
-            Plan::Lpm(width) => Structure::Lpm(Lpm::new(width, arena, expected)),
+            Plan::Lpm { width, many } => Structure::Lpm(Lpm::new(width, many, arena)),
             Plan::General => Structure::Scan(Scan::new(keys.clone())),
         }
     }

@@ -100,7 +100,7 @@ impl FastTable {
     pub fn with_counts(spec: &TableSpec, epochs: Arc<Epochs>) -> Self {
         let (keys, results) = (KeyLayout::new(spec), ResultLayout::new(spec));
         let plan = Plan::new(spec, keys.words, results.words);
-        let counts = matches!(plan, Plan::Lpm(_));
+        let counts = matches!(plan, Plan::Lpm { .. });
         Self::planned(spec, plan, keys, results, counts, epochs)
     }
 
@@ -375,11 +375,11 @@ pub fn is_array(spec: &TableSpec) -> bool {
 }
 
 /// By how many bits a key, which is one word, is shifted to the right to be the number of the slot that its lookup reads first
-/// ([`SlotPlaces`]); `None` for tables that have no slots.
+/// ([`SlotPlaces`]); `None` for tables that never have [so many](SlotPlaces::COUNT) slots.
 #[must_use]
 pub fn slot_shift(spec: &TableSpec) -> Option<u32> {
     match Plan::new(spec, KeyLayout::new(spec).words, ResultLayout::new(spec).words) {
-        Plan::Lpm(width) => width.checked_sub(24),
+        Plan::Lpm { width, .. } => width.checked_sub(24),
         _ => None,
     }
 }
@@ -391,6 +391,11 @@ pub struct SlotPlaces {
     pub start: usize,
     /// Slot `n` is `n + (n & gaps)` times four bytes behind it.
     pub gaps: usize,
+}
+
+impl SlotPlaces {
+    /// How many slots there are.
+    pub const COUNT: usize = 1 << 24;
 }
 
 /// Changes of a table that are made together ([`FastTable::together`]).
@@ -557,7 +562,7 @@ impl Present<'_> {
         })
     }
 
-    /// Where the slots of a table are that [has some](slot_shift), as long as it has so many entries that it has.
+    /// Where the slots of a table are that [may have some](slot_shift), if it has so many entries that it has.
     #[must_use]
     #[inline]
     pub fn slots(self) -> Option<SlotPlaces> {

@@ -105,6 +105,9 @@ impl Emit {
         self.asm.load(RAX, Mem::At(RDI, env::ASKS));
         let keys = self.register(keys, slot);
         self.asm.shift(VPSRLQ, slot, keys, ask.shift);
+        // Rows of keys may have held something else; a slot is one that there is, whatever it was.
+        let number = self.word(SlotPlaces::COUNT as u64 - 1);
+        self.asm.three(VPANDQ, slot, slot, Operand::Broadcast(number));
         self.asm
             .three(VPANDQ, gap, slot, Operand::Broadcast(Mem::At(RAX, gaps)));
         self.asm.three(VPADDQ, slot, slot, gap.into());

@@ -18,7 +18,7 @@ impl Dir {
         let mut numbers = Lanes::new();
         for group in 0..SLOTS / EIGHT {
             if of_group(batch.active, group) != 0 {
-                numbers.set(group, self.positions(batch, group));
+                numbers.set(group, self.places(batch, group));
                 if records_are_staged && !batch.is_fetched {
                     for slot in numbers.group(group) {
                         prefetch(std::ptr::without_provenance::<u32>(*slot as usize));
@@ -68,7 +68,7 @@ impl Dir {
     /// The addresses of the slots of a group's addresses.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
-    fn positions(&self, batch: Batch<'_>, group: usize) -> __m512i {
+    fn places(&self, batch: Batch<'_>, group: usize) -> __m512i {
         let skip = _mm_cvtsi32_si128(32 - self.bits as i32);
         let position = _mm512_srl_epi64(left_aligned(batch, group, self.shift), skip);
         let (start, gaps) = self.slots.places();

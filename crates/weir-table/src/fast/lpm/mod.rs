@@ -5,9 +5,11 @@
 //! DIR-24-8, a table of the first 24 bits (fewer if the key is narrower) with the number of the
 //! record, or of a group of 256 numbers for the last 8 bits. Prefixes of up to 8 bits are in a table of
 //! the first 8 bits, for the addresses that no longer prefix has: so the writer writes at most 32,768
-//! slots for an entry. Records of up to a line lie between slots ([`pages`]): both take 128 MB together for
-//! keys of 24 bits and more, or as much of that as the system makes pages of; records that find no room near their slot have memory of their own. Other slots
-//! take up to 64 MB (1.3 KB for 6 bits). Each /24 that has longer prefixes takes 1 KB more, and an entry about 20 bytes of the writer's.
+//! slots for an entry. It takes 64 MB (1.3 KB for 6 bits) plus 1 KB per /24 that has longer prefixes; an
+//! entry takes its record (16 to 64 bytes mostly) and about 20 bytes of the writer's.
+//!
+//! Tables of programs that say that there may be [`MANY`] entries, with keys of 24 bits at least and records of up to a line, have their slots in pages with room for records between
+//! them ([`pages`]): 128 MB, or as much of that as the system makes pages of. The records of the first [`MANY`] entries are near anyway; of those that come later records lie there, if there is room near their slots.
 #![allow(unsafe_code)]
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -35,8 +37,9 @@ pub(super) use ranges::Ranges;
 
 /// Most prefixes of the small structure.
 const SMALL: usize = 64;
-/// More than there are in a structure that is not [`Dir`].
-const FEW: usize = 1024;
+/// Of so many entries the records are no longer near, and those of more lie beside slots, if there are pages with both. Tables that say that they may have as many have pages as
+/// soon as they have slots.
+pub(super) const MANY: u64 = 1 << 14;
 /// The number is that of a group, not of a record.
 const GROUP: u32 = 1 << 31;
 /// The longest prefixes that are not in slots.
@@ -273,6 +276,8 @@ unsafe fn give_all<const DENSE: bool, const WORDS: usize>(batch: Batch<'_>, reco
 #[derive(Debug)]
 pub(super) struct Lpm {
     width: u32,
+    /// Records may lie beside slots.
+    many: bool,
     /// Left-aligned prefixes of each length, with the numbers of their records.
     rules: Vec<FxHashMap<u32, u32>>,
     entries: usize,
@@ -290,7 +295,42 @@ pub(super) struct Lpm {
     handles: Option<FxHashMap<u32, u32>>,
     /// Handles by the number of the record, where records count hits: heads of such records have the record's own number where others have
     /// the entry's handle, so that whoever was given a head finds the record.
-    owners: Vec<u32>,
+    owners: Owners,
+}
+
+/// Handles of entries by the numbers of their records.
+#[derive(Debug, Default)]
+struct Owners {
+    ordinary: Vec<u32>,
+    /// By which of the records in pages it is; all of them as soon as one has an owner. What of it nobody has written takes no memory.
+    in_pages: Vec<u32>,
+}
+
+impl Owners {
+    fn set(&mut self, arena: &Arena, number: u32, handle: u32) {
+        let (owners, place, least) = match arena.place_in_pages(number) {
+            Some((place, all)) => (&mut self.in_pages, place, all),
+            None => (&mut self.ordinary, number as usize, number as usize + 1),
+        };
+        if owners.is_empty() {
+            *owners = vec![0; least];
+        } else if owners.len() < least {
+            owners.resize(least, 0);
+        }
+        owners[place] = handle;
+    }
+
+    fn get(&self, arena: &Arena, number: u32) -> u32 {
+        let owner = match arena.place_in_pages(number) {
+            Some((place, _)) => self.in_pages.get(place),
+            None => self.ordinary.get(number as usize),
+        };
+        owner.copied().unwrap_or(0)
+    }
+
+    fn bytes(&self) -> usize {
+        size_of::<u32>() * (self.ordinary.capacity() + self.in_pages.len())
+    }
 }
 
 /// What readers are to see.
@@ -311,15 +351,13 @@ fn mask(length: u32) -> u32 {
 }
 
 impl Lpm {
-    /// For a key of 1 to 32 bits, and about so many entries.
-    pub(super) fn new(width: u32, arena: &mut Arena, expected: usize) -> Self {
+    /// For a key of 1 to 32 bits; perhaps for [many](MANY) entries.
+    pub(super) fn new(width: u32, many: bool, arena: &mut Arena) -> Self {
         // Readers look at record 16 where they have none; it is never used.
         arena.take();
-        if expected > FEW {
-            Self::make_pages(width, arena);
-        }
         Lpm {
             width,
+            many: many && width >= pages::SLOT_BITS,
             rules: vec![FxHashMap::default(); width as usize + 1],
             entries: 0,
             #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -330,15 +368,21 @@ impl Lpm {
             free_groups: Recycler::new(Arc::clone(arena.epochs())),
             group_rules: FxHashMap::default(),
             handles: (arena.shape().stamp.or(arena.shape().counts).is_some()).then(FxHashMap::default),
-            owners: Vec::new(),
+            owners: Owners::default(),
         }
     }
 
-    /// Records lie beside slots, where there are as many slots as pages have.
-    fn make_pages(width: u32, arena: &mut Arena) {
-        if width >= pages::SLOT_BITS {
-            arena.make_pages();
+    /// A record for a prefix. Beside which of the prefix's slots is left to chance: beside the first ones records would be so far from each other
+    /// that few of the caches' sets were used.
+    fn record(&self, arena: &mut Arena, (address, length): (u32, u32), result: &[u64], stamp: u64) -> Option<Rec> {
+        if !self.many || (self.entries as u64) < MANY {
+            return arena.record(result, &[], stamp);
         }
+        arena.make_pages();
+        let free = pages::SLOT_BITS.saturating_sub(length);
+        let chance = (address ^ length).wrapping_mul(0x9e37_79b9);
+        let within = chance.checked_shr(u32::BITS - free).unwrap_or(0);
+        arena.record_beside((address >> (u32::BITS - pages::SLOT_BITS)) + within, result, stamp)
     }
 
     pub(super) fn len(&self) -> usize {
@@ -354,7 +398,7 @@ impl Lpm {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         let dir = dir + self.ranges.as_ref().map_or(0, ranges::Writer::bytes);
         let handles = self.handles.as_ref().map_or(0, |h| h.capacity() * 9);
-        maps + dir + self.group_rules.capacity() * 9 + handles + self.owners.capacity() * size_of::<u32>()
+        maps + dir + self.group_rules.capacity() * 9 + handles + self.owners.bytes()
     }
 
     /// Whether readers' shape is never changed in place.
@@ -392,17 +436,13 @@ impl Lpm {
         let before = before.filter(|(owner, _)| *owner == handle);
         let counted = before.map_or(HitCount::default(), |(_, number)| arena.counted(number));
         arena.set_counted(rec.index, counted);
-        let place = rec.index as usize;
-        if self.owners.len() <= place {
-            self.owners.resize(place + 1, 0);
-        }
-        self.owners[place] = handle;
+        self.owners.set(arena, rec.index, handle);
     }
 
     /// The handle of the entry that a record is of.
     fn owner(&self, arena: &Arena, number: u32) -> u32 {
         match arena.shape().counts {
-            Some(_) => self.owners.get(number as usize).copied().unwrap_or(0),
+            Some(_) => self.owners.get(arena, number),
             None => arena.word(arena.at(number), 0).load(Ordering::Relaxed) as u32,
         }
     }
@@ -417,10 +457,7 @@ impl Lpm {
         let (address, length) = self.prefix(rule);
         let old = self.rules[length as usize].get(&address).copied();
         let stamp = old.map_or(stamp, |n| arena.stamp(arena.at(n)).max(stamp));
-        if self.entries >= FEW {
-            Self::make_pages(self.width, arena);
-        }
-        let Some(rec) = arena.record_beside(address >> (32 - pages::SLOT_BITS), result, stamp) else {
+        let Some(rec) = self.record(arena, (address, length), result, stamp) else {
             return false;
         };
         let before = old.map(|old| (self.owner(arena, old), old));
@@ -634,7 +671,9 @@ impl Lpm {
     }
 
     fn build(&mut self, arena: &mut Arena) -> Arc<Dir> {
-        Self::make_pages(self.width, arena);
+        if self.many {
+            arena.make_pages();
+        }
         self.deferred = false;
         self.next_group = 1 << FIRST;
         self.free_groups = Recycler::new(Arc::clone(arena.epochs()));
@@ -670,5 +709,70 @@ impl Lpm {
                 n.store(number, Ordering::Relaxed);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fast::{FastTable, slot_shift};
+    use crate::{ActionSpec, EntryAction, KeySpec, NewEntry, Table, TableSpec};
+    use weir_ir::{ActionCall, Bits, KeyMatch, MatchKind};
+
+    /// A table with so many prefixes of all bits.
+    fn routes(width: u32, size: u64, count: u64) -> FastTable {
+        let action = ActionSpec::new("forward").parameter("port", 9);
+        let key = KeySpec::new("address", width, MatchKind::Lpm);
+        let mut spec = TableSpec::new("routes").key(key).action(action);
+        spec.size = size;
+        let mut table = Table::new(spec.clone());
+        for i in 0..count {
+            let value = Bits::new(width, u128::from(i * 0x9e37_79b9) & ((1 << width) - 1));
+            let matches = vec![KeyMatch::Lpm {
+                value,
+                prefix_length: width,
+            }];
+            let arguments = vec![Bits::new(9, 3)];
+            let forward = EntryAction::Call(ActionCall { action: 0, arguments });
+            table
+                .insert(NewEntry::new(matches, forward))
+                .expect("there is none like it");
+        }
+        let fast = FastTable::new(&spec);
+        fast.bulk_load(&mut table.entries());
+        fast
+    }
+
+    /// Who asks for slots by [`slot_shift`] and [`SlotPlaces`] asks for those that a lookup reads.
+    #[test]
+    fn places_of_slots_are_where_lookups_look() {
+        let count = if cfg!(miri) { 100 } else { 1100 };
+        for (width, size) in [(24, MANY), (27, MANY), (32, MANY), (32, 1100), (25, 1100)] {
+            let table = routes(width, size, count);
+            let shift = slot_shift(&routes_spec(width)).expect("keys have 24 bits and more");
+            let keys: [u64; SLOTS] = std::array::from_fn(|i| (i as u64 * 0x2545_f491_4f6c_dd1d) >> (64 - width));
+            let guard = table.epochs().enter();
+            let places = table.present(&guard).slots().expect("there are many");
+            let mut fetches = Fetches::default();
+            table.present(&guard).prepare(u64::MAX, &keys, SLOTS, &mut fetches);
+            let asked = keys.map(|key| {
+                let slot = (key >> shift) as usize;
+                assert!(slot < SlotPlaces::COUNT);
+                places.start + 4 * (slot + (slot & places.gaps))
+            });
+            assert_eq!(fetches.addresses(), asked);
+            assert_eq!(
+                places.gaps != 0,
+                size == MANY,
+                "between slots are records of large tables"
+            );
+        }
+        assert_eq!(slot_shift(&routes_spec(23)), None);
+        let guard_of_few = routes(32, MANY, 3);
+        assert_eq!(guard_of_few.present(&guard_of_few.epochs().enter()).slots(), None);
+    }
+
+    fn routes_spec(width: u32) -> TableSpec {
+        TableSpec::new("routes").key(KeySpec::new("address", width, MatchKind::Lpm))
     }
 }
