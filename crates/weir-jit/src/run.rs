@@ -635,7 +635,7 @@ impl Memory {
     fn prepare(&mut self, run: &Run<'_>, lookups: &[Wanted], packets: u64) {
         for wanted in lookups
             .iter()
-            .filter(|wanted| !wanted.is_fetched(packets, self.has_asked))
+            .filter(|wanted| !wanted.is_fetched(packets, asked(self.has_asked, &self.asks)))
         {
             let present = run.tables[wanted.table.index()].present(run.guard);
             present.prepare(packets, &self.context[wanted.keys..], PITCH, &mut self.fetches);
@@ -647,7 +647,7 @@ impl Memory {
     fn look_up(&mut self, run: &Run<'_>, wanted: &Wanted, prepared: bool, packets: u64, host: &mut impl Host) {
         let (keys, results) = keys_and_results(&mut self.context, wanted);
         let present = run.tables[wanted.table.index()].present(run.guard);
-        let present = if prepared || wanted.is_fetched(packets, self.has_asked) {
+        let present = if prepared || wanted.is_fetched(packets, asked(self.has_asked, &self.asks)) {
             present.prepared()
         } else {
             present
@@ -748,6 +748,12 @@ impl Memory {
             }
         }
     }
+}
+
+/// Where slots are that code has asked for some of, if it has.
+#[inline(always)]
+fn asked(has_asked: bool, asks: &[SlotPlaces]) -> &[SlotPlaces] {
+    if has_asked { asks } else { &[] }
 }
 
 /// The rows of a lookup's keys and all that follow up to its results, and those of its results.

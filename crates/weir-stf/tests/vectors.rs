@@ -80,18 +80,23 @@ fn what_is_read_again_by_an_address_that_is_computed_again_is_the_same() {
 #[test]
 fn prefixes_are_found_whether_they_are_few_or_many_and_whether_vectors_are_full() {
     let mut numbers = Numbers(7);
-    // Prefixes lie within each other, and packets' addresses within them.
-    let address = |numbers: &mut Numbers| numbers.next() & numbers.next() & numbers.next() & 0x7fff_ffff;
+    // Prefixes lie within each other, and packets' addresses within them; but not the many that make a table large.
+    let close = |numbers: &mut Numbers| numbers.next() & numbers.next() & numbers.next() & 0x7fff_ffff;
+    let mut known = Vec::new();
     let mut plain = switch("many_routes.p4");
     let mut fast = plain.clone();
     fast.compile().expect("it can be compiled");
-    for (routes, vectors) in [(30, 4), (900, 4), (2500, 40)] {
+    for (routes, vectors, spread) in [(30, 4, false), (900, 4, false), (2500, 20, false), (66_000, 20, true)] {
         for name in ["I.wide", "I.narrow"] {
             let table = plain.table(name).expect("it is there");
             let width = plain.program().tables[table].keys[0].width;
             for _ in 0..routes {
-                let length = width - numbers.next() % (width - 3);
-                let value = Bits::new(width, (address(&mut numbers) >> (32 - width)).into());
+                let (length, address) = match spread {
+                    true => (width - numbers.next() % 4, numbers.next()),
+                    false => (width - numbers.next() % (width - 3), close(&mut numbers)),
+                };
+                known.push(address);
+                let value = Bits::new(width, (address >> (32 - width)).into());
                 let prefix = KeyMatch::Lpm {
                     value: value.and(&Bits::prefix_mask(width, length)),
                     prefix_length: length,
@@ -106,9 +111,11 @@ fn prefixes_are_found_whether_they_are_few_or_many_and_whether_vectors_are_full(
         for count in [64, 64, 61, 24, 9, 1].into_iter().cycle().take(vectors) {
             let packets: Vec<[u8; 9]> = (0..count)
                 .map(|_| {
-                    let (first, second) = (address(&mut numbers), address(&mut numbers));
-                    let [a, b, c, d] = first.to_be_bytes();
-                    let [e, f, g, h] = second.to_be_bytes();
+                    let mut address = || match numbers.next() % 2 {
+                        0 => close(&mut numbers),
+                        _ => known[numbers.next() as usize % known.len()],
+                    };
+                    let ([a, b, c, d], [e, f, g, h]) = (address().to_be_bytes(), (address() >> 2).to_be_bytes());
                     [numbers.next() as u8, a, b, c, d, e, f, g, h]
                 })
                 .collect();

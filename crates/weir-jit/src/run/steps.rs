@@ -8,7 +8,7 @@ use crate::lanes::Asks;
 use crate::layout::{How, Layout, PITCH, PointKind, VECTOR};
 use std::ops::Range;
 use weir_ir::TableId;
-use weir_table::fast::{KeyLayout, ResultLayout};
+use weir_table::fast::{KeyLayout, ResultLayout, SlotPlaces};
 
 /// A segment, and the lookups before it.
 #[derive(Debug)]
@@ -32,16 +32,17 @@ pub(crate) struct Wanted {
     pub results: Range<usize>,
     /// The host is told when the vector has ended, of whom this mask says that they got there. `None`: at once, of all.
     pub reached: Option<usize>,
-    /// Code for eight packets asks for what the lookup reads first, where it has the keys of a whole group.
-    pub is_asked_for: bool,
+    /// Code for eight packets asks for what the lookup reads first, where it has the keys of a whole group: which of [`Steps::asked`] the table is.
+    pub asked: Option<usize>,
 }
 
 impl Wanted {
     /// Whether code has asked for what a lookup of these packets will read first. It asks for groups of eight that are all there: where packets are missing, the lookup
-    /// had better ask itself. `has_asked`: the code before it has run to its end for eight packets at a time.
+    /// had better ask itself. `asks`: places of the slots of [`Steps::asked`], if the code before it has run to its end for eight packets at a time.
     #[inline(always)]
-    pub fn is_fetched(&self, packets: u64, has_asked: bool) -> bool {
-        self.is_asked_for && has_asked && packets == u64::MAX
+    pub fn is_fetched(&self, packets: u64, asks: &[SlotPlaces]) -> bool {
+        let places = self.asked.and_then(|number| asks.get(number));
+        packets == u64::MAX && places.is_some_and(|places| places.start != 0)
     }
 }
 
@@ -77,7 +78,7 @@ impl Steps {
                 keys: key_row * PITCH,
                 results: first..first + tables[table.index()].1.words * PITCH,
                 reached,
-                is_asked_for: asks.by_row.contains_key(&key_row),
+                asked: asks.by_row.get(&key_row).map(|ask| ask.number),
             }
         };
         let of_site = |site: usize| match layout.sites[site].how {

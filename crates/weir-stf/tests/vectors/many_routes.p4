@@ -21,13 +21,13 @@ control I(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) 
         key = { hdr.route.first: lpm; }
         actions = { put_first; NoAction; }
         default_action = NoAction;
-        size = 16384;
+        size = 131072;
     }
     table narrow {
         key = { hdr.route.second[29:4]: lpm; }
         actions = { put_second; NoAction; }
         default_action = NoAction;
-        size = 16384;
+        size = 131072;
     }
     apply {
         sm.egress_spec = 1;

@@ -498,7 +498,7 @@ pub struct Present<'a> {
     is_prepared: bool,
 }
 
-impl Present<'_> {
+impl<'a> Present<'a> {
     /// As [`FastTable::lookup`].
     ///
     /// # Panics
@@ -562,12 +562,17 @@ impl Present<'_> {
         })
     }
 
-    /// Where the slots of a table are that [may have some](slot_shift), if it has so many entries that it has.
+    #[cfg(test)]
+    pub(super) fn shape(self) -> &'a Shape {
+        self.shape
+    }
+
+    /// Where the slots of a table are that [may have some](slot_shift), if it has so many entries that asking for them early is worth while.
     #[must_use]
     #[inline]
     pub fn slots(self) -> Option<SlotPlaces> {
         match self.shape {
-            Shape::Dir(dir) => Some(dir.slot_places()),
+            Shape::Dir(dir) => dir.slot_places(),
             _ => None,
         }
     }

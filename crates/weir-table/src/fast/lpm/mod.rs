@@ -29,7 +29,7 @@ use crate::fast::table::{HitCount, SlotPlaces};
 use rustc_hash::FxHashMap;
 use std::hint::select_unpredictable;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -40,6 +40,8 @@ const SMALL: usize = 64;
 /// Of so many entries the records are no longer near, and those of more lie beside slots, if there are pages with both. Tables that say that they may have as many have pages as
 /// soon as they have slots.
 pub(super) const MANY: u64 = 1 << 14;
+/// Where there are more entries, asking for slots early gains more than it costs.
+const FAR: usize = 1 << 16;
 /// The number is that of a group, not of a record.
 const GROUP: u32 = 1 << 31;
 /// The longest prefixes that are not in slots.
@@ -107,6 +109,8 @@ pub(super) struct Dir {
     /// By the first bits of the address the record of the longest prefix of at most [`SHORT`] bits, or 0.
     roots: Box<[AtomicU32; 1 << SHORT]>,
     directory: Arc<Directory>,
+    /// There are, or were, more than [`FAR`] entries.
+    is_far: AtomicBool,
     /// Addresses are looked up eight at a time.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     by_eights: bool,
@@ -122,6 +126,7 @@ impl Dir {
             slots: Slots::new(bits, arena),
             groups: [const { OnceLock::new() }; (31 - FIRST) as usize],
             directory: Arc::clone(arena.directory()),
+            is_far: AtomicBool::new(false),
             #[cfg(all(target_arch = "x86_64", not(miri)))]
             by_eights: has_eight(),
         }
@@ -186,10 +191,13 @@ impl Dir {
         self.by_eights
     }
 
+    /// Where slots are, if they are so far that it is worth while to ask for them as soon as there are keys.
     #[inline]
-    pub(super) fn slot_places(&self) -> SlotPlaces {
+    pub(super) fn slot_places(&self) -> Option<SlotPlaces> {
         let (start, gaps) = self.slots.places();
-        SlotPlaces { start, gaps }
+        self.is_far
+            .load(Ordering::Relaxed)
+            .then_some(SlotPlaces { start, gaps })
     }
 
     pub(super) fn is_staged(&self) -> bool {
@@ -486,6 +494,7 @@ impl Lpm {
         let Some(dir) = self.dir.clone() else {
             return true;
         };
+        self.notice_far(&dir);
         let from = old.unwrap_or_else(|| self.parent(address, length, shortest_beside(length)));
         self.replace(&dir, address, length, from, rec.index);
         if old.is_none() && length > 24 {
@@ -686,8 +695,15 @@ impl Lpm {
             }
         }
         self.rules = rules;
+        self.notice_far(&dir);
         self.dir = Some(Arc::clone(&dir));
         dir
+    }
+
+    fn notice_far(&self, dir: &Dir) {
+        if self.entries > FAR {
+            dir.is_far.store(true, Ordering::Relaxed);
+        }
     }
 
     /// Adds a rule to a structure that holds no longer ones.
@@ -715,6 +731,7 @@ impl Lpm {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fast::structure::Shape;
     use crate::fast::{FastTable, slot_shift};
     use crate::{ActionSpec, EntryAction, KeySpec, NewEntry, Table, TableSpec};
     use weir_ir::{ActionCall, Bits, KeyMatch, MatchKind};
@@ -749,10 +766,15 @@ mod tests {
         let count = if cfg!(miri) { 100 } else { 1100 };
         for (width, size) in [(24, MANY), (27, MANY), (32, MANY), (32, 1100), (25, 1100)] {
             let table = routes(width, size, count);
+            assert_eq!(table.present(&table.epochs().enter()).slots(), None, "they are near");
             let shift = slot_shift(&routes_spec(width)).expect("keys have 24 bits and more");
             let keys: [u64; SLOTS] = std::array::from_fn(|i| (i as u64 * 0x2545_f491_4f6c_dd1d) >> (64 - width));
             let guard = table.epochs().enter();
-            let places = table.present(&guard).slots().expect("there are many");
+            let Shape::Dir(dir) = table.present(&guard).shape() else {
+                panic!("there are many")
+            };
+            dir.is_far.store(true, Ordering::Relaxed);
+            let places = table.present(&guard).slots().expect("they are far");
             let mut fetches = Fetches::default();
             table.present(&guard).prepare(u64::MAX, &keys, SLOTS, &mut fetches);
             let asked = keys.map(|key| {
