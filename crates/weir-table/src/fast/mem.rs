@@ -3,6 +3,8 @@
 
 use crate::fast::count::Hits;
 use crate::fast::epochs::Epochs;
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+use crate::fast::pages;
 use crate::fast::pages::{FreeInPages, PageNumbers};
 use crate::fast::table::HitCount;
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
@@ -276,13 +278,9 @@ impl Directory {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     /// Whether records are worth being asked for before they are read.
     pub(super) fn is_staged(&self) -> bool {
-        let number = (STAGED / size_of::<AtomicU64>() / self.stride).max(1 << FIRST) as u32;
-        self.is_reached(number) || PageNumbers::of(self.stride).is_some_and(|numbers| self.is_reached(numbers.first))
-    }
-
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    /// Whether the chunk of a number is there.
-    fn is_reached(&self, number: u32) -> bool {
+        let number = STAGED / size_of::<AtomicU64>() / self.stride;
+        // Records in pages are far, and come when there are so many others.
+        let number = number.clamp(1 << FIRST, pages::LEAST_BEFORE as usize) as u32;
         let start = &self.starts[number.leading_zeros() as usize];
         !start.load(Ordering::Relaxed).is_null()
     }

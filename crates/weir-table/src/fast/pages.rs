@@ -17,6 +17,8 @@ const BYTES: usize = 4096;
 const PAGE_BITS: u32 = 15;
 /// log2 of the slots.
 pub(super) const SLOT_BITS: u32 = 24;
+/// Whoever has records in pages has so many others before.
+pub(super) const LEAST_BEFORE: u32 = 1 << 14;
 /// Bytes of a cache line.
 const LINE: usize = 64;
 

@@ -39,7 +39,7 @@ pub(super) use ranges::Ranges;
 const SMALL: usize = 64;
 /// Of so many entries the records are no longer near, and those of more lie beside slots, if there are pages with both. Tables that say that they may have as many have pages as
 /// soon as they have slots.
-pub(super) const MANY: u64 = 1 << 14;
+pub(super) const MANY: u64 = pages::LEAST_BEFORE as u64;
 /// Where there are more entries, asking for slots early gains more than it costs.
 const FAR: usize = 1 << 16;
 /// The number is that of a group, not of a record.
