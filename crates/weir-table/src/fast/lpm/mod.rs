@@ -768,7 +768,8 @@ mod tests {
             let table = routes(width, size, count);
             assert_eq!(table.present(&table.epochs().enter()).slots(), None, "they are near");
             let shift = slot_shift(&routes_spec(width)).expect("keys have 24 bits and more");
-            let keys: [u64; SLOTS] = std::array::from_fn(|i| (i as u64 * 0x2545_f491_4f6c_dd1d) >> (64 - width));
+            let keys: [u64; SLOTS] =
+                std::array::from_fn(|i| (i as u64).wrapping_mul(0x2545_f491_4f6c_dd1d) >> (64 - width));
             let guard = table.epochs().enter();
             let Shape::Dir(dir) = table.present(&guard).shape() else {
                 panic!("there are many")
