@@ -1,15 +1,13 @@
 //! What is read and written through addresses, each packet's own.
 
-use super::LANES;
-use super::{ADDRESSES, Emit, ForSome, SPARE, SPARE_MASKS};
+use super::{ADDRESSES, Emit, ForSome, LANES, SPARE, SPARE_MASKS};
 use crate::codegen::env;
 use crate::lanes::Ask;
 use crate::lanes::allocate::Home;
 use crate::lanes::op::{Held, M, Rows, Source, V};
-use crate::lanes::x64::{Condition, VPADDQ, VPANDQ, VPSLLQ, VPSRLQ};
 use crate::lanes::x64::{
-    Gpr, Masked, Mem, Operand, RAX, RDI, RSP, VMOVDQU64, VMOVDQU64_STORE, VMOVHPS_STORE, VMOVQ_STORE, VPEXTRB, VPEXTRD,
-    VPEXTRW, VPTESTMQ, VPUNPCKHQDQ, VPUNPCKLQDQ, Zmm,
+    Condition, Gpr, Masked, Mem, Operand, RAX, RDI, RSP, VMOVDQU64, VMOVDQU64_STORE, VMOVHPS_STORE, VMOVQ_STORE,
+    VPADDQ, VPANDQ, VPEXTRB, VPEXTRD, VPEXTRW, VPSLLQ, VPSRLQ, VPTESTMQ, VPUNPCKHQDQ, VPUNPCKLQDQ, Zmm,
 };
 use std::mem::offset_of;
 use weir_table::fast::SlotPlaces;

@@ -14,6 +14,7 @@
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 mod eight;
+mod owners;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 mod ranges;
 mod slots;
@@ -21,6 +22,7 @@ mod slots;
 use crate::fast::batch::{Batch, Fetches, SLOTS, each, each_of, is_dense, ones};
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use crate::fast::eight::has_eight;
+use crate::fast::lpm::owners::Owners;
 use crate::fast::lpm::slots::Slots;
 use crate::fast::mem::{Arena, Directory, Rec, Recycler, STAGED, Zeroed, prefetch};
 use crate::fast::pages;
@@ -304,41 +306,6 @@ pub(super) struct Lpm {
     /// Handles by the number of the record, where records count hits: heads of such records have the record's own number where others have
     /// the entry's handle, so that whoever was given a head finds the record.
     owners: Owners,
-}
-
-/// Handles of entries by the numbers of their records.
-#[derive(Debug, Default)]
-struct Owners {
-    ordinary: Vec<u32>,
-    /// By which of the records in pages it is; all of them as soon as one has an owner. What of it nobody has written takes no memory.
-    in_pages: Vec<u32>,
-}
-
-impl Owners {
-    fn set(&mut self, arena: &Arena, number: u32, handle: u32) {
-        let (owners, place, least) = match arena.place_in_pages(number) {
-            Some((place, all)) => (&mut self.in_pages, place, all),
-            None => (&mut self.ordinary, number as usize, number as usize + 1),
-        };
-        if owners.is_empty() {
-            *owners = vec![0; least];
-        } else if owners.len() < least {
-            owners.resize(least, 0);
-        }
-        owners[place] = handle;
-    }
-
-    fn get(&self, arena: &Arena, number: u32) -> u32 {
-        let owner = match arena.place_in_pages(number) {
-            Some((place, _)) => self.in_pages.get(place),
-            None => self.ordinary.get(number as usize),
-        };
-        owner.copied().unwrap_or(0)
-    }
-
-    fn bytes(&self) -> usize {
-        size_of::<u32>() * (self.ordinary.capacity() + self.in_pages.len())
-    }
 }
 
 /// What readers are to see.
@@ -729,73 +696,4 @@ impl Lpm {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::fast::structure::Shape;
-    use crate::fast::{FastTable, slot_shift};
-    use crate::{ActionSpec, EntryAction, KeySpec, NewEntry, Table, TableSpec};
-    use weir_ir::{ActionCall, Bits, KeyMatch, MatchKind};
-
-    /// A table with so many prefixes of all bits.
-    fn routes(width: u32, size: u64, count: u64) -> FastTable {
-        let action = ActionSpec::new("forward").parameter("port", 9);
-        let key = KeySpec::new("address", width, MatchKind::Lpm);
-        let mut spec = TableSpec::new("routes").key(key).action(action);
-        spec.size = size;
-        let mut table = Table::new(spec.clone());
-        for i in 0..count {
-            let value = Bits::new(width, u128::from(i * 0x9e37_79b9) & ((1 << width) - 1));
-            let matches = vec![KeyMatch::Lpm {
-                value,
-                prefix_length: width,
-            }];
-            let arguments = vec![Bits::new(9, 3)];
-            let forward = EntryAction::Call(ActionCall { action: 0, arguments });
-            table
-                .insert(NewEntry::new(matches, forward))
-                .expect("there is none like it");
-        }
-        let fast = FastTable::new(&spec);
-        fast.bulk_load(&mut table.entries());
-        fast
-    }
-
-    /// Who asks for slots by [`slot_shift`] and [`SlotPlaces`] asks for those that a lookup reads.
-    #[test]
-    fn places_of_slots_are_where_lookups_look() {
-        let count = if cfg!(miri) { 100 } else { 1100 };
-        for (width, size) in [(24, MANY), (27, MANY), (32, MANY), (32, 1100), (25, 1100)] {
-            let table = routes(width, size, count);
-            assert_eq!(table.present(&table.epochs().enter()).slots(), None, "they are near");
-            let shift = slot_shift(&routes_spec(width)).expect("keys have 24 bits and more");
-            let keys: [u64; SLOTS] =
-                std::array::from_fn(|i| (i as u64).wrapping_mul(0x2545_f491_4f6c_dd1d) >> (64 - width));
-            let guard = table.epochs().enter();
-            let Shape::Dir(dir) = table.present(&guard).shape() else {
-                panic!("there are many")
-            };
-            dir.is_far.store(true, Ordering::Relaxed);
-            let places = table.present(&guard).slots().expect("they are far");
-            let mut fetches = Fetches::default();
-            table.present(&guard).prepare(u64::MAX, &keys, SLOTS, &mut fetches);
-            let asked = keys.map(|key| {
-                let slot = (key >> shift) as usize;
-                assert!(slot < SlotPlaces::COUNT);
-                places.start + 4 * (slot + (slot & places.gaps))
-            });
-            assert_eq!(fetches.addresses(), asked);
-            assert_eq!(
-                places.gaps != 0,
-                size == MANY,
-                "between slots are records of large tables"
-            );
-        }
-        assert_eq!(slot_shift(&routes_spec(23)), None);
-        let guard_of_few = routes(32, MANY, 3);
-        assert_eq!(guard_of_few.present(&guard_of_few.epochs().enter()).slots(), None);
-    }
-
-    fn routes_spec(width: u32) -> TableSpec {
-        TableSpec::new("routes").key(KeySpec::new("address", width, MatchKind::Lpm))
-    }
-}
+mod tests;
