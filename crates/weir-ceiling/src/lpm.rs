@@ -159,7 +159,9 @@ fn numbers_beside_slots(prefixes: &[(u32, u32)]) -> Vec<u32> {
         // Some line of the prefix's own: the first ones of short prefixes are so far from each other that they share few sets of the caches.
         let free = (24 - TOGETHER).saturating_sub(*length);
         let within = address.wrapping_mul(0x9e37_79b9).checked_shr(32 - free).unwrap_or(0);
-        let line = ((address >> (8 + TOGETHER)) + within) as usize;
+        // Bits behind the prefix do not matter.
+        let first = address >> (8 + TOGETHER) >> free << free;
+        let line = (first + within) as usize;
         let page = line >> LINES << LINES;
         let mut near = (line..page + (1 << LINES)).chain(page..line);
         match near.find(|line| !taken[*line]) {
@@ -274,6 +276,8 @@ mod tests {
         check(&Lpm::new(PREFIXES));
         let mut many = PREFIXES.to_vec();
         many.extend((0..FEW as u32).map(|i| (0x1400_0000 + (i << 4), 28)));
+        // Bits behind a prefix may be any.
+        many.extend([(0xffff_ffff, 12), (0xe0ff_ffff, 10)]);
         check(&Lpm::new(&many));
         let lpm = Lpm::new(&[(0, 0)]);
         assert_eq!(lpm.get(0xffff_ffff), lpm.numbers[0]);
