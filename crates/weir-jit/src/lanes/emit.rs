@@ -129,7 +129,7 @@ pub(super) fn emit(code: &Code) -> Vec<u8> {
 /// About how many instructions an operation is.
 fn cost(op: &Op) -> usize {
     match op {
-        Op::LoadPair { .. } | Op::StorePair { .. } => 10,
+        Op::LoadPair { .. } | Op::StorePair { .. } => 12,
         Op::StorePart { .. } | Op::Addresses { .. } => 12,
         Op::Gather { .. } => 16,
         Op::Find { .. } => 32,

@@ -6,7 +6,7 @@
 //! few, and the segment's loop runs them one by one, from its beginning ([`supported`]). So there is nothing that this code must be able
 //! to do, and wherever the processor is another one, there is none.
 //!
-//! Headers are read sixteen bytes at a time and turned round in registers, so that a word of eight packets costs five instructions
+//! Headers are read sixteen bytes at a time and turned round in registers, so that a word of eight packets costs six instructions
 //! ([`memory`], [`bytes`]); rows of the context are as they are needed.
 
 mod allocate;

@@ -135,20 +135,26 @@ impl Emit {
             let part = if quarter == 0 {
                 from
             } else {
-                self.asm.store_quarter(from, Operand::Register(SPARE[1]), quarter);
+                self.asm.quarter_to(SPARE[1], from, quarter);
                 SPARE[1]
             };
             each(self, part, pair);
         }
     }
 
-    /// Packets 0, 2, 4 and 6 are read into one register, the others into another: to unpack these gives words in the order of packets.
+    /// Packets 0, 2, 4 and 6 are read into one register, the others into another: to unpack these gives words in the order of packets. By halves, as
+    /// processors that have vectors of 32 bytes inside take twice as long for each instruction on whole ones.
     pub(super) fn load_pair(&mut self, low: V, high: V, offset: i32) {
-        let [even, odd, ..] = SPARE;
-        for (quarter, pair) in (0..).zip(ADDRESSES.chunks(2)) {
-            self.asm.load_quarter(even, Mem::At(pair[0], offset), quarter);
-            self.asm.load_quarter(odd, Mem::At(pair[1], offset), quarter);
+        let [even, odd, upper_even, upper_odd] = SPARE;
+        let [first, second] = self.halves(offset);
+        for (register, half) in [(even, first), (upper_even, second)] {
+            self.asm.load_half(register, [half[0], half[2]]);
         }
+        for (register, half) in [(odd, first), (upper_odd, second)] {
+            self.asm.load_half(register, [half[1], half[3]]);
+        }
+        self.asm.set_upper_half(even, upper_even);
+        self.asm.set_upper_half(odd, upper_odd);
         for (v, instruction) in [(low, VPUNPCKLQDQ), (high, VPUNPCKHQDQ)] {
             if self.home(v) != Home::Nowhere {
                 let target = self.target(v);
@@ -160,15 +166,22 @@ impl Emit {
 
     pub(super) fn store_pair(&mut self, low: V, high: V, offset: i32) {
         let (low, high) = (self.register(low, SPARE[2]), self.last(Source::V(high)));
-        let [even, odd, ..] = SPARE;
+        let [even, odd, upper_even, upper_odd] = SPARE;
+        let [first, second] = self.halves(offset);
         self.asm.three(VPUNPCKLQDQ, even, low, high);
         self.asm.three(VPUNPCKHQDQ, odd, low, high);
-        for (quarter, pair) in (0..).zip(ADDRESSES.chunks(2)) {
-            self.asm
-                .store_quarter(even, Operand::Memory(Mem::At(pair[0], offset)), quarter);
-            self.asm
-                .store_quarter(odd, Operand::Memory(Mem::At(pair[1], offset)), quarter);
+        self.asm.upper_half(upper_even, even);
+        self.asm.upper_half(upper_odd, odd);
+        for (even, odd, half) in [(even, odd, first), (upper_even, upper_odd, second)] {
+            self.asm.store_half(even, [half[0], half[2]]);
+            self.asm.store_half(odd, [half[1], half[3]]);
         }
+    }
+
+    /// Where the first four packets have something, and the others.
+    fn halves(&self, offset: i32) -> [[Mem; 4]; 2] {
+        let at = |packet: usize| Mem::At(ADDRESSES[packet], offset);
+        [[0, 1, 2, 3], [4, 5, 6, 7]].map(|half| half.map(at))
     }
 
     pub(super) fn store_part(&mut self, from: V, bytes: u8, offset: i32) {

@@ -77,6 +77,7 @@ pub(super) enum MaskOp {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Length {
     Xmm = 0,
+    Ymm = 1,
     Zmm = 2,
 }
 
@@ -223,31 +224,49 @@ impl Assembler {
         );
     }
 
-    /// 16 bytes of memory to the quarter of a vector with this number; the rest stays, or becomes 0 with the first.
-    pub fn load_quarter(&mut self, first: Zmm, from: Mem, quarter: u8) {
-        let (op, length, immediate) = match quarter {
-            0 => (VMOVDQU64, Length::Xmm, None),
-            _ => (VINSERTI64X2, Length::Zmm, Some(quarter)),
-        };
-        self.write_evex(
-            op,
-            &Fields {
-                reg: first.0,
-                second: if quarter == 0 { 0 } else { first.0 },
-                last: Operand::Memory(from),
-                length,
-                masked: Masked::No,
-                unit: 16,
-                immediate,
-            },
-        );
+    /// Twice 16 bytes of memory to the lower half of a vector; the upper half becomes 0.
+    pub fn load_half(&mut self, first: Zmm, from: [Mem; 2]) {
+        for (quarter, (op, length)) in (0..).zip([(VMOVDQU64, Length::Xmm), (VINSERTI64X2, Length::Ymm)]) {
+            self.write_evex(
+                op,
+                &Fields {
+                    reg: first.0,
+                    second: if quarter == 0 { 0 } else { first.0 },
+                    last: Operand::Memory(from[usize::from(quarter)]),
+                    length,
+                    masked: Masked::No,
+                    unit: 16,
+                    immediate: (quarter > 0).then_some(quarter),
+                },
+            );
+        }
     }
 
-    /// The quarter of a vector with this number to 16 bytes of memory, or to the lowest quarter of a register.
-    pub fn store_quarter(&mut self, first: Zmm, to: Operand, quarter: u8) {
-        let (op, length, immediate) = match quarter {
-            0 => (VMOVDQU64_STORE, Length::Xmm, None),
-            _ => (VEXTRACTI64X2, Length::Zmm, Some(quarter)),
+    /// The lower half of a vector to twice 16 bytes of memory.
+    pub fn store_half(&mut self, first: Zmm, to: [Mem; 2]) {
+        self.quarter(first, Operand::Memory(to[0]), 0, Length::Xmm);
+        self.quarter(first, Operand::Memory(to[1]), 1, Length::Ymm);
+    }
+
+    /// The lower half of another vector becomes the upper half of one.
+    pub fn set_upper_half(&mut self, first: Zmm, from: Zmm) {
+        self.three_with(VINSERTI64X4, first, first, from.into(), 1);
+    }
+
+    /// The upper half of a vector to the lower half of another one, whose upper half becomes 0.
+    pub fn upper_half(&mut self, to: Zmm, from: Zmm) {
+        self.evex(VEXTRACTI64X4, from.0, 0, to.into(), Masked::No, Some(1));
+    }
+
+    /// The quarter of a vector with this number to the lowest quarter of another one.
+    pub fn quarter_to(&mut self, to: Zmm, from: Zmm, quarter: u8) {
+        self.quarter(from, to.into(), quarter, Length::Zmm);
+    }
+
+    fn quarter(&mut self, first: Zmm, to: Operand, quarter: u8, length: Length) {
+        let (op, immediate) = match quarter {
+            0 => (VMOVDQU64_STORE, None),
+            _ => (VEXTRACTI64X2, Some(quarter)),
         };
         self.write_evex(
             op,

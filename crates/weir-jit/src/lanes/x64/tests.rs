@@ -25,7 +25,11 @@ fn text(write: impl FnOnce(&mut Assembler)) -> Vec<String> {
 }
 
 fn check(write: impl FnOnce(&mut Assembler), expected: &str) {
-    assert_eq!(text(write), [expected]);
+    check_all(write, &[expected]);
+}
+
+fn check_all(write: impl FnOnce(&mut Assembler), expected: &[&str]) {
+    assert_eq!(text(write), expected);
 }
 
 #[test]
@@ -143,23 +147,21 @@ fn vectors() {
 #[test]
 fn parts_of_vectors() {
     let at = Mem::At(Gpr(9), 32);
-    check(|asm| asm.load_quarter(Zmm(1), at, 0), "vmovdqu64 xmm1, [r9+20h]");
-    check(
-        |asm| asm.load_quarter(Zmm(17), at, 3),
-        "vinserti64x2 zmm17, zmm17, [r9+20h], 3",
+    let behind = Mem::At(RBX, 64);
+    check_all(
+        |asm| asm.load_half(Zmm(17), [at, behind]),
+        &["vmovdqu64 xmm17, [r9+20h]", "vinserti64x2 ymm17, ymm17, [rbx+40h], 1"],
+    );
+    check_all(
+        |asm| asm.store_half(Zmm(17), [at, behind]),
+        &["vmovdqu64 [r9+20h], xmm17", "vextracti64x2 [rbx+40h], ymm17, 1"],
     );
     check(
-        |asm| asm.store_quarter(Zmm(17), Operand::Memory(at), 0),
-        "vmovdqu64 [r9+20h], xmm17",
+        |asm| asm.set_upper_half(Zmm(17), Zmm(3)),
+        "vinserti64x4 zmm17, zmm17, ymm3, 1",
     );
-    check(
-        |asm| asm.store_quarter(Zmm(17), Operand::Memory(at), 2),
-        "vextracti64x2 [r9+20h], zmm17, 2",
-    );
-    check(
-        |asm| asm.store_quarter(Zmm(17), Zmm(1).into(), 2),
-        "vextracti64x2 xmm1, zmm17, 2",
-    );
+    check(|asm| asm.upper_half(Zmm(3), Zmm(17)), "vextracti64x4 ymm3, zmm17, 1");
+    check(|asm| asm.quarter_to(Zmm(1), Zmm(17), 2), "vextracti64x2 xmm1, zmm17, 2");
     check(|asm| asm.word_to(Gpr(9), Zmm(17)), "vmovq r9, xmm17");
     check(|asm| asm.word_to(RBX, Zmm(4)), "vmovq rbx, xmm4");
     check(|asm| asm.upper_word_to(Gpr(15), Zmm(28)), "vpextrq r15, xmm28, 1");
