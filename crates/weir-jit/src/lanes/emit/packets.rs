@@ -142,16 +142,20 @@ impl Emit {
         }
     }
 
-    /// Packets 0, 2, 4 and 6 are read into one register, the others into another: to unpack these gives words in the order of packets. By halves, as
-    /// processors that have vectors of 32 bytes inside take twice as long for each instruction on whole ones.
+    /// Sixteen bytes of each of eight packets, as two vectors with a word of each. Quarters of registers are packets' first, so that to unpack two gives
+    /// words in the order of packets:
+    ///
+    /// ```text
+    /// even    0 2    upper_even   4 6    joined:  0 2 4 6    unpacked, lower words:  0 1 2 3 4 5 6 7
+    /// odd     1 3    upper_odd    5 7             1 3 5 7              upper words:  0 1 2 3 4 5 6 7
+    /// ```
+    ///
+    /// By halves, as processors that have vectors of 32 bytes inside take twice as long for each instruction on whole ones.
     pub(super) fn load_pair(&mut self, low: V, high: V, offset: i32) {
         let [even, odd, upper_even, upper_odd] = SPARE;
-        let [first, second] = self.halves(offset);
-        for (register, half) in [(even, first), (upper_even, second)] {
-            self.asm.load_half(register, [half[0], half[2]]);
-        }
-        for (register, half) in [(odd, first), (upper_odd, second)] {
-            self.asm.load_half(register, [half[1], half[3]]);
+        let two = |first: usize| [first, first + 2].map(|packet| Mem::At(ADDRESSES[packet], offset));
+        for (register, packet) in [(even, 0), (upper_even, 4), (odd, 1), (upper_odd, 5)] {
+            self.asm.load_half(register, two(packet));
         }
         self.asm.set_upper_half(even, upper_even);
         self.asm.set_upper_half(odd, upper_odd);
@@ -164,24 +168,19 @@ impl Emit {
         }
     }
 
+    /// The reverse.
     pub(super) fn store_pair(&mut self, low: V, high: V, offset: i32) {
         let (low, high) = (self.register(low, SPARE[2]), self.last(Source::V(high)));
         let [even, odd, upper_even, upper_odd] = SPARE;
-        let [first, second] = self.halves(offset);
+        let two = |first: usize| [first, first + 2].map(|packet| Mem::At(ADDRESSES[packet], offset));
+        // `low` may be where the upper half comes to lie: both are unpacked before.
         self.asm.three(VPUNPCKLQDQ, even, low, high);
         self.asm.three(VPUNPCKHQDQ, odd, low, high);
         self.asm.upper_half(upper_even, even);
         self.asm.upper_half(upper_odd, odd);
-        for (even, odd, half) in [(even, odd, first), (upper_even, upper_odd, second)] {
-            self.asm.store_half(even, [half[0], half[2]]);
-            self.asm.store_half(odd, [half[1], half[3]]);
+        for (register, packet) in [(even, 0), (odd, 1), (upper_even, 4), (upper_odd, 5)] {
+            self.asm.store_half(register, two(packet));
         }
-    }
-
-    /// Where the first four packets have something, and the others.
-    fn halves(&self, offset: i32) -> [[Mem; 4]; 2] {
-        let at = |packet: usize| Mem::At(ADDRESSES[packet], offset);
-        [[0, 1, 2, 3], [4, 5, 6, 7]].map(|half| half.map(at))
     }
 
     pub(super) fn store_part(&mut self, from: V, bytes: u8, offset: i32) {

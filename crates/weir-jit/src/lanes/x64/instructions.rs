@@ -80,9 +80,11 @@ pub(in crate::lanes) const VMOVDQU64_STORE: Vector = vector(Map::M0f, Prefix::Pf
 pub(in crate::lanes) const VPSHRDQ: Vector = v0f3a(0x73);
 /// With a byte.
 pub(in crate::lanes) const VINSERTI64X2: Vector = v0f3a(0x38);
+/// With a byte; registers only.
 pub(in crate::lanes) const VINSERTI64X4: Vector = v0f3a(0x3a);
 /// With a byte; two operands, memory or register first.
 pub(in crate::lanes) const VEXTRACTI64X2: Vector = v0f3a(0x39);
+/// With a byte; two operands, registers only, what is written to last.
 pub(in crate::lanes) const VEXTRACTI64X4: Vector = v0f3a(0x3b);
 /// Into a mask register; with a byte.
 pub(in crate::lanes) const VPCMPUQ: Vector = v0f3a(0x1e);

@@ -225,27 +225,46 @@ impl Assembler {
     }
 
     /// Twice 16 bytes of memory to the lower half of a vector; the upper half becomes 0.
-    pub fn load_half(&mut self, first: Zmm, from: [Mem; 2]) {
-        for (quarter, (op, length)) in (0..).zip([(VMOVDQU64, Length::Xmm), (VINSERTI64X2, Length::Ymm)]) {
-            self.write_evex(
-                op,
-                &Fields {
-                    reg: first.0,
-                    second: if quarter == 0 { 0 } else { first.0 },
-                    last: Operand::Memory(from[usize::from(quarter)]),
-                    length,
-                    masked: Masked::No,
-                    unit: 16,
-                    immediate: (quarter > 0).then_some(quarter),
-                },
-            );
-        }
+    pub fn load_half(&mut self, first: Zmm, [low, high]: [Mem; 2]) {
+        let fields = Fields {
+            reg: first.0,
+            second: 0,
+            last: Operand::Memory(low),
+            length: Length::Xmm,
+            masked: Masked::No,
+            unit: 16,
+            immediate: None,
+        };
+        self.write_evex(VMOVDQU64, &fields);
+        let fields = Fields {
+            second: first.0,
+            last: Operand::Memory(high),
+            length: Length::Ymm,
+            immediate: Some(1),
+            ..fields
+        };
+        self.write_evex(VINSERTI64X2, &fields);
     }
 
     /// The lower half of a vector to twice 16 bytes of memory.
-    pub fn store_half(&mut self, first: Zmm, to: [Mem; 2]) {
-        self.quarter(first, Operand::Memory(to[0]), 0, Length::Xmm);
-        self.quarter(first, Operand::Memory(to[1]), 1, Length::Ymm);
+    pub fn store_half(&mut self, first: Zmm, [low, high]: [Mem; 2]) {
+        let fields = Fields {
+            reg: first.0,
+            second: 0,
+            last: Operand::Memory(low),
+            length: Length::Xmm,
+            masked: Masked::No,
+            unit: 16,
+            immediate: None,
+        };
+        self.write_evex(VMOVDQU64_STORE, &fields);
+        let fields = Fields {
+            last: Operand::Memory(high),
+            length: Length::Ymm,
+            immediate: Some(1),
+            ..fields
+        };
+        self.write_evex(VEXTRACTI64X2, &fields);
     }
 
     /// The lower half of another vector becomes the upper half of one.
@@ -258,28 +277,9 @@ impl Assembler {
         self.evex(VEXTRACTI64X4, from.0, 0, to.into(), Masked::No, Some(1));
     }
 
-    /// The quarter of a vector with this number to the lowest quarter of another one.
+    /// The quarter of a vector with this number to the lowest quarter of another one; all else of that becomes 0.
     pub fn quarter_to(&mut self, to: Zmm, from: Zmm, quarter: u8) {
-        self.quarter(from, to.into(), quarter, Length::Zmm);
-    }
-
-    fn quarter(&mut self, first: Zmm, to: Operand, quarter: u8, length: Length) {
-        let (op, immediate) = match quarter {
-            0 => (VMOVDQU64_STORE, None),
-            _ => (VEXTRACTI64X2, Some(quarter)),
-        };
-        self.write_evex(
-            op,
-            &Fields {
-                reg: first.0,
-                second: 0,
-                last: to,
-                length,
-                masked: Masked::No,
-                unit: 16,
-                immediate,
-            },
-        );
+        self.evex(VEXTRACTI64X2, from.0, 0, to.into(), Masked::No, Some(quarter));
     }
 
     /// Some bytes of the lowest quarter to memory: one of the instructions that have memory first.
