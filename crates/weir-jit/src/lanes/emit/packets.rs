@@ -153,9 +153,8 @@ impl Emit {
     /// By halves, as processors that have vectors of 32 bytes inside take twice as long for each instruction on whole ones.
     pub(super) fn load_pair(&mut self, low: V, high: V, offset: i32) {
         let [even, odd, upper_even, upper_odd] = SPARE;
-        let two = |first: usize| [first, first + 2].map(|packet| Mem::At(ADDRESSES[packet], offset));
         for (register, packet) in [(even, 0), (upper_even, 4), (odd, 1), (upper_odd, 5)] {
-            self.asm.load_half(register, two(packet));
+            self.asm.load_half(register, of_two(packet, offset));
         }
         self.asm.set_upper_half(even, upper_even);
         self.asm.set_upper_half(odd, upper_odd);
@@ -172,14 +171,13 @@ impl Emit {
     pub(super) fn store_pair(&mut self, low: V, high: V, offset: i32) {
         let (low, high) = (self.register(low, SPARE[2]), self.last(Source::V(high)));
         let [even, odd, upper_even, upper_odd] = SPARE;
-        let two = |first: usize| [first, first + 2].map(|packet| Mem::At(ADDRESSES[packet], offset));
         // `low` may be where the upper half comes to lie: both are unpacked before.
         self.asm.three(VPUNPCKLQDQ, even, low, high);
         self.asm.three(VPUNPCKHQDQ, odd, low, high);
         self.asm.upper_half(upper_even, even);
         self.asm.upper_half(upper_odd, odd);
         for (register, packet) in [(even, 0), (odd, 1), (upper_even, 4), (upper_odd, 5)] {
-            self.asm.store_half(register, two(packet));
+            self.asm.store_half(register, of_two(packet, offset));
         }
     }
 
@@ -199,4 +197,9 @@ impl Emit {
             }
         });
     }
+}
+
+/// What lies so many bytes behind the addresses of a packet and of the next but one.
+fn of_two(packet: usize, offset: i32) -> [Mem; 2] {
+    [packet, packet + 2].map(|packet| Mem::At(ADDRESSES[packet], offset))
 }

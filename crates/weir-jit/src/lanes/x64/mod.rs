@@ -225,46 +225,32 @@ impl Assembler {
     }
 
     /// Twice 16 bytes of memory to the lower half of a vector; the upper half becomes 0.
-    pub fn load_half(&mut self, first: Zmm, [low, high]: [Mem; 2]) {
-        let fields = Fields {
-            reg: first.0,
-            second: 0,
-            last: Operand::Memory(low),
-            length: Length::Xmm,
-            masked: Masked::No,
-            unit: 16,
-            immediate: None,
-        };
-        self.write_evex(VMOVDQU64, &fields);
-        let fields = Fields {
-            second: first.0,
-            last: Operand::Memory(high),
-            length: Length::Ymm,
-            immediate: Some(1),
-            ..fields
-        };
-        self.write_evex(VINSERTI64X2, &fields);
+    pub fn load_half(&mut self, first: Zmm, from: [Mem; 2]) {
+        self.half([VMOVDQU64, VINSERTI64X2], first, first.0, from);
     }
 
     /// The lower half of a vector to twice 16 bytes of memory.
-    pub fn store_half(&mut self, first: Zmm, [low, high]: [Mem; 2]) {
-        let fields = Fields {
-            reg: first.0,
-            second: 0,
-            last: Operand::Memory(low),
-            length: Length::Xmm,
-            masked: Masked::No,
-            unit: 16,
-            immediate: None,
-        };
-        self.write_evex(VMOVDQU64_STORE, &fields);
-        let fields = Fields {
-            last: Operand::Memory(high),
-            length: Length::Ymm,
-            immediate: Some(1),
-            ..fields
-        };
-        self.write_evex(VEXTRACTI64X2, &fields);
+    pub fn store_half(&mut self, first: Zmm, to: [Mem; 2]) {
+        self.half([VMOVDQU64_STORE, VEXTRACTI64X2], first, 0, to);
+    }
+
+    /// Instructions on the lowest quarter of a vector and memory, and on the next one and memory; the latter may have a second operand.
+    fn half(&mut self, [lowest, next]: [Vector; 2], first: Zmm, second: u8, [low, high]: [Mem; 2]) {
+        for (op, second, at, length, immediate) in [
+            (lowest, 0, low, Length::Xmm, None),
+            (next, second, high, Length::Ymm, Some(1)),
+        ] {
+            let fields = Fields {
+                reg: first.0,
+                second,
+                last: Operand::Memory(at),
+                length,
+                masked: Masked::No,
+                unit: 16,
+                immediate,
+            };
+            self.write_evex(op, &fields);
+        }
     }
 
     /// The lower half of another vector becomes the upper half of one.
