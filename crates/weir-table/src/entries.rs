@@ -90,10 +90,36 @@ impl Entries {
     }
 
     /// In the order of handles.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Entry> {
-        self.places.iter().flatten()
+    pub(crate) fn iter(&self) -> Iter<'_> {
+        Iter {
+            places: self.places.iter(),
+            left: self.len,
+        }
     }
 }
+
+/// All entries in the order of their handles. How many there are is known beforehand, so that whoever copies them can reserve room.
+#[derive(Debug, Clone)]
+pub(crate) struct Iter<'a> {
+    places: std::slice::Iter<'a, Option<Entry>>,
+    left: usize,
+}
+
+impl<'a> Iterator for Iter<'a> {
+    type Item = &'a Entry;
+
+    fn next(&mut self) -> Option<&'a Entry> {
+        let entry = self.places.find_map(Option::as_ref)?;
+        self.left -= 1;
+        Some(entry)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.left, Some(self.left))
+    }
+}
+
+impl ExactSizeIterator for Iter<'_> {}
 
 fn place(handle: EntryHandle) -> usize {
     handle.get() as usize - 1
@@ -184,6 +210,24 @@ mod tests {
         entries.take(first);
         entries.reuse();
         assert_eq!(entries.fresh_handle(), Some(first));
+    }
+
+    #[test]
+    fn how_many_are_left_is_known_whatever_was_taken_out() {
+        let mut entries = Entries::default();
+        for _ in 0..5 {
+            let handle = entries.fresh_handle().unwrap();
+            entries.put(entry(handle));
+        }
+        let handles: Vec<_> = entries.iter().map(|e| e.handle).collect();
+        entries.take(handles[0]);
+        entries.take(handles[3]);
+        let mut left = entries.iter();
+        for (count, which) in [(3, 1), (2, 2), (1, 4)] {
+            assert_eq!(left.len(), count);
+            assert_eq!(left.next().map(|e| e.handle), Some(handles[which]));
+        }
+        assert_eq!((left.len(), left.next().is_none()), (0, true));
     }
 
     #[test]

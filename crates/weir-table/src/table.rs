@@ -244,7 +244,7 @@ impl Table {
 
     /// All entries in the order of their handles: that of insertion, but for handles that were [given
     /// again](Table::reuse_handles).
-    pub fn entries(&self) -> impl Iterator<Item = &Entry> {
+    pub fn entries(&self) -> impl ExactSizeIterator<Item = &Entry> {
         self.entries.iter()
     }
 
