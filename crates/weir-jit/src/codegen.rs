@@ -29,7 +29,7 @@ use cranelift_module::Module;
 use movable::Movable;
 use std::collections::{BTreeMap, HashMap};
 use validity::Validity;
-use variables::Lazy;
+use variables::{KeyCopy, Lazy};
 use weir_ir::passes::VarSet;
 use weir_ir::{BlockId, InstKind, Operand, Pattern, SelectCase, Terminator, VarId};
 use weir_table::fast::{KeyLayout, ResultLayout};
@@ -83,6 +83,8 @@ pub(crate) struct Segment<'a, 'b> {
     /// Those that the segment does not write, and what is in the packet: fetched where they are read, since a load that
     /// nobody needs is not removed.
     lazy: HashMap<VarId, Lazy>,
+    /// Those that the segment does not write and that are in a row as keys.
+    keys: HashMap<VarId, KeyCopy>,
     /// The parser's position where it is the same on every way.
     pub state: State,
     /// The most that values can be.
@@ -182,6 +184,7 @@ pub(crate) fn segment<'a>(
         written: VarSet::new(cx.analysis.vars.len()),
         loaded: VarSet::new(cx.analysis.vars.len()),
         lazy: HashMap::new(),
+        keys: HashMap::new(),
         state: cx.analysis.at[0]
             .clone()
             .unwrap_or_else(|| unreachable!("control begins at block 0")),

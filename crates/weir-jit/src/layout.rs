@@ -10,7 +10,7 @@ use crate::analysis::Analysis;
 use ahead::Plan;
 use std::collections::BTreeMap;
 use weir_ir::passes::VarSet;
-use weir_ir::{BlockId, MatchKind, TableId, Terminator, VarId};
+use weir_ir::{BlockId, Lookup, MatchKind, TableId, Terminator, VarId};
 use weir_table::fast::{KeyLayout, ResultLayout};
 
 /// Packets of a vector.
@@ -131,6 +131,20 @@ impl Layout {
     #[inline]
     pub fn first_exit(&self) -> usize {
         self.points.len() - self.of_exit.len()
+    }
+
+    /// The block that ends in the lookup of a site.
+    pub fn block_of_site(&self, site: usize) -> Option<BlockId> {
+        let mut blocks = self.site_of_block.iter();
+        blocks.find(|(_, s)| **s == site).map(|(block, _)| *block)
+    }
+
+    /// The lookup of a site.
+    pub fn lookup_of<'a>(&self, analysis: &'a Analysis<'_>, site: usize) -> Option<&'a Lookup> {
+        match &analysis.pipeline.body.blocks[self.block_of_site(site)?].terminator {
+            Terminator::Lookup(lookup) => Some(lookup),
+            _ => None,
+        }
     }
 
     /// Tables that are looked up for vectors, with the first row of their keys.

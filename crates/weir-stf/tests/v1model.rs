@@ -31,6 +31,7 @@ programs!(
     counters,
     empty_data,
     hashes,
+    keys_read_again,
     lengths,
     matches,
     messages,
@@ -81,4 +82,18 @@ fn code_looks_into_tables_of_small_keys_itself() {
         let said = format!(" I.{table}: an array that code looks into");
         assert!(segments.contains(&said), "{segments}");
     }
+}
+
+/// What `keys_read_again.stf` is about.
+#[test]
+fn fields_that_were_keys_are_not_read_from_the_packet_again() {
+    let mut switch = Switch::new(compile("keys_read_again")).unwrap();
+    switch.compile_with(true).unwrap();
+    let assembly = switch.compiled().and_then(|c| c.assembly()).unwrap();
+    let Some((_, segment)) = assembly.split_once("; segment 1, 8 packets at a time") else {
+        return; // Not on this processor.
+    };
+    let segment = segment.split("; segment").next().unwrap();
+    assert!(segment.contains("leave for point"), "{segment}");
+    assert!(!segment.contains("= ["), "the packet is read:\n{segment}");
 }

@@ -5,7 +5,7 @@ use crate::layout::How;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 use std::mem::offset_of;
 use weir_ir::passes::VarSet;
-use weir_ir::{BlockId, Lookup, MatchKind, Terminator, VarId};
+use weir_ir::{BlockId, Lookup, MatchKind, VarId};
 use weir_table::fast::Array;
 
 /// Where a result is.
@@ -152,10 +152,10 @@ impl Segment<'_, '_> {
     /// The key of a lookup that is done at this point for later.
     fn key_ahead(&mut self, site: usize) -> Vec<(usize, Value)> {
         let cx = self.cx;
-        let blocks = &cx.analysis.pipeline.body.blocks;
-        let block = cx.layout.site_of_block.iter().find(|(_, s)| **s == site);
-        let Some((&id, _)) = block else { return Vec::new() };
-        let (Terminator::Lookup(lookup), Some(later)) = (&blocks[id].terminator, cx.analysis.states(id).pop()) else {
+        let Some(id) = cx.layout.block_of_site(site) else {
+            return Vec::new();
+        };
+        let (Some(lookup), Some(later)) = (cx.layout.lookup_of(cx.analysis, site), cx.analysis.states(id).pop()) else {
             return Vec::new();
         };
         let site = &cx.layout.sites[site];

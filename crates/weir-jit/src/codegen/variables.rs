@@ -2,7 +2,7 @@
 
 use super::{Segment, env, flags};
 use crate::analysis::{Again, field_offsets};
-use crate::layout::{PITCH, PointKind};
+use crate::layout::{How, PITCH, PointKind};
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 use cranelift_frontend::Variable;
 use weir_ir::{BlockId, HeaderId, Operand, Terminator, VarId};
@@ -16,6 +16,17 @@ pub(super) enum Lazy {
     Packet(u32),
     /// In the packet, so many bits after where a header begins, if the header is valid; else it is 0.
     IfValid(HeaderId, u32),
+}
+
+/// Where a variable is as part of a key.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct KeyCopy {
+    /// The row of the word.
+    row: usize,
+    /// The lowest of its bits there.
+    shift: u32,
+    /// Above it there is nothing.
+    is_last: bool,
 }
 
 impl Segment<'_, '_> {
@@ -69,11 +80,49 @@ impl Segment<'_, '_> {
                 self.had(var, Lazy::IfValid(header, offset));
             }
         }
+        for &site in &point.ahead {
+            self.find_keys(site);
+        }
         let PointKind::Lookup { block, .. } = &point.kind else {
             return;
         };
         if let Terminator::Lookup(lookup) = &cx.analysis.pipeline.body.blocks[*block].terminator {
             self.load_result(point.result_row, lookup, live);
+        }
+    }
+
+    /// Notes what the keys of a lookup are that was done ahead: its rows are no other's, and what it was looked up for has not changed by now.
+    fn find_keys(&mut self, site: usize) {
+        let cx = self.cx;
+        let How::Ahead { key_row, .. } = cx.layout.sites[site].how else {
+            return;
+        };
+        let Some(lookup) = cx.layout.lookup_of(cx.analysis, site) else {
+            return;
+        };
+        let slots = &cx.tables[lookup.table.index()].0.fields;
+        for (key, slot) in lookup.keys.iter().zip(slots) {
+            if let (Operand::Var(var), Some(slot)) = (key, slot)
+                && cx.analysis.vars[var.index()].is_narrow()
+                && !self.written.contains(*var)
+            {
+                let mut others = slots.iter().flatten().filter(|s| s.word == slot.word);
+                let copy = KeyCopy {
+                    row: key_row + usize::from(slot.word),
+                    shift: slot.shift.into(),
+                    is_last: others.all(|s| s.shift <= slot.shift),
+                };
+                self.keys.insert(*var, copy);
+            }
+        }
+    }
+
+    fn part_of_key(&mut self, copy: KeyCopy, width: u32) -> Value {
+        let word = self.load_row(copy.row);
+        let shifted = self.shr_imm(word, copy.shift.into());
+        match copy.is_last {
+            true => self.bounded(shifted, u64::MAX >> 64_u32.saturating_sub(width.max(1))),
+            false => self.mask(shifted, width),
         }
     }
 
@@ -179,6 +228,9 @@ impl Segment<'_, '_> {
     /// packet certainly holds it, what is live is not the variable but the place of its header.
     pub fn get(&mut self, var: VarId) -> Value {
         if let Some((header, field)) = self.cx.analysis.held_by_packet(&self.state, var) {
+            if let Some(&copy) = self.keys.get(&var) {
+                return self.part_of_key(copy, self.cx.analysis.vars[var.index()].width);
+            }
             let (address, bit) = self.at_header(header);
             let offset = field_offsets(self.cx.analysis.program(), header)[field];
             return self.load_bits(address, bit + offset, self.cx.analysis.vars[var.index()].width);

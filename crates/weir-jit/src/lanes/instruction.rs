@@ -22,6 +22,9 @@ impl Lower<'_> {
     /// Code for an instruction that does not end a block.
     pub(super) fn instruction(&mut self, inst: Inst) {
         let result = self.func.dfg.inst_results(inst).first().copied();
+        if result.is_some_and(|v| self.is_late(v)) {
+            return;
+        }
         let known = match self.func.dfg.insts[inst] {
             InstructionData::Store {
                 opcode, args, offset, ..
@@ -196,10 +199,34 @@ impl Lower<'_> {
             // Isub.
             _ => {
                 let (first, second) = (self.as_vector(x), self.as_source(y));
+                let (first, second) = self.unmasked(first, second, bits);
                 let difference = self.alu(Alu::Subtract, first, second);
                 self.narrowed(difference, bits)
             }
         }
+    }
+
+    /// Operands without masks that leave at least so many bits, for results of which no more are used.
+    fn unmasked(&self, first: V, second: Source, bits: u32) -> (V, Source) {
+        let second = match second {
+            Source::V(v) => Source::V(self.before_mask(v, bits)),
+            constant => constant,
+        };
+        (self.before_mask(first, bits), second)
+    }
+
+    fn before_mask(&self, mut v: V, bits: u32) -> V {
+        while let Some(&Op::Alu {
+            op: Alu::And,
+            a,
+            b: Source::Constant(mask),
+            ..
+        }) = self.definition(v)
+            && mask & ones(bits) == ones(bits)
+        {
+            v = a;
+        }
+        v
     }
 
     fn commutative(&mut self, opcode: Opcode, first: V, second: Source, bits: u32) -> Known {
@@ -208,14 +235,23 @@ impl Lower<'_> {
             Source::Constant(value) => value,
         };
         let (one, other) = (self.bound(first), most(self));
+        let operands = (first, second);
         let (op, most) = match opcode {
             Opcode::Iadd => (Alu::Add, one.checked_add(other)),
             Opcode::Imul => (Alu::Multiply, one.checked_mul(other)),
             Opcode::Umax => (Alu::Max, Some(one.max(other))),
             _ => (Alu::Min, Some(one.min(other))),
         };
+        let most = most.unwrap_or(u64::MAX);
+        let (first, second) = match op {
+            // The result is masked anyway.
+            Alu::Add | Alu::Multiply if most > ones(bits) => self.unmasked(first, second, bits),
+            _ => (first, second),
+        };
         let result = self.alu(op, first, second);
-        self.bounded(result, most.unwrap_or(u64::MAX));
+        if (first, second) == operands {
+            self.bounded(result, most);
+        }
         self.narrowed(result, bits)
     }
 

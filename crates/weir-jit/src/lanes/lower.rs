@@ -2,6 +2,7 @@
 
 use super::bytes::{self, Byte, Bytes, RESULT, Recipe};
 use super::flow::{Flow, point_of, successors};
+use super::late::{self, LateLoad};
 use super::memory::{Memory, Write};
 use super::op::{Alu, Code, Held, M, MaskAlu, Op, Rows, ShiftOp, Source, V};
 use super::place::{Parameter, Place, Places, Region};
@@ -67,6 +68,8 @@ pub(super) struct Lower<'a> {
     addresses: Option<Addresses>,
     /// By addresses, which bytes blocks read.
     reads: HashMap<Value, Vec<(usize, i32, u32)>>,
+    /// What is loaded where it is needed, and not before.
+    late: HashMap<Value, LateLoad>,
     /// Blocks that others follow to which only they lead.
     open: Vec<Open>,
 }
@@ -95,6 +98,7 @@ pub(super) fn lower(func: &Function, goals: &BTreeSet<usize>, asks: &BTreeMap<us
     let mut places = Places::new(func);
     let ends = supported::ends(func, &mut places)?;
     let flow = Flow::new(func, &ends, goals)?;
+    let late = late::find(func, &mut places, &flow, &ends);
     let count = flow.order.len();
     let mut lower = Lower {
         func,
@@ -119,6 +123,7 @@ pub(super) fn lower(func: &Function, goals: &BTreeSet<usize>, asks: &BTreeMap<us
         memories: vec![Memory::default(); count],
         addresses: None,
         reads: HashMap::new(),
+        late,
         open: Vec::new(),
     };
     lower.find_reads();
@@ -149,6 +154,7 @@ impl Lower<'_> {
                     opcode, arg, offset, ..
                 } = func.dfg.insts[inst]
                     && let Some(&result) = func.dfg.inst_results(inst).first()
+                    && !self.late.contains_key(&result)
                     && let Some(Place::Own(region, base, offset)) = self.places.place(arg, offset.into())
                     && !matches!(region, Region::Fixed | Region::Places | Region::Arrays)
                     && let Some(count) = Places::access(opcode, func.dfg.value_type(result))
@@ -269,11 +275,20 @@ impl Lower<'_> {
     // ------------------------------------------------------------------------- values
 
     /// What is known of a value of the function.
-    pub fn of(&self, value: Value) -> Known {
+    pub fn of(&mut self, value: Value) -> Known {
+        if let Some(LateLoad { base, offset, count }) = self.late.get(&value).copied() {
+            // Each block for itself: none of them need be run.
+            return self.load_own(Region::Packet, base, offset, count);
+        }
         match self.known.get(&value) {
             Some(known) => *known,
             None => unreachable!("{value} is not one of those that are given up"),
         }
+    }
+
+    /// Whether a value is one that is loaded where it is needed.
+    pub fn is_late(&self, value: Value) -> bool {
+        self.late.contains_key(&value)
     }
 
     pub fn set(&mut self, value: Value, known: Known) {

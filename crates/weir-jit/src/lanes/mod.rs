@@ -14,6 +14,7 @@ mod bytes;
 mod emit;
 mod flow;
 mod instruction;
+mod late;
 mod lower;
 mod memory;
 mod op;
