@@ -31,6 +31,7 @@ programs!(
     counters,
     empty_data,
     hashes,
+    keys_of_no_bits,
     keys_read_again,
     lengths,
     matches,
@@ -90,9 +91,10 @@ fn fields_that_were_keys_are_not_read_from_the_packet_again() {
     let mut switch = Switch::new(compile("keys_read_again")).unwrap();
     switch.compile_with(true).unwrap();
     let assembly = switch.compiled().and_then(|c| c.assembly()).unwrap();
-    let Some((_, segment)) = assembly.split_once("; segment 1, 8 packets at a time") else {
+    if !assembly.contains("8 packets at a time") {
         return; // Not on this processor.
-    };
+    }
+    let (_, segment) = assembly.split_once("; segment 1, 8 packets at a time").unwrap();
     let segment = segment.split("; segment").next().unwrap();
     assert!(segment.contains("leave for point"), "{segment}");
     assert!(!segment.contains("= ["), "the packet is read:\n{segment}");

@@ -68,7 +68,7 @@ fn checksums_come_from_what_has_changed() {
 
 #[test]
 fn most_packets_have_the_checksum_that_is_verified() {
-    let (mut right, mut wrong, mut programs) = (0, 0, 0);
+    let (mut right, mut wrong) = (0, 0);
     for number in NUMBERS {
         let source = program(number);
         let Some(header) = verified_header(&source) else {
@@ -76,12 +76,27 @@ fn most_packets_have_the_checksum_that_is_verified() {
         };
         right += passing(&source, header, 0, number);
         wrong += passing(&source, header, 1, number);
-        programs += 1;
-        if programs == 40 {
-            break;
-        }
     }
-    assert!(right > 2 * wrong && wrong > 0, "{right} right, {wrong} wrong");
+    assert!(2 * right > 3 * wrong && wrong > 0, "{right} right, {wrong} wrong");
+}
+
+#[test]
+fn fields_are_copied_where_headers_are_rewritten_in_place() {
+    let is_one = |number| {
+        let source = program(number);
+        let Some((_, control)) = source.split_once("control I(") else {
+            return false;
+        };
+        let is_field = |path: &str| path.starts_with("hdr.") && !path.contains([' ', '[', '(']);
+        let mut assigned = control
+            .lines()
+            .filter_map(|l| l.trim().strip_suffix(';')?.split_once(" = "));
+        assigned.any(|(to, from)| is_field(to) && is_field(from) && to != from)
+            && built(&source)
+                .machine_code()
+                .is_some_and(|text| text.starts_with("headers in place") && text.contains("keys in row"))
+    };
+    assert!(NUMBERS.clone().filter(|number| is_one(*number)).count() > 20);
 }
 
 #[test]

@@ -7,7 +7,7 @@ impl Generator {
     pub(super) fn deparser(&mut self) {
         self.open("control D(packet_out b, in headers_t hdr)");
         let mut scope = self.model.scope(Place::Deparser);
-        let busy = self.rng.chance(20);
+        let busy = self.rng.chance(if self.model.plain { 0 } else { 20 });
         if busy {
             self.locals(&mut scope);
             self.state(&mut scope);
@@ -33,6 +33,9 @@ impl Generator {
     /// What is emitted, in order.
     fn emitted(&mut self) -> Vec<String> {
         let mut names: Vec<String> = self.model.instances.iter().map(|i| i.name.clone()).collect();
+        if self.model.plain {
+            return names.into_iter().map(|name| format!("hdr.{name}")).collect();
+        }
         if self.rng.chance(15) {
             let (i, j) = (self.rng.below(names.len()), self.rng.below(names.len()));
             names.swap(i, j);

@@ -169,7 +169,8 @@ impl Generator {
             "control {name}(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm)"
         ));
         let mut scope = self.model.scope(place);
-        let busy = place == Place::Ingress || self.rng.chance(if self.model.strict { 10 } else { 60 });
+        let seldom = self.model.strict || self.model.plain;
+        let busy = place == Place::Ingress || self.rng.chance(if seldom { 10 } else { 60 });
         if busy {
             self.state(&mut scope);
             self.tables(&mut scope);
@@ -184,7 +185,14 @@ impl Generator {
                 true => self.rng.below(5) / 3,
                 false => self.rng.between(1, 8),
             };
+            let is_guarded = self.model.plain && self.rng.chance(70);
+            if is_guarded {
+                self.open_guard();
+            }
             self.statements(&scope, count, 3);
+            if is_guarded {
+                self.close();
+            }
         }
         if place == Place::Egress && self.model.shows {
             self.line("hdr.shown.setValid();");
@@ -194,5 +202,18 @@ impl Generator {
         }
         self.close();
         self.close();
+    }
+
+    /// Begins a block for packets that have some of the headers.
+    fn open_guard(&mut self) {
+        let names: Vec<String> = self.model.instances.iter().map(|i| i.name.clone()).collect();
+        let some: Vec<String> = names.into_iter().filter(|_| self.rng.chance(60)).collect();
+        let all: Vec<String> = some.iter().map(|name| format!("hdr.{name}.isValid()")).collect();
+        let condition = if all.is_empty() {
+            "true".to_owned()
+        } else {
+            all.join(" && ")
+        };
+        self.open(&format!("if ({condition})"));
     }
 }

@@ -136,6 +136,8 @@ pub(super) struct Model {
     /// Little happens to those that are wrong, or to the others besides what is meant to: else what was verified
     /// seldom still counts where it is computed again.
     pub strict: bool,
+    /// Little but fields that are copied and tables: then code knows most of packets and rewrites them where they are.
+    pub plain: bool,
     /// A header that shows all metadata at the end.
     pub shows: bool,
     /// Values that the first byte of packets is compared with.
@@ -199,6 +201,24 @@ fn header_type(rng: &mut Rng, number: usize) -> HeaderType {
     }
 }
 
+/// A header type of few widths, so that there is much to copy.
+fn plain_type(rng: &mut Rng, number: usize) -> HeaderType {
+    let mut fields = Vec::new();
+    for _ in 0..rng.between(1, 6) {
+        match rng.below(8) {
+            0 => fields.extend([Ty::Bit(4), Ty::Bit(4)]),
+            1 => fields.extend([Ty::Bit(3), Ty::Bit(13)]),
+            _ => fields.push(Ty::Bit(rng.one([8, 8, 16, 16, 32, 48]))),
+        }
+    }
+    let named = fields.into_iter().enumerate();
+    HeaderType {
+        name: format!("h{number}_t"),
+        fields: named.map(|(i, ty)| (format!("f{i}"), ty)).collect(),
+        varbit: None,
+    }
+}
+
 /// A header type with a checksum of its own.
 fn summed_type(rng: &mut Rng, number: usize) -> HeaderType {
     let mut fields: Vec<(String, Ty)> = Vec::new();
@@ -235,11 +255,16 @@ impl Model {
     pub fn new(rng: &mut Rng) -> Self {
         let mut model = Model {
             version_2020: rng.chance(15),
+            plain: rng.chance(25),
             shows: rng.chance(60),
             ..Model::default()
         };
+        model.shows &= !model.plain;
         for i in 0..rng.between(1, 5) {
-            model.types.push(header_type(rng, i));
+            model.types.push(match model.plain {
+                true => plain_type(rng, i),
+                false => header_type(rng, i),
+            });
         }
         model.types[0].varbit = None;
         model.instances.push(Instance {
@@ -247,9 +272,11 @@ impl Model {
             ty: 0,
             stack: None,
         });
-        for i in 0..rng.between(0, 5) {
+        for i in 0..rng.between(if model.plain { 2 } else { 0 }, 5) {
             let ty = rng.below(model.types.len());
-            let stack = rng.chance(25).then(|| rng.between(1, 4) as u32);
+            let stack = rng
+                .chance(if model.plain { 0 } else { 25 })
+                .then(|| rng.between(1, 4) as u32);
             // Stacks of varbits are moved about element by element: few programs have them.
             let stack = stack.filter(|_| model.types[ty].varbit.is_none() || rng.chance(20));
             model.instances.push(Instance {
@@ -259,6 +286,7 @@ impl Model {
             });
         }
         let count = match rng.below(25) {
+            _ if model.plain => 0,
             0..5 => 1,
             5..7 => 2,
             _ => 0,

@@ -33,12 +33,17 @@ impl Generator {
             takes: vec![self.model.instances[0].clone()],
         }];
         while !rest.is_empty() {
-            let mut takes = vec![rest.remove(self.rng.below(rest.len()))];
+            // In the order in which they are emitted, but now and then.
+            let at = match self.model.plain && self.rng.chance(80) {
+                true => 0,
+                false => self.rng.below(rest.len()),
+            };
+            let mut takes = vec![rest.remove(at)];
             if takes[0].stack.is_none() && !rest.is_empty() && self.rng.chance(25) {
                 takes.push(rest.remove(0));
             }
             // A header may be left to be made by code.
-            if self.rng.chance(15) {
+            if self.rng.chance(if self.model.plain { 3 } else { 15 }) {
                 continue;
             }
             states.push(State {
@@ -72,7 +77,7 @@ impl Generator {
                 again = Some(state.name.clone());
             }
         }
-        for _ in 0..self.rng.below(5) / 2 {
+        for _ in 0..self.rng.below(if self.model.plain { 2 } else { 5 }) / 2 {
             self.aside(&mut scope);
         }
         self.transition(&scope, states, at, again, sets);

@@ -24,6 +24,9 @@ impl Generator {
         if scope.place == Place::Deparser {
             return self.statement_of_deparser(scope, depth);
         }
+        if self.model.plain {
+            return self.plain_statement(scope, depth);
+        }
         match self.rng.below(100) {
             0..38 => self.assignment(scope),
             38..50 if depth > 0 => self.branch(scope, depth),
@@ -36,6 +39,27 @@ impl Generator {
             94..97 => self.call_action(scope),
             97 if scope.place != Place::Parser => self.leave(scope),
             _ => self.assignment(scope),
+        }
+    }
+
+    fn plain_statement(&mut self, scope: &mut Scope, depth: u32) {
+        match self.rng.below(100) {
+            0..40 => self.field_copy(scope),
+            40..55 => self.assignment(scope),
+            55..72 if depth > 0 => self.branch(scope, depth),
+            72..94 => self.apply(scope, depth),
+            94..96 => self.extern_call(scope),
+            96..98 if scope.place != Place::Parser => self.leave(scope),
+            _ => self.field_copy(scope),
+        }
+    }
+
+    /// Gives a variable the value of another one as it is.
+    fn field_copy(&mut self, scope: &Scope) {
+        let Some((target, ty)) = self.target(scope) else { return };
+        match self.variable(scope, ty) {
+            Some(value) => self.line(&format!("{target} = {value};")),
+            None => self.assignment(scope),
         }
     }
 

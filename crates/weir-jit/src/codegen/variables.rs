@@ -91,7 +91,9 @@ impl Segment<'_, '_> {
         }
     }
 
-    /// Notes what the keys of a lookup are that was done ahead: its rows are no other's, and what it was looked up for has not changed by now.
+    /// Notes where the keys of a lookup are that was done ahead. Its rows are no other's, so they are as they were written; that the keys have not changed
+    /// until where control gets to the lookup [`crate::layout`] has made certain (`Plan::is_possible`), and what this segment writes is left out. Whether a field
+    /// is there at all, who asks for it must know ([`crate::analysis::Analysis::held_by_packet`]).
     fn find_keys(&mut self, site: usize) {
         let cx = self.cx;
         let How::Ahead { key_row, .. } = cx.layout.sites[site].how else {
@@ -105,6 +107,8 @@ impl Segment<'_, '_> {
             if let (Operand::Var(var), Some(slot)) = (key, slot)
                 && cx.analysis.vars[var.index()].is_narrow()
                 && !self.written.contains(*var)
+                // Without bits there is no place.
+                && slot.width > 0
             {
                 let mut others = slots.iter().flatten().filter(|s| s.word == slot.word);
                 let copy = KeyCopy {
@@ -117,6 +121,7 @@ impl Segment<'_, '_> {
         }
     }
 
+    /// A variable of so many bits that is part of a key.
     fn part_of_key(&mut self, copy: KeyCopy, width: u32) -> Value {
         let word = self.load_row(copy.row);
         let shifted = self.shr_imm(word, copy.shift.into());

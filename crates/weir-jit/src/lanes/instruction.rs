@@ -117,7 +117,7 @@ impl Lower<'_> {
     }
 
     fn unary(&mut self, opcode: Opcode, arg: Value, result: Option<Value>) -> Known {
-        let known = self.of(arg);
+        let known = self.fetch(arg);
         let bits = self.bits(arg);
         match opcode {
             Opcode::Uextend => known,
@@ -180,7 +180,7 @@ impl Lower<'_> {
 
     fn binary(&mut self, opcode: Opcode, a: Value, b: Value) -> Known {
         let bits = self.bits(a);
-        let (x, y) = (self.of(a), self.of(b));
+        let (x, y) = (self.fetch(a), self.fetch(b));
         match opcode {
             Opcode::Band => self.and(x, y),
             Opcode::Bor => self.or(x, y),
@@ -206,7 +206,8 @@ impl Lower<'_> {
         }
     }
 
-    /// Operands without masks that leave at least so many bits, for results of which no more are used.
+    /// Operands without masks that leave at least so many bits, for results of which no more are used: what is above differs. So whatever bound the
+    /// result of the masked ones has, that of these has not.
     fn unmasked(&self, first: V, second: Source, bits: u32) -> (V, Source) {
         let second = match second {
             Source::V(v) => Source::V(self.before_mask(v, bits)),
@@ -249,6 +250,7 @@ impl Lower<'_> {
             _ => (first, second),
         };
         let result = self.alu(op, first, second);
+        // Nothing above is known of sums of operands that have lost their masks.
         if (first, second) == operands {
             self.bounded(result, most);
         }
@@ -428,7 +430,7 @@ impl Lower<'_> {
             IntCC::SignedGreaterThanOrEqual => (true, Relation::GreaterOrEqual),
         };
         let bits = self.bits(a);
-        let (mut x, mut y, mut relation) = (self.of(a), self.of(b), relation);
+        let (mut x, mut y, mut relation) = (self.fetch(a), self.fetch(b), relation);
         if let Known::Constant(_) = x {
             (x, y, relation) = (y, x, relation.reversed());
         }
@@ -466,8 +468,8 @@ impl Lower<'_> {
     }
 
     fn select(&mut self, condition: Value, a: Value, b: Value) -> Known {
-        let condition = self.of(condition);
-        let (set, clear) = (self.of(a), self.of(b));
+        let condition = self.fetch(condition);
+        let (set, clear) = (self.fetch(a), self.fetch(b));
         if let (Known::At(address, offset), Known::Shared(default)) = (set, clear)
             && condition == set
         {

@@ -94,8 +94,7 @@ impl Written {
         let mut first = vec![None; flow.order.len()];
         for ((block, number), inst) in instructions(func, flow, ends) {
             if let InstructionData::Store { args, offset, .. } = func.dfg.insts[inst]
-                && let Some(Place::Own(Region::Packet | Region::PacketOrZeros, ..)) =
-                    places.place(args[1], offset.into())
+                && let Some(Place::Own(Region::Packet, ..)) = places.place(args[1], offset.into())
             {
                 first[block].get_or_insert(number);
             }
@@ -107,7 +106,7 @@ impl Written {
         Written { on_the_way, first }
     }
 
-    /// Whether packets may have been written by then.
+    /// Whether packets may have been written by then. The value of the first store itself is fetched before anything is.
     fn before(&self, (block, number): Use) -> bool {
         self.on_the_way[block] || self.first[block].is_some_and(|first| first < number)
     }

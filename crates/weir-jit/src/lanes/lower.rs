@@ -274,8 +274,8 @@ impl Lower<'_> {
 
     // ------------------------------------------------------------------------- values
 
-    /// What is known of a value of the function.
-    pub fn of(&mut self, value: Value) -> Known {
+    /// What is known of a value of the function. If it is one that is loaded where it is needed, it is loaded now.
+    pub fn fetch(&mut self, value: Value) -> Known {
         if let Some(LateLoad { base, offset, count }) = self.late.get(&value).copied() {
             // Each block for itself: none of them need be run.
             return self.load_own(Region::Packet, base, offset, count);
@@ -448,7 +448,7 @@ impl Lower<'_> {
 
     /// The vector of a value.
     pub fn vector(&mut self, value: Value) -> V {
-        let known = self.of(value);
+        let known = self.fetch(value);
         self.as_vector(known)
     }
 
@@ -512,7 +512,7 @@ impl Lower<'_> {
                 blocks: [then, otherwise],
                 ..
             } => {
-                let known = self.of(arg);
+                let known = self.fetch(arg);
                 match self.as_mask(known) {
                     Ok(mask) => {
                         let (yes, no) = self.part(mask);
@@ -557,7 +557,7 @@ impl Lower<'_> {
         }
         let arguments: Vec<Value> = call.args(pool).filter_map(|a| a.as_value()).collect();
         for (&parameter, argument) in self.func.dfg.block_params(target).iter().zip(arguments) {
-            let known = self.of(argument);
+            let known = self.fetch(argument);
             if self.flow.before[to].len() == 1 {
                 self.known.insert(parameter, known);
                 continue;
@@ -636,12 +636,13 @@ impl Lower<'_> {
     }
 
     pub fn store_own(&mut self, region: Region, base: Value, offset: i32, value: Value, count: u32) {
+        // First of all: it may be loaded now, by another address, and what is known from there is out of date once this is written.
+        let known = self.fetch(value);
         let base = self.vector(base);
         for other in self.memory.others_dirty(base, region) {
             self.write_area(other);
         }
         self.memory.forget_others(base, region);
-        let known = self.of(value);
         let bytes = match self.as_bytes(known, 8) {
             Some(bytes) => bytes,
             None => {

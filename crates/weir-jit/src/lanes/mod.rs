@@ -177,4 +177,67 @@ mod tests {
         assert_eq!(asks.tables, [a, c]);
         assert_eq!(asks.by_row, BTreeMap::from([(5, Ask { number: 0, shift: 8 })]));
     }
+
+    /// What is made of a function of one packet.
+    fn described(text: &str) -> String {
+        let functions = cranelift_reader::parse_functions(text).expect("it is well-formed");
+        let lanes = Lanes::new(&functions[0], &BTreeSet::from([2]), &BTreeMap::new()).expect("there is code for it");
+        lanes.describe()
+    }
+
+    #[test]
+    fn masks_below_a_mask_are_left_out() {
+        // Of half words: the sum may be more, and the difference less than nothing.
+        let text = "function %f(i64, i64, i64, i64, i64, i64) -> i64 {
+            block0(v0: i64, v1: i64, v2: i64, v3: i64, v4: i64, v5: i64):
+                v6 = load.i64 notrap v1+704
+                v7 = ireduce.i32 v6
+                v8 = iadd v7, v7
+                v9 = isub v8, v7
+                v10 = uextend.i64 v9
+                store notrap v10, v1+1408
+                v11 = iconst.i64 2
+                return v11
+            }";
+        let code = described(text);
+        assert_eq!(code.matches("And").count(), 1, "{code}");
+        // What is moved to the right needs the mask before, and is no more than it says: no other one is needed.
+        let moved = text.replace(
+            "v9 = isub v8, v7",
+            "v12 = iconst.i32 5\n                v9 = ushr v8, v12",
+        );
+        let code = described(&moved);
+        assert_eq!(code.matches("And").count(), 1, "{code}");
+        let at = |what: &str| code.find(what).unwrap_or_else(|| panic!("no {what}: {code}"));
+        assert!(at("Add") < at("And") && at("And") < at("Right"), "{code}");
+    }
+
+    #[test]
+    fn a_late_load_comes_before_what_its_value_is_stored_over() {
+        // The rare block copies a byte from one address to another, then writes behind where it came from.
+        let text = "function %f(i64, i64, i64, i64, i64, i64) -> i64 {
+            block0(v0: i64, v1: i64, v2: i64, v3: i64, v4: i64, v5: i64):
+                v6 = load.i64 notrap v1
+                v7 = load.i64 notrap v1+704
+                v8 = iadd v6, v7
+                v9 = uload8.i64 notrap v6+12
+                v10 = load.i64 notrap v6+16
+                brif v10, block1, block2
+            block1:
+                v20 = iconst.i64 2
+                return v20
+            block2:
+                istore8 notrap v9, v8
+                istore8 notrap v10, v6+13
+                istore8 notrap v10, v6+15
+                v21 = iconst.i64 3
+                return v21
+            }";
+        let code = described(text);
+        let loaded = code.find("= [0..]").unwrap_or_else(|| panic!("{code}"));
+        let stored = code.find("[0..1] =").unwrap_or_else(|| panic!("{code}"));
+        assert!(loaded < stored, "{code}");
+        // What was loaded before is known no more: nothing but the two bytes is written.
+        assert!(code.contains("[13..14] =") && code.contains("[15..16] ="), "{code}");
+    }
 }

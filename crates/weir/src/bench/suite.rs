@@ -263,8 +263,8 @@ fn insert_stations(rig: &mut Rig) -> Result<()> {
 
 /// Forwarding while entries are inserted into a large table, against forwarding alone.
 fn inserting(plan: Plan, vector: usize) -> Outcome {
-    // What is to be told apart is less than one run differs from the next: of twice as many runs, on a busy host, the
-    // median was anywhere from 0.99 to 1.06.
+    // What is to be told apart is less than one run differs from the next: with twice as many runs the ratio came out
+    // anywhere from 0.99 to 1.06 on a busy host.
     let plan = Plan {
         runs: plan.runs * 8,
         ..plan
