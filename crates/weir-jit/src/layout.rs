@@ -133,16 +133,11 @@ impl Layout {
         self.points.len() - self.of_exit.len()
     }
 
-    /// The block that ends in the lookup of a site.
-    pub fn block_of_site(&self, site: usize) -> Option<BlockId> {
-        let mut blocks = self.site_of_block.iter();
-        blocks.find(|(_, s)| **s == site).map(|(block, _)| *block)
-    }
-
-    /// The lookup of a site.
-    pub fn lookup_of<'a>(&self, analysis: &'a Analysis<'_>, site: usize) -> Option<&'a Lookup> {
-        match &analysis.pipeline.body.blocks[self.block_of_site(site)?].terminator {
-            Terminator::Lookup(lookup) => Some(lookup),
+    /// The lookup of a site, and the block that ends in it.
+    pub fn lookup_of<'a>(&self, analysis: &'a Analysis<'_>, site: usize) -> Option<(BlockId, &'a Lookup)> {
+        let (&block, _) = self.site_of_block.iter().find(|(_, s)| **s == site)?;
+        match &analysis.pipeline.body.blocks[block].terminator {
+            Terminator::Lookup(lookup) => Some((block, lookup)),
             _ => None,
         }
     }

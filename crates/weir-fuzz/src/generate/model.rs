@@ -253,13 +253,13 @@ fn summed_type(rng: &mut Rng, number: usize) -> HeaderType {
 
 impl Model {
     pub fn new(rng: &mut Rng) -> Self {
+        let (version_2020, plain) = (rng.chance(15), rng.chance(25));
         let mut model = Model {
-            version_2020: rng.chance(15),
-            plain: rng.chance(25),
-            shows: rng.chance(60),
+            version_2020,
+            plain,
+            shows: rng.chance(60) && !plain,
             ..Model::default()
         };
-        model.shows &= !model.plain;
         for i in 0..rng.between(1, 5) {
             model.types.push(match model.plain {
                 true => plain_type(rng, i),

@@ -33,7 +33,7 @@ impl Generator {
             takes: vec![self.model.instances[0].clone()],
         }];
         while !rest.is_empty() {
-            // In the order in which they are emitted, but now and then.
+            // Plain programs mostly have them in the order in which they are emitted.
             let at = match self.model.plain && self.rng.chance(80) {
                 true => 0,
                 false => self.rng.below(rest.len()),

@@ -6,7 +6,7 @@ use cranelift_codegen::ir::{InstBuilder, Value, types};
 use std::mem::offset_of;
 use weir_ir::passes::VarSet;
 use weir_ir::{BlockId, Lookup, MatchKind, VarId};
-use weir_table::fast::Array;
+use weir_table::fast::{Array, FieldSlot};
 
 /// Where a result is.
 #[derive(Clone, Copy)]
@@ -15,6 +15,12 @@ enum Found {
     Row(usize),
     /// At an address.
     Record(Value),
+}
+
+/// Whether none of these fields lies above one in its word.
+pub(super) fn is_topmost<'a>(slot: FieldSlot, all: impl IntoIterator<Item = &'a FieldSlot>) -> bool {
+    let mut all = all.into_iter();
+    all.all(|s| s.word != slot.word || s.shift <= slot.shift)
 }
 
 impl Segment<'_, '_> {
@@ -43,13 +49,8 @@ impl Segment<'_, '_> {
                 let first = usize::from(slot.word);
                 if cx.analysis.vars[var.index()].is_narrow() {
                     let word = self.result_word(result, first);
-                    let shifted = self.shr_imm(word, slot.shift.into());
                     // Above an action's data its words are 0. If another action was hit they may hold anything, and nothing reads the parameter.
-                    let is_last = slots.iter().all(|s| s.word != slot.word || s.shift <= slot.shift);
-                    let value = match is_last && slot.word > 0 && slot.width > 0 {
-                        true => self.bounded(shifted, u64::MAX >> 64_u32.saturating_sub(slot.width)),
-                        false => self.mask(shifted, slot.width),
-                    };
+                    let value = self.field_of_word(word, *slot, slot.word > 0 && is_topmost(*slot, slots));
                     self.set(var, value);
                 } else if let Some(home) = cx.layout.rows[var.index()] {
                     for i in 0..slot.words() {
@@ -58,6 +59,15 @@ impl Segment<'_, '_> {
                     }
                 }
             }
+        }
+    }
+
+    /// A field of a word of a key or result. `is_alone`: above it the word is 0, or nobody reads the field.
+    pub(super) fn field_of_word(&mut self, word: Value, slot: FieldSlot, is_alone: bool) -> Value {
+        let shifted = self.shr_imm(word, slot.shift.into());
+        match is_alone && slot.width > 0 {
+            true => self.bounded(shifted, u64::MAX >> 64_u32.saturating_sub(slot.width)),
+            false => self.mask(shifted, slot.width),
         }
     }
 
@@ -152,10 +162,10 @@ impl Segment<'_, '_> {
     /// The key of a lookup that is done at this point for later.
     fn key_ahead(&mut self, site: usize) -> Vec<(usize, Value)> {
         let cx = self.cx;
-        let Some(id) = cx.layout.block_of_site(site) else {
+        let Some((id, lookup)) = cx.layout.lookup_of(cx.analysis, site) else {
             return Vec::new();
         };
-        let (Some(lookup), Some(later)) = (cx.layout.lookup_of(cx.analysis, site), cx.analysis.states(id).pop()) else {
+        let Some(later) = cx.analysis.states(id).pop() else {
             return Vec::new();
         };
         let site = &cx.layout.sites[site];

@@ -1,11 +1,13 @@
 //! Where the variables of a packet are: in its context, in the packet itself, or in registers.
 
+use super::lookup::is_topmost;
 use super::{Segment, env, flags};
 use crate::analysis::{Again, field_offsets};
 use crate::layout::{How, PITCH, PointKind};
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 use cranelift_frontend::Variable;
 use weir_ir::{BlockId, HeaderId, Operand, Terminator, VarId};
+use weir_table::fast::FieldSlot;
 
 /// Where a variable is while a segment runs.
 #[derive(Debug, Clone, Copy)]
@@ -23,10 +25,9 @@ pub(super) enum Lazy {
 pub(super) struct KeyCopy {
     /// The row of the word.
     row: usize,
-    /// The lowest of its bits there.
-    shift: u32,
-    /// Above it there is nothing.
-    is_last: bool,
+    slot: FieldSlot,
+    /// Above it the word is 0.
+    is_alone: bool,
 }
 
 impl Segment<'_, '_> {
@@ -99,35 +100,24 @@ impl Segment<'_, '_> {
         let How::Ahead { key_row, .. } = cx.layout.sites[site].how else {
             return;
         };
-        let Some(lookup) = cx.layout.lookup_of(cx.analysis, site) else {
+        let Some((_, lookup)) = cx.layout.lookup_of(cx.analysis, site) else {
             return;
         };
         let slots = &cx.tables[lookup.table.index()].0.fields;
         for (key, slot) in lookup.keys.iter().zip(slots) {
-            if let (Operand::Var(var), Some(slot)) = (key, slot)
+            if let (Operand::Var(var), &Some(slot)) = (key, slot)
                 && cx.analysis.vars[var.index()].is_narrow()
                 && !self.written.contains(*var)
                 // Without bits there is no place.
                 && slot.width > 0
             {
-                let mut others = slots.iter().flatten().filter(|s| s.word == slot.word);
                 let copy = KeyCopy {
                     row: key_row + usize::from(slot.word),
-                    shift: slot.shift.into(),
-                    is_last: others.all(|s| s.shift <= slot.shift),
+                    slot,
+                    is_alone: is_topmost(slot, slots.iter().flatten()),
                 };
                 self.keys.insert(*var, copy);
             }
-        }
-    }
-
-    /// A variable of so many bits that is part of a key.
-    fn part_of_key(&mut self, copy: KeyCopy, width: u32) -> Value {
-        let word = self.load_row(copy.row);
-        let shifted = self.shr_imm(word, copy.shift.into());
-        match copy.is_last {
-            true => self.bounded(shifted, u64::MAX >> 64_u32.saturating_sub(width.max(1))),
-            false => self.mask(shifted, width),
         }
     }
 
@@ -233,8 +223,9 @@ impl Segment<'_, '_> {
     /// packet certainly holds it, what is live is not the variable but the place of its header.
     pub fn get(&mut self, var: VarId) -> Value {
         if let Some((header, field)) = self.cx.analysis.held_by_packet(&self.state, var) {
-            if let Some(&copy) = self.keys.get(&var) {
-                return self.part_of_key(copy, self.cx.analysis.vars[var.index()].width);
+            if let Some(&KeyCopy { row, slot, is_alone }) = self.keys.get(&var) {
+                let word = self.load_row(row);
+                return self.field_of_word(word, slot, is_alone);
             }
             let (address, bit) = self.at_header(header);
             let offset = field_offsets(self.cx.analysis.program(), header)[field];

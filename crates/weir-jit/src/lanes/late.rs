@@ -117,25 +117,11 @@ mod tests {
     use super::super::supported;
     use super::*;
 
-    /// Of a function whose results `v10` and so on are loads: which of them wait.
-    fn late(text: &str) -> Vec<u32> {
-        let functions = cranelift_reader::parse_functions(text).expect("it is well-formed");
-        let func = &functions[0];
-        let mut places = Places::new(func);
-        let ends = supported::ends(func, &mut places).expect("all of it is supported");
-        let flow = Flow::new(func, &ends, &BTreeSet::from([2])).expect("no loop");
-        let mut late: Vec<u32> = find(func, &mut places, &flow, &ends)
-            .keys()
-            .map(|v| v.as_u32())
-            .collect();
-        late.sort_unstable();
-        late
-    }
-
-    #[test]
-    fn what_only_rare_blocks_read_waits() {
-        // Point 2 is where most go.
-        let text = "function %f(i64, i64, i64, i64, i64, i64) -> i64 {
+    /// Of a function that loads `v10` to `v12` from the packet and `v13` from a row, then goes on with these blocks: which of the loads wait. Point 2 is where most
+    /// packets go.
+    fn late(blocks: &str) -> Vec<u32> {
+        let text = format!(
+            "function %f(i64, i64, i64, i64, i64, i64) -> i64 {{
             block0(v0: i64, v1: i64, v2: i64, v3: i64, v4: i64, v5: i64):
                 v6 = load.i64 notrap v1
                 v10 = load.i64 notrap v6
@@ -143,7 +129,22 @@ mod tests {
                 v12 = load.i64 notrap v6+16
                 v13 = load.i64 notrap v1+704
                 brif v12, block1, block2
-            block1:
+            {blocks} }}"
+        );
+        let functions = cranelift_reader::parse_functions(&text).expect("it is well-formed");
+        let func = &functions[0];
+        let mut places = Places::new(func);
+        let ends = supported::ends(func, &mut places).expect("all of it is supported");
+        let flow = Flow::new(func, &ends, &BTreeSet::from([2])).expect("no loop");
+        let late = find(func, &mut places, &flow, &ends);
+        let mut late: Vec<u32> = late.keys().map(|v| v.as_u32()).collect();
+        late.sort_unstable();
+        late
+    }
+
+    #[test]
+    fn what_only_rare_blocks_read_waits() {
+        let blocks = "block1:
                 v20 = iadd v11, v13
                 store notrap v20, v1+1408
                 v21 = iconst.i64 2
@@ -152,21 +153,13 @@ mod tests {
                 v22 = iadd v10, v11
                 store notrap v22, v1+1408
                 v23 = iconst.i64 3
-                return v23
-            }";
-        assert_eq!(late(text), [10]);
+                return v23";
+        assert_eq!(late(blocks), [10]);
     }
 
     #[test]
     fn what_is_read_after_the_packet_was_written_does_not() {
-        let text = "function %f(i64, i64, i64, i64, i64, i64) -> i64 {
-            block0(v0: i64, v1: i64, v2: i64, v3: i64, v4: i64, v5: i64):
-                v6 = load.i64 notrap v1
-                v10 = load.i64 notrap v6
-                v11 = load.i64 notrap v6+8
-                v12 = load.i64 notrap v6+16
-                brif v12, block1, block2
-            block1:
+        let blocks = "block1:
                 v21 = iconst.i64 2
                 return v21
             block2:
@@ -179,11 +172,10 @@ mod tests {
             block4:
                 store notrap v11, v1+1408
                 v24 = iconst.i64 3
-                return v24
-            }";
-        assert_eq!(late(text), [0; 0]);
+                return v24";
+        assert_eq!(late(blocks), [0; 0]);
         // As what is written itself it may.
-        let only = text.replace("store notrap v10, v1+1408", "store notrap v12, v1+1408");
+        let only = blocks.replace("store notrap v10, v1+1408", "store notrap v12, v1+1408");
         assert_eq!(late(&only), [10]);
     }
 }

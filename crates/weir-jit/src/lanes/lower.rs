@@ -154,7 +154,7 @@ impl Lower<'_> {
                     opcode, arg, offset, ..
                 } = func.dfg.insts[inst]
                     && let Some(&result) = func.dfg.inst_results(inst).first()
-                    && !self.late.contains_key(&result)
+                    && !self.is_late(result)
                     && let Some(Place::Own(region, base, offset)) = self.places.place(arg, offset.into())
                     && !matches!(region, Region::Fixed | Region::Places | Region::Arrays)
                     && let Some(count) = Places::access(opcode, func.dfg.value_type(result))
