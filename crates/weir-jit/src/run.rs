@@ -318,7 +318,7 @@ impl Machine {
     pub fn load<'a, 'f>(&'a mut self, frames: &'a mut [Frame<'f>]) -> Loaded<'a, 'f> {
         assert!(frames.len() <= VECTOR, "a vector has {VECTOR} slots");
         let headroom = self.compiled.headroom();
-        let has_room = |frame: &Frame<'_>| frame.start >= headroom;
+        let has_room = |frame: &Frame<'_>| frame.place().0 >= headroom;
         assert!(
             headroom == 0 || frames.iter().all(has_room),
             "a frame needs {headroom} bytes before it"
@@ -326,8 +326,9 @@ impl Machine {
         let (packets, rest) = self.memory.context.split_at_mut(ROW_LENGTH * PITCH);
         let rows = packets[ROW_PACKET * PITCH..].iter_mut().zip(rest);
         for (frame, (packet, length)) in frames.iter_mut().zip(rows) {
-            *packet = frame.memory.as_mut_ptr().wrapping_add(frame.start) as u64;
-            *length = frame.length as u64;
+            let (begin, bytes) = frame.address_mut();
+            *packet = begin as u64;
+            *length = bytes as u64;
         }
         Loaded { machine: self, frames }
     }
@@ -465,8 +466,8 @@ impl Loaded<'_, '_> {
             let (packets, lengths) = memory.context.split_at(ROW_LENGTH * PITCH);
             let rows = packets[ROW_PACKET * PITCH..].iter().zip(lengths);
             for (frame, (packet, length)) in self.frames[..count].iter_mut().zip(rows) {
-                frame.start = (packet - frame.memory.as_ptr() as u64) as usize;
-                frame.length = *length as usize;
+                // SAFETY: the exit's code left them: where the packet begins in its memory, and how long it is there.
+                unsafe { frame.put(*packet, *length) };
             }
         }
         count

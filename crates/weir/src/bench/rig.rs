@@ -138,8 +138,10 @@ impl Rig {
         inserting: bool,
         seen: &mut impl FnMut(usize, Option<u32>, &[u8]),
     ) -> u64 {
-        let (ports, frames) = self.pool.fresh(Frame::new);
-        let mut frames: Vec<Frame<'_>> = frames.into_iter().flatten().collect();
+        let (ports, mut frames) = self.pool.fresh(|memory, start, length| {
+            let frame = Frame::new(memory, start, length);
+            frame.unwrap_or_else(|| unreachable!("places have `TAILROOM` behind packets"))
+        });
         let mut fates = vec![Fate::Gone; if watched { ports.len() } else { 0 }];
         let (switch, mut at) = (&mut self.switch, 0);
         let mut make = self.new_entries.as_mut().filter(|_| inserting);
