@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use steps::{Step, Wanted};
 use weir_ir::{Bits, TableId, ValueSetId, VarId};
-use weir_table::fast::{FastTable, Fetches, Guard, SlotPlaces};
+use weir_table::fast::{Begun, FastTable, Fetches, Guard, SlotPlaces};
 
 /// Bytes that must lie behind a packet in its memory: code reads a little beyond the end.
 pub const TAILROOM: usize = 64;
@@ -326,9 +326,7 @@ impl Machine {
         let (packets, rest) = self.memory.context.split_at_mut(ROW_LENGTH * PITCH);
         let rows = packets[ROW_PACKET * PITCH..].iter_mut().zip(rest);
         for (frame, (packet, length)) in frames.iter_mut().zip(rows) {
-            let (begin, bytes) = frame.address_mut();
-            *packet = begin as u64;
-            *length = bytes as u64;
+            [*packet, *length] = frame.words();
         }
         Loaded { machine: self, frames }
     }
@@ -609,11 +607,9 @@ impl Memory {
             }
             let started = if self.profile.is_some() { cycles() } else { 0 };
             let lookups = &compiled.steps.lookups[step.lookups.clone()];
-            if lookups.len() > 1 {
-                self.prepare(run, lookups, packets);
-            }
-            for wanted in lookups {
-                self.look_up(run, wanted, lookups.len() > 1, packets, host);
+            match lookups {
+                [wanted] => self.look_up(run, wanted, false, packets, None, host),
+                _ => self.look_all_up(run, lookups, packets, host),
             }
             let middle = if self.profile.is_some() { cycles() } else { 0 };
             self.segment(run, step, packets, host);
@@ -631,21 +627,40 @@ impl Memory {
         self.tell_of_late(compiled, mask, host);
     }
 
-    /// Asks for what lookups will read: large tables share the latency of memory.
+    /// Asks for what lookups will read: large tables share the latency of memory. Where that has been done, one is begun, so that the others are done while what it asks for comes.
     #[inline(always)]
-    fn prepare(&mut self, run: &Run<'_>, lookups: &[Wanted], packets: u64) {
-        for wanted in lookups
-            .iter()
-            .filter(|wanted| !wanted.is_fetched(packets, asked(self.has_asked, &self.asks)))
-        {
+    fn prepare<'a>(&mut self, run: &Run<'a>, lookups: &[Wanted], packets: u64, begun: &mut Begun<'a>) {
+        for wanted in lookups {
             let present = run.tables[wanted.table.index()].present(run.guard);
-            present.prepare(packets, &self.context[wanted.keys..], PITCH, &mut self.fetches);
+            let keys = &self.context[wanted.keys..];
+            if wanted.is_fetched(packets, asked(self.has_asked, &self.asks)) {
+                present.begin(packets, keys, PITCH, begun);
+            } else {
+                present.prepare(packets, keys, PITCH, &mut self.fetches);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn look_all_up(&mut self, run: &Run<'_>, lookups: &[Wanted], packets: u64, host: &mut impl Host) {
+        let mut begun = Begun::default();
+        self.prepare(run, lookups, packets, &mut begun);
+        for wanted in lookups {
+            self.look_up(run, wanted, true, packets, Some(&mut begun), host);
         }
     }
 
     /// Looks packets up whose keys are in rows, and tells the host. `prepared`: what is read has been asked for.
     #[inline(always)]
-    fn look_up(&mut self, run: &Run<'_>, wanted: &Wanted, prepared: bool, packets: u64, host: &mut impl Host) {
+    fn look_up<'a>(
+        &mut self,
+        run: &Run<'a>,
+        wanted: &Wanted,
+        prepared: bool,
+        packets: u64,
+        begun: Option<&mut Begun<'a>>,
+        host: &mut impl Host,
+    ) {
         let (keys, results) = keys_and_results(&mut self.context, wanted);
         let present = run.tables[wanted.table.index()].present(run.guard);
         let present = if prepared || wanted.is_fetched(packets, asked(self.has_asked, &self.asks)) {
@@ -653,7 +668,11 @@ impl Memory {
         } else {
             present
         };
-        let hits = present.lookup_meanwhile(packets, keys, results, PITCH, run.now_ns, &mut self.fetches);
+        let finished = begun.and_then(|begun| present.finish(packets, keys, results, PITCH, run.now_ns, begun));
+        let hits = match finished {
+            Some(hits) => hits,
+            None => present.lookup_meanwhile(packets, keys, results, PITCH, run.now_ns, &mut self.fetches),
+        };
         let mut lookup = LookedUp {
             table: wanted.table,
             active: packets,

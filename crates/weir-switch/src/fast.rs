@@ -512,8 +512,9 @@ impl Switch {
         if let Some(log) = log {
             self.state.log = log;
         }
-        self.stats.received_all(&ports[..count], &lengths[..count]);
         let (mut continuing, mut transmitted, all) = (0, 0, u64::MAX >> (64 - count));
+        let (ports, came) = (&ports[..count], &lengths[..count]);
+        let mut are_counted = false;
         let fates = &mut self.fates[first..first + count];
         for (exit, left) in fast.fused.exits.iter().zip(fast.machine.all_left()) {
             let left = *left;
@@ -526,7 +527,8 @@ impl Switch {
                         for (fate, port) in fates.iter_mut().zip(out) {
                             *fate = Fate::Transmit(*port as u32);
                         }
-                        self.stats.sent_all(&out[..count], &lengths[..count]);
+                        self.stats.passed_all(ports, came, &out[..count], &lengths[..count]);
+                        are_counted = true;
                     } else {
                         let (mut sent, mut bytes, mut some) = ([0; VECTOR], [0; VECTOR], 0);
                         for slot in Slots(left) {
@@ -551,6 +553,9 @@ impl Switch {
                 FusedExit::Drop(reason) => self.stats.dropped_many(*reason, left.count_ones().into()),
                 FusedExit::Driver { .. } => continuing |= left,
             }
+        }
+        if !are_counted {
+            self.stats.received_all(ports, came);
         }
         for slot in Slots(all & !transmitted) {
             fates[slot] = Fate::Gone;

@@ -39,32 +39,61 @@ impl Default for PortCounts {
 impl PortCounts {
     /// Counts packets: the port and bytes of each. Part of whoever calls it, so compiled for the instructions that are used there.
     #[inline(always)]
-    pub fn add_all<P: Copy + Default + BitOr<Output = P> + Into<u64>>(&mut self, ports: &[P], bytes: &[u64]) {
-        if self.room < ports.len() {
-            self.take();
-        }
-        self.room = self.room.saturating_sub(ports.len());
-        // All bits of all of them: what is below a power of two is so for each.
-        let any_port: u64 = ports.iter().fold(P::default(), |a, p| a | *p).into();
-        let any_bytes = bytes.iter().fold(0, |a, b| a | b);
-        if any_port < NEAR as u64 && any_bytes <= LONGEST {
+    pub fn add_all<P: Port>(&mut self, ports: &[P], bytes: &[u64]) {
+        self.make_room(ports.len());
+        if are_near(ports) && are_short(bytes) {
             let words = &mut *self.words;
-            let mut add = |port: P, bytes: u64| words[port.into() as usize % NEAR] += ONE + bytes;
+            let mut add = |port: &P, bytes: &u64| words[port.number() as usize % NEAR] += ONE + bytes;
             // Counting one is so short that the loop around it would be a third of it.
             let ((ports, last), (bytes, last_bytes)) = (ports.as_chunks::<4>(), bytes.as_chunks::<4>());
             for (ports, bytes) in ports.iter().zip(bytes) {
-                for (port, bytes) in ports.iter().zip(bytes) {
-                    add(*port, *bytes);
-                }
+                ports.iter().zip(bytes).for_each(|(port, bytes)| add(port, bytes));
             }
-            for (port, bytes) in last.iter().zip(last_bytes) {
-                add(*port, *bytes);
-            }
+            last.iter().zip(last_bytes).for_each(|(port, bytes)| add(port, bytes));
         } else {
             for (port, bytes) in ports.iter().zip(bytes) {
-                add(&mut self.taken, &mut self.far, (*port).into() as u32, 1, *bytes);
+                add(&mut self.taken, &mut self.far, port.number() as u32, 1, *bytes);
             }
         }
+    }
+
+    /// Counts packets in two places, ports of one and of the other. What is added is the same, so this is less than to count them one after the other.
+    #[inline(always)]
+    pub fn add_to_both<P: Port, Q: Port>(
+        (counts, ports): (&mut Self, &[P]),
+        (others, other_ports): (&mut Self, &[Q]),
+        bytes: &[u64],
+    ) {
+        if !(are_near(ports) && are_near(other_ports) && are_short(bytes)) {
+            counts.add_all(ports, bytes);
+            others.add_all(other_ports, bytes);
+            return;
+        }
+        counts.make_room(ports.len());
+        others.make_room(other_ports.len());
+        let (words, other_words) = (&mut *counts.words, &mut *others.words);
+        let mut add = |port: &P, other: &Q, bytes: &u64| {
+            let one = ONE + bytes;
+            words[port.number() as usize % NEAR] += one;
+            other_words[other.number() as usize % NEAR] += one;
+        };
+        let (ports, last) = ports.as_chunks::<4>();
+        let (other_ports, last_others) = other_ports.as_chunks::<4>();
+        let (bytes, last_bytes) = bytes.as_chunks::<4>();
+        for ((ports, others), bytes) in ports.iter().zip(other_ports).zip(bytes) {
+            let both = ports.iter().zip(others).zip(bytes);
+            both.for_each(|((port, other), bytes)| add(port, other, bytes));
+        }
+        let both = last.iter().zip(last_others).zip(last_bytes);
+        both.for_each(|((port, other), bytes)| add(port, other, bytes));
+    }
+
+    #[inline(always)]
+    fn make_room(&mut self, packets: usize) {
+        if self.room < packets {
+            self.take();
+        }
+        self.room = self.room.saturating_sub(packets);
     }
 
     /// Counts packets of one port.
@@ -94,6 +123,37 @@ impl PortCounts {
     pub fn ports(&self) -> impl Iterator<Item = u32> {
         (0..NEAR as u32).chain(self.far.keys().copied())
     }
+}
+
+/// The number of a port, as rows have it.
+pub(crate) trait Port: Copy + Default + BitOr<Output = Self> {
+    fn number(self) -> u64;
+}
+
+impl Port for u32 {
+    #[inline(always)]
+    fn number(self) -> u64 {
+        self.into()
+    }
+}
+
+impl Port for u64 {
+    #[inline(always)]
+    fn number(self) -> u64 {
+        self
+    }
+}
+
+/// Whether all are counted by position. All bits of all of them: what is below a power of two is so for each.
+#[inline(always)]
+fn are_near<P: Port>(ports: &[P]) -> bool {
+    ports.iter().fold(P::default(), |all, port| all | *port).number() < NEAR as u64
+}
+
+/// Whether words take as many bytes.
+#[inline(always)]
+fn are_short(bytes: &[u64]) -> bool {
+    bytes.iter().fold(0, |all, bytes| all | bytes) <= LONGEST
 }
 
 fn sum(word: u64, taken: Count) -> Count {
@@ -128,6 +188,38 @@ mod tests {
         let packets = 64 * rounds as u64;
         let bytes = packets * LONGEST;
         assert_eq!(counts.get(7), Count { packets, bytes });
+    }
+
+    #[test]
+    fn packets_are_counted_in_both_places_whatever_their_ports_and_lengths() {
+        let (mut counts, mut others) = (PortCounts::default(), PortCounts::default());
+        let cases: [([u32; 5], [u64; 5], [u64; 5]); 4] = [
+            ([1, 2, 1, 2, 1], [3, 3, 4, 3, 3], [60, 61, 62, 63, 64]),
+            ([1, 70_000, 1, 2, 1], [3, 3, 4, 3, 3], [60, 61, 62, 63, 64]),
+            ([1, 2, 1, 2, 1], [3, 3, 4, 70_000, 3], [60, 61, 62, 63, 64]),
+            ([1, 2, 1, 2, 1], [3, 3, 4, 3, 3], [60, 1 << 20, 62, 63, 64]),
+        ];
+        for (ports, other_ports, bytes) in cases {
+            PortCounts::add_to_both((&mut counts, &ports), (&mut others, &other_ports), &bytes);
+        }
+        let count = |packets, bytes| Count { packets, bytes };
+        let long = 1 << 20;
+        assert_eq!(
+            [1, 2, 70_000].map(|p| counts.get(p)),
+            [
+                count(12, 4 * (60 + 62 + 64)),
+                count(7, 3 * 61 + long - 61 + 4 * 63),
+                count(1, 61),
+            ]
+        );
+        assert_eq!(
+            [3, 4, 70_000].map(|p| others.get(p)),
+            [
+                count(15, 4 * (60 + 64) + 3 * 63 + 3 * 61 + long),
+                count(4, 4 * 62),
+                count(1, 63),
+            ]
+        );
     }
 
     #[test]

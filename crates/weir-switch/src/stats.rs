@@ -74,6 +74,19 @@ impl Stats {
         self.sent.add_all(ports, lengths);
     }
 
+    /// Packets that came in at ports with so many bytes, and all leave by others with so many.
+    #[inline(always)]
+    pub(crate) fn passed_all(&mut self, from: &[u32], came: &[u64], to: &[u64], leave: &[u64]) {
+        let differ = came.iter().zip(leave).fold(0, |all, (came, leave)| all | came ^ leave);
+        let same_port = from.first().is_some_and(|first| from.iter().all(|p| p == first));
+        if differ != 0 || same_port {
+            self.received_all(from, came);
+            self.sent_all(to, leave);
+        } else {
+            PortCounts::add_to_both((&mut self.received, from), (&mut self.sent, to), came);
+        }
+    }
+
     /// Packets dropped for the same reason, at no place that is known.
     pub(crate) fn dropped_many(&mut self, reason: DropReason, packets: u64) {
         *self.drops.entry((reason, None)).or_default() += packets;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 use weir_ir::{ActionCall, Bits, KeyMatch, MatchKind};
-use weir_table::fast::{Epochs, FastTable, Fetches, HitCount, LAST_HIT_STEP_NS, head};
+use weir_table::fast::{Begun, Epochs, FastTable, Fetches, HitCount, LAST_HIT_STEP_NS, head};
 use weir_table::{ActionSpec, Entry, EntryAction, EntryHandle, EntryRef, KeySpec, NewEntry, Table, TableSpec};
 
 /// Numbers without order, the same each time.
@@ -146,18 +146,27 @@ impl Routes {
         assert_eq!(all, self.counted);
     }
 
-    /// Looks 64 addresses up, of which some have entries.
+    /// Looks 64 addresses up, of which some have entries: at once, and in two parts.
     fn check(&self, fast: &FastTable, numbers: &mut Numbers, now_ns: u64) {
         let keys: Vec<u64> = (0..64).map(|_| address(numbers, self.width)).collect();
         let words = fast.result_layout().words;
-        for active in [u64::MAX, 0x8421_7fff_0000_1248, 1 << 63] {
+        let slots = [u64::MAX, 0x8421_7fff_0000_1248, 1 << 63];
+        for (active, begins) in slots.into_iter().flat_map(|slots| [(slots, false), (slots, true)]) {
             let mut results = vec![0; 64 * words];
             let guard = fast.epochs().enter();
             let (present, mut later) = (fast.present(&guard), Fetches::default());
             // Bits beyond the key's own have no meaning.
             let dirty: Vec<u64> = keys.iter().map(|key| key | numbers.next() << self.width).collect();
             present.prepare(active, &dirty, 64, &mut later);
-            let hits = present.lookup_meanwhile(active, &dirty, &mut results, 64, now_ns, &mut later);
+            let mut begun = Begun::default();
+            if begins {
+                present.begin(active, &dirty, 64, &mut begun);
+            }
+            let is_begun = begun.is_some();
+            let finished = present.finish(active, &dirty, &mut results, 64, now_ns, &mut begun);
+            assert!(finished.is_some() == is_begun && !begun.is_some());
+            let hits = finished
+                .unwrap_or_else(|| present.lookup_meanwhile(active, &dirty, &mut results, 64, now_ns, &mut later));
             for (slot, key) in keys.iter().enumerate().filter(|(slot, _)| active >> slot & 1 == 1) {
                 let entry = self.table.lookup(&[Bits::new(self.width, (*key).into())]);
                 let result: Vec<u64> = results.iter().skip(slot).step_by(64).copied().collect();
@@ -369,4 +378,53 @@ fn tables_of_other_keys_count_nothing() {
         (fast.counted(16), fast.all_counted()),
         (HitCount::default(), Vec::new())
     );
+}
+
+/// What has been begun is this table's and these slots', and whatever is taken out meanwhile is still there to be read.
+#[test]
+fn lookups_that_were_begun_are_finished_by_their_table_only() {
+    let mut numbers = Numbers(1);
+    let [mut routes, mut others] = std::array::from_fn(|_| Routes::new(32, &[9, 32], false, false));
+    (0..4000).for_each(|_| routes.put(&mut numbers));
+    (0..4000).for_each(|_| others.put(&mut numbers));
+    let keys: Vec<u64> = (0..64).map(|_| address(&mut numbers, 32)).collect();
+    let words = routes.fast.result_layout().words;
+    let [mut before, mut after] = std::array::from_fn(|_| vec![0; 64 * words]);
+    let epochs = Arc::clone(routes.fast.epochs());
+    let guard = epochs.enter();
+    let present = routes.fast.present(&guard);
+    let mut begun = Begun::default();
+    present.begin(u64::MAX, &keys, 64, &mut begun);
+    if !begun.is_some() {
+        // This processor does not look eight up at a time.
+        return;
+    }
+    let hits = present.lookup(u64::MAX, &keys, &mut before, 64, 0);
+    let handles: Vec<u32> = before[..64].iter().map(|head| head::handle(*head)).collect();
+    assert_ne!(hits, 0);
+    let other_epochs = Arc::clone(others.fast.epochs());
+    let other_guard = other_epochs.enter();
+    let other = others.fast.present(&other_guard);
+    assert_eq!(other.finish(u64::MAX, &keys, &mut after, 64, 0, &mut begun), None);
+    assert_eq!(
+        present.finish(u64::MAX >> 1, &keys, &mut after, 64, 0, &mut begun),
+        None
+    );
+    routes.table.entries().for_each(|entry| routes.fast.remove(entry));
+    let finished = present.finish(u64::MAX, &keys, &mut after, 64, 0, &mut begun);
+    let Some(finished @ 1..) = finished else {
+        panic!("{finished:?} of {hits:x} were hit")
+    };
+    assert_eq!(finished & !hits, 0);
+    let mut same = 0;
+    for (slot, handle) in handles.into_iter().enumerate() {
+        let now = head::handle(after[slot]);
+        assert_eq!(now != 0, finished >> slot & 1 == 1);
+        // What is behind another step, as of prefixes of more than 24 bits, is as it was at some time since.
+        assert!(now == 0 || routes.handles.iter().any(|handle| handle.get() == now));
+        same += u32::from(now == handle);
+    }
+    assert!(same > 32, "most are as they were: {same}");
+    let present = routes.fast.present(&guard);
+    assert_eq!(present.lookup(u64::MAX, &keys, &mut after, 64, 0), 0);
 }

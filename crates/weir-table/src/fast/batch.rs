@@ -151,6 +151,38 @@ impl<'a> Batch<'a> {
         }
     }
 
+    /// Of a lookup that gives no results yet, of keys whose slots have been asked for.
+    ///
+    /// # Panics
+    /// There are too few keys for the active slots.
+    #[inline]
+    pub(super) fn of_keys(
+        dimensions: Dimensions,
+        active: u64,
+        keys: &'a [u64],
+        pitch: usize,
+        default: &'a [AtomicU64],
+    ) -> Self {
+        let slots = SLOTS - active.leading_zeros() as usize;
+        let key_words = dimensions.key_words;
+        assert!(slots <= pitch || key_words <= 1);
+        assert!(slots == 0 || keys.len() >= (key_words - 1) * pitch + slots);
+        Batch {
+            keys: keys.as_ptr(),
+            results: std::ptr::null_mut(),
+            pitch,
+            active,
+            key_words,
+            result_words: 0,
+            is_fetched: true,
+            meanwhile: None,
+            default: NonNull::from(default).cast(),
+            stamp: None,
+            now: 0,
+            borrow: PhantomData,
+        }
+    }
+
     /// Words of a key.
     #[inline(always)]
     pub(super) fn key_words(self) -> usize {

@@ -193,6 +193,12 @@ fn quarters([a, b, c, d]: [__m128i; 4]) -> __m512i {
     _mm512_inserti64x4::<1>(_mm512_castsi256_si512(low), high)
 }
 
+impl Default for Lanes {
+    fn default() -> Self {
+        Lanes::new()
+    }
+}
+
 impl Lanes {
     #[inline(always)]
     pub(super) fn new() -> Self {

@@ -33,6 +33,7 @@
 #![deny(unsafe_code)]
 
 mod batch;
+mod begun;
 mod buckets;
 mod count;
 mod cuckoo;
@@ -59,6 +60,7 @@ mod tuple;
 mod writes;
 
 pub use batch::Fetches;
+pub use begun::Begun;
 pub use epochs::{Epochs, Guard, Reader};
 pub use layout::{FieldSlot, KeyLayout, ResultLayout};
 pub use table::{Array, Changes, FastTable, HitCount, Present, SlotPlaces, is_array, slot_shift};

@@ -2,6 +2,7 @@
 #![allow(unsafe_code)]
 
 use crate::fast::batch::{Batch, Fetches, is_dense};
+use crate::fast::begun::Begun;
 use crate::fast::direct::{self, Direct, DirectShape};
 use crate::fast::exact::{Exact, ExactShape};
 #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -175,6 +176,25 @@ impl Shape {
             return unsafe { self.lookup_wide(batch) };
         }
         self.lookup_here::<Portable>(batch)
+    }
+
+    /// [`Present::begin`](super::Present::begin): nothing is begun yet.
+    #[inline]
+    pub(super) fn begin<'a>(&'a self, batch: &Batch<'_>, begun: &mut Begun<'a>) {
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        if let Shape::Dir(dir) = self {
+            dir.begin(batch, begun);
+        }
+    }
+
+    /// [`Present::finish`](super::Present::finish).
+    #[inline]
+    pub(super) fn finish(&self, batch: &Batch<'_>, begun: &mut Begun<'_>) -> Option<u64> {
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        if let Shape::Dir(dir) = self {
+            return dir.finish(batch, begun);
+        }
+        None
     }
 
     /// Those whose keys are hashed all at once, with AVX-512, which multiplies words of 64 bits.

@@ -3,6 +3,7 @@
 
 use crate::entry::Entry;
 use crate::fast::batch::{Batch, Dimensions, Fetches, SLOTS};
+use crate::fast::begun::Begun;
 use crate::fast::count::Hits;
 use crate::fast::epochs::{Epochs, Guard};
 use crate::fast::layout::{KeyLayout, ResultLayout};
@@ -530,6 +531,40 @@ impl<'a> Present<'a> {
         let hits = self.shape.lookup(&mut batch);
         fetches.clear();
         hits
+    }
+
+    /// Begins a lookup for which others can be done before its results are wanted: finds out where these are, and asks for them. Only where that may be far; what is
+    /// read for it should have been asked for long ago. If one is begun already, or the structure is none for it, nothing happens.
+    ///
+    /// # Panics
+    /// As [`FastTable::lookup`].
+    #[inline]
+    pub fn begin(self, active: u64, keys: &[u64], pitch: usize, begun: &mut Begun<'a>) {
+        if !begun.is_some() {
+            let batch = Batch::of_keys(self.dimensions, active, keys, pitch, self.default);
+            self.shape.begin(&batch, begun);
+        }
+    }
+
+    /// The rest of the lookup of the same keys that was begun, which is none any more then. `None`: none was, or of another table, or the table is another one by now.
+    ///
+    /// # Panics
+    /// As [`FastTable::lookup`].
+    #[inline]
+    pub fn finish(
+        self,
+        active: u64,
+        keys: &[u64],
+        results: &mut [u64],
+        pitch: usize,
+        now_ns: u64,
+        begun: &mut Begun<'a>,
+    ) -> Option<u64> {
+        if !begun.is_some() {
+            return None;
+        }
+        let batch = Batch::new(self.dimensions, active, keys, results, pitch, self.default, now_ns);
+        self.shape.finish(&batch, begun)
     }
 
     /// Asks the processor to fetch what a lookup of the same keys will read, so that it can do so

@@ -2,67 +2,126 @@
 #![allow(unsafe_code)]
 
 use crate::fast::batch::{Batch, SLOTS, each};
+use crate::fast::begun::Begun;
 use crate::fast::eight::{Chunks, EIGHT, Lanes, give_all, of_group};
 use crate::fast::lpm::{Dir, GROUP, SHORT};
 use crate::fast::mem::prefetch;
 use std::arch::x86_64::*;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
+/// What has been found of a vector's addresses.
+#[derive(Default)]
+pub(in crate::fast) struct Found {
+    active: u64,
+    hits: u64,
+    /// Slots whose records' numbers are in groups that have not been read yet.
+    grouped: u64,
+    /// Addresses of records; of slots in `grouped` those of the records' numbers.
+    at: Lanes,
+}
+
 impl Dir {
-    /// Records that may be far are asked for as soon as they are known, and so are slots, where nobody has done so before ([`Dir::addresses`]). Where
-    /// records are near slots are mostly so too, and eight addresses are looked up as soon as their slots would be asked for.
+    /// Begins a lookup, where eight addresses are looked up at a time.
+    pub(in crate::fast) fn begin<'a>(&'a self, batch: &Batch<'_>, begun: &mut Begun<'a>) {
+        if self.by_eights {
+            begun.of = Some(self);
+            // SAFETY: the processor has these features.
+            unsafe { self.find_eight(batch, &mut begun.found) };
+        }
+    }
+
+    /// Gives the results of the lookup that was begun, if it was this table's.
+    pub(in crate::fast) fn finish(&self, batch: &Batch<'_>, begun: &mut Begun<'_>) -> Option<u64> {
+        let found = &mut begun.found;
+        begun
+            .of
+            .take_if(|of| std::ptr::eq(*of, self) && found.active == batch.active)?;
+        // SAFETY: the processor has these features, or nothing would have been begun. What was there then is still there: `begun` lives as long as the
+        // guard that keeps it.
+        Some(unsafe { self.give_eight(batch, found) })
+    }
+
+    /// A lookup at once.
     #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
     pub(super) fn lookup_eight(&self, batch: &Batch<'_>) -> u64 {
+        let mut found = Found::default();
+        self.find_eight(batch, &mut found);
+        // SAFETY: it is what was found for this batch.
+        unsafe { self.give_eight(batch, &mut found) }
+    }
+
+    /// Where the results of a lookup are, which are asked for if they may be far. So are slots, where nobody has done so before ([`Dir::addresses`]). Where
+    /// records are near slots are mostly so too, and eight addresses are looked up as soon as their slots would be asked for.
+    #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
+    pub(super) fn find_eight(&self, batch: &Batch<'_>, found: &mut Found) {
         let batch = *batch;
         let records_are_staged = self.directory.is_staged();
-        let mut numbers = Lanes::new();
+        let mut numbers_at = Lanes::new();
         for group in 0..SLOTS / EIGHT {
             if of_group(batch.active, group) != 0 {
-                numbers.set(group, self.places(batch, group));
+                numbers_at.set(group, self.places(batch, group));
                 if records_are_staged && !batch.is_fetched {
-                    for slot in numbers.group(group) {
+                    for slot in numbers_at.group(group) {
                         prefetch(std::ptr::without_provenance::<u32>(*slot as usize));
                     }
                 }
             }
         }
-        let mut hits = 0;
+        let (mut hits, mut grouped) = (0, 0);
         for group in 0..SLOTS / EIGHT {
             let active = of_group(batch.active, group);
             if active != 0 {
                 // SAFETY: these are the addresses of slots.
-                let found = unsafe { self.slots_at(numbers.group(group)) };
-                let found = self.numbers(batch, group, found);
-                numbers.set(group, found);
-                hits |= u64::from(_mm512_mask_test_epi64_mask(active, found, found)) << (EIGHT * group);
+                let numbers = unsafe { self.slots_at(numbers_at.group(group)) };
+                let in_groups = _mm512_mask_test_epi64_mask(active, numbers, _mm512_set1_epi64(GROUP.into()));
+                let numbers = self.numbers(batch, group, numbers, in_groups);
+                numbers_at.set(group, numbers);
+                let known = _mm512_mask_test_epi64_mask(active & !in_groups, numbers, numbers);
+                hits |= u64::from(known) << (EIGHT * group);
+                grouped |= u64::from(in_groups) << (EIGHT * group);
             }
         }
         // Chunks are there before numbers of records in them are.
         fence(Ordering::Acquire);
         let chunks = Chunks::new(&self.directory);
         let default = _mm512_set1_epi64(batch.default.as_ptr().expose_provenance() as i64);
-        let mut records = Lanes::new();
         for group in 0..SLOTS / EIGHT {
             if of_group(batch.active, group) != 0 {
-                let found = chunks.records(numbers.get(group));
-                records.set(group, _mm512_mask_mov_epi64(default, of_group(hits, group), found));
+                let numbers = numbers_at.get(group);
+                let records = _mm512_mask_mov_epi64(default, of_group(hits, group), chunks.records(numbers));
+                found
+                    .at
+                    .set(group, _mm512_mask_mov_epi64(records, of_group(grouped, group), numbers));
                 if records_are_staged {
-                    for record in records.group(group) {
+                    for record in found.at.group(group) {
                         prefetch(std::ptr::without_provenance::<u64>(*record as usize));
                     }
                 }
             }
         }
+        (found.active, found.hits, found.grouped) = (batch.active, hits, grouped);
+    }
+
+    /// Gives the results that were found.
+    ///
+    /// # Safety
+    /// It was found by [`Dir::find_eight`] for the same keys and the same active slots, and nothing that was there then has been freed since.
+    #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
+    pub(super) unsafe fn give_eight(&self, batch: &Batch<'_>, found: &mut Found) -> u64 {
+        if found.grouped != 0 {
+            // SAFETY: the caller's promise.
+            unsafe { self.resolve_groups(batch, found) };
+        }
         // SAFETY: addresses are those of records or of the default.
-        unsafe { give_all(&batch, &records) };
+        unsafe { give_all(batch, &found.at) };
         if let Some(at) = batch.stamp {
-            each(hits, |slot, _| {
-                let record = records.0[slot % SLOTS] as *const AtomicU64;
+            each(found.hits, |slot, _| {
+                let record = found.at.0[slot % SLOTS] as *const AtomicU64;
                 // SAFETY: records that were hit have the table's shape, so they have this word.
                 unsafe { &*record.add(at) }.store(batch.now, Ordering::Relaxed);
             });
         }
-        hits
+        found.hits
     }
 
     /// The addresses of the slots of a group's addresses.
@@ -95,14 +154,13 @@ impl Dir {
         _mm512_cvtepu32_epi64(_mm256_set_m128i(four(4), four(0)))
     }
 
-    /// The numbers of the records of the slots of a group, of which there is what slots hold; 0 where there is none.
+    /// The numbers of the records of the slots of a group, of which there is what slots hold; 0 where there is none. Of those `in_groups` it is the address of the number.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
-    fn numbers(&self, batch: Batch<'_>, group: usize, mut numbers: __m512i) -> __m512i {
+    fn numbers(&self, batch: Batch<'_>, group: usize, mut numbers: __m512i, in_groups: u8) -> __m512i {
         let active = of_group(batch.active, group);
-        let grouped = _mm512_mask_test_epi64_mask(active, numbers, _mm512_set1_epi64(GROUP.into()));
-        if grouped != 0 {
-            numbers = self.of_groups(numbers, left_aligned(batch, group, self.shift), grouped);
+        if in_groups != 0 {
+            numbers = self.places_in_groups(numbers, left_aligned(batch, group, self.shift), in_groups);
         }
         let none = _mm512_mask_testn_epi64_mask(active, numbers, numbers);
         if none != 0 {
@@ -114,10 +172,10 @@ impl Dir {
         numbers
     }
 
-    /// The same where some are the numbers of groups.
+    /// Where some are the numbers of groups, what is in these is not read yet: it may be far.
     #[inline(never)]
     #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
-    fn of_groups(&self, numbers: __m512i, addresses: __m512i, grouped: u8) -> __m512i {
+    fn places_in_groups(&self, numbers: __m512i, addresses: __m512i, in_groups: u8) -> __m512i {
         let mut lanes = [0_u64; EIGHT];
         let mut last = [0_u64; EIGHT];
         // SAFETY: there are eight words of both.
@@ -125,14 +183,39 @@ impl Dir {
             _mm512_storeu_epi64(lanes.as_mut_ptr().cast(), numbers);
             _mm512_storeu_epi64(last.as_mut_ptr().cast(), addresses);
         }
-        each(grouped.into(), |lane, _| {
+        each(in_groups.into(), |lane, _| {
             let lane = lane % EIGHT;
-            lanes[lane] = self
-                .resolve_group(lanes[lane] as u32 & !GROUP, last[lane] as u32)
-                .into();
+            let number = self.number_in_group(lanes[lane] as u32 & !GROUP, last[lane] as u32);
+            lanes[lane] = std::ptr::from_ref(number).expose_provenance() as u64;
         });
         // SAFETY: there are eight words.
         unsafe { _mm512_loadu_epi64(lanes.as_ptr().cast()) }
+    }
+
+    /// Reads the numbers of records that are in groups.
+    ///
+    /// # Safety
+    /// As [`Dir::give_eight`].
+    #[inline(never)]
+    unsafe fn resolve_groups(&self, batch: &Batch<'_>, found: &mut Found) {
+        each(found.grouped, |slot, bit| {
+            let at = found.at.0[slot % SLOTS] as *const AtomicU32;
+            // SAFETY: it is the address of a number in a group.
+            let mut number = unsafe { &*at }.load(Ordering::Acquire);
+            if number == 0 {
+                // SAFETY: the slot is active, and keys have a word.
+                let key = unsafe { batch.key(0, slot) } as u32;
+                number = self.root(key << self.shift).load(Ordering::Acquire);
+            }
+            let mut record = batch.default;
+            if number != 0 {
+                // SAFETY: numbers in groups and roots were given out.
+                record = unsafe { self.directory.record(number) };
+                found.hits |= bit;
+            }
+            found.at.0[slot % SLOTS] = record.as_ptr().expose_provenance() as u64;
+            prefetch(record.as_ptr());
+        });
     }
 }
 

@@ -35,6 +35,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
+pub(super) use eight::Found;
+#[cfg(all(target_arch = "x86_64", not(miri)))]
 pub(super) use ranges::Ranges;
 
 /// Most prefixes of the small structure.
@@ -101,7 +103,7 @@ impl Intervals {
 
 /// DIR-24-8 as readers and the writer see it.
 #[derive(Debug)]
-pub(super) struct Dir {
+pub(in crate::fast) struct Dir {
     /// Places of the address before the index into `slots`, and bits of that index.
     shift: u32,
     bits: u32,
@@ -169,8 +171,20 @@ impl Dir {
     /// Apart, so that the rest is compiled into loops.
     #[inline(never)]
     fn resolve_group(&self, group: u32, address: u32) -> u32 {
+        self.number_in_group(group, address).load(Ordering::Acquire)
+    }
+
+    /// Where a group that was made has the number of the record for an address.
+    #[inline]
+    fn number_in_group(&self, group: u32, address: u32) -> &AtomicU32 {
         let number = self.group(group).get((address & 0xff) as usize);
-        number.map_or(0, |n| n.load(Ordering::Acquire))
+        number.unwrap_or(self.root(address))
+    }
+
+    /// Where the number of the record of the longest prefix of at most [`SHORT`] bits is.
+    #[inline(always)]
+    fn root(&self, address: u32) -> &AtomicU32 {
+        &self.roots[(address >> (32 - SHORT)) as usize]
     }
 
     #[inline(always)]
