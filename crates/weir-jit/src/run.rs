@@ -608,6 +608,7 @@ impl Memory {
             let started = if self.profile.is_some() { cycles() } else { 0 };
             let lookups = &compiled.steps.lookups[step.lookups.clone()];
             match lookups {
+                [] => {}
                 [wanted] => self.look_up(run, wanted, false, packets, None, host),
                 _ => self.look_all_up(run, lookups, packets, host),
             }
@@ -641,6 +642,7 @@ impl Memory {
         }
     }
 
+    /// Several lookups, of the same packets.
     #[inline(always)]
     fn look_all_up(&mut self, run: &Run<'_>, lookups: &[Wanted], packets: u64, host: &mut impl Host) {
         let mut begun = Begun::default();
