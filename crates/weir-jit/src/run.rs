@@ -464,7 +464,8 @@ impl Loaded<'_, '_> {
             let (packets, lengths) = memory.context.split_at(ROW_LENGTH * PITCH);
             let rows = packets[ROW_PACKET * PITCH..].iter().zip(lengths);
             for (frame, (packet, length)) in self.frames[..count].iter_mut().zip(rows) {
-                // SAFETY: the exit's code left them: where the packet begins in its memory, and how long it is there.
+                // SAFETY: they are as `load` wrote them, or as the code of an exit that deparses left them: where the packet begins in its memory, and how long
+                // it is there.
                 unsafe { frame.put(*packet, *length) };
             }
         }
@@ -610,7 +611,7 @@ impl Memory {
             match lookups {
                 [] => {}
                 [wanted] => self.look_up(run, wanted, false, packets, None, host),
-                _ => self.look_all_up(run, lookups, packets, host),
+                _ => self.look_all_up(run, lookups, step.may_begin, packets, host),
             }
             let middle = if self.profile.is_some() { cycles() } else { 0 };
             self.segment(run, step, packets, host);
@@ -628,31 +629,34 @@ impl Memory {
         self.tell_of_late(compiled, mask, host);
     }
 
-    /// Asks for what lookups will read: large tables share the latency of memory. Where that has been done, one is begun, so that the others are done while what it asks for comes.
+    /// Asks for what lookups will read: large tables share the latency of memory. Where code has asked for that, there is nothing left to ask for; of these
+    /// lookups the first is begun that is not the first of all, so that those before it are done while what it asks for next comes.
     #[inline(always)]
-    fn prepare<'a>(&mut self, run: &Run<'a>, lookups: &[Wanted], packets: u64, begun: &mut Begun<'a>) {
-        for wanted in lookups {
+    fn prepare<'a>(&mut self, run: &Run<'a>, lookups: &[Wanted], packets: u64, begun: &mut Option<Begun<'a>>) {
+        for (number, wanted) in lookups.iter().enumerate() {
             let present = run.tables[wanted.table.index()].present(run.guard);
             let keys = &self.context[wanted.keys..];
-            if wanted.is_fetched(packets, asked(self.has_asked, &self.asks)) {
-                present.begin(packets, keys, PITCH, begun);
-            } else {
+            if !wanted.is_fetched(packets, asked(self.has_asked, &self.asks)) {
                 present.prepare(packets, keys, PITCH, &mut self.fetches);
+            } else if let (1.., Some(begun)) = (number, &mut *begun) {
+                present.begin(packets, keys, PITCH, begun);
             }
         }
     }
 
-    /// Several lookups, of the same packets.
+    /// Several lookups, of the same packets. They are finished in their order, also if one is begun before the others.
     #[inline(always)]
-    fn look_all_up(&mut self, run: &Run<'_>, lookups: &[Wanted], packets: u64, host: &mut impl Host) {
-        let mut begun = Begun::default();
+    fn look_all_up(&mut self, run: &Run<'_>, lookups: &[Wanted], may_begin: bool, packets: u64, host: &mut impl Host) {
+        // What one needs that has been begun is 0.5 KB, which is set to 0.
+        let mut begun = may_begin.then(Begun::default);
         self.prepare(run, lookups, packets, &mut begun);
         for wanted in lookups {
-            self.look_up(run, wanted, true, packets, Some(&mut begun), host);
+            self.look_up(run, wanted, true, packets, begun.as_mut(), host);
         }
     }
 
-    /// Looks packets up whose keys are in rows, and tells the host. `prepared`: what is read has been asked for.
+    /// Looks packets up whose keys are in rows, and tells the host. `prepared`: what is read has been asked for. `begun`: maybe this one, or another one of
+    /// the same packets, perhaps even of the same table.
     #[inline(always)]
     fn look_up<'a>(
         &mut self,

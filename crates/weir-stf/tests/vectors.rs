@@ -3,9 +3,12 @@
 use std::path::Path;
 use std::sync::Arc;
 use weir_compiler::{Options, compile_file};
-use weir_ir::{Bits, KeyMatch};
+use weir_ir::{Bits, KeyMatch, TableId};
 use weir_switch::{Fate, Frame, Switch, TAILROOM, Write};
 use weir_table::{EntryAction, NewEntry, TableOp};
+
+/// Bytes before packets in their memory.
+const HEAD: usize = 512;
 
 fn switch(name: &str) -> Switch {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors").join(name);
@@ -23,7 +26,6 @@ fn check<const LENGTH: usize>(name: &str, packets: &[[u8; LENGTH]; 64]) {
 
 /// The same in switches that are the same but that one is compiled.
 fn check_in<const LENGTH: usize>(plain: &Switch, fast: &mut Switch, packets: &[[u8; LENGTH]]) {
-    const HEAD: usize = 512;
     assert!(fast.headroom() <= HEAD);
     let mut memory = vec![vec![0; HEAD + LENGTH + TAILROOM]; packets.len()];
     for (memory, packet) in memory.iter_mut().zip(packets) {
@@ -75,6 +77,23 @@ fn what_is_read_again_by_an_address_that_is_computed_again_is_the_same() {
     }
 }
 
+/// The first bits of an address.
+fn prefix(width: u32, length: u32, address: u32) -> KeyMatch {
+    let value = Bits::new(width, (address >> (32 - width)).into());
+    KeyMatch::Lpm {
+        value: value.and(&Bits::prefix_mask(width, length)),
+        prefix_length: length,
+    }
+}
+
+/// Puts an entry with the table's first action into both switches, or into none where it is there already.
+fn insert(switches: [&mut Switch; 2], table: TableId, key: KeyMatch, value: u32) {
+    let data = Bits::new(32, value.into());
+    let new = NewEntry::new(vec![key], EntryAction::call(0, vec![data]));
+    let results = switches.map(|switch| switch.write(Write::Table(table, TableOp::Insert(new.clone()))).is_ok());
+    assert_eq!(results[0], results[1]);
+}
+
 /// Code asks for what is read of large tables of prefixes before they are looked up, for groups of eight packets that are all there, and for tables that are
 /// large enough by now.
 #[test]
@@ -96,16 +115,8 @@ fn prefixes_are_found_whether_they_are_few_or_many_and_whether_vectors_are_full(
                     false => (width - numbers.next() % (width - 3), close(&mut numbers)),
                 };
                 known.push(address);
-                let value = Bits::new(width, (address >> (32 - width)).into());
-                let prefix = KeyMatch::Lpm {
-                    value: value.and(&Bits::prefix_mask(width, length)),
-                    prefix_length: length,
-                };
-                let data = Bits::new(32, numbers.next().into());
-                let new = NewEntry::new(vec![prefix], EntryAction::call(0, vec![data]));
-                let results = [&mut plain, &mut fast]
-                    .map(|switch| switch.write(Write::Table(table, TableOp::Insert(new.clone()))).is_ok());
-                assert_eq!(results[0], results[1]);
+                let prefix = prefix(width, length, address);
+                insert([&mut plain, &mut fast], table, prefix, numbers.next());
             }
         }
         for count in [64, 64, 61, 24, 9, 1].into_iter().cycle().take(vectors) {
@@ -122,4 +133,81 @@ fn prefixes_are_found_whether_they_are_few_or_many_and_whether_vectors_are_full(
             check_in(&plain, &mut fast, &packets);
         }
     }
+}
+
+/// Both lookups are of the same table and the same packets, and done together; one is begun before the other.
+#[test]
+fn a_table_is_looked_into_for_two_keys_at_once() {
+    let mut numbers = Numbers(11);
+    let mut plain = switch("prefixes_of_two_keys.p4");
+    let mut fast = plain.clone();
+    fast.compile().expect("it can be compiled");
+    let table = plain.table("I.prefixes").expect("it is there");
+    let known: Vec<u32> = (0..70_000).map(|_| numbers.next()).collect();
+    for address in &known {
+        let prefix = prefix(32, 32 - numbers.next() % 12, *address);
+        insert([&mut plain, &mut fast], table, prefix, numbers.next());
+    }
+    for count in [64, 64, 61, 1] {
+        let packets: Vec<[u8; 16]> = (0..count)
+            .map(|_| {
+                let mut packet = [0; 16];
+                for bytes in packet[4..12].as_chunks_mut::<4>().0 {
+                    *bytes = known[numbers.next() as usize % known.len()].to_be_bytes();
+                }
+                packet
+            })
+            .collect();
+        check_in(&plain, &mut fast, &packets);
+    }
+}
+
+/// Where all packets of a vector leave as long as they came they are counted at both ports at once, unless all come in at the same one.
+#[test]
+fn packets_are_counted_at_the_ports_where_they_come_in_and_leave() {
+    let mut numbers = Numbers(13);
+    let mut plain = switch("ports_and_lengths.p4");
+    let mut fast = plain.clone();
+    fast.compile().expect("it can be compiled");
+    assert!(fast.headroom() <= HEAD);
+    // What packets may wish, where they come in, and how long they are.
+    let kinds: [(&[u8], &[u32], u32); 8] = [
+        (&[0], &[0, 1, 2], 60),
+        (&[0], &[7], 60),
+        (&[0], &[3, 1023, 1024, 70_000], 60),
+        (&[0], &[0, 1], 100_000),
+        (&[1], &[0, 1, 2], 60),
+        (&[2], &[0, 1, 2], 60),
+        (&[0, 3], &[0, 1, 2], 60),
+        (&[0, 1, 2, 3], &[0, 1, 2], 60),
+    ];
+    for ((wishes, from, longest), count) in kinds
+        .into_iter()
+        .flat_map(|kind| [64, 64, 5, 1].map(|count| (kind, count)))
+    {
+        let mut below = |limit: usize| (numbers.next() >> 8) as usize % limit;
+        let ports: Vec<u32> = (0..count).map(|_| from[below(from.len())]).collect();
+        let packets = (0..count).map(|_| {
+            let mut packet = vec![0; 2 + below(longest as usize)];
+            (packet[0], packet[1]) = (wishes[below(wishes.len())], below(3) as u8);
+            packet
+        });
+        let packets: Vec<Vec<u8>> = packets.collect();
+        let with_room = |packet: &Vec<u8>| [&[0; HEAD], &packet[..], &[0; TAILROOM]].concat();
+        let mut memory: Vec<Vec<u8>> = packets.iter().map(with_room).collect();
+        let frames = memory.iter_mut().zip(&packets);
+        let frames = frames.map(|(memory, packet)| Frame::new(memory, HEAD, packet.len()).expect("room"));
+        fast.forward(&ports, &mut frames.collect::<Vec<_>>(), 0);
+        for (port, packet) in ports.iter().zip(&packets) {
+            plain.inject(*port, packet, 0);
+        }
+        for port in (0..10).chain([1023, 1024, 70_000]) {
+            assert_eq!(
+                fast.port_stats(port),
+                plain.port_stats(port),
+                "{wishes:?} {from:?} {count} port {port}"
+            );
+        }
+    }
+    assert_ne!(plain.port_stats(1).tx.packets, plain.port_stats(1).rx.packets);
 }

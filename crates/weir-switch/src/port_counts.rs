@@ -43,13 +43,7 @@ impl PortCounts {
         self.make_room(ports.len());
         if are_near(ports) && are_short(bytes) {
             let words = &mut *self.words;
-            let mut add = |port: &P, bytes: &u64| words[port.number() as usize % NEAR] += ONE + bytes;
-            // Counting one is so short that the loop around it would be a third of it.
-            let ((ports, last), (bytes, last_bytes)) = (ports.as_chunks::<4>(), bytes.as_chunks::<4>());
-            for (ports, bytes) in ports.iter().zip(bytes) {
-                ports.iter().zip(bytes).for_each(|(port, bytes)| add(port, bytes));
-            }
-            last.iter().zip(last_bytes).for_each(|(port, bytes)| add(port, bytes));
+            by_fours(ports, ports, bytes, |port, _, one| words[place(port)] += one);
         } else {
             for (port, bytes) in ports.iter().zip(bytes) {
                 add(&mut self.taken, &mut self.far, port.number() as u32, 1, *bytes);
@@ -72,22 +66,13 @@ impl PortCounts {
         counts.make_room(ports.len());
         others.make_room(other_ports.len());
         let (words, other_words) = (&mut *counts.words, &mut *others.words);
-        let mut add = |port: &P, other: &Q, bytes: &u64| {
-            let one = ONE + bytes;
-            words[port.number() as usize % NEAR] += one;
-            other_words[other.number() as usize % NEAR] += one;
-        };
-        let (ports, last) = ports.as_chunks::<4>();
-        let (other_ports, last_others) = other_ports.as_chunks::<4>();
-        let (bytes, last_bytes) = bytes.as_chunks::<4>();
-        for ((ports, others), bytes) in ports.iter().zip(other_ports).zip(bytes) {
-            let both = ports.iter().zip(others).zip(bytes);
-            both.for_each(|((port, other), bytes)| add(port, other, bytes));
-        }
-        let both = last.iter().zip(last_others).zip(last_bytes);
-        both.for_each(|((port, other), bytes)| add(port, other, bytes));
+        by_fours(ports, other_ports, bytes, |port, other, one| {
+            words[place(port)] += one;
+            other_words[place(other)] += one;
+        });
     }
 
+    /// Empties words if they might overflow with so many packets more.
     #[inline(always)]
     fn make_room(&mut self, packets: usize) {
         if self.room < packets {
@@ -142,6 +127,30 @@ impl Port for u64 {
     fn number(self) -> u64 {
         self
     }
+}
+
+/// The position of a near port.
+#[inline(always)]
+fn place<P: Port>(port: P) -> usize {
+    port.number() as usize % NEAR
+}
+
+/// Calls with the two ports of each packet and with what it adds to their words. Four at a time, for counting one is so short that the loop around it would be
+/// a third of it.
+#[inline(always)]
+fn by_fours<P: Port, Q: Port>(ports: &[P], others: &[Q], bytes: &[u64], mut add: impl FnMut(P, Q, u64)) {
+    let (ports, last) = ports.as_chunks::<4>();
+    let (others, last_others) = others.as_chunks::<4>();
+    let (bytes, last_bytes) = bytes.as_chunks::<4>();
+    let mut add_all = |ports: &[P], others: &[Q], bytes: &[u64]| {
+        for ((port, other), bytes) in ports.iter().zip(others).zip(bytes) {
+            add(*port, *other, ONE + bytes);
+        }
+    };
+    for ((ports, others), bytes) in ports.iter().zip(others).zip(bytes) {
+        add_all(ports, others, bytes);
+    }
+    add_all(last, last_others, last_bytes);
 }
 
 /// Whether all are counted by position. All bits of all of them: what is below a power of two is so for each.
@@ -220,6 +229,23 @@ mod tests {
                 count(1, 63),
             ]
         );
+    }
+
+    #[test]
+    fn words_of_both_are_emptied_before_they_overflow() {
+        let (mut counts, mut others) = (PortCounts::default(), PortCounts::default());
+        // Their room ends at different times.
+        others.add_all(&[9_u64; 64], &[LONGEST; 64]);
+        let rounds = 3 * FULL / 128;
+        for _ in 0..rounds {
+            PortCounts::add_to_both((&mut counts, &[7_u32; 64]), (&mut others, &[8_u64; 64]), &[LONGEST; 64]);
+        }
+        let packets = 64 * rounds as u64;
+        let all = Count {
+            packets,
+            bytes: packets * LONGEST,
+        };
+        assert_eq!((counts.get(7), others.get(8)), (all, all));
     }
 
     #[test]

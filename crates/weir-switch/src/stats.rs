@@ -59,12 +59,15 @@ impl Stats {
     /// Packets that came in together.
     #[inline(always)]
     pub(crate) fn received_all(&mut self, ports: &[u32], lengths: &[u64]) {
-        let Some(&first) = ports.first() else { return };
-        if ports.iter().all(|p| *p == first) {
-            let bytes = lengths.iter().sum();
-            self.received.add_many(first, ports.len() as u64, bytes);
-        } else {
-            self.received.add_all(ports, lengths);
+        self.received_at(only_port(ports), ports, lengths);
+    }
+
+    /// The same; `only`: where all did, if all came in at one port.
+    #[inline(always)]
+    fn received_at(&mut self, only: Option<u32>, ports: &[u32], lengths: &[u64]) {
+        match only {
+            Some(port) => self.received.add_many(port, ports.len() as u64, lengths.iter().sum()),
+            None => self.received.add_all(ports, lengths),
         }
     }
 
@@ -78,12 +81,12 @@ impl Stats {
     #[inline(always)]
     pub(crate) fn passed_all(&mut self, from: &[u32], came: &[u64], to: &[u64], leave: &[u64]) {
         let differ = came.iter().zip(leave).fold(0, |all, (came, leave)| all | came ^ leave);
-        let same_port = from.first().is_some_and(|first| from.iter().all(|p| p == first));
-        if differ != 0 || same_port {
-            self.received_all(from, came);
-            self.sent_all(to, leave);
-        } else {
+        let only = only_port(from);
+        if differ == 0 && only.is_none() {
             PortCounts::add_to_both((&mut self.received, from), (&mut self.sent, to), came);
+        } else {
+            self.received_at(only, from, came);
+            self.sent_all(to, leave);
         }
     }
 
@@ -111,4 +114,11 @@ impl Stats {
             packets: *packets,
         })
     }
+}
+
+/// The port of all packets, if it is one: what they add to its count is summed up first, for one by one each would wait for the one before it.
+#[inline(always)]
+fn only_port(ports: &[u32]) -> Option<u32> {
+    let (first, others) = ports.split_first()?;
+    others.iter().all(|port| port == first).then_some(*first)
 }

@@ -13,10 +13,13 @@ use std::ptr::NonNull;
 #[repr(C)]
 pub struct Frame<'a> {
     packet: NonNull<u8>,
-    /// Bytes of the memory before it, and in the upper half those of the packet: one word beside another, so that eight frames are taken apart at once.
-    place: u64,
+    /// Bytes of the memory before it, and in the upper half those of the packet. As one word beside another they can be taken apart for several frames at once,
+    /// which two halves would not be.
+    room_and_length: u64,
     memory: PhantomData<&'a mut [u8]>,
 }
+
+const _: () = assert!(size_of::<Frame<'_>>() == 16);
 
 // SAFETY: it is memory borrowed as a whole, as `&mut [u8]` is.
 unsafe impl Send for Frame<'_> {}
@@ -25,7 +28,7 @@ unsafe impl Sync for Frame<'_> {}
 
 impl<'a> Frame<'a> {
     /// The packet at `start` of the memory. `None` where the memory does not hold it and [`TAILROOM`] behind
-    /// it, or where either has 4 GiB.
+    /// it, or where it ends 4 GiB into the memory or later.
     #[must_use]
     #[inline]
     pub fn new(memory: &'a mut [u8], start: usize, length: usize) -> Option<Self> {
@@ -33,19 +36,24 @@ impl<'a> Frame<'a> {
         if end > memory.len() {
             return None;
         }
-        let (room, bytes) = (u32::try_from(start).ok()?, u32::try_from(length).ok()?);
+        // So neither part is more, wherever in it the packet begins one day.
+        u32::try_from(start + length).ok()?;
         // SAFETY: `start` is not behind the memory's end.
         let packet = unsafe { NonNull::from(memory).cast::<u8>().add(start) };
         Some(Frame {
             packet,
-            place: place(room, bytes),
+            room_and_length: together(start as u64, length as u64),
             memory: PhantomData,
         })
     }
 
     #[inline]
     fn length(&self) -> usize {
-        (self.place >> 32) as usize
+        (self.room_and_length >> 32) as usize
+    }
+
+    fn room(&self) -> u64 {
+        self.room_and_length & u64::from(u32::MAX)
     }
 
     /// Its bytes.
@@ -68,20 +76,20 @@ impl<'a> Frame<'a> {
     pub fn skip(&mut self, bytes: usize) {
         let bytes = bytes.min(self.length());
         let begin = self.packet.addr().get() + bytes;
-        // SAFETY: these are bytes of the packet, or where it ends.
+        // SAFETY: these are bytes of the packet, or none where it ends.
         unsafe { self.put(begin as u64, (self.length() - bytes) as u64) };
     }
 
     /// It begins at this address now, and has so many bytes.
     ///
     /// # Safety
-    /// They are bytes of the memory.
+    /// They are bytes of the memory, and end 4 GiB into it at most.
     #[inline]
     pub(super) unsafe fn put(&mut self, begin: u64, length: u64) {
         let further = begin.wrapping_sub(self.packet.addr().get() as u64);
         // SAFETY: the caller's promise; where it lies before, further is less than 0.
         self.packet = unsafe { self.packet.offset(further as isize) };
-        self.place = place((self.place as u32).wrapping_add(further as u32), length as u32);
+        self.room_and_length = together(self.room().wrapping_add(further), length);
     }
 
     /// The address where it begins, and how long it is.
@@ -94,20 +102,22 @@ impl<'a> Frame<'a> {
     /// The same, as code has it, which may write there.
     #[inline(always)]
     pub(super) fn words(&mut self) -> [u64; 2] {
-        [self.packet.as_ptr() as u64, self.place >> 32]
+        [self.packet.as_ptr() as u64, self.room_and_length >> 32]
     }
 
     /// Where it begins in its memory, and how long it is.
     #[must_use]
     #[inline]
     pub fn place(&self) -> (usize, usize) {
-        (self.place as u32 as usize, self.length())
+        (self.room() as usize, self.length())
     }
 }
 
+/// Both have fewer than 33 bits.
 #[inline(always)]
-fn place(room: u32, length: u32) -> u64 {
-    u64::from(length) << 32 | u64::from(room)
+fn together(room: u64, length: u64) -> u64 {
+    debug_assert!(room.max(length) <= u32::MAX.into());
+    length << 32 | room
 }
 
 #[cfg(test)]
@@ -123,7 +133,6 @@ mod tests {
         let Some(mut frame) = Frame::new(&mut memory, 8, 6) else {
             panic!("there is room")
         };
-        assert_eq!(size_of_val(&frame), 16);
         frame.skip(4);
         assert_eq!((frame.bytes(), frame.place()), (&b"et"[..], (12, 2)));
         frame.skip(9);

@@ -18,6 +18,8 @@ pub(crate) struct Step {
     pub lanes: Option<LanesFunction>,
     /// Of [`Steps::lookups`]. The first is what packets wait for, the others are done ahead.
     pub lookups: Range<usize>,
+    /// Whether code may have asked for what another one of them than the first reads.
+    pub may_begin: bool,
 }
 
 /// A lookup to be done. Places are words of the context.
@@ -102,6 +104,7 @@ impl Steps {
             all.steps.push(Step {
                 function,
                 lanes,
+                may_begin: all.lookups.iter().skip(first + 1).any(|wanted| wanted.asked.is_some()),
                 lookups: first..all.lookups.len(),
             });
         }

@@ -110,6 +110,20 @@ pub(super) struct Dimensions {
     pub(super) stamp: Option<usize>,
 }
 
+impl Dimensions {
+    /// Slots up to the last active one, for which there are keys.
+    ///
+    /// # Panics
+    /// There are too few keys.
+    #[inline]
+    pub(super) fn slots_with_keys(self, active: u64, keys: &[u64], pitch: usize) -> usize {
+        let slots = SLOTS - active.leading_zeros() as usize;
+        assert!(slots <= pitch || self.key_words <= 1);
+        assert!(slots == 0 || keys.len() >= (self.key_words - 1) * pitch + slots);
+        slots
+    }
+}
+
 impl<'a> Batch<'a> {
     /// # Panics
     /// The arrays are too short for the active slots.
@@ -123,31 +137,23 @@ impl<'a> Batch<'a> {
         default: &'a [AtomicU64],
         now: u64,
     ) -> Self {
-        let slots = SLOTS - active.leading_zeros() as usize;
+        let slots = dimensions.slots_with_keys(active, keys, pitch);
         let Dimensions {
-            key_words,
             result_words,
             record_words,
-            stamp,
+            ..
         } = dimensions;
-        assert!(slots <= pitch || (key_words <= 1 && result_words <= 1));
-        assert!(slots == 0 || keys.len() >= (key_words - 1) * pitch + slots);
+        assert!(slots <= pitch || result_words <= 1);
         assert!(slots == 0 || results.len() >= (result_words - 1) * pitch + slots);
         // Of results whole pairs of words are read.
         assert!(default.len() >= record_words.max(result_words).next_multiple_of(2));
         Batch {
-            keys: keys.as_ptr(),
             results: results.as_mut_ptr(),
-            pitch,
-            active,
-            key_words,
             result_words,
             is_fetched: false,
-            meanwhile: None,
-            default: NonNull::from(default).cast(),
-            stamp,
+            stamp: dimensions.stamp,
             now,
-            borrow: PhantomData,
+            ..Batch::of_keys(dimensions, active, keys, pitch, default)
         }
     }
 
@@ -163,16 +169,13 @@ impl<'a> Batch<'a> {
         pitch: usize,
         default: &'a [AtomicU64],
     ) -> Self {
-        let slots = SLOTS - active.leading_zeros() as usize;
-        let key_words = dimensions.key_words;
-        assert!(slots <= pitch || key_words <= 1);
-        assert!(slots == 0 || keys.len() >= (key_words - 1) * pitch + slots);
+        dimensions.slots_with_keys(active, keys, pitch);
         Batch {
             keys: keys.as_ptr(),
             results: std::ptr::null_mut(),
             pitch,
             active,
-            key_words,
+            key_words: dimensions.key_words,
             result_words: 0,
             is_fetched: true,
             meanwhile: None,
@@ -181,6 +184,13 @@ impl<'a> Batch<'a> {
             now: 0,
             borrow: PhantomData,
         }
+    }
+
+    /// The address of the first slot's key.
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    #[inline(always)]
+    pub(super) fn keys_at(&self) -> usize {
+        self.keys.addr()
     }
 
     /// Words of a key.

@@ -180,6 +180,10 @@ impl Shape {
 
     /// [`Present::begin`](super::Present::begin): nothing is begun yet.
     #[inline]
+    #[cfg_attr(
+        not(all(target_arch = "x86_64", not(miri))),
+        expect(unused_variables, reason = "no structure looks eight keys up at a time")
+    )]
     pub(super) fn begin<'a>(&'a self, batch: &Batch<'_>, begun: &mut Begun<'a>) {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         if let Shape::Dir(dir) = self {
@@ -189,6 +193,10 @@ impl Shape {
 
     /// [`Present::finish`](super::Present::finish).
     #[inline]
+    #[cfg_attr(
+        not(all(target_arch = "x86_64", not(miri))),
+        expect(unused_variables, reason = "no structure looks eight keys up at a time")
+    )]
     pub(super) fn finish(&self, batch: &Batch<'_>, begun: &mut Begun<'_>) -> Option<u64> {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         if let Shape::Dir(dir) = self {

@@ -546,7 +546,10 @@ impl<'a> Present<'a> {
         }
     }
 
-    /// The rest of the lookup of the same keys that was begun, which is none any more then. `None`: none was, or of another table, or the table is another one by now.
+    /// The rest of the lookup that was begun, which is none any more then. `None`: none was, or it was another one: of another table, or of this one before it
+    /// became another structure, of other slots, or of keys at another place.
+    ///
+    /// Keys at that place are to be those that were there when it was begun. Where others are there by now, results are those of either.
     ///
     /// # Panics
     /// As [`FastTable::lookup`].
@@ -575,10 +578,7 @@ impl<'a> Present<'a> {
     /// As [`FastTable::lookup`].
     #[inline]
     pub fn prepare(self, active: u64, keys: &[u64], pitch: usize, later: &mut Fetches) {
-        let key_words = self.dimensions.key_words;
-        let slots = SLOTS - active.leading_zeros() as usize;
-        assert!(slots <= pitch || key_words <= 1);
-        assert!(slots == 0 || keys.len() >= (key_words - 1) * pitch + slots);
+        let slots = self.dimensions.slots_with_keys(active, keys, pitch);
         self.shape.prepare(active, &keys[..slots], later);
     }
 

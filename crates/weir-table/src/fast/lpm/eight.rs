@@ -9,14 +9,15 @@ use crate::fast::mem::prefetch;
 use std::arch::x86_64::*;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
-/// What has been found of a vector's addresses.
+/// What has been found of a vector's addresses: for each of them either the record, or, where longer prefixes than a slot tells apart are possible, where in
+/// a group the record's number is. That may be far, too, so it is read as late as the record itself would be.
 #[derive(Default)]
 pub(in crate::fast) struct Found {
     active: u64,
     hits: u64,
-    /// Slots whose records' numbers are in groups that have not been read yet.
+    /// Slots of which only the place of the number has been found.
     grouped: u64,
-    /// Addresses of records; of slots in `grouped` those of the records' numbers.
+    /// The address of the record, or, of slots in `grouped`, of the number.
     at: Lanes,
 }
 
@@ -24,20 +25,20 @@ impl Dir {
     /// Begins a lookup, where eight addresses are looked up at a time.
     pub(in crate::fast) fn begin<'a>(&'a self, batch: &Batch<'_>, begun: &mut Begun<'a>) {
         if self.by_eights {
-            begun.of = Some(self);
+            begun.of = Some((self, batch.keys_at()));
             // SAFETY: the processor has these features.
             unsafe { self.find_eight(batch, &mut begun.found) };
         }
     }
 
-    /// Gives the results of the lookup that was begun, if it was this table's.
+    /// Gives the results of the lookup that was begun, if it was this one.
     pub(in crate::fast) fn finish(&self, batch: &Batch<'_>, begun: &mut Begun<'_>) -> Option<u64> {
         let found = &mut begun.found;
-        begun
-            .of
-            .take_if(|of| std::ptr::eq(*of, self) && found.active == batch.active)?;
-        // SAFETY: the processor has these features, or nothing would have been begun. What was there then is still there: `begun` lives as long as the
-        // guard that keeps it.
+        begun.of.take_if(|(of, keys)| {
+            std::ptr::eq(*of, self) && *keys == batch.keys_at() && found.active == batch.active
+        })?;
+        // SAFETY: the processor has these features, or nothing would have been begun. It was found in this table and for these slots. What was there then is
+        // still there: `begun` lives no longer than the guard that keeps it.
         Some(unsafe { self.give_eight(batch, found) })
     }
 
@@ -105,7 +106,8 @@ impl Dir {
     /// Gives the results that were found.
     ///
     /// # Safety
-    /// It was found by [`Dir::find_eight`] for the same keys and the same active slots, and nothing that was there then has been freed since.
+    /// It was found by [`Dir::find_eight`] of this table for the same active slots, and nothing that was there then has been freed since. (Keys may have become
+    /// others: any has a root.)
     #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
     pub(super) unsafe fn give_eight(&self, batch: &Batch<'_>, found: &mut Found) -> u64 {
         if found.grouped != 0 {
