@@ -142,15 +142,14 @@ fn by_fours<P: Port, Q: Port>(ports: &[P], others: &[Q], bytes: &[u64], mut add:
     let (ports, last) = ports.as_chunks::<4>();
     let (others, last_others) = others.as_chunks::<4>();
     let (bytes, last_bytes) = bytes.as_chunks::<4>();
-    let mut add_all = |ports: &[P], others: &[Q], bytes: &[u64]| {
-        for ((port, other), bytes) in ports.iter().zip(others).zip(bytes) {
-            add(*port, *other, ONE + bytes);
-        }
-    };
     for ((ports, others), bytes) in ports.iter().zip(others).zip(bytes) {
-        add_all(ports, others, bytes);
+        for i in 0..4 {
+            add(ports[i], others[i], ONE + bytes[i]);
+        }
     }
-    add_all(last, last_others, last_bytes);
+    for ((port, other), bytes) in last.iter().zip(last_others).zip(last_bytes) {
+        add(*port, *other, ONE + bytes);
+    }
 }
 
 /// Whether all are counted by position. All bits of all of them: what is below a power of two is so for each.

@@ -115,7 +115,7 @@ impl Dimensions {
     ///
     /// # Panics
     /// There are too few keys.
-    #[inline]
+    #[inline(always)]
     pub(super) fn slots_with_keys(self, active: u64, keys: &[u64], pitch: usize) -> usize {
         let slots = SLOTS - active.leading_zeros() as usize;
         assert!(slots <= pitch || self.key_words <= 1);
@@ -127,7 +127,7 @@ impl Dimensions {
 impl<'a> Batch<'a> {
     /// # Panics
     /// The arrays are too short for the active slots.
-    #[inline]
+    #[inline(always)]
     pub(super) fn new(
         dimensions: Dimensions,
         active: u64,
@@ -161,7 +161,7 @@ impl<'a> Batch<'a> {
     ///
     /// # Panics
     /// There are too few keys for the active slots.
-    #[inline]
+    #[inline(always)]
     pub(super) fn of_keys(
         dimensions: Dimensions,
         active: u64,

@@ -515,7 +515,7 @@ impl<'a> Present<'a> {
     ///
     /// # Panics
     /// As there.
-    #[inline]
+    #[inline(always)]
     pub fn lookup_meanwhile(
         self,
         active: u64,
@@ -553,7 +553,7 @@ impl<'a> Present<'a> {
     ///
     /// # Panics
     /// As [`FastTable::lookup`].
-    #[inline]
+    #[inline(always)]
     pub fn finish(
         self,
         active: u64,
