@@ -377,6 +377,21 @@ impl Compiled {
                 );
             }
             let _ = writeln!(out);
+            if let Some(step) = self.steps.steps.get(i) {
+                let lookups = self.steps.lookups[step.lookups.clone()].iter();
+                let asked = lookups.filter(|wanted| wanted.asked.is_some());
+                let names: Vec<&str> = asked
+                    .map(|wanted| self.pipeline.program.tables[wanted.table].name.as_str())
+                    .collect();
+                if !names.is_empty() {
+                    let begun = if step.may_begin { "; one is begun early" } else { "" };
+                    let _ = writeln!(
+                        out,
+                        "  slots asked for with keys, eight packets at a time: {}{begun}",
+                        names.join(", ")
+                    );
+                }
+            }
             for &v in &point.kept {
                 let name = match self.pipeline.program.vars.get(v) {
                     Some(var) => format!("%{} {}", v.index(), var.name),

@@ -142,6 +142,8 @@ fn a_table_is_looked_into_for_two_keys_at_once() {
     let mut plain = switch("prefixes_of_two_keys.p4");
     let mut fast = plain.clone();
     fast.compile().expect("it can be compiled");
+    let described = fast.compiled().expect("it was compiled").describe();
+    assert!(described.contains("I.prefixes; one is begun early"), "{described}");
     let table = plain.table("I.prefixes").expect("it is there");
     let known: Vec<u32> = (0..70_000).map(|_| numbers.next()).collect();
     for address in &known {

@@ -135,10 +135,11 @@ fn place<P: Port>(port: P) -> usize {
     port.number() as usize % NEAR
 }
 
-/// Calls with the two ports of each packet and with what it adds to their words. Four at a time, for counting one is so short that the loop around it would be
+/// Calls with the two ports of each packet and with what it adds to their words; there are as many of each. Four at a time, for counting one is so short that the loop around it would be
 /// a third of it.
 #[inline(always)]
 fn by_fours<P: Port, Q: Port>(ports: &[P], others: &[Q], bytes: &[u64], mut add: impl FnMut(P, Q, u64)) {
+    debug_assert!(ports.len() == others.len() && ports.len() == bytes.len());
     let (ports, last) = ports.as_chunks::<4>();
     let (others, last_others) = others.as_chunks::<4>();
     let (bytes, last_bytes) = bytes.as_chunks::<4>();

@@ -83,7 +83,7 @@ impl<'a> Frame<'a> {
     /// It begins at this address now, and has so many bytes.
     ///
     /// # Safety
-    /// They are bytes of the memory, and end 4 GiB into it at most.
+    /// They are bytes of the memory, and end less than 4 GiB into it.
     #[inline]
     pub(super) unsafe fn put(&mut self, begin: u64, length: u64) {
         let further = begin.wrapping_sub(self.packet.addr().get() as u64);
@@ -113,7 +113,7 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// Both have fewer than 33 bits.
+/// Both are less than 4 GiB.
 #[inline(always)]
 fn together(room: u64, length: u64) -> u64 {
     debug_assert!(room.max(length) <= u32::MAX.into());

@@ -212,7 +212,7 @@ impl<'a> Batch<'a> {
     #[inline(always)]
     pub(super) unsafe fn key(self, word: usize, slot: usize) -> u64 {
         debug_assert!(word < self.key_words && self.active >> slot & 1 == 1);
-        // SAFETY: `new` checked the length for active slots and these words.
+        // SAFETY: `slots_with_keys` checked the length for active slots and these words.
         unsafe { *self.keys.add(word * self.pitch + slot) }
     }
 
@@ -224,7 +224,7 @@ impl<'a> Batch<'a> {
     #[inline(always)]
     pub(super) unsafe fn key_row(self, word: usize) -> *const u64 {
         debug_assert!(word < self.key_words);
-        // SAFETY: `new` checked the length.
+        // SAFETY: `slots_with_keys` checked the length.
         unsafe { self.keys.add(word * self.pitch) }
     }
 
@@ -235,7 +235,7 @@ impl<'a> Batch<'a> {
     #[inline(always)]
     pub(super) unsafe fn result_row(self, word: usize) -> *mut u64 {
         debug_assert!(word < self.result_words);
-        // SAFETY: `new` checked the length.
+        // SAFETY: `new` checked the length; without it there are no words.
         unsafe { self.results.add(word * self.pitch) }
     }
 
@@ -246,7 +246,7 @@ impl<'a> Batch<'a> {
     #[inline(always)]
     pub(super) unsafe fn put(self, word: usize, slot: usize, value: u64) {
         debug_assert!(word < self.result_words && self.active >> slot & 1 == 1);
-        // SAFETY: `new` checked the length for active slots and these words.
+        // SAFETY: `new` checked the length for active slots and these words; without it there are none.
         unsafe { *self.results.add(word * self.pitch + slot) = value };
     }
 

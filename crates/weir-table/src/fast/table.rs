@@ -549,7 +549,7 @@ impl<'a> Present<'a> {
     /// The rest of the lookup that was begun, which is none any more then. `None`: none was, or it was another one: of another table, or of this one before it
     /// became another structure, of other slots, or of keys at another place.
     ///
-    /// Keys at that place are to be those that were there when it was begun. Where others are there by now, results are those of either.
+    /// Keys at that place are to be those that were there when it was begun; of others nothing is known but that results are some of this table's.
     ///
     /// # Panics
     /// As [`FastTable::lookup`].

@@ -107,14 +107,14 @@ impl Dir {
     ///
     /// # Safety
     /// It was found by [`Dir::find_eight`] of this table for the same active slots, and nothing that was there then has been freed since. (Keys may have become
-    /// others: any has a root.)
+    /// others: any has a root. The default may have become another one, too: both are as long.)
     #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
     pub(super) unsafe fn give_eight(&self, batch: &Batch<'_>, found: &mut Found) -> u64 {
         if found.grouped != 0 {
             // SAFETY: the caller's promise.
             unsafe { self.resolve_groups(batch, found) };
         }
-        // SAFETY: addresses are those of records or of the default.
+        // SAFETY: addresses are those of records or of a default.
         unsafe { give_all(batch, &found.at) };
         if let Some(at) = batch.stamp {
             each(found.hits, |slot, _| {
