@@ -16,11 +16,17 @@ fn switch(name: &str) -> Switch {
     Switch::new(Arc::new(compiled.program.expect("it compiles"))).expect("loads")
 }
 
-/// Runs a vector of packets, which leave by port 1, and each of them alone in the interpreter.
-fn check<const LENGTH: usize>(name: &str, packets: &[[u8; LENGTH]; 64]) {
+/// One that interprets a program, and one that has compiled it.
+fn switches(name: &str) -> (Switch, Switch) {
     let plain = switch(name);
     let mut fast = plain.clone();
     fast.compile().expect("it can be compiled");
+    (plain, fast)
+}
+
+/// Runs a vector of packets, which leave by port 1, and each of them alone in the interpreter.
+fn check<const LENGTH: usize>(name: &str, packets: &[[u8; LENGTH]; 64]) {
+    let (plain, mut fast) = switches(name);
     check_in(&plain, &mut fast, packets);
 }
 
@@ -102,9 +108,7 @@ fn prefixes_are_found_whether_they_are_few_or_many_and_whether_vectors_are_full(
     // Prefixes lie within each other, and packets' addresses within them; but not the many that make a table large.
     let close = |numbers: &mut Numbers| numbers.next() & numbers.next() & numbers.next() & 0x7fff_ffff;
     let mut known = Vec::new();
-    let mut plain = switch("many_routes.p4");
-    let mut fast = plain.clone();
-    fast.compile().expect("it can be compiled");
+    let (mut plain, mut fast) = switches("many_routes.p4");
     for (routes, vectors, spread) in [(30, 4, false), (900, 4, false), (2500, 20, false), (66_000, 20, true)] {
         for name in ["I.wide", "I.narrow"] {
             let table = plain.table(name).expect("it is there");
@@ -139,9 +143,7 @@ fn prefixes_are_found_whether_they_are_few_or_many_and_whether_vectors_are_full(
 #[test]
 fn a_table_is_looked_into_for_two_keys_at_once() {
     let mut numbers = Numbers(11);
-    let mut plain = switch("prefixes_of_two_keys.p4");
-    let mut fast = plain.clone();
-    fast.compile().expect("it can be compiled");
+    let (mut plain, mut fast) = switches("prefixes_of_two_keys.p4");
     let described = fast.compiled().expect("it was compiled").describe();
     assert!(described.contains("I.prefixes; one is begun early"), "{described}");
     let table = plain.table("I.prefixes").expect("it is there");
@@ -168,9 +170,7 @@ fn a_table_is_looked_into_for_two_keys_at_once() {
 #[test]
 fn packets_are_counted_at_the_ports_where_they_come_in_and_leave() {
     let mut numbers = Numbers(13);
-    let mut plain = switch("ports_and_lengths.p4");
-    let mut fast = plain.clone();
-    fast.compile().expect("it can be compiled");
+    let (mut plain, mut fast) = switches("ports_and_lengths.p4");
     assert!(fast.headroom() <= HEAD);
     // What packets may wish, where they come in, and how long they are.
     let kinds: [(&[u8], &[u32], u32); 8] = [

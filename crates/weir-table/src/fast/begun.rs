@@ -10,9 +10,7 @@ use std::marker::PhantomData;
 /// It has addresses of what was there when it was begun, and so ends before the guard by which that stays there:
 ///
 /// ```compile_fail,E0505
-/// # use std::sync::Arc;
-/// # use weir_table::TableSpec;
-/// # use weir_table::fast::{Begun, Epochs, FastTable};
+/// # use weir_table::fast::{Begun, FastTable};
 /// # fn lookup(routes: &FastTable, keys: &[u64; 64], results: &mut [u64; 64]) {
 /// let guard = routes.epochs().enter();
 /// let mut begun = Begun::default();
