@@ -5,12 +5,14 @@ mod checksums;
 mod deparse;
 mod flow;
 mod live;
+mod loops;
 mod packet;
 mod reads;
 mod step;
 
 pub(crate) use checksums::Change;
 pub(crate) use flow::State;
+pub(crate) use loops::Loop;
 pub(crate) use step::Step;
 
 use crate::error::Unsupported;
@@ -26,6 +28,8 @@ pub(crate) struct VarInfo {
     pub width: u32,
     /// It knows its length.
     pub varbit: bool,
+    /// What it is, where the program has no such variable.
+    pub purpose: &'static str,
 }
 
 impl VarInfo {
@@ -105,11 +109,11 @@ pub(crate) struct Analysis<'a> {
     pub constant_inputs: VarSet,
     /// Sums that more is added to, but not often enough to reach 2^62.
     pub running_sums: VarSet,
-    /// Blocks that a jump back leads to; whether the loop takes from the packet.
-    pub loops: BTreeMap<BlockId, bool>,
+    /// The loops, by the blocks that jumps back lead to.
+    pub loops: BTreeMap<BlockId, Loop>,
     /// Blocks that a packet may pass more than once.
     pub repeated: Vec<bool>,
-    /// Counts the turns of loops.
+    /// Counts the turns of loops: those since the segment began, and where packets wait in a loop those since it was entered.
     pub turns: VarId,
 }
 
@@ -147,13 +151,18 @@ impl<'a> Analysis<'a> {
             .map(|(_, v)| VarInfo {
                 width: v.ty.width(),
                 varbit: matches!(v.ty, Type::Varbit(_)),
+                purpose: "",
             })
             .collect();
-        let mut new = |width| {
-            vars.push(VarInfo { width, varbit: false });
+        let mut new = |purpose| {
+            vars.push(VarInfo {
+                width: 64,
+                varbit: false,
+                purpose,
+            });
             VarId::new(vars.len() - 1)
         };
-        let (cursor, emitted, turns) = (new(64), new(64), new(64));
+        let (cursor, emitted, turns) = (new("where the parser is"), new("bytes emitted"), new("turns of loops"));
         let mut analysis = Analysis {
             pipeline,
             cursor,
@@ -184,7 +193,10 @@ impl<'a> Analysis<'a> {
                 .filter(|i| matches!(i.kind, InstKind::Call(_)))
                 .count();
         }
-        analysis.find_loops();
+        analysis.loops = analysis.find_loops();
+        for id in analysis.loops.values().flat_map(|l| &l.blocks) {
+            analysis.repeated[id.index()] = true;
+        }
         analysis.constants = analysis.find_constants();
         analysis.checksum_data = analysis.find_checksum_data();
         analysis.at = analysis.flow();
@@ -203,7 +215,7 @@ impl<'a> Analysis<'a> {
         for (header, place) in found {
             analysis.places[header.index()] = Some(match place {
                 Some(bit) => Place::Fixed(bit),
-                None => Place::Variable(new(64)),
+                None => Place::Variable(new("where a header begins")),
             });
         }
         analysis.vars = vars;
@@ -223,31 +235,6 @@ impl<'a> Analysis<'a> {
 
     pub fn program(&self) -> &'a Program {
         &self.pipeline.program
-    }
-
-    fn find_loops(&mut self) {
-        let body = &self.pipeline.body;
-        let mut position = vec![usize::MAX; body.blocks.len()];
-        for (i, id) in self.order.iter().enumerate() {
-            position[id.index()] = i;
-        }
-        for (i, &id) in self.order.iter().enumerate() {
-            for target in body.blocks[id].terminator.targets() {
-                let start = position[target.index()];
-                if start <= i {
-                    let takes = self.order[start..=i].iter().any(|b| {
-                        let block = &body.blocks[*b];
-                        block.can_fail()
-                            || matches!(block.terminator, Terminator::Select { .. })
-                            || block.state.is_some()
-                    });
-                    *self.loops.entry(target).or_default() |= takes;
-                    for b in &self.order[start..=i] {
-                        self.repeated[b.index()] = true;
-                    }
-                }
-            }
-        }
     }
 
     /// Headers must begin and end at whole bytes.

@@ -243,8 +243,11 @@ impl<'a> Segment<'a, '_> {
             let clif = self.b.create_block();
             self.blocks.insert(id, clif);
         }
-        if region.iter().any(|b| cx.analysis.loops.get(b) == Some(&false)) {
-            self.destination(cx.layout.of_exit[cx.analysis.pipeline.overrun as usize]);
+        for looped in region.iter().filter_map(|b| cx.analysis.loops.get(b)) {
+            self.written.insert(cx.analysis.turns);
+            if !looped.takes {
+                self.destination(cx.layout.of_exit[cx.analysis.pipeline.overrun as usize]);
+            }
         }
         self.gather_validity();
         match self.form {
@@ -375,8 +378,8 @@ impl<'a> Segment<'a, '_> {
             self.b.ins().jump(self.head, &[]);
             return;
         }
-        if let Some(&takes) = cx.analysis.loops.get(&id) {
-            self.count_turn(takes);
+        if let Some(looped) = cx.analysis.loops.get(&id) {
+            self.count_turn(looped.takes);
         }
         let live = cx.analysis.live_after(id);
         self.left_from = None;

@@ -395,7 +395,7 @@ impl Compiled {
             for &v in &point.kept {
                 let name = match self.pipeline.program.vars.get(v) {
                     Some(var) => format!("%{} {}", v.index(), var.name),
-                    None => format!("%{}", v.index()),
+                    None => format!("%{} ({})", v.index(), self.vars[v.index()].purpose),
                 };
                 let row = self.layout.rows[v.index()].unwrap_or(0);
                 let _ = writeln!(out, "  row {row}: {name} ({} bits)", self.vars[v.index()].width);

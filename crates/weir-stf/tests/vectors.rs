@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use weir_compiler::{Options, compile_file};
 use weir_ir::{Bits, KeyMatch, TableId};
-use weir_switch::{Fate, Frame, Switch, TAILROOM, Write};
+use weir_switch::{DropReason, Fate, Frame, Switch, TAILROOM, Write};
 use weir_table::{EntryAction, NewEntry, TableOp};
 
 /// Bytes before packets in their memory.
@@ -164,6 +164,31 @@ fn a_table_is_looked_into_for_two_keys_at_once() {
             .collect();
         check_in(&plain, &mut fast, &packets);
     }
+}
+
+/// Those that would walk on for ever are dropped, and nobody waits for them.
+#[test]
+fn packets_take_as_many_turns_of_a_loop_with_lookups_as_each_is_to() {
+    let mut numbers = Numbers(17);
+    let (plain, mut fast) = switches("loop_of_lookups.p4");
+    for count in [64, 64, 61, 8, 1] {
+        let packets = (0..count).map(|_| {
+            let mut packet: [u8; 8] = numbers.bytes();
+            (packet[1], packet[2], packet[3]) = (packet[1] % 12, packet[2] % 3 + 1, packet[3] % 8);
+            packet
+        });
+        check_in(&plain, &mut fast, &packets.collect::<Vec<_>>());
+    }
+    let (endless, other) = ([1, 10, 0, 0, 0, 0, 0, 0], [1, 10, 1, 0, 0, 0, 0, 0]);
+    let mut memory = [endless, other].map(|packet: [u8; 8]| [&[0; HEAD], &packet[..], &[0; TAILROOM]].concat());
+    let mut frames = memory
+        .each_mut()
+        .map(|memory| Frame::new(memory, HEAD, 8).expect("room"));
+    assert_eq!(fast.forward(&[0, 0], &mut frames, 0), [Fate::Gone, Fate::Transmit(1)]);
+    let mut plain = plain;
+    assert!(plain.inject(0, &endless, 0).is_empty());
+    let drops = |switch: &Switch| -> Vec<(DropReason, u64)> { switch.drops().map(|d| (d.reason, d.packets)).collect() };
+    assert_eq!(drops(&fast), drops(&plain));
 }
 
 /// Where all packets of a vector leave as long as they came they are counted at both ports at once, unless all come in at the same one.

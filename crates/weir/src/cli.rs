@@ -406,12 +406,11 @@ pub struct Bench {
     /// Packets handed to the engine at a time
     #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=64))]
     pub vector: u32,
-    /// How long one run takes. Where the kernel takes the core from real-time programs for 50 ms of each second, only some of the runs should
-    /// have these
-    #[arg(long, default_value_t = 0.1)]
+    /// How long one run takes. Short ones beside each other have the same neighbours on a shared machine
+    #[arg(long, default_value_t = 0.03)]
     pub seconds: f64,
     /// How many runs; the median is reported
-    #[arg(long, default_value_t = 9, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, default_value_t = 31, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub runs: u32,
     /// Which engine; both is the same as --vs interp
     #[arg(long, value_enum, default_value_t = Engine::Jit)]

@@ -256,6 +256,7 @@ impl Analysis<'_> {
             Operand::Const(c) => VarInfo {
                 width: c.width(),
                 varbit: false,
+                purpose: "",
             },
         }
     }

@@ -24,7 +24,7 @@ impl Analysis<'_> {
                     }
                     let ty = &program.header_types[program.headers[header].ty];
                     most[id.index()] += ty.fields.iter().map(|f| f.ty.width()).sum::<u32>().div_ceil(8) as usize;
-                    if self.loops.iter().any(|(b, takes)| !takes && self.in_loop(*b, id)) {
+                    if self.repeated[id.index()] {
                         return Err(Unsupported::new("a deparser that emits in a loop"));
                     }
                 }
@@ -43,16 +43,6 @@ impl Analysis<'_> {
             true => Deparse::InPlace,
             false => Deparse::Rebuild(most),
         })
-    }
-
-    fn in_loop(&self, head: BlockId, block: BlockId) -> bool {
-        let position = |b: BlockId| self.order.iter().position(|x| *x == b).unwrap_or(usize::MAX);
-        let (from, at) = (position(head), position(block));
-        let last = self
-            .order
-            .iter()
-            .rposition(|b| self.pipeline.body.blocks[*b].terminator.targets().contains(&head));
-        from <= at && last.is_some_and(|l| at <= l)
     }
 
     /// Whether what is emitted is what was extracted, in the same order with nothing left out, on every way.

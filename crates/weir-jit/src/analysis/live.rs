@@ -124,6 +124,11 @@ impl Analysis<'_> {
                     effect.reads.iter().for_each(|&v| live.insert(v));
                 }
                 self.read_to_have(id).for_each(|v| live.insert(v));
+                // Turns are counted anew where a loop is entered.
+                match self.loops.values().any(|l| l.waits && l.blocks.contains(&id)) {
+                    true => live.insert(self.turns),
+                    false => live.remove(self.turns),
+                };
                 for v in self.constant_inputs.iter() {
                     live.remove(v);
                 }

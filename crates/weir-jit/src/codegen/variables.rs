@@ -37,7 +37,7 @@ impl Segment<'_, '_> {
         let point = &cx.layout.points[index];
         let live = &cx.analysis.live[resume.index()];
         self.clear_validity();
-        if !cx.analysis.loops.is_empty() {
+        if !point.kept.contains(&cx.analysis.turns) && !cx.analysis.loops.is_empty() {
             let zero = self.imm(0);
             self.set(cx.analysis.turns, zero);
         }
