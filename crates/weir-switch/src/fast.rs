@@ -83,11 +83,19 @@ pub(crate) struct FastPath {
     buffer: Vec<u8>,
     /// The tables hold nothing yet.
     is_fresh: bool,
+    /// For so many entries tables are made at least.
+    least_entries: usize,
 }
 
 impl Clone for FastPath {
-    /// The same code; tables of its own, which take everything anew. What those here have counted it tells its own state when these do.
     fn clone(&self) -> Self {
+        self.with_tables_for(self.least_entries)
+    }
+}
+
+impl FastPath {
+    /// The same code; tables of its own, for at least so many entries, which take everything anew. What those here have counted it tells its own state when these do.
+    fn with_tables_for(&self, least_entries: usize) -> Self {
         let program = &self.fused.pipeline.program;
         let mut machine = Machine::new(Arc::clone(self.machine.compiled()));
         machine.set_lanes(self.machine.lanes());
@@ -95,7 +103,12 @@ impl Clone for FastPath {
         FastPath {
             fused: Arc::clone(&self.fused),
             machine,
-            tables: fast_tables(program, self.fused.selectors, &epochs, &self.handles, &self.on_hit),
+            tables: fast_tables(program, self.fused.selectors, &epochs, &self.handles, &self.on_hit)
+                .map(|table| match least_entries {
+                    0 => Arc::new(table),
+                    least => Arc::new(table.for_at_least(least)),
+                })
+                .collect(),
             reader: epochs.reader(),
             handles: Arc::clone(&self.handles),
             carried: self.all_counted(None),
@@ -107,6 +120,7 @@ impl Clone for FastPath {
             lengths: Box::new([0; VECTOR]),
             buffer: Vec::new(),
             is_fresh: true,
+            least_entries,
         }
     }
 }
@@ -119,20 +133,16 @@ fn fast_tables(
     epochs: &Arc<Epochs>,
     handles: &[bool],
     on_hit: &[OnHit],
-) -> Vec<Arc<FastTable>> {
-    program
-        .tables
-        .iter()
-        .map(|(id, _)| {
-            let spec = TableSpec::from_program(program, id, selectors);
-            let new = match (handles.get(id.index()), on_hit.get(id.index())) {
-                (Some(false), Some(OnHit::Count | OnHit::CountThere)) => FastTable::with_counts,
-                (Some(false), _) => FastTable::without_handles,
-                _ => FastTable::with_epochs,
-            };
-            Arc::new(new(&spec, Arc::clone(epochs)))
-        })
-        .collect()
+) -> impl Iterator<Item = FastTable> {
+    program.tables.iter().map(|(id, _)| {
+        let spec = TableSpec::from_program(program, id, selectors);
+        let new = match (handles.get(id.index()), on_hit.get(id.index())) {
+            (Some(false), Some(OnHit::Count | OnHit::CountThere)) => FastTable::with_counts,
+            (Some(false), _) => FastTable::without_handles,
+            _ => FastTable::with_epochs,
+        };
+        new(&spec, Arc::clone(epochs))
+    })
 }
 
 impl FastPath {
@@ -168,7 +178,9 @@ impl FastPath {
             .map(|(id, on_hit)| *on_hit == OnHit::Ask || compiled.reads_handles(id))
             .collect();
         let epochs = Arc::new(Epochs::new());
-        let tables = fast_tables(program, fused.selectors, &epochs, &handles, &on_hit);
+        let tables: Vec<Arc<FastTable>> = fast_tables(program, fused.selectors, &epochs, &handles, &on_hit)
+            .map(Arc::new)
+            .collect();
         let on_hit = (on_hit.iter().zip(&tables))
             .map(|(on_hit, table)| match on_hit {
                 OnHit::Count if table.keeps_counts() => OnHit::CountThere,
@@ -194,6 +206,7 @@ impl FastPath {
             lengths: Box::new([0; VECTOR]),
             buffer: Vec::new(),
             is_fresh: true,
+            least_entries: 0,
             fused,
         })
     }
@@ -342,6 +355,14 @@ impl Switch {
     #[must_use]
     pub fn headroom(&self) -> usize {
         self.compiled().map_or(0, Compiled::headroom)
+    }
+
+    /// Has compiled code look into tables made for at least so many entries from now on, however few there are, and so do what it else does only where tables
+    /// are large. Those of 100,000 entries for an LPM key of 24 to 32 bits take 64 MB each.
+    pub fn set_least_entries(&mut self, entries: usize) {
+        if let Some(fast) = &mut self.fast {
+            **fast = fast.with_tables_for(entries);
+        }
     }
 
     /// When code for eight packets at a time is used, from now on.

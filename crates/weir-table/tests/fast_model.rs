@@ -246,9 +246,21 @@ fn lookup(
     touched
 }
 
-fn run((keys, data): &Keys, idle: bool, handles: bool, ops: Vec<Op>) {
+/// With structures for as many entries as there are, or for very many.
+fn run(shape: &Keys, idle: bool, handles: bool, ops: Vec<Op>) {
+    if !cfg!(miri) {
+        run_with(shape, idle, handles, 1 << 17, ops.clone());
+    }
+    run_with(shape, idle, handles, 0, ops);
+}
+
+fn run_with((keys, data): &Keys, idle: bool, handles: bool, least: usize, ops: Vec<Op>) {
     let spec = spec(keys, data, idle);
-    let (mut table, fast) = (Table::new(spec.clone()), fast_table(&spec, handles));
+    let mut table = Table::new(spec.clone());
+    let fast = match least {
+        0 => fast_table(&spec, handles),
+        least => fast_table(&spec, handles).for_at_least(least),
+    };
     let mut reader = fast.epochs().reader();
     let mut handles: Vec<EntryHandle> = Vec::new();
     let entry = |table: &Table, h: EntryHandle| table.entry(h).cloned().expect("it is there");

@@ -37,7 +37,12 @@ pub(crate) enum Way {
     Vector,
     /// The same, eight at a time wherever there is code for that.
     Lanes,
+    /// The same, with tables made for very many entries.
+    Large,
 }
+
+/// More than the tables of machine code that are made for the most.
+const VERY_MANY: usize = 100_000;
 
 impl fmt::Display for Way {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -46,6 +51,7 @@ impl fmt::Display for Way {
             Way::Single => "machine code, packet by packet",
             Way::Vector => "machine code, packets in vectors",
             Way::Lanes => "machine code, eight packets at a time",
+            Way::Large => "machine code, eight packets at a time, with tables for very many entries",
         })
     }
 }
@@ -167,6 +173,9 @@ impl Built {
             if schedule.vectors {
                 let mut eight_at_a_time = compiled.clone();
                 eight_at_a_time.set_lanes(LaneUse::Always);
+                let mut large = eight_at_a_time.clone();
+                large.set_least_entries(VERY_MANY);
+                ways.push((Way::Large, large));
                 ways.push((Way::Vector, one_at_a_time));
                 ways.push((Way::Lanes, eight_at_a_time));
             }
@@ -264,7 +273,7 @@ impl Race {
                 for (way, session) in &mut self.others {
                     let switch = session.switch_mut();
                     match way {
-                        Way::Vector | Way::Lanes => vector(*way, switch, packets, &expected)?,
+                        Way::Vector | Way::Lanes | Way::Large => vector(*way, switch, packets, &expected)?,
                         _ => one_by_one(*way, switch, packets, &expected)?,
                     }
                     let line = packets.last().map_or(0, |p| p.0);

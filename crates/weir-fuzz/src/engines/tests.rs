@@ -151,3 +151,23 @@ fn keys_of_few_bits_have_entries_that_come_and_go() {
     };
     assert!(NUMBERS.clone().any(changes));
 }
+
+#[test]
+fn lookups_of_prefixes_are_begun_before_others_and_twice_in_a_table() {
+    let codes: Vec<String> = NUMBERS
+        .filter_map(|number| built(&program(number)).machine_code())
+        .collect();
+    let begun: Vec<&str> = codes
+        .iter()
+        .flat_map(|code| code.lines().filter(|line| line.contains("one is begun early")))
+        .collect();
+    let twice = |line: &&&str| {
+        let Some((_, names)) = line.split_once("at a time: ") else {
+            return false;
+        };
+        let names: Vec<&str> = names.trim_end_matches("; one is begun early").split(", ").collect();
+        (1..names.len()).any(|i| names[..i].contains(&names[i]))
+    };
+    let twice = begun.iter().filter(twice).count();
+    assert!(begun.len() > 10 && twice > 2, "{} begun, {twice} twice", begun.len());
+}

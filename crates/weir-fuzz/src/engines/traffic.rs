@@ -6,7 +6,7 @@ use crate::rng::Rng;
 use std::fmt::Write;
 use weir_arch::Resource;
 use weir_ir::{Bits, MatchKind, Program, TableId};
-use weir_switch::Switch;
+use weir_switch::{Switch, VECTOR};
 use weir_table::{ActionSpec, Implementation, TableSpec};
 
 /// Ports that packets come in at and go to.
@@ -84,6 +84,9 @@ impl<'a> Traffic<'a> {
                 }
             }
             if self.rng.chance(30) {
+                self.flow(frames);
+            }
+            if self.rng.chance(30) {
                 let text = format!("now +{}us", self.rng.below(5000));
                 self.line(&text);
             }
@@ -92,6 +95,36 @@ impl<'a> Traffic<'a> {
     }
 
     fn packet(&mut self, frames: &[(u32, Vec<u8>)]) {
+        let (port, bytes) = self.made(frames);
+        self.send(port, &bytes);
+    }
+
+    /// A vector of packets that differ in few places, so that perhaps all of them get to the same lookups.
+    fn flow(&mut self, frames: &[(u32, Vec<u8>)]) {
+        let (port, first) = self.made(frames);
+        if first.is_empty() {
+            return;
+        }
+        // They are not to be put together with those before.
+        self.line("wait");
+        let at = self.rng.below(first.len());
+        let places = at..first.len().min(at + self.rng.between(1, 8));
+        for _ in 0..VECTOR {
+            let mut bytes = first.clone();
+            // Whose checksum was right has a wrong one then.
+            if self.rng.chance(50) {
+                for byte in &mut bytes[places.clone()] {
+                    if self.rng.chance(60) {
+                        *byte = self.rng.number() as u8;
+                    }
+                }
+            }
+            self.send(port, &bytes);
+        }
+    }
+
+    /// A packet and where it comes in.
+    fn made(&mut self, frames: &[(u32, Vec<u8>)]) -> (u32, Vec<u8>) {
         let port = self.rng.one(PORTS);
         let (port, mut bytes) = match self.rng.pick(frames) {
             Some((port, bytes)) if self.rng.chance(50) => (*port, bytes.clone()),
@@ -101,6 +134,10 @@ impl<'a> Traffic<'a> {
             packets::spoil(self.rng, &mut bytes);
         }
         bytes.truncate(16 * 1024);
+        (port, bytes)
+    }
+
+    fn send(&mut self, port: u32, bytes: &[u8]) {
         let mut text = format!("packet {port} ");
         for byte in bytes {
             let _ = write!(text, "{byte:02x}");

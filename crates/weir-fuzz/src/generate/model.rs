@@ -86,6 +86,8 @@ pub(super) struct Scope {
     pub stacks: Vec<(String, usize, u32)>,
     /// Tables to be applied, with the names of their actions.
     pub tables: Vec<(String, Vec<String>)>,
+    /// Those of them whose only key is a prefix of a variable, which can be written.
+    pub routed: Vec<(String, String, Ty)>,
     /// Actions to be called: name and parameters.
     pub actions: Vec<(String, Vec<Ty>)>,
     pub counters: Vec<String>,
@@ -104,6 +106,7 @@ impl Scope {
             headers: Vec::new(),
             stacks: Vec::new(),
             tables: Vec::new(),
+            routed: Vec::new(),
             actions: Vec::new(),
             counters: Vec::new(),
             meters: Vec::new(),

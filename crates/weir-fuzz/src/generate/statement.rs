@@ -183,7 +183,19 @@ impl Generator {
             scope.tables.remove(at);
         }
         match self.rng.below(10) {
-            0..5 => self.line(&format!("{table}.apply();")),
+            0..5 => {
+                self.line(&format!("{table}.apply();"));
+                let routed = scope.routed.iter().find(|(name, ..)| *name == table).cloned();
+                if let Some((_, path, ty)) = routed
+                    && self.rng.chance(40)
+                {
+                    // Perhaps both lookups can be done at once.
+                    let other = self.variable(scope, ty).filter(|_| self.rng.chance(60));
+                    let other = other.unwrap_or_else(|| self.expression(scope, ty, 1));
+                    self.line(&format!("{path} = {other};"));
+                    self.line(&format!("{table}.apply();"));
+                }
+            }
             5..8 if depth > 0 => {
                 let what = self.rng.one(["hit", "miss", "hit"]);
                 self.open(&format!("if ({table}.apply().{what})"));

@@ -209,7 +209,11 @@ impl Generator {
             _ => None,
         };
         self.open(&format!("table {name}"));
-        let keys = self.keys(scope, profile == Some("action_selector"));
+        let selector = profile == Some("action_selector");
+        let keys = match self.rng.chance(12) && !selector {
+            true => self.one_prefix(scope, &name),
+            false => self.keys(scope, selector),
+        };
         let with_nothing = self.rng.chance(70);
         let mut list: Vec<String> = chosen.iter().map(|a| format!("{};", a.name)).collect();
         if with_nothing {
@@ -236,7 +240,7 @@ impl Generator {
             }
         }
         if self.rng.chance(40) {
-            let size = self.rng.one([4, 64, 1024]);
+            let size = self.rng.one([4, 64, 1024, 1 << 17]);
             self.line(&format!("size = {size};"));
         }
         for property in properties {
@@ -356,6 +360,26 @@ impl Generator {
         }
         self.line(&format!("key = {{ {} }}", lines.join(" ")));
         keys
+    }
+
+    /// A key as of routes, whose tables are large ones: mostly a variable that can be written.
+    fn one_prefix(&mut self, scope: &mut Scope, table: &str) -> Vec<Key> {
+        let is_long = |ty: Ty| matches!(ty, Ty::Bit(24..=32));
+        let writable = scope.variables.iter().filter(|v| v.writable && is_long(v.ty));
+        let writable: Vec<(String, Ty)> = writable.map(|v| (v.path.clone(), v.ty)).collect();
+        let (text, ty) = match self.rng.pick(&writable).cloned() {
+            Some((path, ty)) => {
+                scope.routed.push((table.to_owned(), path.clone(), ty));
+                (path, ty)
+            }
+            None => {
+                let ty = Ty::Bit(self.rng.one([24, 25, 31, 32]));
+                let part = self.converted(scope, ty);
+                (part.unwrap_or_else(|| self.literal(ty)), ty)
+            }
+        };
+        self.line(&format!("key = {{ {text} : lpm @name(\"k0\"); }}"));
+        vec![Key { ty, kind: "lpm" }]
     }
 
     fn entries(&mut self, keys: &[Key], actions: &[Action]) {

@@ -110,7 +110,8 @@ impl Plan {
             Plan::Packed(packing) => Structure::Packed(Packed::new(packing, expected)),
             Plan::Inline => Structure::Inline(Inline::new(stamps, expected)),
             Plan::Exact => Structure::Exact(Exact::new(stamps, expected)),
-            Plan::Lpm { width, many } => Structure::Lpm(Lpm::new(width, many, arena)),
+            Plan::Lpm { width, many } => Structure::Lpm(Lpm::new(width, many, expected, arena)),
+            Plan::General if expected > SCAN => Structure::Tuple(Tuple::new(keys.clone(), stamps)),
             Plan::General => Structure::Scan(Scan::new(keys.clone())),
         }
     }

@@ -25,6 +25,8 @@ struct Writer {
     /// Kept for their memory.
     rule: Rule,
     result: Vec<u64>,
+    /// For so many entries structures are made at least.
+    least: usize,
 }
 
 /// Packets that hit an entry, and their bytes.
@@ -116,6 +118,19 @@ impl FastTable {
         Self::planned(spec, plan, keys, results, false, epochs)
     }
 
+    /// The same table, whose structures are from now on those for at least so many entries, however few there are; entries that it has are gone. So
+    /// tests get at what only large tables do.
+    #[must_use]
+    pub fn for_at_least(self, entries: usize) -> Self {
+        let mut writer = self.lock();
+        writer.least = entries;
+        writer.begin_bulk(&self.front.epochs, 0);
+        self.publish(&mut writer);
+        self.finish(&mut writer, false);
+        drop(writer);
+        self
+    }
+
     fn planned(
         spec: &TableSpec,
         plan: Plan,
@@ -136,6 +151,7 @@ impl FastTable {
             record,
             rule: Rule::default(),
             result: vec![0; result_layout.words],
+            least: 0,
         };
         let table = FastTable {
             has_handles: !keeps_counts && !matches!(plan, Plan::Packed(_)),
@@ -658,6 +674,7 @@ impl Writer {
 
     fn begin_bulk(&mut self, epochs: &Arc<Epochs>, expected: usize) {
         self.arena = Arena::new(self.record, Arc::clone(epochs));
+        let expected = expected.max(self.least);
         self.structure = self.plan.structure(&self.keys, &mut self.arena, expected);
         self.structure.defer();
     }

@@ -113,7 +113,7 @@ pub(in crate::fast) struct Dir {
     /// By the first bits of the address the record of the longest prefix of at most [`SHORT`] bits, or 0.
     roots: Box<[AtomicU32; 1 << SHORT]>,
     directory: Arc<Directory>,
-    /// There are, or were, more than [`FAR`] entries.
+    /// There are, or were, more than [`FAR`] entries, or it was made for so many.
     is_far: AtomicBool,
     /// Addresses are looked up eight at a time.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -305,6 +305,8 @@ pub(super) struct Lpm {
     /// Left-aligned prefixes of each length, with the numbers of their records.
     rules: Vec<FxHashMap<u32, u32>>,
     entries: usize,
+    /// It is made for more than [`FAR`] entries.
+    large: bool,
     /// As long as there are few, and lookups are done eight at a time.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     ranges: Option<ranges::Writer>,
@@ -340,8 +342,9 @@ fn mask(length: u32) -> u32 {
 }
 
 impl Lpm {
-    /// For a key of 1 to 32 bits; perhaps for [many](MANY) entries.
-    pub(super) fn new(width: u32, many: bool, arena: &mut Arena) -> Self {
+    /// For a key of 1 to 32 bits, and so many entries at once; there may be [many](MANY) later.
+    pub(super) fn new(width: u32, many: bool, expected: usize, arena: &mut Arena) -> Self {
+        let large = expected > FAR;
         // Readers look at record 16 where they have none; it is never used.
         arena.take();
         Lpm {
@@ -349,8 +352,9 @@ impl Lpm {
             many: many && width >= pages::SLOT_BITS,
             rules: vec![FxHashMap::default(); width as usize + 1],
             entries: 0,
+            large,
             #[cfg(all(target_arch = "x86_64", not(miri)))]
-            ranges: has_eight().then(ranges::Writer::new),
+            ranges: (!large && has_eight()).then(ranges::Writer::new),
             dir: None,
             deferred: false,
             next_group: 1 << FIRST,
@@ -388,6 +392,10 @@ impl Lpm {
         let dir = dir + self.ranges.as_ref().map_or(0, ranges::Writer::bytes);
         let handles = self.handles.as_ref().map_or(0, |h| h.capacity() * 9);
         maps + dir + self.group_rules.capacity() * 9 + handles + self.owners.bytes()
+    }
+
+    fn is_small(&self) -> bool {
+        self.dir.is_none() && !self.large && self.entries <= SMALL
     }
 
     /// Whether readers' shape is never changed in place.
@@ -469,7 +477,7 @@ impl Lpm {
         if self.put_range(address, length, old, rec.index) {
             return true;
         }
-        if self.deferred || (self.dir.is_none() && self.entries <= SMALL) {
+        if self.deferred || self.is_small() {
             return true;
         }
         let Some(dir) = self.dir.clone() else {
@@ -617,7 +625,7 @@ impl Lpm {
             self.deferred = false;
             return LpmShape::Ranges(ranges.shape(self.width, arena));
         }
-        if self.dir.is_none() && self.entries <= SMALL {
+        if self.is_small() {
             self.deferred = false;
             return LpmShape::Intervals(self.intervals(arena));
         }
@@ -682,7 +690,7 @@ impl Lpm {
     }
 
     fn notice_far(&self, dir: &Dir) {
-        if self.entries > FAR {
+        if self.large || self.entries > FAR {
             dir.is_far.store(true, Ordering::Relaxed);
         }
     }
