@@ -28,8 +28,6 @@ pub(crate) struct VarInfo {
     pub width: u32,
     /// It knows its length.
     pub varbit: bool,
-    /// What it is, where the program has no such variable.
-    pub purpose: &'static str,
 }
 
 impl VarInfo {
@@ -113,9 +111,12 @@ pub(crate) struct Analysis<'a> {
     pub loops: BTreeMap<BlockId, Loop>,
     /// Blocks that a packet may pass more than once.
     pub repeated: Vec<bool>,
-    /// Counts the turns of loops: those since the segment began, and where packets wait in a loop those since it was entered.
+    /// Counts the turns of loops: those since the segment began, or, as packets that wait in a loop take it along, the one in which the first such loop was entered.
     pub turns: VarId,
 }
+
+/// What the first variables are that are not the program's; those after them are where headers begin.
+pub(crate) const OWN_VARIABLES: [&str; 3] = ["where the parser is", "bytes emitted", "turns of loops"];
 
 /// The header and index that a variable is a field of.
 pub(crate) fn field_of(program: &Program, var: VarId) -> Option<(HeaderId, usize)> {
@@ -151,18 +152,17 @@ impl<'a> Analysis<'a> {
             .map(|(_, v)| VarInfo {
                 width: v.ty.width(),
                 varbit: matches!(v.ty, Type::Varbit(_)),
-                purpose: "",
             })
             .collect();
-        let mut new = |purpose| {
+        let mut new = || {
             vars.push(VarInfo {
                 width: 64,
                 varbit: false,
-                purpose,
             });
             VarId::new(vars.len() - 1)
         };
-        let (cursor, emitted, turns) = (new("where the parser is"), new("bytes emitted"), new("turns of loops"));
+        // As in `OWN_VARIABLES`.
+        let [cursor, emitted, turns] = std::array::from_fn(|_| new());
         let mut analysis = Analysis {
             pipeline,
             cursor,
@@ -193,7 +193,7 @@ impl<'a> Analysis<'a> {
                 .filter(|i| matches!(i.kind, InstKind::Call(_)))
                 .count();
         }
-        analysis.loops = analysis.find_loops();
+        analysis.loops = loops::loops(&pipeline.body, &analysis.order);
         for id in analysis.loops.values().flat_map(|l| &l.blocks) {
             analysis.repeated[id.index()] = true;
         }
@@ -215,7 +215,7 @@ impl<'a> Analysis<'a> {
         for (header, place) in found {
             analysis.places[header.index()] = Some(match place {
                 Some(bit) => Place::Fixed(bit),
-                None => Place::Variable(new("where a header begins")),
+                None => Place::Variable(new()),
             });
         }
         analysis.vars = vars;

@@ -1,6 +1,6 @@
 //! From a pipeline to machine code.
 
-use crate::analysis::{Analysis, Deparse, VarInfo};
+use crate::analysis::{Analysis, Deparse, OWN_VARIABLES, VarInfo};
 use crate::codegen::{Context, Shape, segment};
 use crate::error::CompileError;
 use crate::lanes::{self, Asks, Lanes};
@@ -265,11 +265,10 @@ impl Compiled {
             Some((function, lanes))
         });
         let steps = Steps::new(&layout, &tables, asks, functions);
-        let position = |p: usize| p;
         let has_back_edges = layout.points.iter().enumerate().any(|(i, _)| {
             layout.regions[i].iter().any(|b| {
                 matches!(pipeline.body.blocks[*b].terminator, Terminator::Lookup(_))
-                    && layout.of_block.get(b).is_some_and(|&to| position(to) <= i)
+                    && layout.of_block.get(b).is_some_and(|&to| to <= i)
             })
         });
         Ok(Compiled {
@@ -395,7 +394,11 @@ impl Compiled {
             for &v in &point.kept {
                 let name = match self.pipeline.program.vars.get(v) {
                     Some(var) => format!("%{} {}", v.index(), var.name),
-                    None => format!("%{} ({})", v.index(), self.vars[v.index()].purpose),
+                    None => {
+                        let own = v.index() - self.pipeline.program.vars.len();
+                        let what = OWN_VARIABLES.get(own).unwrap_or(&"where a header begins");
+                        format!("%{} ({what})", v.index())
+                    }
                 };
                 let row = self.layout.rows[v.index()].unwrap_or(0);
                 let _ = writeln!(out, "  row {row}: {name} ({} bits)", self.vars[v.index()].width);

@@ -357,8 +357,9 @@ impl Switch {
         self.compiled().map_or(0, Compiled::headroom)
     }
 
-    /// Has compiled code look into tables made for at least so many entries from now on, however few there are, and so do what it else does only where tables
-    /// are large. Those of 100,000 entries for an LPM key of 24 to 32 bits take 64 MB each.
+    /// For tests: has compiled code look into tables made for at least so many entries from now on, however few there are
+    /// ([`FastTable::for_at_least`]), and so do what it else does only where tables are large. Those for 100,000 prefixes of keys of 24 to 32 bits reserve 64 MB each, or 128 MB if
+    /// the program says that there may be 16,384. As of a clone, the tables' last hits are those that the state knows, and nothing is profiled.
     pub fn set_least_entries(&mut self, entries: usize) {
         if let Some(fast) = &mut self.fast {
             **fast = fast.with_tables_for(entries);

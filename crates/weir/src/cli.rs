@@ -406,7 +406,7 @@ pub struct Bench {
     /// Packets handed to the engine at a time
     #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=64))]
     pub vector: u32,
-    /// How long one run takes. Short ones beside each other have the same neighbours on a shared machine
+    /// How long one run takes, to the end of a round through the pool. Short ones beside each other have the same neighbours on a shared machine
     #[arg(long, default_value_t = 0.03)]
     pub seconds: f64,
     /// How many runs; the median is reported

@@ -171,3 +171,22 @@ fn lookups_of_prefixes_are_begun_before_others_and_twice_in_a_table() {
     let twice = begun.iter().filter(twice).count();
     assert!(begun.len() > 10 && twice > 2, "{} begun, {twice} twice", begun.len());
 }
+
+#[test]
+fn whole_vectors_are_of_packets_that_differ_in_few_bytes() {
+    let is_flow = |lines: &[&str]| {
+        let first: Vec<char> = lines[1].chars().collect();
+        let alike = |line: &&str| {
+            let differing = first.iter().zip(line.chars()).filter(|(a, b)| **a != *b);
+            line.len() == first.len() && differing.count() <= 16
+        };
+        // Whoever has no bytes is as everybody.
+        lines[0] == "wait" && lines[1].len() > 40 && lines[1..].iter().all(|l| l.starts_with("packet ") && alike(&l))
+    };
+    let flows = NUMBERS.filter(|number| {
+        let test = test_of(&built(&program(*number)), *number);
+        let lines: Vec<&str> = test.lines().collect();
+        lines.windows(1 + weir_switch::VECTOR).any(is_flow)
+    });
+    assert!(flows.count() > 100);
+}

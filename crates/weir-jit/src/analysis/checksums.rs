@@ -256,7 +256,6 @@ impl Analysis<'_> {
             Operand::Const(c) => VarInfo {
                 width: c.width(),
                 varbit: false,
-                purpose: "",
             },
         }
     }

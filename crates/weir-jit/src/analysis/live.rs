@@ -124,7 +124,7 @@ impl Analysis<'_> {
                     effect.reads.iter().for_each(|&v| live.insert(v));
                 }
                 self.read_to_have(id).for_each(|v| live.insert(v));
-                // Turns are counted anew where a loop is entered.
+                // So much is kept of what was counted where packets wait, and nothing elsewhere.
                 match self.loops.values().any(|l| l.waits && l.blocks.contains(&id)) {
                     true => live.insert(self.turns),
                     false => live.remove(self.turns),

@@ -1,6 +1,5 @@
 //! Which blocks a packet may pass more than once.
 
-use super::Analysis;
 use std::collections::{BTreeMap, BTreeSet};
 use weir_ir::{BlockId, Body, Terminator};
 
@@ -8,7 +7,8 @@ use weir_ir::{BlockId, Body, Terminator};
 #[derive(Debug, Default)]
 pub(crate) struct Loop {
     pub blocks: BTreeSet<BlockId>,
-    /// It takes from the packet.
+    /// It is one of a parser, which takes from the packet in each turn. Known by what is only in parsers: blocks that are states, that select, or that may find the
+    /// packet too short.
     pub takes: bool,
     /// Packets wait in it for lookups.
     pub waits: bool,
@@ -26,39 +26,113 @@ impl Loop {
     }
 }
 
-impl Analysis<'_> {
-    /// The loops by their heads.
-    pub(super) fn find_loops(&self) -> BTreeMap<BlockId, Loop> {
-        let body = &self.pipeline.body;
-        let mut position = vec![usize::MAX; body.blocks.len()];
-        let mut before = vec![Vec::new(); body.blocks.len()];
-        for (i, &id) in self.order.iter().enumerate() {
-            position[id.index()] = i;
-            body.successors(id).iter().for_each(|to| before[to.index()].push(id));
-        }
-        let mut loops: BTreeMap<BlockId, Loop> = BTreeMap::new();
-        for &id in &self.order {
-            for head in body.blocks[id].terminator.targets() {
-                // A jump back, as blocks come after those before them.
-                if position[head.index()] <= position[id.index()] {
-                    let blocks = self.between(head, id, &before);
-                    loops.entry(head).or_default().add(body, blocks);
-                }
+/// The loops by their heads; `order` has each block after those before it but for loops ([`Body::in_order`]).
+pub(super) fn loops(body: &Body, order: &[BlockId]) -> BTreeMap<BlockId, Loop> {
+    let mut position = vec![usize::MAX; body.blocks.len()];
+    let mut before = vec![Vec::new(); body.blocks.len()];
+    for (i, &id) in order.iter().enumerate() {
+        position[id.index()] = i;
+        body.successors(id).iter().for_each(|to| before[to.index()].push(id));
+    }
+    let mut loops: BTreeMap<BlockId, Loop> = BTreeMap::new();
+    for &id in order {
+        for head in body.blocks[id].terminator.targets() {
+            // A jump back.
+            if position[head.index()] <= position[id.index()] {
+                let blocks = between(body, head, id, &before);
+                loops.entry(head).or_default().add(body, blocks);
             }
         }
-        loops
+    }
+    loops
+}
+
+/// Blocks on ways from `head` to `last` that do not pass `head` again, both included. `before` are those before each block.
+fn between(body: &Body, head: BlockId, last: BlockId, before: &[Vec<BlockId>]) -> BTreeSet<BlockId> {
+    let leading = reached(BTreeSet::from([head]), last, |id| before[id.index()].clone());
+    // A loop with two heads can be entered at either, and what leads to the other is no part of it.
+    let after = reached(BTreeSet::new(), head, |id| body.successors(id));
+    leading.intersection(&after).copied().collect()
+}
+
+/// Blocks that are gone through from `start` on, besides those that have been already.
+fn reached(mut seen: BTreeSet<BlockId>, start: BlockId, next: impl Fn(BlockId) -> Vec<BlockId>) -> BTreeSet<BlockId> {
+    let mut work = vec![start];
+    while let Some(id) = work.pop() {
+        if seen.insert(id) {
+            work.extend(next(id));
+        }
+    }
+    seen
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_ir::{BasicBlock, Bits, Loc, Operand};
+
+    /// Blocks that go on to one or two others, or end.
+    fn body(targets: &[&[usize]]) -> Body {
+        let mut body = Body::default();
+        for targets in targets {
+            let terminator = match targets {
+                [then, otherwise] => Terminator::Branch {
+                    condition: Operand::Const(Bits::new(1, 1)),
+                    then: BlockId::new(*then),
+                    otherwise: BlockId::new(*otherwise),
+                },
+                [to] => Terminator::Goto(BlockId::new(*to)),
+                _ => Terminator::Exit(0),
+            };
+            body.blocks.push(BasicBlock {
+                state: None,
+                insts: Vec::new(),
+                terminator,
+                loc: Loc::default(),
+            });
+        }
+        body
     }
 
-    /// Blocks on ways from `head` to `last` that do not pass `head` again, both included. `before` are those before each block.
-    fn between(&self, head: BlockId, last: BlockId, before: &[Vec<BlockId>]) -> BTreeSet<BlockId> {
-        let (mut blocks, mut work) = (BTreeSet::from([head]), vec![last]);
-        while let Some(id) = work.pop() {
-            if blocks.insert(id) {
-                work.extend(&before[id.index()]);
-            }
-        }
-        // A loop with two heads can be entered at either, and what leads to the other is no part of it.
-        let after = self.reach(head, |_| false);
-        blocks.intersection(&after).copied().collect()
+    /// Heads and blocks of all loops.
+    fn found(body: &Body) -> Vec<(usize, Vec<usize>)> {
+        let numbers = |blocks: &BTreeSet<BlockId>| blocks.iter().map(|b| b.index()).collect();
+        let loops = loops(body, &body.in_order());
+        loops
+            .iter()
+            .map(|(head, l)| (head.index(), numbers(&l.blocks)))
+            .collect()
+    }
+
+    #[test]
+    fn what_follows_a_loop_is_no_part_of_it_wherever_it_stands() {
+        // The way into the loop is the first target of 1, then the second.
+        assert_eq!(found(&body(&[&[1], &[2, 3], &[1], &[]])), [(1, vec![1, 2])]);
+        assert_eq!(found(&body(&[&[1], &[3, 2], &[1], &[]])), [(1, vec![1, 2])]);
+        // It is left from its middle as well.
+        let left_twice = body(&[&[1], &[2, 4], &[4, 3], &[1], &[]]);
+        assert_eq!(found(&left_twice), [(1, vec![1, 2, 3])]);
+    }
+
+    #[test]
+    fn loops_within_each_other_have_heads_of_their_own() {
+        let within = body(&[&[1], &[2, 5], &[3, 4], &[2], &[1], &[]]);
+        assert_eq!(found(&within), [(1, vec![1, 2, 3, 4]), (2, vec![2, 3])]);
+        assert_eq!(found(&body(&[&[0, 1], &[]])), [(0, vec![0])]);
+    }
+
+    #[test]
+    fn what_leads_to_the_other_head_is_no_part_of_a_loop_with_two() {
+        // 0 goes to 1 or, by 3, to 2; they go to each other.
+        let two_heads = body(&[&[1, 3], &[2], &[1, 4], &[2], &[]]);
+        let [(_, blocks)] = &found(&two_heads)[..] else {
+            panic!("one jump back");
+        };
+        assert_eq!(*blocks, [1, 2]);
+    }
+
+    #[test]
+    fn without_jumps_back_there_are_none() {
+        assert_eq!(found(&body(&[&[1, 2], &[3], &[3], &[]])), []);
     }
 }

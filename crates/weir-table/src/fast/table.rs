@@ -119,7 +119,7 @@ impl FastTable {
     }
 
     /// The same table, whose structures are from now on those for at least so many entries, however few there are; entries that it has are gone. So
-    /// tests get at what only large tables do.
+    /// tests get at what only large tables do, but for records beside slots, which only entries beyond the first 16,384 have.
     #[must_use]
     pub fn for_at_least(self, entries: usize) -> Self {
         let mut writer = self.lock();

@@ -342,7 +342,7 @@ fn mask(length: u32) -> u32 {
 }
 
 impl Lpm {
-    /// For a key of 1 to 32 bits, and so many entries at once; there may be [many](MANY) later.
+    /// For a key of 1 to 32 bits. So many entries are about to come; `many`: there may be [so many](MANY) some time.
     pub(super) fn new(width: u32, many: bool, expected: usize, arena: &mut Arena) -> Self {
         let large = expected > FAR;
         // Readers look at record 16 where they have none; it is never used.
