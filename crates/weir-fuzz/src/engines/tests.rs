@@ -180,8 +180,8 @@ fn whole_vectors_are_of_packets_that_differ_in_few_bytes() {
             let differing = first.iter().zip(line.chars()).filter(|(a, b)| **a != *b);
             line.len() == first.len() && differing.count() <= 16
         };
-        // Whoever has no bytes is as everybody.
-        lines[0] == "wait" && lines[1].len() > 40 && lines[1..].iter().all(|l| l.starts_with("packet ") && alike(&l))
+        // Short packets are alike anyway.
+        lines[0] == "wait" && lines[1].len() > 40 && lines[1..].iter().all(|l| l.starts_with("packet ") && alike(l))
     };
     let flows = NUMBERS.filter(|number| {
         let test = test_of(&built(&program(*number)), *number);
