@@ -23,6 +23,7 @@
 mod calls;
 mod cells;
 mod choices;
+mod custom_crc;
 mod driver;
 mod emits;
 mod error;
@@ -57,6 +58,7 @@ pub mod kit {
 
 pub use cells::Cells;
 pub use choices::{Choice, ChoiceKind, Choices, Defaults, Enumeration, OUTCOME_CAP, Script, enumerate};
+pub use custom_crc::{CustomCrc, custom_crcs, unset_custom_crcs};
 pub use driver::{
     Action, Architecture, Drop, DropReason, EgressPacket, Env, Exclusion, Handling, IngressPacket, MAX_PASSES, Origin,
     PRIORITIES, QueueInfo, ReplicationRules,

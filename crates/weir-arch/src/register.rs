@@ -98,6 +98,12 @@ impl RegisterArray {
         Some(self.scalars(&cell))
     }
 
+    /// The scalars that the program gives every cell.
+    #[must_use]
+    pub fn declared(&self) -> Vec<Bits> {
+        self.scalars(&self.cells.base)
+    }
+
     /// The scalars of a cell with these words.
     fn scalars(&self, cell: &[u64]) -> Vec<Bits> {
         let mut cell = cell.iter();

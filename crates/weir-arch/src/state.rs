@@ -175,7 +175,9 @@ pub struct State {
     /// Messages of `log_msg` and of failed assertions.
     pub log: Messages<LogMessage>,
     /// Parameters of `crc32_custom` and `crc16_custom`.
-    pub custom_crc: (CrcParameters, CrcParameters),
+    pub(crate) custom_crc: (CrcParameters, CrcParameters),
+    /// Whether each has been set.
+    custom_crc_set: (bool, bool),
     /// What the control plane says of ports, as the bytes that parsers see, where the architecture has such.
     pub port_metadata: BTreeMap<u32, Vec<u8>>,
     /// Packet generators, where the architecture has such.
@@ -188,6 +190,26 @@ pub struct State {
 }
 
 impl State {
+    /// Sets the parameters of `crc32_custom` or `crc16_custom`, whichever has their width.
+    pub fn set_custom_crc(&mut self, parameters: CrcParameters) {
+        if parameters.width == 16 {
+            (self.custom_crc.1, self.custom_crc_set.1) = (parameters, true);
+        } else {
+            (self.custom_crc.0, self.custom_crc_set.0) = (parameters, true);
+        }
+    }
+
+    /// Whether the parameters of the custom CRC of 16 or of 32 bits have been set; those of CRC-16/ARC and of zlib's
+    /// CRC-32 otherwise.
+    #[must_use]
+    pub fn has_custom_crc(&self, width: u32) -> bool {
+        if width == 16 {
+            self.custom_crc_set.1
+        } else {
+            self.custom_crc_set.0
+        }
+    }
+
     pub(crate) fn new(tables: Vec<TableState>, resources: Vec<Resource>, value_sets: Vec<Table>) -> Self {
         State {
             tables,
@@ -196,6 +218,7 @@ impl State {
             digests: Messages::default(),
             log: Messages::default(),
             custom_crc: (CrcParameters::CRC32, CrcParameters::CRC16),
+            custom_crc_set: (false, false),
             port_metadata: BTreeMap::new(),
             generators: None,
             parser_errors: BTreeMap::new(),

@@ -312,6 +312,7 @@ fn an_extern_may_run_the_method_that_its_instance_brings() {
         b.block(|b| b.assign(output, double).end(Terminator::Return))
     });
     program.program().externs[instance].methods.push(weir_ir::Method {
+        closure: 0,
         name: "apply".to_owned(),
         parameters: vec![("v".to_owned(), vec![input])],
         results: vec![output],

@@ -82,7 +82,7 @@ control In(inout headers_t hdr, inout metadata_t meta, in ingress_intrinsic_meta
     DirectCounter<bit<64>>(CounterType_t.PACKETS) of_lpm;
     DirectMeter(MeterType_t.PACKETS) of_ternary;
     Register<bit<32>, bit<8>>(256) last;
-    Register<pair_t, bit<8>>(16) pairs;
+    Register<pair_t, bit<8>>(16, { 3, 0 }) pairs;
     RegisterAction<bit<32>, bit<8>, bit<32>>(last) remember = {
         void apply(inout bit<32> value, out bit<32> before) {
             before = value;

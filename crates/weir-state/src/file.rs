@@ -37,6 +37,12 @@ pub enum StateError {
         /// The file.
         path: String,
     },
+    /// It was written by another version of weir, in another format.
+    #[error("{path} has the format of another version of weir; move it away to begin anew")]
+    OtherVersion {
+        /// The file.
+        path: String,
+    },
     /// A part in the middle is not what was written.
     #[error("{path} is damaged at byte {at}; move it away to begin anew")]
     Damaged {
@@ -197,7 +203,12 @@ impl Saved {
         let path = path.display().to_string();
         let damaged = |at| StateError::Damaged { path: path.clone(), at };
         if !bytes.starts_with(MAGIC) {
-            return Err(StateError::Foreign { path });
+            let is_state = bytes.starts_with(frame::NAME);
+            return Err(if is_state {
+                StateError::OtherVersion { path }
+            } else {
+                StateError::Foreign { path }
+            });
         }
         let mut at = MAGIC.len();
         let Next::Frame(Kind::Begin, range) = frame::next(&bytes, at) else {

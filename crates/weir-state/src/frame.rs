@@ -3,8 +3,11 @@
 
 use std::ops::Range;
 
+/// The first bytes of a file of any version.
+pub const NAME: &[u8; 6] = b"weirst";
+
 /// The first bytes of a file, with the version of its format.
-pub const MAGIC: &[u8; 8] = b"weirst01";
+pub const MAGIC: &[u8; 8] = b"weirst02";
 /// Bytes in front of a frame's kind.
 const HEAD: usize = 8;
 

@@ -144,20 +144,12 @@ fn change(switch: &Switch, (what, key, value, place): Dice) -> Write {
         ),
         15 => Write::Group(
             u32::from(key % 3),
-            (place > 40).then(|| {
-                MulticastGroup::from(vec![Replica {
-                    port: value.into(),
-                    rid: place.into(),
-                }])
-            }),
+            (place > 40).then(|| MulticastGroup::from(vec![Replica::new(value.into(), place.into())])),
         ),
         16 => Write::Session(
             u32::from(key % 3) + 1,
             (place > 40).then(|| CloneSession {
-                replicas: vec![Replica {
-                    port: value.into(),
-                    rid: 1,
-                }],
+                replicas: vec![Replica::new(value.into(), 1)],
                 truncate_bytes: place.into(),
                 ..CloneSession::default()
             }),

@@ -2,7 +2,7 @@
 
 use crate::generator::GeneratorDirective;
 use crate::value::Value;
-use weir_switch::{LpfConfig, WredConfig};
+use weir_switch::{CrcParameters, LpfConfig, WredConfig};
 
 /// A test.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -293,6 +293,10 @@ pub enum Directive {
     },
     Deflection {
         port: u32,
+    },
+    /// Parameters of `crc16_custom` or `crc32_custom`, by their width.
+    CustomCrc {
+        parameters: CrcParameters,
     },
     Lpf {
         name: String,

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use weir_ir::{ActionCall, Bits, KeyMatch, MatchKind, TableId};
 use weir_switch::{
     Cell, CloneSession, Count, MeterConfig, Rate as MeterRate, Replica, ReplicationError, ResourceKind, Switch, Write,
-    WriteResult, resolve,
+    WriteResult, custom_crcs, resolve,
 };
 use weir_table::{
     ActionSpec, EntryAction, EntryHandle, EntryRef, Group, GroupMember, Member, NewEntry, OpResult, ProfileOp, TableOp,
@@ -168,7 +168,7 @@ impl Control {
     fn replication(&mut self, directive: &Directive) -> Done<Option<String>> {
         match directive {
             Directive::MirroringAdd { session, port } => {
-                let replicas = vec![Replica { port: *port, rid: 0 }];
+                let replicas = vec![Replica::new(*port, 0)];
                 self.session(
                     *session,
                     Some(CloneSession {
@@ -422,6 +422,16 @@ impl Control {
                 }
                 self.switch.set_deflection(Some(*port));
             }
+            Directive::CustomCrc { parameters } => {
+                if !custom_crcs(self.switch.program())
+                    .iter()
+                    .any(|c| c.width == parameters.width)
+                {
+                    let hash = format!("a program that hashes by crc{}_custom", parameters.width);
+                    return Err(Refusal::new(hash, "one that does not"));
+                }
+                self.switch.state_mut().set_custom_crc(*parameters);
+            }
             Directive::PortMetadata { port, bytes } => {
                 let Some(most) = self.switch.port_metadata_bytes() else {
                     return Err(self.no_such("data of ports that parsers read"));
@@ -500,7 +510,7 @@ fn key_names(written: &str) -> Vec<String> {
     if let Some(header) = indexed.strip_suffix(".valid") {
         names.extend([format!("{header}.$valid$"), format!("{header}.isValid()")]);
     } else if let Some(header) = indexed.strip_suffix(".$valid$") {
-        names.push(format!("{header}.isValid()"));
+        names.extend([format!("{header}.isValid()"), format!("{header}.valid")]);
     }
     names
 }

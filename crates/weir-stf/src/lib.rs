@@ -32,7 +32,7 @@
 //! `0b`. In a ternary key the digits written are compared and `*` digits are not; in an LPM key the
 //! prefix is as long as its digits that are not `*`. Keys that are left out match anything (exact
 //! ones: 0). The higher `PRIO` wins. Tables, actions and keys may be called by a unique suffix of
-//! their name; `extra$0.h` is `extra[0].h`, `h.valid` is the validity of `h`.
+//! their name; `extra$0.h` is `extra[0].h`, `h.valid` or `valid(h)` is the validity of `h`.
 //!
 //! Extensions of ours:
 //!
@@ -55,6 +55,8 @@
 //! mc_node_associate GROUP HANDLE NUMBER    packets with this exclusion number get no copy of the node
 //! mc_port_list NUMBER PORT…                ports that packets exclude by this number
 //! port_metadata PORT HEX…                  what parsers see of the port
+//! set_crc32_parameters NAME POLYNOMIAL INITIAL XOR_OUT REFLECT_IN REFLECT_OUT
+//!                                          of `crc32_custom`; `set_crc16_parameters` of `crc16_custom`
 //! deflection PORT                          where packets go that ask for it when their queue is full
 //! lpf_set NAME INDEX|$ID sample|rate GAIN_NS DECAY_NS SCALE
 //! wred_set NAME INDEX|$ID TIME_CONSTANT_NS MIN MAX OF_10000

@@ -7,7 +7,7 @@ use crate::ast::{
 use crate::generator;
 use crate::scan::{ParseError, Scanner};
 use crate::value::Value;
-use weir_switch::{LpfConfig, LpfKind, WredConfig};
+use weir_switch::{CrcParameters, LpfConfig, LpfKind, WredConfig};
 
 pub(crate) type Parsed<T> = Result<T, ParseError>;
 
@@ -169,6 +169,8 @@ fn resource(s: &mut Scanner, keyword: &str) -> Parsed<Option<Directive>> {
                 rates: [rate(s)?, rate(s)?],
             }
         }
+        "set_crc16_parameters" => custom_crc(s, 16)?,
+        "set_crc32_parameters" => custom_crc(s, 32)?,
         "meter_array_set_rates" => Directive::MeterArraySetRates {
             name: name(s, "a meter")?,
             rates: [rate(s)?, rate(s)?],
@@ -240,6 +242,51 @@ pub(crate) fn number<T: TryFrom<u64>>(s: &mut Scanner, what: &str) -> Parsed<T> 
         .and_then(|v| u64::try_from(v).ok())
         .and_then(|v| T::try_from(v).ok())
         .ok_or_else(|| s.error_at(start, what))
+}
+
+/// `NAME POLYNOMIAL INITIAL XOR_OUT REFLECT_IN REFLECT_OUT`, as simple_switch_CLI takes them. The name is that of a
+/// calculation there, `calc` or `calc_N`, or of the algorithm.
+fn custom_crc(s: &mut Scanner, width: u32) -> Parsed<Directive> {
+    let start = s.mark();
+    let algorithm = format!("crc{width}_custom");
+    let name = name(s, "a calculation")?;
+    let short = name.rsplit('.').next().unwrap_or(&name);
+    if short != algorithm && short != "calc" && !short.starts_with("calc_") {
+        return Err(s.error_at(
+            start,
+            &format!("`{algorithm}`, or the `calc` or `calc_N` of simple_switch"),
+        ));
+    }
+    let mask = u64::MAX >> (64 - width);
+    let mut value = |what: &str| {
+        let start = s.mark();
+        let value: u64 = number(s, what)?;
+        if value > mask {
+            return Err(s.error_at(start, &format!("{what} of {width} bits")));
+        }
+        Ok(value)
+    };
+    let (polynomial, initial) = (value("the polynomial")?, value("the initial value")?);
+    let xor_out = value("the final exclusive or")?;
+    let parameters = CrcParameters {
+        width,
+        polynomial,
+        initial,
+        xor_out,
+        reflect_in: truth(s, "whether bytes are reflected")?,
+        reflect_out: truth(s, "whether the result is reflected")?,
+    };
+    Ok(Directive::CustomCrc { parameters })
+}
+
+/// `true` or `false`, as a word or a number.
+fn truth(s: &mut Scanner, what: &str) -> Parsed<bool> {
+    let start = s.mark();
+    match s.word().map(|w| w.to_ascii_lowercase()).as_deref() {
+        Some("true" | "1") => Ok(true),
+        Some("false" | "0") => Ok(false),
+        _ => Err(s.error_at(start, &format!("{what}: `true` or `false`"))),
+    }
 }
 
 pub(crate) fn port(s: &mut Scanner) -> Parsed<u32> {
@@ -423,7 +470,10 @@ fn add(s: &mut Scanner) -> Parsed<Directive> {
     let mut keys = Vec::new();
     let action = loop {
         let start = s.mark();
-        let word = name(s, "a key or an action")?;
+        let word = match validity_key(s) {
+            Some(key) => key,
+            None => name(s, "a key or an action")?,
+        };
         if s.eat(':') {
             keys.push(KeyValue {
                 name: word,
@@ -447,6 +497,20 @@ fn add(s: &mut Scanner) -> Parsed<Directive> {
         action,
         id,
     })
+}
+
+/// `valid(HEADER)` before a colon: the key that says whether a header is valid.
+fn validity_key(s: &mut Scanner) -> Option<String> {
+    let start = s.mark();
+    let is_valid = s.word().is_some_and(|w| w.eq_ignore_ascii_case("valid")) && s.eat('(');
+    let header = if is_valid { s.word() } else { None };
+    match header {
+        Some(header) if s.eat(')') && s.peek() == Some(':') => Some(format!("{header}.$valid$")),
+        _ => {
+            s.reset(start);
+            None
+        }
+    }
 }
 
 fn selector_group(s: &mut Scanner) -> Parsed<Directive> {

@@ -58,6 +58,8 @@ pub struct Report {
     pub notes: Vec<(u32, String)>,
     /// What happened to each packet, by line, where that was asked for.
     pub traces: Vec<(u32, TraceTree)>,
+    /// What the test should perhaps have set and did not.
+    pub warnings: Vec<String>,
 }
 
 impl Report {

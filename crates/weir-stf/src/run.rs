@@ -51,6 +51,8 @@ pub fn run_on(switch: Switch, text: &str, options: &RunOptions) -> Result<Report
     let test = parse(text).map_err(RunError::Parse)?;
     let mut runner = Session::new(switch, *options);
     runner.run(&test);
+    let switch = &runner.control.switch;
+    runner.report.warnings = weir_switch::unset_custom_crcs(switch.program(), switch.state());
     Ok(runner.report)
 }
 

@@ -54,7 +54,7 @@ fn plain_programs_are_compiled() {
 fn a_session_may_shorten_its_clones_and_give_them_a_class() {
     let mut switch = Switch::new(compile("sessions")).expect("loads");
     let session = CloneSession {
-        replicas: vec![Replica { port: 4, rid: 0x21 }, Replica { port: 5, rid: 0x22 }],
+        replicas: vec![Replica::new(4, 0x21), Replica::new(5, 0x22)],
         truncate_bytes: 5,
         class_of_service: 6,
         ..CloneSession::default()

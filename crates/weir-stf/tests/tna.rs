@@ -81,7 +81,7 @@ programs!("tna":
 fn a_session_may_shorten_its_mirrors() {
     let mut switch = Switch::new(compile("mirrors")).expect("loads");
     let session = CloneSession {
-        replicas: vec![Replica { port: 4, rid: 0 }],
+        replicas: vec![Replica::new(4, 0)],
         truncate_bytes: 6,
         ..CloneSession::default()
     };

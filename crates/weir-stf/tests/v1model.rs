@@ -29,6 +29,7 @@ programs!(
     checksums,
     clones,
     counters,
+    custom_crcs,
     empty_data,
     hashes,
     keys_of_no_bits,

@@ -499,7 +499,7 @@ impl Switch {
     fn watching(&self, action: &mut EntryAction) {
         if let EntryAction::OneShot(set) = action {
             for member in set {
-                member.is_down = member.watch.is_some_and(|port| self.is_down(port));
+                member.is_down = member.watch.is_some_and(|watched| self.is_down(watched.port));
             }
         }
     }
@@ -516,7 +516,7 @@ impl Switch {
     fn watching_group(&self, mut op: ProfileOp) -> ProfileOp {
         if let ProfileOp::InsertGroup(_, group) | ProfileOp::ModifyGroup(_, group) = &mut op {
             for member in &mut group.members {
-                member.is_down = member.watch.is_some_and(|port| self.is_down(port));
+                member.is_down = member.watch.is_some_and(|watched| self.is_down(watched.port));
             }
         }
         op

@@ -52,7 +52,7 @@ pub use weir_arch::{
     Application, BUFFER, Choice, ChoiceKind, Choices, Color, Count, Counts, Defaults, Digest, DropReason, Enumeration,
     Externs, GeneratorError, GeneratorModel, GeneratorPort, GeneratorWrite, Generators, LoadError, LogMessage,
     LpfConfig, LpfKind, MASKS, MeterConfig, PRIORITIES, Pattern, Rate, ReplicationRules, Script, State, Trigger,
-    WredConfig,
+    WredConfig, custom_crcs, hash::CrcParameters, unset_custom_crcs,
 };
 pub use weir_jit::{Compiled, Frame, LaneUse, StageCount, TAILROOM, VECTOR, cycles};
 pub use weir_table::{BatchMode, ErrorKind, OpResult};

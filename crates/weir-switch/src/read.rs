@@ -157,6 +157,17 @@ impl Switch {
         }
     }
 
+    /// What every cell of a register holds at first: one value per scalar of its type.
+    ///
+    /// # Errors
+    /// It is no register.
+    pub fn register_initial(&self, id: ExternId) -> Result<Vec<Bits>, ControlError> {
+        match self.state.resource(id) {
+            Resource::Register(register) => Ok(register.declared()),
+            _ => Err(wrong_resource(self.program(), id, "register")),
+        }
+    }
+
     /// Takes the oldest digest message.
     pub fn next_digest(&mut self) -> Option<Digest> {
         self.state.digests.pop()

@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{RangeBounds, RangeInclusive};
 use thiserror::Error;
 use weir_arch::{Exclusion, ReplicationRules};
+use weir_table::PortForm;
 
 /// Replicas that a multicast group or a clone session has at most, backups included; also nodes of a group and copies of a node.
 pub const MAX_REPLICAS: usize = 65_536;
@@ -24,6 +25,20 @@ pub struct Replica {
     pub port: u32,
     /// Replication id, which the program sees (v1model's `egress_rid`, PSA's `instance`).
     pub rid: u32,
+    /// How the port was written.
+    pub form: PortForm,
+}
+
+impl Replica {
+    /// A copy for this port, with this replication id.
+    #[must_use]
+    pub fn new(port: u32, rid: u32) -> Self {
+        Replica {
+            port,
+            rid,
+            form: PortForm::Bytes,
+        }
+    }
 }
 
 /// A node: a replication id and the ports that get a copy.
@@ -37,6 +52,8 @@ pub struct Node {
     pub lags: Vec<u32>,
     /// Copies to make instead where the port is down: the first whose own port is up. Only of nodes with one port.
     pub backups: Vec<Replica>,
+    /// How the ports were written.
+    pub form: PortForm,
 }
 
 /// A copy that a multicast group makes.
@@ -200,7 +217,7 @@ impl Replication {
     #[must_use]
     pub fn new(rules: ReplicationRules) -> Self {
         let to_port = |&(session, port): &(u32, u32)| {
-            let replicas = vec![Replica { port, rid: 0 }];
+            let replicas = vec![Replica::new(port, 0)];
             let config = CloneSession {
                 replicas,
                 ..CloneSession::default()
@@ -419,7 +436,11 @@ impl Replication {
         let nodes = self.groups.get(&group)?.iter().filter_map(|n| self.nodes.get(n));
         let of_node = |n: &Node| -> Vec<GroupReplica> {
             let of_port = |&port: &u32| GroupReplica {
-                replica: Replica { port, rid: n.rid },
+                replica: Replica {
+                    port,
+                    rid: n.rid,
+                    form: n.form,
+                },
                 backups: n.backups.clone(),
             };
             n.ports.iter().map(of_port).collect()
@@ -476,7 +497,7 @@ impl Replication {
 
     /// The copy of a node for a port, or its backup.
     fn choose(&self, port: u32, node: &Node) -> Replica {
-        let first = Replica { port, rid: node.rid };
+        let first = Replica::new(port, node.rid);
         if !self.down.contains(&port) {
             return first;
         }
@@ -614,7 +635,7 @@ mod tests {
 
     #[test]
     fn a_copy_goes_to_the_first_backup_whose_port_is_up_and_comes_back() {
-        let replica = |port, rid| Replica { port, rid };
+        let replica = |port, rid| Replica::new(port, rid);
         let mut r = Replication::default();
         let config = MulticastGroup {
             replicas: vec![GroupReplica {

@@ -380,16 +380,16 @@ fn a_member_is_not_chosen_while_its_port_is_down() {
         action: 0,
         arguments: vec![Bits::new(16, v)],
     };
-    let watch = |member, port| GroupMember {
-        watch: Some(port),
+    let watch = |member, port: u32| GroupMember {
+        watch: Some(port.into()),
         ..GroupMember::new(member, 1)
     };
     let group = Group {
         members: vec![watch(10, 7), watch(20, 8)],
         max_size: 0,
     };
-    let one_shot = |v, port| weir_table::OneShotMember {
-        watch: Some(port),
+    let one_shot = |v, port: u32| weir_table::OneShotMember {
+        watch: Some(port.into()),
         ..weir_table::OneShotMember::new(call(v), 1)
     };
     let insert = |key, action| {

@@ -47,7 +47,7 @@ fn cloner() -> Switch {
     });
     let mut switch = Switch::new(Arc::new(v1.finish())).expect("loads");
     let session = CloneSession {
-        replicas: vec![Replica { port: 1, rid: 0 }],
+        replicas: vec![Replica::new(1, 0)],
         ..CloneSession::default()
     };
     switch

@@ -205,7 +205,7 @@ fn an_ingress_clone_is_the_packet_as_received_with_the_fields_of_its_list() {
     assert!(switch.inject(0, &[1, 2, 3], 0).is_empty());
     assert_eq!(switch.dropped(DropReason::NoSuchSession), 1);
     let session = CloneSession {
-        replicas: vec![Replica { port: 4, rid: 0 }],
+        replicas: vec![Replica::new(4, 0)],
         ..CloneSession::default()
     };
     switch
@@ -239,7 +239,7 @@ fn a_packet_that_egress_drops_still_clones_what_egress_made_of_it() {
     });
     let mut switch = switch(v1);
     let session = CloneSession {
-        replicas: vec![Replica { port: 4, rid: 0 }],
+        replicas: vec![Replica::new(4, 0)],
         ..CloneSession::default()
     };
     switch
@@ -339,7 +339,7 @@ fn packets_that_never_come_to_an_end_are_dropped() {
     };
     let mut bomb = Switch::with_engine(engine, config).expect("loads");
     let session = CloneSession {
-        replicas: vec![Replica { port: 4, rid: 0 }],
+        replicas: vec![Replica::new(4, 0)],
         ..CloneSession::default()
     };
     bomb.replication_mut().set_session(9, Some(session)).expect("in range");

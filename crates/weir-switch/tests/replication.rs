@@ -12,10 +12,7 @@ fn switch() -> Switch {
 }
 
 fn replica(n: u32) -> Replica {
-    Replica {
-        port: n % 500,
-        rid: n / 500,
-    }
+    Replica::new(n % 500, n / 500)
 }
 
 fn group(size: usize) -> MulticastGroup {
@@ -47,7 +44,7 @@ fn node() -> impl Strategy<Value = Node> {
         rid,
         ports,
         lags,
-        backups: Vec::new(),
+        ..Node::default()
     };
     (0u32..4, numbers(), numbers()).prop_map(of)
 }

@@ -1,5 +1,6 @@
 //! Entries as the control plane gives and reads them.
 
+use crate::port::WatchedPort;
 use serde::{Deserialize, Serialize};
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -66,7 +67,7 @@ pub struct OneShotMember {
     /// How often it is chosen relative to the others, from 1.
     pub weight: u32,
     /// It is not chosen while this port is down.
-    pub watch: Option<u32>,
+    pub watch: Option<WatchedPort>,
     /// Its port is down. The switch sets this, whoever writes an entry says `false`.
     pub is_down: bool,
 }

@@ -2,6 +2,7 @@
 
 use crate::check;
 use crate::error::TableError;
+use crate::port::WatchedPort;
 use crate::spec::ActionSpec;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -47,7 +48,7 @@ pub struct GroupMember {
     /// How often it is chosen relative to the others, from 1.
     pub weight: u32,
     /// It is not chosen while this port is down.
-    pub watch: Option<u32>,
+    pub watch: Option<WatchedPort>,
     /// Its port is down. The switch sets this, whoever writes a group says `false`.
     pub is_down: bool,
     /// It is not chosen until the control plane says otherwise.
@@ -235,7 +236,7 @@ impl ActionProfile {
     /// A port came up or went down: members of groups that watch it take part in the choice or do not.
     pub fn port_changed(&mut self, port: u32, is_down: bool) {
         let members = self.groups.values_mut().flat_map(|g| &mut g.members);
-        for member in members.filter(|m| m.watch == Some(port)) {
+        for member in members.filter(|m| m.watch.is_some_and(|w| w.port == port)) {
             member.is_down = is_down;
         }
     }

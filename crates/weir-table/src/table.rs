@@ -259,7 +259,7 @@ impl Table {
             EntryAction::OneShot(set) => Some(set),
             _ => None,
         });
-        for member in sets.flatten().filter(|m| m.watch == Some(port)) {
+        for member in sets.flatten().filter(|m| m.watch.is_some_and(|w| w.port == port)) {
             member.is_down = is_down;
         }
     }

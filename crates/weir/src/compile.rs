@@ -94,12 +94,23 @@ fn word_at(sources: &SourceMap, file: &str, line: u32, column: u32) -> Span {
     Span { lo, hi }
 }
 
+/// Whether a message is new: of those about a switch there is one, however many switches there are for a program.
+fn is_new(message: &str) -> bool {
+    static SAID: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+    SAID.lock().map_or(true, |mut said| said.insert(message.to_owned()))
+}
+
+/// Says something that the user may not have meant, once.
+pub fn warn_once(message: String) {
+    if is_new(&message) {
+        eprintln!("warning: {message}");
+    }
+}
+
 /// Says that a program is interpreted, and why; of one reason once, however many switches there are for it.
 pub fn interpreted(why: &dyn std::fmt::Display, format: MessageFormat) {
-    static SAID: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
     let why = why.to_string();
-    let is_new = SAID.lock().map_or(true, |mut said| said.insert(why.clone()));
-    if !is_new {
+    if !is_new(&why) {
         return;
     }
     match format {

@@ -19,13 +19,17 @@ pub fn optimized(program: &Arc<Program>) -> Arc<Program> {
 /// A switch that runs the program, with the state that `entries` describes.
 pub fn switch(program: Arc<Program>, config: SwitchConfig, entries: Option<&Path>) -> Result<Switch> {
     let switch = Switch::with_engine(Arc::new(Interpreter::new(program)), config)?;
-    match entries {
-        None => Ok(switch),
+    let switch = match entries {
+        None => switch,
         Some(path) => {
             let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-            configure(switch, &text, &path.display().to_string())
+            configure(switch, &text, &path.display().to_string())?
         }
+    };
+    for warning in weir_switch::unset_custom_crcs(switch.program(), switch.state()) {
+        crate::compile::warn_once(warning);
     }
+    Ok(switch)
 }
 
 /// Does what the directives say; every one that cannot be done is named.

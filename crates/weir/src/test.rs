@@ -66,6 +66,9 @@ pub fn test(arguments: &Test) -> Result<u8> {
         let Some((engine, report)) = failed.or(reports.first()) else {
             continue;
         };
+        for warning in &report.warnings {
+            crate::compile::warn_once(warning.clone());
+        }
         show(&mut out, &name, report, arguments)?;
         if failed.is_some() {
             code = code.max(NO);

@@ -208,7 +208,9 @@ fn a_translated_type_has_the_width_the_controller_sees() {
     program.type_info.push(weir_ir::NamedType {
         name: "port_t".into(),
         spec: TypeSpec::New("port_t".into(), Box::new(TypeSpec::Bit(12)), Some(("u".into(), None))),
-        annotations: Vec::new(),
+        annotations: ["mine", "p4runtime_translation"]
+            .map(|name| annotation(name, "1"))
+            .to_vec(),
     });
     let info = p4info(&program, weir_arch::targets()).unwrap();
     let field = &info.tables[0].match_fields[0];
@@ -216,7 +218,12 @@ fn a_translated_type_has_the_width_the_controller_sees() {
         (field.bitwidth, field.type_name.as_ref().map(|t| t.name.as_str())),
         (0, Some("port_t"))
     );
-    assert!(info.type_info.unwrap().new_types.contains_key("port_t"));
+    let described = &info.type_info.unwrap().new_types["port_t"];
+    assert_eq!(
+        described.annotations,
+        ["@mine(1)"],
+        "the translation is a field of its own"
+    );
 }
 
 #[test]

@@ -272,7 +272,8 @@ impl Resources {
         }
     }
 
-    /// Makes cells what they were at first; `initial` are the scalars of registers then.
+    /// Makes cells what they were at first; `initial` are the scalars of registers then, where the program does not say
+    /// them.
     pub fn clear(&self, t: &mut Transaction<'_>, cell: Cell, initial: Option<Vec<Bits>>) -> Result<(), Refusal> {
         if let Some(id) = self.counter {
             t.write(Write::Counter(id, cell, Count::default()))?;
@@ -281,14 +282,9 @@ impl Resources {
             t.write(Write::Meter(id, cell, None))?;
         }
         for id in &self.registers {
-            let zeros = || {
-                t.switch()
-                    .register(*id, 0)
-                    .map(|v| v.iter().map(|b| Bits::zero(b.width())).collect())
-            };
             let values = match &initial {
                 Some(initial) => initial.clone(),
-                None => zeros()?,
+                None => t.switch().register_initial(*id)?,
             };
             t.write(Write::Register(*id, cell, values))?;
         }

@@ -174,7 +174,7 @@ fn operate(schema: &Schema, ty: Type, operation: &pb::TableOperation) -> Result<
     // Clients may give the name with the table's before it.
     let name = operation.table_operations_type.rsplit('.').next().unwrap_or_default();
     let name = name.trim_start_matches('$');
-    let is_known = table.operations.iter().any(|o| o == name);
+    let is_known = table.operations.iter().any(|o| o == name || is_alias(table, o, name));
     is_known.then_some(Change::Operation).ok_or_else(|| {
         let known = table.operations.join(", ");
         Refusal::malformed(format!(
@@ -183,6 +183,17 @@ fn operate(schema: &Schema, ty: Type, operation: &pb::TableOperation) -> Result<
             if known.is_empty() { "none" } else { &known }
         ))
     })
+}
+
+/// Whether clients may call an operation by another name, as they may of the reference server: `Sync` is short for
+/// `SyncCounters` and `SyncRegisters`, and these say what tables of counters and registers synchronise.
+fn is_alias(table: &Table, operation: &str, name: &str) -> bool {
+    match (operation, name) {
+        ("SyncCounters" | "SyncRegisters", "Sync") => true,
+        ("Sync", "SyncCounters") => matches!(&table.kind, Kind::Array(of) if of.counter.is_some()),
+        ("Sync", "SyncRegisters") => matches!(&table.kind, Kind::Array(of) if !of.registers.is_empty()),
+        _ => false,
+    }
 }
 
 fn key_missing() -> Refusal {

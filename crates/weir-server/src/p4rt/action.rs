@@ -9,7 +9,7 @@ use weir_ir::{ActionCall, Bits, ExternId};
 use weir_proto::p4::v1 as pb;
 use weir_proto::p4::v1::action_profile_action_set::{ActionSelectionMode, SizeSemantics as PbSemantics};
 use weir_proto::p4::v1::table_action::Type;
-use weir_table::{EntryAction, Note, OneShotMember};
+use weir_table::{EntryAction, Note, OneShotMember, PortForm, WatchedPort};
 
 /// The ids of parameters and their values, as a request has them.
 pub type GivenParams<'a> = SmallVec<[(u32, &'a [u8]); 4]>;
@@ -86,12 +86,15 @@ pub fn port(bytes: &[u8]) -> Result<u32, Refusal> {
 }
 
 /// The port of a member: none where it is not set. `old`: the deprecated field.
-pub fn watch_port(bytes: Option<&[u8]>, old: Option<i32>) -> Result<Option<u32>, Refusal> {
+pub fn watch_port(bytes: Option<&[u8]>, old: Option<i32>) -> Result<Option<WatchedPort>, Refusal> {
     match (bytes, old) {
-        (Some(b), _) if !b.is_empty() => port(b).map(Some),
+        (Some(b), _) if !b.is_empty() => Ok(Some(port(b)?.into())),
         (_, Some(n)) if n != 0 => {
             let port = u32::try_from(n).map_err(|_| Refusal::malformed("the watched port is negative"))?;
-            Ok(Some(port))
+            Ok(Some(WatchedPort {
+                port,
+                form: PortForm::Number,
+            }))
         }
         _ => Ok(None),
     }
@@ -313,9 +316,7 @@ pub fn encode(table: &Table, action: &EntryAction, settings: Settings) -> pb::Ta
                 .map(|m| pb::ActionProfileAction {
                     action: Some(encode_call(&table.actions, &m.action)),
                     weight: i32::try_from(m.weight).unwrap_or(i32::MAX),
-                    watch_kind: m
-                        .watch
-                        .map(|port| pb::action_profile_action::WatchKind::WatchPort(encode_port(port))),
+                    watch_kind: m.watch.map(encode_watch),
                 })
                 .collect(),
             action_selection_mode: settings.mode.into(),
@@ -323,6 +324,15 @@ pub fn encode(table: &Table, action: &EntryAction, settings: Settings) -> pb::Ta
         }),
     };
     pb::TableAction { r#type: Some(ty) }
+}
+
+/// A watched port in the form in which it was written.
+fn encode_watch(watched: WatchedPort) -> pb::action_profile_action::WatchKind {
+    use pb::action_profile_action::WatchKind;
+    match watched.form {
+        PortForm::Bytes => WatchKind::WatchPort(encode_port(watched.port)),
+        PortForm::Number => WatchKind::Watch(watched.port.cast_signed()),
+    }
 }
 
 /// A port in bytes.

@@ -211,7 +211,7 @@ pub(crate) fn check_style(switch: &Switch, table: TableId, action: &EntryAction)
     };
     let is_one_shot = matches!(action, EntryAction::OneShot(_));
     if let EntryAction::OneShot(set) = action {
-        for port in set.iter().filter_map(|m| m.watch) {
+        for port in set.iter().filter_map(|m| m.watch.map(|w| w.port)) {
             check_port(switch, port)?;
         }
     }
@@ -254,7 +254,7 @@ pub(crate) fn check_profile(
         }
     }
     if let ProfileOp::InsertGroup(_, group) | ProfileOp::ModifyGroup(_, group) = op {
-        for port in group.members.iter().filter_map(|m| m.watch) {
+        for port in group.members.iter().filter_map(|m| m.watch.map(|w| w.port)) {
             check_port(switch, port)?;
         }
     }

@@ -9,7 +9,7 @@ use weir_proto::p4::v1 as pb;
 use weir_proto::p4::v1::entity::Entity;
 use weir_proto::p4::v1::update::Type;
 use weir_switch::{Cell, CloneSession, Count, GroupReplica, MeterConfig, MulticastGroup, Rate, Replica};
-use weir_table::{EntryAction, Group, GroupMember, Member, NewEntry, Note, ProfileOp};
+use weir_table::{EntryAction, Group, GroupMember, Member, NewEntry, Note, PortForm, ProfileOp};
 
 /// An entry by its match and priority, or the default entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -594,14 +594,15 @@ fn before(ty: Type) -> Before {
 
 fn replica(given: &pb::Replica) -> Result<Replica, Refusal> {
     use pb::replica::PortKind;
-    let port = match &given.port_kind {
-        Some(PortKind::Port(bytes)) => action::port(bytes)?,
-        Some(PortKind::EgressPort(port)) => *port,
+    let (port, form) = match &given.port_kind {
+        Some(PortKind::Port(bytes)) => (action::port(bytes)?, PortForm::Bytes),
+        Some(PortKind::EgressPort(port)) => (*port, PortForm::Number),
         None => return Err(Refusal::malformed("a replica has no port")),
     };
     Ok(Replica {
         port,
         rid: instance(given.instance)?,
+        form,
     })
 }
 
@@ -624,7 +625,7 @@ fn multicast_group(ty: Type, given: &pb::MulticastGroupEntry) -> Result<Change, 
         return Ok(Change::Group(Before::Present, id, None));
     }
     let mut seen = std::collections::BTreeSet::new();
-    let mut unique = |r: Replica| match seen.insert(r) {
+    let mut unique = |r: Replica| match seen.insert((r.port, r.rid)) {
         true => Ok(r),
         false => Err(Refusal::malformed(format!(
             "port {} and instance {} are in the group twice",
@@ -637,10 +638,7 @@ fn multicast_group(ty: Type, given: &pb::MulticastGroupEntry) -> Result<Change, 
         let mut backups = Vec::new();
         let mut ports = std::collections::BTreeSet::from([first.port]);
         for backup in &one.backup_replicas {
-            let backup = unique(Replica {
-                port: action::port(&backup.port)?,
-                rid: instance(backup.instance)?,
-            })?;
+            let backup = unique(Replica::new(action::port(&backup.port)?, instance(backup.instance)?))?;
             if !ports.insert(backup.port) {
                 return Err(Refusal::malformed(format!(
                     "port {} is in a replica and its backups twice",

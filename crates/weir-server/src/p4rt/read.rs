@@ -16,7 +16,7 @@ use std::ops::RangeInclusive;
 use weir_proto::p4::v1 as pb;
 use weir_proto::p4::v1::entity::Entity;
 use weir_switch::{Cell, Count, MeterConfig, Replica, Switch};
-use weir_table::ActionProfile;
+use weir_table::{ActionProfile, PortForm, WatchedPort};
 
 /// Digests that are sent, and how.
 pub type Digests = BTreeMap<u32, pb::digest_entry::Config>;
@@ -360,9 +360,7 @@ impl Reader<'_> {
                 let members = group.members.iter().map(|m| pb::action_profile_group::Member {
                     member_id: m.member,
                     weight: i32::try_from(m.weight).unwrap_or(i32::MAX),
-                    watch_kind: m
-                        .watch
-                        .map(|port| pb::action_profile_group::member::WatchKind::WatchPort(action::encode_port(port))),
+                    watch_kind: m.watch.map(watch),
                 });
                 Entity::ActionProfileGroup(pb::ActionProfileGroup {
                     action_profile_id: profile.id,
@@ -513,9 +511,23 @@ fn found(is_found: bool, what: &str, id: u32) -> Result<Progress, Refusal> {
     }
 }
 
+/// A watched port in the form in which it was written.
+fn watch(watched: WatchedPort) -> pb::action_profile_group::member::WatchKind {
+    use pb::action_profile_group::member::WatchKind;
+    match watched.form {
+        PortForm::Bytes => WatchKind::WatchPort(action::encode_port(watched.port)),
+        PortForm::Number => WatchKind::Watch(watched.port.cast_signed()),
+    }
+}
+
 fn replica(replica: &Replica) -> pb::Replica {
+    use pb::replica::PortKind;
+    let port_kind = match replica.form {
+        PortForm::Bytes => PortKind::Port(action::encode_port(replica.port)),
+        PortForm::Number => PortKind::EgressPort(replica.port),
+    };
     pb::Replica {
-        port_kind: Some(pb::replica::PortKind::Port(action::encode_port(replica.port))),
+        port_kind: Some(port_kind),
         instance: replica.rid,
         backup_replicas: Vec::new(),
     }

@@ -152,7 +152,7 @@ async fn registers_are_read_and_written_by_their_fields() {
     assert_eq!((number(&told[0], 1), number(&told[0], 2)), (4, 6));
     assert_eq!(bench.entries("In.pairs").await.len(), 16);
     assert_eq!(bench.delete(bench.all("In.pairs")).await, Ok(()));
-    assert_eq!(bench.ask(6, 2, 0), Some(0));
+    assert_eq!(bench.ask(6, 2, 0), Some(3), "the program's initial value");
     let long = cell(&bench, "In.last", 3, vec![stream(1, &[9])]);
     assert_eq!(bench.insert(long).await, Err(Code::InvalidArgument));
 }
@@ -286,6 +286,15 @@ async fn operations_are_executed_by_their_names() {
     assert_eq!(operate("In.timed_keys", "UpdateHitState").await, Ok(()));
     assert_eq!(operate("In.by_kind", "Sync").await, Ok(()));
     assert_eq!(operate("In.last", "Sync").await, Ok(()));
+    // Clients may say which kind they mean, or not.
+    assert_eq!(operate("In.exact_keys", "Sync").await, Ok(()));
+    assert_eq!(operate("In.by_kind", "SyncCounters").await, Ok(()));
+    assert_eq!(operate("In.last", "SyncRegisters").await, Ok(()));
+    assert_eq!(operate("In.by_kind", "SyncRegisters").await, Err(Code::InvalidArgument));
+    assert_eq!(
+        operate("In.exact_keys", "SyncRegisters").await,
+        Err(Code::InvalidArgument)
+    );
     assert_eq!(operate("In.last", "SyncCounters").await, Err(Code::InvalidArgument));
     assert_eq!(operate("In.rates", "Sync").await, Err(Code::InvalidArgument));
 }

@@ -572,3 +572,65 @@ async fn externs_without_entities_of_their_own_are_not_there() {
     assert_eq!(bench.read_error(entry(0x8100_0000)).await, Code::InvalidArgument);
     assert!(bench.read(entry(0)).await.is_empty());
 }
+
+/// A client reads back the form in which it wrote a port, old or new: one that knows only the old form sees no port 0.
+#[tokio::test(flavor = "multi_thread")]
+async fn ports_come_back_in_the_form_in_which_they_were_written() {
+    use pb::action_profile_group::member::WatchKind as GroupWatch;
+    use pb::packet_replication_engine_entry::Type::CloneSessionEntry;
+    use pb::replica::PortKind;
+    use pb::table_action::Type::ActionProfileActionSet as Set;
+    let bench = Bench::everything().await;
+    let _primary = bench.primary().await;
+    let numbered = |port, instance| pb::Replica {
+        port_kind: Some(PortKind::EgressPort(port)),
+        ..replica(0, instance, &[])
+    };
+    let both = vec![numbered(2, 20), replica(3, 30, &[(4, 40)])];
+    let written = mcast(5, both.clone());
+    bench.insert(written.clone()).await.expect("fits");
+    assert_eq!(bench.read(mcast(5, vec![])).await, [written]);
+    let twice = mcast(6, vec![numbered(2, 20), replica(2, 20, &[])]);
+    assert_eq!(
+        bench.insert(twice).await,
+        Err(Code::InvalidArgument),
+        "one port in two forms"
+    );
+    let session = |replicas| {
+        replication(CloneSessionEntry(pb::CloneSessionEntry {
+            session_id: 7,
+            replicas,
+            ..Default::default()
+        }))
+    };
+    let written = session(vec![numbered(2, 1), replica(3, 2, &[])]);
+    bench.insert(written.clone()).await.expect("fits");
+    assert_eq!(bench.read(session(vec![])).await, [written]);
+
+    for i in [1, 2] {
+        bench.insert(member(&bench, "selector", i, i * 10)).await.expect("fits");
+    }
+    let Entity::ActionProfileGroup(mut of) = group(&bench, &[(1, 1, Some(9)), (2, 1, None)], 8) else {
+        unreachable!("it is a group");
+    };
+    of.members[1].watch_kind = Some(GroupWatch::Watch(8));
+    let written = Entity::ActionProfileGroup(of);
+    bench.insert(written.clone()).await.expect("fits");
+    assert_eq!(bench.read(group(&bench, &[], 0)).await, [written.clone()]);
+    bench.delete(written).await.expect("is gone");
+    // Sets and members do not mix.
+    for i in [1, 2] {
+        bench
+            .delete(member(&bench, "selector", i, i * 10))
+            .await
+            .expect("is gone");
+    }
+
+    let mut set = one_shot(&bench, &[(5, 1), (6, 1)], 0);
+    set.action_profile_actions[0].watch_kind = Some(pb::action_profile_action::WatchKind::Watch(8));
+    set.action_profile_actions[1].watch_kind = Some(pb::action_profile_action::WatchKind::WatchPort(vec![9]));
+    let written = entry_of(&bench, "selector_table", 1, Set(set));
+    bench.insert(written.clone()).await.expect("fits");
+    let all = Entity::TableEntry(bench.entry("selector_table", vec![], 0));
+    assert_eq!(bench.read(all).await, [written]);
+}

@@ -1,4 +1,5 @@
 // Objects with one control-plane name, and direct counters without entries: legal, as nothing here needs the names.
+// Warned of: no-entry
 #include "header.p4i"
 struct meta_t { }
 control Twice(inout headers_t hdr) {

@@ -114,6 +114,7 @@ impl Replication {
                     rid: replica.rid,
                     ports: vec![replica.port],
                     backups,
+                    form: replica.form,
                     ..Node::default()
                 }));
             }

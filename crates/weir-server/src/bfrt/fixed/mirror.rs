@@ -31,12 +31,12 @@ fn session(row: &Row, table: &Table, before: Option<CloneSession>) -> Result<Clo
         row.flag(table, "$ucast_egress_port_valid"),
         narrow("$ucast_egress_port"),
     ) {
-        (Some(true), Some(port)) => session.replicas = vec![Replica { port, rid: 0 }],
+        (Some(true), Some(port)) => session.replicas = vec![Replica::new(port, 0)],
         (Some(true), None) if session.replicas.is_empty() => {
             return Err(Refusal::malformed("field `$ucast_egress_port` is missing"));
         }
         (Some(false), _) => session.replicas.clear(),
-        (None, Some(port)) if !session.replicas.is_empty() => session.replicas = vec![Replica { port, rid: 0 }],
+        (None, Some(port)) if !session.replicas.is_empty() => session.replicas = vec![Replica::new(port, 0)],
         _ => {}
     }
     match (row.flag(table, "$mcast_grp_a_valid"), narrow("$mcast_grp_a")) {

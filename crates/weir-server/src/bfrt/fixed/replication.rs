@@ -169,6 +169,7 @@ pub(crate) fn nodes(op: Op, row: &Row, table: &Table, t: &mut Transaction<'_>) -
         ports: changed(op, &before.ports, row.numbers(table, PORTS)),
         lags: changed(op, &before.lags, row.numbers(table, "$MULTICAST_LAG_ID")),
         backups: before.backups.clone(),
+        form: before.form,
     };
     check_all(t.switch(), &node.ports)?;
     t.write(Write::Node(id, Some(node)))?;
