@@ -40,6 +40,7 @@ programs!("tna":
     idle,
     intrinsic,
     loops,
+    low_bits,
     math,
     meters,
     mirrors,
@@ -131,7 +132,7 @@ fn what_cannot_be_run_is_refused_with_the_place() {
         ("is_validated", "function `is_validated` with 1 arguments"),
         (
             "widths",
-            "acts on values of [16] bits, which are not made of whole cells of `I.cells`: they have [32]",
+            "acts on values of [24] bits, which are not made of whole cells of `I.cells`: they have [16]",
         ),
     ] {
         let refused = Switch::new(compile(&format!("refused/{name}"))).err();

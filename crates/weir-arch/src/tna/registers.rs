@@ -96,7 +96,7 @@ pub(crate) fn flat(program: &Program, instance: &ExternInstance, scalar: usize) 
     }
 }
 
-pub(super) fn widths(instance: &ExternInstance) -> Vec<u32> {
+pub(crate) fn widths(instance: &ExternInstance) -> Vec<u32> {
     let ty = instance.type_arguments.first().cloned().unwrap_or_default();
     scalars(&ty, "").into_iter().map(|(_, w)| w).collect()
 }
@@ -143,7 +143,7 @@ pub(crate) fn check(program: &Program, instance: &ExternInstance) -> Result<(), 
             };
         }
     };
-    if values == cells || cells_of(&values, &cells).is_some() {
+    if values == cells || cells_of(&values, &cells).is_some() || is_low_part(&values, &cells) {
         return Ok(());
     }
     Err(refused(format!(
@@ -216,6 +216,11 @@ fn cells_of(values: &[u32], cells: &[u32]) -> Option<u64> {
     let &[cell] = cells else { return None };
     let is_whole = cell > 0 && values.iter().all(|v| *v > 0 && v % cell == 0);
     (is_whole && !values.is_empty()).then(|| u64::from(values.iter().sum::<u32>() / cell))
+}
+
+/// Whether an action sees the low bits of cells of one scalar. It leaves the others as they are.
+fn is_low_part(values: &[u32], cells: &[u32]) -> bool {
+    matches!((values, cells), ([value], [cell]) if (1..*cell).contains(value))
 }
 
 /// What a method of a register or of an action on one does.
@@ -350,7 +355,16 @@ fn read(register: &RegisterArray, index: u64, cells: u64, values: &[u32]) -> Opt
 
 fn write(register: &mut RegisterArray, index: u64, cells: u64, values: &[Bits]) {
     if cells == 1 {
-        register.write(index, values);
+        let before = register.read(index).unwrap_or_default();
+        let whole = before.iter().zip(values).map(|(old, new)| {
+            let (old_width, new_width) = (old.width(), new.width());
+            if new_width < old_width {
+                old.slice(old_width - 1, new_width).concat(new)
+            } else {
+                new.clone()
+            }
+        });
+        register.write(index, &whole.collect::<Vec<_>>());
         return;
     }
     let width = register.widths.iter().sum::<u32>();

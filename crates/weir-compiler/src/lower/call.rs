@@ -1,15 +1,12 @@
 //! Calls: builtin methods, the packet, externs, and inlined functions and actions.
 
 use super::value::{Entity, Object, Place, TableState, Val};
-use super::{Flow, Lowerer, boolean, constant};
+use super::{Flow, Lowerer, boolean};
 use crate::check::{Builtin, CallInfo, Callee, DefKind, FunctionKind, Param, Signature};
 use crate::types::{DefId, Ty, TyKind, Types};
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
-use weir_ir::{
-    Argument, ArgumentValue, BinaryOp as Op, Call, HeaderId, InLeaf, InstKind, Mark, Operand, Terminator, VarId,
-    VarKind,
-};
+use weir_ir::{HeaderId, InstKind, Mark, Operand, Terminator, VarId, VarKind};
 use weir_syntax::ast::{self, Block, Direction, Expr, ExprKind};
 
 /// What an argument has become before the call.
@@ -32,9 +29,9 @@ pub(super) struct Arguments {
 /// What is copied out when a callee returns, exits or rejects.
 #[derive(Clone)]
 pub(super) struct CopyOut {
-    argument: Place,
-    parameter: Place,
-    position: usize,
+    pub argument: Place,
+    pub parameter: Place,
+    pub position: usize,
 }
 
 impl<'a> Lowerer<'a, '_> {
@@ -141,126 +138,6 @@ impl<'a> Lowerer<'a, '_> {
         }
     }
 
-    fn set_validity(&mut self, place: &Place, valid: bool) {
-        match place {
-            Place::Header { id, .. } => {
-                if valid {
-                    self.invalidate_others(*id, &boolean(true));
-                    self.clear_if_invalid(place, &boolean(true));
-                }
-                let target = self.program.headers[*id].valid;
-                self.set(target, boolean(valid));
-            }
-            Place::Dynamic { elements, index } => {
-                for (i, element) in elements.iter().enumerate() {
-                    let chosen = self.index_is(index, i);
-                    if let Place::Header { id, .. } = element {
-                        let target = self.program.headers[*id].valid;
-                        let new = self.mux(chosen.clone(), boolean(valid), Operand::Var(target));
-                        if valid {
-                            self.invalidate_others(*id, &chosen);
-                            self.clear_if_invalid(element, &chosen);
-                        }
-                        self.set(target, new);
-                    }
-                }
-            }
-            _ => {}
-        }
-    }
-
-    /// A header that becomes valid has fields without a value (P4_16, section "Operations on headers"): weir's are
-    /// zero, as simple_switch's are. Those of a header that is valid stay.
-    fn clear_if_invalid(&mut self, header: &Place, chosen: &Operand) {
-        let Val::Header { valid, fields, .. } = self.read(header) else {
-            return;
-        };
-        let invalid = self.not(valid);
-        let clear = self.binary(Op::And, chosen.clone(), invalid, 1);
-        let Place::Header { fields: places, .. } = header else {
-            return;
-        };
-        let mut leaves = Vec::new();
-        fields.iter().for_each(|(_, value)| value.leaves(&mut leaves));
-        if !leaves.iter().any(|l| self.is_varbit(l)) {
-            for ((_, place), (_, value)) in places.iter().zip(fields.iter()) {
-                let zero = self.zeroed(value);
-                let new = self.choose(&clear, &zero, value);
-                self.write(place, &new);
-            }
-            return;
-        }
-        // Of an empty varbit there is a constant, but no choice between it and a variable.
-        let (empty, done) = (self.new_block(), self.new_block());
-        let branch = Terminator::Branch {
-            condition: clear,
-            then: empty,
-            otherwise: done,
-        };
-        self.terminate_to(branch, empty);
-        for ((_, place), (_, value)) in places.iter().zip(fields.iter()) {
-            let zero = self.zeroed(value);
-            self.write(place, &zero);
-        }
-        self.goto(done);
-    }
-
-    fn shift_stack(&mut self, place: &Place, count: usize, push: bool) {
-        if let Place::Dynamic { elements, index } = place {
-            // A stack chosen by a run-time index: each one shifts under its own condition.
-            for (i, stack) in elements.iter().enumerate() {
-                let old = self.read(stack);
-                let old = self.snapshot(&old);
-                let chosen = self.index_is(index, i);
-                self.shift_stack(stack, count, push);
-                let new = self.read(stack);
-                let kept = self.choose(&chosen, &new, &old);
-                self.write_safely(stack, &kept);
-            }
-            return;
-        }
-        let Place::Stack { elements, next } = place else { return };
-        let size = elements.len();
-        let count = count.min(size);
-        let order: Vec<usize> = if push {
-            (0..size).rev().collect()
-        } else {
-            (0..size).collect()
-        };
-        for i in order {
-            let source = if push {
-                i.checked_sub(count)
-            } else {
-                Some(i + count).filter(|&s| s < size)
-            };
-            let value = match source {
-                Some(source) => self.read(&elements[source]),
-                None => {
-                    let old = self.read(&elements[i]);
-                    match old {
-                        Val::Header { .. } | Val::Union(_) => Val::InvalidHeader,
-                        other => other,
-                    }
-                }
-            };
-            self.write(&elements[i], &value);
-        }
-        if let Some(next) = next {
-            let (old, n) = (Operand::Var(*next), constant(32, count as u128));
-            let new = if push {
-                let limit = constant(32, size as u128);
-                let sum = self.binary(Op::Add, old, n, 32);
-                let over = self.binary(Op::Lt, limit.clone(), sum.clone(), 1);
-                self.mux(over, limit, sum)
-            } else {
-                let under = self.binary(Op::Lt, old.clone(), n.clone(), 1);
-                let difference = self.binary(Op::Sub, old, n, 32);
-                self.mux(under, constant(32, 0), difference)
-            };
-            self.set(*next, new);
-        }
-    }
-
     // ------------------------------------------------------------------------------- arguments
 
     /// Evaluates arguments from left to right; places keep the indices they have now.
@@ -311,7 +188,7 @@ impl<'a> Lowerer<'a, '_> {
         |h| self.program.headers[h].valid
     }
 
-    fn place_vars(&self, place: &Place) -> Option<Vec<VarId>> {
+    pub(super) fn place_vars(&self, place: &Place) -> Option<Vec<VarId>> {
         let mut vars = Vec::new();
         place.leaves(&mut vars, &self.header_valid()).then_some(vars)
     }
@@ -420,7 +297,7 @@ impl<'a> Lowerer<'a, '_> {
     }
 
     /// Of each argument whether it shares variables with another one, and one of the two is written.
-    fn overlaps(&self, passed: &[Passed]) -> Vec<bool> {
+    pub(super) fn overlaps(&self, passed: &[Passed]) -> Vec<bool> {
         // Which variables each argument touches, to see overlaps.
         let touched: Vec<Vec<VarId>> = passed
             .iter()
@@ -617,231 +494,6 @@ impl<'a> Lowerer<'a, '_> {
                 Val::Void
             }
         }
-    }
-
-    fn call_extern(
-        &mut self,
-        expr: &'a Expr,
-        instance: Option<weir_ir::ExternId>,
-        signature: &Signature<'a>,
-        map: &FxHashMap<Ty, Ty>,
-        arguments: &'a [ast::Argument],
-        info: &CallInfo,
-    ) -> Val {
-        let given: Vec<Ty> = info.type_arguments.iter().map(|&t| self.concrete(t)).collect();
-        let before = self.substitution.clone();
-        self.substitution.extend(map.iter().map(|(&a, &b)| (a, b)));
-        self.substitution
-            .extend(signature.parameters.iter().copied().zip(given.iter().copied()));
-        let passed = self.pass(&signature.params, arguments, info);
-        if instance.is_none() && self.expand(signature, &passed.passed) {
-            self.substitution = before;
-            return Val::Void;
-        }
-        let symmetric = instance.map_or(Vec::new(), |id| self.symmetric_pairs(id, expr.span));
-        let (ir_arguments, mut given_headers, back) = self.extern_arguments(signature, passed, &symmetric);
-        let result_type = self.concrete(signature.result);
-        let result_place =
-            (result_type != Types::VOID).then(|| self.allocate("result", result_type, VarKind::Temporary));
-        let result = result_place.as_ref().and_then(Place::scalars);
-        let (results, result_headers) = result.unwrap_or_default();
-        given_headers.extend(result_headers);
-        let type_arguments = given.iter().map(|&t| self.type_spec(t)).collect();
-        let entry = instance.and_then(|id| self.entry_of(id));
-        let mut closure = 0;
-        if let Some(id) = instance {
-            self.note_direct_call(id, expr.span, entry.is_some());
-            closure = self.closure(id);
-            self.closures_of_members(id, expr.span);
-        }
-        for argument in &ir_arguments {
-            if let ArgumentValue::Extern(given) = argument.value {
-                self.closure_of_argument(given, expr.span);
-            }
-        }
-        let has = |name: &str| signature.annotations.iter().any(|a| &*a.name.name == name);
-        let is_pure = has("pure") || has("noSideEffects");
-        self.emit(InstKind::Call(Call {
-            instance,
-            function: signature.name.name.to_string(),
-            type_arguments,
-            arguments: ir_arguments,
-            results,
-            entry,
-            closure,
-            is_pure,
-        }));
-        self.substitution = before;
-        // A header that an extern gives is valid.
-        for header in given_headers {
-            let valid = self.program.headers[header].valid;
-            self.set(valid, boolean(true));
-        }
-        self.copy_back(&back);
-        match result_place {
-            Some(place) => self.read(&place),
-            None => Val::Void,
-        }
-    }
-
-    /// The arguments of a call of an extern, the headers that it gives, and what is copied out after it. The extern
-    /// writes into the arguments themselves, unless they are no plain variables or several of them overlap.
-    fn extern_arguments(
-        &mut self,
-        signature: &Signature<'a>,
-        arguments: Arguments,
-        symmetric: &[super::symmetric::Pair],
-    ) -> (Vec<Argument>, Vec<HeaderId>, Vec<CopyOut>) {
-        let Arguments { passed, positions } = arguments;
-        let overlapping = self.overlaps(&passed);
-        let mut made = Vec::new();
-        let mut headers = Vec::new();
-        let mut back = Vec::new();
-        for (i, (param, passed)) in signature.params.iter().zip(passed).enumerate() {
-            let ty = self.concrete(param.ty);
-            let is_out = param.direction == Direction::Out;
-            let (place, initial) = match passed {
-                Passed::Omitted => continue,
-                Passed::In(value) => {
-                    let value = self.in_argument(value, ty);
-                    let value = self.in_canonical_order(value, symmetric);
-                    made.push(Argument {
-                        name: param.name.name.to_string(),
-                        value,
-                    });
-                    continue;
-                }
-                Passed::Saved(place, initial) => (place, Some(initial)),
-                Passed::Out(place) => (place, None),
-            };
-            let plain = Some(&place).filter(|p| {
-                let is_shared = self.place_vars(p).is_some_and(|vars| self.is_in_union(&vars));
-                initial.is_none() && !overlapping[i] && !is_shared
-            });
-            let (vars, given) = match plain.and_then(Place::scalars) {
-                Some(scalars) => scalars,
-                None => {
-                    let scratch = self.allocate(&param.name.name, ty, VarKind::Temporary);
-                    let initial = match initial {
-                        Some(initial) => initial,
-                        None if is_out => self.zero(ty),
-                        None => self.read(&place),
-                    };
-                    self.write(&scratch, &initial);
-                    let scalars = scratch.scalars().unwrap_or_default();
-                    back.push(CopyOut {
-                        argument: place,
-                        parameter: scratch,
-                        position: positions[i],
-                    });
-                    scalars
-                }
-            };
-            let value = if is_out {
-                headers.extend(given);
-                ArgumentValue::Out(vars)
-            } else {
-                ArgumentValue::InOut(vars)
-            };
-            made.push(Argument {
-                name: param.name.name.to_string(),
-                value,
-            });
-        }
-        back.sort_by_key(|b| b.position);
-        (made, headers, back)
-    }
-
-    /// Whether some of the variables say that a member of a header union is valid: writing them changes others.
-    fn is_in_union(&self, vars: &[VarId]) -> bool {
-        let is_member = |v: &VarId| match self.program.vars[*v].kind {
-            VarKind::Valid { header } => self.union_members.contains_key(&header),
-            _ => false,
-        };
-        vars.iter().any(is_member)
-    }
-
-    fn in_argument(&mut self, value: Val, ty: Ty) -> ArgumentValue {
-        match value {
-            Val::Object(Object::Packet) => ArgumentValue::Packet,
-            Val::Object(Object::Extern(id)) => ArgumentValue::Extern(id),
-            Val::String(s) => ArgumentValue::String(s.to_string()),
-            value => {
-                let mut leaves = Vec::new();
-                self.in_leaves(&value, ty, &mut leaves);
-                ArgumentValue::In(leaves)
-            }
-        }
-    }
-
-    fn in_leaves(&mut self, value: &Val, ty: Ty, to: &mut Vec<InLeaf>) {
-        match value {
-            Val::Scalar(operand) => to.push(InLeaf::Value(operand.clone())),
-            Val::Int(v) => to.push(InLeaf::Value(Operand::Const(weir_ir::Bits::from_bigint(64, v)))),
-            Val::Header { source: Some(id), .. } => to.push(InLeaf::Header(*id)),
-            Val::Header { source: None, .. } => {
-                // A value without an instance gets one, so that the extern sees its validity.
-                let scratch = self.allocate("argument", ty, VarKind::Temporary);
-                self.write(&scratch, value);
-                if let Place::Header { id, .. } = scratch {
-                    to.push(InLeaf::Header(id));
-                }
-            }
-            Val::Struct(parts) | Val::Union(parts) => {
-                let types = self.component_types(ty);
-                for (i, (_, part)) in parts.iter().enumerate() {
-                    let part_type = types.get(i).copied().unwrap_or(match self.kind(ty) {
-                        TyKind::List(element) => element,
-                        _ => Types::UNKNOWN,
-                    });
-                    self.in_leaves(part, part_type, to);
-                }
-            }
-            Val::Stack { elements, .. } => {
-                let element = match self.kind(ty) {
-                    TyKind::Stack(element, _) => element,
-                    _ => Types::UNKNOWN,
-                };
-                for part in elements.iter() {
-                    self.in_leaves(part, element, to);
-                }
-            }
-            _ => {}
-        }
-    }
-
-    /// Externs that the target describes as assignments.
-    fn expand(&mut self, signature: &Signature<'a>, passed: &[Passed]) -> bool {
-        let Some(expansion) = self
-            .target
-            .expansions
-            .iter()
-            .find(|e| e.function == &*signature.name.name)
-        else {
-            return false;
-        };
-        let mut writes = Vec::new();
-        for (parameter, path, value) in expansion.assignments {
-            let Some(i) = signature.params.iter().position(|p| &*p.name.name == *parameter) else {
-                return false;
-            };
-            let Some(Passed::Out(place)) = passed.get(i) else {
-                return false;
-            };
-            let mut place = place.clone();
-            for part in path.split('.') {
-                let Some(next) = place.member(part) else { return false };
-                place = next;
-            }
-            writes.push((place, *value));
-        }
-        for (place, value) in writes {
-            if let Val::Scalar(old) = self.read(&place) {
-                let width = self.width_of(&old);
-                self.write(&place, &Val::Scalar(constant(width, u128::from(value))));
-            }
-        }
-        true
     }
 
     /// The table that `t.apply()` in `t.apply().hit` applies, after applying it.

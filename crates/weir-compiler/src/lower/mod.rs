@@ -11,6 +11,8 @@ mod call;
 mod closure;
 mod entry;
 mod expr;
+mod extern_call;
+mod header;
 mod instance;
 mod operator;
 mod package;
@@ -21,6 +23,7 @@ mod property;
 mod statement;
 mod symmetric;
 mod table;
+mod validity;
 mod value;
 
 use crate::check::{Checked, DefKind};

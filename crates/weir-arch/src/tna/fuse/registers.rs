@@ -1,7 +1,7 @@
 //! Register actions: the cell is read and written as [`weir_ir::pipeline::FlatCells`] says, what the action does to it is code.
 
 use super::super::externs::At;
-use super::super::registers::{Cell, RegisterCall};
+use super::super::registers::{Cell, RegisterCall, widths};
 use super::Builder;
 use crate::cells::Cells;
 use crate::load::{argument, number};
@@ -63,7 +63,8 @@ impl Builder<'_> {
     fn is_of_one_cell(&self, action: &RegisterCall) -> bool {
         let type_name = self.program.externs[action.register].type_name.as_str();
         let is_register = matches!(type_name, "Register" | "DirectRegister");
-        is_register && action.cells == 1 && matches!(action.cell, Cell::At(_)) && self.is_narrow(&action.body.value)
+        let is_narrow = || widths(&self.program.externs[action.register]).iter().all(|w| *w <= 64);
+        is_register && action.cells == 1 && matches!(action.cell, Cell::At(_)) && is_narrow()
     }
 
     /// Reads the cell, does what the action says, writes it back. What is more than one cell the interpreter does.
@@ -94,15 +95,20 @@ impl Builder<'_> {
         let beyond = self.leave_beyond(action, &index, &results);
         let body = &action.body;
         self.indices.push(index.clone());
-        self.read_cells(action.register, &index, &body.value, loc);
+        let cells = self.read_low(action.register, &index, &body.value, loc);
         for var in body.results.iter().flatten() {
             self.set(Some(*var), 0);
         }
         let program = Arc::clone(self.arch.program());
         self.append_body(&program.externs[action.action].methods[body.method].body);
         self.indices.pop();
-        for (scalar, value) in body.value.iter().enumerate() {
-            let value = Some(Operand::Var(*value));
+        for (scalar, (value, cell)) in body.value.iter().zip(cells).enumerate() {
+            if cell != *value {
+                let (base, hi) = (Operand::Var(cell), self.width(*value) - 1);
+                let value = Operand::Var(*value);
+                self.assign(cell, Rvalue::Insert { base, hi, lo: 0, value });
+            }
+            let value = Some(Operand::Var(cell));
             let write = reach(WRITE, action.register, &index, value, scalar, Vec::new());
             self.push(write, loc);
         }
@@ -120,6 +126,23 @@ impl Builder<'_> {
             self.at = join;
         }
         Some(())
+    }
+
+    /// Reads the scalars of a cell, or their low bits where the variables are narrower. Gives the variables that have
+    /// the whole scalars.
+    fn read_low(&mut self, register: ExternId, index: &Operand, to: &[VarId], loc: Loc) -> Vec<VarId> {
+        let widths = widths(&self.program.externs[register]);
+        let narrow: Vec<bool> = to.iter().zip(&widths).map(|(v, w)| self.width(*v) < *w).collect();
+        let mut cells = Vec::new();
+        for ((var, width), is_narrow) in to.iter().zip(widths).zip(&narrow) {
+            cells.push(if *is_narrow { self.temporary(width) } else { *var });
+        }
+        self.read_cells(register, index, &cells, loc);
+        for (var, cell) in to.iter().zip(&cells).filter(|(var, cell)| var != cell) {
+            let (value, hi) = (Operand::Var(*cell), self.width(*var) - 1);
+            self.assign(*var, Rvalue::Slice { value, hi, lo: 0 });
+        }
+        cells
     }
 
     /// Reads the scalars of a cell.
