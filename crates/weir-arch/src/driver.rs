@@ -460,6 +460,22 @@ pub trait Architecture: Send + Sync {
         Vec::new()
     }
 
+    /// A packet of the pipeline of egress is sent, with so many bytes.
+    fn fused_sent(&self, _state: &mut State, _packet: &mut FusedPacket, _bytes: u64) {}
+
+    /// As [`Architecture::fused_exit`], of a packet that has left the pipeline of egress ([`Fused::egress`]).
+    fn fused_egress_exit(
+        &self,
+        _env: &mut Env<'_>,
+        _exit: u32,
+        _known: &mut FusedPacket,
+        _packet: EgressPacket,
+        _queue: QueueInfo,
+        _values: &[(VarId, Bits)],
+    ) -> Vec<Action> {
+        Vec::new()
+    }
+
     /// A copy of the packet for one node of a multicast group.
     fn replica(&self, packet: &EgressPacket, rid: u32) -> EgressPacket;
 }

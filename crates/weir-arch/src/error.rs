@@ -117,6 +117,16 @@ impl NotCompiled {
     }
 }
 
+/// What a compiled program leaves to the interpreter.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{what}: {why}")]
+pub struct LeftOut {
+    /// Which packets, or what of them.
+    pub what: &'static str,
+    /// Why.
+    pub why: NotCompiled,
+}
+
 /// `file:line:column` of a place in a program.
 #[must_use]
 pub fn place(program: &Program, loc: Loc) -> String {

@@ -2,9 +2,10 @@
 
 mod join_sums;
 mod sums;
+mod unaligned;
 
 use crate::driver::DropReason;
-use crate::error::NotCompiled;
+use crate::error::{LeftOut, NotCompiled};
 use crate::fused::{Fused, FusedArguments, FusedExit, Input};
 use crate::hash;
 use crate::service::hash_input;
@@ -288,10 +289,13 @@ pub(crate) struct Woven<C> {
     pub kinds: Vec<CallKind>,
     /// See [`Pipeline::table_states`].
     pub table_states: Vec<Option<u32>>,
+    /// What is interpreted.
+    pub left_out: Vec<LeftOut>,
 }
 
 impl Weaver {
-    /// Folds the body and asks for each call that is left what becomes of it.
+    /// Folds the body and asks for each call that is left what becomes of it. Packets leave by `restart` where code cannot
+    /// follow the parser.
     ///
     /// # Errors
     /// One of them cannot be done.
@@ -299,6 +303,7 @@ impl Weaver {
         self,
         (on_error, error): (BlockId, VarId),
         inputs: Vec<(VarId, Input)>,
+        restart: u32,
         is_pure: impl Fn(&Call, Loc) -> bool,
         become_of: impl Fn(&Call, Loc) -> Option<(C, CallKind)>,
     ) -> Result<Woven<C>, NotCompiled> {
@@ -315,6 +320,7 @@ impl Weaver {
             }
         }
         let program = Arc::new(self.program);
+        let unaligned = unaligned::leave_before(&program, &mut body, restart);
         let mut set = VarSet::new(program.vars.len());
         inputs.iter().for_each(|(v, _)| set.insert(*v));
         let scope = Scope {
@@ -337,12 +343,19 @@ impl Weaver {
             }
         }
         Ok(Woven {
-            program,
+            program: Arc::clone(&program),
             body,
             inputs,
             calls,
             kinds,
             table_states: Vec::new(),
+            left_out: unaligned.map_or(Vec::new(), |loc| {
+                let problem = "what the parser takes does not end at a whole byte";
+                vec![LeftOut {
+                    what: "packets that get there",
+                    why: NotCompiled::new(&program, loc, problem),
+                }]
+            }),
         })
     }
 }
@@ -376,6 +389,10 @@ impl<C: Send + Sync + 'static> Woven<C> {
             selectors,
             counts_hits,
             calls: Arc::new(self.calls),
+            queueing: None,
+            egress: None,
+            recirculates: false,
+            left_out: self.left_out,
         }
     }
 }
@@ -404,6 +421,27 @@ pub(crate) fn finish(port: VarId) -> (Exit, FusedExit) {
     let (exit, _) = transmit(port);
     let exit = Exit { name: "finish", ..exit };
     (exit, FusedExit::Finish(port))
+}
+
+/// The same, to a port that leads back to ingress.
+pub(crate) fn recirculate(port: VarId) -> (Exit, FusedExit) {
+    let (exit, _) = transmit(port);
+    let exit = Exit {
+        name: "recirculate",
+        ..exit
+    };
+    (exit, FusedExit::Recirculate(port))
+}
+
+/// The packet, as the ingress deparser made it, goes to the traffic manager, which reads these variables.
+pub(crate) fn queue(live: Vec<VarId>) -> (Exit, FusedExit) {
+    let exit = Exit {
+        name: "queue",
+        live,
+        deparsed: true,
+        touches: None,
+    };
+    (exit, FusedExit::Queue)
 }
 
 /// The packet is dropped.

@@ -401,26 +401,60 @@ impl Tna {
         EgressPacket::new(state, port, passes, tag)
     }
 
-    fn run_egress(&self, packet: &EgressPacket, queue: QueueInfo, env: &mut Env<'_>) -> Result<Vec<Action>, Abort> {
-        let (pipe, tag, now_ns) = (self.pipe(queue.port), packet.tag, env.now_ns);
-        let gress = &pipe.egress;
-        let came = &packet.state.bytes;
-        let mut bytes = headers::egress(&self.program, &self.chip, packet, &queue, now_ns);
+    /// The packet as the control of egress gets it.
+    fn parse_egress(&self, packet: &EgressPacket, queue: &QueueInfo, env: &mut Env<'_>) -> Result<PacketState, Abort> {
+        let (gress, now_ns) = (&self.pipe(queue.port).egress, env.now_ns);
+        let mut bytes = headers::egress(&self.program, &self.chip, packet, queue, now_ns);
         let front = bytes.len();
-        bytes.extend_from_slice(came);
+        bytes.extend_from_slice(&packet.state.bytes);
         let mut state = self.begin(gress, bytes, now_ns);
         let error = self.parse(gress, queue.port, front, &mut state, env)?;
-        headers::fill_egress(gress, &mut state.frame, packet, &queue, now_ns);
+        headers::fill_egress(gress, &mut state.frame, packet, queue, now_ns);
         set(&mut state.frame, gress.timestamp, now_ns);
         set(&mut state.frame, gress.error, error);
+        Ok(state)
+    }
+
+    fn run_egress(&self, packet: &EgressPacket, queue: QueueInfo, env: &mut Env<'_>) -> Result<Vec<Action>, Abort> {
+        let gress = &self.pipe(queue.port).egress;
+        let state = self.parse_egress(packet, &queue, env)?;
         let blocks = [gress.control, gress.deparser];
-        let done = self.process(gress, &blocks, state, came.len() as u64, env)?;
+        let done = self.process(gress, &blocks, state, packet.state.bytes.len() as u64, env)?;
+        Ok(self.end_of_egress(packet, queue, done, env))
+    }
+
+    /// Goes on where compiled code has ended the control of egress, with these values of variables.
+    fn resume_egress(
+        &self,
+        packet: &EgressPacket,
+        queue: QueueInfo,
+        (values, late): (&[(VarId, Bits)], Vec<Late>),
+        env: &mut Env<'_>,
+    ) -> Result<Vec<Action>, Abort> {
+        let gress = &self.pipe(queue.port).egress;
+        let parser_errors = env.state.parser_errors.clone();
+        let mut state = self.parse_egress(packet, &queue, env)?;
+        // It was parsed before.
+        env.state.parser_errors = parser_errors;
+        let known = self.program.vars.len();
+        for (var, value) in values.iter().filter(|(v, _)| v.index() < known) {
+            state.frame.set(*var, value.clone());
+        }
+        let mut done = self.process(gress, &[gress.deparser], state, packet.state.bytes.len() as u64, env)?;
+        done.late.splice(..0, late);
+        Ok(self.end_of_egress(packet, queue, done, env))
+    }
+
+    /// What follows the egress deparser: mirror, and the port.
+    fn end_of_egress(&self, packet: &EgressPacket, queue: QueueInfo, done: Done, env: &mut Env<'_>) -> Vec<Action> {
+        let (pipe, tag, now_ns) = (self.pipe(queue.port), packet.tag, env.now_ns);
+        let (gress, came) = (&pipe.egress, &packet.state.bytes);
         let mut actions = Vec::new();
         actions.extend(self.mirror(gress, &done, came, (packet.ingress_port, packet.passes, tag), env));
         if get(&done.state.frame, gress.drop) & DROP_PACKET != 0 {
             let last = gress.drop.and_then(|v| env.tracer.last_write(v));
             actions.push(Action::drop(DropReason::EgressDrop, last, tag));
-            return Ok(actions);
+            return actions;
         }
         let mut sent = done.deparsed;
         for late in done.late {
@@ -438,7 +472,7 @@ impl Tna {
             }
         }
         actions.push(self.send(sent, packet, queue.port, env));
-        Ok(actions)
+        actions
     }
 
     /// Out of a port, or back to ingress from one of recirculation.
@@ -574,6 +608,14 @@ impl Architecture for Tna {
                 let bytes = packet.received_bytes();
                 return outside.perform(self, env, bytes, arguments);
             }
+            (Some(FusedCall::AsSent(op, loc)), Some(pipe)) => {
+                let (service, _) = env.service(packet.received_bytes());
+                let mut runtime = TnaRuntime::new(self, &pipe.egress, service);
+                let goes_on = runtime.operate(op, *loc, arguments);
+                packet.late.append(&mut runtime.late);
+                packet.is_fresh = false;
+                return goes_on;
+            }
             (Some(FusedCall::Op(op, loc)), Some(pipe)) => {
                 let (service, _) = env.service(packet.received_bytes());
                 return TnaRuntime::new(self, &pipe.ingress, service).operate(op, *loc, arguments);
@@ -587,17 +629,41 @@ impl Architecture for Tna {
         &self,
         env: &mut Env<'_>,
         exit: u32,
-        _: &mut FusedPacket,
+        packet: &mut FusedPacket,
         port: u32,
         bytes: &[u8],
         values: &[(VarId, Bits)],
     ) -> Vec<Action> {
-        let arrived = IngressPacket::received(port, bytes.to_vec(), PacketTag::NONE);
+        let arrived = IngressPacket {
+            passes: packet.passes,
+            ..IngressPacket::received(port, bytes.to_vec(), PacketTag::NONE)
+        };
         if exit == fuse::exit::RESTART {
             return self.ingress(env, arrived);
         }
         self.resume_ingress(arrived, values, env)
             .unwrap_or_else(|reason| vec![Action::stopped(reason, PacketTag::NONE)])
+    }
+
+    fn fused_sent(&self, state: &mut State, packet: &mut FusedPacket, bytes: u64) {
+        packet.late.drain(..).for_each(|late| late.count(state, bytes));
+    }
+
+    fn fused_egress_exit(
+        &self,
+        env: &mut Env<'_>,
+        exit: u32,
+        known: &mut FusedPacket,
+        packet: EgressPacket,
+        queue: QueueInfo,
+        values: &[(VarId, Bits)],
+    ) -> Vec<Action> {
+        if exit == fuse::exit::RESTART {
+            return self.egress(env, packet, queue);
+        }
+        let late = std::mem::take(&mut known.late);
+        self.resume_egress(&packet, queue, (values, late), env)
+            .unwrap_or_else(|reason| vec![Action::stopped(reason, packet.tag)])
     }
 
     fn is_internal(&self, port: u32) -> bool {
