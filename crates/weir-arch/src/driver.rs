@@ -409,6 +409,14 @@ pub trait Architecture: Send + Sync {
         Err(NotCompiled::new(self.program(), Loc::default(), problem))
     }
 
+    /// The same with [`Fused::egress`] left to the driver, for an engine that cannot compile all of [`Architecture::fused`].
+    ///
+    /// # Errors
+    /// As there.
+    fn fused_without_egress(&self) -> Result<Fused, NotCompiled> {
+        self.fused()
+    }
+
     /// What a port does to a packet that has left a pipeline by [`FusedExit::Finish`](crate::FusedExit::Finish): changes its
     /// bytes in place, and says how many of the first are not sent.
     fn fused_finish(&self, _bytes: &mut [u8], _now_ns: u64) -> usize {

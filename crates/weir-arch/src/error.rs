@@ -124,7 +124,18 @@ pub struct LeftOut {
     /// Which packets, or what of them.
     pub what: &'static str,
     /// Why.
-    pub why: NotCompiled,
+    pub why: String,
+}
+
+impl LeftOut {
+    /// Something that is interpreted for a reason.
+    #[must_use]
+    pub fn new(what: &'static str, why: &dyn std::fmt::Display) -> Self {
+        LeftOut {
+            what,
+            why: why.to_string(),
+        }
+    }
 }
 
 /// `file:line:column` of a place in a program.

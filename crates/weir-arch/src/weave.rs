@@ -1,12 +1,12 @@
 //! What architectures use to make one body of their blocks and of what they do between them.
 
+mod exits;
 mod join_sums;
 mod sums;
 mod unaligned;
 
-use crate::driver::DropReason;
 use crate::error::{LeftOut, NotCompiled};
-use crate::fused::{Fused, FusedArguments, FusedExit, Input};
+use crate::fused::{Fused, FusedArguments, Input};
 use crate::hash;
 use crate::service::hash_input;
 use crate::state::State;
@@ -14,11 +14,13 @@ use std::ops::DerefMut;
 use std::sync::Arc;
 use weir_interp::ArgValue;
 use weir_ir::passes::{Scope, VarSet, fold_paths};
-use weir_ir::pipeline::{CallKind, Exit, Pipeline, Touched};
+use weir_ir::pipeline::{CallKind, Pipeline, Touched};
 use weir_ir::{
     Arena, Argument, ArgumentValue, BasicBlock, BinaryOp, Bits, BlockId, Body, Call, Display, ExternId, Header,
     HeaderId, Inst, InstKind, Loc, Operand, Program, Rvalue, Terminator, Type, Var, VarId, VarKind,
 };
+
+pub(crate) use exits::{Ends, driver, drop, finish, queue, recirculate, transmit};
 
 /// The call that is [`Pseudo::Checksum`].
 pub(crate) const CHECKSUM: &str = "$internet_checksum";
@@ -351,10 +353,8 @@ impl Weaver {
             table_states: Vec::new(),
             left_out: unaligned.map_or(Vec::new(), |loc| {
                 let problem = "what the parser takes does not end at a whole byte";
-                vec![LeftOut {
-                    what: "packets that get there",
-                    why: NotCompiled::new(&program, loc, problem),
-                }]
+                let why = NotCompiled::new(&program, loc, problem);
+                vec![LeftOut::new("packets that get there", &why)]
             }),
         })
     }
@@ -395,75 +395,6 @@ impl<C: Send + Sync + 'static> Woven<C> {
             left_out: self.left_out,
         }
     }
-}
-
-/// The exits of a pipeline.
-pub(crate) struct Ends {
-    /// By number, with what they mean.
-    pub exits: Vec<(Exit, FusedExit)>,
-    pub overrun: u32,
-    pub restart: u32,
-}
-
-/// The packet, as the deparser made it, leaves by the port that a variable holds.
-pub(crate) fn transmit(port: VarId) -> (Exit, FusedExit) {
-    let exit = Exit {
-        name: "transmit",
-        live: vec![port],
-        deparsed: true,
-        touches: None,
-    };
-    (exit, FusedExit::Transmit(port))
-}
-
-/// The same, after its port has done something to it.
-pub(crate) fn finish(port: VarId) -> (Exit, FusedExit) {
-    let (exit, _) = transmit(port);
-    let exit = Exit { name: "finish", ..exit };
-    (exit, FusedExit::Finish(port))
-}
-
-/// The same, to a port that leads back to ingress.
-pub(crate) fn recirculate(port: VarId) -> (Exit, FusedExit) {
-    let (exit, _) = transmit(port);
-    let exit = Exit {
-        name: "recirculate",
-        ..exit
-    };
-    (exit, FusedExit::Recirculate(port))
-}
-
-/// The packet, as the ingress deparser made it, goes to the traffic manager, which reads these variables.
-pub(crate) fn queue(live: Vec<VarId>) -> (Exit, FusedExit) {
-    let exit = Exit {
-        name: "queue",
-        live,
-        deparsed: true,
-        touches: None,
-    };
-    (exit, FusedExit::Queue)
-}
-
-/// The packet is dropped.
-pub(crate) fn drop(name: &'static str, reason: DropReason) -> (Exit, FusedExit) {
-    let exit = Exit {
-        name,
-        live: Vec::new(),
-        deparsed: false,
-        touches: None,
-    };
-    (exit, FusedExit::Drop(reason))
-}
-
-/// The driver goes on, which is handed variables and touches what else the pipeline touches.
-pub(crate) fn driver(name: &'static str, live: Vec<VarId>, touches: Touched, after_egress: bool) -> (Exit, FusedExit) {
-    let exit = Exit {
-        name,
-        live,
-        deparsed: false,
-        touches: Some(touches),
-    };
-    (exit, FusedExit::Driver { after_egress })
 }
 
 /// What blocks of a program look up and what state they come to; `kind_of` knows the calls.

@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tables::fast_tables;
 use thiserror::Error;
-use weir_arch::{Architecture, Defaults, LeftOut, NotCompiled, State};
+use weir_arch::{Architecture, Defaults, Fused, LeftOut, NotCompiled, State};
 use weir_interp::NoTrace;
 use weir_ir::TableId;
 use weir_jit::{CompileError, Compiled, Frame, LaneUse, StageCount, TAILROOM};
@@ -132,7 +132,20 @@ impl FastPath {
 
 impl FastPath {
     fn new(arch: &dyn Architecture, state: &State, assembly: bool) -> Result<Self, FastError> {
-        let mut fused = arch.fused()?;
+        let fused = arch.fused()?;
+        let has_egress = fused.egress.is_some();
+        match Self::of(fused, state, assembly) {
+            Err(error) if has_egress => {
+                let mut fused = arch.fused_without_egress()?;
+                let what = "egress of what does not go straight through";
+                fused.left_out.push(LeftOut::new(what, &error));
+                Self::of(fused, state, assembly)
+            }
+            made => made,
+        }
+    }
+
+    fn of(mut fused: Fused, state: &State, assembly: bool) -> Result<Self, FastError> {
         let egress = fused.egress.take().map(|egress| Arc::new(*egress));
         let fused = Arc::new(fused);
         let program = &fused.pipeline.program;

@@ -124,13 +124,11 @@ impl DerefMut for Builder<'_> {
 /// The pipeline of a program.
 ///
 /// # Errors
-/// Something in it needs the driver at every step.
-pub(crate) fn fuse(arch: &Tna) -> Result<Fused, NotCompiled> {
+/// Something in it needs the driver at every step. Without egress as a pipeline of its own the driver does what goes through
+/// that.
+pub(crate) fn fuse(arch: &Tna, with_egress: bool) -> Result<Fused, NotCompiled> {
     // Who hears of queues must be told of every packet in one.
-    let egress = match arch.has_ghost() {
-        true => None,
-        false => Some(queued::fuse(arch)),
-    };
+    let egress = (with_egress && !arch.has_ghost()).then(|| queued::fuse(arch));
     let queues = matches!(egress, Some(Ok(_)));
     let (mut fused, exits) = with_requests("what ingress deparsers make of all packets", |drives_all| {
         let mut builder = Builder::new(arch)?;
@@ -142,10 +140,7 @@ pub(crate) fn fuse(arch: &Tna) -> Result<Fused, NotCompiled> {
     })?;
     fused.recirculates = true;
     // Of ways that the parser cannot be followed, those are left that packets may take.
-    let lost = exits.lost.map(|why| LeftOut {
-        what: "packets that get there",
-        why,
-    });
+    let lost = exits.lost.map(|why| LeftOut::new("packets that get there", &why));
     fused.left_out.extend(lost);
     // Mirrors, too, go to egress by queues, and so does what was parsed by the driver.
     if [exit::QUEUE, exit::DRIVER, exit::RESTART]
@@ -157,10 +152,7 @@ pub(crate) fn fuse(arch: &Tna) -> Result<Fused, NotCompiled> {
                 fused.left_out.append(&mut egress.left_out);
                 fused.egress = Some(Box::new(egress));
             }
-            Some(Err(why)) => fused.left_out.push(LeftOut {
-                what: "egress of copies, and of packets whose egress needs them as ingress has made them",
-                why,
-            }),
+            Some(Err(why)) => fused.left_out.push(LeftOut::new(OF_EGRESS, &why)),
             None => {}
         }
     }
@@ -175,12 +167,15 @@ fn with_requests(
 ) -> Result<(Fused, Exits), NotCompiled> {
     make(false).or_else(|why| match make(true) {
         Ok((mut fused, exits)) => {
-            fused.left_out.push(LeftOut { what, why });
+            fused.left_out.push(LeftOut::new(what, &why));
             Ok((fused, exits))
         }
         Err(_) => Err(why),
     })
 }
+
+/// What is interpreted where egress is no pipeline.
+const OF_EGRESS: &str = "egress of copies, and of packets whose egress needs them as ingress has made them";
 
 /// The exits that packets may take.
 struct Exits {

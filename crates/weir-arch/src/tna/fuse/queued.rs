@@ -32,10 +32,9 @@ pub(super) fn fuse(arch: &Tna) -> Result<Fused, NotCompiled> {
         make(arch, drives_all)
     });
     let (mut fused, exits) = made?;
-    let lost = exits.lost.map(|why| LeftOut {
-        what: "egress of packets that get there",
-        why,
-    });
+    let lost = exits
+        .lost
+        .map(|why| LeftOut::new("egress of packets that get there", &why));
     fused.left_out.extend(lost);
     Ok(fused)
 }
@@ -57,7 +56,7 @@ fn make(arch: &Tna, drives_all: bool) -> Result<(Fused, Exits), NotCompiled> {
 
 impl Builder<'_> {
     /// Tells the traffic manager what ingress wants, and makes the packet.
-    pub(super) fn to_queue(&mut self) {
+    pub(super) fn give_to_queue(&mut self) {
         let (tm, to) = (&self.ingress.tm, self.queueing);
         let [first, second] = to.groups;
         let told = [

@@ -170,7 +170,7 @@ impl<'a> Builder<'a> {
         }
         if let Some(queued) = queued {
             self.at = queued;
-            self.to_queue();
+            self.give_to_queue();
         }
         Some(())
     }
