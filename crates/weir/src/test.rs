@@ -93,7 +93,7 @@ fn one(
     format: MessageFormat,
 ) -> Result<Report, RunError> {
     let mut switch = Switch::new(program.clone())?;
-    crate::load::compile(&mut switch, engine, format);
+    load::compile(&mut switch, engine, format);
     weir_stf::run_on(switch, text, &RunOptions { trace })
 }
 
