@@ -409,6 +409,14 @@ pub trait Architecture: Send + Sync {
         Err(NotCompiled::new(self.program(), Loc::default(), problem))
     }
 
+    /// The same with [`Fused::egress`] left to the driver, for an engine that cannot compile all of [`Architecture::fused`].
+    ///
+    /// # Errors
+    /// As there.
+    fn fused_without_egress(&self) -> Result<Fused, NotCompiled> {
+        self.fused()
+    }
+
     /// What a port does to a packet that has left a pipeline by [`FusedExit::Finish`](crate::FusedExit::Finish): changes its
     /// bytes in place, and says how many of the first are not sent.
     fn fused_finish(&self, _bytes: &mut [u8], _now_ns: u64) -> usize {
@@ -455,6 +463,22 @@ pub trait Architecture: Send + Sync {
         _packet: &mut FusedPacket,
         _port: u32,
         _bytes: &[u8],
+        _values: &[(VarId, Bits)],
+    ) -> Vec<Action> {
+        Vec::new()
+    }
+
+    /// A packet of the pipeline of egress is sent, with so many bytes.
+    fn fused_sent(&self, _state: &mut State, _packet: &mut FusedPacket, _bytes: u64) {}
+
+    /// As [`Architecture::fused_exit`], of a packet that has left the pipeline of egress ([`Fused::egress`]).
+    fn fused_egress_exit(
+        &self,
+        _env: &mut Env<'_>,
+        _exit: u32,
+        _known: &mut FusedPacket,
+        _packet: EgressPacket,
+        _queue: QueueInfo,
         _values: &[(VarId, Bits)],
     ) -> Vec<Action> {
         Vec::new()

@@ -117,6 +117,27 @@ impl NotCompiled {
     }
 }
 
+/// What a compiled program leaves to the interpreter.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{what}: {why}")]
+pub struct LeftOut {
+    /// Which packets, or what of them.
+    pub what: &'static str,
+    /// Why.
+    pub why: String,
+}
+
+impl LeftOut {
+    /// Something that is interpreted for a reason.
+    #[must_use]
+    pub fn new(what: &'static str, why: &dyn std::fmt::Display) -> Self {
+        LeftOut {
+            what,
+            why: why.to_string(),
+        }
+    }
+}
+
 /// `file:line:column` of a place in a program.
 #[must_use]
 pub fn place(program: &Program, loc: Loc) -> String {

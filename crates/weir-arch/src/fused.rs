@@ -1,6 +1,7 @@
 //! The way of the plain packet as one pipeline, and how the driver takes over where a packet leaves it.
 
 use crate::driver::DropReason;
+use crate::error::LeftOut;
 use crate::v1::Marks;
 use std::any::Any;
 use std::sync::Arc;
@@ -22,6 +23,48 @@ pub enum Input {
     /// Eight bytes of what the control plane says of the port the packet came in at
     /// ([`crate::State::port_metadata`]), the first eight at 0; zeros where it says less.
     PortMetadata(usize),
+    /// What the traffic manager tells egress of the packet: of pipelines that begin there ([`Fused::egress`]).
+    Told(Told),
+}
+
+/// Something that egress is told of a packet; see [`Handling`](crate::Handling).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Told {
+    /// The replication id of the copy.
+    Rid,
+    /// Its queue.
+    Queue,
+    /// Its class of service.
+    Class,
+    /// It is the first copy of its group.
+    IsFirstCopy,
+    /// It was deflected.
+    IsDeflected,
+}
+
+/// What a packet that leaves by [`FusedExit::Queue`] says to the traffic manager.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Queueing {
+    /// The port of the packet itself.
+    pub port: VarId,
+    /// The number of a port that is none.
+    pub no_port: u64,
+    /// Multicast groups; 0 is none.
+    pub groups: [VarId; 2],
+    /// Copies that are not made: of nodes with this number …
+    pub exclude_node: VarId,
+    /// … and, of nodes with the packet's replication id, those for ports in this list.
+    pub exclude_ports: VarId,
+    /// The replication id.
+    pub rid: VarId,
+    /// The queue.
+    pub queue: VarId,
+    /// The class of service.
+    pub class: VarId,
+    /// Egress sends it as it is.
+    pub bypasses: VarId,
+    /// It goes to the port of deflection if its queue is full.
+    pub deflects: VarId,
 }
 
 /// What happens to a packet that leaves a pipeline.
@@ -31,6 +74,10 @@ pub enum FusedExit {
     Transmit(VarId),
     /// The same, after [`crate::Architecture::fused_finish`] has done to it what its port does.
     Finish(VarId),
+    /// It is for a port of the architecture's own, the one in this variable: it comes in there, with one pass more.
+    Recirculate(VarId),
+    /// Ingress has deparsed it: the traffic manager is to do what [`Fused::queueing`] says.
+    Queue,
     /// It is dropped.
     Drop(DropReason),
     /// The driver goes on: [`crate::Architecture::fused_exit`].
@@ -54,6 +101,16 @@ pub struct Fused {
     pub counts_hits: bool,
     /// What each of its calls is, as only the architecture knows it.
     pub calls: Arc<dyn Any + Send + Sync>,
+    /// What packets that leave by [`FusedExit::Queue`] say.
+    pub queueing: Option<Queueing>,
+    /// Egress of packets that do not go straight through, as a pipeline of its own: its packets are what ingress has
+    /// deparsed, the port of [`Input::Port`] is the one they go to, and its driver's exits are
+    /// [`crate::Architecture::fused_egress_exit`].
+    pub egress: Option<Box<Fused>>,
+    /// A packet that recirculates is as any other that comes in at that port.
+    pub recirculates: bool,
+    /// What is left to the interpreter, and why.
+    pub left_out: Vec<LeftOut>,
 }
 
 /// What a packet in a pipeline has asked for so far.
@@ -62,6 +119,10 @@ pub struct FusedPacket {
     /// v1model's; other architectures have asked for nothing yet that they must keep.
     pub(crate) marks: Marks,
     pub(crate) received_bytes: u64,
+    /// How often it has been at ingress before.
+    pub passes: u32,
+    /// TNA's counters and meters that count it as it is sent.
+    pub(crate) late: Vec<crate::tna::Late>,
     /// Nothing has to be forgotten before the next packet.
     pub(crate) is_fresh: bool,
 }
@@ -72,6 +133,7 @@ impl FusedPacket {
         self.received_bytes = received_bytes as u64;
         if !self.is_fresh {
             self.marks = Marks::default();
+            self.late.clear();
             self.is_fresh = true;
         }
     }

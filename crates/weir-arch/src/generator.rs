@@ -328,6 +328,14 @@ impl Generators {
 
     // ----------------------------------------------------------------------------------- events
 
+    /// Whether packets trigger applications: then what is due depends on what becomes of those before.
+    #[must_use]
+    pub fn hears_of_packets(&self) -> bool {
+        let slots = self.pipes.iter().flat_map(|p| &p.slots);
+        let mut enabled = slots.map(|s| &s.application).filter(|a| a.enabled);
+        enabled.any(|a| matches!(a.trigger, Trigger::Recirculated(_) | Trigger::Deparser(_)))
+    }
+
     /// A port went down.
     pub fn port_down(&mut self, port: u32, now_ns: u64) {
         if self.is_leader {

@@ -63,9 +63,9 @@ pub use driver::{
     Action, Architecture, Drop, DropReason, EgressPacket, Env, Exclusion, Handling, IngressPacket, MAX_PASSES, Origin,
     PRIORITIES, QueueInfo, ReplicationRules,
 };
-pub use error::{LoadError, NotCompiled, place};
+pub use error::{LeftOut, LoadError, NotCompiled, place};
 pub use filter::{Lpf, LpfConfig, LpfKind, Wred, WredConfig};
-pub use fused::{Fused, FusedArguments, FusedExit, FusedPacket, Input};
+pub use fused::{Fused, FusedArguments, FusedExit, FusedPacket, Input, Queueing, Told};
 pub use generator::{
     Application, BUFFER, Counts, Generated, GeneratorError, GeneratorModel, GeneratorPort, GeneratorUndo,
     GeneratorWrite, Generators, MASKS, Pattern, Trigger,

@@ -146,11 +146,21 @@ pub(crate) struct Emitted {
     pub renaming: Renaming,
     /// So many of the first headers are never payload.
     pub hidden: usize,
-    /// Where a packet leaves that the parser cannot be given without being made.
+    /// Where a packet leaves that the parser cannot be given without being made …
     pub exit: u32,
+    /// … unless there is a block that makes it.
+    pub made_at: Option<BlockId>,
 }
 
 impl Emitted {
+    /// Where a packet goes that the parser cannot be given without being made.
+    fn elsewhere(&self) -> Terminator {
+        match self.made_at {
+            Some(block) => Terminator::Goto(block),
+            None => Terminator::Exit(self.exit),
+        }
+    }
+
     /// The egress headers that [`aliases`] has found are ingress headers.
     pub(crate) fn alias(&mut self, program: &Program, aliases: &[(usize, HeaderId)]) {
         for (at, header) in aliases {
@@ -190,8 +200,8 @@ pub(crate) trait Reparse: Weave {
                     | InstKind::Lookahead { .. }
                     | InstKind::Advance { .. }
                     | InstKind::PacketLength { .. } => {
-                        let exit = self.emitted().exit;
-                        self.end(Terminator::Exit(exit));
+                        let elsewhere = self.emitted().elsewhere();
+                        self.end(elsewhere);
                         taken = true;
                     }
                     kind => self.instruction(kind, inst.loc),
@@ -254,8 +264,8 @@ pub(crate) trait Reparse: Weave {
                 let on = self.point((id, next, at + 1), known, work);
                 self.end(Terminator::Goto(on));
             } else {
-                let exit = self.emitted().exit;
-                self.end(Terminator::Exit(exit));
+                let elsewhere = self.emitted().elsewhere();
+                self.end(elsewhere);
             }
             self.at = otherwise;
             if self.emitted().aliased.contains(&at) {
@@ -265,8 +275,8 @@ pub(crate) trait Reparse: Weave {
             }
         }
         // The packet itself comes next.
-        let exit = self.emitted().exit;
-        self.end(Terminator::Exit(exit));
+        let elsewhere = self.emitted().elsewhere();
+        self.end(elsewhere);
     }
 
     /// An emitted header has been parsed as an egress header.

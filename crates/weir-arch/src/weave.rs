@@ -1,11 +1,12 @@
 //! What architectures use to make one body of their blocks and of what they do between them.
 
+mod exits;
 mod join_sums;
 mod sums;
+mod unaligned;
 
-use crate::driver::DropReason;
-use crate::error::NotCompiled;
-use crate::fused::{Fused, FusedArguments, FusedExit, Input};
+use crate::error::{LeftOut, NotCompiled};
+use crate::fused::{Fused, FusedArguments, Input};
 use crate::hash;
 use crate::service::hash_input;
 use crate::state::State;
@@ -13,11 +14,13 @@ use std::ops::DerefMut;
 use std::sync::Arc;
 use weir_interp::ArgValue;
 use weir_ir::passes::{Scope, VarSet, fold_paths};
-use weir_ir::pipeline::{CallKind, Exit, Pipeline, Touched};
+use weir_ir::pipeline::{CallKind, Pipeline, Touched};
 use weir_ir::{
     Arena, Argument, ArgumentValue, BasicBlock, BinaryOp, Bits, BlockId, Body, Call, Display, ExternId, Header,
     HeaderId, Inst, InstKind, Loc, Operand, Program, Rvalue, Terminator, Type, Var, VarId, VarKind,
 };
+
+pub(crate) use exits::{Ends, driver, drop, finish, queue, recirculate, transmit};
 
 /// The call that is [`Pseudo::Checksum`].
 pub(crate) const CHECKSUM: &str = "$internet_checksum";
@@ -288,10 +291,13 @@ pub(crate) struct Woven<C> {
     pub kinds: Vec<CallKind>,
     /// See [`Pipeline::table_states`].
     pub table_states: Vec<Option<u32>>,
+    /// What is interpreted.
+    pub left_out: Vec<LeftOut>,
 }
 
 impl Weaver {
-    /// Folds the body and asks for each call that is left what becomes of it.
+    /// Folds the body and asks for each call that is left what becomes of it. Packets leave by `restart` where code cannot
+    /// follow the parser.
     ///
     /// # Errors
     /// One of them cannot be done.
@@ -299,6 +305,7 @@ impl Weaver {
         self,
         (on_error, error): (BlockId, VarId),
         inputs: Vec<(VarId, Input)>,
+        restart: u32,
         is_pure: impl Fn(&Call, Loc) -> bool,
         become_of: impl Fn(&Call, Loc) -> Option<(C, CallKind)>,
     ) -> Result<Woven<C>, NotCompiled> {
@@ -315,6 +322,7 @@ impl Weaver {
             }
         }
         let program = Arc::new(self.program);
+        let unaligned = unaligned::leave_before(&program, &mut body, restart);
         let mut set = VarSet::new(program.vars.len());
         inputs.iter().for_each(|(v, _)| set.insert(*v));
         let scope = Scope {
@@ -337,12 +345,17 @@ impl Weaver {
             }
         }
         Ok(Woven {
-            program,
+            program: Arc::clone(&program),
             body,
             inputs,
             calls,
             kinds,
             table_states: Vec::new(),
+            left_out: unaligned.map_or(Vec::new(), |loc| {
+                let problem = "what the parser takes does not end at a whole byte";
+                let why = NotCompiled::new(&program, loc, problem);
+                vec![LeftOut::new("packets that get there", &why)]
+            }),
         })
     }
 }
@@ -376,56 +389,12 @@ impl<C: Send + Sync + 'static> Woven<C> {
             selectors,
             counts_hits,
             calls: Arc::new(self.calls),
+            queueing: None,
+            egress: None,
+            recirculates: false,
+            left_out: self.left_out,
         }
     }
-}
-
-/// The exits of a pipeline.
-pub(crate) struct Ends {
-    /// By number, with what they mean.
-    pub exits: Vec<(Exit, FusedExit)>,
-    pub overrun: u32,
-    pub restart: u32,
-}
-
-/// The packet, as the deparser made it, leaves by the port that a variable holds.
-pub(crate) fn transmit(port: VarId) -> (Exit, FusedExit) {
-    let exit = Exit {
-        name: "transmit",
-        live: vec![port],
-        deparsed: true,
-        touches: None,
-    };
-    (exit, FusedExit::Transmit(port))
-}
-
-/// The same, after its port has done something to it.
-pub(crate) fn finish(port: VarId) -> (Exit, FusedExit) {
-    let (exit, _) = transmit(port);
-    let exit = Exit { name: "finish", ..exit };
-    (exit, FusedExit::Finish(port))
-}
-
-/// The packet is dropped.
-pub(crate) fn drop(name: &'static str, reason: DropReason) -> (Exit, FusedExit) {
-    let exit = Exit {
-        name,
-        live: Vec::new(),
-        deparsed: false,
-        touches: None,
-    };
-    (exit, FusedExit::Drop(reason))
-}
-
-/// The driver goes on, which is handed variables and touches what else the pipeline touches.
-pub(crate) fn driver(name: &'static str, live: Vec<VarId>, touches: Touched, after_egress: bool) -> (Exit, FusedExit) {
-    let exit = Exit {
-        name,
-        live,
-        deparsed: false,
-        touches: Some(touches),
-    };
-    (exit, FusedExit::Driver { after_egress })
 }
 
 /// What blocks of a program look up and what state they come to; `kind_of` knows the calls.

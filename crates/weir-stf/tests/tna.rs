@@ -12,7 +12,7 @@ mod programs;
 
 use std::sync::Arc;
 use weir_ir::{ActionCall, Bits, KeyMatch};
-use weir_switch::{CloneSession, Replica, Switch, Write};
+use weir_switch::{CloneSession, Fate, Frame, Replica, Switch, TAILROOM, Write};
 use weir_table::{EntryAction, NewEntry, TableOp};
 
 /// `NAME.p4`, compiled.
@@ -21,6 +21,7 @@ fn compile(name: &str) -> Arc<weir_ir::Program> {
 }
 
 programs!("tna":
+    always_mirrored,
     bridged,
     captured,
     checksums,
@@ -46,9 +47,11 @@ programs!("tna":
     mirrors,
     multicast,
     odd_sums,
+    onward,
     open_types,
     parsers,
     pipes,
+    port_header,
     port_metadata,
     profiles,
     recirculated,
@@ -155,25 +158,161 @@ fn compiled_code_does_what_the_interpreter_does() {
 #[test]
 fn all_programs_are_compiled() {
     for name in programs::names("tna") {
-        let compiled = Switch::new(compile(&name)).expect("loads").compile();
+        let mut switch = Switch::new(compile(&name)).expect("loads");
+        let compiled = switch.compile();
         assert!(compiled.is_ok(), "{name}: {compiled:?}");
+        let left_out: Vec<String> = switch.left_out().iter().map(ToString::to_string).collect();
+        assert!(left_out.is_empty(), "{name}: {left_out:?}");
     }
 }
 
 #[test]
-fn what_has_no_compiled_form_is_named_with_the_place() {
-    for (name, expected) in [
-        (
-            "random",
-            "random.p4:11:23: `get` of Random `IP.random` has no compiled form here",
-        ),
-        ("skipping", "skipping.p4:8:9: the parser takes something"),
+fn what_goes_on_within_the_switch_is_compiled_too() {
+    for name in [
+        "onward",
+        "multicast",
+        "mirrors",
+        "second_mirrors",
+        "always_mirrored",
+        "second_accounting",
     ] {
-        let compiled = Switch::new(compile(&format!("interpreted/{name}")))
-            .expect("loads")
-            .compile();
-        let error = compiled.expect_err(name).to_string();
-        assert!(error.contains(expected), "{name}: {error}");
-        assert!(error.ends_with("only the interpreter can follow it"), "{name}: {error}");
+        let mut switch = Switch::new(compile(name)).expect("loads");
+        switch.compile().expect("compiles");
+        assert!(switch.compiled_egress().is_some(), "{name}");
     }
+}
+
+/// What becomes of packets that machine code is given together, and of each alone in the interpreter.
+fn together(of: &str, state: &str, packets: &[Vec<u8>]) {
+    together_in(of, compile(of), state, packets);
+}
+
+fn together_in(of: &str, program: Arc<weir_ir::Program>, state: &str, packets: &[Vec<u8>]) {
+    const HEAD: usize = 512;
+    let switch = Switch::new(program).expect("loads");
+    let (mut plain, failures) = weir_stf::configure(switch, state).expect("directives");
+    assert!(failures.is_empty(), "{failures:?}");
+    let mut fast = plain.clone();
+    fast.compile().expect("compiles");
+    let mut memory: Vec<Vec<u8>> = packets.iter().map(|p| vec![0; HEAD + p.len() + TAILROOM]).collect();
+    for (memory, packet) in memory.iter_mut().zip(packets) {
+        memory[HEAD..HEAD + packet.len()].copy_from_slice(packet);
+    }
+    let frames = memory.iter_mut().zip(packets);
+    let mut frames: Vec<Frame<'_>> = frames
+        .map(|(memory, packet)| Frame::new(memory, HEAD, packet.len()).expect("room"))
+        .collect();
+    let fates = fast.forward(&vec![1; packets.len()], &mut frames, 5).to_vec();
+    let mut copies = fast.advance(5).into_iter();
+    for ((packet, frame), fate) in packets.iter().zip(&frames).zip(fates) {
+        let sent: Vec<(u32, Vec<u8>)> = match fate {
+            Fate::Transmit(port) => vec![(port, frame.bytes().to_vec())],
+            Fate::Copies(many) => copies.by_ref().take(many as usize).map(|o| (o.port, o.bytes)).collect(),
+            Fate::Gone => Vec::new(),
+        };
+        let alone = plain.inject(1, packet, 5);
+        let alone: Vec<(u32, Vec<u8>)> = alone.into_iter().map(|o| (o.port, o.bytes)).collect();
+        assert_eq!(sent.len(), alone.len(), "{of}: {packet:02x?}");
+        let differs = sent.iter().zip(&alone).find(|(sent, alone)| sent != alone);
+        assert_eq!(differs, None, "{of}: {packet:02x?}");
+    }
+    assert_eq!(copies.count(), 0, "{of}: all were somebody's");
+    let stats = |switch: &Switch| switch.active_ports().collect::<Vec<_>>();
+    assert_eq!(stats(&plain), stats(&fast), "{of}");
+    let drops = |switch: &Switch| weir_switch::DropReason::ALL.map(|reason| switch.dropped(reason));
+    assert_eq!(drops(&plain), drops(&fast), "{of}");
+}
+
+#[test]
+fn packets_that_go_on_together_do_what_each_does_alone() {
+    let state = "port 9 loopback\nmc_mgrp_create 7\nmc_node_create 0x11 3 9\nmc_node_create 0x22 68\n\
+                 mc_node_associate 7 0\nmc_node_associate 7 1\nport 12 loopback";
+    let mut seed = 77u64;
+    let mut next = || {
+        seed = seed
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) as u8
+    };
+    for _ in 0..40 {
+        let packets: Vec<Vec<u8>> = (0..64)
+            .map(|i| {
+                let op = [9, 68, 7, 3, 12, 8, 2][usize::from(next() % 7)];
+                let index = [0x00, 0x80, 0x40, 0xc0][usize::from(next() % 4)] | (next() % 4);
+                let rest = (0..next() % 20).map(|_| next());
+                [op, index, 0, i].into_iter().chain(rest).collect()
+            })
+            .collect();
+        together("onward", state, &packets);
+    }
+}
+
+#[test]
+fn a_packet_that_never_ends_is_dropped_after_as_much_work_as_in_the_interpreter() {
+    // Straight through, and by an egress of its own.
+    for op in [0, 1] {
+        together("../vectors/forever", "port 9 loopback", &[vec![op, 0, 0, 0]]);
+    }
+    // Copies share what a packet may cause.
+    let state = "port 9 loopback\nmc_mgrp_create 1\nmc_node_create 1 9\nmc_node_create 2 4\n\
+                 mc_node_associate 1 0\nmc_node_associate 1 1";
+    together("../vectors/forever", state, &[vec![2, 0, 0, 0]]);
+}
+
+#[test]
+fn what_has_no_compiled_form_is_named_with_the_place() {
+    let name = "random";
+    let compiled = Switch::new(compile("interpreted/random")).expect("loads").compile();
+    let error = compiled.expect_err(name).to_string();
+    let expected = "random.p4:11:23: `get` of Random `IP.random` has no compiled form here";
+    assert!(error.contains(expected), "{name}: {error}");
+    assert!(error.ends_with("only the interpreter can follow it"), "{name}: {error}");
+}
+
+/// A program of another folder, which may be warned of.
+fn compile_anyhow(path: &str) -> Arc<weir_ir::Program> {
+    let path = common::folder(path);
+    let options = weir_compiler::Options::default();
+    let compiled = weir_compiler::compile_file(&path, &options, weir_arch::targets());
+    Arc::new(compiled.program.expect("it compiles"))
+}
+
+#[test]
+fn what_is_compiled_but_for_some_packets_is_named_too() {
+    for (path, expected) in [
+        ("tna/interpreted/skipping.p4", "packets that get there: "),
+        ("vectors/untyped.p4", "what ingress deparsers make of all packets: "),
+        (
+            "vectors/bridged_bits.p4",
+            "egress of what does not go straight through: ",
+        ),
+    ] {
+        let mut switch = Switch::new(compile_anyhow(path)).expect("loads");
+        switch.compile().expect("the rest is compiled");
+        let left_out: Vec<String> = switch.left_out().iter().map(ToString::to_string).collect();
+        assert!(left_out[0].starts_with(expected), "{path}: {left_out:?}");
+        let names_it = left_out[0].contains(path) || left_out[0].contains("hdr.bits");
+        assert!(names_it, "{path}: {left_out:?}");
+    }
+}
+
+#[test]
+fn what_is_left_out_is_done_all_the_same() {
+    let packets = |many: u8| {
+        (0..many)
+            .map(|i| vec![i % 3, i, 0, i % 5, 0xaa, 0xbb])
+            .collect::<Vec<_>>()
+    };
+    together_in(
+        "skipping",
+        compile_anyhow("tna/interpreted/skipping.p4"),
+        "",
+        &packets(64),
+    );
+    let copied: Vec<Vec<u8>> = (0..60).map(|i| vec![1, i, 0, 0, 0xaa]).collect();
+    let state = "mc_mgrp_create 7\nmc_node_create 1 4 5\nmc_node_associate 7 0";
+    let program = compile_anyhow("vectors/bridged_bits.p4");
+    together_in("bridged_bits", program, state, &copied);
+    let state = "mirroring_add 5 3\nmirroring_add 6 4\nport 9 loopback";
+    together_in("untyped", compile_anyhow("vectors/untyped.p4"), state, &packets(60));
 }

@@ -43,8 +43,18 @@ programs!(
     queueing,
     registers,
     same_names,
-    selectors
+    selectors,
+    unaligned
 );
+
+#[test]
+fn what_does_not_end_at_a_whole_byte_is_interpreted_and_all_else_is_not() {
+    let mut switch = Switch::new(compile("unaligned")).expect("loads");
+    switch.compile().expect("it is compiled");
+    let left_out: Vec<String> = switch.left_out().iter().map(ToString::to_string).collect();
+    assert_eq!(left_out.len(), 1);
+    assert!(left_out[0].contains("unaligned.p4:12:"), "{left_out:?}");
+}
 
 #[test]
 fn a_malformed_packet_can_do_nothing_but_be_dropped_or_forwarded() {

@@ -2,27 +2,32 @@
 //!
 //! A packet takes it where nobody traces it, no choice is to be made by others, queues are empty and no port has
 //! a rate. Then what the queue of its port would do to it is known beforehand: nothing. What it asks for
-//! beyond being sent to one port (copies, resubmission, digests) the driver does, as for any other packet.
+//! beyond being sent to one port (mirrors, resubmission, digests) the driver does, as for any other packet. Copies of
+//! groups, and packets for ports that lead back to ingress, are run as vectors of their own ([`onward`]).
 
 mod counts;
 mod host;
+mod leaving;
+pub(crate) mod onward;
+mod stage;
+mod tables;
 #[cfg(test)]
 mod tests;
 
-use crate::switch::{Context, Output, Switch};
+use crate::switch::{Output, Switch};
 use counts::Counted;
-use host::{Begun, Slots, SwitchHost};
+use leaving::Vector;
+use stage::{Lent, Stage};
 use std::sync::Arc;
 use std::time::Duration;
+use tables::fast_tables;
 use thiserror::Error;
-use weir_arch::{
-    Architecture, Defaults, DropReason, Env, Fused, FusedExit, FusedPacket, Input, LogMessage, NotCompiled, State,
-};
+use weir_arch::{Architecture, Defaults, Fused, LeftOut, NotCompiled, State};
 use weir_interp::NoTrace;
-use weir_ir::{Bits, Program, TableId, ValueSetId, VarId};
-use weir_jit::{CompileError, Compiled, Frame, Job, LaneUse, Machine, Options, StageCount, TAILROOM, VECTOR};
+use weir_ir::TableId;
+use weir_jit::{CompileError, Compiled, Frame, LaneUse, StageCount, TAILROOM};
 use weir_table::fast::{Epochs, FastTable, Reader};
-use weir_table::{Change, Implementation, Table, TableSpec};
+use weir_table::{Implementation, TableSpec};
 
 /// Why a program has no compiled way.
 #[derive(Debug, Error)]
@@ -40,8 +45,8 @@ pub enum FastError {
 pub enum Fate {
     /// It is to be sent to this port, as its frame holds it now.
     Transmit(u32),
-    /// So many packets came of it (copies, or itself by a way that is not compiled): of those that the next
-    /// [`Switch::advance`] gives, in the order of the fates.
+    /// So many packets came of it (copies, or itself by a longer way): of those that the next [`Switch::advance`] gives, in the
+    /// order of the fates.
     Copies(u32),
     /// It was dropped and counted, or it waits in a queue.
     Gone,
@@ -61,8 +66,12 @@ enum OnHit {
 
 /// A compiled pipeline with its tables.
 pub(crate) struct FastPath {
-    fused: Arc<Fused>,
-    machine: Machine,
+    /// Everything from ingress on.
+    whole: Stage,
+    /// Egress of what does not go straight through.
+    egress: Option<Stage>,
+    /// Bytes that both want before a packet.
+    headroom: usize,
     tables: Vec<Arc<FastTable>>,
     /// Of all tables.
     reader: Reader,
@@ -73,12 +82,6 @@ pub(crate) struct FastPath {
     sets: Vec<FastTable>,
     set_specs: Arc<[TableSpec]>,
     on_hit: Arc<[OnHit]>,
-    /// Of packets that the architecture is asked about; see [`Begun`].
-    packets: Vec<FusedPacket>,
-    /// All ones in as many bits as each input has.
-    input_masks: Vec<u64>,
-    /// Bytes of the packets as they came.
-    lengths: Box<[u64; VECTOR]>,
     /// Room for a packet that comes without.
     buffer: Vec<u8>,
     /// The tables hold nothing yet.
@@ -96,28 +99,30 @@ impl Clone for FastPath {
 impl FastPath {
     /// The same code; tables of its own, for at least so many entries, which take everything anew. What those here have counted it tells its own state when these do.
     fn with_tables_for(&self, least_entries: usize) -> Self {
-        let program = &self.fused.pipeline.program;
-        let mut machine = Machine::new(Arc::clone(self.machine.compiled()));
-        machine.set_lanes(self.machine.lanes());
+        let program = &self.whole.fused.pipeline.program;
         let epochs = Arc::new(Epochs::new());
         FastPath {
-            fused: Arc::clone(&self.fused),
-            machine,
-            tables: fast_tables(program, self.fused.selectors, &epochs, &self.handles, &self.on_hit)
-                .map(|table| match least_entries {
-                    0 => Arc::new(table),
-                    least => Arc::new(table.for_at_least(least)),
-                })
-                .collect(),
+            whole: self.whole.again(),
+            egress: self.egress.as_ref().map(Stage::again),
+            headroom: self.headroom,
+            tables: fast_tables(
+                program,
+                self.whole.fused.selectors,
+                &epochs,
+                &self.handles,
+                &self.on_hit,
+            )
+            .map(|table| match least_entries {
+                0 => Arc::new(table),
+                least => Arc::new(table.for_at_least(least)),
+            })
+            .collect(),
             reader: epochs.reader(),
             handles: Arc::clone(&self.handles),
             carried: self.all_counted(None),
             sets: self.set_specs.iter().map(FastTable::new).collect(),
             set_specs: Arc::clone(&self.set_specs),
             on_hit: Arc::clone(&self.on_hit),
-            packets: vec![FusedPacket::default(); VECTOR],
-            input_masks: self.input_masks.clone(),
-            lengths: Box::new([0; VECTOR]),
             buffer: Vec::new(),
             is_fresh: true,
             least_entries,
@@ -125,29 +130,24 @@ impl FastPath {
     }
 }
 
-/// Tables for the program, with the extern types that are selectors; of which the handles of hits matter besides for counting, `handles` says by
-/// number.
-fn fast_tables(
-    program: &Program,
-    selectors: &[&str],
-    epochs: &Arc<Epochs>,
-    handles: &[bool],
-    on_hit: &[OnHit],
-) -> impl Iterator<Item = FastTable> {
-    program.tables.iter().map(|(id, _)| {
-        let spec = TableSpec::from_program(program, id, selectors);
-        let new = match (handles.get(id.index()), on_hit.get(id.index())) {
-            (Some(false), Some(OnHit::Count | OnHit::CountThere)) => FastTable::with_counts,
-            (Some(false), _) => FastTable::without_handles,
-            _ => FastTable::with_epochs,
-        };
-        new(&spec, Arc::clone(epochs))
-    })
-}
-
 impl FastPath {
     fn new(arch: &dyn Architecture, state: &State, assembly: bool) -> Result<Self, FastError> {
-        let fused = Arc::new(arch.fused()?);
+        let fused = arch.fused()?;
+        let has_egress = fused.egress.is_some();
+        match Self::of(fused, state, assembly) {
+            Err(error) if has_egress => {
+                let mut fused = arch.fused_without_egress()?;
+                let what = "egress of what does not go straight through";
+                fused.left_out.push(LeftOut::new(what, &error));
+                Self::of(fused, state, assembly)
+            }
+            made => made,
+        }
+    }
+
+    fn of(mut fused: Fused, state: &State, assembly: bool) -> Result<Self, FastError> {
+        let egress = fused.egress.take().map(|egress| Arc::new(*egress));
+        let fused = Arc::new(fused);
         let program = &fused.pipeline.program;
         let sets = program.value_sets.ids();
         let set_specs = sets
@@ -169,13 +169,14 @@ impl FastPath {
                 }
             })
             .collect();
-        let options = Options {
-            assembly,
-            plain: on_hit.iter().map(|on| *on != OnHit::Ask).collect(),
+        let whole = Stage::new(Arc::clone(&fused), &on_hit, assembly)?;
+        let egress = egress.map(|fused| Stage::new(fused, &on_hit, assembly)).transpose()?;
+        let reads_handles = |id| {
+            let stages = std::iter::once(&whole).chain(&egress);
+            stages.into_iter().any(|s| s.machine.compiled().reads_handles(id))
         };
-        let compiled = Arc::new(Compiled::new(Arc::clone(&fused.pipeline), options)?);
         let handles: Arc<[bool]> = (program.tables.ids().zip(on_hit.iter()))
-            .map(|(id, on_hit)| *on_hit == OnHit::Ask || compiled.reads_handles(id))
+            .map(|(id, on_hit)| *on_hit == OnHit::Ask || reads_handles(id))
             .collect();
         let epochs = Arc::new(Epochs::new());
         let tables: Vec<Arc<FastTable>> = fast_tables(program, fused.selectors, &epochs, &handles, &on_hit)
@@ -188,7 +189,9 @@ impl FastPath {
             })
             .collect();
         Ok(FastPath {
-            machine: Machine::new(compiled),
+            headroom: whole.headroom().max(egress.as_ref().map_or(0, Stage::headroom)),
+            whole,
+            egress,
             tables,
             reader: epochs.reader(),
             handles,
@@ -196,118 +199,33 @@ impl FastPath {
             sets: set_specs.iter().map(FastTable::new).collect(),
             set_specs,
             on_hit,
-            packets: vec![FusedPacket::default(); VECTOR],
-            input_masks: fused
-                .pipeline
-                .inputs
-                .iter()
-                .map(|v| ones(program.vars[*v].ty.width()))
-                .collect(),
-            lengths: Box::new([0; VECTOR]),
             buffer: Vec::new(),
             is_fresh: true,
             least_entries: 0,
-            fused,
         })
-    }
-
-    /// Takes over what changed about the tables.
-    #[inline]
-    fn sync(&mut self, state: &mut State) {
-        if state.take_touched() || self.is_fresh {
-            self.take_over(state);
-        }
-    }
-
-    #[inline(never)]
-    fn take_over(&mut self, state: &mut State) {
-        let is_fresh = std::mem::take(&mut self.is_fresh);
-        if !self.carried.is_empty() {
-            for ((table, handle), hits) in std::mem::take(&mut self.carried) {
-                state.add_hits(table, handle, hits);
-            }
-        }
-        for (index, fast) in self.tables.iter().enumerate() {
-            if let Some(table) = state.table_mut(TableId::new(index)) {
-                if is_fresh {
-                    table.table.forget_changes();
-                }
-                if table.table.has_changed() {
-                    // Nobody is looking anything up now, and the tables change nowhere else: what is taken out of them is freed at once.
-                    self.reader.offline();
-                    take_over_changes(&mut table.table, fast);
-                    self.reader.quiescent();
-                }
-            }
-        }
-        for (index, fast) in self.sets.iter().enumerate() {
-            if let Some(set) = state.value_set_mut(ValueSetId::new(index)) {
-                if is_fresh {
-                    set.forget_changes();
-                }
-                if set.has_changed() {
-                    take_over_changes(set, fast);
-                    self.machine.load_value_set(ValueSetId::new(index), fast);
-                }
-            }
-        }
-        // What was taken over has not been changed since.
-        state.take_touched();
     }
 
     /// When an entry was hit last, as far as compiled code knows.
     pub(crate) fn last_hit_ns(&self, table: TableId, handle: u32) -> Option<u64> {
         self.tables.get(table.index())?.last_hit_ns(handle)
     }
-}
 
-/// Does to the fast table what has been done to the other one.
-#[cold]
-fn take_over_changes(table: &mut Table, fast: &FastTable) {
-    fast.together(|changes| {
-        for change in table.take_changes() {
-            match change {
-                Change::Everything => {
-                    changes.set_default(table.default_action());
-                    changes.bulk_load(&mut table.entries());
-                }
-                Change::Put(handle) => {
-                    if let Some(entry) = table.entry(handle) {
-                        changes.insert(entry);
-                    }
-                }
-                Change::Taken(entry) => changes.remove(&entry),
-                Change::Default => changes.set_default(table.default_action()),
-            }
-        }
-    });
-}
-
-/// [`Switch::run_vector`], and what it needs.
-struct Vector<'a, 'f> {
-    switch: &'a mut Switch,
-    fast: &'a mut FastPath,
-    first: usize,
-    ports: &'a [u32],
-    frames: &'a mut [Frame<'f>],
-}
-
-impl Job for Vector<'_, '_> {
-    type Result = usize;
-
-    #[inline(always)]
-    fn run(self) -> usize {
-        self.switch.run_vector(self.fast, self.first, self.ports, self.frames)
+    /// All stages.
+    fn stages(&mut self) -> impl Iterator<Item = &mut Stage> {
+        std::iter::once(&mut self.whole).chain(&mut self.egress)
     }
-}
 
-/// Packets of a vector that the driver goes on with.
-struct Waiting {
-    slots: u64,
-    /// Those that were [`Begun`].
-    begun: u64,
-    /// What was logged of any packet, with its slot.
-    logged: Vec<(usize, LogMessage)>,
+    /// What one of the stages is lent of the rest.
+    #[inline(always)]
+    fn parts(&mut self) -> (&mut Stage, Option<&mut Stage>, Lent<'_>) {
+        let lent = Lent {
+            tables: &self.tables,
+            reader: &self.reader,
+            sets: &self.sets,
+            on_hit: &self.on_hit,
+        };
+        (&mut self.whole, self.egress.as_mut(), lent)
+    }
 }
 
 impl Switch {
@@ -342,13 +260,27 @@ impl Switch {
     /// The compiled program, if it is compiled.
     #[must_use]
     pub fn compiled(&self) -> Option<&Compiled> {
-        self.fast.as_ref().map(|f| &**f.machine.compiled())
+        self.fast.as_ref().map(|f| &**f.whole.machine.compiled())
+    }
+
+    /// The compiled egress of packets that do not go straight through, where the architecture has such.
+    #[must_use]
+    pub fn compiled_egress(&self) -> Option<&Compiled> {
+        let egress = self.fast.as_ref().and_then(|f| f.egress.as_ref());
+        egress.map(|e| &**e.machine.compiled())
+    }
+
+    /// What of a compiled program is left to the interpreter, and why.
+    #[must_use]
+    pub fn left_out(&self) -> &[LeftOut] {
+        self.fast.as_ref().map_or(&[], |f| &f.whole.fused.left_out)
     }
 
     /// How long compilation took.
     #[must_use]
     pub fn compile_time(&self) -> Option<Duration> {
-        self.compiled().map(Compiled::compile_time)
+        let egress = self.compiled_egress().map_or(Duration::ZERO, Compiled::compile_time);
+        self.compiled().map(|c| c.compile_time() + egress)
     }
 
     /// Bytes that must lie before a packet for [`Switch::forward`].
@@ -369,31 +301,32 @@ impl Switch {
     /// When code for eight packets at a time is used, from now on.
     pub fn set_lanes(&mut self, lanes: LaneUse) {
         if let Some(fast) = &mut self.fast {
-            fast.machine.set_lanes(lanes);
+            fast.stages().for_each(|s| s.machine.set_lanes(lanes));
         }
     }
 
     /// Measures the stages of compiled code from now on, or stops doing so.
     pub fn set_profiling(&mut self, on: bool) {
         if let Some(fast) = &mut self.fast {
-            fast.machine.set_profiling(on);
+            fast.whole.machine.set_profiling(on);
         }
     }
 
     /// What stages took: name of the suspension point, its segment, its lookup.
     #[must_use]
     pub fn stages(&self) -> Vec<(String, StageCount, StageCount)> {
-        self.fast.as_ref().map_or(Vec::new(), |f| f.machine.stages().collect())
+        self.fast
+            .as_ref()
+            .map_or(Vec::new(), |f| f.whole.machine.stages().collect())
     }
 
     /// Whether plain packets may take the compiled way now. Not where a port may be unusable: that a packet for it is
     /// dropped before egress, compiled code does not know.
-    fn is_fast(&self) -> bool {
+    pub(crate) fn is_fast(&self) -> bool {
         self.fast.is_some()
             && self.queues.total() == 0
             && self.waiting_is_empty()
             && self.queues.is_unlimited()
-            && !self.has_loopback()
             && !self.config.explicit_ports
             && self.all_up
     }
@@ -415,6 +348,8 @@ impl Switch {
         self.now_ns = self.now_ns.max(now_ns);
         // What they were before does not matter: all are written.
         self.fates.resize(frames.len(), Fate::Gone);
+        self.open_onward(&fast, frames.len());
+        let (before, runs) = (self.ready.len(), self.egress_runs);
         let mut done = 0;
         while done < frames.len() {
             let vector = Vector {
@@ -426,6 +361,12 @@ impl Switch {
             };
             done += weir_jit::widely(vector);
         }
+        if self.has_onward() {
+            self.finish_onward(&mut fast, before);
+        } else if self.egress_runs != runs {
+            self.forget_onward();
+        }
+        self.close_onward();
         self.fast = Some(fast);
         &self.fates
     }
@@ -450,218 +391,11 @@ impl Switch {
     }
 
     /// Where no port has a rate, nothing has to wait in a queue: not even for the packets after it.
-    fn leave_at_once(&mut self) {
+    pub(crate) fn leave_at_once(&mut self) {
         if self.queues.total() > 0 && self.queues.is_unlimited() {
+            let before = self.egress_runs;
             self.ready = self.drain();
-        }
-    }
-
-    /// Of packets one of which is too long: runs the first, or drops it.
-    #[cold]
-    fn run_first(&mut self, fast: &mut FastPath, at: usize, ports: &[u32], frames: &mut [Frame<'_>]) -> usize {
-        let length = frames[0].place().1;
-        if length <= self.config.max_packet_bytes {
-            return self.run_vector(fast, at, &ports[..1], &mut frames[..1]);
-        }
-        self.stats.received(ports[0], length);
-        self.stats.dropped(DropReason::TooLong, None);
-        self.fates[at] = Fate::Gone;
-        1
-    }
-
-    /// Runs packets whose fates are those from `first` on; gives how many.
-    #[inline(always)]
-    fn run_vector(&mut self, fast: &mut FastPath, first: usize, ports: &[u32], frames: &mut [Frame<'_>]) -> usize {
-        fast.sync(&mut self.state);
-        let many = frames.len();
-        let mut loaded = fast.machine.load(frames);
-        fast.lengths.copy_from_slice(loaded.lengths());
-        let lengths = &*fast.lengths;
-        // All bits of all lengths: no length is larger, and it is found faster than the longest.
-        let bits = lengths[..many].iter().fold(0, |a, b| a | b);
-        let longest = self.config.max_packet_bytes as u64;
-        if bits > longest && lengths[..many].iter().any(|l| *l > longest) {
-            return self.run_first(fast, first, ports, frames);
-        }
-        for (i, (input, mask)) in fast.fused.inputs.iter().zip(&fast.input_masks).enumerate() {
-            if !loaded.reads_input(i) {
-                continue;
-            }
-            let row = loaded.input_row(i);
-            match input {
-                Input::NowUs => row.fill((self.now_ns / 1000) & mask),
-                Input::NowNs => row.fill(self.now_ns & mask),
-                Input::Port => row
-                    .iter_mut()
-                    .zip(ports)
-                    .for_each(|(word, port)| *word = u64::from(*port) & mask),
-                Input::PortMetadata(word) => {
-                    let mut known = None;
-                    for (to, port) in row.iter_mut().zip(ports) {
-                        // Packets of a port come one after the other.
-                        let (_, value) = match known {
-                            Some((of, value)) if of == *port => (of, value),
-                            _ => (*port, port_metadata(&self.state, *port, *word)),
-                        };
-                        known = Some((*port, value));
-                        *to = value & mask;
-                    }
-                }
-                Input::Length => row
-                    .iter_mut()
-                    .zip(lengths)
-                    .for_each(|(word, length)| *word = length & mask),
-            }
-        }
-        let mut host = SwitchHost {
-            arch: &*self.arch,
-            state: &mut self.state,
-            fused: &fast.fused,
-            packets: Begun {
-                packets: &mut fast.packets,
-                lengths,
-                begun: 0,
-            },
-            on_hit: &fast.on_hit,
-            tables: &fast.tables,
-            sets: &fast.sets,
-            log: None,
-            logged: Vec::new(),
-            now_ns: self.now_ns,
-        };
-        let count = loaded.run(&fast.tables, &fast.reader.enter(), &mut host, self.now_ns);
-        let (begun, log, logged) = (host.packets.begun, host.log, host.logged);
-        if let Some(log) = log {
-            self.state.log = log;
-        }
-        let (mut continuing, mut transmitted, all) = (0, 0, u64::MAX >> (64 - count));
-        let (ports, came) = (&ports[..count], &lengths[..count]);
-        let mut are_counted = false;
-        let fates = &mut self.fates[first..first + count];
-        for (exit, left) in fast.fused.exits.iter().zip(fast.machine.all_left()) {
-            let left = *left;
-            match exit {
-                _ if left == 0 => {}
-                FusedExit::Transmit(var) => {
-                    let (out, lengths) = (fast.machine.row(*var), fast.machine.lengths());
-                    transmitted |= left;
-                    if left == all {
-                        for (fate, port) in fates.iter_mut().zip(out) {
-                            *fate = Fate::Transmit(*port as u32);
-                        }
-                        self.stats.passed_all(ports, came, &out[..count], &lengths[..count]);
-                        are_counted = true;
-                    } else {
-                        let (mut sent, mut bytes, mut some) = ([0; VECTOR], [0; VECTOR], 0);
-                        for slot in Slots(left) {
-                            (sent[some], bytes[some]) = (out[slot], lengths[slot]);
-                            fates[slot] = Fate::Transmit(out[slot] as u32);
-                            some += 1;
-                        }
-                        self.stats.sent_all(&sent[..some], &bytes[..some]);
-                    }
-                }
-                FusedExit::Finish(var) => {
-                    let (now_ns, out) = (self.now_ns, fast.machine.row(*var));
-                    transmitted |= left;
-                    for slot in Slots(left) {
-                        let frame = &mut frames[slot];
-                        let front = self.arch.fused_finish(frame.bytes_mut(), now_ns);
-                        frame.skip(front);
-                        fates[slot] = Fate::Transmit(out[slot] as u32);
-                        self.stats.sent_all(&out[slot..=slot], &[frame.place().1 as u64]);
-                    }
-                }
-                FusedExit::Drop(reason) => self.stats.dropped_many(*reason, left.count_ones().into()),
-                FusedExit::Driver { .. } => continuing |= left,
-            }
-        }
-        if !are_counted {
-            self.stats.received_all(ports, came);
-        }
-        for slot in Slots(all & !transmitted) {
-            fates[slot] = Fate::Gone;
-        }
-        if continuing != 0 || !logged.is_empty() {
-            let packets = Waiting {
-                slots: continuing,
-                begun,
-                logged,
-            };
-            self.go_on_all(fast, first, packets, ports, frames);
-        }
-        count
-    }
-
-    /// The driver takes over packets, and what was logged is put into the log, as if the packets had come one after the
-    /// other.
-    #[cold]
-    fn go_on_all(
-        &mut self,
-        fast: &mut FastPath,
-        first: usize,
-        packets: Waiting,
-        ports: &[u32],
-        frames: &mut [Frame<'_>],
-    ) {
-        let Waiting {
-            slots,
-            begun,
-            mut logged,
-        } = packets;
-        logged.sort_by_key(|(slot, _)| *slot);
-        let mut logged = logged.into_iter().peekable();
-        for slot in Slots(slots) {
-            while let Some((_, message)) = logged.next_if(|(of, _)| *of <= slot) {
-                self.state.log.push(message);
-            }
-            if begun >> slot & 1 == 0 {
-                fast.packets[slot].begin(fast.lengths[slot] as usize);
-            }
-            let ready = self.ready.len();
-            self.go_on(fast, slot, ports[slot], frames[slot].bytes());
-            self.leave_at_once();
-            self.fates[first + slot] = self.copies_since(ready);
-        }
-        logged.for_each(|(_, message)| self.state.log.push(message));
-    }
-
-    /// The driver takes over a packet.
-    fn go_on(&mut self, fast: &mut FastPath, slot: usize, port: u32, bytes: &[u8]) {
-        let exits: Vec<(u32, bool)> = (0..)
-            .zip(&fast.fused.exits)
-            .filter_map(|(exit, what)| match what {
-                FusedExit::Driver { after_egress } => Some((exit, *after_egress)),
-                _ => None,
-            })
-            .filter(|(exit, _)| fast.machine.left(*exit) >> slot & 1 == 1)
-            .collect();
-        for (exit, after_egress) in exits {
-            let values: Vec<(VarId, Bits)> = fast
-                .machine
-                .exit_values(exit)
-                .map(|v| (v, fast.machine.value(slot, v)))
-                .collect();
-            self.allow_work();
-            self.work = self.work.saturating_sub(after_egress.into());
-            let arch = Arc::clone(&self.arch);
-            let mut env = Env {
-                state: &mut self.state,
-                now_ns: self.now_ns,
-                choices: &mut Defaults,
-                tracer: &mut NoTrace,
-            };
-            let actions = arch.fused_exit(&mut env, exit, &mut fast.packets[slot], port, bytes, &values);
-            let mut context = Context {
-                choices: &mut Defaults,
-                tracer: &mut NoTrace,
-            };
-            for action in actions {
-                if let Some(output) = self.act(action, &mut context) {
-                    self.ready.push(output);
-                }
-            }
-            self.run_ingress(&mut context);
+            self.work_of_driver(self.egress_runs - before);
         }
     }
 
@@ -704,18 +438,4 @@ impl Switch {
         }
         true
     }
-}
-
-/// Eight bytes of what is known of a port, as a number; zeros where nothing is.
-fn port_metadata(state: &State, port: u32, word: usize) -> u64 {
-    let known = state.port_metadata.get(&port);
-    let bytes = known.and_then(|bytes| bytes.get(word * 8..)).unwrap_or_default();
-    (0..8).fold(0, |number, at| {
-        number << 8 | bytes.get(at).copied().map_or(0, u64::from)
-    })
-}
-
-/// All ones in so many bits.
-fn ones(width: u32) -> u64 {
-    if width >= 64 { u64::MAX } else { (1 << width) - 1 }
 }

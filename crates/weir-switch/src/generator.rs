@@ -1,8 +1,9 @@
 //! The packet generators of a switch: control planes configure them, [`Switch::advance`] has them send.
 
 use crate::switch::{Context, Switch};
-use weir_arch::{Application, GeneratorError, Generators, IngressPacket};
+use weir_arch::{Application, Generated, GeneratorError, Generators, IngressPacket};
 use weir_interp::PacketTag;
+use weir_jit::VECTOR;
 
 impl Switch {
     /// The packet generators, where the program's architecture has such.
@@ -40,18 +41,35 @@ impl Switch {
         self.state.generators.as_ref()?.next_ns()
     }
 
-    /// Generates the packet that is due first, if one is by then, and runs it up to the queues. What of it leaves at once goes to
-    /// `out`.
-    pub(crate) fn generate(&mut self, now_ns: u64, out: &mut Vec<crate::Output>, context: &mut Context<'_>) {
-        let Some(packet) = self.state.generators.as_mut().and_then(|g| g.due(now_ns)) else {
-            return;
+    /// Generates the packets that are due first, if any is by then, `limit` of them at most, and runs them up to the queues.
+    /// What of them leaves at once goes to `out`. Gives how many, or 1 where nothing is due.
+    pub(crate) fn generate(
+        &mut self,
+        now_ns: u64,
+        limit: usize,
+        out: &mut Vec<crate::Output>,
+        context: &mut Context<'_>,
+    ) -> usize {
+        let is_fast = !context.tracer.enabled() && self.is_fast();
+        let Some(generators) = self.state.generators.as_mut() else {
+            return 1;
+        };
+        if is_fast {
+            let many = if generators.hears_of_packets() {
+                1
+            } else {
+                limit.min(VECTOR)
+            };
+            let made: Vec<Generated> = std::iter::from_fn(|| generators.due(now_ns)).take(many).collect();
+            let count = made.len();
+            self.run_made(made, out);
+            return count.max(1);
+        }
+        let Some(packet) = generators.due(now_ns) else {
+            return 1;
         };
         self.now_ns = self.now_ns.max(packet.time_ns);
         let (port, bytes) = (packet.port, packet.bytes);
-        if !context.tracer.enabled() && self.receive_fast(port, &bytes, self.now_ns) {
-            out.append(&mut self.ready);
-            return;
-        }
         self.allow_work();
         self.stats.received(port, bytes.len());
         let tag = if context.tracer.enabled() {
@@ -62,5 +80,6 @@ impl Switch {
         };
         self.add_waiting(IngressPacket::received(port, bytes, tag));
         self.run_ingress(context);
+        1
     }
 }

@@ -108,6 +108,8 @@ pub(crate) struct TrafficManager {
     total: usize,
     /// Ports that have a rate.
     limited: usize,
+    /// The least that queues of any port hold.
+    least: usize,
 }
 
 impl TrafficManager {
@@ -118,7 +120,18 @@ impl TrafficManager {
             sequence: 0,
             total: 0,
             limited: 0,
+            least: capacity,
         }
+    }
+
+    /// Packets that a queue of a port holds.
+    pub(crate) fn capacity(&self, port: u32) -> usize {
+        self.ports.get(&port).map_or(self.capacity, |p| p.capacity)
+    }
+
+    /// Packets that every queue of any port holds.
+    pub(crate) fn least_capacity(&self) -> usize {
+        self.least
     }
 
     fn port(&mut self, port: u32) -> &mut PortQueues {
@@ -139,6 +152,8 @@ impl TrafficManager {
 
     pub(crate) fn set_capacity(&mut self, port: u32, capacity: usize) {
         self.port(port).capacity = capacity;
+        let set = self.ports.values().map(|p| p.capacity);
+        self.least = set.min().map_or(self.capacity, |least| least.min(self.capacity));
     }
 
     /// Queues that have ever held or refused a packet.

@@ -1,5 +1,6 @@
 //! The switch.
 
+use crate::fast::onward::Onward;
 use crate::fast::{FastPath, Fate};
 use crate::journal::Slot;
 use crate::queues::{DEFAULT_CAPACITY, PortRate, QueueStats, Refused, TrafficManager};
@@ -9,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use weir_arch::{
     Action, Architecture, Choices, Defaults, Drop, DropReason, EgressPacket, Enumeration, Env, Externs, IngressPacket,
-    LoadError, PRIORITIES, QueueInfo, State, enumerate,
+    LoadError, Origin, PRIORITIES, QueueInfo, State, enumerate,
 };
 use weir_interp::{Event, Executable, Interpreter, NoTrace, PacketTag, TraceTree, Tracer};
 use weir_ir::{Loc, Program};
@@ -80,12 +81,16 @@ pub struct Switch {
     departing_ns: u64,
     /// Egress runs left for what was received.
     pub(crate) work: u64,
+    /// How often egress was run out of a queue.
+    pub(crate) egress_runs: u64,
     /// The compiled way of plain packets.
     pub(crate) fast: Option<Box<FastPath>>,
+    /// What goes on within the switch while that runs.
+    pub(crate) onward: Onward,
     /// Where packets go that ask for it when their queue is full.
-    deflection: Option<u32>,
+    pub(crate) deflection: Option<u32>,
     /// Ports that take in what they send.
-    loopback: BTreeSet<u32>,
+    pub(crate) loopback: BTreeSet<u32>,
     /// What compiled code has sent and nobody has taken yet.
     pub(crate) ready: Vec<Output>,
     /// What became of the packets that were forwarded last.
@@ -130,9 +135,11 @@ impl Switch {
             now_ns: 0,
             departing_ns: 0,
             work: 0,
+            egress_runs: 0,
             deflection: None,
             loopback: BTreeSet::new(),
             fast: None,
+            onward: Onward::default(),
             ready: Vec::new(),
             fates: Vec::new(),
             generation_limit: usize::MAX,
@@ -370,10 +377,7 @@ impl Switch {
                 (None, None) => break,
                 (Some(departure), Some(generated)) if departure <= generated => self.step(&mut out, &mut context),
                 (Some(_), None) => self.step(&mut out, &mut context),
-                (_, Some(_)) => {
-                    left -= 1;
-                    self.generate(now_ns, &mut out, &mut context);
-                }
+                (_, Some(_)) => left -= self.generate(now_ns, left, &mut out, &mut context),
             }
         }
         self.now_ns = self.now_ns.max(now_ns);
@@ -511,6 +515,7 @@ impl Switch {
             return;
         };
         self.work = work;
+        self.egress_runs += 1;
         let queue = QueueInfo {
             port: departure.port,
             enqueued_ns: departure.enqueued_ns,
@@ -554,7 +559,13 @@ impl Switch {
             Action::Enqueue { port, packet } => self.enqueue(port, None, packet, context),
             Action::Multicast { group, packet } => self.multicast(group, None, &packet, context),
             Action::Clone { session, packet } => self.clone_to(session, packet, context),
-            Action::Ingress(packet) => self.waiting.push_back(packet),
+            Action::Ingress(packet) => {
+                if packet.origin == Origin::Recirculated && self.onward.takes_recirculated() {
+                    self.onward.push_of_driver(packet.port, packet.passes, &packet.bytes);
+                } else {
+                    self.waiting.push_back(packet);
+                }
+            }
             Action::Transmit { port, bytes, tag } => {
                 return self.transmit(port, bytes, tag, context);
             }
@@ -573,6 +584,9 @@ impl Switch {
     }
 
     fn enqueue(&mut self, port: u32, priority_of: Option<u8>, mut packet: EgressPacket, context: &mut Context<'_>) {
+        if self.onward.takes_egress() {
+            return self.enqueue_of_driver(port, &packet);
+        }
         let tag = packet.tag;
         let priority = priority_of.map_or_else(|| self.arch.priority(&packet), u64::from);
         let admitted = self.port_usable(port).and_then(|()| {
@@ -683,7 +697,11 @@ impl Switch {
         }
         if self.loopback.contains(&port) {
             self.stats.received(port, bytes.len());
-            self.waiting.push_back(IngressPacket::received(port, bytes, tag));
+            if self.onward.takes_ingress() {
+                self.onward.push_of_driver(port, 0, &bytes);
+            } else {
+                self.waiting.push_back(IngressPacket::received(port, bytes, tag));
+            }
             return None;
         }
         Some(Output {

@@ -167,3 +167,46 @@ fn a_port_reaches_its_rate_also_where_nobody_looks_in_time() {
     let sent: Vec<usize> = (1..=20).map(|i| switch.advance(i * 1500).len()).collect();
     assert_eq!(sent.iter().sum::<usize>(), 31, "{sent:?}");
 }
+
+#[test]
+fn what_loops_back_comes_in_there_compiled_or_not() {
+    // Port 7 has what port 1 and its clones send; what comes in there goes where its first byte says.
+    let packets = [[1, 0], [3, 1], [9, 2], [1, 3]];
+    let mut results = Vec::new();
+    for compiled in [false, true] {
+        let mut switch = cloner();
+        if compiled {
+            switch.compile().expect("it can be compiled");
+        }
+        switch.set_loopback(2, true);
+        // Those that go to port 2 never end; each may cause as much as the limit says.
+        let sent = forward(&mut switch, &packets);
+        assert_eq!(sent.len(), 4, "a packet and its clone, twice");
+        let counts = [1, 2].map(|port| switch.port_stats(port));
+        let drops: Vec<_> = switch.drops().map(|d| (d.reason, d.packets)).collect();
+        results.push((sent, counts, drops));
+    }
+    assert_eq!(results[0], results[1]);
+    let (_, [_, loops], drops) = &results[1];
+    assert_eq!(loops.tx.packets, 65_536, "as often as egress may run for a packet");
+    assert_eq!(drops.len(), 2);
+}
+
+#[test]
+fn a_loop_that_clones_ends_too() {
+    let mut results = Vec::new();
+    for compiled in [false, true] {
+        let mut switch = cloner();
+        if compiled {
+            switch.compile().expect("it can be compiled");
+        }
+        // The packet and its clone come in again, and are cloned.
+        switch.set_loopback(1, true);
+        assert_eq!(forward(&mut switch, &[[1, 0]]), []);
+        assert_eq!((switch.queued(), switch.next_departure()), (0, None));
+        assert!(switch.dropped(weir_switch::DropReason::Loop) > 0);
+        results.push(switch.port_stats(1).tx.packets);
+    }
+    assert_eq!(results[0], 65_536);
+    assert!(results[1] <= 2 * results[0], "{results:?}");
+}

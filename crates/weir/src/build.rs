@@ -130,12 +130,17 @@ fn pipeline(program: &Arc<weir_ir::Program>) -> Result<String> {
     if let Err(error) = switch.compile() {
         return Ok(format!("no pipeline: {error}"));
     }
-    let Some(compiled) = switch.compiled() else {
-        return Ok(String::new());
-    };
-    let pipeline = compiled.pipeline();
-    let body = weir_ir::print::print_body(&pipeline.program, &pipeline.body);
-    Ok(format!("pipeline\n{body}{}", compiled.describe()))
+    let stages = [("pipeline", switch.compiled()), ("egress", switch.compiled_egress())];
+    let mut text = String::new();
+    for (name, compiled) in stages {
+        let Some(compiled) = compiled else { continue };
+        let pipeline = compiled.pipeline();
+        let body = weir_ir::print::print_body(&pipeline.program, &pipeline.body);
+        text += &format!("{name}\n{body}{}", compiled.describe());
+    }
+    let left_out = switch.left_out().iter();
+    left_out.for_each(|why| text += &format!("interpreted: {why}\n"));
+    Ok(text)
 }
 
 /// Says what is wrong with names, ids and annotations.

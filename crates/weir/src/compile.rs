@@ -107,19 +107,35 @@ pub fn warn_once(message: String) {
     }
 }
 
-/// Says that a program is interpreted, and why; of one reason once, however many switches there are for it.
+/// What interpreting costs.
+const COST: &str = "that takes some 30 times as long as machine code";
+
+/// Says that a program is interpreted, why, and what that costs; of one reason once, however many switches there are
+/// for it.
 pub fn interpreted(why: &dyn std::fmt::Display, format: MessageFormat) {
-    let why = why.to_string();
-    if !is_new(&why) {
+    say(&format!("interpreted: {why}; {COST}"), "the program is ", format);
+}
+
+/// The same of what a compiled program leaves to the interpreter.
+pub fn left_out(why: &dyn std::fmt::Display, format: MessageFormat) {
+    say(
+        &format!("interpreted in part: {why}; {COST}"),
+        "the program is ",
+        format,
+    );
+}
+
+fn say(message: &str, subject: &str, format: MessageFormat) {
+    if !is_new(message) {
         return;
     }
     match format {
         MessageFormat::Json => {
-            let message = format!("the program is interpreted: {why}");
+            let message = format!("{subject}{message}");
             let object = serde_json::json!({ "severity": "warning", "code": "interpreted", "message": message });
             eprintln!("{object}");
         }
-        MessageFormat::Human | MessageFormat::Short => eprintln!("interpreted: {why}"),
+        MessageFormat::Human | MessageFormat::Short => eprintln!("{message}"),
     }
 }
 

@@ -63,9 +63,14 @@ pub fn check_port(program: &Program, port: u32) -> Result<()> {
 /// Lets the switch run machine code where that was asked for. What cannot be compiled is interpreted; then
 /// a message says why.
 pub fn compile(switch: &mut Switch, engine: Engine, format: MessageFormat) {
-    if engine != Engine::Interp
-        && let Err(error) = switch.compile()
-    {
-        crate::compile::interpreted(&error, format);
+    if engine == Engine::Interp {
+        return;
+    }
+    match switch.compile() {
+        Ok(()) => {
+            let left_out = switch.left_out().iter();
+            left_out.for_each(|why| crate::compile::left_out(why, format));
+        }
+        Err(error) => crate::compile::interpreted(&error, format),
     }
 }

@@ -96,11 +96,7 @@ fn one(
     format: MessageFormat,
 ) -> Result<Report, RunError> {
     let mut switch = Switch::new(program.clone())?;
-    if engine == Engine::Jit
-        && let Err(error) = switch.compile()
-    {
-        crate::compile::interpreted(&error, format);
-    }
+    load::compile(&mut switch, engine, format);
     weir_stf::run_on(switch, text, &RunOptions { trace })
 }
 

@@ -1,5 +1,7 @@
 //! The order of things: what happens to a packet between the blocks.
 
+mod egress;
+
 use super::externs::{self, Op, SELECTORS};
 use super::fields::{self, Gress, NO_PORT, Pipe, get, set};
 use super::fuse::{self, FusedCall};
@@ -389,79 +391,6 @@ impl Tna {
             packet,
         })
     }
-
-    // ---------------------------------------------------------------------------------- egress
-
-    /// A packet for egress, of which nothing is left but its bytes.
-    fn for_egress(&self, bytes: Vec<u8>, port: u32, passes: u32, tag: PacketTag) -> EgressPacket {
-        let state = PacketState {
-            bytes,
-            ..PacketState::default()
-        };
-        EgressPacket::new(state, port, passes, tag)
-    }
-
-    fn run_egress(&self, packet: &EgressPacket, queue: QueueInfo, env: &mut Env<'_>) -> Result<Vec<Action>, Abort> {
-        let (pipe, tag, now_ns) = (self.pipe(queue.port), packet.tag, env.now_ns);
-        let gress = &pipe.egress;
-        let came = &packet.state.bytes;
-        let mut bytes = headers::egress(&self.program, &self.chip, packet, &queue, now_ns);
-        let front = bytes.len();
-        bytes.extend_from_slice(came);
-        let mut state = self.begin(gress, bytes, now_ns);
-        let error = self.parse(gress, queue.port, front, &mut state, env)?;
-        headers::fill_egress(gress, &mut state.frame, packet, &queue, now_ns);
-        set(&mut state.frame, gress.timestamp, now_ns);
-        set(&mut state.frame, gress.error, error);
-        let blocks = [gress.control, gress.deparser];
-        let done = self.process(gress, &blocks, state, came.len() as u64, env)?;
-        let mut actions = Vec::new();
-        actions.extend(self.mirror(gress, &done, came, (packet.ingress_port, packet.passes, tag), env));
-        if get(&done.state.frame, gress.drop) & DROP_PACKET != 0 {
-            let last = gress.drop.and_then(|v| env.tracer.last_write(v));
-            actions.push(Action::drop(DropReason::EgressDrop, last, tag));
-            return Ok(actions);
-        }
-        let mut sent = done.deparsed;
-        for late in done.late {
-            late.count(env.state, sent.len() as u64);
-        }
-        if get(&done.state.frame, pipe.update_delay) != 0 {
-            match transmit::update_delay(&mut sent, now_ns) {
-                Some(front) => {
-                    sent.drain(..front);
-                }
-                None => note(
-                    env,
-                    "update_delay_on_tx: the packet is too short for what its first eight bytes say",
-                ),
-            }
-        }
-        actions.push(self.send(sent, packet, queue.port, env));
-        Ok(actions)
-    }
-
-    /// Out of a port, or back to ingress from one of recirculation.
-    fn send(&self, bytes: Vec<u8>, packet: &EgressPacket, port: u32, env: &mut Env<'_>) -> Action {
-        if !self.is_internal(port) {
-            return Action::Transmit {
-                port,
-                bytes,
-                tag: packet.tag,
-            };
-        }
-        if let Some(generators) = &mut env.state.generators {
-            generators.recirculated(port, &bytes, env.now_ns);
-        }
-        Action::Ingress(IngressPacket {
-            port,
-            bytes,
-            origin: Origin::Recirculated,
-            preserved: Vec::new(),
-            passes: packet.passes + 1,
-            tag: env.tracer.begin_packet(packet.tag, "recirculated packet"),
-        })
-    }
 }
 
 impl Architecture for Tna {
@@ -552,7 +481,11 @@ impl Architecture for Tna {
     }
 
     fn fused(&self) -> Result<Fused, NotCompiled> {
-        fuse::fuse(self)
+        fuse::fuse(self, true)
+    }
+
+    fn fused_without_egress(&self) -> Result<Fused, NotCompiled> {
+        fuse::fuse(self, false)
     }
 
     fn fused_finish(&self, bytes: &mut [u8], now_ns: u64) -> usize {
@@ -574,6 +507,14 @@ impl Architecture for Tna {
                 let bytes = packet.received_bytes();
                 return outside.perform(self, env, bytes, arguments);
             }
+            (Some(FusedCall::AsSent(op, loc)), Some(pipe)) => {
+                let (service, _) = env.service(packet.received_bytes());
+                let mut runtime = TnaRuntime::new(self, &pipe.egress, service);
+                let goes_on = runtime.operate(op, *loc, arguments);
+                packet.late.append(&mut runtime.late);
+                packet.is_fresh = false;
+                return goes_on;
+            }
             (Some(FusedCall::Op(op, loc)), Some(pipe)) => {
                 let (service, _) = env.service(packet.received_bytes());
                 return TnaRuntime::new(self, &pipe.ingress, service).operate(op, *loc, arguments);
@@ -587,17 +528,41 @@ impl Architecture for Tna {
         &self,
         env: &mut Env<'_>,
         exit: u32,
-        _: &mut FusedPacket,
+        packet: &mut FusedPacket,
         port: u32,
         bytes: &[u8],
         values: &[(VarId, Bits)],
     ) -> Vec<Action> {
-        let arrived = IngressPacket::received(port, bytes.to_vec(), PacketTag::NONE);
+        let arrived = IngressPacket {
+            passes: packet.passes,
+            ..IngressPacket::received(port, bytes.to_vec(), PacketTag::NONE)
+        };
         if exit == fuse::exit::RESTART {
             return self.ingress(env, arrived);
         }
         self.resume_ingress(arrived, values, env)
             .unwrap_or_else(|reason| vec![Action::stopped(reason, PacketTag::NONE)])
+    }
+
+    fn fused_sent(&self, state: &mut State, packet: &mut FusedPacket, bytes: u64) {
+        packet.late.drain(..).for_each(|late| late.count(state, bytes));
+    }
+
+    fn fused_egress_exit(
+        &self,
+        env: &mut Env<'_>,
+        exit: u32,
+        known: &mut FusedPacket,
+        packet: EgressPacket,
+        queue: QueueInfo,
+        values: &[(VarId, Bits)],
+    ) -> Vec<Action> {
+        if exit == fuse::exit::RESTART {
+            return self.egress(env, packet, queue);
+        }
+        let late = std::mem::take(&mut known.late);
+        self.resume_egress(&packet, queue, (values, late), env)
+            .unwrap_or_else(|reason| vec![Action::stopped(reason, packet.tag)])
     }
 
     fn is_internal(&self, port: u32) -> bool {

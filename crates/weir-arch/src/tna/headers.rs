@@ -5,7 +5,7 @@ use crate::driver::{EgressPacket, QueueInfo};
 use crate::generator::GeneratorModel;
 use std::ops::RangeInclusive;
 use weir_interp::{BitBuffer, Frame};
-use weir_ir::{Bits, Program, Type};
+use weir_ir::{Bits, Call, Program, Type, TypeSpec};
 
 /// What the chips differ in.
 #[derive(Debug, Clone)]
@@ -15,7 +15,7 @@ pub(crate) struct Chip {
     /// Bytes between the intrinsic header of an ingress packet and the packet.
     pub port_metadata: usize,
     /// Bytes of the egress intrinsic header.
-    egress_header: usize,
+    pub egress_header: usize,
     /// Local numbers of the ports whose packets go back to ingress.
     pub recirculation: RangeInclusive<u32>,
     /// The port of the CPU.
@@ -73,7 +73,7 @@ impl Chip {
 
 const INGRESS_HEADER: usize = 8;
 const INGRESS_TYPE: &str = "ingress_intrinsic_metadata_t";
-const EGRESS_TYPE: &str = "egress_intrinsic_metadata_t";
+pub(crate) const EGRESS_TYPE: &str = "egress_intrinsic_metadata_t";
 
 /// A header of the program's with these values in it, by the names of its fields; one of zeros where the program does
 /// not have the type, and so looks at no field.
@@ -153,6 +153,37 @@ pub(crate) fn fill_egress(gress: &Gress, frame: &mut Frame, packet: &EgressPacke
     fill(&gress.intrinsic, frame, |field| {
         egress_field(field, packet, queue, now_ns)
     });
+}
+
+/// Of the scalars that `port_metadata_unpack` gives, which are the validity of a header: that is no bit of the metadata.
+pub(crate) fn validities(call: &Call) -> Vec<bool> {
+    fn add(ty: &TypeSpec, all: &mut Vec<bool>) {
+        match ty.plain() {
+            TypeSpec::Header(_, fields) => {
+                all.push(true);
+                all.extend(TypeSpec::header_scalars(fields).iter().map(|_| false));
+            }
+            TypeSpec::Struct(_, fields) => fields.iter().for_each(|(_, ty)| add(ty, all)),
+            TypeSpec::Tuple(fields) => fields.iter().for_each(|ty| add(ty, all)),
+            TypeSpec::Opaque(_)
+            | TypeSpec::Void
+            | TypeSpec::Bool
+            | TypeSpec::Bit(_)
+            | TypeSpec::Int(_)
+            | TypeSpec::Varbit(_)
+            | TypeSpec::Error
+            | TypeSpec::String
+            | TypeSpec::HeaderUnion(..)
+            | TypeSpec::Stack(..)
+            | TypeSpec::Enum(..)
+            | TypeSpec::SerializableEnum(..)
+            | TypeSpec::New(..) => all.push(false),
+        }
+    }
+    let mut all = Vec::new();
+    call.type_arguments.iter().take(1).for_each(|ty| add(ty, &mut all));
+    all.resize(call.results.len(), false);
+    all
 }
 
 /// The bits of `parser_err` for a member of `error`.

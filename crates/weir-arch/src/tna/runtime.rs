@@ -3,6 +3,7 @@
 use super::driver::Tna;
 use super::externs::Op;
 use super::fields::{Gress, Way};
+use super::headers;
 use super::registers::at_index;
 use crate::fused::FusedArguments;
 use crate::hash;
@@ -248,7 +249,12 @@ impl TnaRuntime<'_> {
     fn port_metadata(&self, context: &mut CallContext<'_>) {
         let packet = &mut *context.packet;
         let mut at = packet.cursor;
-        for slot in context.results.iter_mut() {
+        let validities = headers::validities(context.call);
+        for (slot, is_validity) in context.results.iter_mut().zip(validities) {
+            if is_validity {
+                *slot = Bits::new(slot.width(), 1);
+                continue;
+            }
             if let Some(value) = read_bits(&packet.bytes, at, slot.width()) {
                 *slot = value;
             }

@@ -21,7 +21,9 @@ fn state_of(of: &str, name: &str) -> String {
         "register_write",
         "wred_set",
     ];
-    let lines = text.lines().filter(|l| words.iter().any(|w| l.starts_with(w)));
+    let lines = text
+        .lines()
+        .filter(|l| words.iter().any(|w| l.starts_with(w)) || l.starts_with("port ") && l.ends_with("loopback"));
     lines.collect::<Vec<_>>().join("\n")
 }
 

@@ -53,9 +53,16 @@ pub(super) struct SwitchHost<'a> {
     /// What was logged, with the slot of the packet.
     pub logged: Vec<(usize, LogMessage)>,
     pub now_ns: u64,
+    /// When each packet is under way; without, all are now.
+    pub times: Option<&'a [u64; VECTOR]>,
 }
 
 impl SwitchHost<'_> {
+    /// When the packet of a slot is under way.
+    fn now(&self, slot: usize) -> u64 {
+        self.times.map_or(self.now_ns, |times| times[slot])
+    }
+
     /// The values of the selector keys of a slot; zeros for the others, which nobody asks for.
     fn selector_keys(&self, lookup: &LookedUp<'_>, slot: usize) -> Vec<Bits> {
         let table = &self.fused.pipeline.program.tables[lookup.table];
@@ -106,8 +113,9 @@ impl SwitchHost<'_> {
             let word = lookup.results[slot];
             let keys = self.selector_keys(lookup, slot);
             let handle = head::handle(word);
+            let now_ns = self.now(slot);
             let resolved = self.arch.fused_hit(
-                &mut env(self.state, self.now_ns, &mut Defaults, &mut NoTrace),
+                &mut env(self.state, now_ns, &mut Defaults, &mut NoTrace),
                 self.packets.of(slot),
                 lookup.table,
                 handle,
@@ -136,8 +144,9 @@ impl Host for SwitchHost<'_> {
             entry: arguments.entry,
             reads: &arguments.reads,
         };
+        let now_ns = self.now(slot);
         let goes_on = self.arch.fused_call(
-            &mut env(self.state, self.now_ns, &mut Defaults, &mut NoTrace),
+            &mut env(self.state, now_ns, &mut Defaults, &mut NoTrace),
             self.fused,
             call,
             self.packets.of(slot),

@@ -1,7 +1,7 @@
 use super::*;
 use crate::control::Write;
 use crate::testing::V1Builder;
-use weir_ir::{KeyMatch, MatchKind, Operand, Terminator, Type};
+use weir_ir::{Bits, KeyMatch, MatchKind, Operand, Terminator, Type};
 use weir_table::{EntryAction, EntryRef, NewEntry, Note, TableOp};
 
 /// A compiled switch that sends packets of an address to the port of its longest prefix.

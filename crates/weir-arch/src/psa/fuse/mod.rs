@@ -132,6 +132,7 @@ pub(crate) fn fuse(arch: &Psa) -> Result<Fused, NotCompiled> {
         renaming: Renaming::default(),
         hidden: 0,
         exit: exit::DEPARSED,
+        made_at: None,
     };
     emitted.alias(program, arch.aliases());
     let mut builder = Builder {
@@ -444,9 +445,11 @@ impl Builder<'_> {
         inputs.extend(times.into_iter().flatten().map(|v| (v, Input::NowUs)));
         // No extern of PSA touches metadata behind its arguments.
         let is_pure = |_: &Call, _| true;
-        let woven = self.weaver.finish(error_path, inputs, is_pure, |call, loc| {
-            calls::call_kind(arch, call, loc)
-        })?;
+        let woven = self
+            .weaver
+            .finish(error_path, inputs, exit::RESTART, is_pure, |call, loc| {
+                calls::call_kind(arch, call, loc)
+            })?;
         let ends = calls::ends(arch, &woven.program, &renaming, port);
         let ordered_tables = woven.program.tables.iter().map(|_| false).collect();
         Ok(woven.into_fused(ordered_tables, ends, SELECTORS, false))

@@ -9,7 +9,8 @@ use super::registers::{READ, WRITE};
 use super::values::MATH;
 use super::{COUNT, exit};
 use crate::driver::DropReason;
-use crate::weave::{Ends, Pseudo, RANDOM, driver, drop, finish, host, touched, transmit};
+use crate::fused::Queueing;
+use crate::weave::{Ends, Pseudo, RANDOM, driver, drop, finish, host, queue, recirculate, touched, transmit};
 use std::collections::HashSet;
 use std::sync::Arc;
 use weir_ir::passes::{VarSet, read_by};
@@ -20,6 +21,8 @@ use weir_ir::{Call, ExternId, Loc, VarId};
 pub(crate) enum FusedCall {
     /// An extern of the architecture.
     Op(Op, Loc),
+    /// One that counts a packet of egress as it is sent.
+    AsSent(Op, Loc),
     /// What the pipeline brings along.
     Pseudo(Pseudo),
     /// What code does by itself: a cell of a register, a function by a table.
@@ -37,6 +40,7 @@ pub(super) fn is_fusible(op: &Op) -> bool {
 pub(super) fn call_kind(
     arch: &Tna,
     (outsiders, units): (&[Arc<Outside>], &[Arc<[u64; MAGNITUDES]>]),
+    is_egress: bool,
     call: &Call,
     loc: Loc,
 ) -> Option<(FusedCall, CallKind)> {
@@ -66,7 +70,12 @@ pub(super) fn call_kind(
         _ => externs::own(arch.program(), call, loc).ok()??,
     };
     let kind = kind_of(&op)?;
-    Some((FusedCall::Op(op, loc), kind))
+    Some(match op {
+        Op::Count { as_sent: true, .. } | Op::Meter { as_sent: true, .. } if is_egress => {
+            (FusedCall::AsSent(op, loc), kind)
+        }
+        op => (FusedCall::Op(op, loc), kind),
+    })
 }
 
 /// A scalar of a register's cell that is read or written; the last argument says which.
@@ -120,20 +129,22 @@ pub(super) fn kind_of(op: &Op) -> Option<CallKind> {
     })
 }
 
-/// The shared variables that the driver and the ingress deparsers look at when ingress has ended.
-fn read_at_end(arch: &Tna, pipes: &[&Pipe]) -> Vec<VarId> {
+/// The shared variables that the driver and the deparsers of ingress, or of egress, look at when its control has ended.
+fn read_at_end(arch: &Tna, pipes: &[&Pipe], is_egress: bool) -> Vec<VarId> {
     let program = arch.program();
     let mut read = VarSet::new(program.vars.len());
     for pipe in pipes {
-        let deparser = &program.blocks[pipe.ingress.deparser].body;
+        let gress = if is_egress { &pipe.egress } else { &pipe.ingress };
+        let deparser = &program.blocks[gress.deparser].body;
         read_by(program, deparser, &mut |v| read.insert(v));
     }
-    let for_others = ["_for_tm", "_for_deparser"];
+    let for_others = ["_for_tm", "_for_deparser", "_for_output_port"];
+    let way = if is_egress { ".egress" } else { ".ingress" };
     let groups = program
         .shared
         .iter()
         .filter(|g| for_others.iter().any(|end| g.role.ends_with(end)));
-    for leaf in groups.filter(|g| g.role.contains(".ingress")).flat_map(|g| &g.leaves) {
+    for leaf in groups.filter(|g| g.role.contains(way)).flat_map(|g| &g.leaves) {
         read.insert(leaf.var);
     }
     let leaves = program.shared.iter().flat_map(|g| &g.leaves);
@@ -142,7 +153,7 @@ fn read_at_end(arch: &Tna, pipes: &[&Pipe]) -> Vec<VarId> {
 }
 
 /// The exits, with what the driver reads of a packet that leaves by them.
-pub(super) fn ends(arch: &Tna, pipes: &[&Pipe], port: VarId) -> Ends {
+pub(super) fn ends(arch: &Tna, pipes: &[&Pipe], port: VarId, queueing: &Queueing, is_egress: bool) -> Ends {
     let program = arch.program();
     let kind = |call: &Call, loc| {
         externs::own(program, call, loc)
@@ -154,14 +165,45 @@ pub(super) fn ends(arch: &Tna, pipes: &[&Pipe], port: VarId) -> Ends {
     let mut everything = touched(program, &(0..program.blocks.len()).collect::<Vec<_>>(), kind);
     // What register actions touch is not seen in their calls.
     everything.states.extend(arch.registers().map(|id| id.index() as u32));
+    let Queueing {
+        port: unicast,
+        no_port: _,
+        groups: [first, second],
+        exclude_node,
+        exclude_ports,
+        rid,
+        queue: number,
+        class,
+        bypasses,
+        deflects,
+    } = *queueing;
+    let told = vec![
+        unicast,
+        first,
+        second,
+        exclude_node,
+        exclude_ports,
+        rid,
+        number,
+        class,
+        bypasses,
+        deflects,
+    ];
     let exits = vec![
         transmit(port),
         drop("ingress-drop", DropReason::IngressDrop),
-        driver("end-of-ingress", read_at_end(arch, pipes), everything.clone(), false),
+        driver(
+            "end-of-control",
+            read_at_end(arch, pipes, is_egress),
+            everything.clone(),
+            is_egress,
+        ),
         drop("instruction-budget", DropReason::InstructionBudget),
         driver("restart", Vec::new(), everything, false),
         drop("egress-drop", DropReason::EgressDrop),
         finish(port),
+        recirculate(port),
+        queue(told),
     ];
     Ends {
         exits,

@@ -20,12 +20,14 @@ pub(super) struct Intrinsic {
     header: HeaderId,
 }
 
-/// What the ingress deparser emits, behind the intrinsic header; `None` where the driver has to do egress.
+/// What the ingress deparser emits, behind the intrinsic header; `None` where egress needs the packet. `queued`: the block
+/// that makes it.
 pub(super) fn plan(
     arch: &Tna,
     ingress: &Pipe,
     egress: &Pipe,
     parser: usize,
+    queued: Option<BlockId>,
     weaver: &mut Weaver,
 ) -> Option<(Intrinsic, Emitted)> {
     let program = arch.program();
@@ -53,7 +55,8 @@ pub(super) fn plan(
         aliased: Vec::new(),
         renaming: Renaming::default(),
         hidden: 1,
-        exit: exit::END_OF_INGRESS,
+        exit: exit::DRIVER,
+        made_at: queued,
         emits,
     };
     let aliases = reparse::aliases(&weaver.program, parser, &emitted.emits);
@@ -170,13 +173,18 @@ impl Builder<'_> {
         }
         self.block_of(gress.deparser);
         self.emit_rest();
+        self.finish_and_send();
+        self.is_egress = false;
+        Some(())
+    }
+
+    /// The packet has gone through the egress deparser.
+    pub(super) fn finish_and_send(&mut self) {
         if let Some(delay) = self.egress.update_delay {
             let is_stamped = self.test(BinaryOp::Ne, delay, 0);
             self.leave_if(is_stamped, exit::FINISH);
         }
-        self.end(Terminator::Exit(exit::TRANSMIT));
-        self.is_egress = false;
-        Some(())
+        self.send();
     }
 
     /// What the traffic manager says of a packet for one port whose queue is empty.

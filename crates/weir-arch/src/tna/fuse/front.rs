@@ -1,5 +1,6 @@
 //! The ingress parser without what stands in front of packets: compiled code is given the packet alone.
 
+use super::super::headers;
 use super::counters::Depths;
 use super::{Builder, exit};
 use crate::error::NotCompiled;
@@ -29,6 +30,19 @@ pub(super) struct Parsed {
 }
 
 impl Front {
+    /// Pieces one after the other, each of so many bits.
+    pub(super) fn of(pieces: Vec<(u32, Operand)>) -> Self {
+        let mut front = Front {
+            pieces: Vec::new(),
+            length: 0,
+        };
+        for (width, operand) in pieces {
+            front.pieces.push((front.length, width, operand));
+            front.length += width;
+        }
+        front
+    }
+
     /// The intrinsic header of a packet that came in at a port, and the words of the port's metadata.
     pub(super) fn new(port: VarId, now_ns: VarId, port_metadata: &[VarId]) -> Self {
         let mut pieces = vec![
@@ -133,10 +147,7 @@ impl Builder<'_> {
         }
         for inst in &source.insts {
             if self.parser_inst(&inst.kind, inst.loc, &mut place, walk.front).is_none() {
-                let problem = "the parser takes something, from in front of the packet or of a residual checksum, that is not known";
-                let program = self.arch.program();
-                self.lost
-                    .get_or_insert_with(|| NotCompiled::new(program, inst.loc, problem));
+                self.note_lost(inst.loc);
                 return self.end(Terminator::Exit(exit::RESTART));
             }
         }
@@ -153,6 +164,14 @@ impl Builder<'_> {
             }
         };
         self.end(terminator);
+    }
+
+    /// Notes where the parser cannot be followed.
+    pub(super) fn note_lost(&mut self, loc: Loc) {
+        let problem =
+            "the parser takes something, from in front of the packet or of a residual checksum, that is not known";
+        let program = self.arch.program();
+        self.lost.get_or_insert_with(|| NotCompiled::new(program, loc, problem));
     }
 
     /// Appends an instruction, after which the parser is further; `None` where that cannot be known.
@@ -250,7 +269,11 @@ impl Builder<'_> {
     /// `port_metadata_unpack`: goes on behind the metadata, whatever is read of it.
     fn unpack(&mut self, call: &Call, place: &mut Place, front: &Front) -> Option<()> {
         let mut at = place.taken;
-        for &result in &call.results {
+        for (&result, is_validity) in call.results.iter().zip(headers::validities(call)) {
+            if is_validity {
+                self.set(Some(result), 1);
+                continue;
+            }
             let width = self.width(result);
             let value = self.front_bits(front, at, width)?;
             self.assign(result, Rvalue::Use(value));

@@ -1,15 +1,16 @@
 //! Ingress, and what becomes of a packet behind it, as one pipeline for a compiling engine.
 //!
 //! The pipeline is the way of the plain packet: received at a port, and dropped, or sent to one port, whose queue is empty.
-//! What asks for copies, digests or resubmission leaves it where the ingress control ends, and [`super::driver`] goes on from
-//! there; so does what the egress parser cannot be given without making a packet, and all that is for egress where that wants
-//! more than code can do.
+//! What asks for mirrors, digests or resubmission leaves it where the ingress control ends, and [`super::driver`] goes on from
+//! there. Copies of groups, what the egress parser cannot be given without making a packet, and all that is for egress where
+//! that needs the packet leave it deparsed, for the traffic manager; egress is one more pipeline then (`queued`).
 
 mod calls;
 mod counters;
 mod egress;
 mod front;
 mod outside;
+mod queued;
 mod registers;
 mod sums;
 mod values;
@@ -23,11 +24,11 @@ use super::driver::Tna;
 use super::externs::{self, At, Op, SELECTORS};
 use super::fields::{Gress, NO_PORT, Pipe, Way};
 use super::headers::{self, NO_MATCH};
-use crate::error::NotCompiled;
-use crate::fused::{Fused, Input};
+use crate::error::{LeftOut, NotCompiled};
+use crate::fused::{Fused, Input, Queueing};
 use crate::reparse::{Emitted, Reparse};
 use crate::weave::{CHECKSUM, Weave, Weaver, constant, pseudo};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use weir_ir::passes::reachable;
@@ -45,13 +46,17 @@ const COUNT: &str = "$count";
 pub(crate) mod exit {
     pub const TRANSMIT: u32 = 0;
     pub const INGRESS_DROP: u32 = 1;
-    /// The ingress control has ended; nothing after it has run.
-    pub const END_OF_INGRESS: u32 = 2;
+    /// The control of ingress has ended, or that of egress where that is the pipeline; nothing after it has run.
+    pub const DRIVER: u32 = 2;
     pub const OVERRUN: u32 = 3;
     pub const RESTART: u32 = 4;
     pub const EGRESS_DROP: u32 = 5;
     /// The port has something to do to the packet.
     pub const FINISH: u32 = 6;
+    /// The port leads back to ingress.
+    pub const RECIRCULATE: u32 = 7;
+    /// Ingress has deparsed the packet for the traffic manager.
+    pub const QUEUE: u32 = 8;
 }
 
 /// Makes the pipeline's body block by block.
@@ -68,6 +73,14 @@ struct Builder<'a> {
     port_metadata: Vec<VarId>,
     /// The port it goes to.
     port: VarId,
+    /// What the traffic manager is told of packets for [`exit::QUEUE`].
+    queueing: Queueing,
+    /// Packets leave by [`exit::QUEUE`] that the driver would do otherwise.
+    queues: bool,
+    /// The driver has every packet where the control has ended.
+    drives_all: bool,
+    /// What stands for the fields of the egress header, where egress is the pipeline.
+    told: Vec<(&'static str, VarId)>,
     /// What the egress parser is given.
     emitted: Emitted,
     /// Residual checksums of the parser that is being appended.
@@ -111,66 +124,64 @@ impl DerefMut for Builder<'_> {
 /// The pipeline of a program.
 ///
 /// # Errors
-/// Something in it needs the driver at every step.
-pub(crate) fn fuse(arch: &Tna) -> Result<Fused, NotCompiled> {
-    let program = arch.program();
-    let nothing = || NotCompiled::new(program, Loc::default(), "the program has no pipe");
-    let pipes = arch.own_pipes();
-    let (first, _) = pipes.first().ok_or_else(nothing)?;
-    let mut weaver = Weaver::new(program);
-    let (came, now_ns) = (weaver.variable("$came", 9), weaver.variable("$now_ns", 48));
-    let words = arch.chip().port_metadata.div_ceil(8);
-    let port_metadata: Vec<VarId> = (0..words).map(|_| weaver.variable("$port_metadata", 64)).collect();
-    let port = weaver.variable("$port", 32);
-    let mut inputs = vec![(came, Input::Port), (now_ns, Input::NowNs)];
-    inputs.extend(
-        (0..)
-            .zip(&port_metadata)
-            .map(|(i, word)| (*word, Input::PortMetadata(i))),
-    );
-    let mut builder = Builder {
-        arch,
-        ingress: first,
-        egress: first,
-        weaver,
-        came,
-        now_ns,
-        port_metadata,
-        port,
-        emitted: Emitted::default(),
-        deposits: Vec::new(),
-        levels: HashMap::new(),
-        outsiders: Vec::new(),
-        units: Vec::new(),
-        indices: Vec::new(),
-        executed: 0,
-        parsing: false,
-        is_emitting: true,
-        is_egress: false,
-        problem: None,
-        lost: None,
-    };
-    let error_path = builder.whole(&pipes);
-    let error_path = match (builder.problem.take(), error_path) {
-        (Some(problem), _) => return Err(problem),
-        (None, path) => path.ok_or_else(nothing)?,
-    };
-    // No extern touches metadata behind its arguments.
-    let is_pure = |_: &Call, _| true;
-    let (outsiders, units, lost) = (builder.outsiders, builder.units, builder.lost);
-    let mut woven = builder.weaver.finish(error_path, inputs, is_pure, |call, loc| {
-        calls::call_kind(arch, (&outsiders, &units), call, loc)
+/// Something in it needs the driver at every step. Without egress as a pipeline of its own the driver does what goes through
+/// that.
+pub(crate) fn fuse(arch: &Tna, with_egress: bool) -> Result<Fused, NotCompiled> {
+    // Who hears of queues must be told of every packet in one.
+    let egress = (with_egress && !arch.has_ghost()).then(|| queued::fuse(arch));
+    let queues = matches!(egress, Some(Ok(_)));
+    let (mut fused, exits) = with_requests("what ingress deparsers make of all packets", |drives_all| {
+        let mut builder = Builder::new(arch)?;
+        (builder.queues, builder.drives_all) = (queues, drives_all);
+        let mut inputs = vec![(builder.came, Input::Port), (builder.now_ns, Input::NowNs)];
+        let words = (0..).zip(&builder.port_metadata);
+        inputs.extend(words.map(|(i, word)| (*word, Input::PortMetadata(i))));
+        builder.finish(inputs)
     })?;
+    fused.recirculates = true;
     // Of ways that the parser cannot be followed, those are left that packets may take.
-    let mut ways = reachable(&woven.body).into_iter();
-    if ways.any(|b| woven.body.blocks[b].terminator == Terminator::Exit(exit::RESTART)) {
-        return Err(lost.unwrap_or_else(nothing));
+    let lost = exits.lost.map(|why| LeftOut::new("packets that get there", &why));
+    fused.left_out.extend(lost);
+    // Mirrors, too, go to egress by queues, and so does what was parsed by the driver.
+    if [exit::QUEUE, exit::DRIVER, exit::RESTART]
+        .iter()
+        .any(|exit| exits.taken.contains(exit))
+    {
+        match egress {
+            Some(Ok(mut egress)) => {
+                fused.left_out.append(&mut egress.left_out);
+                fused.egress = Some(Box::new(egress));
+            }
+            Some(Err(why)) => fused.left_out.push(LeftOut::new(OF_EGRESS, &why)),
+            None => {}
+        }
     }
-    let pipes: Vec<&Pipe> = pipes.into_iter().map(|(pipe, _)| pipe).collect();
-    let ends = calls::ends(arch, &pipes, port);
-    let ordered_tables = woven.program.tables.iter().map(|_| false).collect();
-    woven.table_states = selections(&woven.program);
-    Ok(woven.into_fused(ordered_tables, ends, SELECTORS, false))
+    Ok(fused)
+}
+
+/// Makes a pipeline. Where a deparser asks for something for every packet, there is no plain way: then its control is compiled and the
+/// driver has all packets behind it.
+fn with_requests(
+    what: &'static str,
+    make: impl Fn(bool) -> Result<(Fused, Exits), NotCompiled>,
+) -> Result<(Fused, Exits), NotCompiled> {
+    make(false).or_else(|why| match make(true) {
+        Ok((mut fused, exits)) => {
+            fused.left_out.push(LeftOut::new(what, &why));
+            Ok((fused, exits))
+        }
+        Err(_) => Err(why),
+    })
+}
+
+/// What is interpreted where egress is no pipeline.
+const OF_EGRESS: &str = "egress of copies, and of packets whose egress needs them as ingress has made them";
+
+/// The exits that packets may take.
+struct Exits {
+    taken: HashSet<u32>,
+    /// Where the parser cannot be followed, if packets get there.
+    lost: Option<NotCompiled>,
 }
 
 /// The selector that each table chooses by: register actions change it.
@@ -218,6 +229,93 @@ impl Reparse for Builder<'_> {
 }
 
 impl<'a> Builder<'a> {
+    /// Nothing yet.
+    fn new(arch: &'a Tna) -> Result<Self, NotCompiled> {
+        let nothing = || NotCompiled::new(arch.program(), Loc::default(), "the program has no pipe");
+        let first = arch.first_pipe().ok_or_else(nothing)?;
+        let mut weaver = Weaver::new(arch.program());
+        let (came, now_ns) = (weaver.variable("$came", 9), weaver.variable("$now_ns", 48));
+        let words = arch.chip().port_metadata.div_ceil(8);
+        let port_metadata: Vec<VarId> = (0..words).map(|_| weaver.variable("$port_metadata", 64)).collect();
+        let port = weaver.variable("$port", 32);
+        let mut told = |name, width| weaver.variable(name, width);
+        let queueing = Queueing {
+            port: told("$unicast", 16),
+            no_port: NO_PORT,
+            groups: [told("$group", 16), told("$group", 16)],
+            exclude_node: told("$exclude_node", 16),
+            exclude_ports: told("$exclude_ports", 16),
+            rid: told("$rid", 16),
+            queue: told("$queue", 8),
+            class: told("$class", 8),
+            bypasses: told("$bypasses", 1),
+            deflects: told("$deflects", 1),
+        };
+        Ok(Builder {
+            arch,
+            ingress: first,
+            egress: first,
+            weaver,
+            came,
+            now_ns,
+            port_metadata,
+            port,
+            queueing,
+            queues: false,
+            drives_all: false,
+            told: Vec::new(),
+            emitted: Emitted::default(),
+            deposits: Vec::new(),
+            levels: HashMap::new(),
+            outsiders: Vec::new(),
+            units: Vec::new(),
+            indices: Vec::new(),
+            executed: 0,
+            parsing: false,
+            is_emitting: true,
+            is_egress: false,
+            problem: None,
+            lost: None,
+        })
+    }
+
+    /// The pipeline with everything in it, and the exits that packets may take.
+    fn finish(mut self, inputs: Vec<(VarId, Input)>) -> Result<(Fused, Exits), NotCompiled> {
+        let arch = self.arch;
+        let nothing = || NotCompiled::new(arch.program(), Loc::default(), "the program has no pipe");
+        let (pipes, is_egress) = (arch.own_pipes(), self.is_egress);
+        let error_path = self.whole(&pipes);
+        let error_path = match (self.problem.take(), error_path) {
+            (Some(problem), _) => return Err(problem),
+            (None, path) => path.ok_or_else(nothing)?,
+        };
+        // No extern touches metadata behind its arguments.
+        let is_pure = |_: &Call, _| true;
+        let (outsiders, units) = (self.outsiders, self.units);
+        let mut woven = self
+            .weaver
+            .finish(error_path, inputs, exit::RESTART, is_pure, |call, loc| {
+                calls::call_kind(arch, (&outsiders, &units), is_egress, call, loc)
+            })?;
+        let exit_of = |block| match &woven.body.blocks[block].terminator {
+            Terminator::Exit(exit) => Some(*exit),
+            _ => None,
+        };
+        let taken: HashSet<u32> = reachable(&woven.body).into_iter().filter_map(exit_of).collect();
+        let lost = match taken.contains(&exit::RESTART) && woven.left_out.is_empty() {
+            true => Some(self.lost.unwrap_or_else(nothing)),
+            false => None,
+        };
+        let pipes: Vec<&Pipe> = pipes.into_iter().map(|(pipe, _)| pipe).collect();
+        let queueing = self.queueing;
+        let ends = calls::ends(arch, &pipes, self.port, &queueing, is_egress);
+        let ordered_tables = woven.program.tables.iter().map(|_| false).collect();
+        woven.table_states = selections(&woven.program);
+        let mut fused = woven.into_fused(ordered_tables, ends, SELECTORS, false);
+        fused.queueing = (!is_egress).then_some(queueing);
+        Ok((fused, Exits { taken, lost }))
+    }
+
     /// Notes what cannot be done.
     fn refuse(&mut self, loc: Loc, problem: &str) {
         let program = self.arch.program();
@@ -293,7 +391,12 @@ impl<'a> Builder<'a> {
                     self.push(InstKind::Call(count), loc);
                 }
             }
-            // Whoever gets here has a type that nobody has set: these calls go when that is known.
+            // Whoever gets here has a type that nobody has set, and asks for nothing.
+            Op::Mirror { kind } if self.is_other(kind, self.gress().mirror_type) => {}
+            Op::Resubmit { kind } if self.is_other(kind, self.gress().resubmit_type) => {}
+            Op::Digest { kind, .. } if self.is_other(kind, self.gress().digest_type) => {}
+            Op::Generate if self.gress().generate.is_some() => {}
+            // What asks for no type goes when it is known that there is none.
             Op::Mirror { .. } | Op::Resubmit { .. } | Op::Digest { .. } | Op::Generate => self.push(kind.clone(), loc),
             op if calls::is_fusible(&op) => self.push(kind.clone(), loc),
             // What belongs to parsers, and what the embedder brings along.
@@ -329,6 +432,12 @@ impl<'a> Builder<'a> {
         }
         self.copy(call.results.first().copied(), sum);
         Some(())
+    }
+
+    /// Whether an extern is for another type than that of packets for which nobody has set the variable.
+    fn is_other(&self, kind: Option<u64>, var: Option<VarId>) -> bool {
+        let unset = self.gress().unset.iter().find(|(v, _)| Some(*v) == var);
+        kind.zip(unset).is_some_and(|(kind, (_, unset))| kind != *unset)
     }
 
     /// Whether variables have no more than 64 bits each.
@@ -376,24 +485,34 @@ impl<'a> Builder<'a> {
         self.at = parsed;
     }
 
-    /// What the driver and the traffic manager do to a packet for one port, of which ingress wants nothing else. Goes on
-    /// for one that bypasses egress; gives where others do.
-    fn end_of_ingress(&mut self) -> Option<BlockId> {
-        let (gress, tm) = (&self.ingress.ingress, &self.ingress.tm);
+    /// What asks for more than a port is the driver's.
+    fn leave_with_requests(&mut self) {
+        if self.drives_all {
+            self.end(Terminator::Exit(exit::DRIVER));
+            self.at = self.block();
+        }
+        let (gress, tm) = (self.gress(), &self.ingress.tm);
         for &(var, unset) in &gress.unset {
             if Some(var) != tm.port {
                 let is_set = self.test(BinaryOp::Ne, var, unset);
-                self.leave_if(is_set, exit::END_OF_INGRESS);
+                self.leave_if(is_set, exit::DRIVER);
                 // It is known now, and so is what the deparser does about it.
                 self.set(Some(var), unset);
             }
         }
         if let Some(generate) = gress.generate {
-            self.leave_if(generate, exit::END_OF_INGRESS);
+            self.leave_if(generate, exit::DRIVER);
             self.set(Some(generate), 0);
         }
+    }
+
+    /// What the driver and the traffic manager do to a packet for one port, of which ingress wants nothing else. Goes on
+    /// for one that bypasses egress; gives where others do. Those of groups go to `queued`.
+    fn end_of_ingress(&mut self, queued: Option<BlockId>) -> Option<BlockId> {
+        self.leave_with_requests();
+        let (gress, tm) = (&self.ingress.ingress, &self.ingress.tm);
         if let Some(copies) = tm.copy_to_cpu {
-            self.leave_if(copies, exit::END_OF_INGRESS);
+            self.leave_if(copies, exit::DRIVER);
         }
         if let Some(drop) = gress.drop {
             let dropped = self.lowest_bit(drop);
@@ -401,7 +520,9 @@ impl<'a> Builder<'a> {
         }
         for group in tm.groups.into_iter().flatten() {
             let is_set = self.test(BinaryOp::Ne, group, 0);
-            self.leave_if(is_set, exit::END_OF_INGRESS);
+            let on = self.branch(Operand::Var(is_set));
+            self.end(away(queued));
+            self.at = on;
         }
         let Some(to) = tm.port else {
             self.end(Terminator::Exit(exit::INGRESS_DROP));
@@ -410,12 +531,11 @@ impl<'a> Builder<'a> {
         };
         let nowhere = self.test(BinaryOp::Eq, to, NO_PORT);
         self.leave_if(nowhere, exit::INGRESS_DROP);
-        self.leave_if_internal(to);
         let port = self.port;
         self.copy(Some(port), to);
         if self.arch.has_ghost() {
             // It hears of the packet's queue.
-            self.end(Terminator::Exit(exit::END_OF_INGRESS));
+            self.end(Terminator::Exit(exit::DRIVER));
             self.at = self.block();
             return None;
         }
@@ -434,8 +554,9 @@ impl<'a> Builder<'a> {
         bit
     }
 
-    /// Ports of recirculation are the driver's business.
-    fn leave_if_internal(&mut self, to: VarId) {
+    /// The packet leaves by the port it goes to, if it is not one that leads back to ingress.
+    fn send(&mut self) {
+        let to = self.port;
         let ports = self.arch.chip().recirculation.clone();
         // As many as a power of two says, the first a multiple of that.
         let lo = (ports.end() - ports.start() + 1).ilog2();
@@ -447,6 +568,16 @@ impl<'a> Builder<'a> {
         };
         self.assign(local, value);
         let is_internal = self.test(BinaryOp::Eq, local, (ports.start() >> lo).into());
-        self.leave_if(is_internal, exit::END_OF_INGRESS);
+        self.leave_if(is_internal, exit::RECIRCULATE);
+        self.end(Terminator::Exit(exit::TRANSMIT));
+    }
+}
+
+/// Where a packet goes of which the traffic manager has to make something: to the block that makes it ready for that, or to
+/// the driver.
+fn away(queued: Option<BlockId>) -> Terminator {
+    match queued {
+        Some(block) => Terminator::Goto(block),
+        None => Terminator::Exit(exit::DRIVER),
     }
 }

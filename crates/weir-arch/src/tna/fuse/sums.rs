@@ -1,7 +1,7 @@
 //! `Checksum` as arithmetic: an instance is a variable that holds its one's complement sum.
 
 use super::super::externs::{self, Op};
-use super::Builder;
+use super::{Builder, exit};
 use crate::weave::{Weave, constant};
 use std::sync::Arc;
 use weir_ir::{BinaryOp, Body, Call, ExternId, HeaderId, InLeaf, InstKind, Loc, Operand, Rvalue, VarId};
@@ -15,6 +15,13 @@ pub(super) struct Deposit {
     rest: VarId,
     /// The parser has come by.
     is_open: VarId,
+}
+
+/// So many bits, if they are known and whole words of a sum, and not very many.
+fn whole_words(bits: &Operand) -> Option<u32> {
+    let Operand::Const(bits) = bits else { return None };
+    let all = u32::try_from(bits.to_u64()?).ok()?;
+    (all.is_multiple_of(16) && all <= 1 << 12).then_some(all)
 }
 
 impl Builder<'_> {
@@ -102,8 +109,8 @@ impl Builder<'_> {
         }))
     }
 
-    /// An instruction of a parser behind what is in front of the packet; what it takes is no part of residual checksums.
-    /// `None`: it is not known what that is.
+    /// An instruction of a parser behind what is in front of the packet; what it takes is no part of residual checksums. Where
+    /// it is not known what that is, packets with such a checksum leave. `None`: it cannot be summed up at all.
     pub(super) fn packet_inst(&mut self, kind: &InstKind, loc: Loc) -> Option<()> {
         if self.deposits.is_empty() {
             self.instruction(kind, loc);
@@ -114,20 +121,21 @@ impl Builder<'_> {
             InstKind::Extract {
                 header,
                 varbit_bits: None,
-            } => taken = self.fields_of(*header)?,
-            InstKind::Extract { .. } => return None,
-            InstKind::Advance { bits } => {
-                let Operand::Const(bits) = bits else { return None };
-                let all = u32::try_from(bits.to_u64()?).ok()?;
-                if !all.is_multiple_of(16) || all > 1 << 12 {
-                    return None;
+            } => match self.fields_of(*header) {
+                Some(fields) => taken = fields,
+                None => self.leave_if_deposited(loc),
+            },
+            InstKind::Extract { .. } => self.leave_if_deposited(loc),
+            InstKind::Advance { bits } => match whole_words(bits) {
+                Some(all) => {
+                    for offset in (0..all).step_by(64) {
+                        let dst = self.temporary((all - offset).min(64));
+                        self.push(InstKind::Lookahead { dst, offset }, loc);
+                        taken.push(InLeaf::Value(Operand::Var(dst)));
+                    }
                 }
-                for offset in (0..all).step_by(64) {
-                    let dst = self.temporary((all - offset).min(64));
-                    self.push(InstKind::Lookahead { dst, offset }, loc);
-                    taken.push(InLeaf::Value(Operand::Var(dst)));
-                }
-            }
+                None => self.leave_if_deposited(loc),
+            },
             _ => {}
         }
         self.instruction(kind, loc);
@@ -140,6 +148,14 @@ impl Builder<'_> {
             self.go_to(otherwise);
         }
         Some(())
+    }
+
+    /// A header that cannot be taken from a sum is extracted, which is known only where there is no sum yet.
+    fn leave_if_deposited(&mut self, loc: Loc) {
+        self.note_lost(loc);
+        for deposit in self.deposits.clone() {
+            self.leave_if(deposit.is_open, exit::RESTART);
+        }
     }
 
     /// The fields of a header of whole words.

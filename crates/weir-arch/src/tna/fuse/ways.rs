@@ -2,7 +2,7 @@
 
 use super::super::fields::{Gress, Pipe};
 use super::front::Front;
-use super::{Builder, egress, exit};
+use super::{Builder, away, egress};
 use crate::weave::{constant, endless};
 use std::sync::Arc;
 use weir_ir::{BinaryOp, Bits, BlockId, Operand, Rvalue, Terminator, VarId};
@@ -11,7 +11,7 @@ use weir_ir::{BinaryOp, Bits, BlockId, Operand, Rvalue, Terminator, VarId};
 const WAYS: usize = 16;
 
 /// Where the packet operations of a parser fail, and the variable that says how.
-struct Failure {
+pub(super) struct Failure {
     error: VarId,
     to: BlockId,
 }
@@ -62,15 +62,20 @@ impl<'a> Builder<'a> {
 
     /// Everything; gives the body's `on_error` and `error`.
     pub(super) fn whole(&mut self, pipes: &[(&'a Pipe, Vec<u64>)]) -> Option<(BlockId, VarId)> {
-        let many: usize = pipes.iter().map(|(pipe, _)| parsers(&pipe.ingress).len()).sum();
+        let gress = |pipe: &'a Pipe| if self.is_egress { &pipe.egress } else { &pipe.ingress };
+        let many: usize = pipes.iter().map(|(pipe, _)| parsers(gress(pipe)).len()).sum();
         let (which, error) = (self.variable("$parser", 8), self.variable("$error", 32));
         let mut failures = Vec::new();
         let numbers: Vec<&[u64]> = pipes.iter().map(|(_, numbers)| numbers.as_slice()).collect();
-        let came = self.came;
-        for (block, (pipe, _)) in self.choose(came, PIPE, &numbers).into_iter().zip(pipes) {
+        let by = self.by();
+        let which_of_many = (many > 1).then_some(which);
+        for (block, (pipe, _)) in self.choose(by, PIPE, &numbers).into_iter().zip(pipes) {
             self.at = block;
-            self.ingress = pipe;
-            self.ingress(pipes, (many > 1).then_some(which), error, &mut failures)?;
+            (self.ingress, self.egress) = (pipe, pipe);
+            match self.is_egress {
+                true => self.egress_alone(which_of_many, error, &mut failures)?,
+                false => self.ingress(pipes, which_of_many, error, &mut failures)?,
+            }
         }
         if let [failure] = failures.as_slice() {
             return Some((failure.to, failure.error));
@@ -87,24 +92,30 @@ impl<'a> Builder<'a> {
         Some((on_error, error))
     }
 
-    /// Ingress of the present pipe, and what is behind it. `which` is told which parser runs, where there are several.
-    fn ingress(
+    /// The port by which packets find their pipe and their parser.
+    fn by(&self) -> VarId {
+        if self.is_egress { self.port } else { self.came }
+    }
+
+    /// The parsers of the present gress behind `front`, and what their outcome leaves. `which` is told which parser runs,
+    /// where there are several.
+    pub(super) fn parsed_by(
         &mut self,
-        pipes: &[(&'a Pipe, Vec<u64>)],
+        front: &Front,
         which: Option<VarId>,
         error: VarId,
         failures: &mut Vec<Failure>,
     ) -> Option<()> {
-        let gress = &self.ingress.ingress;
+        let gress = self.gress();
         for (var, value) in &gress.unset {
             self.set(Some(*var), *value);
         }
         let (accepted, rejected) = (self.block(), self.block());
         let all = parsers(gress);
         let groups: Vec<&[u64]> = all.iter().map(|(_, groups)| groups.as_slice()).collect();
-        let came = self.came;
+        let by = self.by();
         let program = Arc::clone(self.arch.program());
-        for (block, (parser, _)) in self.choose(came, GROUP, &groups).into_iter().zip(&all) {
+        for (block, (parser, _)) in self.choose(by, GROUP, &groups).into_iter().zip(&all) {
             self.at = block;
             let body = &program.blocks[*parser].body;
             if let Some(state) = endless(body).first() {
@@ -116,9 +127,8 @@ impl<'a> Builder<'a> {
             }
             self.set(which, failures.len() as u64);
             self.clear_sums(body);
-            let front = Front::new(self.came, self.now_ns, &self.port_metadata);
             self.parsing = true;
-            let parsed = self.parser(body, &front);
+            let parsed = self.parser(body, front);
             self.parsing = false;
             let own = body.error?;
             failures.push(Failure {
@@ -132,16 +142,35 @@ impl<'a> Builder<'a> {
             self.end(Terminator::Goto(rejected));
         }
         self.after_parser(gress, accepted, rejected, error);
+        Some(())
+    }
+
+    /// Ingress of the present pipe, and what is behind it.
+    fn ingress(
+        &mut self,
+        pipes: &[(&'a Pipe, Vec<u64>)],
+        which: Option<VarId>,
+        error: VarId,
+        failures: &mut Vec<Failure>,
+    ) -> Option<()> {
+        let gress = &self.ingress.ingress;
+        let front = Front::new(self.came, self.now_ns, &self.port_metadata);
+        self.parsed_by(&front, which, error, failures)?;
         self.fill_front(gress);
         let now_ns = self.now_ns;
         self.copy(gress.timestamp, now_ns);
         self.block_of(gress.control);
-        let by_egress = self.end_of_ingress();
+        let queued = self.queues.then(|| self.block());
+        let by_egress = self.end_of_ingress(queued);
         self.block_of(gress.deparser);
-        self.end(Terminator::Exit(exit::TRANSMIT));
+        self.send();
         if let Some(by_egress) = by_egress {
             self.at = by_egress;
-            self.egresses(pipes)?;
+            self.egresses(pipes, queued)?;
+        }
+        if let Some(queued) = queued {
+            self.at = queued;
+            self.give_to_queue();
         }
         Some(())
     }
@@ -166,10 +195,10 @@ impl<'a> Builder<'a> {
     }
 
     /// Egress of a packet from the present pipe, by the port that it goes to.
-    fn egresses(&mut self, pipes: &[(&'a Pipe, Vec<u64>)]) -> Option<()> {
+    fn egresses(&mut self, pipes: &[(&'a Pipe, Vec<u64>)], queued: Option<BlockId>) -> Option<()> {
         let ways: usize = pipes.iter().map(|(pipe, _)| parsers(&pipe.egress).len()).sum();
         if ways * pipes.len() > WAYS {
-            self.end(Terminator::Exit(exit::END_OF_INGRESS));
+            self.end(away(queued));
             return Some(());
         }
         let numbers: Vec<&[u64]> = pipes.iter().map(|(_, numbers)| numbers.as_slice()).collect();
@@ -181,12 +210,12 @@ impl<'a> Builder<'a> {
             let groups: Vec<&[u64]> = all.iter().map(|(_, groups)| groups.as_slice()).collect();
             for (block, (parser, _)) in self.choose(port, GROUP, &groups).into_iter().zip(&all) {
                 self.at = block;
-                match egress::plan(self.arch, self.ingress, pipe, *parser, &mut self.weaver) {
+                match egress::plan(self.arch, self.ingress, pipe, *parser, queued, &mut self.weaver) {
                     Some((intrinsic, emitted)) => {
                         self.emitted = emitted;
                         self.egress(&intrinsic, *parser)?;
                     }
-                    None => self.end(Terminator::Exit(exit::END_OF_INGRESS)),
+                    None => self.end(away(queued)),
                 }
             }
         }

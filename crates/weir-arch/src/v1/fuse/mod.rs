@@ -387,7 +387,9 @@ impl Builder<'_> {
         };
         let woven = self
             .weaver
-            .finish(error_path, inputs, is_pure, |call, loc| call_kind(arch, call, loc))?;
+            .finish(error_path, inputs, exit::RESTART, is_pure, |call, loc| {
+                call_kind(arch, call, loc)
+            })?;
         let ends = ends(arch, blocks, &woven.program, &woven.calls, port);
         Ok(woven.into_fused(ordered_tables(arch), ends, externs::SELECTORS, true))
     }

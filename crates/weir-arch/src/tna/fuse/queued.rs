@@ -1,0 +1,165 @@
+//! Egress as a pipeline of its own: of packets that ingress has deparsed, as the traffic manager hands them on.
+//!
+//! It has the packet's bytes and its length, so nothing of egress is left out that ingress could have. Where its control has
+//! asked for a mirror the driver goes on, as at the end of ingress.
+
+use super::super::driver::Tna;
+use super::super::fields::Gress;
+use super::super::headers;
+use super::front::Front;
+use super::ways::Failure;
+use super::{Builder, Exits, exit, with_requests};
+use crate::error::{LeftOut, NotCompiled};
+use crate::fused::{Fused, Input, Told};
+use crate::weave::constant;
+use weir_ir::{BinaryOp, Bits, Operand, Rvalue, Terminator, Type, VarId};
+
+/// Fields of the egress header that the traffic manager knows, with their bits.
+const TOLD: [(&str, u32, Told); 5] = [
+    ("egress_rid", 16, Told::Rid),
+    ("egress_qid", 8, Told::Queue),
+    ("egress_cos", 8, Told::Class),
+    ("egress_rid_first", 1, Told::IsFirstCopy),
+    ("deflection_flag", 1, Told::IsDeflected),
+];
+
+/// The pipeline.
+///
+/// # Errors
+/// Something in it needs the driver at every step.
+pub(super) fn fuse(arch: &Tna) -> Result<Fused, NotCompiled> {
+    let made = with_requests("what egress deparsers make of all packets", |drives_all| {
+        make(arch, drives_all)
+    });
+    let (mut fused, exits) = made?;
+    let lost = exits
+        .lost
+        .map(|why| LeftOut::new("egress of packets that get there", &why));
+    fused.left_out.extend(lost);
+    Ok(fused)
+}
+
+fn make(arch: &Tna, drives_all: bool) -> Result<(Fused, Exits), NotCompiled> {
+    let mut builder = Builder::new(arch)?;
+    (builder.is_egress, builder.drives_all) = (true, drives_all);
+    let (port, now_ns) = (builder.port, builder.now_ns);
+    let length = builder.variable("$length", 16);
+    let mut inputs = vec![(port, Input::Port), (now_ns, Input::NowNs), (length, Input::Length)];
+    builder.told = vec![("egress_port", port), ("enq_tstamp", now_ns), ("pkt_length", length)];
+    for (name, width, what) in TOLD {
+        let var = builder.variable("$told", width);
+        inputs.push((var, Input::Told(what)));
+        builder.told.push((name, var));
+    }
+    builder.finish(inputs)
+}
+
+impl Builder<'_> {
+    /// Tells the traffic manager what ingress wants, and makes the packet.
+    pub(super) fn give_to_queue(&mut self) {
+        let (tm, to) = (&self.ingress.tm, self.queueing);
+        let [first, second] = to.groups;
+        let told = [
+            (first, tm.groups[0]),
+            (second, tm.groups[1]),
+            (to.exclude_node, tm.exclude_node),
+            (to.exclude_ports, tm.exclude_ports),
+            (to.rid, tm.rid),
+            (to.queue, tm.queue),
+            (to.class, tm.class),
+            (to.deflects, tm.deflect),
+        ];
+        for (to, from) in told {
+            match from {
+                Some(from) => self.copy(Some(to), from),
+                None => self.set(Some(to), 0),
+            }
+        }
+        match tm.port {
+            Some(port) => self.copy(Some(to.port), port),
+            None => self.set(Some(to.port), to.no_port),
+        }
+        match tm.bypass {
+            Some(bypass) => {
+                let is_set = self.test(BinaryOp::Ne, bypass, 0);
+                self.copy(Some(to.bypasses), is_set);
+            }
+            None => self.set(Some(to.bypasses), 0),
+        }
+        self.block_of(self.ingress.ingress.deparser);
+        self.end(Terminator::Exit(exit::QUEUE));
+    }
+
+    /// What stands for a field of the egress header.
+    fn told(&self, name: &str) -> Option<VarId> {
+        self.told.iter().find(|(known, _)| *known == name).map(|(_, var)| *var)
+    }
+
+    /// The header in front of egress packets.
+    fn egress_front(&mut self) -> Front {
+        let program = self.arch.program();
+        let Some((_, ty)) = program
+            .header_types
+            .iter()
+            .find(|(_, t)| t.name == headers::EGRESS_TYPE)
+        else {
+            let bits = self.arch.chip().egress_header as u32 * 8;
+            return Front::of(vec![(bits, Operand::Const(Bits::zero(bits)))]);
+        };
+        let mut pieces = Vec::new();
+        for field in &ty.fields {
+            let Type::Bits(width) = field.ty else { continue };
+            let operand = match self.told(&field.name) {
+                Some(from) => {
+                    let var = self.temporary(width);
+                    self.copy(Some(var), from);
+                    Operand::Var(var)
+                }
+                None => constant(width, 0),
+            };
+            pieces.push((width, operand));
+        }
+        Front::of(pieces)
+    }
+
+    /// Egress of the present pipe, from the traffic manager to the wire.
+    pub(super) fn egress_alone(
+        &mut self,
+        which: Option<VarId>,
+        error: VarId,
+        failures: &mut Vec<Failure>,
+    ) -> Option<()> {
+        let gress = &self.egress.egress;
+        let front = self.egress_front();
+        self.parsed_by(&front, which, error, failures)?;
+        self.fill_untaken(gress);
+        let now_ns = self.now_ns;
+        self.copy(gress.timestamp, now_ns);
+        self.block_of(gress.control);
+        self.leave_with_requests();
+        if let Some(drop) = gress.drop {
+            let dropped = self.lowest_bit(drop);
+            self.leave_if(dropped, exit::EGRESS_DROP);
+        }
+        self.block_of(gress.deparser);
+        self.finish_and_send();
+        Some(())
+    }
+
+    /// Gives the control the fields of the header where its parser has not taken it.
+    fn fill_untaken(&mut self, gress: &Gress) {
+        let Some(valid) = gress.intrinsic.valid else { return };
+        let taken = self.compute(1, Rvalue::Binary(BinaryOp::Ne, Operand::Var(valid), constant(1, 0)));
+        let absent = self.branch(Operand::Var(taken));
+        let join = self.block();
+        self.end(Terminator::Goto(join));
+        self.at = absent;
+        for (name, field) in &gress.intrinsic.fields {
+            match self.told(name) {
+                Some(from) => self.copy(Some(*field), from),
+                None => self.set(Some(*field), 0),
+            }
+        }
+        self.go_to(join);
+    }
+}

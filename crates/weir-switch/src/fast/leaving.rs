@@ -1,0 +1,273 @@
+//! Vectors of packets that come in, and what becomes of each by the exit it leaves by.
+
+use super::host::Slots;
+use super::onward::Passage;
+use super::stage::{Given, Ran, Stage};
+use super::{FastPath, Fate};
+use crate::switch::{Context, Switch};
+use std::sync::Arc;
+use weir_arch::{Defaults, DropReason, Env, FusedExit, LogMessage};
+use weir_interp::NoTrace;
+use weir_ir::{Bits, VarId};
+use weir_jit::{Frame, Job, VECTOR};
+
+/// [`Switch::run_vector`], and what it needs.
+pub(super) struct Vector<'a, 'f> {
+    pub switch: &'a mut Switch,
+    pub fast: &'a mut FastPath,
+    pub first: usize,
+    pub ports: &'a [u32],
+    pub frames: &'a mut [Frame<'f>],
+}
+
+impl Job for Vector<'_, '_> {
+    type Result = usize;
+
+    #[inline(always)]
+    fn run(self) -> usize {
+        self.switch.run_vector(self.fast, self.first, self.ports, self.frames)
+    }
+}
+
+/// Packets of a vector that the driver goes on with.
+struct Waiting {
+    slots: u64,
+    /// Those of whom the architecture keeps something.
+    begun: u64,
+    /// What was logged of any packet, with its slot.
+    logged: Vec<(usize, LogMessage)>,
+}
+
+impl Switch {
+    /// Of packets one of which is too long: runs the first, or drops it.
+    #[cold]
+    fn run_first(&mut self, fast: &mut FastPath, at: usize, ports: &[u32], frames: &mut [Frame<'_>]) -> usize {
+        let length = frames[0].place().1;
+        if length <= self.config.max_packet_bytes {
+            return self.run_vector(fast, at, &ports[..1], &mut frames[..1]);
+        }
+        self.stats.received(ports[0], length);
+        self.stats.dropped(DropReason::TooLong, None);
+        self.fates[at] = Fate::Gone;
+        1
+    }
+
+    /// Runs packets whose fates are those from `first` on; gives how many.
+    #[inline(always)]
+    fn run_vector(&mut self, fast: &mut FastPath, first: usize, ports: &[u32], frames: &mut [Frame<'_>]) -> usize {
+        fast.sync(&mut self.state);
+        let given = Given {
+            now_ns: self.now_ns,
+            times: None,
+            ports,
+            told: &[],
+        };
+        let (stage, _, lent) = fast.parts();
+        let by = (&*self.arch, &mut self.state);
+        let longest = self.config.max_packet_bytes as u64;
+        let Some(Ran { count, begun, logged }) = stage.run(lent, &given, by, frames, longest) else {
+            return self.run_first(fast, first, ports, frames);
+        };
+        let (mut continuing, mut transmitted, all) = (0, 0, u64::MAX >> (64 - count));
+        let (ports, came) = (&ports[..count], &fast.whole.lengths[..count]);
+        let mut are_counted = false;
+        let fates = &mut self.fates[first..first + count];
+        let (mut again, mut queued) = (0, 0);
+        for (exit, left) in fast.whole.fused.exits.iter().zip(fast.whole.machine.all_left()) {
+            let left = *left;
+            match exit {
+                _ if left == 0 => {}
+                FusedExit::Transmit(_) | FusedExit::Finish(_) if !self.loopback.is_empty() => again |= left,
+                FusedExit::Transmit(var) => {
+                    let (out, lengths) = (fast.whole.machine.row(*var), fast.whole.machine.lengths());
+                    transmitted |= left;
+                    if left == all {
+                        for (fate, port) in fates.iter_mut().zip(out) {
+                            *fate = Fate::Transmit(*port as u32);
+                        }
+                        self.stats.passed_all(ports, came, &out[..count], &lengths[..count]);
+                        are_counted = true;
+                    } else {
+                        let (mut sent, mut bytes, mut some) = ([0; VECTOR], [0; VECTOR], 0);
+                        for slot in Slots(left) {
+                            (sent[some], bytes[some]) = (out[slot], lengths[slot]);
+                            fates[slot] = Fate::Transmit(out[slot] as u32);
+                            some += 1;
+                        }
+                        self.stats.sent_all(&sent[..some], &bytes[..some]);
+                    }
+                }
+                FusedExit::Finish(var) => {
+                    let (now_ns, out) = (self.now_ns, fast.whole.machine.row(*var));
+                    transmitted |= left;
+                    for slot in Slots(left) {
+                        let frame = &mut frames[slot];
+                        let front = self.arch.fused_finish(frame.bytes_mut(), now_ns);
+                        frame.skip(front);
+                        fates[slot] = Fate::Transmit(out[slot] as u32);
+                        self.stats.sent_all(&out[slot..=slot], &[frame.place().1 as u64]);
+                    }
+                }
+                FusedExit::Drop(reason) => self.stats.dropped_many(*reason, left.count_ones().into()),
+                FusedExit::Recirculate(_) => again |= left,
+                FusedExit::Queue => queued |= left,
+                FusedExit::Driver { .. } => continuing |= left,
+            }
+        }
+        if !are_counted {
+            self.stats.received_all(ports, came);
+        }
+        for slot in Slots(all & !transmitted) {
+            fates[slot] = Fate::Gone;
+        }
+        if continuing | again | queued != 0 || !logged.is_empty() {
+            let packets = Waiting {
+                slots: continuing | again | queued,
+                begun,
+                logged,
+            };
+            self.go_on_all(fast, first, packets, ports, frames);
+        }
+        count
+    }
+
+    /// Packets go on that are not done, and what was logged is put into the log, as if the packets had come one after the
+    /// other.
+    #[cold]
+    fn go_on_all(
+        &mut self,
+        fast: &mut FastPath,
+        first: usize,
+        packets: Waiting,
+        ports: &[u32],
+        frames: &mut [Frame<'_>],
+    ) {
+        let Waiting {
+            slots,
+            begun,
+            mut logged,
+        } = packets;
+        logged.sort_by_key(|(slot, _)| *slot);
+        let mut logged = logged.into_iter().peekable();
+        for slot in Slots(slots) {
+            while let Some((_, message)) = logged.next_if(|(of, _)| *of <= slot) {
+                self.state.log.push(message);
+            }
+            if begun >> slot & 1 == 0 {
+                fast.whole.packets[slot].begin(fast.whole.lengths[slot] as usize);
+            }
+            let passage = Passage {
+                of: first + slot,
+                time_ns: self.now_ns,
+                passes: 0,
+                came: ports[slot],
+                is_again: false,
+            };
+            let ready = self.ready.len();
+            let sent = self.leave(&mut fast.whole, slot, &mut frames[slot], &passage);
+            if let Some(port) = sent {
+                self.fates[first + slot] = Fate::Transmit(port);
+                continue;
+            }
+            self.leave_at_once();
+            self.fates[first + slot] = self.copies_since(ready);
+        }
+        logged.for_each(|(_, message)| self.state.log.push(message));
+    }
+
+    /// What becomes of a packet of the stage from ingress on; the port, if that is to send it as its frame holds it.
+    pub(super) fn leave(
+        &mut self,
+        stage: &mut Stage,
+        slot: usize,
+        frame: &mut Frame<'_>,
+        passage: &Passage,
+    ) -> Option<u32> {
+        let exits: Vec<(u32, FusedExit)> = stage.exits_of(slot).collect();
+        let mut sent = None;
+        // That egress has run was said before, of what is here again.
+        let ran = u64::from(!passage.is_again);
+        for (number, exit) in exits {
+            match exit {
+                FusedExit::Transmit(port) | FusedExit::Finish(port) => {
+                    let port = stage.machine.narrow(slot, port) as u32;
+                    if matches!(exit, FusedExit::Finish(_)) {
+                        let front = self.arch.fused_finish(frame.bytes_mut(), passage.time_ns);
+                        frame.skip(front);
+                    }
+                    self.work_onward(passage.of, ran);
+                    sent = self.leave_by(port, frame.bytes(), passage);
+                }
+                FusedExit::Recirculate(port) => {
+                    let port = stage.machine.narrow(slot, port) as u32;
+                    self.work_onward(passage.of, ran);
+                    self.recirculate(port, frame.bytes(), passage);
+                }
+                FusedExit::Queue => {
+                    self.not_run(passage);
+                    self.queue(stage, slot, frame.bytes(), passage);
+                }
+                FusedExit::Drop(reason) => {
+                    if passage.is_again {
+                        self.stats.dropped(reason, None);
+                        if reason != DropReason::EgressDrop {
+                            self.refund(passage.of);
+                        }
+                    }
+                }
+                FusedExit::Driver { after_egress } => {
+                    self.not_run(passage);
+                    let values = values_of(stage, number, slot);
+                    stage.packets[slot].passes = passage.passes;
+                    self.drive(stage, slot, frame.bytes(), (number, after_egress), passage, &values);
+                }
+            }
+        }
+        sent
+    }
+
+    /// Egress was not run for a packet of which that was said, because it is at ingress again.
+    fn not_run(&mut self, passage: &Passage) {
+        if passage.is_again {
+            self.refund(passage.of);
+        }
+    }
+
+    /// The driver takes over a packet.
+    fn drive(
+        &mut self,
+        stage: &mut Stage,
+        slot: usize,
+        bytes: &[u8],
+        (exit, after_egress): (u32, bool),
+        passage: &Passage,
+        values: &[(VarId, Bits)],
+    ) {
+        self.allow_work_onward(passage, after_egress);
+        self.set_onward(passage);
+        let arch = Arc::clone(&self.arch);
+        let mut env = Env {
+            state: &mut self.state,
+            now_ns: passage.time_ns,
+            choices: &mut Defaults,
+            tracer: &mut NoTrace,
+        };
+        let actions = arch.fused_exit(&mut env, exit, &mut stage.packets[slot], passage.came, bytes, values);
+        let mut context = Context {
+            choices: &mut Defaults,
+            tracer: &mut NoTrace,
+        };
+        for action in actions {
+            if let Some(output) = self.act(action, &mut context) {
+                self.ready.push(output);
+            }
+        }
+        self.run_ingress(&mut context);
+    }
+}
+
+/// The variables that an exit hands over, of a packet that has left by it.
+pub(super) fn values_of(stage: &Stage, exit: u32, slot: usize) -> Vec<(VarId, Bits)> {
+    let vars = stage.machine.exit_values(exit);
+    vars.map(|v| (v, stage.machine.value(slot, v))).collect()
+}

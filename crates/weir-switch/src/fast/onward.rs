@@ -1,0 +1,180 @@
+//! Packets that go on within the switch: what is for the traffic manager, and what comes in again.
+//!
+//! While compiled code runs, these are vectors of their own: of packets for egress, and of packets at ingress once more. They
+//! are taken in the order in which they came here, so a packet that comes in again is behind those it came with, as on
+//! a chip. What leaves is told apart by the packet that was received ([`Passage::of`]).
+
+mod running;
+
+use crate::switch::Output;
+use std::collections::VecDeque;
+use weir_arch::{Handling, PRIORITIES};
+use weir_jit::{TAILROOM, VECTOR};
+
+/// Memory of packets that is kept for others.
+const SPARE: usize = 4 * VECTOR;
+
+/// Where a packet is from.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Passage {
+    /// Which of the packets that were received it came of.
+    pub of: usize,
+    /// When it is under way.
+    pub time_ns: u64,
+    /// How often it has been at ingress before.
+    pub passes: u32,
+    /// The port it came in at.
+    pub came: u32,
+    /// It is not at ingress for the first time.
+    pub is_again: bool,
+}
+
+/// A packet that goes on.
+#[derive(Debug, Clone)]
+struct Packet {
+    passage: Passage,
+    /// Of one for egress the port it goes to, and what egress is told.
+    port: u32,
+    handling: Handling,
+    /// It is behind [`Onward::headroom`].
+    memory: Vec<u8>,
+    length: usize,
+}
+
+/// What goes on while compiled code runs.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Onward {
+    /// Compiled code runs: what would wait is put here.
+    is_open: bool,
+    /// That is so of packets for egress, too.
+    has_egress: bool,
+    /// And of those that recirculate.
+    recirculates: bool,
+    headroom: usize,
+    /// Egress runs that a packet that was received may cause, and how many each has.
+    limit: u64,
+    spent: Vec<u64>,
+    /// The packet that the driver has.
+    now: Passage,
+    ingress: VecDeque<Packet>,
+    egress: VecDeque<Packet>,
+    /// Of each packet that was received how many there are of it in `egress`.
+    waits: Vec<u32>,
+    leaving: Vec<(usize, Output)>,
+    spare: Vec<Vec<u8>>,
+}
+
+impl Onward {
+    /// Whether packets for egress go on here.
+    pub(crate) fn takes_egress(&self) -> bool {
+        self.is_open && self.has_egress
+    }
+
+    /// Whether packets that come in again at ports do.
+    pub(crate) fn takes_ingress(&self) -> bool {
+        self.is_open
+    }
+
+    /// Whether packets that recirculate do.
+    pub(crate) fn takes_recirculated(&self) -> bool {
+        self.is_open && self.recirculates
+    }
+
+    fn packet(&mut self, passage: Passage, port: u32, bytes: &[u8]) -> Packet {
+        let mut memory = self.spare.pop().unwrap_or_default();
+        let needed = self.headroom + bytes.len() + TAILROOM;
+        if memory.len() < needed {
+            memory.resize(needed, 0);
+        }
+        memory[self.headroom..][..bytes.len()].copy_from_slice(bytes);
+        Packet {
+            passage,
+            port,
+            handling: Handling::default(),
+            memory,
+            length: bytes.len(),
+        }
+    }
+
+    /// A packet comes in at a port again, after so many passes.
+    pub(crate) fn push_ingress(&mut self, port: u32, passes: u32, bytes: &[u8], from: &Passage) {
+        let passage = Passage {
+            passes,
+            came: port,
+            is_again: true,
+            ..*from
+        };
+        let packet = self.packet(passage, port, bytes);
+        self.ingress.push_back(packet);
+    }
+
+    /// The same, of what the driver has.
+    pub(crate) fn push_of_driver(&mut self, port: u32, passes: u32, bytes: &[u8]) {
+        let from = self.now;
+        self.push_ingress(port, passes, bytes, &from);
+    }
+
+    fn push_egress(&mut self, port: u32, handling: Handling, bytes: &[u8], from: &Passage) {
+        let mut packet = self.packet(*from, port, bytes);
+        packet.handling = handling;
+        if let Some(waits) = self.waits.get_mut(from.of) {
+            *waits += 1;
+        }
+        self.egress.push_back(packet);
+    }
+
+    /// The next packet of a queue; for egress only one that bypasses it where nobody is `before` it.
+    fn pop(&mut self, is_egress: bool, before: usize) -> Option<Packet> {
+        if !is_egress {
+            return self.ingress.pop_front();
+        }
+        let packet = self
+            .egress
+            .pop_front_if(|p| !p.handling.bypasses_egress || before == 0)?;
+        if let Some(waits) = self.waits.get_mut(packet.passage.of) {
+            *waits -= 1;
+        }
+        Some(packet)
+    }
+
+    /// A packet that was taken for egress is the next once more.
+    fn put_back(&mut self, packet: Packet) {
+        if let Some(waits) = self.waits.get_mut(packet.passage.of) {
+            *waits += 1;
+        }
+        self.egress.push_front(packet);
+    }
+
+    /// Nothing waits for egress.
+    fn clear_egress(&mut self) {
+        self.egress.clear();
+        self.waits.fill(0);
+    }
+
+    /// Packets for egress that came of one of those that were received.
+    fn waits_of(&self, of: usize) -> usize {
+        self.waits.get(of).map_or(0, |many| *many as usize)
+    }
+
+    /// Those of them for a queue of a port.
+    fn waits_at(&self, of: usize, port: u32, queue: u32) -> usize {
+        let of_queue = |queue: u32| queue as usize % PRIORITIES;
+        let same = |p: &&Packet| (p.passage.of, p.port, of_queue(p.handling.queue)) == (of, port, of_queue(queue));
+        self.egress.iter().filter(same).count()
+    }
+
+    fn keep(&mut self, memory: Vec<u8>) {
+        if self.spare.len() < SPARE {
+            self.spare.push(memory);
+        }
+    }
+
+    fn send(&mut self, port: u32, bytes: &[u8], passage: &Passage) {
+        let output = Output {
+            port,
+            bytes: bytes.to_vec(),
+            time_ns: passage.time_ns,
+        };
+        self.leaving.push((passage.of, output));
+    }
+}
