@@ -23,9 +23,12 @@ mod control;
 mod engines;
 mod generate;
 mod mutate;
+mod oracle;
 mod rng;
 mod targets;
 
-pub use engines::{replay, totals};
+pub use engines::totals::{judgements, totals};
+pub use engines::{replay, with_includes};
 pub use mutate::Mutator;
+pub use oracle::{Difference, Unknown, Verdict, judge};
 pub use targets::{TARGETS, Target, seeds};

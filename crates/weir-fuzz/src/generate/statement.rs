@@ -27,6 +27,9 @@ impl Generator {
         if self.model.plain {
             return self.plain_statement(scope, depth);
         }
+        if !scope.calls.is_empty() && self.rng.chance(25) {
+            return self.call(scope);
+        }
         match self.rng.below(100) {
             0..38 => self.assignment(scope),
             38..50 if depth > 0 => self.branch(scope, depth),
@@ -37,7 +40,7 @@ impl Generator {
             90..92 if depth > 0 => self.switch(scope, depth),
             92..94 if depth > 0 => self.for_loop(scope, depth),
             94..97 => self.call_action(scope),
-            97 if scope.place != Place::Parser => self.leave(scope),
+            97 if !matches!(scope.place, Place::Parser | Place::Function) => self.leave(scope),
             _ => self.assignment(scope),
         }
     }
@@ -120,7 +123,12 @@ impl Generator {
                 };
                 let by = self.rng.between(1, n as usize + 1);
                 match self.rng.below(4) {
-                    0 => self.line(&format!("{path}.push_front({by});")),
+                    0 => {
+                        self.line(&format!("{path}.push_front({by});"));
+                        if self.rng.chance(50) {
+                            self.line(&format!("{path}[0].setValid();"));
+                        }
+                    }
                     1 => self.line(&format!("{path}.pop_front({by});")),
                     _ => self.dynamic(scope, &path, ty),
                 }

@@ -1,0 +1,103 @@
+//! The fuzz targets: programs that are made up, judged packet by packet.
+
+use super::judge::judge_on;
+use crate::engines::{Amount, Built, Case, Traffic, Trouble, keep_failing, totals};
+use crate::generate;
+use crate::rng::Rng;
+use std::path::{Path, PathBuf};
+
+/// Tests per program.
+const TESTS: usize = 2;
+/// How much each test has.
+const AMOUNT: Amount = Amount { rounds: 3, packets: 25 };
+
+fn number_of(input: &[u8]) -> u64 {
+    let mut bytes = [0; 8];
+    let length = input.len().min(8);
+    bytes[..length].copy_from_slice(&input[..length]);
+    u64::from_le_bytes(bytes)
+}
+
+/// Calls `made` with the cases of a program, as long as it wants more.
+fn cases(number: u64, source: &str, made: &mut dyn FnMut(&Built, Case) -> bool) {
+    let built = match Built::new(source) {
+        Ok(built) => built,
+        // What is made up must be right.
+        Err(trouble) => panic!("program {number} is refused: {trouble:?}"),
+    };
+    totals::program(&built);
+    let mut rng = Rng::new(number ^ 0x0a57);
+    for _ in 0..TESTS {
+        let test = Traffic::new(&mut rng, built.switch()).test("", &[], AMOUNT);
+        let source = source.to_owned();
+        if !made(&built, Case { source, test }) {
+            return;
+        }
+    }
+}
+
+/// What the oracle finds wrong with a case.
+fn trouble_of(built: &Built, case: &Case) -> Option<String> {
+    match judge_on(&case.source, built.switch(), &case.test) {
+        Ok(verdict) => {
+            totals::judged(&verdict);
+            verdict.difference.map(|d| d.to_string())
+        }
+        Err(Trouble::NoTest(text) | Trouble::Rejected(text) | Trouble::NotLoaded(text)) => {
+            Some(format!("no test: {text}"))
+        }
+    }
+}
+
+fn judged(number: u64, source: &str) {
+    cases(number, source, &mut |built, case| {
+        if let Some(trouble) = trouble_of(built, &case) {
+            panic!("program {number}: {trouble}");
+        }
+        true
+    });
+}
+
+fn kept(number: u64, source: &str, path: &Path) -> std::io::Result<PathBuf> {
+    let trouble = |case: &Case| {
+        let built = Built::new(&case.source).ok()?;
+        trouble_of(&built, case)
+    };
+    keep_failing(path, source, &trouble, &mut |made| cases(number, source, made))
+}
+
+/// v1model: judges the program with this number.
+///
+/// # Panics
+/// The oracle and the interpreter differ.
+pub(crate) fn made_up(input: &[u8]) {
+    let number = number_of(input);
+    judged(number, &generate::judged_program(number));
+}
+
+/// Keeps the case of a program made up that fails.
+///
+/// # Errors
+/// The files cannot be written.
+pub(crate) fn keep(input: &[u8], path: &Path) -> std::io::Result<PathBuf> {
+    let number = number_of(input);
+    kept(number, &generate::judged_program(number), path)
+}
+
+/// TNA: judges the program with this number.
+///
+/// # Panics
+/// The oracle and the interpreter differ.
+pub(crate) fn made_up_tna(input: &[u8]) {
+    let number = number_of(input);
+    judged(number, &generate::tna_program(number));
+}
+
+/// The same as [`keep`] for TNA.
+///
+/// # Errors
+/// The files cannot be written.
+pub(crate) fn keep_tna(input: &[u8], path: &Path) -> std::io::Result<PathBuf> {
+    let number = number_of(input);
+    kept(number, &generate::tna_program(number), path)
+}
