@@ -7,6 +7,7 @@ use weir_arch::hash::Algorithm;
 impl Generator {
     pub(super) fn extern_call(&mut self, scope: &mut Scope) {
         match scope.place {
+            Place::Sub if self.model.tna => return self.execute(scope),
             Place::Sub => return self.extern_call_of_deparser(scope),
             Place::Function => return self.assignment(scope),
             _ => {}

@@ -13,12 +13,14 @@ mod parser;
 mod statement;
 mod sub;
 mod table;
+mod tna;
 
 use crate::rng::Rng;
 use call::Callable;
 use model::{Model, Place, Ty};
 use std::fmt::Write;
 use sub::{SubControl, SubParser};
+pub(crate) use tna::tna_program;
 
 /// Makes one program.
 struct Generator {
@@ -46,6 +48,10 @@ fn program_of(number: u64, judged: bool) -> String {
     let mut rng = Rng::new(number);
     let mut model = Model::new(&mut rng);
     model.judged = judged;
+    program_of_model(rng, model, Generator::program)
+}
+
+fn program_of_model(rng: Rng, model: Model, make: fn(&mut Generator)) -> String {
     let mut generator = Generator {
         rng,
         model,
@@ -56,13 +62,8 @@ fn program_of(number: u64, judged: bool) -> String {
         sub_controls: Vec::new(),
         sub_parsers: Vec::new(),
     };
-    generator.program();
+    make(&mut generator);
     generator.out
-}
-
-/// The program for TNA with this number.
-pub(crate) fn tna_program(number: u64) -> String {
-    program(number)
 }
 
 impl Generator {
@@ -175,7 +176,7 @@ impl Generator {
             ("egress_rid", 16),
         ];
         let standard = standard.map(|(name, width)| (width, format!("sm.{name}")));
-        let all = metadata.chain(standard).enumerate();
+        let all = metadata.chain(standard.into_iter().filter(|_| !self.model.tna)).enumerate();
         all.map(|(i, (width, value))| (format!("v{i}"), width, value)).collect()
     }
 

@@ -2,6 +2,7 @@
 
 use super::call::Callable;
 use super::checksum::{Checked, SUM};
+use super::tna::Execute;
 use crate::rng::Rng;
 
 /// Most bits of a generated type.
@@ -100,6 +101,8 @@ pub(super) struct Scope {
     pub registers: Vec<(String, Ty)>,
     /// What can be called with arguments that are copied in and out.
     pub calls: Vec<Callable>,
+    /// Register actions and hashes.
+    pub executes: Vec<Execute>,
     /// `hdr` is all headers, and can be written.
     pub has_headers: bool,
     pub in_action: bool,
@@ -120,6 +123,7 @@ impl Scope {
             meters: Vec::new(),
             registers: Vec::new(),
             calls: Vec::new(),
+            executes: Vec::new(),
             has_headers: false,
             in_action: false,
             in_loop: false,
@@ -153,6 +157,8 @@ pub(super) struct Model {
     pub plain: bool,
     /// A header that shows all metadata at the end.
     pub shows: bool,
+    /// It is for the Tofino Native Architecture.
+    pub tna: bool,
     /// It is for somebody who judges without engines: nothing is left to chance or time.
     pub judged: bool,
     /// Values that the first byte of packets is compared with.

@@ -46,7 +46,7 @@ impl Generator {
         }
     }
 
-    fn sub_control(&mut self) {
+    pub(super) fn sub_control(&mut self) {
         let name = self.name("Sub");
         let formals = self.formals(4, true);
         let constructor = self.rng.chance(40).then(|| super::model::ty(&mut self.rng, 32));

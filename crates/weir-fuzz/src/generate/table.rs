@@ -23,6 +23,9 @@ struct Action {
 impl Generator {
     /// Counters, meters and registers, which the scope then knows.
     pub(super) fn state(&mut self, scope: &mut Scope) {
+        if self.model.tna {
+            return self.tna_state(scope);
+        }
         let index = if self.model.version_2020 {
             ("<bit<32>>", ", bit<32>")
         } else {
@@ -232,7 +235,7 @@ impl Generator {
             }
         }
         let mut properties = Vec::new();
-        if self.rng.chance(20) {
+        if self.rng.chance(20) && !self.model.tna {
             let counter = self.name("hits");
             let unit = self.rng.one(["packets", "bytes", "packets_and_bytes"]);
             self.line(&format!("direct_counter(CounterType.{unit}) {counter};"));
@@ -248,7 +251,7 @@ impl Generator {
             chosen = vec![self.action(scope, Some((&meter, width)))];
         }
         let profile = match self.rng.below(12) {
-            0 if !metered => Some("action_profile"),
+            0 if !metered && !self.model.tna => Some("action_profile"),
             1 if !metered && !self.model.judged => Some("action_selector"),
             _ => None,
         };
@@ -361,7 +364,12 @@ impl Generator {
                     .rng
                     .one(["exact", "lpm", "ternary", "range", "optional", "ternary", "lpm"]),
             };
-            let kind = if kind == "lpm" && has_prefix { "ternary" } else { kind };
+            let kind = match kind {
+                "lpm" if has_prefix => "ternary",
+                // There is no such kind.
+                "optional" if self.model.tna => "ternary",
+                kind => kind,
+            };
             lines.push(format!("{path} : {kind} @name(\"k{}\");", lines.len()));
             keys.push(Key { ty, kind });
         }

@@ -67,7 +67,10 @@ pub(crate) fn judge_on(source: &str, switch: &Switch, test: &str) -> Result<Verd
         source,
         &Options::default(),
         weir_arch::targets(),
-        move |program, checked| side_by_side(program, checked, switch, &parsed.lines),
+        move |program, checked| {
+            let sees_errors = source.contains("parser_err");
+            side_by_side(Oracle::new(program, checked, sees_errors), switch, &parsed.lines)
+        },
     );
     judged.map_err(|refused| Trouble::Rejected(format!("{:?}", refused.diagnostics.list())))
 }
@@ -79,7 +82,7 @@ enum Oracle<'a> {
 }
 
 impl<'a> Oracle<'a> {
-    fn new(program: &'a ast::Program, checked: Checked<'a>) -> Eval<Self> {
+    fn new(program: &'a ast::Program, checked: Checked<'a>, sees_errors: bool) -> Eval<Self> {
         let mut machine = Machine::new(checked);
         let Some(DefKind::Instance { ty, .. }) = machine.checked.main.map(|main| machine.def(main)) else {
             return unknown("a program without `main`");
@@ -92,7 +95,7 @@ impl<'a> Oracle<'a> {
         let main = machine.instantiate(program)?;
         match &*package {
             "V1Switch" => Ok(Oracle::V1(Box::new(V1::new(machine, &main)?))),
-            "Switch" => Ok(Oracle::Tna(Box::new(Tna::new(machine, &main)?))),
+            "Switch" => Ok(Oracle::Tna(Box::new(Tna::new(machine, &main, sees_errors)?))),
             other => unknown(format!("the package {other}")),
         }
     }
@@ -112,13 +115,13 @@ impl<'a> Oracle<'a> {
     }
 }
 
-fn side_by_side<'a>(program: &'a ast::Program, checked: Checked<'a>, switch: Switch, lines: &[Line]) -> Verdict {
+fn side_by_side(oracle: Eval<Oracle<'_>>, switch: Switch, lines: &[Line]) -> Verdict {
     let is_packet = |l: &&Line| matches!(l.directive, Directive::Packet { .. } | Directive::Receive { .. });
     let mut verdict = Verdict {
         packets: lines.iter().filter(is_packet).count() as u64,
         ..Verdict::default()
     };
-    let mut oracle = match Oracle::new(program, checked) {
+    let mut oracle = match oracle {
         Ok(oracle) => oracle,
         Err(stop) => {
             verdict.unknown = Some(reason(stop));

@@ -19,7 +19,7 @@ fn number_of(input: &[u8]) -> u64 {
 }
 
 /// Calls `made` with the cases of a program, as long as it wants more.
-fn cases(number: u64, source: &str, made: &mut dyn FnMut(&Built, Case) -> bool) {
+fn cases(number: u64, source: &str, frames_too: bool, made: &mut dyn FnMut(&Built, Case) -> bool) {
     let built = match Built::new(source) {
         Ok(built) => built,
         // What is made up must be right.
@@ -27,8 +27,11 @@ fn cases(number: u64, source: &str, made: &mut dyn FnMut(&Built, Case) -> bool) 
     };
     totals::program(&built);
     let mut rng = Rng::new(number ^ 0x0a57);
+    // Packets that are long enough for most parsers, also those that nobody looks into for what they want.
+    let mut frame = || (rng.below(9) as u32, (0..rng.between(20, 160)).map(|_| rng.number() as u8).collect());
+    let frames: Vec<(u32, Vec<u8>)> = if frames_too { (0..20).map(|_| frame()).collect() } else { Vec::new() };
     for _ in 0..TESTS {
-        let test = Traffic::new(&mut rng, built.switch()).test("", &[], AMOUNT);
+        let test = Traffic::new(&mut rng, built.switch()).test("", &frames, AMOUNT);
         let source = source.to_owned();
         if !made(&built, Case { source, test }) {
             return;
@@ -49,8 +52,8 @@ fn trouble_of(built: &Built, case: &Case) -> Option<String> {
     }
 }
 
-fn judged(number: u64, source: &str) {
-    cases(number, source, &mut |built, case| {
+fn judged(number: u64, source: &str, frames: bool) {
+    cases(number, source, frames, &mut |built, case| {
         if let Some(trouble) = trouble_of(built, &case) {
             panic!("program {number}: {trouble}");
         }
@@ -58,12 +61,12 @@ fn judged(number: u64, source: &str) {
     });
 }
 
-fn kept(number: u64, source: &str, path: &Path) -> std::io::Result<PathBuf> {
+fn kept(number: u64, source: &str, frames: bool, path: &Path) -> std::io::Result<PathBuf> {
     let trouble = |case: &Case| {
         let built = Built::new(&case.source).ok()?;
         trouble_of(&built, case)
     };
-    keep_failing(path, source, &trouble, &mut |made| cases(number, source, made))
+    keep_failing(path, source, &trouble, &mut |made| cases(number, source, frames, made))
 }
 
 /// v1model: judges the program with this number.
@@ -72,7 +75,7 @@ fn kept(number: u64, source: &str, path: &Path) -> std::io::Result<PathBuf> {
 /// The oracle and the interpreter differ.
 pub(crate) fn made_up(input: &[u8]) {
     let number = number_of(input);
-    judged(number, &generate::judged_program(number));
+    judged(number, &generate::judged_program(number), false);
 }
 
 /// Keeps the case of a program made up that fails.
@@ -81,7 +84,7 @@ pub(crate) fn made_up(input: &[u8]) {
 /// The files cannot be written.
 pub(crate) fn keep(input: &[u8], path: &Path) -> std::io::Result<PathBuf> {
     let number = number_of(input);
-    kept(number, &generate::judged_program(number), path)
+    kept(number, &generate::judged_program(number), false, path)
 }
 
 /// TNA: judges the program with this number.
@@ -90,7 +93,7 @@ pub(crate) fn keep(input: &[u8], path: &Path) -> std::io::Result<PathBuf> {
 /// The oracle and the interpreter differ.
 pub(crate) fn made_up_tna(input: &[u8]) {
     let number = number_of(input);
-    judged(number, &generate::tna_program(number));
+    judged(number, &generate::tna_program(number), true);
 }
 
 /// The same as [`keep`] for TNA.
@@ -99,5 +102,5 @@ pub(crate) fn made_up_tna(input: &[u8]) {
 /// The files cannot be written.
 pub(crate) fn keep_tna(input: &[u8], path: &Path) -> std::io::Result<PathBuf> {
     let number = number_of(input);
-    kept(number, &generate::tna_program(number), path)
+    kept(number, &generate::tna_program(number), true, path)
 }

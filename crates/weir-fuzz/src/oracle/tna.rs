@@ -4,6 +4,7 @@ use super::instance::{Package, Part};
 use super::machine::Machine;
 use super::marks::Marks;
 use super::packet::{Packet, Written};
+use super::replication::Replication;
 use super::stop::{Eval, Stop, unknown};
 use super::v1model::Outputs;
 use super::value::{Object, Value};
@@ -18,11 +19,14 @@ pub(super) struct Tna<'a> {
     parser: usize,
     ingress: usize,
     deparser: usize,
+    replication: Replication,
+    /// The program may look at errors of the parser, which then drop no packet but for `NoMatch`.
+    sees_errors: bool,
 }
 
 impl<'a> Tna<'a> {
     /// The switch of a program with one pipeline.
-    pub fn new(machine: Machine<'a>, main: &Package) -> Eval<Self> {
+    pub fn new(machine: Machine<'a>, main: &Package, sees_errors: bool) -> Eval<Self> {
         let [(_, Part::Package(pipeline))] = main.as_slice() else {
             return unknown("a switch of several pipelines");
         };
@@ -34,12 +38,17 @@ impl<'a> Tna<'a> {
             parser: block(0)?,
             ingress: block(1)?,
             deparser: block(2)?,
+            replication: Replication::default(),
+            sees_errors,
             machine,
         })
     }
 
     /// Does what a directive says that the switch has accepted.
     pub fn directive(&mut self, directive: &Directive) -> Eval<()> {
+        if self.replication.directive(directive) {
+            return Ok(());
+        }
         self.machine.directive(directive)
     }
 
@@ -63,13 +72,23 @@ impl<'a> Tna<'a> {
     /// What a packet becomes.
     pub fn inject(&mut self, port: u32, bytes: &[u8]) -> Eval<Outputs> {
         self.machine.marks = Marks::default();
+        if !self.replication.is_up(port) {
+            return Ok(Vec::new());
+        }
         // Resubmit flag, version and time stamp are zero; whoever reads the time stamp gets what no test says.
         let mut front = vec![0; IN_FRONT];
         front[0] = (port >> 8) as u8 & 1;
         front[1] = port as u8;
         front.extend(bytes);
         self.machine.packet = Packet::new(front);
-        let parsed = self.run(self.parser, vec![Value::Object(Object::Packet); 4])?;
+        let parsed = match self.machine.run_top(self.parser, vec![Value::Object(Object::Packet); 4])? {
+            (parsed, None) => parsed,
+            (_, Some(Stop::Reject(_))) if !self.sees_errors => return Ok(Vec::new()),
+            (_, Some(_)) => return unknown("an error of the parser"),
+        };
+        if self.machine.packet.at < 8 * IN_FRONT {
+            return unknown("a parser that leaves what is in front of the packet");
+        }
         let [_, headers, metadata, intrinsic] = parsed.as_slice() else {
             return unknown("a parser with other parameters");
         };
@@ -104,6 +123,6 @@ impl<'a> Tna<'a> {
         self.run(self.deparser, values)?;
         let written = std::mem::take(&mut self.machine.written);
         let bytes = written.finish(&self.machine.packet);
-        Ok(if drop & 1 == 1 { Vec::new() } else { vec![(port, bytes)] })
+        Ok(if drop & 1 == 1 || !self.replication.is_up(port) { Vec::new() } else { vec![(port, bytes)] })
     }
 }
