@@ -33,6 +33,8 @@ pub(super) enum Kind {
     Stack(usize, u32),
     /// All headers.
     Headers,
+    /// All metadata.
+    Metadata,
 }
 
 /// A parameter.
@@ -71,6 +73,7 @@ impl Generator {
             Kind::Header(ty) => self.model.types[ty].name.clone(),
             Kind::Stack(ty, n) => format!("{}[{n}]", self.model.types[ty].name),
             Kind::Headers => "headers_t".to_owned(),
+            Kind::Metadata => "meta_t".to_owned(),
         };
         format!("{} {ty} {}", formal.way, formal.name)
     }
@@ -103,18 +106,21 @@ impl Generator {
                     None => Kind::Header(instance.ty),
                 },
                 (1, _) if headers => Kind::Headers,
+                (2, _) if headers => Kind::Metadata,
                 _ => Kind::Scalar(self.common_type()),
             };
-            if formals.iter().any(|f| f.kind == Kind::Headers) && kind == Kind::Headers {
+            if matches!(kind, Kind::Headers | Kind::Metadata) && formals.iter().any(|f| f.kind == kind) {
                 continue;
             }
             let way = match kind {
                 Kind::Scalar(_) => self.rng.one([Way::In, Way::In, Way::Out, Way::InOut, Way::InOut]),
                 Kind::Header(_) => self.rng.one([Way::InOut, Way::InOut, Way::Out]),
+                Kind::Metadata => self.rng.one([Way::In, Way::InOut, Way::InOut]),
                 Kind::Stack(..) | Kind::Headers => Way::InOut,
             };
             let name = match kind {
                 Kind::Headers => "hdr".to_owned(),
+                Kind::Metadata => "meta".to_owned(),
                 _ => self.name("a"),
             };
             formals.push(Formal { name, way, kind });
@@ -148,6 +154,12 @@ impl Generator {
                     scope.headers.extend(all.headers);
                     scope.stacks.extend(all.stacks);
                     scope.has_headers = true;
+                }
+                Kind::Metadata => {
+                    for (path, ty, _) in self.model.metadata.clone() {
+                        scope.add(format!("meta.{path}"), ty, formal.way != Way::In);
+                    }
+                    scope.has_metadata = formal.way != Way::In;
                 }
             }
         }
@@ -216,7 +228,8 @@ impl Generator {
                 }
                 (Kind::Stack(ty, n), _) => scope.stacks.iter().find(|s| s.1 == ty && s.2 == n)?.0.clone(),
                 (Kind::Headers, _) if scope.has_headers => "hdr".to_owned(),
-                (Kind::Headers, _) => return None,
+                (Kind::Metadata, _) if scope.has_metadata => "meta".to_owned(),
+                (Kind::Headers | Kind::Metadata, _) => return None,
             };
             given.push((formal.name.clone(), text));
         }
@@ -262,19 +275,70 @@ impl Generator {
             let call = format!("{}({arguments})", callable.name);
             match callable.callee {
                 Callee::Function(Some(ty)) => {
+                    let value = match self.rng.chance(40) {
+                        true => self.with_call(scope, ty, &callable, &call),
+                        false => call,
+                    };
                     let target = self.written_argument(scope, ty, &[]);
-                    self.line(&format!("{target} = {call};"));
+                    self.line(&format!("{target} = {value};"));
                 }
                 Callee::Function(None) | Callee::Action | Callee::Block => self.line(&format!("{call};")),
             }
         }
     }
 
+    /// An expression with a call in it, perhaps twice: what the first does to its arguments the second sees.
+    fn with_call(&mut self, scope: &Scope, ty: Ty, callable: &Callable, call: &str) -> String {
+        let other = match self.rng.chance(50) {
+            true => self
+                .arguments(scope, &callable.formals)
+                .map(|a| format!("{}({a})", callable.name)),
+            false => None,
+        };
+        let other = other.unwrap_or_else(|| self.expression(scope, ty, 1));
+        let (a, b) = match self.rng.chance(50) {
+            true => (call.to_owned(), other),
+            false => (other, call.to_owned()),
+        };
+        match ty {
+            Ty::Bool => format!("({a} {} {b})", self.rng.one(["&&", "||", "=="])),
+            Ty::Bit(_) | Ty::Int(_) => format!("({a} {} {b})", self.rng.one(["+", "-", "^", "&"])),
+        }
+    }
+
+    /// A condition with a call of a function in it.
+    pub(super) fn called_condition(&mut self, scope: &Scope) -> Option<String> {
+        let functions: Vec<(Callable, Ty)> = scope
+            .calls
+            .iter()
+            .filter_map(|c| match c.callee {
+                Callee::Function(Some(ty)) => Some((c.clone(), ty)),
+                Callee::Function(None) | Callee::Action | Callee::Block => None,
+            })
+            .collect();
+        let (callable, ty) = self.rng.pick(&functions).cloned()?;
+        let arguments = self.arguments(scope, &callable.formals)?;
+        let compared = format!(
+            "{}({arguments}) {} {}",
+            callable.name,
+            self.rng.one(["==", "!="]),
+            self.literal(ty)
+        );
+        Some(match self.rng.below(3) {
+            0 => format!("{} && {compared}", self.condition(scope, 1)),
+            1 => format!("{compared} || {}", self.condition(scope, 1)),
+            _ => compared,
+        })
+    }
+
     /// A function, which later code can call.
     pub(super) fn function(&mut self) {
         let name = self.name("fn");
         let formals = self.formals(4, true);
-        let formals: Vec<Formal> = formals.into_iter().filter(|f| f.kind != Kind::Headers).collect();
+        let formals: Vec<Formal> = formals
+            .into_iter()
+            .filter(|f| !matches!(f.kind, Kind::Headers | Kind::Metadata))
+            .collect();
         let result = self.rng.chance(50).then(|| self.common_type());
         let result_text = result.map_or("void".to_owned(), Ty::text);
         let list = self.formals_text(&formals);

@@ -176,7 +176,9 @@ impl Generator {
             ("egress_rid", 16),
         ];
         let standard = standard.map(|(name, width)| (width, format!("sm.{name}")));
-        let all = metadata.chain(standard.into_iter().filter(|_| !self.model.tna)).enumerate();
+        let all = metadata
+            .chain(standard.into_iter().filter(|_| !self.model.tna))
+            .enumerate();
         all.map(|(i, (width, value))| (format!("v{i}"), width, value)).collect()
     }
 

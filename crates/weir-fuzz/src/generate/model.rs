@@ -105,6 +105,8 @@ pub(super) struct Scope {
     pub executes: Vec<Execute>,
     /// `hdr` is all headers, and can be written.
     pub has_headers: bool,
+    /// `meta` is all metadata, and can be written.
+    pub has_metadata: bool,
     pub in_action: bool,
     pub in_loop: bool,
 }
@@ -125,6 +127,7 @@ impl Scope {
             calls: Vec::new(),
             executes: Vec::new(),
             has_headers: false,
+            has_metadata: false,
             in_action: false,
             in_loop: false,
         }
@@ -396,6 +399,7 @@ impl Model {
             scope.add(format!("meta.{path}"), *ty, true);
         }
         scope.has_headers = matches!(place, Place::Ingress | Place::Egress);
+        scope.has_metadata = scope.has_headers;
         if place != Place::Checksum {
             standard(&mut scope);
         }

@@ -10,10 +10,19 @@ use super::model::{Place, Scope, Ty};
 pub(super) struct SubControl {
     name: String,
     formals: Vec<Formal>,
-    /// Type of the parameter of its constructor.
-    constructor: Option<Ty>,
+    /// The parameter of its constructor.
+    constructor: Option<Constructor>,
     /// How many controls are below it.
     depth: u32,
+}
+
+/// What a constructor takes.
+#[derive(Debug, Clone, Copy)]
+enum Constructor {
+    /// A number.
+    Number(Ty),
+    /// A register of such cells.
+    Register(Ty),
 }
 
 /// A parser that others have instances of: it takes a header of a type, and computes a number from another one.
@@ -49,13 +58,30 @@ impl Generator {
     pub(super) fn sub_control(&mut self) {
         let name = self.name("Sub");
         let formals = self.formals(4, true);
-        let constructor = self.rng.chance(40).then(|| super::model::ty(&mut self.rng, 32));
-        let parameter = constructor.map_or(String::new(), |ty| format!("({} k)", ty.text()));
+        let constructor = match self.rng.below(10) {
+            0..4 => Some(Constructor::Number(super::model::ty(&mut self.rng, 32))),
+            4 if !self.model.tna => Some(Constructor::Register(Ty::Bit(self.rng.one([8, 16, 32])))),
+            _ => None,
+        };
+        let parameter = match constructor {
+            Some(Constructor::Number(ty)) => format!("({} k)", ty.text()),
+            Some(Constructor::Register(ty)) => format!("({} k)", self.register_type(ty)),
+            None => String::new(),
+        };
         let list = self.formals_text(&formals);
         self.open(&format!("control {name}({list}){parameter}"));
         let mut scope = self.scope_of(Place::Sub, &formals);
-        if let Some(ty) = constructor {
-            scope.add("k", ty, false);
+        match constructor {
+            Some(Constructor::Number(ty)) => {
+                scope.add("k", ty, false);
+                if ty != Ty::Bool && self.rng.chance(40) {
+                    let (name, more) = (self.name("c"), self.literal(ty));
+                    self.line(&format!("const {} {name} = k ^ {more};", ty.text()));
+                    scope.add(name, ty, false);
+                }
+            }
+            Some(Constructor::Register(ty)) => scope.registers.push(("k".to_owned(), ty)),
+            None => {}
         }
         scope.calls.clone_from(&self.functions);
         let mut depth = 0;
@@ -86,6 +112,34 @@ impl Generator {
         });
     }
 
+    fn register_type(&self, ty: Ty) -> String {
+        let index = if self.model.version_2020 { ", bit<32>" } else { "" };
+        format!("register<{}{index}>", ty.text())
+    }
+
+    /// What an instance is constructed with: a register of two instances is one that both have.
+    fn constructed_with(&mut self, constructor: Option<Constructor>, scope: &mut Scope) -> String {
+        match constructor {
+            Some(Constructor::Number(ty)) => self.literal(ty),
+            Some(Constructor::Register(ty)) => {
+                let fitting: Vec<String> = scope
+                    .registers
+                    .iter()
+                    .filter(|r| r.1 == ty)
+                    .map(|r| r.0.clone())
+                    .collect();
+                if let Some(register) = self.rng.pick(&fitting).cloned() {
+                    return register;
+                }
+                let (name, of_type) = (self.name("register"), self.register_type(ty));
+                self.line(&format!("{of_type}(16) {name};"));
+                scope.registers.push((name.clone(), ty));
+                name
+            }
+            None => String::new(),
+        }
+    }
+
     /// A variable of a control, which begins anew each time that it is applied.
     fn local(&mut self, scope: &mut Scope) {
         let ty = super::model::ty(&mut self.rng, 64);
@@ -109,7 +163,7 @@ impl Generator {
         }
         for _ in 0..self.rng.between(1, 2) {
             let name = self.name("sub");
-            let argument = sub.constructor.map_or(String::new(), |ty| self.literal(ty));
+            let argument = self.constructed_with(sub.constructor, scope);
             self.line(&format!("{}({argument}) {name};", sub.name));
             names.push(name);
         }
@@ -172,10 +226,17 @@ impl Generator {
         self.line("b.extract(h);");
         let value = self.expression(&scope, number, 2);
         self.line(&format!("sum = {value};"));
+        if self.rng.chance(25) {
+            let (value, other) = (self.expression(&scope, number, 1), self.literal(number));
+            self.line(&format!("verify({value} != {other}, error.Odd);"));
+        }
         if self.rng.chance(60) {
             let key = self.expression(&scope, Ty::Bit(4), 1);
             let value = self.literal(Ty::Bit(4));
-            self.line(&format!("transition select({key}) {{ {value}: more; _: accept; }}"));
+            let otherwise = self.rng.one(["accept", "accept", "reject"]);
+            self.line(&format!(
+                "transition select({key}) {{ {value}: more; _: {otherwise}; }}"
+            ));
             self.close();
             self.open("state more");
             let value = self.expression(&scope, number, 2);

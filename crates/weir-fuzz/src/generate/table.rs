@@ -252,7 +252,7 @@ impl Generator {
         }
         let profile = match self.rng.below(12) {
             0 if !metered && !self.model.tna => Some("action_profile"),
-            1 if !metered && !self.model.judged => Some("action_selector"),
+            1 if !metered && !self.model.tna => Some("action_selector"),
             _ => None,
         };
         self.open(&format!("table {name}"));

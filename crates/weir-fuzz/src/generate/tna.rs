@@ -105,15 +105,12 @@ impl Generator {
              in ingress_intrinsic_metadata_from_parser_t p, inout ingress_intrinsic_metadata_for_deparser_t d, \
              inout ingress_intrinsic_metadata_for_tm_t tm)",
         );
-        let formals = [Formal {
-            name: "hdr".to_owned(),
+        let formals = [("hdr", Kind::Headers), ("meta", Kind::Metadata)].map(|(name, kind)| Formal {
+            name: name.to_owned(),
             way: Way::InOut,
-            kind: Kind::Headers,
-        }];
+            kind,
+        });
         let mut scope = self.scope_of(Place::Sub, &formals);
-        for (path, ty, _) in self.model.metadata.clone() {
-            scope.add(format!("meta.{path}"), ty, true);
-        }
         scope.add("ig.ingress_port", Ty::Bit(9), false);
         self.use_subs(&mut scope);
         self.state(&mut scope);
@@ -123,7 +120,12 @@ impl Generator {
         self.line(&format!("tm.ucast_egress_port = {port};"));
         self.line("tm.bypass_egress = 1;");
         self.line("hdr.shown.setValid();");
-        let calls: Vec<Callable> = scope.calls.iter().filter(|c| c.callee == Callee::Block).cloned().collect();
+        let calls: Vec<Callable> = scope
+            .calls
+            .iter()
+            .filter(|c| c.callee == Callee::Block)
+            .cloned()
+            .collect();
         for callable in calls {
             // Each instance at least once, on some packets.
             if let Some(arguments) = self.arguments(&scope, &callable.formals) {
@@ -169,23 +171,38 @@ impl Generator {
             false => String::new(),
         };
         let size = 1 << index;
-        self.line(&format!("Register<{}, bit<{index}>>({size}{initial}) {register};", cell.text()));
+        self.line(&format!(
+            "Register<{}, bit<{index}>>({size}{initial}) {register};",
+            cell.text()
+        ));
         for _ in 0..self.rng.between(1, 2) {
             let name = self.name("ra");
-            let result = if self.rng.chance(80) { cell } else { Ty::Bit(self.rng.one([1, 8, 32])) };
+            let result = if self.rng.chance(80) {
+                cell
+            } else {
+                Ty::Bit(self.rng.one([1, 8, 32]))
+            };
             self.open(&format!(
                 "RegisterAction<{}, bit<{index}>, {}>({register}) {name} =",
                 cell.text(),
                 result.text()
             ));
             let (value, given) = (self.name("value"), self.name("rv"));
-            self.open(&format!("void apply(inout {} {value}, out {} {given})", cell.text(), result.text()));
+            self.open(&format!(
+                "void apply(inout {} {value}, out {} {given})",
+                cell.text(),
+                result.text()
+            ));
             let mut inner = Scope::new(Place::Function);
-            // It sees all of its control, and changes the cell alone.
-            inner.variables = scope.variables.iter().map(|v| Variable {
-                writable: false,
-                ..v.clone()
-            }).collect();
+            // It sees all of its control, and seldom changes more than the cell.
+            inner.variables = scope
+                .variables
+                .iter()
+                .map(|v| Variable {
+                    writable: v.writable && self.rng.chance(10),
+                    ..v.clone()
+                })
+                .collect();
             inner.in_action = true;
             inner.add(&value, cell, true);
             inner.add(&given, result, true);
@@ -193,7 +210,11 @@ impl Generator {
             let count = self.rng.below(3);
             self.statements(&inner, count, 1);
             if self.rng.chance(80) {
-                let text = if result == cell { value } else { self.expression(&inner, result, 1) };
+                let text = if result == cell {
+                    value
+                } else {
+                    self.expression(&inner, result, 1)
+                };
                 self.line(&format!("{given} = {text};"));
             }
             self.close();

@@ -52,11 +52,16 @@ impl<'a> Machine<'a> {
             Builtin::IsValid => Ok(Value::Bool(self.expr(base)?.is_valid())),
             Builtin::SetValid | Builtin::SetInvalid => {
                 let place = self.place(base)?;
-                let mut header = self.load(&place)?;
-                let Value::Header { valid, .. } = &mut header else {
+                let header = self.load(&place)?;
+                let Value::Header { valid: was, .. } = header else {
                     return unknown("validity of what is no header");
                 };
-                *valid = builtin == Builtin::SetValid;
+                // Fields of a header that becomes valid have no value by the specification: here they are zero.
+                let becomes = builtin == Builtin::SetValid;
+                let mut header = if becomes && !was { header.zeroed() } else { header };
+                if let Value::Header { valid, .. } = &mut header {
+                    *valid = becomes;
+                }
                 self.store(&place, header)?;
                 Ok(Value::Void)
             }
@@ -371,24 +376,30 @@ fn next_of(target: &Expr) -> Option<&Expr> {
     }
 }
 
-/// A stack whose elements have moved; what comes in is invalid, and zero when it becomes valid.
+/// A stack whose elements have moved; those that are made room for are invalid, and have what they had.
 fn moved(stack: Value, count: usize, push: bool) -> Eval<Value> {
     let Value::Stack { next, elements } = stack else {
         return unknown("elements of what is no stack");
     };
     let size = elements.len();
     let count = count.min(size);
-    let fresh = elements.iter().take(count).map(Value::zeroed);
     let (next, elements) = if push {
-        (
-            (next + count).min(size),
-            fresh.chain(elements[..size - count].iter().cloned()).collect(),
-        )
+        let fresh = elements[..count].iter().cloned().map(invalid);
+        let next = (next + count).min(size);
+        (next, fresh.chain(elements[..size - count].iter().cloned()).collect())
     } else {
-        (
-            next.saturating_sub(count),
-            elements[count..].iter().cloned().chain(fresh).collect(),
-        )
+        let fresh = elements[size - count..].iter().cloned().map(invalid);
+        let next = next.saturating_sub(count);
+        (next, elements[count..].iter().cloned().chain(fresh).collect())
     };
     Ok(Value::Stack { next, elements })
+}
+
+/// A header that is not valid, or a union none of whose members is.
+fn invalid(element: Value) -> Value {
+    match element {
+        Value::Header { fields, .. } => Value::Header { valid: false, fields },
+        Value::Union(members) => Value::Union(members.into_iter().map(|(n, m)| (n, invalid(m))).collect()),
+        other => other,
+    }
 }

@@ -134,9 +134,8 @@ impl Machine<'_> {
             }
             Directive::SelectorGroup { profile, id, members } => {
                 let profile = self.extern_called(profile)?;
-                let mut members: Vec<u32> = members.iter().map(|m| m.0).collect();
-                members.sort_unstable();
-                members.dedup();
+                let mut members = members.clone();
+                members.sort_by_key(|m| m.0);
                 self.externs[profile].groups.insert(*id, members);
                 Ok(())
             }

@@ -161,6 +161,30 @@ fn side_by_side(oracle: Eval<Oracle<'_>>, switch: Switch, lines: &[Line]) -> Ver
     verdict
 }
 
+/// What the oracle alone sends for each packet of a test, whose directives it takes as done.
+#[cfg(test)]
+pub(super) fn sent_by_oracle(source: &str, test: &str) -> Result<Vec<Outputs>, String> {
+    let lines = weir_stf::parse(test).map_err(|e| format!("{e:?}"))?.lines;
+    let options = Options::default();
+    let found = tools::checked("case.p4", source, &options, weir_arch::targets(), |program, checked| {
+        sent_for(Oracle::new(program, checked, false), &lines).map_err(|stop| reason(stop).to_string())
+    });
+    found.map_err(|refused| format!("{:?}", refused.diagnostics.list()))?
+}
+
+#[cfg(test)]
+fn sent_for(oracle: Eval<Oracle<'_>>, lines: &[Line]) -> Eval<Vec<Outputs>> {
+    let mut oracle = oracle?;
+    let mut all = Vec::new();
+    for line in lines {
+        match &line.directive {
+            Directive::Packet { port, bytes } => all.push(oracle.inject(*port, bytes, 0)?),
+            other => oracle.directive(other)?,
+        }
+    }
+    Ok(all)
+}
+
 fn reason(stop: Stop) -> Unknown {
     match stop {
         Stop::Unknown(unknown) => unknown,

@@ -5,7 +5,8 @@
 //! wrong, and both engines with it, shows. It is slow, and what it does not know it says ([`Unknown`]).
 //!
 //! Where P4 leaves a value undefined it has weir's: everything begins as zero, a field of an invalid header keeps
-//! what it has, an element that a stack does not have reads as zero.
+//! what it has until the header becomes valid, when all its fields are zero; an element that a stack does not have
+//! reads as zero.
 
 mod block;
 mod call;
@@ -25,6 +26,8 @@ mod statement;
 mod stop;
 mod table;
 mod target;
+#[cfg(test)]
+mod tests;
 mod tna;
 mod v1model;
 mod value;

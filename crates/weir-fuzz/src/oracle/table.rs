@@ -2,6 +2,7 @@
 
 use super::instance::{name_annotation, path_of};
 use super::machine::Machine;
+use super::packet::{bytes, flatten};
 use super::stop::{Eval, unknown};
 use super::value::{Object, Value, ones};
 use num_bigint::BigUint;
@@ -281,15 +282,9 @@ impl<'a> Machine<'a> {
         let TablePropertyValue::Entries(entries) = &property.value else {
             return Ok(Vec::new());
         };
-        let named = |name: &str| ast.properties.iter().any(|p| &*p.name.name == name);
-        if named("largest_priority_wins") || named("priority_delta") {
-            return unknown("entries with priorities of their own");
-        }
+        let priorities = self.priorities(ast, entries, property.is_const)?;
         let mut made = Vec::new();
-        for (at, entry) in entries.iter().enumerate() {
-            if entry.priority.is_some() || entry.annotations.iter().any(|a| &*a.name.name == "priority") {
-                return unknown("entries with priorities of their own");
-            }
+        for (entry, priority) in entries.iter().zip(priorities) {
             let Some(&def) = self.checked.action_references.get(&std::ptr::from_ref(&entry.action)) else {
                 return unknown("an action that is none");
             };
@@ -298,13 +293,59 @@ impl<'a> Machine<'a> {
             made.push(Entry {
                 id: None,
                 matches: self.entry_matches(table, entry)?,
-                // In the order in which they are written, the first the highest.
-                priority: (entries.len() - at) as u32,
+                priority,
                 action,
                 is_const: property.is_const || entry.is_const,
             });
         }
         Ok(made)
+    }
+
+    /// Priorities, the larger of which wins (14.2.1.4): `const entries` go in the order in which they are written.
+    /// Others have what is given, or go on from the one before by `priority_delta`, down if the largest wins, else up;
+    /// if none is given and the largest wins, they are such that the last one is 1.
+    fn priorities(&mut self, ast: &'a ast::Table, entries: &'a [TableEntry], is_const: bool) -> Eval<Vec<u32>> {
+        if entries
+            .iter()
+            .any(|e| e.annotations.iter().any(|a| &*a.name.name == "priority"))
+        {
+            return unknown("priorities as annotations");
+        }
+        let count = entries.len() as u32;
+        if is_const {
+            return Ok((0..count).map(|at| count - at).collect());
+        }
+        let largest_wins = self
+            .property_value(ast, "largest_priority_wins")?
+            .is_none_or(|v| v.is_true());
+        let delta = self
+            .property_value(ast, "priority_delta")?
+            .and_then(|v| v.index())
+            .unwrap_or(1) as u32;
+        let mut numbers: Vec<u32> = Vec::new();
+        let none_is_given = entries.iter().all(|e| e.priority.is_none());
+        for (at, entry) in entries.iter().enumerate() {
+            let number = match (&entry.priority, numbers.last()) {
+                (Some(given), _) => self.constant(given)? as u32,
+                (None, None) if none_is_given && largest_wins => 1 + (count - 1 - at as u32) * delta,
+                (None, None) => 1,
+                (None, Some(last)) if largest_wins => last.saturating_sub(delta),
+                (None, Some(last)) => last + delta,
+            };
+            numbers.push(number);
+        }
+        // Where the smallest wins, the order is turned round.
+        let ranks = numbers
+            .into_iter()
+            .map(|n| if largest_wins { n } else { i32::MAX as u32 - n });
+        Ok(ranks.collect())
+    }
+
+    fn property_value(&mut self, ast: &'a ast::Table, name: &str) -> Eval<Option<Value>> {
+        match property(ast, name).map(|p| &p.value) {
+            Some(TablePropertyValue::Expression(value)) => self.expr(value).map(Some),
+            _ => Ok(None),
+        }
     }
 
     fn entry_matches(&mut self, table: &Table<'a>, entry: &'a TableEntry) -> Eval<Vec<Match>> {
@@ -365,17 +406,18 @@ impl<'a> Machine<'a> {
             return unknown("a table that is not there");
         };
         let keys: Vec<(&'a Expr, MatchKind)> = self.tables[at].keys.iter().map(|k| (k.expr, k.kind)).collect();
-        let mut values = Vec::new();
+        let (mut values, mut selector) = (Vec::new(), Vec::new());
         for (expr, kind) in keys {
-            match self.expr(expr)?.bits() {
-                Some(bits) if kind != MatchKind::Selector => values.push(bits),
-                Some(_) => {}
+            let value = self.expr(expr)?;
+            match value.bits() {
+                Some(_) if kind == MatchKind::Selector => flatten(&value, &mut selector)?,
+                Some(bits) => values.push(bits),
                 None => return unknown("a key without bits"),
             }
         }
         let found = self.tables[at].lookup(&values);
         let (hit, chosen) = match found {
-            Some(entry) => (true, Some(self.action_of(at, entry)?)),
+            Some(entry) => (true, self.action_of(at, entry, &bytes(&selector))?),
             None => (false, self.tables[at].default.clone()),
         };
         let Some(chosen) = chosen else {
@@ -392,30 +434,41 @@ impl<'a> Machine<'a> {
         })
     }
 
-    /// The action of an entry, by way of the table's profile where it has one.
-    fn action_of(&mut self, table: usize, entry: usize) -> Eval<Chosen> {
+    /// The action of an entry, by way of the table's profile where it has one: of a group the member whose turn it is
+    /// by the hash of the selector's keys. A member or group that is gone, or empty, leads to the default action.
+    fn action_of(&mut self, table: usize, entry: usize, selector: &[u8]) -> Eval<Option<Chosen>> {
         let table = &self.tables[table];
         let member = match &table.entries[entry].action {
-            EntryAction::Run(chosen) => return Ok(chosen.clone()),
-            EntryAction::Member(member) => *member,
+            EntryAction::Run(chosen) => return Ok(Some(chosen.clone())),
+            EntryAction::Member(member) => Some(*member),
             EntryAction::Group(group) => {
-                let groups = table.profile.map(|p| &self.externs[p].groups);
-                match groups.and_then(|g| g.get(group)).map(Vec::as_slice) {
-                    Some([only]) => *only,
-                    _ => return unknown("the choice of an action selector"),
-                }
+                let Some(profile) = table.profile.map(|p| &self.externs[p]) else {
+                    return unknown("a group without a selector");
+                };
+                let Some(algorithm) = profile.argument("algorithm") else {
+                    return unknown("a selector without an algorithm");
+                };
+                let members = profile.groups.get(group).map(Vec::as_slice).unwrap_or_default();
+                let turns = members
+                    .iter()
+                    .flat_map(|(m, weight)| std::iter::repeat_n(*m, *weight as usize));
+                let turns: Vec<u32> = turns.collect();
+                let hash = self.algorithm(algorithm, selector)?;
+                turns
+                    .get(hash.checked_rem(turns.len() as u64).unwrap_or(0) as usize)
+                    .copied()
             }
         };
         let used = table
             .profile
-            .and_then(|p| self.externs[p].members.get(&member))
+            .and_then(|p| self.externs[p].members.get(&member?))
             .cloned();
         match used {
             Some(used) => {
                 let actions = table.actions.clone();
-                self.used(&actions, &used)
+                self.used(&actions, &used).map(Some)
             }
-            None => unknown("a member that is not there"),
+            None => Ok(table.default.clone()),
         }
     }
 }

@@ -28,8 +28,17 @@ fn cases(number: u64, source: &str, frames_too: bool, made: &mut dyn FnMut(&Buil
     totals::program(&built);
     let mut rng = Rng::new(number ^ 0x0a57);
     // Packets that are long enough for most parsers, also those that nobody looks into for what they want.
-    let mut frame = || (rng.below(9) as u32, (0..rng.between(20, 160)).map(|_| rng.number() as u8).collect());
-    let frames: Vec<(u32, Vec<u8>)> = if frames_too { (0..20).map(|_| frame()).collect() } else { Vec::new() };
+    let mut frame = || {
+        (
+            rng.below(9) as u32,
+            (0..rng.between(20, 160)).map(|_| rng.number() as u8).collect(),
+        )
+    };
+    let frames: Vec<(u32, Vec<u8>)> = if frames_too {
+        (0..20).map(|_| frame()).collect()
+    } else {
+        Vec::new()
+    };
     for _ in 0..TESTS {
         let test = Traffic::new(&mut rng, built.switch()).test("", &frames, AMOUNT);
         let source = source.to_owned();

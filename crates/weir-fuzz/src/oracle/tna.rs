@@ -81,7 +81,10 @@ impl<'a> Tna<'a> {
         front[1] = port as u8;
         front.extend(bytes);
         self.machine.packet = Packet::new(front);
-        let parsed = match self.machine.run_top(self.parser, vec![Value::Object(Object::Packet); 4])? {
+        let parsed = match self
+            .machine
+            .run_top(self.parser, vec![Value::Object(Object::Packet); 4])?
+        {
             (parsed, None) => parsed,
             (_, Some(Stop::Reject(_))) if !self.sees_errors => return Ok(Vec::new()),
             (_, Some(_)) => return unknown("an error of the parser"),
@@ -123,6 +126,10 @@ impl<'a> Tna<'a> {
         self.run(self.deparser, values)?;
         let written = std::mem::take(&mut self.machine.written);
         let bytes = written.finish(&self.machine.packet);
-        Ok(if drop & 1 == 1 || !self.replication.is_up(port) { Vec::new() } else { vec![(port, bytes)] })
+        Ok(if drop & 1 == 1 || !self.replication.is_up(port) {
+            Vec::new()
+        } else {
+            vec![(port, bytes)]
+        })
     }
 }

@@ -474,26 +474,30 @@ fn kept_fields(
     Ok(())
 }
 
-/// Numbers of an annotation, some of them constants by name.
+/// Numbers of an annotation, some of them constants or members of enums by name.
 fn numbers(machine: &mut Machine<'_>, annotation: &Annotation) -> Eval<Vec<u64>> {
     let AnnotationBody::Unstructured(tokens) = &annotation.body else {
         return unknown("a field list of another form");
     };
     let mut numbers = Vec::new();
-    for token in tokens {
+    let mut tokens = tokens.iter();
+    while let Some(token) = tokens.next() {
         match &token.kind {
             AnnotationTokenKind::Integer(value) => numbers.extend(u64::try_from(value).ok()),
             AnnotationTokenKind::Word => {
-                let def = machine
-                    .checked
-                    .globals
-                    .get(&token.text)
-                    .and_then(|d| d.first())
-                    .copied();
-                match def {
-                    Some(def) => numbers.extend(machine.meaning(def)?.small()),
-                    None => return unknown("a field list of another form"),
-                }
+                let Some(&def) = machine.checked.globals.get(&token.text).and_then(|d| d.first()) else {
+                    return unknown("a field list of another form");
+                };
+                let value = match machine.def(def) {
+                    DefKind::Enum { .. } => {
+                        let ty = machine.checked.types.intern(TyKind::Enum(def));
+                        // Behind the name come a dot and the member.
+                        let member = tokens.nth(1).map_or("", |t| &t.text);
+                        machine.represented(ty, member)?
+                    }
+                    _ => Some(machine.meaning(def)?),
+                };
+                numbers.extend(value.and_then(|v| v.small()));
             }
             AnnotationTokenKind::String | AnnotationTokenKind::Punctuation => {}
         }

@@ -34,8 +34,8 @@ pub(super) struct Extern<'a> {
     pub cells: HashMap<u64, Value>,
     /// Members of an action profile.
     pub members: HashMap<u32, ActionUse>,
-    /// Groups of an action selector: their members, each once.
-    pub groups: HashMap<u32, Vec<u32>>,
+    /// Groups of an action selector: their members by number, with weights.
+    pub groups: HashMap<u32, Vec<(u32, u32)>>,
 }
 
 impl Extern<'_> {

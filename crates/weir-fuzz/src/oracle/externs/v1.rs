@@ -101,7 +101,8 @@ impl Machine<'_> {
         }
     }
 
-    fn algorithm(&self, algorithm: &Value, data: &[u8]) -> Eval<u64> {
+    /// The hash of data by a member of `HashAlgorithm`.
+    pub(in crate::oracle) fn algorithm(&self, algorithm: &Value, data: &[u8]) -> Eval<u64> {
         let Value::Member(name) = algorithm else {
             return unknown("an algorithm that is none");
         };
