@@ -31,6 +31,7 @@ const HUB: Target = Target {
         pipelines: &[],
     }],
     macros: &[],
+    without_effect: &[],
     expansions: &[],
     tables: TableSpec {
         properties: &[],

@@ -128,6 +128,7 @@ pub(crate) static NO_CALL: Call = Call {
     arguments: Vec::new(),
     results: Vec::new(),
     entry: None,
+    closure: 0,
     is_pure: false,
 };
 

@@ -159,7 +159,7 @@ fn enum_member(program: &Program, text: &str) -> Option<u64> {
         e.values.as_ref()?.get(position)?.to_u64()
     });
     known.or_else(|| {
-        program.type_info.iter().find_map(|(_, ty)| match ty {
+        program.type_info.iter().find_map(|named| match &named.spec {
             TypeSpec::SerializableEnum(n, _, members) if n == name => {
                 members.iter().find(|(m, _)| m == member)?.1.to_u64()
             }

@@ -520,6 +520,7 @@ pub(crate) fn pseudo(name: &str, argument: Option<ArgumentValue>, result: Option
         arguments: arguments.into_iter().collect(),
         results: result.into_iter().collect(),
         entry: None,
+        closure: 0,
         // Whoever compiles the pipeline is told by `CallKind` what it does.
         is_pure: true,
     })

@@ -36,6 +36,8 @@ pub enum P4InfoError {
         name: String,
         /// The second one.
         loc: Loc,
+        /// The first one.
+        other: Loc,
     },
     /// `@id(0)`, or something that is not a number of 32 bits.
     #[error("@id takes a number from 1 to 0xffffffff")]
@@ -123,6 +125,28 @@ impl P4InfoError {
             | P4InfoError::TooLarge { loc, .. }
             | P4InfoError::BadAnnotation { loc, .. } => *loc,
         }
+    }
+
+    /// The message with its places: `FILE:LINE: …; the other one is at FILE:LINE`.
+    #[must_use]
+    pub fn with_places(&self, program: &Program) -> String {
+        let place = |loc: Loc| {
+            let file = program.files.get(loc.file as usize).filter(|_| loc.line > 0);
+            file.map(|file| format!("{file}:{}", loc.line))
+        };
+        let first = place(self.loc()).map_or(String::new(), |at| format!("{at}: "));
+        let other = match self {
+            P4InfoError::DuplicateName { other, .. } => place(*other),
+            P4InfoError::BadId { .. }
+            | P4InfoError::WrongPrefix { .. }
+            | P4InfoError::DuplicateId { .. }
+            | P4InfoError::NoScope { .. }
+            | P4InfoError::TooComplex { .. }
+            | P4InfoError::TooLarge { .. }
+            | P4InfoError::BadAnnotation { .. } => None,
+        };
+        let other = other.map_or(String::new(), |at| format!("; the other one is at {at}"));
+        format!("{first}{self}{other}")
     }
 }
 

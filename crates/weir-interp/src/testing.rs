@@ -459,6 +459,7 @@ impl BlockBuilder {
             arguments: arguments.into_iter().enumerate().map(named).collect(),
             results,
             entry,
+            closure: 0,
             is_pure: false,
         }))
     }

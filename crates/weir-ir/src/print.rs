@@ -258,8 +258,10 @@ impl Printer<'_> {
         for (_, t) in p.tables.iter() {
             self.table(t)?;
         }
-        for (name, spec) in &p.type_info {
-            writeln!(self.out, "type {} = {}", quoted(name), type_spec(spec))?;
+        for named in &p.type_info {
+            write!(self.out, "type {} = {}", quoted(&named.name), type_spec(&named.spec))?;
+            self.annotations(&named.annotations)?;
+            writeln!(self.out)?;
         }
         write!(self.out, "main")?;
         self.annotations(&p.annotations)?;
@@ -333,6 +335,13 @@ impl Printer<'_> {
         if let Some(t) = &control.translation {
             let width = t.sdn_width.map_or("string".to_string(), |w| w.to_string());
             write!(self.out, " translation {} {width}", quoted(&t.uri))?;
+            if !t.mappings.is_empty() {
+                let mappings = t
+                    .mappings
+                    .iter()
+                    .map(|(text, value)| format!("{} {}", quoted(text), bits(value)));
+                write!(self.out, " mapped ({})", mappings.collect::<Vec<_>>().join(" "))?;
+            }
         }
         Ok(())
     }
@@ -399,9 +408,10 @@ impl Printer<'_> {
                 .iter()
                 .map(|(n, v)| format!("{} ({})", quoted(n), self.vars(v)))
                 .collect();
+            let closure = closure(m.closure);
             writeln!(
                 self.out,
-                "  method {} ({}) results ({}) {{",
+                "  method {}{closure} ({}) results ({}) {{",
                 quoted(&m.name),
                 parameters.join(" "),
                 self.vars(&m.results)
@@ -559,6 +569,7 @@ impl Printer<'_> {
         if let Some(entry) = call.entry {
             let _ = write!(out, " entry {}", self.var(entry));
         }
+        out.push_str(&closure(call.closure));
         if call.is_pure {
             out.push_str(" pure");
         }
@@ -728,5 +739,14 @@ pub(crate) fn type_spec(spec: &TypeSpec) -> String {
                 quoted(uri)
             )
         }
+    }
+}
+
+/// The number of a closure as text; nothing for the first.
+fn closure(number: u32) -> String {
+    if number == 0 {
+        String::new()
+    } else {
+        format!(" closure {number}")
     }
 }

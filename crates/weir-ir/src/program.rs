@@ -41,7 +41,7 @@ pub struct Program {
     pub pipelines: Vec<String>,
     /// Source files that [`Loc::file`] indexes.
     pub files: Vec<String>,
-    /// Members of `error` in declaration order; their index is their value.
+    /// Members of `error`; their index is their value. `NoError` is 0, the others are in declaration order.
     pub errors: Vec<String>,
     /// Enums, for display and for externs that take them.
     pub enums: Arena<EnumType>,
@@ -64,8 +64,19 @@ pub struct Program {
     /// The programmable blocks in the order of the package's parameters.
     pub blocks: Vec<Block>,
     /// Types named on the control plane (`type`, translated types, serializable enums), by name.
-    pub type_info: Vec<(String, TypeSpec)>,
+    pub type_info: Vec<NamedType>,
     /// Annotations of `main` and of the whole program (`@pkginfo`, …).
+    pub annotations: Vec<Annotation>,
+}
+
+/// A type that control planes know by name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamedType {
+    /// Its name.
+    pub name: String,
+    /// What it is.
+    pub spec: TypeSpec,
+    /// Annotations of its declaration.
     pub annotations: Vec<Annotation>,
 }
 

@@ -22,6 +22,17 @@ pub struct Target {
     pub tables: TableSpec,
     /// What control planes are told of externs.
     pub control: ControlSpec,
+    /// Annotations that mean something on the real target which weir leaves out: programs that use them are warned.
+    pub without_effect: &'static [IgnoredAnnotation],
+}
+
+/// An annotation that weir reads past.
+#[derive(Debug, Clone, Copy)]
+pub struct IgnoredAnnotation {
+    /// Its name.
+    pub name: &'static str,
+    /// What happens instead, as a sentence for the user.
+    pub instead: &'static str,
 }
 
 /// A package of an architecture.

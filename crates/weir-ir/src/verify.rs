@@ -324,8 +324,11 @@ impl<'a> Verifier<'a> {
 
     fn call(&mut self, call: &Call) {
         if let Some(x) = call.instance {
-            self.require(self.program.externs.get(x).is_some(), || {
-                format!("there is no extern instance {x:?}")
+            let instance = self.program.externs.get(x);
+            self.require(instance.is_some(), || format!("there is no extern instance {x:?}"));
+            let has_closure = |x: &ExternInstance| x.methods.iter().any(|m| m.closure == call.closure);
+            self.require(call.closure == 0 || instance.is_some_and(has_closure), || {
+                format!("extern instance {x:?} has no closure {}", call.closure)
             });
         }
         for argument in &call.arguments {

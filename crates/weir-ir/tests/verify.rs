@@ -127,6 +127,7 @@ fn every_id_names_something() {
             }],
             results: Vec::new(),
             entry: None,
+            closure: 0,
             is_pure: false,
         })
     };

@@ -26,6 +26,23 @@ macro_rules! programs {
 }
 
 programs!(
-    aggregates, arithmetic, blocks, calls, entries, enums, exits, generics, loops, parsing, slices, stacks, switches,
-    tables, unions, varbits, wide
+    aggregates,
+    arithmetic,
+    blocks,
+    calls,
+    conventions,
+    entries,
+    enums,
+    exits,
+    generics,
+    loops,
+    parsing,
+    revived,
+    slices,
+    stacks,
+    switches,
+    tables,
+    unions,
+    varbits,
+    wide
 );

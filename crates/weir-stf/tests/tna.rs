@@ -22,6 +22,7 @@ fn compile(name: &str) -> Arc<weir_ir::Program> {
 
 programs!("tna":
     bridged,
+    captured,
     checksums,
     counters,
     deflection,
@@ -31,9 +32,11 @@ programs!("tna":
     errors,
     errors_read,
     filters,
+    flexible,
     functions,
     generator,
     hashes,
+    header_values,
     idle,
     intrinsic,
     loops,
@@ -42,6 +45,7 @@ programs!("tna":
     mirrors,
     multicast,
     odd_sums,
+    open_types,
     parsers,
     pipes,
     port_metadata,
@@ -63,10 +67,12 @@ programs!("tna":
     second_shared,
     selector_actions,
     shared_control,
+    symmetric,
     transmit_time,
     unicast,
     untaken,
     value_sets,
+    verified,
     ways,
     wide_actions
 );

@@ -41,6 +41,7 @@ programs!(
     ports,
     queueing,
     registers,
+    same_names,
     selectors
 );
 

@@ -15,6 +15,16 @@ pub enum NameError {
         /// The names there are.
         known: Vec<String>,
     },
+    /// Several things have exactly this name.
+    #[error("{count} objects of the kind {kind} are called `{name}`; give them different names by `@name`")]
+    Duplicate {
+        /// `table`, `action`, …
+        kind: &'static str,
+        /// The name asked for.
+        name: String,
+        /// How many there are.
+        count: usize,
+    },
     /// Several things are called so.
     #[error("`{name}` may be the {kind} {}; give more of the name", .candidates.iter().map(|c| format!("`{c}`")).collect::<Vec<_>>().join(" or "))]
     Ambiguous {
@@ -39,7 +49,7 @@ fn list_of(names: &[String]) -> String {
 /// and this name. A leading dot is ignored.
 ///
 /// # Errors
-/// There is none, or more than one.
+/// There is none, or more than one, even by the whole name.
 pub fn resolve<T: Copy, S: AsRef<str>>(
     kind: &'static str,
     name: &str,
@@ -47,17 +57,29 @@ pub fn resolve<T: Copy, S: AsRef<str>>(
 ) -> Result<T, NameError> {
     let wanted = name.strip_prefix('.').unwrap_or(name);
     let mut known = Vec::new();
+    let mut exact = Vec::new();
     let mut suffixed = Vec::new();
     for (candidate, id) in candidates {
         let full = candidate.as_ref();
         let plain = full.strip_prefix('.').unwrap_or(full);
         if plain == wanted {
-            return Ok(id);
+            exact.push(id);
         }
         if plain.strip_suffix(wanted).is_some_and(|rest| rest.ends_with('.')) {
             suffixed.push((full.to_owned(), id));
         }
         known.push(full.to_owned());
+    }
+    match exact.as_slice() {
+        [] => {}
+        [id] => return Ok(*id),
+        many => {
+            return Err(NameError::Duplicate {
+                kind,
+                name: name.to_owned(),
+                count: many.len(),
+            });
+        }
     }
     match suffixed.as_slice() {
         [(_, id)] => Ok(*id),

@@ -34,6 +34,7 @@ mod literal;
 pub mod parser;
 pub mod preprocess;
 pub mod render;
+pub mod similar;
 pub mod source;
 mod token;
 

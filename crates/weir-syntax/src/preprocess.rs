@@ -150,6 +150,8 @@ pub(crate) struct Preprocessor<'a> {
     output: Vec<Token>,
     /// Between `@pragma` and the end of its line.
     in_pragma: bool,
+    /// Lines that begin with `#` and were skipped.
+    skipped_lines: usize,
     /// A line ended since the last token.
     pending_space: bool,
     sym_line: Sym,
@@ -179,6 +181,7 @@ impl<'a> Preprocessor<'a> {
             argument_nesting: 0,
             output: Vec::new(),
             in_pragma: false,
+            skipped_lines: 0,
             pending_space: false,
             sym_line: interner.intern("__LINE__"),
             sym_file: interner.intern("__FILE__"),
@@ -355,6 +358,7 @@ impl<'a> Preprocessor<'a> {
                     self.pending_space = true;
                 }
                 Tok::Hash if self.files.last().is_some_and(|f| f.line_start) => self.directive(token),
+                Tok::HashHash if self.files.last().is_some_and(|f| f.line_start) => self.not_a_directive(token.span),
                 _ => {
                     self.set_line_start(false);
                     if std::mem::take(&mut self.pending_space) {

@@ -132,12 +132,22 @@ fn many_mistakes_are_bounded_in_number() {
         "8x;",
         "\"",
         "\"\\\n",
-        "#x\n",
+        "#inlcude\n",
         "const bit a = b c",
     ] {
         let parsed = parse(&text.repeat(200_000));
         assert!(parsed.diagnostics.has_errors());
         assert!(parsed.diagnostics.list().len() <= 1000, "{text}");
+    }
+}
+
+#[test]
+fn lines_that_are_no_directives_are_warnings_bounded_in_number() {
+    for text in ["#x\n", "# it's \"so\n", "####\n", "# 12 drummers\n"] {
+        let parsed = parse(&text.repeat(200_000));
+        assert!(!parsed.diagnostics.has_errors(), "{text}");
+        let count = parsed.diagnostics.list().len();
+        assert!(count > 0 && count <= 1000, "{text}: {count}");
     }
 }
 

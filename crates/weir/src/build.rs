@@ -141,9 +141,7 @@ fn pipeline(program: &Arc<weir_ir::Program>) -> Result<String> {
 /// Says what is wrong with names, ids and annotations.
 fn refuse(program: &weir_ir::Program, errors: &[P4InfoError]) -> u8 {
     for error in errors {
-        let place = crate::stats::place(program, Some(error.loc()));
-        let separator = if place.is_empty() { "" } else { ": " };
-        eprintln!("error: {place}{separator}{error}");
+        eprintln!("error: {}", error.with_places(program));
     }
     NO
 }

@@ -156,7 +156,9 @@ extern Checksum {
     Checksum();
     void add<T>(in T data);
     void subtract<T>(in T data);
-    bool verify();
+    // Whether there is an ERROR: the sum is not what a right checksum makes it. The parser writes the answer by
+    // "or": several checksums verified into one destination say whether any of them is wrong.
+    @assigned_by_or bool verify();
     // Everything extracted later is subtracted from the result.
     void subtract_all_and_deposit<T>(out T residual);
     bit<16> get();

@@ -117,7 +117,7 @@ struct metadata_t {
     bool measured;
     // The packet's UDP checksum is to be mended.
     bool has_checksum;
-    bool ipv4_checksum_right;
+    bool ipv4_checksum_error;
     // How many hops may still be added where this switch is the first.
     bit<8> hops;
     bit<16> mtu;
@@ -141,7 +141,7 @@ parser LabIngressParser(packet_in packet, out headers_t hdr, out metadata_t meta
     state start {
         packet.extract(intrinsic);
         packet.advance(PORT_METADATA_SIZE);
-        meta.ipv4_checksum_right = true;
+        meta.ipv4_checksum_error = false;
         packet.extract(hdr.ethernet);
         transition select(hdr.ethernet.ether_type) {
             ETHERTYPE_IPV4: parse_ipv4;
@@ -160,7 +160,7 @@ parser LabIngressParser(packet_in packet, out headers_t hdr, out metadata_t meta
 
     state parse_plain_ipv4 {
         ipv4_checksum.add(hdr.ipv4);
-        meta.ipv4_checksum_right = ipv4_checksum.verify();
+        meta.ipv4_checksum_error = ipv4_checksum.verify();
         transition select(hdr.ipv4.flags, hdr.ipv4.fragment_offset, hdr.ipv4.protocol) {
             (0b000 &&& 0b001, 0, PROTOCOL_UDP): parse_udp;
             default: accept;
@@ -322,7 +322,7 @@ control LabIngress(inout headers_t hdr, inout metadata_t meta, in ingress_intrin
         if (from_parser.parser_err != PARSER_ERROR_OK) {
             refused.count(0);
             drop();
-        } else if (!meta.ipv4_checksum_right) {
+        } else if (meta.ipv4_checksum_error) {
             refused.count(1);
             drop();
         } else {

@@ -93,6 +93,7 @@ pub(crate) const TARGET: Target = Target {
         pipelines: &[],
     }],
     macros: &[],
+    without_effect: &[],
     expansions: &[],
     tables: TableSpec {
         properties: &[

@@ -311,7 +311,8 @@ fn instance_rules(program: &Program, instance: &ExternInstance, is_second: bool,
         }
     }
     let limit = if is_second { 4 } else { 2 };
-    for method in &instance.methods {
+    // The bodies of other closures are the same source text.
+    for method in instance.methods.iter().filter(|m| m.closure == 0) {
         arithmetic(&method.body, found);
         let comparisons = comparisons(method);
         if instance.type_name.contains("RegisterAction") && comparisons > limit {

@@ -42,6 +42,13 @@ pub(crate) struct RegisterCall {
     pub results: Vec<Option<usize>>,
 }
 
+impl RegisterCall {
+    /// Indices of the bodies that the call may run, in the methods of the action.
+    pub fn methods(&self) -> impl Iterator<Item = usize> + '_ {
+        std::iter::once(&self.body).chain(&self.otherwise).map(|b| b.method)
+    }
+}
+
 /// A method that the program has given.
 #[derive(Debug, Clone)]
 pub(crate) struct Body {
@@ -271,13 +278,13 @@ pub(crate) fn method(program: &Program, id: ExternId, call: &Call, loc: Loc) -> 
     if matches!(cell, Cell::At(At::Entry)) && !is_direct {
         return Err(refused(format!("`{}` needs an index here", instance.name)));
     }
-    let Some(body) = Body::new(instance, "apply", 0) else {
+    let Some(body) = Body::new(instance, call, "apply", 0) else {
         return Err(refused(format!("`{}` has no `apply`", instance.name)));
     };
     let parameters = 1 + body.results.len();
     let otherwise = match cell {
-        Cell::Enqueue | Cell::Push => Body::new(instance, "overflow", parameters),
-        Cell::Dequeue | Cell::Pop => Body::new(instance, "underflow", parameters),
+        Cell::Enqueue | Cell::Push => Body::new(instance, call, "overflow", parameters),
+        Cell::Dequeue | Cell::Pop => Body::new(instance, call, "underflow", parameters),
         _ => None,
     };
     let cells = match kind {
@@ -297,9 +304,10 @@ pub(crate) fn method(program: &Program, id: ExternId, call: &Call, loc: Loc) -> 
 }
 
 impl Body {
-    /// The method of this name. With fewer than so many parameters, it has left out the value, which is the first.
-    fn new(instance: &ExternInstance, name: &str, with_value: usize) -> Option<Self> {
-        let method = instance.methods.iter().position(|m| m.name == name)?;
+    /// The method of this name in the closure of the call. With fewer than so many parameters, it has left out the
+    /// value, which is the first.
+    fn new(instance: &ExternInstance, call: &Call, name: &str, with_value: usize) -> Option<Self> {
+        let method = instance.method(name, call.closure)?;
         let parameters = &instance.methods[method].parameters;
         let has_value = parameters.len() >= with_value;
         let mut parameters = parameters.iter().map(|(_, vars)| vars.clone());

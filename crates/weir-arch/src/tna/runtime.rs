@@ -338,7 +338,7 @@ impl TnaRuntime<'_> {
             Op::ChecksumSubtract(id) => self.add(*id, &data, true),
             Op::ChecksumVerify(id) => {
                 let sum = *slot(&mut self.sums, *id);
-                give(context, &Bits::bool(sum == 0xffff));
+                give(context, &Bits::bool(sum != 0xffff));
             }
             Op::ChecksumGet(id) => {
                 let sum = *slot(&mut self.sums, *id);

@@ -5,8 +5,8 @@ use weir_ir::MatchKind;
 use weir_ir::target::PropertyRole::{Attachment, IdleTimeout, Implementation, Other};
 use weir_ir::target::PropertyValue::{Bool, Instance};
 use weir_ir::target::{
-    BlockSpec, ControlSpec, OwnKind, PackageSpec, PortMetadataSpec, PropertySpec, ResourceKind, ResourceSpec,
-    TableSpec, Target, block,
+    BlockSpec, ControlSpec, IgnoredAnnotation, OwnKind, PackageSpec, PortMetadataSpec, PropertySpec, ResourceKind,
+    ResourceSpec, TableSpec, Target, block,
 };
 
 /// Files of both: a program of the first architecture may be built for the second chip.
@@ -102,6 +102,64 @@ const PORT_METADATA: PortMetadataSpec = PortMetadataSpec {
     ports: 288,
 };
 
+const fn ignored(name: &'static str, instead: &'static str) -> IgnoredAnnotation {
+    IgnoredAnnotation { name, instead }
+}
+
+/// Annotations of the vendor's compiler that change what packets or control planes see. Others place things in the
+/// chip, or are implemented: `flexible`, `padding`, `symmetric`.
+const IGNORED: &[IgnoredAnnotation] = &[
+    ignored(
+        "adjust_byte_count",
+        "bytes are counted without the adjustment; `count` takes one as an argument",
+    ),
+    ignored("algorithm", "the hash is the one that its constructor names"),
+    ignored("byte_pack", "fields lie as the header declares them"),
+    ignored("chain_address", "each table has its own addresses"),
+    ignored("chain_total_size", "each table has its own size"),
+    ignored("default_portmap", "ports belong to parsers as the package says"),
+    ignored(
+        "dynamic_table_key_masks",
+        "control planes cannot mask keys of the whole table",
+    ),
+    ignored("force_shift", "the parser takes what the program extracts"),
+    ignored("hash_mask", "all bits of the hash are used"),
+    ignored("meter_profile", "meters have two rates and three colors"),
+    ignored("not_deparsed", "the deparser emits the header if it is valid"),
+    ignored(
+        "not_extracted_in_egress",
+        "the egress parser extracts what the program says",
+    ),
+    ignored("not_parsed", "the parser extracts the header"),
+    ignored(
+        "override_phase0_action_name",
+        "the table of port metadata has its usual name",
+    ),
+    ignored(
+        "override_phase0_table_name",
+        "the table of port metadata has its usual name",
+    ),
+    ignored("packet_entry", "parsing begins at `start`"),
+    ignored("phase0", "data of ports are read by `port_metadata_unpack`"),
+    ignored("pre_color", "the meter gets a color only as an argument of `execute`"),
+    ignored("proxy_hash_algorithm", "the whole key is compared"),
+    ignored("proxy_hash_width", "the whole key is compared"),
+    ignored("random_seed", "the hash has no seed"),
+    ignored("red", "colors have the values of MeterColor_t"),
+    ignored(
+        "reduction_or_group",
+        "results of register actions are assigned, not combined by or",
+    ),
+    ignored("selector_enable_scramble", "members are chosen by the hash as it is"),
+    ignored("terminate_parsing", "the parser goes on as the program says"),
+    ignored(
+        "true_egress_accounting",
+        "egress counts packets as they leave the deparser",
+    ),
+    ignored("yellow", "colors have the values of MeterColor_t"),
+    ignored("green", "colors have the values of MeterColor_t"),
+];
+
 /// Parameters of the switches.
 const PIPES: &[&str] = &["pipe0", "pipe1", "pipe2", "pipe3"];
 
@@ -122,6 +180,7 @@ pub(crate) const TNA: Target = Target {
     ],
     files: FILES,
     macros: &[("__TARGET_TOFINO__", "1")],
+    without_effect: IGNORED,
     expansions: &[],
     tables: TABLES,
     control: CONTROL,

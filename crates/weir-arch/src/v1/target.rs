@@ -23,6 +23,7 @@ pub(crate) const TARGET: Target = Target {
         pipelines: &[],
     }],
     macros: &[],
+    without_effect: &[],
     expansions: &[Expansion {
         function: "mark_to_drop",
         assignments: &[

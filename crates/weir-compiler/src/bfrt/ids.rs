@@ -8,7 +8,7 @@ use crate::p4info::tables::described_actions;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 use weir_ir::target::{ControlSpec, ResourceKind};
-use weir_ir::{Annotation, ConstValue, Program};
+use weir_ir::{Annotation, ConstValue, Loc, Program};
 
 /// What an object is: the top byte of its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -28,6 +28,27 @@ pub(super) enum Kind {
     PortMetadata = 0x90,
     SelectorGetMember = 0x9a,
     ValueSet = 0xfe,
+}
+
+impl Kind {
+    fn noun(self) -> &'static str {
+        match self {
+            Kind::Action => "action",
+            Kind::Table => "table",
+            Kind::ActionProfile => "action profile",
+            Kind::ActionSelector => "action selector",
+            Kind::Counter => "counter",
+            Kind::Meter => "meter",
+            Kind::EarlyDrop => "WRED",
+            Kind::Filter => "low-pass filter",
+            Kind::Register => "register",
+            Kind::RegisterParameter => "register parameter",
+            Kind::Digest => "digest",
+            Kind::PortMetadata => "port metadata",
+            Kind::SelectorGetMember => "selector",
+            Kind::ValueSet => "value set",
+        }
+    }
 }
 
 /// Every object's number.
@@ -55,6 +76,7 @@ pub(super) fn get_member(selector: &str) -> String {
 struct Collector {
     /// By kind and name, with what `@id` says.
     names: BTreeMap<(Kind, String), Option<u32>>,
+    places: FxHashMap<(Kind, String), Loc>,
     errors: Vec<P4InfoError>,
 }
 
@@ -70,32 +92,46 @@ impl Collector {
         };
         self.names.entry((kind, name.to_owned())).or_insert(given);
     }
+
+    /// An object that no other of its kind may share its name with.
+    fn add_alone(&mut self, kind: Kind, name: &str, list: &[Annotation], loc: Loc) {
+        if let Some(other) = self.places.insert((kind, name.to_owned()), loc) {
+            self.errors.push(P4InfoError::DuplicateName {
+                kind: kind.noun(),
+                name: name.to_owned(),
+                loc,
+                other,
+            });
+        }
+        self.add(kind, name, list);
+    }
 }
 
 /// The numbers of all objects of a program.
 pub(super) fn of_program(control: ControlSpec, program: &Program, errors: &mut Vec<P4InfoError>) -> Ids {
     let mut found = Collector::default();
     for (_, table) in program.tables.iter().filter(|(_, t)| !is_hidden(&t.annotations)) {
-        found.add(Kind::Table, &table.name, &table.annotations);
+        found.add_alone(Kind::Table, &table.name, &table.annotations, table.loc);
     }
+    crate::p4info::symbols::same_named_actions(program, errors);
     for action in described_actions(program) {
         found.add(Kind::Action, &action.name, &action.annotations);
     }
     for (_, set) in program.value_sets.iter().filter(|(_, s)| !is_hidden(&s.annotations)) {
-        found.add(Kind::ValueSet, &set.name, &set.annotations);
+        found.add_alone(Kind::ValueSet, &set.name, &set.annotations, set.loc);
     }
     for (_, instance) in program.externs.iter().filter(|(_, e)| !is_hidden(&e.annotations)) {
         let Some(spec) = control.resource(&instance.type_name) else {
             continue;
         };
-        let (name, list) = (instance.name.as_str(), instance.annotations.as_slice());
+        let (name, list, loc) = (instance.name.as_str(), instance.annotations.as_slice(), instance.loc);
         match spec.kind {
-            ResourceKind::Counter => found.add(Kind::Counter, name, list),
-            ResourceKind::Meter => found.add(Kind::Meter, name, list),
-            ResourceKind::Register => found.add(Kind::Register, name, list),
-            ResourceKind::RegisterParameter => found.add(Kind::RegisterParameter, name, list),
-            ResourceKind::Filter => found.add(Kind::Filter, name, list),
-            ResourceKind::EarlyDrop => found.add(Kind::EarlyDrop, name, list),
+            ResourceKind::Counter => found.add_alone(Kind::Counter, name, list, loc),
+            ResourceKind::Meter => found.add_alone(Kind::Meter, name, list, loc),
+            ResourceKind::Register => found.add_alone(Kind::Register, name, list, loc),
+            ResourceKind::RegisterParameter => found.add_alone(Kind::RegisterParameter, name, list, loc),
+            ResourceKind::Filter => found.add_alone(Kind::Filter, name, list, loc),
+            ResourceKind::EarlyDrop => found.add_alone(Kind::EarlyDrop, name, list, loc),
             ResourceKind::ActionProfile => found.add(Kind::ActionProfile, name, list),
             ResourceKind::Digest => found.add(Kind::Digest, name, list),
             ResourceKind::ActionSelector => {

@@ -144,6 +144,7 @@ impl<'a> Checker<'a> {
                 callee,
                 type_arguments,
                 arguments: order,
+                receiver: Vec::new(),
             },
         );
         result
@@ -261,7 +262,9 @@ impl<'a> Checker<'a> {
                     let given = self.info.ty(default);
                     let ty = self.info.types.substitute(parameter.ty, map);
                     let given = self.freshen_inferred(given);
-                    self.coerces(given, ty);
+                    if !self.coerces(given, ty) {
+                        self.mismatch_default(parameter, default, ty);
+                    }
                 }
                 continue;
             };
@@ -300,6 +303,24 @@ impl<'a> Checker<'a> {
             }
         }
         order
+    }
+
+    fn mismatch_default(&mut self, parameter: &Param<'a>, default: &'a Expr, ty: Ty) {
+        let shown = self.show(ty);
+        self.report(
+            Diagnostic::error(
+                "type-error",
+                default.span,
+                format!(
+                    "the default of `{}` is not of type {shown}, which it has here",
+                    parameter.name.name
+                ),
+            )
+            .help(format!(
+                "give `{}` an argument, or write other type arguments",
+                parameter.name.name
+            )),
+        );
     }
 
     pub(super) fn needs_constant(&self, signature: &Signature<'a>, parameter: &Param<'a>, ty: Ty) -> bool {

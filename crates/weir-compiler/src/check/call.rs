@@ -394,6 +394,7 @@ impl<'a> Checker<'a> {
                 callee: Callee::Builtin(builtin),
                 type_arguments: Vec::new(),
                 arguments: (0..count).map(Some).collect(),
+                receiver: Vec::new(),
             },
         );
         result
@@ -415,7 +416,7 @@ impl<'a> Checker<'a> {
         let DefKind::Extern { parameters, methods } = &self.def(def).kind else {
             return self.give_up(arguments);
         };
-        let map: FxHashMap<Ty, Ty> = parameters.iter().copied().zip(parts.iter().copied()).collect();
+        let parameters = parameters.clone();
         let candidates: Vec<(usize, Signature<'a>)> = methods
             .iter()
             .enumerate()
@@ -451,6 +452,8 @@ impl<'a> Checker<'a> {
             return self.give_up(arguments);
         };
         let (index, signature) = &candidates[chosen];
+        let receiver = self.receiver(signature, &parameters, parts);
+        let map = parameters.into_iter().zip(receiver.iter().copied()).collect();
         let result = self.invoke(
             expr,
             signature,
@@ -460,6 +463,9 @@ impl<'a> Checker<'a> {
             arguments,
             expected,
         );
+        if let Some(call) = self.info.calls.get_mut(&expr.id) {
+            call.receiver = receiver;
+        }
         self.check_packet_method(&extern_name, &member.name, arguments, expr.span);
         if (&*extern_name, &*member.name) == ("packet_in", "lookahead") && self.info.types_any_varbit(result) {
             let shown = self.show(result);
@@ -562,6 +568,7 @@ impl<'a> Checker<'a> {
                 callee: Callee::TableApply(table),
                 type_arguments: Vec::new(),
                 arguments: Vec::new(),
+                receiver: Vec::new(),
             },
         );
         self.info.types.intern(TyKind::ApplyResult(table))
@@ -761,7 +768,7 @@ impl<'a> Checker<'a> {
                 _ => false,
             };
             for &part in parts.iter() {
-                if self.info.types.has_infer(part) && closed {
+                if self.info.types.has_infer(part) && closed && !self.is_open_type(part) {
                     self.error(
                         "type-error",
                         span,
@@ -771,6 +778,9 @@ impl<'a> Checker<'a> {
                 }
             }
         }
+        if matches!(self.kind(ty), TyKind::Extern(..)) {
+            self.note_open_instance(&parts);
+        }
         let resolved = self.info.types.resolve(ty);
         let type_arguments = parts.iter().map(|&p| self.info.types.resolve(p)).collect();
         Some((
@@ -779,6 +789,7 @@ impl<'a> Checker<'a> {
                 callee: Callee::Constructor(constructor),
                 type_arguments,
                 arguments: order,
+                receiver: Vec::new(),
             },
         ))
     }

@@ -434,9 +434,24 @@ impl super::Checked<'_> {
                     let (a, b) = total.unwrap_or(if union { (u64::MAX, 0) } else { (0, 0) });
                     total = Some(if union { (a.min(x), b.max(y)) } else { (a + x, b + y) });
                 }
-                Some(total.unwrap_or((0, 0)))
+                let (least, most) = total.unwrap_or((0, 0));
+                let padding = if self.has_flexible_fields(def) { 8 } else { 1 };
+                Some((least.next_multiple_of(padding), most.next_multiple_of(padding)))
             }
             _ => None,
+        }
+    }
+
+    /// Whether a header has fields that the compiler may move, and so is filled up to whole bytes.
+    fn has_flexible_fields(&self, def: DefId) -> bool {
+        let is_flexible = |f: &super::FieldDef<'_>| f.annotations.iter().any(|a| &*a.name.name == "flexible");
+        match &self.def(def).kind {
+            DefKind::Struct {
+                kind: StructKind::Header,
+                fields,
+                ..
+            } => fields.iter().any(is_flexible),
+            _ => false,
         }
     }
 }

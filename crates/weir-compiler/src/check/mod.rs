@@ -14,6 +14,7 @@ mod call;
 mod constant;
 mod decl;
 mod expr;
+mod open;
 mod operator;
 mod signature;
 mod statement;
@@ -264,6 +265,9 @@ pub struct CallInfo {
     pub type_arguments: Vec<Ty>,
     /// For each parameter the argument's index, `None` where it is omitted.
     pub arguments: Vec<Option<usize>>,
+    /// Of a method: the type arguments of the instance as this call sees them. Where the program has written `_`,
+    /// each call has its own.
+    pub receiver: Vec<Ty>,
 }
 
 /// What the checker found out.
@@ -390,6 +394,8 @@ pub(crate) struct Checker<'a> {
     extents: FxHashMap<Ty, ty::Extent>,
     /// Inference variables that stand for type arguments nobody wrote.
     implied: FxHashSet<Ty>,
+    /// What stands for `_` as a type argument.
+    open: open::OpenTypes,
 }
 
 /// Checks a program.
@@ -424,6 +430,7 @@ pub fn check(program: &ast::Program) -> (Checked<'_>, Diagnostics) {
         this_type: None,
         extents: FxHashMap::default(),
         implied: FxHashSet::default(),
+        open: open::OpenTypes::default(),
         declaring: None,
         specialised: FxHashSet::default(),
     };
@@ -621,6 +628,7 @@ impl<'a> Checker<'a> {
     }
 
     fn finish(&mut self) {
+        self.close_types();
         if let Some(mains) = self.scopes[0].names.get("main").cloned() {
             for main in mains {
                 let span = self.def(main).span;
@@ -739,23 +747,8 @@ pub(crate) fn closest<'n>(name: &str, candidates: impl Iterator<Item = &'n str>)
     let limit = name.chars().count() / 3;
     candidates
         .filter(|c| c.len().abs_diff(name.len()) <= limit)
-        .map(|c| (edit_distance(name, c), c))
+        .map(|c| (weir_syntax::similar::edit_distance(name, c), c))
         .filter(|&(d, _)| d <= limit && d > 0)
         .min()
         .map(|(_, c)| c)
-}
-
-fn edit_distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().take(64).collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().take(64).enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let next = (diagonal + usize::from(x != *y)).min(row[j] + 1).min(row[j + 1] + 1);
-            diagonal = row[j + 1];
-            row[j + 1] = next;
-        }
-    }
-    row[b.len()]
 }

@@ -106,7 +106,7 @@ impl<'a> Checker<'a> {
                 Some(w) => self.info.types.intern(TyKind::Varbit(w)),
                 None => Types::UNKNOWN,
             },
-            TypeKind::DontCare => self.info.types.fresh(),
+            TypeKind::DontCare => self.open_type(),
             TypeKind::Named {
                 absolute,
                 name,

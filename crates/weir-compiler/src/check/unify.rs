@@ -82,6 +82,8 @@ impl<'a> Checker<'a> {
         {
             return false;
         }
+        let open = self.info.types.intern(TyKind::Infer(variable));
+        self.join_open(open, ty);
         self.info.types.solve(variable, ty);
         true
     }

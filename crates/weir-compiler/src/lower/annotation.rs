@@ -3,10 +3,13 @@
 use super::Lowerer;
 use crate::check::{Const, DefKind};
 use crate::types::{DefId, Ty, TyKind};
+use weir_ir::target::IgnoredAnnotation;
 use weir_ir::{
-    Annotation, AnnotationBody, AnnotationValue, Bits, ConstValue, ControlType, Operand, Translation, TypeSpec,
+    Annotation, AnnotationBody, AnnotationValue, Bits, ConstValue, ControlType, NamedType, Operand, Translation,
+    TypeSpec,
 };
 use weir_syntax::ast::{self, AnnotationTokenKind, StructKind};
+use weir_syntax::diagnostic::Diagnostic;
 
 use super::value::{Object, Val};
 
@@ -59,6 +62,25 @@ fn body_text(tokens: &[ast::AnnotationToken]) -> String {
 }
 
 impl Lowerer<'_, '_> {
+    /// Warns of annotations that mean something on the real target and nothing here.
+    pub(super) fn warn_of_ignored_annotations(&mut self) {
+        let defs = self.checked.defs.iter();
+        let mut found: Vec<&ast::Annotation> = defs
+            .flat_map(|d| d.annotations.iter().chain(annotations_within(&d.kind)))
+            .collect();
+        found.sort_by_key(|a| a.span.lo);
+        found.dedup_by_key(|a| a.span.lo);
+        for annotation in found {
+            let name = &*annotation.name.name;
+            let known = self.target.without_effect.iter().find(|i| i.name == name);
+            if let Some(IgnoredAnnotation { instead, .. }) = known {
+                let text = format!("@{name} has no effect: {instead}");
+                let warning = Diagnostic::warning("annotation", annotation.span, text);
+                self.diagnostics.push(warning);
+            }
+        }
+    }
+
     pub(super) fn annotations(&mut self, list: &[ast::Annotation]) -> Vec<Annotation> {
         list.iter().map(|a| self.annotation(a)).collect()
     }
@@ -213,7 +235,7 @@ impl Lowerer<'_, '_> {
                 let name = self.checked.defs[def.0 as usize].name.to_string();
                 let spec = self.type_spec(ty);
                 let translation = self.translation(def);
-                self.note_type(&name, spec);
+                self.note_type(def, spec);
                 ControlType {
                     type_name: Some(name),
                     translation,
@@ -222,7 +244,7 @@ impl Lowerer<'_, '_> {
             TyKind::Enum(def) if self.checked.enum_underlying(def).is_some() => {
                 let name = self.checked.defs[def.0 as usize].name.to_string();
                 let spec = self.type_spec(ty);
-                self.note_type(&name, spec);
+                self.note_type(def, spec);
                 ControlType {
                     type_name: Some(name),
                     translation: None,
@@ -232,9 +254,17 @@ impl Lowerer<'_, '_> {
         }
     }
 
-    fn note_type(&mut self, name: &str, spec: TypeSpec) {
-        if !self.program.type_info.iter().any(|(n, _)| n == name) {
-            self.program.type_info.push((name.to_string(), spec));
+    fn note_type(&mut self, def: DefId, spec: TypeSpec) {
+        let declaration = &self.checked.defs[def.0 as usize];
+        let (name, list) = (declaration.name.to_string(), declaration.annotations);
+        if !self.program.type_info.iter().any(|known| known.name == name) {
+            let annotations = self.annotations(list);
+            let named = NamedType {
+                name,
+                spec,
+                annotations,
+            };
+            self.program.type_info.push(named);
         }
     }
 
@@ -253,7 +283,36 @@ impl Lowerer<'_, '_> {
             AnnotationTokenKind::Integer(v) => num_traits::ToPrimitive::to_u32(v),
             _ => None,
         };
-        Some(Translation { uri, sdn_width })
+        let mappings = self.translation_mappings(def, sdn_width.is_none());
+        Some(Translation {
+            uri,
+            sdn_width,
+            mappings,
+        })
+    }
+
+    /// `@p4runtime_translation_mappings({ { "string", value }, … })`.
+    fn translation_mappings(&mut self, def: DefId, is_string: bool) -> Vec<(String, Bits)> {
+        let list = self.checked.defs[def.0 as usize].annotations;
+        let Some(annotation) = list.iter().find(|a| &*a.name.name == "p4runtime_translation_mappings") else {
+            return Vec::new();
+        };
+        let width = match self.def_kind(def) {
+            DefKind::NewType(inner) => self.scalar_width(*inner).unwrap_or(0),
+            _ => 0,
+        };
+        let mappings = match &annotation.body {
+            ast::AnnotationBody::Unstructured(tokens) if is_string => string_mappings(tokens, width),
+            _ => None,
+        };
+        mappings.unwrap_or_else(|| {
+            let text = "@p4runtime_translation_mappings takes `{ { \"string\", value }, … }` for a type that is translated to string, \
+                        with other strings and other values, which fit the type, in each pair";
+            if !self.diagnostics.list().iter().any(|d| d.span == annotation.span) {
+                self.error("invalid", annotation.span, text);
+            }
+            Vec::new()
+        })
     }
 
     /// A type for whoever must describe it to a control plane.
@@ -304,7 +363,7 @@ impl Lowerer<'_, '_> {
                 let translation = self.translation(def).map(|t| (t.uri, t.sdn_width));
                 let inner = self.type_spec(inner);
                 let spec = TypeSpec::New(name.clone(), Box::new(inner), translation);
-                self.note_type(&name, spec.clone());
+                self.note_type(def, spec.clone());
                 spec
             }
             _ => TypeSpec::Opaque(self.checked.show(ty)),
@@ -360,4 +419,43 @@ impl Lowerer<'_, '_> {
             .cloned()
             .unwrap_or_default()
     }
+}
+
+/// Annotations of the parts of a declaration that are no declarations themselves.
+fn annotations_within<'a>(kind: &DefKind<'a>) -> Vec<&'a ast::Annotation> {
+    match kind {
+        DefKind::Struct { fields, .. } => fields.iter().flat_map(|f| f.annotations).collect(),
+        DefKind::Table { ast, .. } => ast.properties.iter().flat_map(|p| &p.annotations).collect(),
+        DefKind::Parser { ast, .. } => ast.states.iter().flat_map(|s| &s.annotations).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// The pairs of `{ { "string", value }, … }`; `None` where they are no such list, or not one to one.
+fn string_mappings(tokens: &[ast::AnnotationToken], width: u32) -> Option<Vec<(String, Bits)>> {
+    let inner = match tokens {
+        [first, inner @ .., last] if &*first.text == "{" && &*last.text == "}" => inner,
+        _ => return None,
+    };
+    let mut mappings: Vec<(String, Bits)> = Vec::new();
+    let mut rest = inner;
+    while let [open, string, comma, value, close, more @ ..] = rest {
+        let AnnotationTokenKind::Integer(number) = &value.kind else {
+            return None;
+        };
+        let is_pair = (&*open.text, &*comma.text, &*close.text) == ("{", ",", "}");
+        let fits = number.bits() <= width.into() && number.sign() != num_bigint::Sign::Minus;
+        let bits = Bits::from_bigint(width, number);
+        let is_new = mappings.iter().all(|(s, v)| **s != *string.text && *v != bits);
+        if !is_pair || string.kind != AnnotationTokenKind::String || !fits || !is_new {
+            return None;
+        }
+        mappings.push((string.text.to_string(), bits));
+        rest = match more {
+            [comma, more @ ..] if &*comma.text == "," => more,
+            [] => more,
+            _ => return None,
+        };
+    }
+    rest.is_empty().then_some(mappings)
 }

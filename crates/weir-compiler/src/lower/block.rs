@@ -29,7 +29,8 @@ impl<'a> Lowerer<'a, '_> {
         }
         self.depth += 1;
         self.emit(InstKind::Mark(Mark::Enter(instance.path.clone())));
-        let back = self.bind_parameters(&params, passed, true);
+        let may_alias = !instance.arguments.iter().any(|(_, value)| self.has_bodies(value));
+        let back = self.bind_parameters(&params, passed, may_alias);
         self.run_inlined(back, None, Types::VOID, |s| s.block_body(&instance));
         self.emit(InstKind::Mark(Mark::Leave));
         self.depth -= 1;

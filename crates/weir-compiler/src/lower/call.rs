@@ -21,6 +21,22 @@ pub(super) enum Passed {
     Omitted,
 }
 
+/// The arguments of a call, one per parameter.
+pub(super) struct Arguments {
+    pub passed: Vec<Passed>,
+    /// Where each argument stands in the call as written. Copying out goes by it (P4_16, section "Calling convention"),
+    /// and with names it is not the order of parameters.
+    pub positions: Vec<usize>,
+}
+
+/// What is copied out when a callee returns, exits or rejects.
+#[derive(Clone)]
+pub(super) struct CopyOut {
+    argument: Place,
+    parameter: Place,
+    position: usize,
+}
+
 impl<'a> Lowerer<'a, '_> {
     pub(super) fn call(&mut self, expr: &'a Expr) -> Val {
         let Some(info) = self.checked.calls.get(&expr.id).cloned() else {
@@ -130,6 +146,7 @@ impl<'a> Lowerer<'a, '_> {
             Place::Header { id, .. } => {
                 if valid {
                     self.invalidate_others(*id, &boolean(true));
+                    self.clear_if_invalid(place, &boolean(true));
                 }
                 let target = self.program.headers[*id].valid;
                 self.set(target, boolean(valid));
@@ -142,6 +159,7 @@ impl<'a> Lowerer<'a, '_> {
                         let new = self.mux(chosen.clone(), boolean(valid), Operand::Var(target));
                         if valid {
                             self.invalidate_others(*id, &chosen);
+                            self.clear_if_invalid(element, &chosen);
                         }
                         self.set(target, new);
                     }
@@ -149,6 +167,42 @@ impl<'a> Lowerer<'a, '_> {
             }
             _ => {}
         }
+    }
+
+    /// A header that becomes valid has fields without a value (P4_16, section "Operations on headers"): weir's are
+    /// zero, as simple_switch's are. Those of a header that is valid stay.
+    fn clear_if_invalid(&mut self, header: &Place, chosen: &Operand) {
+        let Val::Header { valid, fields, .. } = self.read(header) else {
+            return;
+        };
+        let invalid = self.not(valid);
+        let clear = self.binary(Op::And, chosen.clone(), invalid, 1);
+        let Place::Header { fields: places, .. } = header else {
+            return;
+        };
+        let mut leaves = Vec::new();
+        fields.iter().for_each(|(_, value)| value.leaves(&mut leaves));
+        if !leaves.iter().any(|l| self.is_varbit(l)) {
+            for ((_, place), (_, value)) in places.iter().zip(fields.iter()) {
+                let zero = self.zeroed(value);
+                let new = self.choose(&clear, &zero, value);
+                self.write(place, &new);
+            }
+            return;
+        }
+        // Of an empty varbit there is a constant, but no choice between it and a variable.
+        let (empty, done) = (self.new_block(), self.new_block());
+        let branch = Terminator::Branch {
+            condition: clear,
+            then: empty,
+            otherwise: done,
+        };
+        self.terminate_to(branch, empty);
+        for ((_, place), (_, value)) in places.iter().zip(fields.iter()) {
+            let zero = self.zeroed(value);
+            self.write(place, &zero);
+        }
+        self.goto(done);
     }
 
     fn shift_stack(&mut self, place: &Place, count: usize, push: bool) {
@@ -210,12 +264,7 @@ impl<'a> Lowerer<'a, '_> {
     // ------------------------------------------------------------------------------- arguments
 
     /// Evaluates arguments from left to right; places keep the indices they have now.
-    pub(super) fn pass(
-        &mut self,
-        params: &[Param<'a>],
-        arguments: &'a [ast::Argument],
-        info: &CallInfo,
-    ) -> Vec<Passed> {
+    pub(super) fn pass(&mut self, params: &[Param<'a>], arguments: &'a [ast::Argument], info: &CallInfo) -> Arguments {
         // Arguments are evaluated as they are written, which with names need not be in order of the parameters.
         let mut order: Vec<usize> = (0..params.len()).collect();
         order.sort_by_key(|&i| info.arguments.get(i).copied().flatten());
@@ -251,7 +300,11 @@ impl<'a> Lowerer<'a, '_> {
                 }
             };
         }
-        passed
+        let positions = (0..params.len()).map(|i| info.arguments.get(i).copied().flatten().unwrap_or(i));
+        Arguments {
+            passed,
+            positions: positions.collect(),
+        }
     }
 
     fn header_valid(&self) -> impl Fn(HeaderId) -> VarId + '_ {
@@ -269,7 +322,7 @@ impl<'a> Lowerer<'a, '_> {
     pub(super) fn inline(
         &mut self,
         params: &[Param<'a>],
-        passed: Vec<Passed>,
+        passed: Arguments,
         may_alias: bool,
         body: &'a Block,
         result: Ty,
@@ -287,13 +340,87 @@ impl<'a> Lowerer<'a, '_> {
         }
     }
 
-    /// Binds parameters to arguments; returns what is to be copied back: (argument, parameter).
+    /// Binds parameters to arguments; returns what is to be copied out, in order.
     pub(super) fn bind_parameters(
         &mut self,
         params: &[Param<'a>],
-        passed: Vec<Passed>,
+        arguments: Arguments,
         may_alias: bool,
-    ) -> Vec<(Place, Place)> {
+    ) -> Vec<CopyOut> {
+        let Arguments { passed, positions } = arguments;
+        let overlapping = self.overlaps(&passed);
+        // A method that captures an argument's variables would see, or make, changes of the parameter.
+        let may_alias = may_alias && !passed.iter().any(|p| matches!(p, Passed::In(v) if self.has_bodies(v)));
+        let mut back = Vec::new();
+        let mut entities = Vec::new();
+        for (i, (param, passed)) in params.iter().zip(passed).enumerate() {
+            let ty = self.concrete(param.ty);
+            let alias = may_alias && !overlapping[i];
+            let position = positions[i];
+            let entity = match passed {
+                Passed::Omitted => {
+                    let zero = self.zero(ty);
+                    let place = self.allocate(&param.name.name, ty, VarKind::Local);
+                    self.write(&place, &zero);
+                    Entity::Place(place)
+                }
+                Passed::In(value @ (Val::Object(_) | Val::Int(_) | Val::String(_))) => Entity::Value(value),
+                Passed::In(value) => {
+                    let mut leaves = Vec::new();
+                    value.leaves(&mut leaves);
+                    let constant = leaves.iter().all(|l| matches!(l, Operand::Const(_)));
+                    if constant || alias {
+                        Entity::Value(value)
+                    } else {
+                        let place = self.allocate(&param.name.name, ty, VarKind::Local);
+                        self.write(&place, &value);
+                        Entity::Place(place)
+                    }
+                }
+                Passed::Saved(argument, initial) => {
+                    let place = self.allocate(&param.name.name, ty, VarKind::Local);
+                    self.write(&place, &initial);
+                    back.push(CopyOut {
+                        argument,
+                        parameter: place.clone(),
+                        position,
+                    });
+                    Entity::Place(place)
+                }
+                Passed::Out(argument) => {
+                    let simple = self.place_vars(&argument).is_some();
+                    if alias && simple {
+                        if param.direction == Direction::Out {
+                            let zero = self.zero(ty);
+                            self.write(&argument, &zero);
+                        }
+                        Entity::Place(argument)
+                    } else {
+                        let place = self.allocate(&param.name.name, ty, VarKind::Local);
+                        let initial = if param.direction == Direction::Out {
+                            self.zero(ty)
+                        } else {
+                            self.read(&argument)
+                        };
+                        self.write(&place, &initial);
+                        back.push(CopyOut {
+                            argument,
+                            parameter: place.clone(),
+                            position,
+                        });
+                        Entity::Place(place)
+                    }
+                }
+            };
+            entities.push((param.def, entity));
+        }
+        self.bindings.extend(entities);
+        back.sort_by_key(|b| b.position);
+        back
+    }
+
+    /// Of each argument whether it shares variables with another one, and one of the two is written.
+    fn overlaps(&self, passed: &[Passed]) -> Vec<bool> {
         // Which variables each argument touches, to see overlaps.
         let touched: Vec<Vec<VarId>> = passed
             .iter()
@@ -334,68 +461,13 @@ impl<'a> Lowerer<'a, '_> {
                 }
             }
         }
-        let mut back = Vec::new();
-        let mut entities = Vec::new();
-        for (i, (param, passed)) in params.iter().zip(passed).enumerate() {
-            let ty = self.concrete(param.ty);
-            let alias = may_alias && !overlapping[i];
-            let entity = match passed {
-                Passed::Omitted => {
-                    let zero = self.zero(ty);
-                    let place = self.allocate(&param.name.name, ty, VarKind::Local);
-                    self.write(&place, &zero);
-                    Entity::Place(place)
-                }
-                Passed::In(value @ (Val::Object(_) | Val::Int(_) | Val::String(_))) => Entity::Value(value),
-                Passed::In(value) => {
-                    let mut leaves = Vec::new();
-                    value.leaves(&mut leaves);
-                    let constant = leaves.iter().all(|l| matches!(l, Operand::Const(_)));
-                    if constant || alias {
-                        Entity::Value(value)
-                    } else {
-                        let place = self.allocate(&param.name.name, ty, VarKind::Local);
-                        self.write(&place, &value);
-                        Entity::Place(place)
-                    }
-                }
-                Passed::Saved(argument, initial) => {
-                    let place = self.allocate(&param.name.name, ty, VarKind::Local);
-                    self.write(&place, &initial);
-                    back.push((argument, place.clone()));
-                    Entity::Place(place)
-                }
-                Passed::Out(argument) => {
-                    let simple = self.place_vars(&argument).is_some();
-                    if alias && simple {
-                        if param.direction == Direction::Out {
-                            let zero = self.zero(ty);
-                            self.write(&argument, &zero);
-                        }
-                        Entity::Place(argument)
-                    } else {
-                        let place = self.allocate(&param.name.name, ty, VarKind::Local);
-                        let initial = if param.direction == Direction::Out {
-                            self.zero(ty)
-                        } else {
-                            self.read(&argument)
-                        };
-                        self.write(&place, &initial);
-                        back.push((argument, place.clone()));
-                        Entity::Place(place)
-                    }
-                }
-            };
-            entities.push((param.def, entity));
-        }
-        self.bindings.extend(entities);
-        back
+        overlapping
     }
 
     /// Lowers `body` with its own `return`; afterwards, and before an `exit` goes on, copies back.
     pub(super) fn run_inlined(
         &mut self,
-        back: Vec<(Place, Place)>,
+        back: Vec<CopyOut>,
         result: Option<Place>,
         result_type: Ty,
         body: impl FnOnce(&mut Self),
@@ -413,9 +485,13 @@ impl<'a> Lowerer<'a, '_> {
                 loops: Vec::new(),
             },
         );
+        let active = self.copy_out_on_reject(&back);
         body(self);
         self.goto(return_to);
         self.flow = outer;
+        if let Some(active) = active {
+            self.set(active, boolean(false));
+        }
         self.copy_back(&back);
         if !back.is_empty() {
             let resume = self.new_block();
@@ -425,10 +501,45 @@ impl<'a> Lowerer<'a, '_> {
         }
     }
 
-    fn copy_back(&mut self, back: &[(Place, Place)]) {
-        for (argument, parameter) in back {
-            let value = self.read(parameter);
-            self.write(argument, &value);
+    /// In a parser: has what a callee copies out copied out where it rejects, too. A parameter that stands for its
+    /// argument shows what the callee did before, and one that is a copy must not differ. Gives the variable that
+    /// says whether the callee is running, which is 1 from here.
+    fn copy_out_on_reject(&mut self, back: &[CopyOut]) -> Option<VarId> {
+        if back.is_empty() || self.reject.is_none() {
+            return None;
+        }
+        let active = self.temporary(1);
+        self.set(active, boolean(true));
+        self.rejections.push((active, back.to_vec()));
+        Some(active)
+    }
+
+    /// Ends a parser's block for errors: copies out for the callees that are running, the innermost first.
+    pub(super) fn finish_reject(&mut self, reject: weir_ir::BlockId) {
+        if self.rejections.is_empty() {
+            return;
+        }
+        let outer = self.current;
+        self.current = reject;
+        self.loc = self.body.blocks[reject].loc;
+        for (active, back) in std::mem::take(&mut self.rejections).into_iter().rev() {
+            let (copy, next) = (self.new_block(), self.new_block());
+            let branch = Terminator::Branch {
+                condition: Operand::Var(active),
+                then: copy,
+                otherwise: next,
+            };
+            self.terminate_to(branch, copy);
+            self.copy_back(&back);
+            self.goto(next);
+        }
+        self.terminate_to(Terminator::Reject, outer);
+    }
+
+    pub(super) fn copy_back(&mut self, back: &[CopyOut]) {
+        for copy in back {
+            let value = self.read(&copy.parameter);
+            self.write(&copy.argument, &value);
         }
     }
 
@@ -456,7 +567,7 @@ impl<'a> Lowerer<'a, '_> {
             _ => match &*signature.name.name {
                 "verify" if self.reject.is_some() && signature.params.len() == 2 => {
                     let passed = self.pass(&signature.params, arguments, info);
-                    if let [Passed::In(Val::Scalar(condition)), Passed::In(Val::Scalar(error))] = &passed[..] {
+                    if let [Passed::In(Val::Scalar(condition)), Passed::In(Val::Scalar(error))] = &passed.passed[..] {
                         self.require(condition.clone(), error.clone());
                     }
                     Val::Void
@@ -468,12 +579,7 @@ impl<'a> Lowerer<'a, '_> {
     }
 
     /// Arguments are evaluated with the caller's type parameters, but have the callee's parameter types.
-    fn pass_outer(
-        &mut self,
-        signature: &Signature<'a>,
-        arguments: &'a [ast::Argument],
-        info: &CallInfo,
-    ) -> Vec<Passed> {
+    fn pass_outer(&mut self, signature: &Signature<'a>, arguments: &'a [ast::Argument], info: &CallInfo) -> Arguments {
         self.pass(&signature.params, arguments, info)
     }
 
@@ -498,14 +604,10 @@ impl<'a> Lowerer<'a, '_> {
         info: &CallInfo,
     ) -> Val {
         let object = self.expr(base);
-        let map: FxHashMap<Ty, Ty> = {
-            let ty = self.ty(base);
-            match (self.kind(ty), self.def_kind(def)) {
-                (TyKind::Extern(_, given), DefKind::Extern { parameters, .. }) => {
-                    parameters.iter().copied().zip(given.iter().copied()).collect()
-                }
-                _ => FxHashMap::default(),
-            }
+        let receiver: Vec<Ty> = info.receiver.iter().map(|&t| self.concrete(t)).collect();
+        let map: FxHashMap<Ty, Ty> = match self.def_kind(def) {
+            DefKind::Extern { parameters, .. } => parameters.iter().copied().zip(receiver).collect(),
+            _ => FxHashMap::default(),
         };
         match object {
             Val::Object(Object::Packet) => self.packet_method(expr, signature, arguments, info),
@@ -532,63 +634,30 @@ impl<'a> Lowerer<'a, '_> {
         self.substitution
             .extend(signature.parameters.iter().copied().zip(given.iter().copied()));
         let passed = self.pass(&signature.params, arguments, info);
-        if instance.is_none() && self.expand(signature, &passed) {
+        if instance.is_none() && self.expand(signature, &passed.passed) {
             self.substitution = before;
             return Val::Void;
         }
-        let mut ir_arguments = Vec::new();
-        let mut back: Vec<(Place, Place)> = Vec::new();
-        for (param, passed) in signature.params.iter().zip(passed) {
-            let ty = self.concrete(param.ty);
-            let value = match passed {
-                Passed::Omitted => continue,
-                Passed::In(value) => self.in_argument(value, ty),
-                Passed::Saved(place, initial) => {
-                    let scratch = self.allocate(&param.name.name, ty, VarKind::Temporary);
-                    self.write(&scratch, &initial);
-                    let vars = self.place_vars(&scratch).unwrap_or_default();
-                    back.push((place, scratch));
-                    ArgumentValue::InOut(vars)
-                }
-                Passed::Out(place) => {
-                    let vars = match self.place_vars(&place) {
-                        Some(vars) => vars,
-                        None => {
-                            let scratch = self.allocate(&param.name.name, ty, VarKind::Temporary);
-                            let initial = if param.direction == Direction::InOut {
-                                self.read(&place)
-                            } else {
-                                self.zero(ty)
-                            };
-                            self.write(&scratch, &initial);
-                            let vars = self.place_vars(&scratch).unwrap_or_default();
-                            back.push((place, scratch));
-                            vars
-                        }
-                    };
-                    if param.direction == Direction::Out {
-                        ArgumentValue::Out(vars)
-                    } else {
-                        ArgumentValue::InOut(vars)
-                    }
-                }
-            };
-            ir_arguments.push(Argument {
-                name: param.name.name.to_string(),
-                value,
-            });
-        }
+        let symmetric = instance.map_or(Vec::new(), |id| self.symmetric_pairs(id, expr.span));
+        let (ir_arguments, mut given_headers, back) = self.extern_arguments(signature, passed, &symmetric);
         let result_type = self.concrete(signature.result);
         let result_place =
             (result_type != Types::VOID).then(|| self.allocate("result", result_type, VarKind::Temporary));
-        let results = result_place
-            .as_ref()
-            .and_then(|p| self.place_vars(p))
-            .unwrap_or_default();
+        let result = result_place.as_ref().and_then(Place::scalars);
+        let (results, result_headers) = result.unwrap_or_default();
+        given_headers.extend(result_headers);
         let type_arguments = given.iter().map(|&t| self.type_spec(t)).collect();
         let entry = instance.and_then(|id| self.entry_of(id));
+        let mut closure = 0;
         if let Some(id) = instance {
             self.note_direct_call(id, expr.span, entry.is_some());
+            closure = self.closure(id);
+            self.closures_of_members(id, expr.span);
+        }
+        for argument in &ir_arguments {
+            if let ArgumentValue::Extern(given) = argument.value {
+                self.closure_of_argument(given, expr.span);
+            }
         }
         let has = |name: &str| signature.annotations.iter().any(|a| &*a.name.name == name);
         let is_pure = has("pure") || has("noSideEffects");
@@ -599,14 +668,97 @@ impl<'a> Lowerer<'a, '_> {
             arguments: ir_arguments,
             results,
             entry,
+            closure,
             is_pure,
         }));
         self.substitution = before;
+        // A header that an extern gives is valid.
+        for header in given_headers {
+            let valid = self.program.headers[header].valid;
+            self.set(valid, boolean(true));
+        }
         self.copy_back(&back);
         match result_place {
             Some(place) => self.read(&place),
             None => Val::Void,
         }
+    }
+
+    /// The arguments of a call of an extern, the headers that it gives, and what is copied out after it. The extern
+    /// writes into the arguments themselves, unless they are no plain variables or several of them overlap.
+    fn extern_arguments(
+        &mut self,
+        signature: &Signature<'a>,
+        arguments: Arguments,
+        symmetric: &[super::symmetric::Pair],
+    ) -> (Vec<Argument>, Vec<HeaderId>, Vec<CopyOut>) {
+        let Arguments { passed, positions } = arguments;
+        let overlapping = self.overlaps(&passed);
+        let mut made = Vec::new();
+        let mut headers = Vec::new();
+        let mut back = Vec::new();
+        for (i, (param, passed)) in signature.params.iter().zip(passed).enumerate() {
+            let ty = self.concrete(param.ty);
+            let is_out = param.direction == Direction::Out;
+            let (place, initial) = match passed {
+                Passed::Omitted => continue,
+                Passed::In(value) => {
+                    let value = self.in_argument(value, ty);
+                    let value = self.in_canonical_order(value, symmetric);
+                    made.push(Argument {
+                        name: param.name.name.to_string(),
+                        value,
+                    });
+                    continue;
+                }
+                Passed::Saved(place, initial) => (place, Some(initial)),
+                Passed::Out(place) => (place, None),
+            };
+            let plain = Some(&place).filter(|p| {
+                let is_shared = self.place_vars(p).is_some_and(|vars| self.is_in_union(&vars));
+                initial.is_none() && !overlapping[i] && !is_shared
+            });
+            let (vars, given) = match plain.and_then(Place::scalars) {
+                Some(scalars) => scalars,
+                None => {
+                    let scratch = self.allocate(&param.name.name, ty, VarKind::Temporary);
+                    let initial = match initial {
+                        Some(initial) => initial,
+                        None if is_out => self.zero(ty),
+                        None => self.read(&place),
+                    };
+                    self.write(&scratch, &initial);
+                    let scalars = scratch.scalars().unwrap_or_default();
+                    back.push(CopyOut {
+                        argument: place,
+                        parameter: scratch,
+                        position: positions[i],
+                    });
+                    scalars
+                }
+            };
+            let value = if is_out {
+                headers.extend(given);
+                ArgumentValue::Out(vars)
+            } else {
+                ArgumentValue::InOut(vars)
+            };
+            made.push(Argument {
+                name: param.name.name.to_string(),
+                value,
+            });
+        }
+        back.sort_by_key(|b| b.position);
+        (made, headers, back)
+    }
+
+    /// Whether some of the variables say that a member of a header union is valid: writing them changes others.
+    fn is_in_union(&self, vars: &[VarId]) -> bool {
+        let is_member = |v: &VarId| match self.program.vars[*v].kind {
+            VarKind::Valid { header } => self.union_members.contains_key(&header),
+            _ => false,
+        };
+        vars.iter().any(is_member)
     }
 
     fn in_argument(&mut self, value: Val, ty: Ty) -> ArgumentValue {

@@ -192,8 +192,9 @@ impl<'a> Lowerer<'a, '_> {
 
     /// What a declaration stands for here.
     pub(super) fn entity(&mut self, def: DefId) -> Option<Entity> {
-        if let Some(entity) = self.bindings.get(&def) {
-            return Some(entity.clone());
+        if let Some(entity) = self.bindings.get(&def).cloned() {
+            self.note_capture(def, &entity);
+            return Some(entity);
         }
         match self.def_kind(def) {
             DefKind::Constant { ty, value, expr } => {

@@ -2,12 +2,12 @@
 
 use super::Lowerer;
 use super::value::{BlockInstance, Entity, Object, PackageInstance, Place, Val};
-use crate::check::{CallInfo, DefKind, FunctionKind, Param};
-use crate::types::{DefId, Ty, TyKind, Types};
+use crate::check::{CallInfo, DefKind, Param};
+use crate::types::{DefId, Ty, TyKind};
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
 use std::rc::Rc;
-use weir_ir::{Body, ConstValue, ExternId, ExternInstance, Method, Terminator, VarId, VarKind};
+use weir_ir::{Body, ConstValue, ExternId, ExternInstance, VarId, VarKind};
 use weir_syntax::ast::{self, DeclarationKind, Expr, ExprKind};
 use weir_syntax::source::Span;
 
@@ -39,7 +39,7 @@ impl<'a> Lowerer<'a, '_> {
         }
         let value = self.construct(ty, path, &info, &ast.arguments, annotations, ast.name.span);
         if let (Val::Object(Object::Extern(id)), Some(body)) = (&value, &ast.body) {
-            self.method_bodies(*id, body);
+            self.closure_of_instance(*id, body);
         }
         value
     }
@@ -196,64 +196,6 @@ impl<'a> Lowerer<'a, '_> {
         })
     }
 
-    /// Bodies that an instance gives to abstract methods.
-    fn method_bodies(&mut self, id: ExternId, body: &'a [ast::Declaration]) {
-        // Instances may be declared within a body: afterwards `this` is the outer one again.
-        let outer = self.this.replace(id);
-        for declaration in body {
-            match &declaration.kind {
-                DeclarationKind::Function(f) => {
-                    let Some(def) = self.declared(&f.prototype.name) else {
-                        continue;
-                    };
-                    let DefKind::Function(signature) = self.def_kind(def) else {
-                        continue;
-                    };
-                    let signature = signature.clone();
-                    if !matches!(signature.kind, FunctionKind::Body(_)) {
-                        continue;
-                    }
-                    let method = self.method_body(&signature, f);
-                    self.program.externs[id].methods.push(method);
-                }
-                _ => self.elaborate(declaration),
-            }
-        }
-        self.this = outer;
-    }
-
-    fn method_body(&mut self, signature: &crate::check::Signature<'a>, f: &'a ast::Function) -> Method {
-        let outer_body = std::mem::take(&mut self.body);
-        let (outer_block, outer_flow) = (self.current, self.flow.clone());
-        let (outer_accept, outer_reject) = (self.accept.take(), self.reject.take());
-        self.current = self.new_block();
-        let mut parameters = Vec::new();
-        for param in &signature.params {
-            let ty = self.concrete(param.ty);
-            let place = self.allocate(&param.name.name, ty, VarKind::Local);
-            parameters.push((param.name.name.to_string(), self.vars_of(&place)));
-            self.bindings.insert(param.def, Entity::Place(place));
-        }
-        let result_type = self.concrete(signature.result);
-        let result = (result_type != Types::VOID).then(|| self.allocate("result", result_type, VarKind::Local));
-        let results = result.as_ref().map_or(Vec::new(), |p| self.vars_of(p));
-        let end = self.new_block();
-        self.flow.exit_to = end;
-        self.run_inlined(Vec::new(), result, result_type, |s| s.block(&f.body));
-        self.goto(end);
-        self.body.blocks[end].terminator = Terminator::Return;
-        let body = std::mem::replace(&mut self.body, outer_body);
-        self.current = outer_block;
-        self.flow = outer_flow;
-        (self.accept, self.reject) = (outer_accept, outer_reject);
-        Method {
-            name: f.prototype.name.name.to_string(),
-            parameters,
-            results,
-            body: clean(body),
-        }
-    }
-
     pub(super) fn vars_of(&self, place: &Place) -> Vec<VarId> {
         let mut vars = Vec::new();
         place.leaves(&mut vars, &|h| self.program.headers[h].valid);
@@ -337,15 +279,7 @@ impl<'a> Lowerer<'a, '_> {
     pub(super) fn leave(&mut self, instance: &Rc<BlockInstance>, locals: &'a [ast::Declaration], outer: String) {
         let mut known = FxHashMap::default();
         for local in locals {
-            let name = match &local.kind {
-                DeclarationKind::Instantiation(i) => &i.name,
-                DeclarationKind::Variable(v) => &v.name,
-                DeclarationKind::ValueSet(v) => &v.name,
-                DeclarationKind::Constant(c) => &c.name,
-                DeclarationKind::Table(t) => &t.name,
-                _ => continue,
-            };
-            if let Some(def) = self.declared(name)
+            if let Some(def) = local_name(local).and_then(|name| self.declared(name))
                 && let Some(entity) = self.bindings.get(&def)
             {
                 known.insert(def, entity.clone());
@@ -424,6 +358,18 @@ impl<'a> Lowerer<'a, '_> {
                 None
             }
         }
+    }
+}
+
+/// The name that a declaration in a block gives to something with a value or a state.
+pub(super) fn local_name(local: &ast::Declaration) -> Option<&ast::Ident> {
+    match &local.kind {
+        DeclarationKind::Instantiation(i) => Some(&i.name),
+        DeclarationKind::Variable(v) => Some(&v.name),
+        DeclarationKind::ValueSet(v) => Some(&v.name),
+        DeclarationKind::Constant(c) => Some(&c.name),
+        DeclarationKind::Table(t) => Some(&t.name),
+        _ => None,
     }
 }
 

@@ -8,6 +8,7 @@
 mod annotation;
 mod block;
 mod call;
+mod closure;
 mod entry;
 mod expr;
 mod instance;
@@ -18,6 +19,7 @@ mod parser;
 mod place;
 mod property;
 mod statement;
+mod symmetric;
 mod table;
 mod value;
 
@@ -74,6 +76,9 @@ pub(crate) struct Lowerer<'a, 'c> {
     /// In a parser: where errors go.
     reject: Option<BlockId>,
     accept: Option<BlockId>,
+    /// In a parser: calls that copy out where their callees reject, each with the variable that says whether the
+    /// callee is running.
+    rejections: Vec<(VarId, Vec<call::CopyOut>)>,
     /// In an action of a table: the table, and which of its actions.
     current_table: Option<(Rc<TableState>, usize)>,
     header_types: FxHashMap<Ty, HeaderTypeId>,
@@ -84,14 +89,15 @@ pub(crate) struct Lowerer<'a, 'c> {
     file_ids: FxHashMap<String, u32>,
     instructions: usize,
     exhausted: bool,
-    /// Who has a control-plane name.
-    table_names: FxHashMap<String, Span>,
-    action_names: FxHashMap<String, DefId>,
     locs: FxHashMap<u32, Loc>,
     /// Instances made by direct application of a type.
     direct_instances: FxHashMap<(String, DefId), Rc<value::BlockInstance>>,
     /// The instance whose abstract methods are being given bodies: `this`.
     this: Option<ExternId>,
+    /// The bodies that instances give to abstract methods.
+    bodies: FxHashMap<ExternId, closure::Bodies<'a>>,
+    /// What the bodies capture that are being lowered; the innermost is the last.
+    capturing: Vec<closure::Captures>,
     depth: u32,
     /// Where each extern instance is declared, in the order of the program's.
     extern_spans: Vec<Span>,
@@ -129,6 +135,7 @@ pub(crate) fn lower(checked: &mut Checked<'_>, sources: &SourceMap, target: &Tar
         loc: Loc::default(),
         reject: None,
         accept: None,
+        rejections: Vec::new(),
         current_table: None,
         header_types: FxHashMap::default(),
         enums: FxHashMap::default(),
@@ -137,11 +144,11 @@ pub(crate) fn lower(checked: &mut Checked<'_>, sources: &SourceMap, target: &Tar
         file_ids: FxHashMap::default(),
         instructions: 0,
         exhausted: false,
-        table_names: FxHashMap::default(),
-        action_names: FxHashMap::default(),
         locs: FxHashMap::default(),
         direct_instances: FxHashMap::default(),
         this: None,
+        bodies: FxHashMap::default(),
+        capturing: Vec::new(),
         depth: 0,
         extern_spans: Vec::new(),
         attached: FxHashMap::default(),

@@ -18,7 +18,7 @@ struct Group {
 impl Lowerer<'_, '_> {
     /// Lowers everything. False where there is nothing to lower.
     pub(super) fn package(&mut self) -> bool {
-        self.program.errors = self.checked.errors.iter().map(|e| e.name.to_string()).collect();
+        self.program.errors = error_codes(self.checked.errors.iter().map(|e| e.name.to_string()));
         let Some(main) = self.checked.main else { return false };
         let Some(package) = self.checked.main_package(self.target) else {
             return false;
@@ -75,6 +75,7 @@ impl Lowerer<'_, '_> {
             );
         }
         self.check_direct();
+        self.warn_of_ignored_annotations();
         self.controller_headers();
         true
     }
@@ -157,6 +158,9 @@ impl Lowerer<'_, '_> {
         });
         self.block_body(&root);
         self.goto(end);
+        if let Some(reject) = self.reject {
+            self.finish_reject(reject);
+        }
         let body = super::instance::clean(std::mem::take(&mut self.body));
         let kind = if is_parser {
             BlockKind::Parser
@@ -226,4 +230,27 @@ fn pipelines(spec: &PackageSpec, switch: &PackageInstance) -> Vec<(Rc<PackageIns
         found.push((package.clone(), name.to_owned()));
     }
     if found.len() > 1 { found } else { Vec::new() }
+}
+
+/// Errors that a parser raises by itself (P4_16, section "The parser abstract machine" and core.p4).
+const CORE_ERRORS: [&str; 6] = [
+    "PacketTooShort",
+    "NoMatch",
+    "StackOutOfBounds",
+    "HeaderTooShort",
+    "ParserTimeout",
+    "ParserInvalidArgument",
+];
+
+/// The members of `error`, each at its number. `NoError` is 0, which every variable is before it is assigned,
+/// wherever it is declared; what a parser raises has a number even if the program does not declare it.
+fn error_codes(declared: impl Iterator<Item = String>) -> Vec<String> {
+    let mut codes = vec!["NoError".to_owned()];
+    codes.extend(declared.filter(|name| name != "NoError"));
+    for name in CORE_ERRORS {
+        if !codes.iter().any(|known| known == name) {
+            codes.push(name.to_owned());
+        }
+    }
+    codes
 }

@@ -29,12 +29,10 @@ impl<'a> Lowerer<'a, '_> {
             self.current = blocks[&*state.name.name];
             let loc = self.locate(state.name.span);
             self.loc = loc;
-            let saved = self.bindings.clone();
             for statement in &state.statements {
                 self.statement(statement);
             }
             self.transition(state, &blocks);
-            self.bindings = saved;
             self.current = dangling;
         }
         self.current = accept;

@@ -22,6 +22,9 @@ impl Lowerer<'_, '_> {
         };
         let mut fields = Vec::new();
         self.header_fields("", ty, &[], &mut fields);
+        if let Some(padding) = flexible_padding(&fields) {
+            fields.push(padding);
+        }
         let name = self.checked.show(ty);
         let name = name.strip_prefix("header ").unwrap_or(&name).to_string();
         let annotations = self.checked.defs[def.0 as usize].annotations;
@@ -104,6 +107,18 @@ impl Lowerer<'_, '_> {
         });
         let mut vars = Vec::new();
         let tree = self.header_tree(name, ty, id, &mut vars);
+        if let Some(padding) = self.program.header_types[header_type].fields.get(vars.len()) {
+            let padding = Var {
+                name: format!("{name}.{}", padding.name),
+                ty: padding.ty,
+                display: padding.display,
+                kind: VarKind::Field {
+                    header: id,
+                    index: vars.len() as u32,
+                },
+            };
+            vars.push(self.program.vars.push(padding));
+        }
         self.program.headers[id].fields = vars;
         match tree {
             Place::Struct(fields) => Place::Header { id, fields },
@@ -408,7 +423,7 @@ impl Lowerer<'_, '_> {
     }
 
     /// The same shape with zeros in it.
-    fn zeroed(&mut self, value: &Val) -> Val {
+    pub(super) fn zeroed(&mut self, value: &Val) -> Val {
         let mut leaves = Vec::new();
         value.leaves(&mut leaves);
         let zeros: Vec<Operand> = leaves
@@ -776,4 +791,23 @@ impl Lowerer<'_, '_> {
             _ => boolean(false),
         }
     }
+}
+
+/// What fills up a header with `@flexible` fields to whole bytes: where such fields lie is the compiler's choice, and
+/// a packet has whole bytes. weir leaves the fields where they are and pads behind them.
+fn flexible_padding(fields: &[HeaderField]) -> Option<HeaderField> {
+    let is_flexible = |f: &HeaderField| f.annotations.iter().any(|a| a.name == "flexible");
+    let width: u32 = fields
+        .iter()
+        .filter(|f| matches!(f.ty, Type::Bits(_)))
+        .map(|f| f.ty.width())
+        .sum();
+    let missing = (8 - width % 8) % 8;
+    (missing > 0 && fields.iter().any(is_flexible)).then(|| HeaderField {
+        name: "$flexible_padding$".into(),
+        ty: Type::Bits(missing),
+        display: weir_ir::Display::Unsigned,
+        control: weir_ir::ControlType::default(),
+        annotations: Vec::new(),
+    })
 }

@@ -2,6 +2,7 @@
 
 use super::Lowerer;
 use super::value::{Object, TableState, Val};
+use crate::check::DefKind;
 use num_traits::ToPrimitive;
 use weir_ir::target::{PropertyRole, PropertySpec, PropertyValue};
 use weir_ir::{ConstValue, ExternId, TableId};
@@ -274,15 +275,18 @@ impl<'a> Lowerer<'a, '_> {
             let (name, kind) = (instance.name.clone(), instance.type_name.clone());
             match self.attached.get(&call.id) {
                 None => {
-                    let help = self.help_to_attach(&kind);
-                    self.diagnostics.push(
-                        Diagnostic::error(
-                            "invalid",
-                            call.span,
-                            format!("`{name}` is attached to no table, so this {kind} has no value here"),
-                        )
-                        .help(help),
-                    );
+                    let warning = match self.unapplied_table(call.id) {
+                        Some((table, span)) => {
+                            let text =
+                                format!("`{name}` is attached to `{table}`, which is never applied: this does nothing");
+                            Diagnostic::warning("no-entry", call.span, text).label(span, "attached here")
+                        }
+                        None => {
+                            let text = format!("`{name}` is attached to no table: this does nothing");
+                            Diagnostic::warning("no-entry", call.span, text).help(self.help_to_attach(&kind))
+                        }
+                    };
+                    self.diagnostics.push(warning);
                 }
                 Some(&table) if !call.has_entry => {
                     self.diagnostics.push(
@@ -303,17 +307,39 @@ impl<'a> Lowerer<'a, '_> {
             let is_called = || calls.iter().any(|c| c.id == id);
             if self.is_direct(id) && !self.attached.contains_key(&id) && !is_called() {
                 let (name, kind) = (instance.name.clone(), instance.type_name.clone());
-                let help = self.help_to_attach(&kind);
-                self.diagnostics.push(
-                    Diagnostic::warning(
-                        "unattached",
-                        span,
-                        format!("the {kind} `{name}` is attached to no table"),
-                    )
-                    .help(help),
-                );
+                let warning = match self.unapplied_table(id) {
+                    Some((table, attached)) => {
+                        let text = format!("the {kind} `{name}` is attached to `{table}`, which is never applied");
+                        Diagnostic::warning("unattached", span, text).label(attached, "attached here")
+                    }
+                    None => {
+                        let text = format!("the {kind} `{name}` is attached to no table");
+                        Diagnostic::warning("unattached", span, text).help(self.help_to_attach(&kind))
+                    }
+                };
+                self.diagnostics.push(warning);
             }
         }
+    }
+
+    /// A table that a property attaches an instance to, of those that are never applied, and the place in it.
+    fn unapplied_table(&self, id: ExternId) -> Option<(String, Span)> {
+        let declared = self.extern_spans[id.index()];
+        let names_it = |value: &Expr| {
+            let def = self.checked.names[value.id.0 as usize];
+            def.is_some_and(|def| self.checked.defs[def.0 as usize].span == declared)
+        };
+        self.checked.defs.iter().find_map(|def| {
+            let DefKind::Table { ast, .. } = &def.kind else {
+                return None;
+            };
+            let properties = ast.properties.iter().filter_map(|p| match &p.value {
+                TablePropertyValue::Expression(value) => Some(value),
+                _ => None,
+            });
+            let value = properties.into_iter().find(|value| names_it(value))?;
+            Some((ast.name.name.to_string(), value.span))
+        })
     }
 
     fn help_to_attach(&self, kind: &str) -> String {

@@ -2,6 +2,7 @@
 
 use super::value::{Entity, Object, Place, Val};
 use super::{Lowerer, constant};
+use crate::check::{Callee, DefKind};
 use crate::types::{Ty, TyKind};
 use weir_ir::{BinaryOp as Op, Operand, Terminator, VarKind};
 use weir_syntax::ast::{self, BinaryOp, Block, DeclarationKind, Expr, ExprKind, Statement, StatementKind, SwitchCase};
@@ -107,7 +108,12 @@ impl<'a> Lowerer<'a, '_> {
         let place = self.place(target);
         match operator {
             None => {
-                let value = self.expr_as(value, ty);
+                let is_or = self.is_assigned_by_or(value);
+                let mut value = self.expr_as(value, ty);
+                if is_or && let (Val::Scalar(old), Val::Scalar(new)) = (self.read(&place), &value) {
+                    let width = self.width_of(new);
+                    value = Val::Scalar(self.binary(Op::Or, old, new.clone(), width));
+                }
                 self.write_safely(&place, &value);
             }
             Some(op) => {
@@ -130,6 +136,25 @@ impl<'a> Lowerer<'a, '_> {
                 };
                 self.write(&place, &result);
             }
+        }
+    }
+
+    /// Whether a value is that of a method whose results the architecture writes by "or" (`@assigned_by_or`).
+    fn is_assigned_by_or(&self, value: &Expr) -> bool {
+        match &value.kind {
+            ExprKind::Cast(_, value) => self.is_assigned_by_or(value),
+            ExprKind::Call { .. } => {
+                let Some(Callee::Method(def, index)) = self.checked.calls.get(&value.id).map(|c| c.callee) else {
+                    return false;
+                };
+                match self.def_kind(def) {
+                    DefKind::Extern { methods, .. } => {
+                        super::annotation::has_annotation(methods[index].annotations, "assigned_by_or")
+                    }
+                    _ => false,
+                }
+            }
+            _ => false,
         }
     }
 

@@ -42,17 +42,6 @@ impl<'a> Lowerer<'a, '_> {
         let annotations = self.checked.defs[def.0 as usize].annotations;
         let name = self.control_name(&ast.name.name, annotations);
         let loc = self.locate(ast.name.span);
-        if let Some(before) = self.table_names.insert(name.clone(), ast.name.span) {
-            self.diagnostics.push(
-                weir_syntax::diagnostic::Diagnostic::error(
-                    "duplicate",
-                    ast.name.span,
-                    format!("two tables have the control-plane name `{name}`"),
-                )
-                .label(before, "the other one")
-                .help("an absolute @name (with a leading dot) is the same for every instance of the control"),
-            );
-        }
         let mut flag = |suffix: &str, width: u32, display: Display| {
             self.program.vars.push(Var {
                 name: format!("{name}.{suffix}"),
@@ -261,18 +250,6 @@ impl<'a> Lowerer<'a, '_> {
         let key = (name.clone(), def);
         if let Some(&id) = self.actions.get(&key) {
             return id;
-        }
-        if let Some(other) = self.action_names.insert(name.clone(), def).filter(|&o| o != def) {
-            let before = self.checked.defs[other.0 as usize].span;
-            self.diagnostics.push(
-                weir_syntax::diagnostic::Diagnostic::error(
-                    "duplicate",
-                    span,
-                    format!("two actions have the control-plane name `{name}`"),
-                )
-                .label(before, "the other one")
-                .help("give one of them another @name"),
-            );
         }
         let parameters = params
             .iter()
@@ -520,6 +497,7 @@ impl<'a> Lowerer<'a, '_> {
         let mut free = Vec::new();
         let directed: Vec<&Param<'a>> = params.iter().filter(|p| p.direction != Direction::None).collect();
         let mut bound = Vec::new();
+        let mut positions = Vec::new();
         for param in &params {
             if param.direction == Direction::None {
                 if let Some(var) = data.next() {
@@ -527,15 +505,16 @@ impl<'a> Lowerer<'a, '_> {
                 }
                 continue;
             }
-            let position = directed.iter().position(|p| p.def == param.def).unwrap_or(0);
+            let place = directed.iter().position(|p| p.def == param.def).unwrap_or(0);
             let argument = given
                 .iter()
                 .find(|a| a.name.as_ref().is_some_and(|n| n.name == param.name.name))
-                .or_else(|| given.get(position).filter(|a| a.name.is_none()))
-                .map(|a| &a.value)
-                .or(param.default);
+                .or_else(|| given.get(place).filter(|a| a.name.is_none()));
+            let position = argument.and_then(|a| given.iter().position(|g| std::ptr::eq(g, a)));
+            let argument = argument.map(|a| &a.value).or(param.default);
             let ty = self.concrete(param.ty);
             bound.push(param.clone());
+            positions.push(position.unwrap_or(place));
             passed.push(match argument {
                 None => super::call::Passed::Omitted,
                 Some(e) if param.direction == Direction::In => super::call::Passed::In(self.expr_as(e, ty)),
@@ -546,7 +525,7 @@ impl<'a> Lowerer<'a, '_> {
         let outer_loc = self.loc;
         self.loc = self.locate(ast.name.span);
         self.emit(InstKind::Mark(Mark::EnterAction(id)));
-        let back = self.bind_parameters(&bound, passed, false);
+        let back = self.bind_parameters(&bound, super::call::Arguments { passed, positions }, false);
         self.bindings.extend(free);
         self.run_inlined(back, None, Types::VOID, |s| s.block(&ast.body));
         self.emit(InstKind::Mark(Mark::Leave));

@@ -10,7 +10,7 @@ use weir_syntax::ast::Name;
 use crate::types::DefId;
 
 /// A value.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) enum Val {
     /// A scalar of known width: `bit<W>`, `int<W>`, `bool`, `error`, an enum, a varbit.
     Scalar(Operand),
@@ -63,7 +63,7 @@ pub(super) enum Object {
 }
 
 /// Where a value is kept.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) enum Place {
     /// A scalar.
     Var(VarId),
@@ -92,12 +92,37 @@ pub(super) enum Place {
 }
 
 /// What a name stands for.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) enum Entity {
     /// A variable or parameter.
     Place(Place),
     /// A constant, an instance.
     Value(Val),
+}
+
+/// Instances are equal if they are the same instance.
+impl PartialEq for Object {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Object::Extern(a), Object::Extern(b)) => a == b,
+            (Object::Block(a), Object::Block(b)) => Rc::ptr_eq(a, b),
+            (Object::Package(a), Object::Package(b)) => Rc::ptr_eq(a, b),
+            (Object::Packet, Object::Packet) => true,
+            (Object::Table(a), Object::Table(b)) => Rc::ptr_eq(a, b),
+            (Object::ValueSet(a), Object::ValueSet(b)) => a == b,
+            (Object::Array(a), Object::Array(b)) => a == b,
+            (
+                Object::Extern(_)
+                | Object::Block(_)
+                | Object::Package(_)
+                | Object::Packet
+                | Object::Table(_)
+                | Object::ValueSet(_)
+                | Object::Array(_),
+                _,
+            ) => false,
+        }
+    }
 }
 
 /// A package with its arguments.
@@ -220,6 +245,28 @@ impl Place {
             }
             Place::Slice { .. } | Place::MovingSlice { .. } | Place::Dynamic { .. } | Place::Nowhere(_) => false,
         }
+    }
+
+    /// Every variable of a value as externs know it, which are its scalars without validity and next indices, and
+    /// the headers in it. `None` where the place is not simply variables.
+    pub fn scalars(&self) -> Option<(Vec<VarId>, Vec<HeaderId>)> {
+        fn add(place: &Place, vars: &mut Vec<VarId>, headers: &mut Vec<HeaderId>) -> bool {
+            match place {
+                Place::Var(v) => {
+                    vars.push(*v);
+                    true
+                }
+                Place::Struct(fields) | Place::Union(fields) => fields.iter().all(|(_, p)| add(p, vars, headers)),
+                Place::Header { id, fields } => {
+                    headers.push(*id);
+                    fields.iter().all(|(_, p)| add(p, vars, headers))
+                }
+                Place::Stack { elements, .. } => elements.iter().all(|p| add(p, vars, headers)),
+                Place::Slice { .. } | Place::MovingSlice { .. } | Place::Dynamic { .. } | Place::Nowhere(_) => false,
+            }
+        }
+        let (mut vars, mut headers) = (Vec::new(), Vec::new());
+        add(self, &mut vars, &mut headers).then_some((vars, headers))
     }
 
     /// Every variable that a write to the place may change.

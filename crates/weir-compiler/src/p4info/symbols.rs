@@ -6,7 +6,7 @@ use super::{P4InfoError, tables};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 use weir_ir::target::ControlSpec;
-use weir_ir::{Annotation, Loc, Program};
+use weir_ir::{Action, ActionId, ActionParameter, Annotation, Loc, Program};
 use weir_proto::p4::config::v1::p4_ids::Prefix;
 
 /// What an object is; its id's top byte.
@@ -84,6 +84,7 @@ impl Symbols {
 #[derive(Default)]
 struct Collector {
     names: BTreeMap<Kind, BTreeMap<String, Option<u32>>>,
+    places: FxHashMap<(Kind, String), Loc>,
     users: FxHashSet<u32>,
     errors: Vec<P4InfoError>,
 }
@@ -97,10 +98,12 @@ impl Collector {
                     kind: kind.noun(),
                     name: name.to_string(),
                     loc,
+                    other: self.places.get(&(kind, name.to_string())).copied().unwrap_or_default(),
                 });
             }
             return;
         }
+        self.places.insert((kind, name.to_string()), loc);
         let id = match id_annotation(list) {
             Some(Ok((id, loc))) => self.user_id(kind, id, loc),
             Some(Err(loc)) => {
@@ -193,6 +196,7 @@ pub(super) fn of_program(control: ControlSpec, program: &Program, errors: &mut V
     for (_, table) in program.tables.iter().filter(|(_, t)| !is_hidden(&t.annotations)) {
         collector.add(Kind::Table, &table.name, &table.annotations, table.loc, true);
     }
+    same_named_actions(program, errors);
     for action in tables::described_actions(program) {
         collector.add(Kind::Action, &action.name, &action.annotations, action.loc, false);
     }
@@ -212,6 +216,46 @@ pub(super) fn of_program(control: ControlSpec, program: &Program, errors: &mut V
         collector.add(Kind::ControllerHeader, &ty.name, &ty.annotations, loc, true);
     }
     collector.number(errors)
+}
+
+/// Actions of one name are one action to a control plane, if it need not tell them apart: they have the same
+/// parameters, and no table has two of them.
+pub(crate) fn same_named_actions(program: &Program, errors: &mut Vec<P4InfoError>) {
+    let mut refuse = |first: &Action, second: &Action| {
+        errors.push(P4InfoError::DuplicateName {
+            kind: Kind::Action.noun(),
+            name: second.name.clone(),
+            loc: second.loc,
+            other: first.loc,
+        });
+    };
+    let mut known: FxHashMap<&str, &Action> = FxHashMap::default();
+    let used = tables::used_actions(program);
+    let shown = |(id, a): &(ActionId, &Action)| used.contains(id) && !is_hidden(&a.annotations);
+    for (_, action) in program.actions.iter().filter(shown) {
+        let first = known.entry(&action.name).or_insert(action);
+        let is_same = |(a, b): (&ActionParameter, &ActionParameter)| a.is_same_to_control_planes(b);
+        let agree = first.parameters.len() == action.parameters.len()
+            && first.parameters.iter().zip(&action.parameters).all(is_same)
+            && user_id_of(first) == user_id_of(action);
+        if !agree {
+            refuse(first, action);
+        }
+    }
+    for (_, table) in program.tables.iter() {
+        let mut listed: FxHashMap<&str, &Action> = FxHashMap::default();
+        for action in table.actions.iter().map(|a| &program.actions[a.action]) {
+            if let Some(first) = listed.insert(&action.name, action) {
+                refuse(first, action);
+            }
+        }
+    }
+}
+
+fn user_id_of(action: &Action) -> Option<u32> {
+    id_annotation(&action.annotations)
+        .and_then(Result::ok)
+        .map(|(id, _)| id)
 }
 
 #[cfg(test)]

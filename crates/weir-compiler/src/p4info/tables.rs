@@ -16,6 +16,17 @@ const DEFAULT_SIZE: u64 = 1024;
 /// Actions that the control plane is told of, one per name: those of tables, and those that a control
 /// calls itself. What only other actions call has become part of them.
 pub(crate) fn described_actions(program: &Program) -> impl Iterator<Item = &Action> {
+    let used = used_actions(program);
+    let mut seen = FxHashSet::default();
+    let shown = program
+        .actions
+        .iter()
+        .filter(move |(id, a)| used.contains(id) && !is_hidden(&a.annotations));
+    shown.map(|(_, a)| a).filter(move |a| seen.insert(a.name.as_str()))
+}
+
+/// Actions of tables, and those that a control calls itself.
+pub(super) fn used_actions(program: &Program) -> FxHashSet<ActionId> {
     let mut used: FxHashSet<ActionId> = program
         .tables
         .iter()
@@ -25,12 +36,7 @@ pub(crate) fn described_actions(program: &Program) -> impl Iterator<Item = &Acti
     for block in &program.blocks {
         called_by_controls(&block.body, &mut used);
     }
-    let mut seen = FxHashSet::default();
-    let shown = program
-        .actions
-        .iter()
-        .filter(move |(id, a)| used.contains(id) && !is_hidden(&a.annotations));
-    shown.map(|(_, a)| a).filter(move |a| seen.insert(a.name.as_str()))
+    used
 }
 
 /// Adds the actions that are entered from outside of any action.
@@ -207,8 +213,8 @@ impl Generator<'_> {
         let known = program
             .type_info
             .iter()
-            .find(|(known, _)| known == name)
-            .map(|(_, spec)| spec);
+            .find(|known| known.name == *name)
+            .map(|known| &known.spec);
         if let Some(spec) = known {
             self.data_type(spec);
         }

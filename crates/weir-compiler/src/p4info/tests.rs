@@ -199,15 +199,17 @@ fn a_translated_type_has_the_width_the_controller_sees() {
     let translation = Translation {
         uri: "u".into(),
         sdn_width: None,
+        mappings: Vec::new(),
     };
     table.keys[0].control = ControlType {
         type_name: Some("port_t".into()),
         translation: Some(translation),
     };
-    program.type_info.push((
-        "port_t".into(),
-        TypeSpec::New("port_t".into(), Box::new(TypeSpec::Bit(12)), Some(("u".into(), None))),
-    ));
+    program.type_info.push(weir_ir::NamedType {
+        name: "port_t".into(),
+        spec: TypeSpec::New("port_t".into(), Box::new(TypeSpec::Bit(12)), Some(("u".into(), None))),
+        annotations: Vec::new(),
+    });
     let info = p4info(&program, weir_arch::targets()).unwrap();
     let field = &info.tables[0].match_fields[0];
     assert_eq!(

@@ -1,6 +1,6 @@
 //! Types as messages, and the table of named types that they refer to.
 
-use super::Generator;
+use super::{Generator, annotations};
 use weir_ir::{Bits, TypeSpec};
 use weir_proto::p4::config::v1 as pb;
 use weir_proto::p4::config::v1::p4_data_type_spec::TypeSpec as Data;
@@ -168,8 +168,12 @@ impl Generator<'_> {
             }),
             None => Representation::OriginalType(self.data_type(original.plain())),
         };
+        let declared = self.program.type_info.iter().find(|known| known.name == name);
+        let list = declared.map_or(&[][..], |known| known.annotations.as_slice());
         let spec = pb::P4NewTypeSpec {
             representation: Some(representation),
+            annotations: annotations::texts(list, &["p4runtime_translation"]),
+            structured_annotations: annotations::structured(list, &["p4runtime_translation"]),
             ..pb::P4NewTypeSpec::default()
         };
         self.types.new_types.insert(name.to_string(), spec);

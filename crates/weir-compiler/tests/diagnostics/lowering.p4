@@ -14,7 +14,7 @@ parser P(packet_in b, out headers_t hdr, inout meta_t meta, inout standard_metad
 control V(inout headers_t hdr, inout meta_t meta) { apply { } }
 control Twice(inout headers_t hdr) {
     action one() { }
-    @name(".shared") table t { key = { hdr.h.a: exact; } actions = { one; } default_action = one(); } //~ error[duplicate] two tables have the control-plane name `shared`
+    @name(".shared") table t { key = { hdr.h.a: exact; } actions = { one; } default_action = one(); }
     apply { t.apply(); }
 }
 control I(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) {
@@ -23,7 +23,7 @@ control I(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) 
     action one() { }
     action takes(mixed_t m) { } //~ error[unsupported] the control plane cannot set the parameter `m` of type struct mixed_t
     @name("same") action x1() { }
-    @name("same") action x2() { } //~ error[duplicate] two actions have the control-plane name `I.same`
+    @name("same") action x2() { }
     table t1 { key = { hdr.h.a + hdr.h.b: exact; } actions = { one; } default_action = one(); } //~ error[expected] the control plane cannot name this key
     table t2 { key = { hdr.h.a: fuzzy; } actions = { one; } default_action = one(); } //~ error[unsupported] weir has no tables with the match kind `fuzzy`
     table t3 { key = { hdr.v.v: exact; } actions = { one; } default_action = one(); } //~ error[unsupported] weir has no table keys of type varbit<8>

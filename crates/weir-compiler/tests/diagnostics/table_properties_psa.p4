@@ -16,7 +16,7 @@ control I(inout headers_t hdr, inout empty_t meta, in psa_ingress_input_metadata
     DirectCounter<bit<32>>(PSA_CounterType_t.PACKETS) nowhere;
     DirectMeter(PSA_MeterType_t.PACKETS) meter; //~ warning[unattached] the DirectMeter `I.meter` is attached to no table
 
-    action count() { nowhere.count(); } //~ error[invalid] `I.nowhere` is attached to no table, so this DirectCounter has no value here
+    action count() { nowhere.count(); } //~ warning[no-entry] `I.nowhere` is attached to no table: this does nothing
     table t1 { key = { hdr.h.x : exact; } actions = { NoAction; } psa_implementation = reg; } //~ error[type-error] the property `psa_implementation` takes an instance of `ActionProfile`, `ActionSelector`, but this is an instance of `Register`
     table t2 { key = { hdr.h.x : exact; } actions = { NoAction; } psa_direct_counter = array; } //~ error[type-error] the property `psa_direct_counter` takes an instance of `DirectCounter`, but this is an instance of `Counter`
     table t3 { key = { hdr.h.x : exact; } actions = { NoAction; } psa_direct_meter = direct; } //~ error[type-error] the property `psa_direct_meter` takes an instance of `DirectMeter`, but this is an instance of `DirectCounter`

@@ -24,8 +24,8 @@ control Properties(inout headers_t hdr, inout metadata_t md,
     };
 
     action count_elsewhere() { direct.count(); } //~ warning[no-entry] this is in no action of the table that `Properties.direct` is attached to: it does nothing
-    action count_nowhere() { nowhere.count(); } //~ error[invalid] `Properties.nowhere` is attached to no table, so this DirectCounter has no value here
-    action run_nowhere() { step.execute(); } //~ error[invalid] `Properties.cells` is attached to no table, so this DirectRegister has no value here
+    action count_nowhere() { nowhere.count(); } //~ warning[no-entry] `Properties.nowhere` is attached to no table: this does nothing
+    action run_nowhere() { step.execute(); } //~ warning[no-entry] `Properties.cells` is attached to no table: this does nothing
     action color() { md.color = (bit<8>)meter.execute(); }
 
     table t1 { key = { md.hash : exact; } actions = { NoAction; } implementation = register; } //~ error[type-error] the property `implementation` takes an instance of `ActionProfile`, `ActionSelector`, `Atcam`, `Alpm`, but this is an instance of `Register`

@@ -16,7 +16,7 @@ control I(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t std)
     direct_counter(CounterType.packets) nowhere; //~ warning[unattached] the direct_counter `I.nowhere` is attached to no table
     direct_meter<bit<2>>(MeterType.packets) lost;
 
-    action measure() { lost.read(meta.color); } //~ error[invalid] `I.lost` is attached to no table, so this direct_meter has no value here
+    action measure() { lost.read(meta.color); } //~ warning[no-entry] `I.lost` is attached to no table: this does nothing
     table t1 { key = { hdr.h.x : exact; } actions = { NoAction; } implementation = reg; } //~ error[type-error] the property `implementation` takes an instance of `action_profile`, `action_selector`, but this is an instance of `register`
     table t2 { key = { hdr.h.x : exact; } actions = { NoAction; } counters = array; } //~ error[type-error] the property `counters` takes an instance of `direct_counter`, but this is an instance of `counter`
     table t3 { key = { hdr.h.x : exact; } actions = { NoAction; } meters = direct; } //~ error[type-error] the property `meters` takes an instance of `direct_meter`, but this is an instance of `direct_counter`

@@ -303,6 +303,7 @@ impl Parser {
         } else {
             None
         };
+        let closure = if self.eat_word("closure") { self.number()? } else { 0 };
         Ok(Call {
             instance,
             function,
@@ -310,6 +311,7 @@ impl Parser {
             arguments,
             results,
             entry,
+            closure,
             is_pure: self.eat_word("pure"),
         })
     }

@@ -62,7 +62,11 @@ impl Parser {
             "type" => {
                 let name = self.string()?;
                 self.punctuation('=')?;
-                p.type_info.push((name, self.type_spec()?));
+                p.type_info.push(NamedType {
+                    name,
+                    spec: self.type_spec()?,
+                    annotations: self.annotations()?,
+                });
             }
             "main" => p.annotations = self.annotations()?,
             "block" => p.blocks.push(self.block()?),
@@ -259,6 +263,7 @@ impl Parser {
         let methods = self.list('}', |s| {
             s.word("method")?;
             let name = s.string()?;
+            let closure = if s.eat_word("closure") { s.number()? } else { 0 };
             s.punctuation('(')?;
             let parameters = s.list(')', |s| Ok((s.string()?, s.vars()?)))?;
             s.word("results")?;
@@ -266,6 +271,7 @@ impl Parser {
             s.punctuation('{')?;
             Ok(Method {
                 name,
+                closure,
                 parameters,
                 results,
                 body: s.body()?,

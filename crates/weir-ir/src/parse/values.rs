@@ -106,9 +106,16 @@ impl Parser {
             None
         };
         let translation = if self.eat_word("translation") {
+            let (uri, sdn_width) = (self.string()?, self.sdn_width()?);
+            let mut mappings = Vec::new();
+            if self.eat_word("mapped") {
+                self.punctuation('(')?;
+                mappings = self.list(')', |s| Ok((s.string()?, s.bits()?)))?;
+            }
             Some(Translation {
-                uri: self.string()?,
-                sdn_width: self.sdn_width()?,
+                uri,
+                sdn_width,
+                mappings,
             })
         } else {
             None

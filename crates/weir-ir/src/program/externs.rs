@@ -14,7 +14,7 @@ pub struct ExternInstance {
     pub type_arguments: Vec<TypeSpec>,
     /// Constructor arguments in order of the declaration, defaults filled in.
     pub arguments: Vec<(String, ConstValue)>,
-    /// Bodies of abstract methods.
+    /// Bodies of abstract methods. A method has one body for each closure in which it is called.
     pub methods: Vec<Method>,
     /// Its annotations.
     pub annotations: Vec<Annotation>,
@@ -22,11 +22,24 @@ pub struct ExternInstance {
     pub loc: Loc,
 }
 
-/// The body that an instance gives an abstract method.
+impl ExternInstance {
+    /// Index in [`Self::methods`] of the body that a method has in a closure ([`Call::closure`]).
+    #[must_use]
+    pub fn method(&self, name: &str, closure: u32) -> Option<usize> {
+        self.methods.iter().position(|m| m.name == name && m.closure == closure)
+    }
+}
+
+/// The body that an instance gives an abstract method, in one closure.
+///
+/// A body may name parameters of the control around it. These are other variables in each application of
+/// the control, so the body is lowered for each; [`Call::closure`] says which one a call runs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Method {
     /// Its name.
     pub name: String,
+    /// What the body's free names stand for, as a number from 0 within the instance.
+    pub closure: u32,
     /// One group of scalars per parameter.
     pub parameters: Vec<(String, Vec<VarId>)>,
     /// Scalars of the result.

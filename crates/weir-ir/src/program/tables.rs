@@ -80,6 +80,14 @@ pub struct ActionParameter {
     pub annotations: Vec<Annotation>,
 }
 
+impl ActionParameter {
+    /// Whether a control plane would describe the two alike.
+    #[must_use]
+    pub fn is_same_to_control_planes(&self, other: &Self) -> bool {
+        (&self.name, self.width, &self.control) == (&other.name, other.width, &other.control)
+    }
+}
+
 /// What P4Runtime knows of the type of a key, parameter or field beyond its width.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ControlType {
@@ -96,6 +104,8 @@ pub struct Translation {
     pub uri: String,
     /// Width on the control plane; `None`: a string.
     pub sdn_width: Option<u32>,
+    /// Strings that stand for certain values, as `@p4runtime_translation_mappings` says.
+    pub mappings: Vec<(String, Bits)>,
 }
 
 /// A table.

@@ -36,7 +36,7 @@ impl Program {
     /// It cannot be described.
     pub fn new(program: &weir_ir::Program, name: &str) -> Result<Self, Refusal> {
         let described = bfrt_info(program, weir_arch::targets()).map_err(|errors| {
-            let list: Vec<String> = errors.iter().map(ToString::to_string).collect();
+            let list: Vec<String> = errors.iter().map(|e| e.with_places(program)).collect();
             Refusal::malformed(format!("the program has no bfrt.json: {}", list.join("; ")))
         })?;
         let fixed: BfrtInfo = fixed_info(Chip::of(program));

@@ -29,7 +29,7 @@ pub struct Loaded {
 
 fn info_of(program: &Program) -> Result<config::P4Info, Refusal> {
     weir_compiler::p4info::p4info(program, weir_arch::targets()).map_err(|errors| {
-        let list: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        let list: Vec<String> = errors.iter().map(|e| e.with_places(program)).collect();
         Refusal::malformed(format!("the program has no P4Info: {}", list.join("; ")))
     })
 }

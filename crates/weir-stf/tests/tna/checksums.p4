@@ -4,7 +4,7 @@
 header sum_t { bit<16> a; bit<16> b; bit<16> checksum; }
 header tail_t { bit<16> c; }
 struct headers_t { h_t h; sum_t sum; tail_t tail; }
-struct meta_t { bit<16> rest; bit<16> got; bit<1> right; }
+struct meta_t { bit<16> rest; bit<16> got; bit<1> wrong; }
 #define OWN_INGRESS_PARSER
 #define OWN_INGRESS_DEPARSER
 INGRESS_PARSER(IP) {
@@ -16,7 +16,7 @@ INGRESS_PARSER(IP) {
         b.extract(hdr.h);
         b.extract(hdr.sum);
         whole.add(hdr.sum);
-        meta.right = (bit<1>)whole.verify();
+        meta.wrong = (bit<1>)whole.verify();
         partial.subtract({ hdr.sum.checksum });
         partial.subtract({ hdr.sum.a, hdr.sum.b });
         meta.got = partial.get();
@@ -29,7 +29,7 @@ INGRESS(I) {
     apply {
         tm.ucast_egress_port = 1;
         tm.bypass_egress = 1;
-        hdr.h.value = (bit<16>)meta.right;
+        hdr.h.value = (bit<16>)meta.wrong;
         if (hdr.h.op == 3) { hdr.h.value = meta.got; }
         if (hdr.h.op != 0) { hdr.sum.a = 0x1234; hdr.tail.c = 0x4321; }
     }

@@ -3,8 +3,10 @@
 use super::{Conditional, Preprocessor};
 use crate::diagnostic::Diagnostic;
 use crate::lexer::Lexer;
+use crate::similar::edit_distance;
 use crate::source::Span;
 use crate::token::{Tok, Token};
+use std::cmp::Ordering;
 
 impl Preprocessor<'_> {
     /// Obeys the directive whose `#` was just read.
@@ -15,26 +17,27 @@ impl Preprocessor<'_> {
             Tok::Newline | Tok::Eof => self.set_line_start(true),
             Tok::Int => {
                 // `# 12 "file"`, as other preprocessors leave behind.
-                let mut line = self.rest_of_line();
-                line.insert(0, name);
-                self.line(&line, span);
+                if self.is_line_marker() {
+                    let mut line = self.rest_of_line();
+                    line.insert(0, name);
+                    self.line(&line, span);
+                } else {
+                    self.not_a_directive(span);
+                }
             }
             Tok::Ident => {
                 let text = self.interner.name(name.sym);
-                self.named_directive(&text, span);
+                self.named_directive(&text, hash, name);
             }
-            _ => {
-                self.rest_of_line();
-                let text = name.text(&self.interner).to_string();
-                self.error(name.span, format!("expected a directive after `#`, found `{text}`"));
-            }
+            _ => self.not_a_directive(span),
         }
         if self.conditionals.last().is_some_and(|c| !c.active) {
             self.skip_group();
         }
     }
 
-    fn named_directive(&mut self, name: &str, span: Span) {
+    fn named_directive(&mut self, name: &str, hash: Token, word: Token) {
+        let span = hash.span.to(word.span);
         match name {
             "include" => self.include(span),
             "define" => {
@@ -78,10 +81,45 @@ impl Preprocessor<'_> {
                 self.rest_of_line();
             }
             _ => {
-                self.rest_of_line();
-                self.error(span, format!("there is no directive `#{name}`"));
+                let is_joined = hash.span.hi == word.span.lo;
+                match DIRECTIVES.iter().find(|d| is_near(name, d)) {
+                    Some(meant) if is_joined || self.rest_begins_with(&['<', '"']) => {
+                        self.rest_of_line();
+                        let error = format!("there is no directive `#{name}`");
+                        let error = Diagnostic::error("preprocessor", span, error);
+                        self.diagnostics.push(error.help(format!("did you mean `#{meant}`?")));
+                    }
+                    _ => self.not_a_directive(span),
+                }
             }
         }
+    }
+
+    /// Skips a line that begins with `#` and is no directive, as the reference compiler does.
+    pub(super) fn not_a_directive(&mut self, span: Span) {
+        self.skip_line();
+        self.skipped_lines += 1;
+        let message = match self.skipped_lines.cmp(&REPORTED_LINES) {
+            Ordering::Less => "this line begins with `#` and is no directive: it is skipped",
+            Ordering::Equal => {
+                "this line begins with `#` and is no directive: it is skipped, as are all others like it"
+            }
+            Ordering::Greater => return,
+        };
+        let warning = Diagnostic::warning("preprocessor", span, message);
+        self.diagnostics.push(warning.help("write comments as `// …`"));
+    }
+
+    /// Whether what follows the number after `#` makes the line a line marker: a file name, or nothing.
+    fn is_line_marker(&self) -> bool {
+        let rest = self.files.last().map_or("", |f| &f.text[f.pos..]);
+        let rest = rest.lines().next().unwrap_or("").trim_start();
+        rest.is_empty() || rest.starts_with('"')
+    }
+
+    fn rest_begins_with(&self, any: &[char]) -> bool {
+        let rest = self.files.last().map_or("", |f| &f.text[f.pos..]);
+        rest.trim_start_matches([' ', '\t']).starts_with(any)
     }
 
     /// The condition of a directive that opens a conditional.
@@ -228,4 +266,19 @@ impl Preprocessor<'_> {
         let file = file.map(|t| self.file_name(t.text(&self.interner)));
         self.sources.add_line_directive(span.lo, number, file);
     }
+}
+
+/// Lines that are no directives are reported up to here.
+const REPORTED_LINES: usize = 10;
+
+/// The names of directives that a word may be a misspelling of.
+const DIRECTIVES: [&str; 12] = [
+    "include", "define", "undef", "ifdef", "ifndef", "elif", "else", "endif", "line", "error", "warning", "pragma",
+];
+
+/// Whether a word is a directive's name but for case and one or two letters.
+fn is_near(word: &str, directive: &str) -> bool {
+    let word = word.to_lowercase();
+    let most = if directive.len() > 4 || word.len() > 4 { 2 } else { 1 };
+    edit_distance(&word, directive) <= most
 }

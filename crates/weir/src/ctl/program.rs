@@ -67,7 +67,11 @@ fn compile(path: &Path) -> Result<Option<Config>> {
     let p4info = weir_compiler::p4info::p4info(&program, weir_arch::targets()).map_err(|errors| {
         anyhow::anyhow!(
             "{}",
-            errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+            errors
+                .iter()
+                .map(|e| e.with_places(&program))
+                .collect::<Vec<_>>()
+                .join("; ")
         )
     })?;
     Ok(Some(Config::P4Runtime {

@@ -41,8 +41,8 @@ impl Seen {
     fn action(&mut self, program: &Program, action: &RegisterCall, register: ExternId) -> Option<()> {
         // No action executes itself, nor one that would execute it.
         self.others |= action.register != register;
-        for method in &program.externs[action.action].methods {
-            self.body(program, &method.body, register)?;
+        for method in action.methods() {
+            self.body(program, &program.externs[action.action].methods[method].body, register)?;
         }
         Some(())
     }

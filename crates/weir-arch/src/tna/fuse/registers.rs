@@ -46,6 +46,7 @@ fn reach(
         arguments: arguments.collect(),
         results,
         entry: None,
+        closure: 0,
         is_pure: false,
     })
 }

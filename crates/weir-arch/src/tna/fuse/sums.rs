@@ -48,8 +48,8 @@ impl Builder<'_> {
             }
             Op::ChecksumVerify(id) => {
                 let (sum, result) = (self.sum_of(*id), *call.results.first()?);
-                let is_right = Rvalue::Binary(BinaryOp::Eq, Operand::Var(sum), constant(16, 0xffff));
-                self.assign(result, is_right);
+                let is_wrong = Rvalue::Binary(BinaryOp::Ne, Operand::Var(sum), constant(16, 0xffff));
+                self.assign(result, is_wrong);
                 Some(())
             }
             Op::ChecksumGet(id) => {
