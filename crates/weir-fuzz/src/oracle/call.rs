@@ -218,6 +218,7 @@ impl<'a> Machine<'a> {
         };
         let info = CallInfo {
             callee: Callee::Action(def),
+            receiver: Vec::new(),
             type_arguments: Vec::new(),
             arguments: directed.iter().enumerate().map(|(at, p)| position(p, at)).collect(),
         };
@@ -255,7 +256,9 @@ impl<'a> Machine<'a> {
             return unknown("an extern that is none");
         };
         let (parameters, signature) = (parameters.clone(), methods[index].clone());
-        let given = match self.kind_of(base) {
+        // Where the instance leaves a type open, each call has its own.
+        let given: Rc<[Ty]> = match self.kind_of(base) {
+            _ if !info.receiver.is_empty() => info.receiver.as_slice().into(),
             TyKind::Extern(_, given) => given,
             _ => Rc::from([]),
         };

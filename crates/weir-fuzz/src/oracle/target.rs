@@ -113,3 +113,73 @@ pub(crate) fn keep_tna(input: &[u8], path: &Path) -> std::io::Result<PathBuf> {
     let number = number_of(input);
     kept(number, &generate::tna_program(number), true, path)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::ops::Range;
+
+    /// Programs that are looked at.
+    const NUMBERS: Range<u64> = 1..25;
+
+    /// Packets of programs made up, and those of them that were judged.
+    fn counted(make: fn(u64) -> String, frames: bool) -> (u64, u64) {
+        let (mut packets, mut judged) = (0, 0);
+        for number in NUMBERS {
+            let source = make(number);
+            cases(number, &source, frames, &mut |built, case| {
+                let verdict = judge_on(&case.source, built.switch(), &case.test).expect("a test");
+                if let Some(difference) = verdict.difference {
+                    panic!("program {number}: {difference}");
+                }
+                packets += verdict.packets;
+                judged += verdict.judged;
+                true
+            });
+        }
+        (packets, judged)
+    }
+
+    #[test]
+    fn most_packets_of_programs_for_v1model_are_judged_and_as_they_should_be() {
+        let (packets, judged) = counted(generate::judged_program, false);
+        assert!(packets > 1000 && 10 * judged >= 8 * packets, "{judged} of {packets}");
+    }
+
+    #[test]
+    fn most_packets_of_programs_for_tna_are_judged_and_as_they_should_be() {
+        let (packets, judged) = counted(generate::tna_program, true);
+        assert!(packets > 1000 && 10 * judged >= 8 * packets, "{judged} of {packets}");
+    }
+
+    #[test]
+    fn programs_apply_instances_several_times_and_capture_their_parameters() {
+        let sources: Vec<String> = (1..400).map(generate::judged_program).collect();
+        let count = |what: &dyn Fn(&str) -> bool| sources.iter().filter(|s| what(s)).count();
+        let times = |s: &str| {
+            let names = s
+                .split("sub_")
+                .skip(1)
+                .map(|rest| rest.split(['.', ';', '(']).next().unwrap_or_default().to_owned());
+            let names: Vec<String> = names.collect();
+            names
+                .iter()
+                .map(|n| names.iter().filter(|m| *m == n).count())
+                .max()
+                .unwrap_or(0)
+        };
+        // An instance is declared once, and applied more than once.
+        assert!(count(&|s| times(s) > 2) > 30);
+        assert!(count(&|s| s.contains("error { Early")) > 5);
+        assert!(count(&|s| s.contains(".push_front(") && s.contains("[0].setValid();")) > 0);
+        assert!(count(&|s| s.contains("parser Part_")) > 10);
+        assert!(count(&|s| s.contains(".apply(a_") && s.contains(" = ")) > 10);
+        let tna: Vec<String> = (1..50).map(generate::tna_program).collect();
+        assert!(
+            tna.iter()
+                .filter(|s| s.contains("RegisterAction<") && s.contains(".execute("))
+                .count()
+                > 30
+        );
+    }
+}
