@@ -1,16 +1,14 @@
 //! The checked tree, for tools that read programs without lowering them.
 //!
-//! [`checked`] parses and checks a text and hands the tree and [`Checked`], what the checker found out,
-//! to a function. Nothing of it can be changed in a way that reaches the compiler. The oracle of
-//! weir-fuzz evaluates programs by it, independently of everything behind the checker.
+//! [`checked`] parses and checks a text and hands the tree and [`Checked`], what the checker found
+//! out, to a function. Nothing of it can be changed in a way that reaches the compiler. The oracle
+//! of weir-fuzz evaluates programs by it, independently of everything behind the checker.
 //!
 //! ```
 //! use weir_compiler::{Options, tools};
 //!
-//! let text = "const bit<8> a = 1;";
-//! let names = tools::checked("a.p4", text, &Options::default(), &[], |_, checked| checked.globals.len());
-//! assert_eq!(names.ok(), Some(1));
-//! ```
+//! let text = "const bit<8> a = 1;"; let names = tools::checked("a.p4", text, &Options::default(),
+//! &[], |_, checked| checked.globals.len()); assert_eq!(names.ok(), Some(1)); ```
 
 pub use crate::check::{
     BlockKind, Builtin, CallInfo, Callee, Checked, Const, Def, DefKind, FieldDef, FunctionKind, Param, Signature,
@@ -33,8 +31,9 @@ pub struct Refused {
     pub diagnostics: Diagnostics,
 }
 
-/// Parses and checks a text and gives the tree and what is known of it to `look`, which runs on a stack
-/// that is large enough to walk the tree. `#include` finds only the core library and the targets' files.
+/// Parses and checks a text and gives the tree and what is known of it to `look`, which runs on a
+/// stack that is large enough to walk the tree. `#include` finds only the core library and the
+/// targets' files.
 ///
 /// # Errors
 /// The text has mistakes that parsing or checking finds.

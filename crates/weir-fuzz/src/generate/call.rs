@@ -1,4 +1,5 @@
-//! Calls with arguments that are copied in and out: of functions, actions, sub-controls and sub-parsers.
+//! Calls with arguments that are copied in and out: of functions, actions, sub-controls and
+//! sub-parsers.
 
 use super::Generator;
 use super::model::{HeaderRef, Place, Scope, Ty};
@@ -166,7 +167,8 @@ impl Generator {
         scope
     }
 
-    /// Something of exactly this type that can be written: a variable, bits of one, or a new variable.
+    /// Something of exactly this type that can be written: a variable, bits of one, or a new
+    /// variable.
     pub(super) fn written_argument(&mut self, scope: &Scope, ty: Ty, before: &[String]) -> String {
         let fitting: Vec<String> = scope
             .variables
@@ -287,7 +289,8 @@ impl Generator {
         }
     }
 
-    /// An expression with a call in it, perhaps twice: what the first does to its arguments the second sees.
+    /// An expression with a call in it, perhaps twice: what the first does to its arguments the
+    /// second sees.
     fn with_call(&mut self, scope: &Scope, ty: Ty, callable: &Callable, call: &str) -> String {
         let other = match self.rng.chance(50) {
             true => self

@@ -1,5 +1,5 @@
-//! Sub-controls and sub-parsers: types of which there are several instances, applied with different arguments, whose
-//! actions, tables and functions see the parameters.
+//! Sub-controls and sub-parsers: types of which there are several instances, applied with different
+//! arguments, whose actions, tables and functions see the parameters.
 
 use super::Generator;
 use super::call::{Callable, Callee, Formal, Kind, Way};
@@ -25,7 +25,8 @@ enum Constructor {
     Register(Ty),
 }
 
-/// A parser that others have instances of: it takes a header of a type, and computes a number from another one.
+/// A parser that others have instances of: it takes a header of a type, and computes a number from
+/// another one.
 #[derive(Debug, Clone)]
 pub(super) struct SubParser {
     pub name: String,
@@ -154,8 +155,8 @@ impl Generator {
         scope.add(name, ty, true);
     }
 
-    /// Instances of a sub-control, which code can apply then; one without a constructor parameter can be applied by
-    /// its type.
+    /// Instances of a sub-control, which code can apply then; one without a constructor parameter
+    /// can be applied by its type.
     fn instances_of(&mut self, sub: &SubControl, scope: &mut Scope) {
         let mut names = Vec::new();
         if sub.constructor.is_none() && self.rng.chance(25) {
@@ -248,7 +249,8 @@ impl Generator {
         self.sub_parsers.push(SubParser { name, ty, number });
     }
 
-    /// Takes a header by a sub-parser of its type, if there is one with an instance; `false`: there is none.
+    /// Takes a header by a sub-parser of its type, if there is one with an instance; `false`: there
+    /// is none.
     pub(super) fn extract_by_part(&mut self, scope: &Scope, path: &str, ty: usize) -> bool {
         let Some(part) = self.sub_parsers.iter().find(|p| p.ty == ty).cloned() else {
             return false;

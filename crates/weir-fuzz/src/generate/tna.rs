@@ -1,5 +1,5 @@
-//! Programs for the Tofino Native Architecture: a fixed frame around controls that keep state, whose register actions
-//! see the parameters, variables and constants of their control.
+//! Programs for the Tofino Native Architecture: a fixed frame around controls that keep state,
+//! whose register actions see the parameters, variables and constants of their control.
 
 use super::call::{Callable, Callee, Formal, Kind, Way};
 use super::model::{Model, Place, Scope, Ty, Variable};

@@ -63,8 +63,9 @@ impl<'a> Machine<'a> {
         })
     }
 
-    /// Runs an instance that the architecture applies: with these values, of which those of `out` parameters do not
-    /// matter. What parameters are afterwards, and why it ended if not by its end.
+    /// Runs an instance that the architecture applies: with these values, of which those of `out`
+    /// parameters do not matter. What parameters are afterwards, and why it ended if not by its
+    /// end.
     pub fn run_top(&mut self, block: usize, values: Vec<Value>) -> Eval<(Vec<Value>, Option<Stop>)> {
         let params = self.block_params(self.blocks[block].def)?;
         let mut bound = Vec::new();

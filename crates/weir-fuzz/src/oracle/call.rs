@@ -56,7 +56,8 @@ impl<'a> Machine<'a> {
                 let Value::Header { valid: was, .. } = header else {
                     return unknown("validity of what is no header");
                 };
-                // Fields of a header that becomes valid have no value by the specification: here they are zero.
+                // Fields of a header that becomes valid have no value by the specification: here
+                // they are zero.
                 let becomes = builtin == Builtin::SetValid;
                 let mut header = if becomes && !was { header.zeroed() } else { header };
                 if let Value::Header { valid, .. } = &mut header {
@@ -98,8 +99,8 @@ impl<'a> Machine<'a> {
 
     // ----------------------------------------------------------------------------------- arguments
 
-    /// Evaluates arguments from left to right as they are written: values of `in` and `inout`, places of `out` and
-    /// `inout`. Parameters without one get their default.
+    /// Evaluates arguments from left to right as they are written: values of `in` and `inout`,
+    /// places of `out` and `inout`. Parameters without one get their default.
     fn pass(&mut self, params: &[Param<'a>], arguments: &[Argument], info: &CallInfo) -> Eval<Vec<Passed>> {
         let mut passed = Vec::new();
         for (at, argument) in arguments.iter().enumerate() {
@@ -142,8 +143,9 @@ impl<'a> Machine<'a> {
         Ok(Passed { param: at, back, value })
     }
 
-    /// A call of something with a body: parameters are variables of their own; afterwards, also after an `exit`
-    /// or an error of a parser, `out` and `inout` are copied to their places in the order of the arguments.
+    /// A call of something with a body: parameters are variables of their own; afterwards, also
+    /// after an `exit` or an error of a parser, `out` and `inout` are copied to their places in the
+    /// order of the arguments.
     fn with_parameters(
         &mut self,
         params: &[Param<'a>],
@@ -185,7 +187,8 @@ impl<'a> Machine<'a> {
         result
     }
 
-    // ------------------------------------------------------------------------- actions and functions
+    // ------------------------------------------------------------------------- actions and
+    // functions
 
     fn call_action(&mut self, def: DefId, arguments: &[Argument], info: &CallInfo) -> Eval<Value> {
         let DefKind::Action { signature, ast } = self.def(def) else {
@@ -195,8 +198,8 @@ impl<'a> Machine<'a> {
         self.with_parameters(&params, arguments, info, |m| m.body(&ast.body).map(|_| Value::Void))
     }
 
-    /// An action that a table runs: with what the entry gives it for the parameters without direction, and with
-    /// what the list of actions gives it for the others.
+    /// An action that a table runs: with what the entry gives it for the parameters without
+    /// direction, and with what the list of actions gives it for the others.
     pub fn run_action(&mut self, def: DefId, data: &[Value], given: &[Argument]) -> Eval<()> {
         let DefKind::Action { signature, ast } = self.def(def) else {
             return unknown("an action that is none");
@@ -316,7 +319,8 @@ impl<'a> Machine<'a> {
         Ok(Value::Void)
     }
 
-    /// Places and values of an extern's arguments by parameter; parameters that are left out have none.
+    /// Places and values of an extern's arguments by parameter; parameters that are left out have
+    /// none.
     pub fn extern_arguments(
         &mut self,
         params: &[Param<'a>],
@@ -379,7 +383,8 @@ fn next_of(target: &Expr) -> Option<&Expr> {
     }
 }
 
-/// A stack whose elements have moved; those that are made room for are invalid, and have what they had.
+/// A stack whose elements have moved; those that are made room for are invalid, and have what they
+/// had.
 fn moved(stack: Value, count: usize, push: bool) -> Eval<Value> {
     let Value::Stack { next, elements } = stack else {
         return unknown("elements of what is no stack");

@@ -187,7 +187,8 @@ impl Machine<'_> {
         }
     }
 
-    /// `(T) e`: widening repeats the sign of signed numbers and fills up others with zeros; narrowing cuts.
+    /// `(T) e`: widening repeats the sign of signed numbers and fills up others with zeros;
+    /// narrowing cuts.
     pub fn cast(&mut self, value: Value, ty: Ty) -> Eval<Value> {
         let kind = self.kind(ty);
         let number = value.number();

@@ -1,7 +1,7 @@
 //! Hashes and checksums, bit by bit.
 
-/// A cyclic redundancy check whose input and register are reflected, as those of v1model are: the polynomial is
-/// written in that order of bits.
+/// A cyclic redundancy check whose input and register are reflected, as those of v1model are: the
+/// polynomial is written in that order of bits.
 fn crc(data: &[u8], polynomial: u32, initial: u32) -> u32 {
     let mut register = initial;
     for byte in data {

@@ -296,7 +296,8 @@ impl<'a> Machine<'a> {
         Ok(())
     }
 
-    /// Instances for `C.apply()` of a type: one for all such calls of a block, named after the type.
+    /// Instances for `C.apply()` of a type: one for all such calls of a block, named after the
+    /// type.
     fn direct_instances(&mut self, block: usize, statements: &'a [Statement]) -> Eval<()> {
         for statement in statements {
             match &statement.kind {

@@ -32,8 +32,8 @@ impl fmt::Display for Difference {
 pub struct Verdict {
     /// Packets of the test.
     pub packets: u64,
-    /// Those of them that the oracle knew the outcome of. Behind the first that it does not know there are none: the
-    /// state of registers is not known either.
+    /// Those of them that the oracle knew the outcome of. Behind the first that it does not know
+    /// there are none: the state of registers is not known either.
     pub judged: u64,
     /// What the oracle does not know.
     pub unknown: Option<Unknown>,
@@ -192,7 +192,8 @@ fn reason(stop: Stop) -> Unknown {
     }
 }
 
-/// Copies of a packet have no order that the language gives them: they are compared as they are sorted.
+/// Copies of a packet have no order that the language gives them: they are compared as they are
+/// sorted.
 fn difference(line: u32, mut expected: Outputs, mut sent: Outputs) -> Option<Difference> {
     expected.sort();
     sent.sort();

@@ -30,8 +30,8 @@ pub(super) struct Block {
 pub(super) struct Machine<'a> {
     /// What the checker found out.
     pub checked: Checked<'a>,
-    /// What names mean now that are variables or parameters. P4 has no recursion, so that a declaration
-    /// has one value at a time.
+    /// What names mean now that are variables or parameters. P4 has no recursion, so that a
+    /// declaration has one value at a time.
     pub variables: HashMap<DefId, Value>,
     /// What type parameters are now.
     pub types: FxHashMap<Ty, Ty>,
@@ -108,7 +108,8 @@ impl<'a> Machine<'a> {
         self.checked.types.resolve(ty)
     }
 
-    /// The structure of a type; of an enum with representation and of a `type` that of what they stand for.
+    /// The structure of a type; of an enum with representation and of a `type` that of what they
+    /// stand for.
     pub fn kind(&mut self, ty: Ty) -> TyKind {
         let ty = self.concrete(ty);
         let ty = self.checked.representation(ty);
@@ -138,8 +139,8 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// The value that everything of a type has before it gets one: zero, no header valid, `NoError`, the first
-    /// member of an enum.
+    /// The value that everything of a type has before it gets one: zero, no header valid,
+    /// `NoError`, the first member of an enum.
     pub fn zero(&mut self, ty: Ty) -> Eval<Value> {
         let ty = self.concrete(ty);
         if let Some(known) = self.zeros.get(&ty) {

@@ -43,7 +43,8 @@ fn alike(a: Value, b: Value) -> (Value, Value) {
     }
 }
 
-/// `a op b` but for `&&` and `||`, which do not evaluate `b` always; `None`: there is no such operator.
+/// `a op b` but for `&&` and `||`, which do not evaluate `b` always; `None`: there is no such
+/// operator.
 pub(super) fn binary(op: BinaryOp, a: Value, b: Value) -> Option<Value> {
     if matches!(op, BinaryOp::Shl | BinaryOp::Shr) {
         return shift(op, &a, &b);
@@ -79,7 +80,8 @@ fn compare(op: BinaryOp, x: &BigInt, y: &BigInt) -> Option<bool> {
     })
 }
 
-/// The exact result, which is then brought into the range of the type; saturating operators do it here.
+/// The exact result, which is then brought into the range of the type; saturating operators do it
+/// here.
 fn arithmetic(op: BinaryOp, a: &Value, x: &BigInt, y: &BigInt) -> Option<BigInt> {
     Some(match op {
         BinaryOp::Add => x + y,

@@ -161,8 +161,9 @@ impl Machine<'_> {
         }
     }
 
-    /// `packet.extract(header)` and `packet.extract(header, bits)`: the order of the checks is that of the
-    /// specification (12.8.2); weir, as targets may, wants whole bytes of headers with a varbit.
+    /// `packet.extract(header)` and `packet.extract(header, bits)`: the order of the checks is that
+    /// of the specification (12.8.2); weir, as targets may, wants whole bytes of headers with a
+    /// varbit.
     pub fn extract(&mut self, target: &Place, ty: Ty, varbit: Option<&Value>) -> Eval<()> {
         let Some(bits) = varbit.map_or(Some(0), Value::index) else {
             return unknown("a varbit whose length is no number");

@@ -56,8 +56,8 @@ impl Machine<'_> {
         }
     }
 
-    /// The place that an expression means now. `next` and `last` of a stack are the elements they are now; a parser
-    /// that has none of them rejects.
+    /// The place that an expression means now. `next` and `last` of a stack are the elements they
+    /// are now; a parser that has none of them rejects.
     pub fn place(&mut self, expr: &Expr) -> Eval<Place> {
         match &expr.kind {
             ExprKind::DontCare => Ok(Place::Nowhere),
@@ -171,8 +171,8 @@ fn part(value: &Value, steps: &[Step]) -> Eval<Value> {
     }
 }
 
-/// Writes a part of a value. What is not there is not written; a member of a union that becomes valid makes the
-/// others invalid.
+/// Writes a part of a value. What is not there is not written; a member of a union that becomes
+/// valid makes the others invalid.
 fn put(value: &mut Value, steps: &[Step], new: Value) -> Eval<()> {
     let Some((step, rest)) = steps.split_first() else {
         *value = new;

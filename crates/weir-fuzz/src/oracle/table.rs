@@ -1,4 +1,5 @@
-//! Tables: keys, a linear scan over the entries, and the action that one of them or the default gives.
+//! Tables: keys, a linear scan over the entries, and the action that one of them or the default
+//! gives.
 
 use super::instance::{name_annotation, path_of};
 use super::machine::Machine;
@@ -253,8 +254,8 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// An action with data that the program gives. Arguments for parameters with a direction repeat what the list
-    /// of actions says.
+    /// An action with data that the program gives. Arguments for parameters with a direction repeat
+    /// what the list of actions says.
     fn chosen(&mut self, table: &Table<'a>, def: DefId, arguments: &'a [Argument]) -> Eval<Chosen> {
         let Some(action) = table.actions.iter().position(|a| a.def == def) else {
             return unknown("an action that the table does not have");
@@ -301,9 +302,10 @@ impl<'a> Machine<'a> {
         Ok(made)
     }
 
-    /// Priorities, the larger of which wins (14.2.1.4): `const entries` go in the order in which they are written.
-    /// Others have what is given, or go on from the one before by `priority_delta`, down if the largest wins, else up;
-    /// if none is given and the largest wins, they are such that the last one is 1.
+    /// Priorities, the larger of which wins (14.2.1.4): `const entries` go in the order in which
+    /// they are written. Others have what is given, or go on from the one before by
+    /// `priority_delta`, down if the largest wins, else up; if none is given and the largest wins,
+    /// they are such that the last one is 1.
     fn priorities(&mut self, ast: &'a ast::Table, entries: &'a [TableEntry], is_const: bool) -> Eval<Vec<u32>> {
         if entries
             .iter()
@@ -434,8 +436,9 @@ impl<'a> Machine<'a> {
         })
     }
 
-    /// The action of an entry, by way of the table's profile where it has one: of a group the member whose turn it is
-    /// by the hash of the selector's keys. A member or group that is gone, or empty, leads to the default action.
+    /// The action of an entry, by way of the table's profile where it has one: of a group the
+    /// member whose turn it is by the hash of the selector's keys. A member or group that is gone,
+    /// or empty, leads to the default action.
     fn action_of(&mut self, table: usize, entry: usize, selector: &[u8]) -> Eval<Option<Chosen>> {
         let table = &self.tables[table];
         let member = match &table.entries[entry].action {
@@ -479,8 +482,8 @@ impl<'a> Table<'a> {
         self.keys.iter().filter(|k| k.kind != MatchKind::Selector)
     }
 
-    /// The entry that wins. With keys that need them the larger priority goes first; then, and elsewhere alone, the
-    /// longer prefix; then the older one.
+    /// The entry that wins. With keys that need them the larger priority goes first; then, and
+    /// elsewhere alone, the longer prefix; then the older one.
     fn lookup(&self, values: &[(u32, BigUint)]) -> Option<usize> {
         if values.is_empty() {
             return None;

@@ -4,8 +4,9 @@
 
 use super::judge::sent_by_oracle;
 
-/// A program of v1model: `top` before the controls, `locals` and `apply` of ingress. Packets are a header `h` of the
-/// fields a, b, c and d, a byte each, and a stack `s` of up to three bytes if `a` is 0x55.
+/// A program of v1model: `top` before the controls, `locals` and `apply` of ingress. Packets are a
+/// header `h` of the fields a, b, c and d, a byte each, and a stack `s` of up to three bytes if `a`
+/// is 0x55.
 fn program(top: &str, locals: &str, apply: &str) -> String {
     format!(
         "#include <core.p4>

@@ -39,7 +39,8 @@ pub(super) struct V1<'a> {
     deparser: usize,
     metadata: Ty,
     standard: Ty,
-    /// Fields that `@field_list(n)` keeps: whether they are of the standard metadata, the path, the numbers.
+    /// Fields that `@field_list(n)` keeps: whether they are of the standard metadata, the path, the
+    /// numbers.
     kept: Vec<(bool, Vec<Name>, Vec<u64>)>,
     replication: Replication,
 }
@@ -164,7 +165,8 @@ impl<'a> V1<'a> {
 
     // ------------------------------------------------------------------------------------- blocks
 
-    /// Runs a block with the packet's headers and metadata; what they are afterwards. `None`: the packet is dropped.
+    /// Runs a block with the packet's headers and metadata; what they are afterwards. `None`: the
+    /// packet is dropped.
     fn run(&mut self, block: usize, values: Vec<Value>) -> Eval<Option<Vec<Value>>> {
         match self.machine.run_top(block, values)? {
             (_, Some(Stop::Abort)) => Ok(None),
@@ -288,7 +290,8 @@ impl<'a> V1<'a> {
         }
     }
 
-    /// The packet as it came in, parsed again, with the fields of a list as they are at the end of ingress.
+    /// The packet as it came in, parsed again, with the fields of a list as they are at the end of
+    /// ingress.
     fn ingress_clone(
         &mut self,
         session: u32,
@@ -440,7 +443,8 @@ impl Leaving {
     }
 }
 
-/// Paths of all fields below a type that are in field lists; an annotation of a struct is one of its fields.
+/// Paths of all fields below a type that are in field lists; an annotation of a struct is one of
+/// its fields.
 fn kept_fields(
     machine: &mut Machine<'_>,
     is_standard: bool,

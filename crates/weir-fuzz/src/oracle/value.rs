@@ -48,7 +48,8 @@ pub(super) enum Value {
     Object(Object),
 }
 
-/// Something that is made before any packet comes; the numbers are positions in the machine's lists.
+/// Something that is made before any packet comes; the numbers are positions in the machine's
+/// lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Object {
     /// `packet_in` or `packet_out`.
@@ -214,8 +215,8 @@ impl Value {
     }
 }
 
-/// `a == b` for values of one type: headers are equal if both are invalid, or both valid with equal fields;
-/// of stacks the elements are compared.
+/// `a == b` for values of one type: headers are equal if both are invalid, or both valid with equal
+/// fields; of stacks the elements are compared.
 pub(super) fn equal(a: &Value, b: &Value) -> bool {
     let fields = |x: &[(Name, Value)], y: &[(Name, Value)]| x.iter().zip(y).all(|(x, y)| equal(&x.1, &y.1));
     let parts = |x: &[Value], y: &[Value]| x.iter().zip(y).all(|(x, y)| equal(x, y));

@@ -40,8 +40,8 @@ impl Machine<'_> {
         }
     }
 
-    /// What a register action does to a cell: its body gets the cell, and gives its new value and the result. The body
-    /// belongs to the control that declares it, and sees what that has now.
+    /// What a register action does to a cell: its body gets the cell, and gives its new value and
+    /// the result. The body belongs to the control that declares it, and sees what that has now.
     fn execute(&mut self, id: usize, call: &Call<'_>) -> Eval<Value> {
         let found = &self.externs[id];
         let register = found.arguments.first().map(|(_, v)| v.clone());

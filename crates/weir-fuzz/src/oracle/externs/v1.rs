@@ -91,7 +91,8 @@ impl Machine<'_> {
         Ok(Value::Void)
     }
 
-    /// A number between two others is known if these are the same; if they are the wrong way round, the result stays.
+    /// A number between two others is known if these are the same; if they are the wrong way round,
+    /// the result stays.
     fn random(&mut self, call: &Call<'_>) -> Eval<()> {
         let (low, high) = (call.value(1)?, call.value(2)?);
         match low.number().cmp(&high.number()) {
@@ -117,7 +118,8 @@ impl Machine<'_> {
         })
     }
 
-    /// The checksum of a call, unless its condition is false or the header that the field is in is invalid.
+    /// The checksum of a call, unless its condition is false or the header that the field is in is
+    /// invalid.
     fn checksum(&mut self, call: &Call<'_>) -> Eval<Option<u64>> {
         if !call.value(0)?.is_true() {
             return Ok(None);
