@@ -22,6 +22,7 @@ pub(crate) mod check;
 pub(crate) mod lower;
 mod main_package;
 pub mod p4info;
+pub mod tools;
 pub(crate) mod types;
 
 use std::path::{Path, PathBuf};

@@ -5,6 +5,9 @@
 //! another. `cargo run --release -p weir-fuzz -- --seconds 3600` runs them for an hour and keeps what
 //! broke; the tests run each for a moment.
 //!
+//! Two targets do not look for crashes but for mistakes of the front end: `ast` and `ast-tna` make programs and have
+//! them judged by a second evaluator ([`judge`]), which reads the checked tree by the text of the specification.
+//!
 //! What this crate does not do: it does not measure coverage. The targets are plain functions, so that a
 //! coverage-guided fuzzer can call them too.
 //!
@@ -23,9 +26,12 @@ mod control;
 mod engines;
 mod generate;
 mod mutate;
+mod oracle;
 mod rng;
 mod targets;
 
-pub use engines::{replay, totals};
+pub use engines::totals::{judgements, totals};
+pub use engines::{replay, with_includes};
 pub use mutate::Mutator;
+pub use oracle::{Difference, Unknown, Verdict, judge};
 pub use targets::{TARGETS, Target, seeds};

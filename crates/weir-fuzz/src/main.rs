@@ -7,7 +7,7 @@ use clap::Parser;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
-use weir_fuzz::{Mutator, TARGETS, replay, seeds, totals};
+use weir_fuzz::{Mutator, TARGETS, judge, judgements, replay, seeds, totals, with_includes};
 
 /// An answer that takes longer counts as a hang.
 const SLOW: Duration = Duration::from_secs(10);
@@ -42,6 +42,9 @@ struct Arguments {
     /// Run this program and test by both engines instead
     #[arg(long, num_args = 2, value_names = ["P4", "STF"])]
     replay: Option<Vec<PathBuf>>,
+    /// Judge this program and test by the oracle instead
+    #[arg(long, num_args = 2, value_names = ["P4", "STF"])]
+    oracle: Option<Vec<PathBuf>>,
 }
 
 fn main() -> ExitCode {
@@ -58,9 +61,26 @@ fn main() -> ExitCode {
     }
 }
 
+/// Says where the oracle and the interpreter differ, and what the oracle does not know.
+fn judged(program: &str, test: &str) -> Result<u64> {
+    let verdict = judge(program, test).map_err(anyhow::Error::msg)?;
+    println!("{} of {} packets judged", verdict.judged, verdict.packets);
+    if let Some(unknown) = &verdict.unknown {
+        println!("not known: {unknown}");
+    }
+    if let Some(difference) = &verdict.difference {
+        println!("{difference}");
+    }
+    Ok(verdict.difference.is_some().into())
+}
+
 fn run(arguments: &Arguments) -> Result<u64> {
+    let read = |p: &PathBuf| std::fs::read_to_string(p).with_context(|| format!("cannot read {}", p.display()));
+    if let Some([program, test]) = arguments.oracle.as_deref() {
+        let program = with_includes(program).with_context(|| format!("cannot read {}", program.display()))?;
+        return judged(&program, &read(test)?);
+    }
     if let Some([program, test]) = arguments.replay.as_deref() {
-        let read = |p: &PathBuf| std::fs::read_to_string(p).with_context(|| format!("cannot read {}", p.display()));
         return Ok(match replay(&read(program)?, &read(test)?) {
             Ok(text) => {
                 println!("{text}");
@@ -140,6 +160,10 @@ fn run(arguments: &Arguments) -> Result<u64> {
     let totals = totals();
     if !totals.is_empty() {
         println!("both engines: {totals}");
+    }
+    let judgements = judgements();
+    if !judgements.is_empty() {
+        println!("oracle: {judgements}");
     }
     Ok(findings)
 }

@@ -3,6 +3,7 @@
 use crate::control;
 use crate::engines;
 use crate::mutate::Mutator;
+use crate::oracle;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -65,6 +66,20 @@ pub const TARGETS: &[Target] = &[
         fatal: true,
     },
     Target {
+        name: "ast",
+        next: engines::made_up_input,
+        run: oracle::made_up,
+        keep: oracle::keep,
+        fatal: false,
+    },
+    Target {
+        name: "ast-tna",
+        next: engines::made_up_input,
+        run: oracle::made_up_tna,
+        keep: oracle::keep_tna,
+        fatal: false,
+    },
+    Target {
         name: "p4runtime",
         next: control::p4runtime_input,
         run: control::p4runtime,
@@ -99,7 +114,7 @@ pub fn seeds(target: &str, folder: Option<&Path>) -> Vec<Vec<u8>> {
             ENTRIES.as_bytes().to_vec(),
             b"packet 1 020000000101 020000000110 0800\nexpect 2 0200 $\nwait\n".to_vec(),
         ],
-        "engines" | "p4runtime" | "bfrt" => Vec::new(),
+        "engines" | "ast" | "ast-tna" | "p4runtime" | "bfrt" => Vec::new(),
         "engines-corpus" => {
             let bundled = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../p4/programs");
             let folders = [Some(bundled.as_path()), folder];

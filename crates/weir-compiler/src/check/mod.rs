@@ -45,6 +45,7 @@ pub struct Def<'a> {
 
 /// Kinds of declarations.
 #[derive(Debug)]
+#[allow(missing_docs, reason = "fields are what the variant's text names")]
 pub enum DefKind<'a> {
     /// A constant. Its value is known unless it depends on a constructor parameter.
     Constant {
@@ -194,7 +195,10 @@ pub enum FunctionKind<'a> {
     /// A function with a body.
     Body(&'a ast::Function),
     /// A method of an extern.
-    Method { is_abstract: bool },
+    Method {
+        /// Instances give its body.
+        is_abstract: bool,
+    },
     /// A constructor of an extern.
     Constructor,
     /// An action.

@@ -68,7 +68,12 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// The text of a program with the files beside it that it includes.
+/// The text of a program with the files beside it that it includes; `None`: it cannot be read.
+#[must_use]
+pub fn with_includes(path: &Path) -> Option<String> {
+    read_with_includes(path, 0)
+}
+
 fn read_with_includes(path: &Path, depth: u32) -> Option<String> {
     let text = std::fs::read_to_string(path).ok()?;
     let mut all = String::with_capacity(text.len());

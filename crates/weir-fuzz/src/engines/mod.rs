@@ -13,18 +13,19 @@ mod reduce;
 mod run;
 #[cfg(test)]
 mod tests;
-mod totals;
+pub(crate) mod totals;
 mod traffic;
 
 use crate::mutate::Mutator;
 use crate::rng::Rng;
-use case::Case;
+pub(crate) use case::Case;
 pub(crate) use corpus::cases;
-use run::{Built, Tally, Trouble};
+pub use corpus::with_includes;
+use run::Tally;
+pub(crate) use run::{Built, Trouble};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-pub use totals::totals;
-use traffic::{Amount, Traffic};
+pub(crate) use traffic::{Amount, Traffic};
 
 /// A case of somebody else's program: a number and the case.
 pub(crate) fn corpus_input(mutator: &mut Mutator) -> Vec<u8> {
@@ -88,10 +89,16 @@ pub(crate) fn corpus(input: &[u8]) {
 
 /// What is wrong with a case; `None`: nothing.
 fn trouble_of(case: &Case) -> Option<String> {
-    let outcome = catch_unwind(AssertUnwindSafe(|| run::run(case)));
-    match outcome {
-        Ok(Ok(Ok(_)) | Err(_)) => None,
-        Ok(Ok(Err(finding))) => Some(finding.to_string()),
+    caught(&|| match run::run(case) {
+        Ok(Ok(_)) | Err(_) => None,
+        Ok(Err(finding)) => Some(finding.to_string()),
+    })
+}
+
+/// What a check finds wrong, or the panic that it ends in.
+fn caught(check: &dyn Fn() -> Option<String>) -> Option<String> {
+    match catch_unwind(AssertUnwindSafe(check)) {
+        Ok(found) => found,
         Err(panic) => {
             let text = panic
                 .downcast_ref::<String>()
@@ -112,6 +119,11 @@ fn sort_of(trouble: &str) -> &str {
 /// # Errors
 /// The files cannot be written.
 fn keep(case: &Case, path: &Path) -> std::io::Result<PathBuf> {
+    keep_by(case, path, &trouble_of)
+}
+
+/// As [`keep`], by any check; `trouble_of` says what is wrong with a case.
+fn keep_by(case: &Case, path: &Path, trouble_of: &dyn Fn(&Case) -> Option<String>) -> std::io::Result<PathBuf> {
     // Panics are what is looked for; they need not be told each time.
     let hook = std::panic::take_hook();
     std::panic::set_hook(Box::new(|_| {}));
@@ -148,6 +160,37 @@ fn failing(cases: impl FnOnce(&mut dyn FnMut(&Built, Case) -> bool)) -> Option<C
         });
     }));
     found
+}
+
+/// Takes cases of a program; says whether it wants more.
+type Taker<'t> = dyn FnMut(&Built, Case) -> bool + 't;
+
+/// Keeps the first case of a program that a check finds something wrong with; without one the program alone breaks
+/// something.
+///
+/// # Errors
+/// The files cannot be written.
+pub(crate) fn keep_failing(
+    path: &Path,
+    source: &str,
+    check: &dyn Fn(&Case) -> Option<String>,
+    cases: &mut dyn FnMut(&mut Taker<'_>),
+) -> std::io::Result<PathBuf> {
+    let mut found = None;
+    let trouble_of = |case: &Case| caught(&|| check(case));
+    let _ = catch_unwind(AssertUnwindSafe(|| {
+        cases(&mut |_, case| {
+            if trouble_of(&case).is_some() {
+                found = Some(case);
+            }
+            found.is_none()
+        });
+    }));
+    let case = found.unwrap_or_else(|| Case {
+        source: source.to_owned(),
+        test: String::new(),
+    });
+    keep_by(&case, path, &trouble_of)
 }
 
 /// Keeps the case of a corpus input that fails.

@@ -1,7 +1,7 @@
 //! Expressions of every type.
 
 use super::Generator;
-use super::model::{Scope, Ty, WIDEST, width};
+use super::model::{Place, Scope, Ty, WIDEST, width};
 use weir_ir::Bits;
 
 impl Generator {
@@ -275,6 +275,10 @@ impl Generator {
                     (Some(a), Some(b)) => format!("({} {} {})", a.path, self.rng.one(["==", "!="]), b.path),
                     _ => self.leaf(scope, Ty::Bool),
                 }
+            }
+            18 if matches!(scope.place, Place::Ingress | Place::Egress) && self.rng.chance(30) => {
+                let error = self.rng.one(["NoError", "NoMatch", "PacketTooShort", "Strange"]);
+                format!("(sm.parser_error {} error.{error})", self.rng.one(["==", "!="]))
             }
             18 => format!("((bool){})", self.expression(scope, Ty::Bit(1), depth - 1)),
             _ => self.mux(scope, Ty::Bool, depth),

@@ -6,6 +6,12 @@ use weir_arch::hash::Algorithm;
 
 impl Generator {
     pub(super) fn extern_call(&mut self, scope: &mut Scope) {
+        match scope.place {
+            Place::Sub if self.model.tna => return self.execute(scope),
+            Place::Sub => return self.extern_call_of_deparser(scope),
+            Place::Function => return self.assignment(scope),
+            _ => {}
+        }
         match self.rng.below(40) {
             0..5 => self.count(scope),
             5..10 => self.register(scope),
@@ -18,7 +24,7 @@ impl Generator {
             24..26 => self.digest(scope),
             26..29 => self.copy(scope),
             29..31 => self.again(scope),
-            31 => self.random(scope),
+            31 if !self.model.judged => self.random(scope),
             32 => {
                 let value = self.expression(scope, Ty::Bit(6), 1);
                 let call = format!("truncate((bit<32>){value});");
@@ -46,8 +52,8 @@ impl Generator {
             0..3 => self.count(scope),
             3 | 4 => self.register(scope),
             5 => self.meter(scope),
-            6 => self.hash(scope),
-            _ => self.random(scope),
+            7 if !self.model.judged => self.random(scope),
+            _ => self.hash(scope),
         }
     }
 
@@ -65,7 +71,7 @@ impl Generator {
                 let w = self.rng.between(1, 5) as u32;
                 format!("(bit<32>){}", self.expression(scope, Ty::Bit(w), 1))
             }
-            2 if scope.place != Place::Deparser => "(bit<32>)sm.ingress_port[3:0]".to_owned(),
+            2 if !matches!(scope.place, Place::Deparser | Place::Sub) => "(bit<32>)sm.ingress_port[3:0]".to_owned(),
             _ => format!("(bit<32>){}", self.expression(scope, Ty::Bit(4), 1)),
         }
     }
@@ -136,7 +142,10 @@ impl Generator {
     fn hash(&mut self, scope: &mut Scope) {
         let w = self.rng.one([8, 16, 16, 32, 32, 64, 10]);
         let name = self.name("h");
-        let algorithm = self.rng.one(Algorithm::ALL).name();
+        let algorithm = match self.rng.one(Algorithm::ALL).name() {
+            "random" if self.model.judged => "crc16",
+            other => other,
+        };
         let data = self.data(scope, true);
         let base = match self.rng.chance(60) {
             true => format!("{w}w0"),

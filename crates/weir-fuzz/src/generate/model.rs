@@ -1,6 +1,8 @@
 //! What programs are made of before they are text.
 
+use super::call::Callable;
 use super::checksum::{Checked, SUM};
+use super::tna::Execute;
 use crate::rng::Rng;
 
 /// Most bits of a generated type.
@@ -74,6 +76,10 @@ pub(super) enum Place {
     /// Of checksums.
     Checksum,
     Deparser,
+    /// A control that others apply.
+    Sub,
+    /// A function.
+    Function,
 }
 
 /// What code can see.
@@ -93,7 +99,14 @@ pub(super) struct Scope {
     pub counters: Vec<String>,
     pub meters: Vec<String>,
     pub registers: Vec<(String, Ty)>,
-    /// Functions of the program: name, parameters, result.
+    /// What can be called with arguments that are copied in and out.
+    pub calls: Vec<Callable>,
+    /// Register actions and hashes.
+    pub executes: Vec<Execute>,
+    /// `hdr` is all headers, and can be written.
+    pub has_headers: bool,
+    /// `meta` is all metadata, and can be written.
+    pub has_metadata: bool,
     pub in_action: bool,
     pub in_loop: bool,
 }
@@ -111,6 +124,10 @@ impl Scope {
             counters: Vec::new(),
             meters: Vec::new(),
             registers: Vec::new(),
+            calls: Vec::new(),
+            executes: Vec::new(),
+            has_headers: false,
+            has_metadata: false,
             in_action: false,
             in_loop: false,
         }
@@ -143,6 +160,10 @@ pub(super) struct Model {
     pub plain: bool,
     /// A header that shows all metadata at the end.
     pub shows: bool,
+    /// It is for the Tofino Native Architecture.
+    pub tna: bool,
+    /// It is for somebody who judges without engines: nothing is left to chance or time.
+    pub judged: bool,
     /// Values that the first byte of packets is compared with.
     pub version_2020: bool,
 }
@@ -377,8 +398,14 @@ impl Model {
         for (path, ty, _) in &self.metadata {
             scope.add(format!("meta.{path}"), *ty, true);
         }
+        scope.has_headers = matches!(place, Place::Ingress | Place::Egress);
+        scope.has_metadata = scope.has_headers;
         if place != Place::Checksum {
             standard(&mut scope);
+        }
+        if self.judged {
+            let of_time = |path: &str| path.contains("qdepth") || path.contains("timedelta");
+            scope.variables.retain(|v| !of_time(&v.path));
         }
         scope
     }

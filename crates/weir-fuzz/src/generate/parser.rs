@@ -19,6 +19,9 @@ impl Generator {
         for (name, width) in &sets {
             self.line(&format!("value_set<bit<{width}>>(4) {name};"));
         }
+        for part in self.sub_parsers.clone() {
+            self.line(&format!("{}() {};", part.name, part.name.to_lowercase()));
+        }
         let states = self.states();
         for at in 0..states.len() {
             self.state_of(&states, at, &sets);
@@ -97,6 +100,7 @@ impl Generator {
                 let length = self.varbit_length(scope, most);
                 self.line(&format!("b.extract({target}, {length});"));
             }
+            None if instance.stack.is_none() && self.extract_by_part(scope, &target, instance.ty) => {}
             None => self.line(&format!("b.extract({target});")),
         }
         let read = match instance.stack {

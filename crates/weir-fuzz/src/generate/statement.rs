@@ -1,7 +1,7 @@
 //! Statements of controls and actions.
 
 use super::Generator;
-use super::model::{Place, Scope, Ty, width};
+use super::model::{HeaderRef, Place, Scope, Ty, width};
 
 /// How deep expressions of statements are.
 const DEPTH: u32 = 3;
@@ -27,6 +27,9 @@ impl Generator {
         if self.model.plain {
             return self.plain_statement(scope, depth);
         }
+        if !scope.calls.is_empty() && self.rng.chance(25) {
+            return self.call(scope);
+        }
         match self.rng.below(100) {
             0..38 => self.assignment(scope),
             38..50 if depth > 0 => self.branch(scope, depth),
@@ -37,7 +40,7 @@ impl Generator {
             90..92 if depth > 0 => self.switch(scope, depth),
             92..94 if depth > 0 => self.for_loop(scope, depth),
             94..97 => self.call_action(scope),
-            97 if scope.place != Place::Parser => self.leave(scope),
+            97 if !matches!(scope.place, Place::Parser | Place::Function) => self.leave(scope),
             _ => self.assignment(scope),
         }
     }
@@ -78,7 +81,11 @@ impl Generator {
     }
 
     pub(super) fn branch(&mut self, scope: &Scope, depth: u32) {
-        let condition = self.condition(scope, DEPTH - 1);
+        let condition = match self.rng.chance(15) {
+            true => self.called_condition(scope),
+            false => None,
+        };
+        let condition = condition.unwrap_or_else(|| self.condition(scope, DEPTH - 1));
         self.open(&format!("if ({condition})"));
         self.block(scope, depth);
         self.close();
@@ -90,6 +97,9 @@ impl Generator {
     }
 
     pub(super) fn declaration(&mut self, scope: &mut Scope) {
+        if self.rng.chance(20) && scope.place != Place::Parser {
+            return self.local_header(scope);
+        }
         let ty = super::model::ty(&mut self.rng, 100);
         let name = self.name("x");
         if self.rng.chance(85) {
@@ -99,6 +109,25 @@ impl Generator {
             self.line(&format!("{} {name};", ty.text()));
         }
         scope.add(name, ty, true);
+    }
+
+    /// A header of its own, perhaps a copy of another one.
+    fn local_header(&mut self, scope: &mut Scope) {
+        let ty = self.rng.below(self.model.types.len());
+        let name = self.name("own");
+        let same: Vec<String> = scope
+            .headers
+            .iter()
+            .filter(|h| h.ty == ty)
+            .map(|h| h.path.clone())
+            .collect();
+        let of_type = self.model.types[ty].name.clone();
+        match self.rng.pick(&same).cloned() {
+            Some(other) if self.rng.chance(60) => self.line(&format!("{of_type} {name} = {other};")),
+            _ => self.line(&format!("{of_type} {name};")),
+        }
+        scope.variables.extend(self.model.fields_of(&name, ty));
+        scope.headers.push(HeaderRef { path: name, ty });
     }
 
     fn headers(&mut self, scope: &Scope) {
@@ -120,7 +149,12 @@ impl Generator {
                 };
                 let by = self.rng.between(1, n as usize + 1);
                 match self.rng.below(4) {
-                    0 => self.line(&format!("{path}.push_front({by});")),
+                    0 => {
+                        self.line(&format!("{path}.push_front({by});"));
+                        if self.rng.chance(50) {
+                            self.line(&format!("{path}[0].setValid();"));
+                        }
+                    }
                     1 => self.line(&format!("{path}.pop_front({by});")),
                     _ => self.dynamic(scope, &path, ty),
                 }
@@ -198,7 +232,14 @@ impl Generator {
             }
             5..8 if depth > 0 => {
                 let what = self.rng.one(["hit", "miss", "hit"]);
-                self.open(&format!("if ({table}.apply().{what})"));
+                let applied = format!("{table}.apply().{what}");
+                let more = self.condition(scope, 1);
+                let condition = match self.rng.below(6) {
+                    0 => format!("{applied} && {more}"),
+                    1 => format!("{more} || !{applied}"),
+                    _ => applied,
+                };
+                self.open(&format!("if ({condition})"));
                 self.block(scope, depth);
                 self.close();
                 if self.rng.chance(40) {

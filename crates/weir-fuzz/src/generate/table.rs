@@ -1,6 +1,7 @@
 //! Actions and tables of a control, and its state.
 
 use super::Generator;
+use super::call::{Callee, Formal, Kind, Way};
 use super::model::{Place, Scope, Ty, width};
 
 /// A key of a table.
@@ -13,12 +14,18 @@ struct Key {
 #[derive(Clone)]
 struct Action {
     name: String,
+    /// What the list of actions gives for parameters with a direction.
+    bound: String,
+    /// Types of the data of entries.
     parameters: Vec<Ty>,
 }
 
 impl Generator {
     /// Counters, meters and registers, which the scope then knows.
     pub(super) fn state(&mut self, scope: &mut Scope) {
+        if self.model.tna {
+            return self.tna_state(scope);
+        }
         let index = if self.model.version_2020 {
             ("<bit<32>>", ", bit<32>")
         } else {
@@ -31,7 +38,8 @@ impl Generator {
             self.line(&format!("counter{}({size}, CounterType.{unit}) {name};", index.0));
             scope.counters.push(name);
         }
-        for _ in 0..self.rng.below(4) / 2 {
+        let meters = self.rng.below(4) / 2;
+        for _ in 0..if self.model.judged { 0 } else { meters } {
             let name = self.name("meter");
             let unit = self.rng.one(["packets", "bytes"]);
             let size = self.rng.one([1, 4, 16]);
@@ -56,11 +64,12 @@ impl Generator {
         for _ in 0..self.rng.between(1, 5) {
             actions.push(self.action(scope, None));
         }
-        for action in &actions {
+        for action in actions.iter().filter(|a| a.bound.is_empty()) {
             scope.actions.push((action.name.clone(), action.parameters.clone()));
         }
         let count = match self.rng.below(10) {
             _ if scope.place == Place::Deparser => self.rng.between(1, 3),
+            _ if scope.place == Place::Sub => self.rng.below(3),
             0 => 0,
             1..8 => self.rng.between(1, 4),
             _ => self.rng.between(3, 8),
@@ -72,7 +81,15 @@ impl Generator {
             && self.rng.chance(60)
             && let Some((name, parameters)) = self.rewrite(scope)
         {
-            self.table(scope, &[Action { name, parameters }]);
+            let bound = String::new();
+            self.table(
+                scope,
+                &[Action {
+                    name,
+                    bound,
+                    parameters,
+                }],
+            );
         }
         // Actions that are tables' alone read meters, which a control cannot; a control calls its own.
         if self.rng.chance(50) {
@@ -87,12 +104,15 @@ impl Generator {
         inner.in_action = true;
         inner.tables.clear();
         inner.actions.clear();
+        inner.calls.retain(|c| c.callee != Callee::Block);
+        let formals = self.bound_formals(scope, meter.is_some());
+        inner.variables.extend(self.scope_of(scope.place, &formals).variables);
         let names: Vec<String> = (0..parameters.len()).map(|i| format!("p{i}")).collect();
-        let list: Vec<String> = parameters
+        let list = parameters
             .iter()
             .zip(&names)
-            .map(|(ty, name)| format!("{} {name}", ty.text()))
-            .collect();
+            .map(|(ty, name)| format!("{} {name}", ty.text()));
+        let list: Vec<String> = formals.iter().map(|f| self.formal_text(f)).chain(list).collect();
         self.open(&format!("action {name}({})", list.join(", ")));
         for (ty, name) in parameters.iter().zip(&names) {
             match ty.width() {
@@ -117,7 +137,34 @@ impl Generator {
         let count = self.rng.between(0, 3);
         self.statements(&inner, count, 1);
         self.close();
-        Action { name, parameters }
+        let bound = self.bound_arguments(scope, &formals);
+        Action {
+            name,
+            bound,
+            parameters,
+        }
+    }
+
+    /// Parameters that a table gives an action whatever the entry.
+    fn bound_formals(&mut self, scope: &Scope, metered: bool) -> Vec<Formal> {
+        let is_wanted = !metered && scope.variables.iter().any(|v| v.writable) && !scope.calls.is_empty();
+        match is_wanted && self.rng.chance(25) {
+            true => self.formals(2, false),
+            false => Vec::new(),
+        }
+    }
+
+    /// Arguments for them: expressions and variables of the control.
+    fn bound_arguments(&mut self, scope: &Scope, formals: &[Formal]) -> String {
+        let mut all = Vec::new();
+        for formal in formals {
+            let Kind::Scalar(ty) = formal.kind else { continue };
+            all.push(match formal.way {
+                Way::In => self.variable(scope, ty).unwrap_or_else(|| self.literal(ty)),
+                Way::Out | Way::InOut => self.written_argument(scope, ty, &[]),
+            });
+        }
+        all.join(", ")
     }
 
     /// Types of action data.
@@ -188,13 +235,13 @@ impl Generator {
             }
         }
         let mut properties = Vec::new();
-        if self.rng.chance(20) {
+        if self.rng.chance(20) && !self.model.tna {
             let counter = self.name("hits");
             let unit = self.rng.one(["packets", "bytes", "packets_and_bytes"]);
             self.line(&format!("direct_counter(CounterType.{unit}) {counter};"));
             properties.push(format!("counters = {counter};"));
         }
-        let metered = self.rng.chance(10);
+        let metered = self.rng.chance(10) && !self.model.judged;
         if metered {
             let meter = self.name("rates");
             let width = self.rng.one([2, 8, 32]);
@@ -204,8 +251,8 @@ impl Generator {
             chosen = vec![self.action(scope, Some((&meter, width)))];
         }
         let profile = match self.rng.below(12) {
-            0 if !metered => Some("action_profile"),
-            1 if !metered => Some("action_selector"),
+            0 if !metered && !self.model.tna => Some("action_profile"),
+            1 if !metered && !self.model.tna => Some("action_selector"),
             _ => None,
         };
         self.open(&format!("table {name}"));
@@ -215,7 +262,11 @@ impl Generator {
             false => self.keys(scope, selector),
         };
         let with_nothing = self.rng.chance(70);
-        let mut list: Vec<String> = chosen.iter().map(|a| format!("{};", a.name)).collect();
+        let listed = |a: &Action| match a.bound.is_empty() {
+            true => format!("{};", a.name),
+            false => format!("{}({});", a.name, a.bound),
+        };
+        let mut list: Vec<String> = chosen.iter().map(listed).collect();
         if with_nothing {
             list.push("NoAction;".to_owned());
         }
@@ -269,7 +320,9 @@ impl Generator {
     }
 
     fn constant_call(&mut self, action: &Action) -> String {
-        let arguments: Vec<String> = action.parameters.iter().map(|t| self.literal(*t)).collect();
+        let literals: Vec<String> = action.parameters.iter().map(|t| self.literal(*t)).collect();
+        let bound = Some(action.bound.clone()).filter(|b| !b.is_empty());
+        let arguments: Vec<String> = bound.into_iter().chain(literals).collect();
         format!("{}({})", action.name, arguments.join(", "))
     }
 
@@ -311,7 +364,12 @@ impl Generator {
                     .rng
                     .one(["exact", "lpm", "ternary", "range", "optional", "ternary", "lpm"]),
             };
-            let kind = if kind == "lpm" && has_prefix { "ternary" } else { kind };
+            let kind = match kind {
+                "lpm" if has_prefix => "ternary",
+                // There is no such kind.
+                "optional" if self.model.tna => "ternary",
+                kind => kind,
+            };
             lines.push(format!("{path} : {kind} @name(\"k{}\");", lines.len()));
             keys.push(Key { ty, kind });
         }
