@@ -38,10 +38,10 @@ impl Env<'_> {
     /// The state for a packet of so many bytes, and who listens.
     pub fn service(&mut self, bytes: u64) -> (Service<'_>, &mut dyn Tracer) {
         let service = Service {
-            state: &mut *self.state,
             now_ns: self.now_ns,
             choices: &mut *self.choices,
-            bytes,
+            bytes: bytes + self.state.frame_check(),
+            state: &mut *self.state,
         };
         (service, &mut *self.tracer)
     }

@@ -184,12 +184,26 @@ pub struct State {
     pub generators: Option<Box<Generators>>,
     /// Parser runs that ended with each member of `error` (not with NoError).
     pub parser_errors: BTreeMap<u32, u64>,
+    /// Bytes behind every packet that counts of bytes include, and that nobody sees.
+    frame_check: u64,
     random: u64,
     /// A table or value set was lent to be changed, or members of selectors came or went with their ports.
     touched: bool,
 }
 
 impl State {
+    /// Bytes behind every packet that counters, meters and `pkt_length` include: the frame check sequence, which
+    /// is 4 on a Tofino and 0 elsewhere.
+    #[must_use]
+    pub fn frame_check(&self) -> u64 {
+        self.frame_check
+    }
+
+    /// Sets how many bytes behind a packet are counted with it.
+    pub fn set_frame_check(&mut self, bytes: u64) {
+        self.frame_check = bytes;
+    }
+
     /// Sets the parameters of `crc32_custom` or `crc16_custom`, whichever has their width.
     pub fn set_custom_crc(&mut self, parameters: CrcParameters) {
         if parameters.width == 16 {
@@ -219,6 +233,7 @@ impl State {
             log: Messages::default(),
             custom_crc: (CrcParameters::CRC32, CrcParameters::CRC16),
             custom_crc_set: (false, false),
+            frame_check: 0,
             port_metadata: BTreeMap::new(),
             generators: None,
             parser_errors: BTreeMap::new(),

@@ -294,6 +294,10 @@ pub enum Directive {
     Deflection {
         port: u32,
     },
+    /// Bytes behind every packet that are counted with it.
+    FrameCheck {
+        bytes: u64,
+    },
     /// Parameters of `crc16_custom` or `crc32_custom`, by their width.
     CustomCrc {
         parameters: CrcParameters,

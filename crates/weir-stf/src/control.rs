@@ -422,6 +422,7 @@ impl Control {
                 }
                 self.switch.set_deflection(Some(*port));
             }
+            Directive::FrameCheck { bytes } => self.switch.state_mut().set_frame_check(*bytes),
             Directive::CustomCrc { parameters } => {
                 if !custom_crcs(self.switch.program())
                     .iter()

@@ -55,6 +55,7 @@
 //! mc_node_associate GROUP HANDLE NUMBER    packets with this exclusion number get no copy of the node
 //! mc_port_list NUMBER PORT…                ports that packets exclude by this number
 //! port_metadata PORT HEX…                  what parsers see of the port
+//! frame_check BYTES                        counted with every packet: 4 on a Tofino, 0 elsewhere
 //! set_crc32_parameters NAME POLYNOMIAL INITIAL XOR_OUT REFLECT_IN REFLECT_OUT
 //!                                          of `crc32_custom`; `set_crc16_parameters` of `crc16_custom`
 //! deflection PORT                          where packets go that ask for it when their queue is full

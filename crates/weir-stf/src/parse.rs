@@ -116,6 +116,9 @@ fn directive(s: &mut Scanner) -> Parsed<Directive> {
     }
 }
 
+/// Most bytes behind a packet that may be counted with it.
+const MAX_FRAME_CHECK: u64 = 64;
+
 /// Directives about counters, registers, meters and replication.
 fn resource(s: &mut Scanner, keyword: &str) -> Parsed<Option<Directive>> {
     Ok(Some(match keyword {
@@ -168,6 +171,14 @@ fn resource(s: &mut Scanner, keyword: &str) -> Parsed<Option<Directive>> {
                 index,
                 rates: [rate(s)?, rate(s)?],
             }
+        }
+        "frame_check" => {
+            let start = s.mark();
+            let bytes: u64 = number(s, "a number of bytes")?;
+            if bytes > MAX_FRAME_CHECK {
+                return Err(s.error_at(start, format!("at most {MAX_FRAME_CHECK} bytes")));
+            }
+            Directive::FrameCheck { bytes }
         }
         "set_crc16_parameters" => custom_crc(s, 16)?,
         "set_crc32_parameters" => custom_crc(s, 32)?,

@@ -23,6 +23,9 @@ use std::sync::Arc;
 use weir_interp::{Abort, Executable, MethodEngine, Outcome, PacketState, PacketTag, SiteId};
 use weir_ir::{Bits, ExternId, Program, VarId};
 
+/// Bytes of the frame check sequence (IEEE 802.3), which the chip counts with every packet.
+const FRAME_CHECK: u64 = 4;
+
 /// Bits of `drop_ctl`.
 const DROP_PACKET: u64 = 1;
 const DROP_COPY: u64 = 2;
@@ -35,8 +38,8 @@ const LINES: u64 = BUFFER as u64 / LINE;
 /// A program on TNA or T2NA, run as the chips do.
 ///
 /// Where they leave a choice, and where weir differs: what nobody has set is zero, but for the port and the types that
-/// deparsers ask for, which are as if they were not there; a packet has no frame check sequence, and lengths do not
-/// count one; queue depths are in packets; of a port's queues the one with the largest number modulo 8 is served first;
+/// deparsers ask for, which are as if they were not there; a packet's frame check sequence is counted
+/// ([`State::frame_check`]), but no parser sees it; queue depths are in packets; of a port's queues the one with the largest number modulo 8 is served first;
 /// there is one state for all pipes that share a program; a packet is resubmitted or recirculated at most
 /// [`MAX_PASSES`] times.
 pub struct Tna {
@@ -404,6 +407,7 @@ impl Architecture for Tna {
         let resources = instances.map(|(id, e)| externs::resource(program, id, e));
         let mut state = load::state_of(program, resources.collect(), SELECTORS, None);
         state.generators = Some(Box::new(Generators::new(self.chip.generators())));
+        state.set_frame_check(FRAME_CHECK);
         state
     }
 

@@ -5,7 +5,7 @@ use crate::driver::{EgressPacket, QueueInfo};
 use crate::generator::GeneratorModel;
 use std::ops::RangeInclusive;
 use weir_interp::{BitBuffer, Frame};
-use weir_ir::{Bits, Call, Program, Type, TypeSpec};
+use weir_ir::{Bits, Program, Type};
 
 /// What the chips differ in.
 #[derive(Debug, Clone)]
@@ -107,13 +107,19 @@ fn ingress_field(field: &str, port: u32, now_ns: u64, is_resubmitted: bool) -> u
 }
 
 /// The intrinsic header of an egress packet.
-pub(crate) fn egress(program: &Program, chip: &Chip, packet: &EgressPacket, queue: &QueueInfo, now_ns: u64) -> Vec<u8> {
+pub(crate) fn egress(
+    program: &Program,
+    chip: &Chip,
+    (packet, queue): (&EgressPacket, &QueueInfo),
+    now_ns: u64,
+    frame_check: u64,
+) -> Vec<u8> {
     compose(program, EGRESS_TYPE, chip.egress_header, |field| {
-        egress_field(field, packet, queue, now_ns)
+        egress_field(field, packet, queue, now_ns, frame_check)
     })
 }
 
-fn egress_field(field: &str, packet: &EgressPacket, queue: &QueueInfo, now_ns: u64) -> u64 {
+fn egress_field(field: &str, packet: &EgressPacket, queue: &QueueInfo, now_ns: u64, frame_check: u64) -> u64 {
     let handling = &packet.handling;
     match field {
         "egress_port" => queue.port.into(),
@@ -126,7 +132,7 @@ fn egress_field(field: &str, packet: &EgressPacket, queue: &QueueInfo, now_ns: u
         "egress_qid" => handling.queue.into(),
         "egress_cos" => handling.class.into(),
         "deflection_flag" => handling.is_deflected.into(),
-        "pkt_length" => packet.state.bytes.len() as u64,
+        "pkt_length" => packet.state.bytes.len() as u64 + frame_check,
         _ => 0,
     }
 }
@@ -149,41 +155,16 @@ pub(crate) fn fill_ingress(gress: &Gress, frame: &mut Frame, port: u32, now_ns: 
 }
 
 /// As [`egress`], for a control whose parser did not take the header; the packet is given besides the frame, which is its own.
-pub(crate) fn fill_egress(gress: &Gress, frame: &mut Frame, packet: &EgressPacket, queue: &QueueInfo, now_ns: u64) {
+pub(crate) fn fill_egress(
+    gress: &Gress,
+    frame: &mut Frame,
+    (packet, queue): (&EgressPacket, &QueueInfo),
+    now_ns: u64,
+    frame_check: u64,
+) {
     fill(&gress.intrinsic, frame, |field| {
-        egress_field(field, packet, queue, now_ns)
+        egress_field(field, packet, queue, now_ns, frame_check)
     });
-}
-
-/// Of the scalars that `port_metadata_unpack` gives, which are the validity of a header: that is no bit of the metadata.
-pub(crate) fn validities(call: &Call) -> Vec<bool> {
-    fn add(ty: &TypeSpec, all: &mut Vec<bool>) {
-        match ty.plain() {
-            TypeSpec::Header(_, fields) => {
-                all.push(true);
-                all.extend(TypeSpec::header_scalars(fields).iter().map(|_| false));
-            }
-            TypeSpec::Struct(_, fields) => fields.iter().for_each(|(_, ty)| add(ty, all)),
-            TypeSpec::Tuple(fields) => fields.iter().for_each(|ty| add(ty, all)),
-            TypeSpec::Opaque(_)
-            | TypeSpec::Void
-            | TypeSpec::Bool
-            | TypeSpec::Bit(_)
-            | TypeSpec::Int(_)
-            | TypeSpec::Varbit(_)
-            | TypeSpec::Error
-            | TypeSpec::String
-            | TypeSpec::HeaderUnion(..)
-            | TypeSpec::Stack(..)
-            | TypeSpec::Enum(..)
-            | TypeSpec::SerializableEnum(..)
-            | TypeSpec::New(..) => all.push(false),
-        }
-    }
-    let mut all = Vec::new();
-    call.type_arguments.iter().take(1).for_each(|ty| add(ty, &mut all));
-    all.resize(call.results.len(), false);
-    all
 }
 
 /// The bits of `parser_err` for a member of `error`.

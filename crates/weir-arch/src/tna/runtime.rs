@@ -3,7 +3,6 @@
 use super::driver::Tna;
 use super::externs::Op;
 use super::fields::{Gress, Way};
-use super::headers;
 use super::registers::at_index;
 use crate::fused::FusedArguments;
 use crate::hash;
@@ -39,7 +38,7 @@ pub(crate) struct Late {
 impl Late {
     /// Counts the packet, of which so many bytes are sent.
     pub(super) fn count(self, state: &mut State, sent: u64) {
-        let bytes = adjusted(sent, self.less);
+        let bytes = adjusted(sent + state.frame_check(), self.less);
         match self.metered {
             Some((color, taken)) => state.correct_meter(self.id, self.index, color, taken, bytes),
             None => state.count(self.id, self.index, bytes),
@@ -249,12 +248,7 @@ impl TnaRuntime<'_> {
     fn port_metadata(&self, context: &mut CallContext<'_>) {
         let packet = &mut *context.packet;
         let mut at = packet.cursor;
-        let validities = headers::validities(context.call);
-        for (slot, is_validity) in context.results.iter_mut().zip(validities) {
-            if is_validity {
-                *slot = Bits::new(slot.width(), 1);
-                continue;
-            }
+        for slot in context.results.iter_mut() {
             if let Some(value) = read_bits(&packet.bytes, at, slot.width()) {
                 *slot = value;
             }

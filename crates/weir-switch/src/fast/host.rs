@@ -45,6 +45,8 @@ pub(super) struct SwitchHost<'a> {
     pub state: &'a mut State,
     pub fused: &'a Fused,
     pub packets: Begun<'a>,
+    /// Bytes of the packets as counters count them.
+    pub counted: &'a [u64; VECTOR],
     pub on_hit: &'a [OnHit],
     pub tables: &'a [Arc<FastTable>],
     pub sets: &'a [FastTable],
@@ -88,7 +90,7 @@ impl SwitchHost<'_> {
     /// Direct counters of what was hit count.
     #[inline(never)]
     fn count_hits(&mut self, lookup: &LookedUp<'_>) {
-        let lengths = self.packets.lengths;
+        let lengths = self.counted;
         if lookup.hits == u64::MAX {
             // Counting one is so short that the loop around it would be a third of it.
             let (heads, lengths) = (heads(lookup).as_chunks::<4>().0, lengths.as_chunks::<4>().0);
@@ -159,12 +161,12 @@ impl Host for SwitchHost<'_> {
     }
 
     fn count(&mut self, counter: usize, index: u64, slot: usize) {
-        let bytes = self.packets.lengths[slot];
+        let bytes = self.counted[slot];
         self.state.count(weir_ir::ExternId::new(counter), index, bytes);
     }
 
     fn count_all(&mut self, counter: usize, slots: u64, at: Indexes<'_>) {
-        let (id, lengths) = (weir_ir::ExternId::new(counter), self.packets.lengths);
+        let (id, lengths) = (weir_ir::ExternId::new(counter), self.counted);
         match at {
             Indexes::Same(index) => {
                 let bytes = Slots(slots).map(|slot| lengths[slot]).sum();
@@ -227,7 +229,7 @@ impl Host for SwitchHost<'_> {
         let misses = lookup.active & !lookup.hits;
         self.state
             .looked_up(lookup.table, lookup.hits.count_ones(), misses.count_ones());
-        let lengths = self.packets.lengths;
+        let lengths = self.counted;
         match self.on_hit[lookup.table.index()] {
             OnHit::Nothing => {}
             OnHit::CountThere => {

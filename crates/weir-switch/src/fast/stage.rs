@@ -15,6 +15,8 @@ pub(super) struct Stage {
     pub packets: Vec<FusedPacket>,
     /// Bytes of the packets as they came.
     pub lengths: Box<[u64; VECTOR]>,
+    /// The same with what is counted with each packet ([`State::frame_check`]).
+    counted: Box<[u64; VECTOR]>,
     /// All ones in as many bits as each input has.
     input_masks: Vec<u64>,
 }
@@ -70,6 +72,7 @@ impl Stage {
             machine,
             packets: vec![FusedPacket::default(); VECTOR],
             lengths: Box::new([0; VECTOR]),
+            counted: Box::new([0; VECTOR]),
             fused,
         }
     }
@@ -105,9 +108,17 @@ impl Stage {
         if bits > longest && lengths[..many].iter().any(|l| *l > longest) {
             return None;
         }
+        let counted = match state.frame_check() {
+            0 => lengths,
+            extra => {
+                let all = self.counted.iter_mut().zip(lengths);
+                all.for_each(|(counted, length)| *counted = length + extra);
+                &*self.counted
+            }
+        };
         for (i, (input, mask)) in self.fused.inputs.iter().zip(&self.input_masks).enumerate() {
             if loaded.reads_input(i) {
-                fill(loaded.input_row(i), *input, *mask, given, lengths, state);
+                fill(loaded.input_row(i), *input, *mask, given, counted, state);
             }
         }
         let mut host = SwitchHost {
@@ -119,6 +130,7 @@ impl Stage {
                 lengths,
                 begun: 0,
             },
+            counted,
             on_hit: lent.on_hit,
             tables: lent.tables,
             sets: lent.sets,

@@ -22,12 +22,13 @@ impl Tna {
     /// The packet as the control of egress gets it.
     fn parse_egress(&self, packet: &EgressPacket, queue: &QueueInfo, env: &mut Env<'_>) -> Result<PacketState, Abort> {
         let (gress, now_ns) = (&self.pipe(queue.port).egress, env.now_ns);
-        let mut bytes = headers::egress(&self.program, &self.chip, packet, queue, now_ns);
+        let frame_check = env.state.frame_check();
+        let mut bytes = headers::egress(&self.program, &self.chip, (packet, queue), now_ns, frame_check);
         let front = bytes.len();
         bytes.extend_from_slice(&packet.state.bytes);
         let mut state = self.begin(gress, bytes, now_ns);
         let error = self.parse(gress, queue.port, front, &mut state, env)?;
-        headers::fill_egress(gress, &mut state.frame, packet, queue, now_ns);
+        headers::fill_egress(gress, &mut state.frame, (packet, queue), now_ns, frame_check);
         set(&mut state.frame, gress.timestamp, now_ns);
         set(&mut state.frame, gress.error, error);
         Ok(state)

@@ -1,6 +1,5 @@
 //! The ingress parser without what stands in front of packets: compiled code is given the packet alone.
 
-use super::super::headers;
 use super::counters::Depths;
 use super::{Builder, exit};
 use crate::error::NotCompiled;
@@ -269,11 +268,7 @@ impl Builder<'_> {
     /// `port_metadata_unpack`: goes on behind the metadata, whatever is read of it.
     fn unpack(&mut self, call: &Call, place: &mut Place, front: &Front) -> Option<()> {
         let mut at = place.taken;
-        for (&result, is_validity) in call.results.iter().zip(headers::validities(call)) {
-            if is_validity {
-                self.set(Some(result), 1);
-                continue;
-            }
+        for &result in &call.results {
             let width = self.width(result);
             let value = self.front_bits(front, at, width)?;
             self.assign(result, Rvalue::Use(value));
