@@ -67,6 +67,8 @@ pub struct IngressPacket {
     pub bytes: Vec<u8>,
     /// Why it is here.
     pub origin: Origin,
+    /// A packet generator has made it.
+    pub is_generated: bool,
     /// Values that outlived the last pass.
     pub preserved: Vec<(VarId, Bits)>,
     /// How often it has been here before.
@@ -83,6 +85,7 @@ impl IngressPacket {
             port,
             bytes,
             origin: Origin::Received,
+            is_generated: false,
             preserved: Vec::new(),
             passes: 0,
             tag,
@@ -136,6 +139,8 @@ pub struct Handling {
     pub is_first_copy: bool,
     /// Packets in its queue when it came there.
     pub depth: u64,
+    /// Bytes of a generated packet when it came to ingress; 0 of any other.
+    pub generated_bytes: u32,
 }
 
 /// Copies of a multicast group that are not made of a packet.

@@ -121,6 +121,8 @@ pub struct FusedPacket {
     pub(crate) received_bytes: u64,
     /// How often it has been at ingress before.
     pub passes: u32,
+    /// A packet generator has made it.
+    pub is_generated: bool,
     /// TNA's counters and meters that count it as it is sent.
     pub(crate) late: Vec<crate::tna::Late>,
     /// Nothing has to be forgotten before the next packet.

@@ -249,7 +249,8 @@ async fn counters_are_synchronized_and_read() {
     );
     assert_eq!(
         read[0].get_action_data("$COUNTER_SPEC_BYTES").expect("has it").as_u64(),
-        3 * 64
+        // The frame check sequence is counted.
+        3 * (64 + 4)
     );
     let indirect = Request::new("In.by_kind").match_key("$COUNTER_INDEX", MatchValue::exact(1u32));
     let read = connection.get_table_entries(indirect).await.expect("is read");

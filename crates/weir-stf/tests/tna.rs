@@ -35,6 +35,7 @@ programs!("tna":
     filters,
     flexible,
     functions,
+    generated_lengths,
     generator,
     hashes,
     header_values,

@@ -78,7 +78,10 @@ impl Switch {
         } else {
             PacketTag::NONE
         };
-        self.add_waiting(IngressPacket::received(port, bytes, tag));
+        self.add_waiting(IngressPacket {
+            is_generated: true,
+            ..IngressPacket::received(port, bytes, tag)
+        });
         self.run_ingress(context);
         1
     }

@@ -298,6 +298,11 @@ impl Tna {
             queue: value(tm.queue) as u32,
             class: value(tm.class) as u32,
             rid: value(tm.rid) as u32,
+            generated_bytes: if packet.is_generated {
+                packet.bytes.len() as u32
+            } else {
+                0
+            },
             ..Handling::default()
         };
         let before = actions.len();
@@ -539,6 +544,7 @@ impl Architecture for Tna {
     ) -> Vec<Action> {
         let arrived = IngressPacket {
             passes: packet.passes,
+            is_generated: packet.is_generated,
             ..IngressPacket::received(port, bytes.to_vec(), PacketTag::NONE)
         };
         if exit == fuse::exit::RESTART {

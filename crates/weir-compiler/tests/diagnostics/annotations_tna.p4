@@ -19,8 +19,8 @@ control I(inout headers_t hdr, inout meta_t meta, in ingress_intrinsic_metadata_
     @pa_solitary("ingress", "hdr.h.a") @mine("of the user") Register<bit<16>, _>(4) cells;
     apply {
         hdr.h.a = right.get({ hdr.h.a, hdr.h.b });
-        hdr.h.a = absent.get({ hdr.h.a, hdr.h.b }); //~ warning[symmetric] there is no field `hdr.h.x`, which its @symmetric names
-        hdr.h.a = uneven.get({ hdr.h.a, hdr.h.c }); //~ warning[symmetric] or the two differ in width
+        hdr.h.a = absent.get({ hdr.h.a, hdr.h.b }); //~ warning[symmetric] this hash is not symmetric: there is no field `hdr.h.x`, which its @symmetric names, or the two differ in width
+        hdr.h.a = uneven.get({ hdr.h.a, hdr.h.c }); //~ warning[symmetric] this hash is not symmetric: there is no field `hdr.h.c`, which its @symmetric names, or the two differ in width
         tm.ucast_egress_port = 1;
         cells.write(0, hdr.h.a);
     }

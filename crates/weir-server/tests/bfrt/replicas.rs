@@ -107,7 +107,11 @@ async fn counters_of_entries_are_the_sum_of_what_replicas_have() {
     let entries = bench.entries(TABLE).await;
     let found: Vec<u64> = entries.iter().map(|e| number(e, packets)).collect();
     assert_eq!(found, [301, 602, 903, 1204, 1505, 1806, 2107, 2408]);
-    assert_eq!(number(&entries[0], bytes), 301 * 64);
+    assert_eq!(
+        number(&entries[0], bytes),
+        301 * (64 + 4),
+        "with the frame check sequence"
+    );
     // One entry is read as a message of its own.
     let one = bench.read(bench.exact(TABLE, 3)).await.expect("is there");
     assert_eq!(number(&one[0], packets), 903);

@@ -631,6 +631,9 @@ async fn ports_come_back_in_the_form_in_which_they_were_written() {
     set.action_profile_actions[1].watch_kind = Some(pb::action_profile_action::WatchKind::WatchPort(vec![9]));
     let written = entry_of(&bench, "selector_table", 1, Set(set));
     bench.insert(written.clone()).await.expect("fits");
-    let all = Entity::TableEntry(bench.entry("selector_table", vec![], 0));
+    let all = Entity::TableEntry(pb::TableEntry {
+        table_id: bench.table("selector_table"),
+        ..Default::default()
+    });
     assert_eq!(bench.read(all).await, [written]);
 }

@@ -162,6 +162,7 @@ impl Switch {
                 passes: 0,
                 came: ports[slot],
                 is_again: false,
+                generated_bytes: 0,
             };
             let ready = self.ready.len();
             let sent = self.leave(&mut fast.whole, slot, &mut frames[slot], &passage);
@@ -219,6 +220,7 @@ impl Switch {
                     self.not_run(passage);
                     let values = values_of(stage, number, slot);
                     stage.packets[slot].passes = passage.passes;
+                    stage.packets[slot].is_generated = passage.generated_bytes > 0;
                     self.drive(stage, slot, frame.bytes(), (number, after_egress), passage, &values);
                 }
             }

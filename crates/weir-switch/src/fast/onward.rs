@@ -27,6 +27,8 @@ pub(crate) struct Passage {
     pub came: u32,
     /// It is not at ingress for the first time.
     pub is_again: bool,
+    /// Bytes of a generated packet when it came to ingress; 0 of any other.
+    pub generated_bytes: u32,
 }
 
 /// A packet that goes on.
@@ -102,13 +104,24 @@ impl Onward {
             passes,
             came: port,
             is_again: true,
+            generated_bytes: 0,
             ..*from
         };
         let packet = self.packet(passage, port, bytes);
         self.ingress.push_back(packet);
     }
 
-    /// The same, of what the driver has.
+    /// A packet that a generator has made.
+    pub(crate) fn push_generated(&mut self, port: u32, bytes: &[u8], from: &Passage) {
+        let passage = Passage {
+            generated_bytes: bytes.len() as u32,
+            ..*from
+        };
+        let packet = self.packet(passage, port, bytes);
+        self.ingress.push_back(packet);
+    }
+
+    /// As [`Self::push_ingress`], of what the driver has.
     pub(crate) fn push_of_driver(&mut self, port: u32, passes: u32, bytes: &[u8]) {
         let from = self.now;
         self.push_ingress(port, passes, bytes, &from);

@@ -184,10 +184,17 @@ fn fill(row: &mut [u64], input: Input, mask: u64, given: &Given<'_>, lengths: &[
                 *to = value & mask;
             }
         }
-        (Input::Length, _) => row
-            .iter_mut()
-            .zip(lengths)
-            .for_each(|(word, length)| *word = length & mask),
+        (Input::Length, _) => {
+            let all = row.iter_mut().zip(lengths);
+            all.for_each(|(word, length)| *word = length & mask);
+            // Egress is told of a generated packet the length that it came with.
+            let generated = row
+                .iter_mut()
+                .zip(given.told)
+                .filter(|(_, told)| told.generated_bytes > 0);
+            let extra = state.frame_check();
+            generated.for_each(|(word, told)| *word = (u64::from(told.generated_bytes) + extra) & mask);
+        }
         (Input::Told(Told::Rid), _) => each(row, &|told| told.rid.into()),
         (Input::Told(Told::Queue), _) => each(row, &|told| told.queue.into()),
         (Input::Told(Told::Class), _) => each(row, &|told| told.class.into()),

@@ -154,6 +154,7 @@ impl Switch {
             queue: value(told.queue),
             class: value(told.class),
             rid: value(told.rid),
+            generated_bytes: passage.generated_bytes,
             ..Handling::default()
         };
         let exclusion = Exclusion {
@@ -535,9 +536,10 @@ impl Switch {
                 passes: 0,
                 came: packet.port,
                 is_again: true,
+                generated_bytes: 0,
             };
             self.stats.received(packet.port, packet.bytes.len());
-            self.onward.push_ingress(packet.port, 0, &packet.bytes, &passage);
+            self.onward.push_generated(packet.port, &packet.bytes, &passage);
         }
         self.run_onward(&mut fast);
         self.forget_onward();
