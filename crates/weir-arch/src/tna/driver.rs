@@ -362,6 +362,7 @@ impl Tna {
             port: packet.port,
             bytes,
             origin: Origin::Resubmitted,
+            is_generated: packet.is_generated,
             preserved: Vec::new(),
             passes: packet.passes + 1,
             tag: env.tracer.begin_packet(packet.tag, "resubmitted packet"),

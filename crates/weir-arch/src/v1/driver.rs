@@ -214,6 +214,7 @@ impl V1Model {
             port: packet.ingress_port,
             bytes,
             origin,
+            is_generated: false,
             preserved: keep.iter().map(|&v| (v, packet.state.frame.get(v).clone())).collect(),
             passes: packet.passes + 1,
             tag,

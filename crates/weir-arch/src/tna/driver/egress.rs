@@ -115,6 +115,7 @@ impl Tna {
             port,
             bytes,
             origin: Origin::Recirculated,
+            is_generated: false,
             preserved: Vec::new(),
             passes: packet.passes + 1,
             tag: env.tracer.begin_packet(packet.tag, "recirculated packet"),
