@@ -261,6 +261,7 @@ impl<'a> Checker<'a> {
                 if let Some(default) = parameter.default {
                     let given = self.info.ty(default);
                     let ty = self.info.types.substitute(parameter.ty, map);
+                    let given = self.info.types.substitute(given, map);
                     let given = self.freshen_inferred(given);
                     if !self.coerces(given, ty) {
                         self.mismatch_default(parameter, default, ty);

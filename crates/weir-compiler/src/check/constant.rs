@@ -442,16 +442,29 @@ impl super::Checked<'_> {
         }
     }
 
-    /// Whether a header has fields that the compiler may move, and so is filled up to whole bytes.
-    fn has_flexible_fields(&self, def: DefId) -> bool {
-        let is_flexible = |f: &super::FieldDef<'_>| f.annotations.iter().any(|a| &*a.name.name == "flexible");
-        match &self.def(def).kind {
-            DefKind::Struct {
-                kind: StructKind::Header,
-                fields,
-                ..
-            } => fields.iter().any(is_flexible),
-            _ => false,
-        }
+    /// Whether a header has fields, or structs of fields, that the compiler may move; then it is filled up to whole
+    /// bytes.
+    pub fn has_flexible_fields(&self, def: DefId) -> bool {
+        let DefKind::Struct { kind, .. } = &self.def(def).kind else {
+            return false;
+        };
+        *kind == StructKind::Header && self.has_flexible_part(def)
+    }
+
+    /// The same of a header or a struct within one. Structs do not contain themselves.
+    fn has_flexible_part(&self, def: DefId) -> bool {
+        let is_marked = |list: &[ast::Annotation]| list.iter().any(|a| &*a.name.name == "flexible");
+        let declaration = self.def(def);
+        let DefKind::Struct { fields, .. } = &declaration.kind else {
+            return false;
+        };
+        let is_flexible = |f: &super::FieldDef<'_>| {
+            let inner = match self.types.get(f.ty) {
+                TyKind::Struct(inner, _) => Some(*inner),
+                _ => None,
+            };
+            is_marked(f.annotations) || inner.is_some_and(|inner| self.has_flexible_part(inner))
+        };
+        is_marked(declaration.annotations) || fields.iter().any(is_flexible)
     }
 }

@@ -7,6 +7,8 @@ use super::{Checker, Signature};
 use crate::types::{Ty, TyKind, Types};
 use rustc_hash::FxHashSet;
 use weir_syntax::ast::Direction;
+use weir_syntax::diagnostic::Diagnostic;
+use weir_syntax::source::Span;
 
 /// The width of a type argument that nothing determines.
 const ANY_WIDTH: u32 = 32;
@@ -17,8 +19,17 @@ pub(super) struct OpenTypes {
     known: FxHashSet<Ty>,
     /// Type arguments of instances of externs, in the order of the program.
     instances: Vec<Ty>,
-    /// What calls have in place of an open type: (the open type, its type in the call).
-    uses: Vec<(Ty, Ty)>,
+    /// What calls have in place of an open type.
+    uses: Vec<Use>,
+}
+
+/// A call of a method of an instance with an open type.
+#[derive(Debug, Clone, Copy)]
+struct Use {
+    open: Ty,
+    /// The type in the call.
+    here: Ty,
+    span: Span,
 }
 
 impl<'a> Checker<'a> {
@@ -55,14 +66,21 @@ impl<'a> Checker<'a> {
     }
 
     /// The type arguments of an instance as a call of one of its methods sees them.
-    pub(super) fn receiver(&mut self, signature: &Signature<'a>, parameters: &[Ty], parts: &[Ty]) -> Vec<Ty> {
+    pub(super) fn receiver(
+        &mut self,
+        signature: &Signature<'a>,
+        parameters: &[Ty],
+        parts: &[Ty],
+        span: Span,
+    ) -> Vec<Ty> {
         let mut receiver = Vec::new();
         for (&parameter, &part) in parameters.iter().zip(parts) {
             let part = self.info.types.shallow(part);
             let is_open = self.open.known.contains(&part) && self.is_only_passed_in(signature, parameter);
             receiver.push(if is_open {
                 let here = self.info.types.fresh();
-                self.open.uses.push((part, here));
+                let open = part;
+                self.open.uses.push(Use { open, here, span });
                 here
             } else {
                 part
@@ -93,19 +111,24 @@ impl<'a> Checker<'a> {
             let TyKind::Infer(variable) = *self.info.types.kind(ty) else {
                 continue;
             };
-            let widths = uses
-                .iter()
-                .filter(|(of, _)| self.info.types.shallow(*of) == ty)
-                .filter_map(|(_, here)| match self.info.types.get(*here) {
-                    TyKind::Bit(width) => Some(*width),
-                    _ => None,
-                });
-            let width = widths.max().unwrap_or(ANY_WIDTH);
+            let of_this = |u: &&Use| self.info.types.shallow(u.open) == ty;
+            let width_of = |u: &Use| match self.info.types.get(u.here) {
+                TyKind::Bit(width) => Some(*width),
+                _ => None,
+            };
+            let widths = uses.iter().filter(of_this).filter_map(width_of).max();
+            let literal = uses.iter().find(of_this).filter(|_| widths.is_none()).map(|u| u.span);
+            if let Some(span) = literal {
+                let text = "nothing says what the type argument `_` of the instance is: all its uses are numbers without a width";
+                let error = Diagnostic::error("type-error", span, text);
+                self.report(error.help("write the type argument, or a number with a width, e.g. 8w0"));
+            }
+            let width = widths.unwrap_or(ANY_WIDTH);
             let bits = self.info.types.bit(width);
             self.info.types.solve(variable, bits);
         }
         // A literal without a width as an argument.
-        for (_, here) in uses {
+        for Use { here, .. } in uses {
             if let TyKind::Infer(variable) = *self.info.types.get(here) {
                 self.info.types.solve(variable, Types::INTEGER);
             }

@@ -16,7 +16,9 @@ impl Lowerer<'_, '_> {
         };
         let mut fields = Vec::new();
         self.header_fields("", ty, &[], &mut fields);
-        if let Some(padding) = flexible_padding(&fields) {
+        if self.checked.has_flexible_fields(def)
+            && let Some(padding) = padding_to_bytes(&fields)
+        {
             fields.push(padding);
         }
         let name = self.checked.show(ty);
@@ -144,17 +146,13 @@ impl Lowerer<'_, '_> {
     }
 }
 
-/// What fills up a header with `@flexible` fields to whole bytes: where such fields lie is the compiler's choice, and
-/// a packet has whole bytes. weir leaves the fields where they are and pads behind them.
-fn flexible_padding(fields: &[HeaderField]) -> Option<HeaderField> {
-    let is_flexible = |f: &HeaderField| f.annotations.iter().any(|a| a.name == "flexible");
-    let width: u32 = fields
-        .iter()
-        .filter(|f| matches!(f.ty, Type::Bits(_)))
-        .map(|f| f.ty.width())
-        .sum();
+/// What fills up a header with `@flexible` fields to whole bytes, if it has none: where such fields lie is the compiler's
+/// choice, and a packet has whole bytes. weir leaves the fields where they are and pads behind them.
+fn padding_to_bytes(fields: &[HeaderField]) -> Option<HeaderField> {
+    let fixed = fields.iter().filter(|f| matches!(f.ty, Type::Bits(_)));
+    let width: u32 = fixed.map(|f| f.ty.width()).sum();
     let missing = (8 - width % 8) % 8;
-    (missing > 0 && fields.iter().any(is_flexible)).then(|| HeaderField {
+    (missing > 0).then(|| HeaderField {
         name: "$flexible_padding$".into(),
         ty: Type::Bits(missing),
         display: weir_ir::Display::Unsigned,
