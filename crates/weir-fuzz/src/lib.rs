@@ -22,6 +22,7 @@
 mod control;
 mod engines;
 mod generate;
+pub mod metamorphic;
 mod mutate;
 mod rng;
 mod targets;

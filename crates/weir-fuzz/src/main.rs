@@ -42,6 +42,15 @@ struct Arguments {
     /// Run this program and test by both engines instead
     #[arg(long, num_args = 2, value_names = ["P4", "STF"])]
     replay: Option<Vec<PathBuf>>,
+    /// Rewrite the programs below these folders and run their packet tests instead
+    #[arg(long, num_args = 1.., value_name = "DIR")]
+    metamorphic: Option<Vec<PathBuf>>,
+    /// Chooses what is rewritten
+    #[arg(long, default_value_t = 1, requires = "metamorphic")]
+    seed: u64,
+    /// Only this rewrite
+    #[arg(long, requires = "metamorphic")]
+    rewrite: Option<String>,
 }
 
 fn main() -> ExitCode {
@@ -71,6 +80,9 @@ fn run(arguments: &Arguments) -> Result<u64> {
                 1
             }
         });
+    }
+    if let Some(folders) = &arguments.metamorphic {
+        return Ok(metamorphic(arguments, folders));
     }
     let chosen: Vec<_> = TARGETS
         .iter()
@@ -142,6 +154,27 @@ fn run(arguments: &Arguments) -> Result<u64> {
         println!("both engines: {totals}");
     }
     Ok(findings)
+}
+
+/// Runs the packet tests of rewritten programs; says how many failed if those are too many.
+fn metamorphic(arguments: &Arguments, folders: &[PathBuf]) -> u64 {
+    let summary = weir_fuzz::metamorphic::run(&weir_fuzz::metamorphic::Options {
+        folders: folders.to_vec(),
+        seed: arguments.seed,
+        rewrite: arguments.rewrite.clone(),
+        most: None,
+    });
+    for (test, why) in &summary.skipped {
+        println!("not counted: {test}: {}", why.lines().next().unwrap_or(""));
+    }
+    for failure in &summary.failures {
+        println!("{failure}");
+    }
+    println!("{summary}");
+    match summary.is_good() {
+        true => 0,
+        false => summary.failures.len().max(1) as u64,
+    }
 }
 
 /// Largest memory of this process so far, where the system tells.

@@ -19,7 +19,7 @@ mod traffic;
 use crate::mutate::Mutator;
 use crate::rng::Rng;
 use case::Case;
-pub(crate) use corpus::cases;
+pub(crate) use corpus::{cases, files, read_with_includes};
 use run::{Built, Tally, Trouble};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
