@@ -12,12 +12,19 @@ const FOLDERS: [&str; 5] = [
     "crates/weir-stf/tests/tna",
 ];
 
-/// Tests that do not pass when rewritten: the end of the program's path, the rewrite, and why that
-/// is right.
-const EXCEPTIONS: [(&str, &str, &str); 0] = [];
+/// Tests that may not pass when rewritten: the end of the program's path, a rewrite, alone or in a
+/// chain, and why that is right.
+const EXCEPTIONS: [(&str, &str, &str); 3] = [
+    ("tna/verified.p4", "local", VERIFY),
+    ("tna/verified.p4", "assign-halves", VERIFY),
+    ("tna/verified.p4", "function", VERIFY),
+];
+const VERIFY: &str = "TNA's parser writes the result of `Checksum.verify` by \"or\" into the field it is assigned to; \
+                      a variable in between is overwritten";
 
-/// Rewrites that no program here has a place for.
-const WITHOUT_PLACE: [&str; 1] = ["flatten-fields"];
+/// Rewrites that may be applied to none of the programs that they are tried on: few have a place for
+/// them, and each program has five rewrites of its own.
+const MOST_WITHOUT_PLACE: usize = 4;
 
 #[test]
 fn rewritten_programs_pass_their_tests() {
@@ -31,7 +38,7 @@ fn rewritten_programs_pass_their_tests() {
     });
     let is_known = |f: &&weir_fuzz::metamorphic::Failure| {
         let mut known = EXCEPTIONS.iter();
-        known.any(|(program, rewrite, _)| f.program.ends_with(program) && f.rewrite == *rewrite)
+        known.any(|(program, rewrite, _)| f.program.ends_with(program) && f.rewrite.split(", ").any(|r| r == *rewrite))
     };
     let unknown: Vec<String> = summary
         .failures
@@ -42,7 +49,6 @@ fn rewritten_programs_pass_their_tests() {
     assert!(unknown.is_empty(), "{}", unknown.join("\n"));
     assert_eq!(summary.skipped, []);
     assert!(summary.programs > 100 && summary.tests > 200, "{summary}");
-    for row in summary.rows.iter().filter(|r| !WITHOUT_PLACE.contains(&&*r.name)) {
-        assert!(row.applied > 0, "{} was never applied:\n{summary}", row.name);
-    }
+    let without_place: Vec<_> = summary.rows.iter().filter(|r| r.applied == 0).collect();
+    assert!(without_place.len() <= MOST_WITHOUT_PLACE, "{without_place:?}");
 }

@@ -5,8 +5,8 @@ use super::nodes::Nodes;
 use super::text::Subject;
 use std::collections::HashMap;
 use weir_syntax::ast::{
-    Declaration, DeclarationKind, Direction, Expr, ExprKind, Name, Parameter, ParserState, StructType, Type, TypeKind,
-    TypedefTarget,
+    Declaration, DeclarationKind, Direction, Expr, ExprKind, Name, Parameter, ParserState, StatementKind, StructType,
+    Type, TypeKind, TypedefTarget,
 };
 
 /// What a name is declared as.
@@ -73,6 +73,15 @@ impl<'a> Names<'a> {
         }
         for state in nodes.states() {
             names.own_state(state);
+        }
+        for (statement, _) in &nodes.statements {
+            if let StatementKind::ForIn {
+                ty: Some(ty), variable, ..
+            } = &statement.kind
+                && let ExprKind::Name { name, .. } = &variable.kind
+            {
+                names.variables.entry(&name.name).or_default().push(ty);
+            }
         }
         for parameter in &nodes.parameters {
             names

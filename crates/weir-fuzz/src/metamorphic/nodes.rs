@@ -274,6 +274,8 @@ impl<'a> Nodes<'a> {
         // Parts of what is known at compile time, or of what has a name, are such themselves.
         let is_fixed = matches!(role, Role::Keyset | Role::Key | Role::Constant);
         let of = |other| if is_fixed { role } else { other };
+        // A list that an extern takes may be one of fields, not of values.
+        let element = if role == Role::Argument { role } else { Role::Value };
         match &expr.kind {
             ExprKind::Index(base, index) => {
                 self.expr(base, of(Role::Base));
@@ -295,8 +297,8 @@ impl<'a> Nodes<'a> {
                 self.expr(b, of(Role::Value));
             }
             ExprKind::Conditional(c, a, b) => [c, a, b].iter().for_each(|e| self.expr(e, of(Role::Value))),
-            ExprKind::List(list) => list.iter().for_each(|e| self.expr(e, of(Role::Value))),
-            ExprKind::Struct(fields, _) => fields.iter().for_each(|(_, e)| self.expr(e, of(Role::Value))),
+            ExprKind::List(list) => list.iter().for_each(|e| self.expr(e, of(element))),
+            ExprKind::Struct(fields, _) => fields.iter().for_each(|(_, e)| self.expr(e, of(element))),
             ExprKind::Call {
                 callee,
                 type_arguments,

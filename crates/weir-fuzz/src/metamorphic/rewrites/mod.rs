@@ -13,6 +13,7 @@ mod structs;
 mod tables;
 #[cfg(test)]
 mod tests;
+mod widths;
 
 use super::names::Names;
 use super::nodes::Nodes;
@@ -227,4 +228,26 @@ pub(crate) const REWRITES: &[Rewrite] = &[
         layout::comments,
         "comments and line breaks between tokens mean nothing",
     ),
+    Rewrite::new(
+        "halves",
+        widths::halves,
+        "a value is its upper bits followed by its lower ones",
+    ),
+    Rewrite::new(
+        "widen",
+        widths::widen,
+        "bits that are added in front are taken away again",
+    ),
+    Rewrite::new(
+        "subtract",
+        widths::subtract,
+        "the negative of a value is its complement and 1, modulo 2^W",
+    ),
+    Rewrite::new(
+        "assign-halves",
+        widths::assign_halves,
+        "all bits are assigned, in two steps",
+    ),
+    Rewrite::new("function", widths::function, "the function returns its argument"),
+    Rewrite::new("once", widths::once, "the loop is done once"),
 ];

@@ -312,3 +312,30 @@ fn what_macros_make_is_left_alone() {
     stays("negate-twice", program);
     stays("commute", program);
 }
+
+#[test]
+fn values_of_known_width_are_taken_apart() {
+    let two_bits = |body: &str| format!("control C(inout bit<2> x, in bit<2> y) {{ apply {{ {body} }} }}");
+    becomes("halves", &two_bits("x = y;"), &two_bits("x = (y[1:1] ++ y[0:0]);"));
+    becomes("subtract", &two_bits("x = x - 3;"), &two_bits("x = (x + (~2w3 + 1));"));
+    becomes(
+        "assign-halves",
+        &two_bits("x = y;"),
+        &two_bits("{ bit<2> mm_v0 = y; x[1:1] = mm_v0[1:1]; x[0:0] = mm_v0[0:0]; }"),
+    );
+    becomes(
+        "function",
+        &two_bits("x = y;"),
+        &format!(
+            "bit<2> mm_f0(in bit<2> x) {{ return x; }}\n{}",
+            two_bits("x = mm_f0(y);")
+        ),
+    );
+    becomes(
+        "once",
+        &two_bits("x = y;"),
+        &two_bits("for (bit<8> mm_i0 = 0; mm_i0 < 1; mm_i0 = mm_i0 + 1) { x = y; }"),
+    );
+    let made: Vec<String> = texts("widen", &two_bits("x = y;"), "").flatten().collect();
+    assert!(made.iter().all(|t| t.contains("x = ((bit<2>)(bit<")), "{made:?}");
+}
