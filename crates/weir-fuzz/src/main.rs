@@ -167,6 +167,9 @@ fn metamorphic(arguments: &Arguments, folders: &[PathBuf]) -> u64 {
     for (test, why) in &summary.skipped {
         println!("not counted: {test}: {}", why.lines().next().unwrap_or(""));
     }
+    for (rewritten, why) in &summary.interpreted {
+        println!("only interpreted: {rewritten}: {why}");
+    }
     for failure in &summary.failures {
         println!("{failure}");
     }

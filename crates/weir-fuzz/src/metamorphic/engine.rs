@@ -47,8 +47,8 @@ pub(crate) type Sent = Vec<(u32, Vec<u8>)>;
 pub(crate) struct Run {
     /// The packets of each test, or why it failed.
     pub tests: Vec<Result<Sent, Trouble>>,
-    /// There is machine code.
-    pub is_compiled: bool,
+    /// Why there is no machine code.
+    pub unsupported: Option<String>,
 }
 
 /// Runs the tests of a program.
@@ -79,7 +79,7 @@ fn run_all(source: &str, tests: &[(String, String)]) -> Result<Run, Trouble> {
     let interpreter = Switch::new(Arc::new(program)).map_err(|e| Trouble::NotLoaded(e.to_string()))?;
     let mut machine_code = interpreter.clone();
     // What has no machine code is interpreted twice, as `weir test --engine both` does.
-    let is_compiled = machine_code.compile().is_ok();
+    let unsupported = machine_code.compile().err().map(|e| e.to_string());
     let tests = tests.iter().map(|(name, text)| {
         let a = one(&interpreter, name, text, "interpreter")?;
         let b = one(&machine_code, name, text, "machine code")?;
@@ -90,7 +90,7 @@ fn run_all(source: &str, tests: &[(String, String)]) -> Result<Run, Trouble> {
     });
     Ok(Run {
         tests: tests.collect(),
-        is_compiled,
+        unsupported,
     })
 }
 

@@ -205,7 +205,12 @@ impl<'a> Names<'a> {
             TypeKind::Bool => true,
             _ => false,
         };
-        let same = rest.iter().all(|ty| text(ty) == text(first));
+        // The text of what a macro made is the macro's.
+        let is_written = match &first.kind {
+            TypeKind::Named { name, .. } => text(first) == &*name.name,
+            _ => ["bit<", "int<", "bool"].iter().any(|t| text(first).starts_with(t)),
+        };
+        let same = is_written && rest.iter().all(|ty| text(ty) == text(first));
         (is_simple && same && !text(first).is_empty()).then(|| text(first).to_owned())
     }
 

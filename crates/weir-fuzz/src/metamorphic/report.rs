@@ -58,6 +58,9 @@ pub struct Summary {
     pub tests: usize,
     /// Tests that do not pass as they are, and why: they are not counted.
     pub skipped: Vec<(String, String)>,
+    /// Programs that had machine code before they were rewritten, the rewrite, and why there is none
+    /// after it. Their tests count as any others.
+    pub interpreted: Vec<(String, String)>,
     /// The rewrites, and the chain of several.
     pub rows: Vec<Row>,
     /// Tests that no longer do what they did.
@@ -83,6 +86,7 @@ impl Summary {
         self.programs += other.programs;
         self.tests += other.tests;
         self.skipped.extend(other.skipped);
+        self.interpreted.extend(other.interpreted);
         self.failures.extend(other.failures);
         for row in other.rows {
             match self.rows.iter_mut().find(|r| r.name == row.name) {

@@ -115,7 +115,7 @@ fn of_program(program: &Subjects, index: usize, options: &Options) -> Summary {
         tests,
         original: Run {
             tests: sent.into_iter().map(Ok).collect(),
-            is_compiled: original.is_compiled,
+            unsupported: original.unsupported,
         },
         seed: options.seed ^ number(program.path.file_name().and_then(|n| n.to_str()).unwrap_or("")),
     };
@@ -186,7 +186,13 @@ impl Case {
             Some(text) => {
                 row.applied = self.tests.len();
                 let run = engine::run(text, &self.tests);
-                row.code_lost = usize::from(self.original.is_compiled && run.as_ref().is_ok_and(|r| !r.is_compiled));
+                let unsupported = run.as_ref().ok().and_then(|r| r.unsupported.as_ref());
+                if let (None, Some(why)) = (&self.original.unsupported, unsupported) {
+                    row.code_lost = 1;
+                    summary
+                        .interpreted
+                        .push((format!("{}, {rewrite}", self.name), why.clone()));
+                }
                 for (i, (test, _)) in self.tests.iter().enumerate() {
                     match self.trouble(&run, i) {
                         None => row.passed += 1,
