@@ -25,6 +25,7 @@
 mod control;
 mod engines;
 mod generate;
+pub mod metamorphic;
 mod mutate;
 mod oracle;
 mod rng;

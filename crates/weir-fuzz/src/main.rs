@@ -45,6 +45,15 @@ struct Arguments {
     /// Judge this program and test by the oracle instead
     #[arg(long, num_args = 2, value_names = ["P4", "STF"])]
     oracle: Option<Vec<PathBuf>>,
+    /// Rewrite the programs below these folders and run their packet tests instead
+    #[arg(long, num_args = 1.., value_name = "DIR")]
+    metamorphic: Option<Vec<PathBuf>>,
+    /// Chooses what is rewritten
+    #[arg(long, default_value_t = 1, requires = "metamorphic")]
+    seed: u64,
+    /// Only this rewrite
+    #[arg(long, requires = "metamorphic")]
+    rewrite: Option<String>,
 }
 
 fn main() -> ExitCode {
@@ -91,6 +100,9 @@ fn run(arguments: &Arguments) -> Result<u64> {
                 1
             }
         });
+    }
+    if let Some(folders) = &arguments.metamorphic {
+        return Ok(metamorphic(arguments, folders));
     }
     let chosen: Vec<_> = TARGETS
         .iter()
@@ -166,6 +178,30 @@ fn run(arguments: &Arguments) -> Result<u64> {
         println!("oracle: {judgements}");
     }
     Ok(findings)
+}
+
+/// Runs the packet tests of rewritten programs; says how many failed if those are too many.
+fn metamorphic(arguments: &Arguments, folders: &[PathBuf]) -> u64 {
+    let summary = weir_fuzz::metamorphic::run(&weir_fuzz::metamorphic::Options {
+        folders: folders.to_vec(),
+        seed: arguments.seed,
+        rewrite: arguments.rewrite.clone(),
+        most: None,
+    });
+    for (test, why) in &summary.skipped {
+        println!("not counted: {test}: {}", why.lines().next().unwrap_or(""));
+    }
+    for (rewritten, why) in &summary.interpreted {
+        println!("only interpreted: {rewritten}: {why}");
+    }
+    for failure in &summary.failures {
+        println!("{failure}");
+    }
+    println!("{summary}");
+    match summary.is_good() {
+        true => 0,
+        false => summary.failures.len().max(1) as u64,
+    }
 }
 
 /// Largest memory of this process so far, where the system tells.

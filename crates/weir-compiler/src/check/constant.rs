@@ -5,7 +5,7 @@ use crate::types::{DefId, Ty, TyKind};
 use num_bigint::BigInt;
 use num_integer::Integer;
 use num_traits::{One, Signed, ToPrimitive, Zero};
-use weir_syntax::ast::{BinaryOp, Expr, ExprKind, Name, StructKind, UnaryOp};
+use weir_syntax::ast::{self, BinaryOp, Expr, ExprKind, Name, StructKind, UnaryOp};
 use weir_syntax::diagnostic::Diagnostic;
 
 /// A value known to the checker. Numbers of `int<W>` are kept as the number they mean.

@@ -56,7 +56,8 @@ fn belongs(test: &Path, program: &Path) -> bool {
     is_test && test.parent() == program.parent() && rest.is_some_and(|r| r.is_empty() || r.starts_with('-'))
 }
 
-fn files(folder: &Path, found: &mut Vec<PathBuf>) {
+/// All files below a folder, sorted.
+pub(crate) fn files(folder: &Path, found: &mut Vec<PathBuf>) {
     let Ok(entries) = std::fs::read_dir(folder) else { return };
     let mut paths: Vec<PathBuf> = entries.flatten().map(|e| e.path()).collect();
     paths.sort();
@@ -74,7 +75,7 @@ pub fn with_includes(path: &Path) -> Option<String> {
     read_with_includes(path, 0)
 }
 
-fn read_with_includes(path: &Path, depth: u32) -> Option<String> {
+pub(crate) fn read_with_includes(path: &Path, depth: u32) -> Option<String> {
     let text = std::fs::read_to_string(path).ok()?;
     let mut all = String::with_capacity(text.len());
     for line in text.lines() {
