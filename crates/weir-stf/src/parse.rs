@@ -265,7 +265,7 @@ fn custom_crc(s: &mut Scanner, width: u32) -> Parsed<Directive> {
     if short != algorithm && short != "calc" && !short.starts_with("calc_") {
         return Err(s.error_at(
             start,
-            &format!("`{algorithm}`, or the `calc` or `calc_N` of simple_switch"),
+            format!("`{algorithm}`, or the `calc` or `calc_N` of simple_switch"),
         ));
     }
     let mask = u64::MAX >> (64 - width);
@@ -273,7 +273,7 @@ fn custom_crc(s: &mut Scanner, width: u32) -> Parsed<Directive> {
         let start = s.mark();
         let value: u64 = number(s, what)?;
         if value > mask {
-            return Err(s.error_at(start, &format!("{what} of {width} bits")));
+            return Err(s.error_at(start, format!("{what} of {width} bits")));
         }
         Ok(value)
     };
@@ -296,7 +296,7 @@ fn truth(s: &mut Scanner, what: &str) -> Parsed<bool> {
     match s.word().map(|w| w.to_ascii_lowercase()).as_deref() {
         Some("true" | "1") => Ok(true),
         Some("false" | "0") => Ok(false),
-        _ => Err(s.error_at(start, &format!("{what}: `true` or `false`"))),
+        _ => Err(s.error_at(start, format!("{what}: `true` or `false`"))),
     }
 }
 
