@@ -29,6 +29,7 @@ programs!("psa":
     hashes,
     headers,
     multicast,
+    open_types,
     parsing,
     recirculated,
     registers,

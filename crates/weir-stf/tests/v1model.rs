@@ -38,6 +38,7 @@ programs!(
     matches,
     messages,
     never_there,
+    open_types,
     parsing,
     ports,
     queueing,
