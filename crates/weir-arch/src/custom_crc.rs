@@ -13,7 +13,8 @@ pub struct CustomCrc {
     pub loc: Loc,
 }
 
-/// Where a program hashes by a custom CRC, in its order: calls of v1model's functions, instances of PSA's externs and
+/// Where a program hashes by a custom CRC, in its order: calls of v1model's functions, instances of
+/// PSA's externs and
 /// selectors.
 #[must_use]
 pub fn custom_crcs(program: &Program) -> Vec<CustomCrc> {
@@ -38,7 +39,8 @@ pub fn custom_crcs(program: &Program) -> Vec<CustomCrc> {
     found
 }
 
-/// What to tell a user whose program hashes by custom CRCs with parameters that nobody has set: one line for each
+/// What to tell a user whose program hashes by custom CRCs with parameters that nobody has set: one
+/// line for each
 /// place.
 #[must_use]
 pub fn unset_custom_crcs(program: &Program, state: &State) -> Vec<String> {

@@ -414,7 +414,8 @@ pub trait Architecture: Send + Sync {
         Err(NotCompiled::new(self.program(), Loc::default(), problem))
     }
 
-    /// The same with [`Fused::egress`] left to the driver, for an engine that cannot compile all of [`Architecture::fused`].
+    /// The same with [`Fused::egress`] left to the driver, for an engine that cannot compile all of
+    /// [`Architecture::fused`].
     ///
     /// # Errors
     /// As there.
@@ -473,10 +474,11 @@ pub trait Architecture: Send + Sync {
         Vec::new()
     }
 
-    /// A packet of the pipeline of egress is sent, with so many bytes.
+    /// Called when the egress pipeline has sent a packet of `bytes` bytes.
     fn fused_sent(&self, _state: &mut State, _packet: &mut FusedPacket, _bytes: u64) {}
 
-    /// As [`Architecture::fused_exit`], of a packet that has left the pipeline of egress ([`Fused::egress`]).
+    /// As [`Architecture::fused_exit`], of a packet that has left the pipeline of egress
+    /// ([`Fused::egress`]).
     fn fused_egress_exit(
         &self,
         _env: &mut Env<'_>,

@@ -23,7 +23,8 @@ pub enum Input {
     /// Eight bytes of what the control plane says of the port the packet came in at
     /// ([`crate::State::port_metadata`]), the first eight at 0; zeros where it says less.
     PortMetadata(usize),
-    /// What the traffic manager tells egress of the packet: of pipelines that begin there ([`Fused::egress`]).
+    /// What the traffic manager tells egress of the packet: of pipelines that begin there
+    /// ([`Fused::egress`]).
     Told(Told),
 }
 
@@ -74,7 +75,8 @@ pub enum FusedExit {
     Transmit(VarId),
     /// The same, after [`crate::Architecture::fused_finish`] has done to it what its port does.
     Finish(VarId),
-    /// It is for a port of the architecture's own, the one in this variable: it comes in there, with one pass more.
+    /// It is for a port of the architecture's own, the one in this variable: it comes in there,
+    /// with one pass more.
     Recirculate(VarId),
     /// Ingress has deparsed it: the traffic manager is to do what [`Fused::queueing`] says.
     Queue,
@@ -103,7 +105,8 @@ pub struct Fused {
     pub calls: Arc<dyn Any + Send + Sync>,
     /// What packets that leave by [`FusedExit::Queue`] say.
     pub queueing: Option<Queueing>,
-    /// Egress of packets that do not go straight through, as a pipeline of its own: its packets are what ingress has
+    /// Egress of packets that do not go straight through, as a pipeline of its own: its packets are
+    /// what ingress has
     /// deparsed, the port of [`Input::Port`] is the one they go to, and its driver's exits are
     /// [`crate::Architecture::fused_egress_exit`].
     pub egress: Option<Box<Fused>>,

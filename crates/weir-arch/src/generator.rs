@@ -328,7 +328,8 @@ impl Generators {
 
     // ----------------------------------------------------------------------------------- events
 
-    /// Whether packets trigger applications: then what is due depends on what becomes of those before.
+    /// Whether packets trigger applications: then what is due depends on what becomes of those
+    /// before.
     #[must_use]
     pub fn hears_of_packets(&self) -> bool {
         let slots = self.pipes.iter().flat_map(|p| &p.slots);

@@ -192,7 +192,8 @@ pub struct State {
 }
 
 impl State {
-    /// Bytes behind every packet that counters, meters and `pkt_length` include: the frame check sequence, which
+    /// Bytes behind every packet that counters, meters and `pkt_length` include: the frame check
+    /// sequence, which
     /// is 4 on a Tofino and 0 elsewhere.
     #[must_use]
     pub fn frame_check(&self) -> u64 {
@@ -213,7 +214,8 @@ impl State {
         }
     }
 
-    /// Whether the parameters of the custom CRC of 16 or of 32 bits have been set; those of CRC-16/ARC and of zlib's
+    /// Whether the parameters of the custom CRC of 16 or of 32 bits have been set; those of
+    /// CRC-16/ARC and of zlib's
     /// CRC-32 otherwise.
     #[must_use]
     pub fn has_custom_crc(&self, width: u32) -> bool {

@@ -145,7 +145,11 @@ impl P4InfoError {
             | P4InfoError::TooLarge { .. }
             | P4InfoError::BadAnnotation { .. } => None,
         };
-        let other = other.map_or(String::new(), |at| format!("; the other one is at {at}"));
+        let other = match other {
+            Some(at) if first == format!("{at}: ") => "; it is there once for each instance of its control".to_owned(),
+            Some(at) => format!("; the other one is at {at}"),
+            None => String::new(),
+        };
         format!("{first}{self}{other}")
     }
 }

@@ -21,7 +21,8 @@ const EXCEPTIONS: [(&str, &str, &str); 2] = [
 const VERIFY: &str = "TNA's parser writes the result of `Checksum.verify` by \"or\" into the field it is assigned to; \
                       a variable in between is overwritten";
 
-/// Rewrites that may be applied to none of the programs that they are tried on: few have a place for
+/// Rewrites that may be applied to none of the programs that they are tried on: few have a place
+/// for
 /// them, and each program has five rewrites of its own.
 const MOST_WITHOUT_PLACE: usize = 4;
 

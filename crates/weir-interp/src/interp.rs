@@ -490,7 +490,10 @@ impl<'a, T: Tracer + ?Sized> Run<'a, T> {
                 otherwise,
             } => {
                 let taken = !self.value(condition).is_zero();
-                self.trace(|| Event::Branch { taken }, loc);
+                // A branch without a place is the compiler's own.
+                if loc.line > 0 {
+                    self.trace(|| Event::Branch { taken }, loc);
+                }
                 Ok(if taken { *then } else { *otherwise })
             }
             Terminator::Switch { value, cases, default } => {

@@ -41,7 +41,8 @@ pub struct Program {
     pub pipelines: Vec<String>,
     /// Source files that [`Loc::file`] indexes.
     pub files: Vec<String>,
-    /// Members of `error`; their index is their value. `NoError` is 0, the others are in declaration order.
+    /// Members of `error`; their index is their value. `NoError` is 0, the others are in
+    /// declaration order.
     pub errors: Vec<String>,
     /// Enums, for display and for externs that take them.
     pub enums: Arena<EnumType>,

@@ -22,7 +22,8 @@ pub struct Target {
     pub tables: TableSpec,
     /// What control planes are told of externs.
     pub control: ControlSpec,
-    /// Annotations that mean something on the real target which weir leaves out: programs that use them are warned.
+    /// Annotations that mean something on the real target which weir leaves out: programs that use
+    /// them are warned.
     pub without_effect: &'static [IgnoredAnnotation],
 }
 

@@ -255,7 +255,8 @@ pub(crate) fn number<T: TryFrom<u64>>(s: &mut Scanner, what: &str) -> Parsed<T> 
         .ok_or_else(|| s.error_at(start, what))
 }
 
-/// `NAME POLYNOMIAL INITIAL XOR_OUT REFLECT_IN REFLECT_OUT`, as simple_switch_CLI takes them. The name is that of a
+/// `NAME POLYNOMIAL INITIAL XOR_OUT REFLECT_IN REFLECT_OUT`, as simple_switch_CLI takes them. The
+/// name is that of a
 /// calculation there, `calc` or `calc_N`, or of the algorithm.
 fn custom_crc(s: &mut Scanner, width: u32) -> Parsed<Directive> {
     let start = s.mark();

@@ -183,7 +183,8 @@ fn what_goes_on_within_the_switch_is_compiled_too() {
     }
 }
 
-/// What becomes of packets that machine code is given together, and of each alone in the interpreter.
+/// What becomes of packets that machine code is given together, and of each alone in the
+/// interpreter.
 fn together(of: &str, state: &str, packets: &[Vec<u8>]) {
     together_in(of, compile(of), state, packets);
 }

@@ -2,8 +2,10 @@
 //!
 //! A packet takes it where nobody traces it, no choice is to be made by others, queues are empty and no port has
 //! a rate. Then what the queue of its port would do to it is known beforehand: nothing. What it asks for
-//! beyond being sent to one port (mirrors, resubmission, digests) the driver does, as for any other packet. Copies of
-//! groups, and packets for ports that lead back to ingress, are run as vectors of their own ([`onward`]).
+//! beyond being sent to one port (mirrors, resubmission, digests) the driver does, as for any other
+//! packet. Copies of
+//! groups, and packets for ports that lead back to ingress, are run as vectors of their own
+//! ([`onward`]).
 
 mod counts;
 mod host;
@@ -45,7 +47,8 @@ pub enum FastError {
 pub enum Fate {
     /// It is to be sent to this port, as its frame holds it now.
     Transmit(u32),
-    /// So many packets came of it (copies, or itself by a longer way): of those that the next [`Switch::advance`] gives, in the
+    /// So many packets came of it (copies, or itself by a longer way): of those that the next
+    /// [`Switch::advance`] gives, in the
     /// order of the fates.
     Copies(u32),
     /// It was dropped and counted, or it waits in a queue.
@@ -263,7 +266,8 @@ impl Switch {
         self.fast.as_ref().map(|f| &**f.whole.machine.compiled())
     }
 
-    /// The compiled egress of packets that do not go straight through, where the architecture has such.
+    /// The compiled egress of packets that do not go straight through, where the architecture has
+    /// such.
     #[must_use]
     pub fn compiled_egress(&self) -> Option<&Compiled> {
         let egress = self.fast.as_ref().and_then(|f| f.egress.as_ref());

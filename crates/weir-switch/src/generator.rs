@@ -41,7 +41,8 @@ impl Switch {
         self.state.generators.as_ref()?.next_ns()
     }
 
-    /// Generates the packets that are due first, if any is by then, `limit` of them at most, and runs them up to the queues.
+    /// Generates the packets that are due first, if any is by then, `limit` of them at most, and
+    /// runs them up to the queues.
     /// What of them leaves at once goes to `out`. Gives how many, or 1 where nothing is due.
     pub(crate) fn generate(
         &mut self,

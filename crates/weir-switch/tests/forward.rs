@@ -170,7 +170,8 @@ fn a_port_reaches_its_rate_also_where_nobody_looks_in_time() {
 
 #[test]
 fn what_loops_back_comes_in_there_compiled_or_not() {
-    // Port 7 has what port 1 and its clones send; what comes in there goes where its first byte says.
+    // Port 7 has what port 1 and its clones send; what comes in there goes where its first byte
+    // says.
     let packets = [[1, 0], [3, 1], [9, 2], [1, 3]];
     let mut results = Vec::new();
     for compiled in [false, true] {

@@ -3,7 +3,8 @@
 /// Longer words are compared up to here.
 const MAX_LENGTH: usize = 64;
 
-/// The least number of characters to insert, delete or replace that makes `b` of `a` (Levenshtein distance).
+/// The least number of characters to insert, delete or replace that makes `b` of `a` (Levenshtein
+/// distance).
 ///
 /// ```
 /// assert_eq!(weir_syntax::similar::edit_distance("inlcude", "include"), 2);

@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// How a control plane has written the number of a port. It reads it back in that form; nothing else looks at it.
+/// How a control plane has written the number of a port. It reads it back in that form; nothing
+/// else looks at it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub enum PortForm {
     /// As bytes, big-endian (P4Runtime since 1.4, and whoever has one form only).

@@ -94,7 +94,8 @@ fn word_at(sources: &SourceMap, file: &str, line: u32, column: u32) -> Span {
     Span { lo, hi }
 }
 
-/// Whether a message is new: of those about a switch there is one, however many switches there are for a program.
+/// Whether a message is new: of those about a switch there is one, however many switches there are
+/// for a program.
 fn is_new(message: &str) -> bool {
     static SAID: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
     SAID.lock().map_or(true, |mut said| said.insert(message.to_owned()))
@@ -110,7 +111,8 @@ pub fn warn_once(message: String) {
 /// What interpreting costs.
 const COST: &str = "that takes some 30 times as long as machine code";
 
-/// Says that a program is interpreted, why, and what that costs; of one reason once, however many switches there are
+/// Says that a program is interpreted, why, and what that costs; of one reason once, however many
+/// switches there are
 /// for it.
 pub fn interpreted(why: &dyn std::fmt::Display, format: MessageFormat) {
     say(&format!("interpreted: {why}; {COST}"), "the program is ", format);

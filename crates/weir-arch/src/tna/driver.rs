@@ -38,8 +38,10 @@ const LINES: u64 = BUFFER as u64 / LINE;
 /// A program on TNA or T2NA, run as the chips do.
 ///
 /// Where they leave a choice, and where weir differs: what nobody has set is zero, but for the port and the types that
-/// deparsers ask for, which are as if they were not there; a packet's frame check sequence is counted
-/// ([`State::frame_check`]), but no parser sees it; queue depths are in packets; of a port's queues the one with the largest number modulo 8 is served first;
+/// deparsers ask for, which are as if they were not there; a packet's frame check sequence is
+/// counted
+/// ([`State::frame_check`]), but no parser sees it; queue depths are in packets; of a port's queues
+/// the one with the largest number modulo 8 is served first;
 /// there is one state for all pipes that share a program; a packet is resubmitted or recirculated at most
 /// [`MAX_PASSES`] times.
 pub struct Tna {

@@ -106,7 +106,8 @@ const fn ignored(name: &'static str, instead: &'static str) -> IgnoredAnnotation
     IgnoredAnnotation { name, instead }
 }
 
-/// Annotations of the vendor's compiler that change what packets or control planes see. Others place things in the
+/// Annotations of the vendor's compiler that change what packets or control planes see. Others
+/// place things in the
 /// chip, or are implemented: `flexible`, `padding`, `symmetric`.
 const IGNORED: &[IgnoredAnnotation] = &[
     ignored(

@@ -41,7 +41,8 @@ pub(crate) fn recirculate(port: VarId) -> (Exit, FusedExit) {
     (exit, FusedExit::Recirculate(port))
 }
 
-/// The packet, as the ingress deparser made it, goes to the traffic manager, which reads these variables.
+/// The packet, as the ingress deparser made it, goes to the traffic manager, which reads these
+/// variables.
 pub(crate) fn queue(live: Vec<VarId>) -> (Exit, FusedExit) {
     let exit = Exit {
         name: "queue",

@@ -1,11 +1,14 @@
-//! Headers that do not begin and end at whole bytes: code has none. Packets leave for whoever begins anew with them before
+//! Headers that do not begin and end at whole bytes: code has none. Packets leave for whoever
+//! begins anew with them before
 //! a parser takes one.
 
 use weir_ir::passes::written;
 use weir_ir::{BlockId, Body, HeaderId, InstKind, Loc, Operand, Program, Rvalue, Terminator, VarId};
 
-/// Has packets leave by an exit before such a header is taken from them, and takes such headers out of deparsers where they are
-/// never valid then. Gives the first place; nothing is done where packets come to calls with effects before.
+/// Has packets leave by an exit before such a header is taken from them, and takes such headers out
+/// of deparsers where they are
+/// never valid then. Gives the first place; nothing is done where packets come to calls with
+/// effects before.
 pub(super) fn leave_before(program: &Program, body: &mut Body, exit: u32) -> Option<Loc> {
     let mut found: Option<Loc> = None;
     let mut cuts = Vec::new();
@@ -53,7 +56,8 @@ fn is_odd(program: &Program, kind: &InstKind) -> bool {
     }
 }
 
-/// Whether a header is of whole bytes, and so is what is before its varbit field, which is its last.
+/// Whether a header is of whole bytes, and so is what is before its varbit field, which is its
+/// last.
 fn is_whole(program: &Program, header: HeaderId) -> bool {
     let ty = &program.header_types[program.headers[header].ty];
     let varbit_is_last = ty.varbit_field().is_none_or(|field| field + 1 == ty.fields.len());

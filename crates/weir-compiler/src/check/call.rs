@@ -452,7 +452,7 @@ impl<'a> Checker<'a> {
             return self.give_up(arguments);
         };
         let (index, signature) = &candidates[chosen];
-        let receiver = self.receiver(signature, &parameters, parts, expr.span);
+        let receiver = self.receiver(signature, &parameters, parts);
         let map = parameters.into_iter().zip(receiver.iter().copied()).collect();
         let result = self.invoke(
             expr,

@@ -442,7 +442,8 @@ impl super::Checked<'_> {
         }
     }
 
-    /// Whether a header has fields, or structs of fields, that the compiler may move; then it is filled up to whole
+    /// Whether a header has fields, or structs of fields, that the compiler may move; then it is
+    /// filled up to whole
     /// bytes.
     pub fn has_flexible_fields(&self, def: DefId) -> bool {
         let DefKind::Struct { kind, .. } = &self.def(def).kind else {

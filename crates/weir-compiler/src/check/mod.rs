@@ -265,7 +265,8 @@ pub struct CallInfo {
     pub type_arguments: Vec<Ty>,
     /// For each parameter the argument's index, `None` where it is omitted.
     pub arguments: Vec<Option<usize>>,
-    /// Of a method: the type arguments of the instance as this call sees them. Where the program has written `_`,
+    /// Of a method: the type arguments of the instance as this call sees them. Where the program
+    /// has written `_`,
     /// each call has its own.
     pub receiver: Vec<Ty>,
 }

@@ -1,14 +1,14 @@
 //! `_` as a type argument: left open where it is written, known by the end of the program.
 //!
-//! A constructor argument may determine it, or a use: the type of a value that a method gives. Where only arguments
-//! of calls have it, as the index of a register, calls may differ, and the instance has the widest of their types.
+//! A constructor argument may determine it, or a use: the type of a value that a method gives.
+//! Where only arguments
+//! of calls have it, as the index of a register, calls may differ, and the instance has the widest
+//! of their types.
 
-use super::{Checker, Signature};
+use super::{Checker, Param, Signature};
 use crate::types::{Ty, TyKind, Types};
 use rustc_hash::FxHashSet;
 use weir_syntax::ast::Direction;
-use weir_syntax::diagnostic::Diagnostic;
-use weir_syntax::source::Span;
 
 /// The width of a type argument that nothing determines.
 const ANY_WIDTH: u32 = 32;
@@ -29,7 +29,17 @@ struct Use {
     open: Ty,
     /// The type in the call.
     here: Ty,
-    span: Span,
+}
+
+/// What a value says of the type that it is given for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Says {
+    /// It is the value's.
+    Type,
+    /// Any that fits.
+    Nothing,
+    /// No type of values at run time has this value.
+    Mismatch,
 }
 
 impl<'a> Checker<'a> {
@@ -49,6 +59,19 @@ impl<'a> Checker<'a> {
         parts.iter().all(|part| self.open.known.contains(part))
     }
 
+    /// What a value of type `ty` says of an open type: nothing, if it is a number without a width.
+    pub(super) fn says_of_open(&self, open: Ty, ty: Ty) -> Says {
+        if !self.open.known.contains(&open) {
+            return Says::Type;
+        }
+        let is_unsized = |k: &TyKind| matches!(k, TyKind::Integer | TyKind::String);
+        match self.info.types.get(ty) {
+            TyKind::Integer => Says::Nothing,
+            _ if self.info.types.any(ty, &is_unsized) => Says::Mismatch,
+            _ => Says::Type,
+        }
+    }
+
     /// Notes that `ty`, which is to be inferred, is the same as an open type.
     pub(super) fn join_open(&mut self, open: Ty, ty: Ty) {
         if self.open.known.contains(&open) && matches!(self.info.types.get(ty), TyKind::Infer(_)) {
@@ -66,13 +89,7 @@ impl<'a> Checker<'a> {
     }
 
     /// The type arguments of an instance as a call of one of its methods sees them.
-    pub(super) fn receiver(
-        &mut self,
-        signature: &Signature<'a>,
-        parameters: &[Ty],
-        parts: &[Ty],
-        span: Span,
-    ) -> Vec<Ty> {
+    pub(super) fn receiver(&mut self, signature: &Signature<'a>, parameters: &[Ty], parts: &[Ty]) -> Vec<Ty> {
         let mut receiver = Vec::new();
         for (&parameter, &part) in parameters.iter().zip(parts) {
             let part = self.info.types.shallow(part);
@@ -80,7 +97,7 @@ impl<'a> Checker<'a> {
             receiver.push(if is_open {
                 let here = self.info.types.fresh();
                 let open = part;
-                self.open.uses.push(Use { open, here, span });
+                self.open.uses.push(Use { open, here });
                 here
             } else {
                 part
@@ -98,8 +115,9 @@ impl<'a> Checker<'a> {
             self.info.types.collect(ty, &is_parameter, &mut found);
             !found.is_empty()
         };
-        let mut params = signature.params.iter();
-        !names(signature.result) && params.all(|p| p.ty == parameter && is_in(p.direction) || !names(p.ty))
+        let is_fit = |p: &Param<'a>| p.ty == parameter && is_in(p.direction) || !names(p.ty);
+        let is_named = signature.params.iter().any(|p| names(p.ty));
+        is_named && !names(signature.result) && signature.params.iter().all(is_fit)
     }
 
     /// Gives each type that is still open the widest type of its uses, or any width.
@@ -117,12 +135,6 @@ impl<'a> Checker<'a> {
                 _ => None,
             };
             let widths = uses.iter().filter(of_this).filter_map(width_of).max();
-            let literal = uses.iter().find(of_this).filter(|_| widths.is_none()).map(|u| u.span);
-            if let Some(span) = literal {
-                let text = "nothing says what the type argument `_` of the instance is: all its uses are numbers without a width";
-                let error = Diagnostic::error("type-error", span, text);
-                self.report(error.help("write the type argument, or a number with a width, e.g. 8w0"));
-            }
             let width = widths.unwrap_or(ANY_WIDTH);
             let bits = self.info.types.bit(width);
             self.info.types.solve(variable, bits);

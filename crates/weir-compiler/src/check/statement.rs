@@ -28,7 +28,7 @@ impl<'a> Checker<'a> {
             StatementKind::Call(call) => {
                 if let ExprKind::Call { .. } = &call.kind {
                     let ty = self.expr(call, None);
-                    if self.info.types.has_infer(ty) {
+                    if self.info.types.has_infer(ty) && !self.is_open_type(ty) {
                         self.report(
                             Diagnostic::error("type-error", call.span, "the type of the result cannot be inferred")
                                 .help("write the type arguments between `<` and `>`"),
@@ -54,7 +54,8 @@ impl<'a> Checker<'a> {
             StatementKind::Switch { expression, cases } => self.switch(statement.span, expression, cases),
             StatementKind::Return(value) => self.return_statement(statement.span, value.as_ref()),
             StatementKind::Exit => {
-                if self.context.in_parser || self.context.place == Place::Function {
+                let is_function = matches!(self.context.place, Place::Function | Place::AbstractMethod);
+                if self.context.in_parser || is_function {
                     self.error(
                         "invalid",
                         statement.span,

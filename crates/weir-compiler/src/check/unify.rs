@@ -1,5 +1,6 @@
 //! Agreement of types: unification, and the implicit conversions of the language.
 
+use super::open::Says;
 use super::{BlockKind, Checker, DefKind, Param};
 use crate::types::{DefId, Ty, TyKind, Types};
 use rustc_hash::FxHashMap;
@@ -83,6 +84,11 @@ impl<'a> Checker<'a> {
             return false;
         }
         let open = self.info.types.intern(TyKind::Infer(variable));
+        match self.says_of_open(open, ty) {
+            Says::Type => {}
+            Says::Nothing => return true,
+            Says::Mismatch => return false,
+        }
         self.join_open(open, ty);
         self.info.types.solve(variable, ty);
         true

@@ -431,7 +431,8 @@ fn annotations_within<'a>(kind: &DefKind<'a>) -> Vec<&'a ast::Annotation> {
     }
 }
 
-/// The pairs of `{ { "string", value }, … }`; `None` where they are no such list, or not one to one.
+/// The pairs of `{ { "string", value }, … }`; `None` where they are no such list, or not one to
+/// one.
 fn string_mappings(tokens: &[ast::AnnotationToken], width: u32) -> Option<Vec<(String, Bits)>> {
     let inner = match tokens {
         [first, inner @ .., last] if &*first.text == "{" && &*last.text == "}" => inner,

@@ -21,7 +21,8 @@ pub(super) enum Passed {
 /// The arguments of a call, one per parameter.
 pub(super) struct Arguments {
     pub passed: Vec<Passed>,
-    /// Where each argument stands in the call as written. Copying out goes by it (P4_16, section "Calling convention"),
+    /// Where each argument stands in the call as written. Copying out goes by it (P4_16, section
+    /// "Calling convention"),
     /// and with names it is not the order of parameters.
     pub positions: Vec<usize>,
 }
@@ -226,7 +227,8 @@ impl<'a> Lowerer<'a, '_> {
     ) -> Vec<CopyOut> {
         let Arguments { passed, positions } = arguments;
         let overlapping = self.overlaps(&passed);
-        // A method that captures an argument's variables would see, or make, changes of the parameter.
+        // A method that captures an argument's variables would see, or make, changes of the
+        // parameter.
         let may_alias = may_alias && !passed.iter().any(|p| matches!(p, Passed::In(v) if self.has_bodies(v)));
         let mut back = Vec::new();
         let mut entities = Vec::new();
@@ -296,7 +298,8 @@ impl<'a> Lowerer<'a, '_> {
         back
     }
 
-    /// Of each argument whether it shares variables with another one, and one of the two is written.
+    /// Of each argument whether it shares variables with another one, and one of the two is
+    /// written.
     pub(super) fn overlaps(&self, passed: &[Passed]) -> Vec<bool> {
         // Which variables each argument touches, to see overlaps.
         let touched: Vec<Vec<VarId>> = passed
@@ -378,8 +381,10 @@ impl<'a> Lowerer<'a, '_> {
         }
     }
 
-    /// In a parser: has what a callee copies out copied out where it rejects, too. A parameter that stands for its
-    /// argument shows what the callee did before, and one that is a copy must not differ. Gives the variable that
+    /// In a parser: has what a callee copies out copied out where it rejects, too. A parameter that
+    /// stands for its
+    /// argument shows what the callee did before, and one that is a copy must not differ. Gives the
+    /// variable that
     /// says whether the callee is running, which is 1 from here.
     fn copy_out_on_reject(&mut self, back: &[CopyOut]) -> Option<VarId> {
         if back.is_empty() || self.reject.is_none() {
@@ -391,7 +396,8 @@ impl<'a> Lowerer<'a, '_> {
         Some(active)
     }
 
-    /// Ends a parser's block for errors: copies out for the callees that are running, the innermost first.
+    /// Ends a parser's block for errors: copies out for the callees that are running, the innermost
+    /// first.
     pub(super) fn finish_reject(&mut self, reject: weir_ir::BlockId) {
         if self.rejections.is_empty() {
             return;
@@ -406,7 +412,7 @@ impl<'a> Lowerer<'a, '_> {
                 then: copy,
                 otherwise: next,
             };
-            self.terminate_to(branch, copy);
+            self.branch_unseen(branch, copy);
             self.copy_back(&back);
             self.goto(next);
         }

@@ -1,7 +1,10 @@
-//! Bodies that instances give to abstract methods, which may name what the block around them declares.
+//! Bodies that instances give to abstract methods, which may name what the block around them
+//! declares.
 //!
-//! A body is lowered where a method of its instance is called, so its free names stand for what they stand for
-//! there: a parameter of the control around it is the argument of the application that is being lowered. Calls
+//! A body is lowered where a method of its instance is called, so its free names stand for what
+//! they stand for
+//! there: a parameter of the control around it is the argument of the application that is being
+//! lowered. Calls
 //! for which all free names stand for the same share one closure.
 
 use super::Lowerer;
@@ -40,7 +43,8 @@ pub(super) struct Captures {
 }
 
 impl<'a> Lowerer<'a, '_> {
-    /// Notes the bodies that an instance gives to abstract methods, and makes what is declared beside them.
+    /// Notes the bodies that an instance gives to abstract methods, and makes what is declared
+    /// beside them.
     pub(super) fn closure_of_instance(&mut self, id: ExternId, declarations: &'a [ast::Declaration]) {
         // Instances may be declared within a body: afterwards `this` is the outer one again.
         let outer = self.this.replace(id);
@@ -74,7 +78,8 @@ impl<'a> Lowerer<'a, '_> {
         };
         let table = self.current_table.as_ref().map(|(t, _)| t.id);
         if self.capturing.iter().any(|c| c.instance == Some(id)) {
-            // A body that calls a method of its own instance: an architecture may refuse it, or run it.
+            // A body that calls a method of its own instance: an architecture may refuse it, or run
+            // it.
             return bodies.closures.len() as u32;
         }
         let stands = |(def, entity): &(DefId, Entity)| self.bindings.get(def) == Some(entity);
@@ -160,7 +165,8 @@ impl<'a> Lowerer<'a, '_> {
         }
     }
 
-    /// Makes sure that the bodies of an instance that an extern is given, and may call, are there. An argument says
+    /// Makes sure that the bodies of an instance that an extern is given, and may call, are there.
+    /// An argument says
     /// no closure, so all calls must agree on one.
     pub(super) fn closure_of_argument(&mut self, id: ExternId, span: Span) {
         if self.closure(id) > 0 {

@@ -29,7 +29,10 @@ impl<'a> Lowerer<'a, '_> {
             self.substitution = before;
             return Val::Void;
         }
-        let symmetric = instance.map_or(Vec::new(), |id| self.symmetric_pairs(id, expr.span));
+        let symmetric = match instance {
+            Some(id) => self.symmetric_pairs(id, expr.span),
+            None => Vec::new(),
+        };
         let (ir_arguments, mut given_headers, back) = self.extern_arguments(signature, passed, &symmetric);
         let result_type = self.concrete(signature.result);
         let result_place =
@@ -75,8 +78,10 @@ impl<'a> Lowerer<'a, '_> {
         }
     }
 
-    /// The arguments of a call of an extern, the headers that it gives, and what is copied out after it. The extern
-    /// writes into the arguments themselves, unless they are no plain variables or several of them overlap.
+    /// The arguments of a call of an extern, the headers that it gives, and what is copied out
+    /// after it. The extern
+    /// writes into the arguments themselves, unless they are no plain variables or several of them
+    /// overlap.
     fn extern_arguments(
         &mut self,
         signature: &Signature<'a>,
@@ -143,7 +148,8 @@ impl<'a> Lowerer<'a, '_> {
         (made, headers, back)
     }
 
-    /// Whether some of the variables say that a member of a header union is valid: writing them changes others.
+    /// Whether some of the variables say that a member of a header union is valid: writing them
+    /// changes others.
     fn is_in_union(&self, vars: &[VarId]) -> bool {
         let is_member = |v: &VarId| match self.program.vars[*v].kind {
             VarKind::Valid { header } => self.union_members.contains_key(&header),

@@ -6,6 +6,9 @@ use crate::types::{Ty, TyKind};
 use std::rc::Rc;
 use weir_ir::{HeaderField, HeaderId, HeaderTypeId, Type, Var, VarId, VarKind};
 
+/// The name of what fills up a header to whole bytes.
+const PADDING: &str = "$flexible_padding$";
+
 impl Lowerer<'_, '_> {
     pub(super) fn header_type(&mut self, ty: Ty) -> HeaderTypeId {
         if let Some(&id) = self.header_types.get(&ty) {
@@ -69,6 +72,19 @@ impl Lowerer<'_, '_> {
                     annotations: inherited.to_vec(),
                 });
             }
+        }
+    }
+
+    /// What the packet has in place of a header's padding is lost, so that equal headers are the
+    /// same bytes.
+    pub(super) fn clear_padding(&mut self, header: HeaderId) {
+        let header = &self.program.headers[header];
+        let fields = &self.program.header_types[header.ty].fields;
+        if fields.last().is_some_and(|f| f.name == PADDING)
+            && let Some(&var) = header.fields.last()
+        {
+            let width = self.program.vars[var].ty.width();
+            self.set(var, super::constant(width, 0));
         }
     }
 
@@ -146,14 +162,16 @@ impl Lowerer<'_, '_> {
     }
 }
 
-/// What fills up a header with `@flexible` fields to whole bytes, if it has none: where such fields lie is the compiler's
-/// choice, and a packet has whole bytes. weir leaves the fields where they are and pads behind them.
+/// What fills up a header with `@flexible` fields to whole bytes, if it has none: where such fields
+/// lie is the compiler's
+/// choice, and a packet has whole bytes. weir leaves the fields where they are and pads behind
+/// them.
 fn padding_to_bytes(fields: &[HeaderField]) -> Option<HeaderField> {
     let fixed = fields.iter().filter(|f| matches!(f.ty, Type::Bits(_)));
     let width: u32 = fixed.map(|f| f.ty.width()).sum();
     let missing = (8 - width % 8) % 8;
     (missing > 0).then(|| HeaderField {
-        name: "$flexible_padding$".into(),
+        name: PADDING.into(),
         ty: Type::Bits(missing),
         display: weir_ir::Display::Unsigned,
         control: weir_ir::ControlType::default(),

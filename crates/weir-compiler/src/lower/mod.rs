@@ -79,7 +79,8 @@ pub(crate) struct Lowerer<'a, 'c> {
     /// In a parser: where errors go.
     reject: Option<BlockId>,
     accept: Option<BlockId>,
-    /// In a parser: calls that copy out where their callees reject, each with the variable that says whether the
+    /// In a parser: calls that copy out where their callees reject, each with the variable that
+    /// says whether the
     /// callee is running.
     rejections: Vec<(VarId, Vec<call::CopyOut>)>,
     /// In an action of a table: the table, and which of its actions.
@@ -240,6 +241,14 @@ impl<'a> Lowerer<'a, '_> {
         block.terminator = terminator;
         block.loc = loc;
         self.current = next;
+    }
+
+    /// Ends the current block by a branch that the program does not have: it has no place, and
+    /// traces leave it out.
+    fn branch_unseen(&mut self, branch: Terminator, next: BlockId) {
+        let loc = std::mem::take(&mut self.loc);
+        self.terminate_to(branch, next);
+        self.loc = loc;
     }
 
     fn goto(&mut self, next: BlockId) {

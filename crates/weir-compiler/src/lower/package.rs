@@ -232,7 +232,8 @@ fn pipelines(spec: &PackageSpec, switch: &PackageInstance) -> Vec<(Rc<PackageIns
     if found.len() > 1 { found } else { Vec::new() }
 }
 
-/// Errors that a parser raises by itself (P4_16, section "The parser abstract machine" and core.p4).
+/// Errors that a parser raises by itself (P4_16, section "The parser abstract machine" and
+/// core.p4).
 const CORE_ERRORS: [&str; 6] = [
     "PacketTooShort",
     "NoMatch",
@@ -242,8 +243,10 @@ const CORE_ERRORS: [&str; 6] = [
     "ParserInvalidArgument",
 ];
 
-/// The members of `error`, each at its number. `NoError` is 0, which every variable is before it is assigned,
-/// wherever it is declared; what a parser raises has a number even if the program does not declare it.
+/// The members of `error`, each at its number. `NoError` is 0, which every variable is before it is
+/// assigned,
+/// wherever it is declared; what a parser raises has a number even if the program does not declare
+/// it.
 fn error_codes(declared: impl Iterator<Item = String>) -> Vec<String> {
     let mut codes = vec!["NoError".to_owned()];
     codes.extend(declared.filter(|name| name != "NoError"));

@@ -118,6 +118,7 @@ impl<'a> Lowerer<'a, '_> {
                     header: *id,
                     varbit_bits: length,
                 });
+                self.clear_padding(*id);
                 self.invalidate_others(*id, &boolean(true));
             }
             other => {

@@ -322,7 +322,8 @@ impl<'a> Lowerer<'a, '_> {
         }
     }
 
-    /// A table that a property attaches an instance to, of those that are never applied, and the place in it.
+    /// A table that a property attaches an instance to, of those that are never applied, and the
+    /// place in it.
     fn unapplied_table(&self, id: ExternId) -> Option<(String, Span)> {
         let declared = self.extern_spans[id.index()];
         let names_it = |value: &Expr| {

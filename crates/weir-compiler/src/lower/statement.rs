@@ -139,7 +139,8 @@ impl<'a> Lowerer<'a, '_> {
         }
     }
 
-    /// Whether a value is that of a method whose results the architecture writes by "or" (`@assigned_by_or`).
+    /// Whether a value is that of a method whose results the architecture writes by "or"
+    /// (`@assigned_by_or`).
     fn is_assigned_by_or(&self, value: &Expr) -> bool {
         match &value.kind {
             ExprKind::Cast(_, value) => self.is_assigned_by_or(value),

@@ -1,10 +1,11 @@
 //! `@symmetric("a", "b")` on a hash: it is the same if the two fields are exchanged.
 //!
-//! The smaller one is hashed first. The chip makes such a hash differently; no program can tell, as it publishes no
+//! The smaller one is hashed first. The chip makes such a hash differently; no program can tell, as
+//! it publishes no
 //! values of it.
 
 use super::Lowerer;
-use weir_ir::{ArgumentValue, BinaryOp, ExternId, InLeaf, Operand};
+use weir_ir::{AnnotationBody, ArgumentValue, BinaryOp, ExternId, InLeaf, Operand};
 use weir_syntax::diagnostic::Diagnostic;
 use weir_syntax::source::Span;
 
@@ -16,23 +17,35 @@ pub(super) struct Pair {
 }
 
 impl Lowerer<'_, '_> {
-    /// The pairs that annotations of an instance name.
-    pub(super) fn symmetric_pairs(&self, id: ExternId, call: Span) -> Vec<Pair> {
+    /// The pairs that annotations of an instance name. Others are warned of: those that are no
+    /// pair, or name a field
+    /// that another pair has.
+    pub(super) fn symmetric_pairs(&mut self, id: ExternId, call: Span) -> Vec<Pair> {
         let annotations = self.program.externs[id].annotations.iter();
-        let pair = |a: &weir_ir::Annotation| {
-            let weir_ir::AnnotationBody::Text { tokens, .. } = &a.body else {
-                return None;
-            };
-            match tokens.iter().filter(|t| *t != ",").collect::<Vec<_>>().as_slice() {
-                [first, second] => Some(Pair {
-                    first: (*first).clone(),
-                    second: (*second).clone(),
+        let of_tokens = |a: &weir_ir::Annotation| match &a.body {
+            AnnotationBody::Text { tokens, .. } => tokens.iter().filter(|t| *t != ",").cloned().collect(),
+            AnnotationBody::Empty | AnnotationBody::Expressions(_) | AnnotationBody::KeyValues(_) => Vec::new(),
+        };
+        let lists: Vec<Vec<String>> = annotations.filter(|a| a.name == "symmetric").map(of_tokens).collect();
+        let mut pairs: Vec<Pair> = Vec::new();
+        for list in lists {
+            let is_taken = |name: &String| pairs.iter().any(|p| p.first == *name || p.second == *name);
+            match list.as_slice() {
+                [first, second] if first != second && !is_taken(first) && !is_taken(second) => pairs.push(Pair {
+                    first: first.clone(),
+                    second: second.clone(),
                     call,
                 }),
-                _ => None,
+                _ => {
+                    let text =
+                        "this hash is not symmetric as its @symmetric says: it takes two fields, each in one pair";
+                    let warning = Diagnostic::warning("symmetric", call, text);
+                    self.diagnostics
+                        .push(warning.help("write `@symmetric(\"hdr.a.src\", \"hdr.a.dst\")`"));
+                }
             }
-        };
-        annotations.filter(|a| a.name == "symmetric").filter_map(pair).collect()
+        }
+        pairs
     }
 
     /// The argument with the fields of each pair in order of their values.
@@ -73,7 +86,8 @@ impl Lowerer<'_, '_> {
             .push(warning.help("name both fields as they are written in the call"));
     }
 
-    /// Which of the leaves is the field with this name, whatever the parameter is called that it is part of.
+    /// Which of the leaves is the field with this name, whatever the parameter is called that it is
+    /// part of.
     fn leaf_named(&self, leaves: &[InLeaf], name: &str) -> Option<usize> {
         let below = |name: &str| {
             name.split_once('.')

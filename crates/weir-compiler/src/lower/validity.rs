@@ -33,7 +33,8 @@ impl Lowerer<'_, '_> {
         }
     }
 
-    /// A header that becomes valid has fields without a value (P4_16, section "Operations on headers"): weir's are
+    /// A header that becomes valid has fields without a value (P4_16, section "Operations on
+    /// headers"): weir's are
     /// zero, as simple_switch's are. Those of a header that is valid stay.
     fn clear_if_invalid(&mut self, header: &Place, chosen: &Operand) {
         let Val::Header { valid, fields, .. } = self.read(header) else {
@@ -61,7 +62,7 @@ impl Lowerer<'_, '_> {
             then: empty,
             otherwise: done,
         };
-        self.terminate_to(branch, empty);
+        self.branch_unseen(branch, empty);
         for ((_, place), (_, value)) in places.iter().zip(fields.iter()) {
             let zero = self.zeroed(value);
             self.write(place, &zero);

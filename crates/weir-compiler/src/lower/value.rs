@@ -247,7 +247,8 @@ impl Place {
         }
     }
 
-    /// Every variable of a value as externs know it, which are its scalars without validity and next indices, and
+    /// Every variable of a value as externs know it, which are its scalars without validity and
+    /// next indices, and
     /// the headers in it. `None` where the place is not simply variables.
     pub fn scalars(&self) -> Option<(Vec<VarId>, Vec<HeaderId>)> {
         fn add(place: &Place, vars: &mut Vec<VarId>, headers: &mut Vec<HeaderId>) -> bool {

@@ -218,7 +218,8 @@ pub(super) fn of_program(control: ControlSpec, program: &Program, errors: &mut V
     collector.number(errors)
 }
 
-/// Actions of one name are one action to a control plane, if it need not tell them apart: they have the same
+/// Actions of one name are one action to a control plane, if it need not tell them apart: they have
+/// the same
 /// parameters, and no table has two of them.
 pub(crate) fn same_named_actions(program: &Program, errors: &mut Vec<P4InfoError>) {
     let mut refuse = |first: &Action, second: &Action| {

@@ -16,11 +16,15 @@ control I(inout headers_t hdr, inout meta_t meta, in ingress_intrinsic_metadata_
     @symmetric("hdr.h.a", "hdr.h.b") Hash<bit<16>>(HashAlgorithm_t.CRC16) right;
     @symmetric("hdr.h.a", "hdr.h.x") Hash<bit<16>>(HashAlgorithm_t.CRC16) absent;
     @symmetric("hdr.h.a", "hdr.h.c") Hash<bit<16>>(HashAlgorithm_t.CRC16) uneven;
+    @symmetric("hdr.h.a") Hash<bit<16>>(HashAlgorithm_t.CRC16) single;
+    @symmetric("hdr.h.a", "hdr.h.b") @symmetric("hdr.h.b", "hdr.h.a") Hash<bit<16>>(HashAlgorithm_t.CRC16) twice;
     @pa_solitary("ingress", "hdr.h.a") @mine("of the user") Register<bit<16>, _>(4) cells;
     apply {
         hdr.h.a = right.get({ hdr.h.a, hdr.h.b });
         hdr.h.a = absent.get({ hdr.h.a, hdr.h.b }); //~ warning[symmetric] this hash is not symmetric: there is no field `hdr.h.x`, which its @symmetric names, or the two differ in width
         hdr.h.a = uneven.get({ hdr.h.a, hdr.h.c }); //~ warning[symmetric] this hash is not symmetric: there is no field `hdr.h.c`, which its @symmetric names, or the two differ in width
+        hdr.h.a = single.get({ hdr.h.a }); //~ warning[symmetric] this hash is not symmetric as its @symmetric says: it takes two fields, each in one pair
+        hdr.h.a = twice.get({ hdr.h.a, hdr.h.b }); //~ warning[symmetric] this hash is not symmetric as its @symmetric says: it takes two fields, each in one pair
         tm.ucast_egress_port = 1;
         cells.write(0, hdr.h.a);
     }

@@ -165,7 +165,8 @@ fn failing(cases: impl FnOnce(&mut dyn FnMut(&Built, Case) -> bool)) -> Option<C
 /// Takes cases of a program; says whether it wants more.
 type Taker<'t> = dyn FnMut(&Built, Case) -> bool + 't;
 
-/// Keeps the first case of a program that a check finds something wrong with; without one the program alone breaks
+/// Keeps the first case of a program that a check finds something wrong with; without one the
+/// program alone breaks
 /// something.
 ///
 /// # Errors

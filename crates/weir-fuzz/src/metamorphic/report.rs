@@ -58,7 +58,8 @@ pub struct Summary {
     pub tests: usize,
     /// Tests that do not pass as they are, and why: they are not counted.
     pub skipped: Vec<(String, String)>,
-    /// Programs that had machine code before they were rewritten, the rewrite, and why there is none
+    /// Programs that had machine code before they were rewritten, the rewrite, and why there is
+    /// none
     /// after it. Their tests count as any others.
     pub interpreted: Vec<(String, String)>,
     /// The rewrites, and the chain of several.

@@ -293,7 +293,8 @@ pub struct Call {
     /// Handle of the entry that a direct resource belongs to: the [`Lookup::entry`] of the
     /// table whose action this is.
     pub entry: Option<VarId>,
-    /// Which bodies of the instance's abstract methods the call runs ([`Method::closure`]); 0 where it has none.
+    /// Which bodies of the instance's abstract methods the call runs ([`Method::closure`]); 0 where
+    /// it has none.
     pub closure: u32,
     /// It has no effect but its results (`@pure`, `@noSideEffects`): may go where nobody reads them.
     pub is_pure: bool,

@@ -32,7 +32,8 @@ impl ExternInstance {
 
 /// The body that an instance gives an abstract method, in one closure.
 ///
-/// A body may name parameters of the control around it. These are other variables in each application of
+/// A body may name parameters of the control around it. These are other variables in each
+/// application of
 /// the control, so the body is lowered for each; [`Call::closure`] says which one a call runs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Method {

@@ -272,7 +272,8 @@ impl Resources {
         }
     }
 
-    /// Makes cells what they were at first; `initial` are the scalars of registers then, where the program does not say
+    /// Makes cells what they were at first; `initial` are the scalars of registers then, where the
+    /// program does not say
     /// them.
     pub fn clear(&self, t: &mut Transaction<'_>, cell: Cell, initial: Option<Vec<Bits>>) -> Result<(), Refusal> {
         if let Some(id) = self.counter {

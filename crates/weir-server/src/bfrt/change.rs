@@ -185,8 +185,10 @@ fn operate(schema: &Schema, ty: Type, operation: &pb::TableOperation) -> Result<
     })
 }
 
-/// Whether clients may call an operation by another name, as they may of the reference server: `Sync` is short for
-/// `SyncCounters` and `SyncRegisters`, and these say what tables of counters and registers synchronise.
+/// Whether clients may call an operation by another name, as they may of the reference server:
+/// `Sync` is short for
+/// `SyncCounters` and `SyncRegisters`, and these say what tables of counters and registers
+/// synchronise.
 fn is_alias(table: &Table, operation: &str, name: &str) -> bool {
     match (operation, name) {
         ("SyncCounters" | "SyncRegisters", "Sync") => true,

@@ -13,9 +13,12 @@ const MAX_NAME: usize = 1024;
 
 /// The strings that stand for the values of one type.
 ///
-/// Some have the value that `@p4runtime_translation_mappings` gives them. Of the others, a string that is a decimal
-/// number without zeros before it is that number, unless another string stands for it. Any other, the empty one too,
-/// gets a number when it is first used, from the largest one down, and keeps it as long as the program runs.
+/// Some have the value that `@p4runtime_translation_mappings` gives them. Of the others, a string
+/// that is a decimal
+/// number without zeros before it is that number, unless another string stands for it. Any other,
+/// the empty one too,
+/// gets a number when it is first used, from the largest one down, and keeps it as long as the
+/// program runs.
 #[derive(Debug, Default)]
 pub struct Dictionary {
     names: Mutex<Names>,

@@ -573,7 +573,8 @@ async fn externs_without_entities_of_their_own_are_not_there() {
     assert!(bench.read(entry(0)).await.is_empty());
 }
 
-/// A client reads back the form in which it wrote a port, old or new: one that knows only the old form sees no port 0.
+/// A client reads back the form in which it wrote a port, old or new: one that knows only the old
+/// form sees no port 0.
 #[tokio::test(flavor = "multi_thread")]
 async fn ports_come_back_in_the_form_in_which_they_were_written() {
     use pb::action_profile_group::member::WatchKind as GroupWatch;

@@ -131,7 +131,8 @@ impl Switch {
         count
     }
 
-    /// Packets go on that are not done, and what was logged is put into the log, as if the packets had come one after the
+    /// Packets go on that are not done, and what was logged is put into the log, as if the packets
+    /// had come one after the
     /// other.
     #[cold]
     fn go_on_all(
@@ -176,7 +177,8 @@ impl Switch {
         logged.for_each(|(_, message)| self.state.log.push(message));
     }
 
-    /// What becomes of a packet of the stage from ingress on; the port, if that is to send it as its frame holds it.
+    /// What becomes of a packet of the stage from ingress on; the port, if that is to send it as
+    /// its frame holds it.
     pub(super) fn leave(
         &mut self,
         stage: &mut Stage,

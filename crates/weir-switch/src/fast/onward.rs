@@ -1,7 +1,9 @@
 //! Packets that go on within the switch: what is for the traffic manager, and what comes in again.
 //!
-//! While compiled code runs, these are vectors of their own: of packets for egress, and of packets at ingress once more. They
-//! are taken in the order in which they came here, so a packet that comes in again is behind those it came with, as on
+//! While compiled code runs, these are vectors of their own: of packets for egress, and of packets
+//! at ingress once more. They
+//! are taken in the order in which they came here, so a packet that comes in again is behind those
+//! it came with, as on
 //! a chip. What leaves is told apart by the packet that was received ([`Passage::of`]).
 
 mod running;
@@ -43,7 +45,7 @@ struct Packet {
     length: usize,
 }
 
-/// What goes on while compiled code runs.
+/// Packets in flight within the switch while compiled code runs.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Onward {
     /// Compiled code runs: what would wait is put here.
@@ -136,7 +138,8 @@ impl Onward {
         self.egress.push_back(packet);
     }
 
-    /// The next packet of a queue; for egress only one that bypasses it where nobody is `before` it.
+    /// The next packet of a queue; for egress only one that bypasses it where nobody is `before`
+    /// it.
     fn pop(&mut self, is_egress: bool, before: usize) -> Option<Packet> {
         if !is_egress {
             return self.ingress.pop_front();

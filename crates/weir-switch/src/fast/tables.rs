@@ -7,7 +7,8 @@ use weir_ir::{Program, TableId, ValueSetId};
 use weir_table::fast::{Epochs, FastTable};
 use weir_table::{Change, Table, TableSpec};
 
-/// Tables for the program, with the extern types that are selectors; of which the handles of hits matter besides for
+/// Tables for the program, with the extern types that are selectors; of which the handles of hits
+/// matter besides for
 /// counting, `handles` says by number.
 pub(super) fn fast_tables(
     program: &Program,
@@ -50,7 +51,8 @@ impl FastPath {
                     table.table.forget_changes();
                 }
                 if table.table.has_changed() {
-                    // Nobody is looking anything up now, and the tables change nowhere else: what is taken out of them
+                    // Nobody is looking anything up now, and the tables change nowhere else: what
+                    // is taken out of them
                     // is freed at once.
                     self.reader.offline();
                     take_over_changes(&mut table.table, fast);

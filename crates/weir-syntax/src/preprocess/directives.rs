@@ -110,7 +110,8 @@ impl Preprocessor<'_> {
         self.diagnostics.push(warning.help("write comments as `// …`"));
     }
 
-    /// Whether what follows the number after `#` makes the line a line marker: a file name, or nothing.
+    /// Whether what follows the number after `#` makes the line a line marker: a file name, or
+    /// nothing.
     fn is_line_marker(&self) -> bool {
         let rest = self.files.last().map_or("", |f| &f.text[f.pos..]);
         let rest = rest.lines().next().unwrap_or("").trim_start();

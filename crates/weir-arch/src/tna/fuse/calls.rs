@@ -129,7 +129,8 @@ pub(super) fn kind_of(op: &Op) -> Option<CallKind> {
     })
 }
 
-/// The shared variables that the driver and the deparsers of ingress, or of egress, look at when its control has ended.
+/// The shared variables that the driver and the deparsers of ingress, or of egress, look at when
+/// its control has ended.
 fn read_at_end(arch: &Tna, pipes: &[&Pipe], is_egress: bool) -> Vec<VarId> {
     let program = arch.program();
     let mut read = VarSet::new(program.vars.len());

@@ -20,7 +20,8 @@ pub(super) struct Intrinsic {
     header: HeaderId,
 }
 
-/// What the ingress deparser emits, behind the intrinsic header; `None` where egress needs the packet. `queued`: the block
+/// What the ingress deparser emits, behind the intrinsic header; `None` where egress needs the
+/// packet. `queued`: the block
 /// that makes it.
 pub(super) fn plan(
     arch: &Tna,

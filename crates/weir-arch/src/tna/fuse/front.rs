@@ -29,7 +29,7 @@ pub(super) struct Parsed {
 }
 
 impl Front {
-    /// Pieces one after the other, each of so many bits.
+    /// Consecutive pieces, each with its width in bits.
     pub(super) fn of(pieces: Vec<(u32, Operand)>) -> Self {
         let mut front = Front {
             pieces: Vec::new(),

@@ -1,9 +1,13 @@
 //! Ingress, and what becomes of a packet behind it, as one pipeline for a compiling engine.
 //!
 //! The pipeline is the way of the plain packet: received at a port, and dropped, or sent to one port, whose queue is empty.
-//! What asks for mirrors, digests or resubmission leaves it where the ingress control ends, and [`super::driver`] goes on from
-//! there. Copies of groups, what the egress parser cannot be given without making a packet, and all that is for egress where
-//! that needs the packet leave it deparsed, for the traffic manager; egress is one more pipeline then (`queued`).
+//! A packet that requests a mirror, digest or resubmission exits at the end of the ingress control,
+//! and
+//! [`super::driver`] resumes there. Copies of groups, packets that the egress parser must see as
+//! bytes, and all packets
+//! of programs whose egress needs the packet exit deparsed, for the traffic manager. Egress is a
+//! second pipeline then
+//! (`queued`).
 
 mod calls;
 mod counters;
@@ -46,7 +50,8 @@ const COUNT: &str = "$count";
 pub(crate) mod exit {
     pub const TRANSMIT: u32 = 0;
     pub const INGRESS_DROP: u32 = 1;
-    /// The control of ingress has ended, or that of egress where that is the pipeline; nothing after it has run.
+    /// The control of ingress has ended, or that of egress where that is the pipeline; nothing
+    /// after it has run.
     pub const DRIVER: u32 = 2;
     pub const OVERRUN: u32 = 3;
     pub const RESTART: u32 = 4;
@@ -124,10 +129,11 @@ impl DerefMut for Builder<'_> {
 /// The pipeline of a program.
 ///
 /// # Errors
-/// Something in it needs the driver at every step. Without egress as a pipeline of its own the driver does what goes through
+/// Something in it needs the driver at every step. Without egress as a pipeline of its own the
+/// driver does what goes through
 /// that.
 pub(crate) fn fuse(arch: &Tna, with_egress: bool) -> Result<Fused, NotCompiled> {
-    // Who hears of queues must be told of every packet in one.
+    // A ghost control needs an event for each queued packet, so its pipes get no egress pipeline.
     let egress = (with_egress && !arch.has_ghost()).then(|| queued::fuse(arch));
     let queues = matches!(egress, Some(Ok(_)));
     let (mut fused, exits) = with_requests("what ingress deparsers make of all packets", |drives_all| {
@@ -159,8 +165,9 @@ pub(crate) fn fuse(arch: &Tna, with_egress: bool) -> Result<Fused, NotCompiled> 
     Ok(fused)
 }
 
-/// Makes a pipeline. Where a deparser asks for something for every packet, there is no plain way: then its control is compiled and the
-/// driver has all packets behind it.
+/// Makes a pipeline. Where a deparser requests something for every packet there is no fast path:
+/// then the control is
+/// compiled, and the driver takes all packets behind it.
 fn with_requests(
     what: &'static str,
     make: impl Fn(bool) -> Result<(Fused, Exits), NotCompiled>,
@@ -391,7 +398,7 @@ impl<'a> Builder<'a> {
                     self.push(InstKind::Call(count), loc);
                 }
             }
-            // Whoever gets here has a type that nobody has set, and asks for nothing.
+            // The type is unset on this path, so nothing is requested.
             Op::Mirror { kind } if self.is_other(kind, self.gress().mirror_type) => {}
             Op::Resubmit { kind } if self.is_other(kind, self.gress().resubmit_type) => {}
             Op::Digest { kind, .. } if self.is_other(kind, self.gress().digest_type) => {}
@@ -434,7 +441,8 @@ impl<'a> Builder<'a> {
         Some(())
     }
 
-    /// Whether an extern is for another type than that of packets for which nobody has set the variable.
+    /// Whether an extern is for another type than that of packets for which nobody has set the
+    /// variable.
     fn is_other(&self, kind: Option<u64>, var: Option<VarId>) -> bool {
         let unset = self.gress().unset.iter().find(|(v, _)| Some(*v) == var);
         kind.zip(unset).is_some_and(|(kind, (_, unset))| kind != *unset)
@@ -506,7 +514,8 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// What the driver and the traffic manager do to a packet for one port, of which ingress wants nothing else. Goes on
+    /// What the driver and the traffic manager do to a packet for one port, of which ingress wants
+    /// nothing else. Goes on
     /// for one that bypasses egress; gives where others do. Those of groups go to `queued`.
     fn end_of_ingress(&mut self, queued: Option<BlockId>) -> Option<BlockId> {
         self.leave_with_requests();
@@ -573,7 +582,8 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// Where a packet goes of which the traffic manager has to make something: to the block that makes it ready for that, or to
+/// Where a packet goes of which the traffic manager has to make something: to the block that makes
+/// it ready for that, or to
 /// the driver.
 fn away(queued: Option<BlockId>) -> Terminator {
     match queued {

@@ -1,6 +1,8 @@
-//! Egress as a pipeline of its own: of packets that ingress has deparsed, as the traffic manager hands them on.
+//! Egress as a pipeline of its own: of packets that ingress has deparsed, as the traffic manager
+//! hands them on.
 //!
-//! It has the packet's bytes and its length, so nothing of egress is left out that ingress could have. Where its control has
+//! It has the packet's bytes and its length, so nothing of egress is left out that ingress could
+//! have. Where its control has
 //! asked for a mirror the driver goes on, as at the end of ingress.
 
 use super::super::driver::Tna;

@@ -128,7 +128,8 @@ impl Builder<'_> {
         Some(())
     }
 
-    /// Reads the scalars of a cell, or their low bits where the variables are narrower. Gives the variables that have
+    /// Reads the scalars of a cell, or their low bits where the variables are narrower. Gives the
+    /// variables that have
     /// the whole scalars.
     fn read_low(&mut self, register: ExternId, index: &Operand, to: &[VarId], loc: Loc) -> Vec<VarId> {
         let widths = widths(&self.program.externs[register]);

@@ -109,8 +109,10 @@ impl Builder<'_> {
         }))
     }
 
-    /// An instruction of a parser behind what is in front of the packet; what it takes is no part of residual checksums. Where
-    /// it is not known what that is, packets with such a checksum leave. `None`: it cannot be summed up at all.
+    /// An instruction of a parser behind what is in front of the packet; what it takes is no part
+    /// of residual checksums. Where
+    /// it is not known what that is, packets with such a checksum leave. `None`: it cannot be
+    /// summed up at all.
     pub(super) fn packet_inst(&mut self, kind: &InstKind, loc: Loc) -> Option<()> {
         if self.deposits.is_empty() {
             self.instruction(kind, loc);
@@ -150,7 +152,8 @@ impl Builder<'_> {
         Some(())
     }
 
-    /// A header that cannot be taken from a sum is extracted, which is known only where there is no sum yet.
+    /// A header that cannot be taken from a sum is extracted, which is known only where there is no
+    /// sum yet.
     fn leave_if_deposited(&mut self, loc: Loc) {
         self.note_lost(loc);
         for deposit in self.deposits.clone() {

@@ -97,7 +97,8 @@ impl<'a> Builder<'a> {
         if self.is_egress { self.port } else { self.came }
     }
 
-    /// The parsers of the present gress behind `front`, and what their outcome leaves. `which` is told which parser runs,
+    /// The parsers of the present gress behind `front`, and what their outcome leaves. `which` is
+    /// told which parser runs,
     /// where there are several.
     pub(super) fn parsed_by(
         &mut self,

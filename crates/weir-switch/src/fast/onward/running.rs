@@ -59,7 +59,9 @@ impl Known {
 }
 
 impl Switch {
-    /// From now on packets that would wait go on by code, until [`Switch::close_onward`]: so many have been received.
+    /// Starts the compiled continuation of packets that would wait, until [`Switch::close_onward`].
+    /// `packets` is the
+    /// size of the vector that was received.
     #[inline]
     pub(in crate::fast) fn open_onward(&mut self, fast: &FastPath, packets: usize) {
         let onward = &mut self.onward;
@@ -187,7 +189,8 @@ impl Switch {
         }
     }
 
-    /// Puts a packet in the queue of a port. Before each packet that is received queues are empty, but what comes of one fills
+    /// Puts a packet in the queue of a port. Before each packet that is received queues are empty,
+    /// but what comes of one fills
     /// them.
     fn enqueue_onward(&mut self, port: u32, mut handling: Handling, bytes: &[u8], passage: &Passage) {
         if self.onward.waits_of(passage.of) >= self.queues.least_capacity()
@@ -228,8 +231,9 @@ impl Switch {
         }
     }
 
-    /// Does all that goes on of the packets that were forwarded, before which so many were ready to leave, and says so in their
-    /// fates.
+    /// Runs the continuations of the forwarded packets to their end, and records what became of
+    /// them in their fates.
+    /// `before` is the number of packets that were in the output list already.
     #[cold]
     pub(in crate::fast) fn finish_onward(&mut self, fast: &mut FastPath, before: usize) {
         self.run_onward(fast);
@@ -255,7 +259,8 @@ impl Switch {
         self.onward.leaving = leaving;
     }
 
-    /// A vector of packets from one of the queues, for each of which egress may run once; those that have gone round too often are
+    /// A vector of packets from one of the queues, for each of which egress may run once; those
+    /// that have gone round too often are
     /// dropped.
     fn next_vector(&mut self, is_egress: bool) -> Vec<Packet> {
         let mut packets = Vec::with_capacity(VECTOR);
@@ -523,7 +528,8 @@ impl Switch {
         self.run_ingress(&mut context);
     }
 
-    /// Runs packets that were not received but made, each at its port and its time; what leaves is in their order.
+    /// Runs packets that were not received but made, each at its port and its time; what leaves is
+    /// in their order.
     pub(crate) fn run_made(&mut self, made: Vec<weir_arch::Generated>, out: &mut Vec<Output>) {
         let Some(mut fast) = self.fast.take() else { return };
         fast.sync(&mut self.state);
