@@ -39,9 +39,7 @@ pub fn custom_crcs(program: &Program) -> Vec<CustomCrc> {
     found
 }
 
-/// What to tell a user whose program hashes by custom CRCs with parameters that nobody has set: one
-/// line for each
-/// place.
+/// Warnings for a program that hashes by custom CRCs without parameters: one line for each place.
 #[must_use]
 pub fn unset_custom_crcs(program: &Program, state: &State) -> Vec<String> {
     let unset = custom_crcs(program)

@@ -28,7 +28,7 @@ pub enum Input {
     Told(Told),
 }
 
-/// Something that egress is told of a packet; see [`Handling`](crate::Handling).
+/// A metadata value that egress receives with a packet; see [`Handling`](crate::Handling).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Told {
     /// The replication id of the copy.

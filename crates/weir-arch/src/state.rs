@@ -184,7 +184,7 @@ pub struct State {
     pub generators: Option<Box<Generators>>,
     /// Parser runs that ended with each member of `error` (not with NoError).
     pub parser_errors: BTreeMap<u32, u64>,
-    /// Bytes behind every packet that counts of bytes include, and that nobody sees.
+    /// Bytes of the frame check sequence: counts of bytes include them, packets do not have them.
     frame_check: u64,
     random: u64,
     /// A table or value set was lent to be changed, or members of selectors came or went with their ports.

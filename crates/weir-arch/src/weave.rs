@@ -296,9 +296,8 @@ pub(crate) struct Woven<C> {
 }
 
 impl Weaver {
-    /// Folds the body and asks for each call that is left what becomes of it. Packets leave by
-    /// `restart` where code cannot
-    /// follow the parser.
+    /// Folds the body and translates each call that is left. Packets leave by `restart` where code
+    /// cannot follow the parser.
     ///
     /// # Errors
     /// One of them cannot be done.

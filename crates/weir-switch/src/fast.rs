@@ -47,9 +47,8 @@ pub enum FastError {
 pub enum Fate {
     /// It is to be sent to this port, as its frame holds it now.
     Transmit(u32),
-    /// So many packets came of it (copies, or itself by a longer way): of those that the next
-    /// [`Switch::advance`] gives, in the
-    /// order of the fates.
+    /// The number of packets that came of it (copies, or itself after another pass): of those that
+    /// the next [`Switch::advance`] gives, in the order of the fates.
     Copies(u32),
     /// It was dropped and counted, or it waits in a queue.
     Gone,

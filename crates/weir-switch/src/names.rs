@@ -10,7 +10,7 @@ pub enum NameError {
     Unknown {
         /// `table`, `action`, …
         kind: &'static str,
-        /// The name asked for.
+        /// The name that was looked up.
         name: String,
         /// The names there are.
         known: Vec<String>,
@@ -20,7 +20,7 @@ pub enum NameError {
     Duplicate {
         /// `table`, `action`, …
         kind: &'static str,
-        /// The name asked for.
+        /// The name that was looked up.
         name: String,
         /// How many there are.
         count: usize,
@@ -30,7 +30,7 @@ pub enum NameError {
     Ambiguous {
         /// `table`, `action`, …
         kind: &'static str,
-        /// The name asked for.
+        /// The name that was looked up.
         name: String,
         /// What it may be.
         candidates: Vec<String>,

@@ -85,7 +85,7 @@ pub struct Switch {
     pub(crate) egress_runs: u64,
     /// The compiled way of plain packets.
     pub(crate) fast: Option<Box<FastPath>>,
-    /// What goes on within the switch while that runs.
+    /// Packets on their way within the switch while that runs.
     pub(crate) onward: Onward,
     /// Where packets go that ask for it when their queue is full.
     pub(crate) deflection: Option<u32>,

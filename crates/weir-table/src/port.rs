@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// else looks at it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub enum PortForm {
-    /// As bytes, big-endian (P4Runtime since 1.4, and whoever has one form only).
+    /// As bytes, big-endian (P4Runtime since 1.4, and clients that have one form only).
     #[default]
     Bytes,
     /// As a number of 32 bits (P4Runtime's deprecated `egress_port` and `watch`).

@@ -1,4 +1,4 @@
-//! The ways out of a pipeline.
+//! The exits of a pipeline.
 
 use crate::driver::DropReason;
 use crate::fused::FusedExit;
@@ -64,7 +64,7 @@ pub(crate) fn drop(name: &'static str, reason: DropReason) -> (Exit, FusedExit) 
     (exit, FusedExit::Drop(reason))
 }
 
-/// The driver goes on, which is handed variables and touches what else the pipeline touches.
+/// The exit to the driver: it receives variables and touches what else the pipeline touches.
 pub(crate) fn driver(name: &'static str, live: Vec<VarId>, touches: Touched, after_egress: bool) -> (Exit, FusedExit) {
     let exit = Exit {
         name,

@@ -1,6 +1,5 @@
-//! Headers that do not begin and end at whole bytes: code has none. Packets leave for whoever
-//! begins anew with them before
-//! a parser takes one.
+//! Headers that do not begin and end at whole bytes: code has none. Before a parser takes one, the
+//! packet leaves, and is processed from its start elsewhere.
 
 use weir_ir::passes::written;
 use weir_ir::{BlockId, Body, HeaderId, InstKind, Loc, Operand, Program, Rvalue, Terminator, VarId};

@@ -39,7 +39,7 @@ pub(crate) fn program(number: u64) -> String {
     program_of(number, false)
 }
 
-/// The program with this number for whoever judges it without engines: it leaves nothing to chance
+/// The program with this number for an oracle that runs no engine: it leaves nothing to chance
 /// or time.
 pub(crate) fn judged_program(number: u64) -> String {
     program_of(number, true)

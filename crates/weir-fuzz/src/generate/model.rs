@@ -162,7 +162,7 @@ pub(super) struct Model {
     pub shows: bool,
     /// It is for the Tofino Native Architecture.
     pub tna: bool,
-    /// It is for somebody who judges without engines: nothing is left to chance or time.
+    /// It is for an oracle that runs no engine: nothing depends on random numbers or time.
     pub judged: bool,
     /// Values that the first byte of packets is compared with.
     pub version_2020: bool,

@@ -20,7 +20,7 @@ pub struct Options {
     pub seed: u64,
     /// Only this rewrite, and no chain.
     pub rewrite: Option<String>,
-    /// At most so many rewrites alone per program, other ones for each; the chain is tried anyway.
+    /// The most rewrites tried alone per program, other ones for each; the chain is tried anyway.
     pub most: Option<usize>,
 }
 

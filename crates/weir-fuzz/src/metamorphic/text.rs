@@ -251,6 +251,12 @@ pub(crate) fn disjoint<T>(rng: &mut Rng, places: Vec<(Span, T)>) -> Option<Vec<(
     Some(kept)
 }
 
+/// Replaces some places of which none lies in another one, each by its text.
+pub(crate) fn replace_some(rng: &mut Rng, places: Vec<(Span, String)>) -> Option<Vec<Edit>> {
+    let chosen = disjoint(rng, places)?.into_iter();
+    Some(chosen.map(|(span, text)| Edit::replace(span, text)).collect())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -171,7 +171,7 @@ impl Machine<'_> {
                 self.value_sets[at].members.push(member);
                 Ok(())
             }
-            // Nobody sees them in packets.
+            // They do not change packets.
             Directive::CounterWrite { .. }
             | Directive::CheckCounter { .. }
             | Directive::RegisterRead { .. }

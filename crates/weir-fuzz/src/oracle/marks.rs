@@ -1,6 +1,6 @@
-//! What a packet has asked for by calling externs.
+//! What becomes of a packet by the externs that it called: copies, drops, digests.
 
-/// What a packet has asked for by calling externs.
+/// What becomes of a packet by the externs that it called: copies, drops, digests.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Marks {
     /// A clone: session, and the number of the list of fields that it keeps.

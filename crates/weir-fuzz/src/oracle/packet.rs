@@ -27,7 +27,7 @@ impl Packet {
         8 * self.bytes.len() - self.at
     }
 
-    /// This many bits from a place on, if there are so many.
+    /// `width` bits from an offset on, or nothing if the packet is shorter.
     fn look(&self, offset: usize, width: usize) -> Option<BigUint> {
         if offset + width > self.left() {
             return None;
@@ -98,7 +98,7 @@ pub(super) fn header_bits(value: &Value) -> i64 {
 }
 
 impl Machine<'_> {
-    /// The bits at a place of the packet as a value of a type; `offset` goes on behind them.
+    /// The bits at a place of the packet as a value of a type; `offset` is moved behind them.
     fn taken(&mut self, ty: Ty, offset: &mut usize, varbit: usize) -> Eval<Value> {
         let mut bits = |machine: &Self, width: usize| match machine.packet.look(*offset, width) {
             Some(found) => {

@@ -27,8 +27,7 @@ fn cases(number: u64, source: &str, frames_too: bool, made: &mut dyn FnMut(&Buil
     };
     totals::program(&built);
     let mut rng = Rng::new(number ^ 0x0a57);
-    // Packets that are long enough for most parsers, also those that nobody looks into for what
-    // they want.
+    // Packets that are long enough for most parsers.
     let mut frame = || {
         (
             rng.below(9) as u32,

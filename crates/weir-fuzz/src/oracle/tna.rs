@@ -75,8 +75,7 @@ impl<'a> Tna<'a> {
         if !self.replication.is_up(port) {
             return Ok(Vec::new());
         }
-        // Resubmit flag, version and time stamp are zero; whoever reads the time stamp gets what no
-        // test says.
+        // Resubmit flag, version and time stamp are zero; no test states the time stamp.
         let mut front = vec![0; IN_FRONT];
         front[0] = (port >> 8) as u8 & 1;
         front[1] = port as u8;

@@ -202,7 +202,7 @@ impl Value {
                 elements: elements.iter().map(Value::zeroed).collect(),
             },
             Value::Tuple(parts) => Value::Tuple(parts.iter().map(Value::zeroed).collect()),
-            // Those of enums depend on the type; nothing asks for them by their shape.
+            // Those of enums depend on the type; nothing makes one from its shape.
             Value::Member(_)
             | Value::Void
             | Value::String(_)

@@ -6,7 +6,7 @@ use super::stage::{Given, Ran, Stage};
 use super::{FastPath, Fate};
 use crate::switch::{Context, Switch};
 use std::sync::Arc;
-use weir_arch::{Defaults, DropReason, Env, FusedExit, LogMessage};
+use weir_arch::{Action, Defaults, DropReason, Env, FusedExit, LogMessage};
 use weir_interp::NoTrace;
 use weir_ir::{Bits, VarId};
 use weir_jit::{Frame, Job, VECTOR};
@@ -29,7 +29,7 @@ impl Job for Vector<'_, '_> {
     }
 }
 
-/// Packets of a vector that the driver goes on with.
+/// Packets of a vector that the driver takes over.
 struct Waiting {
     slots: u64,
     /// Those of whom the architecture keeps something.
@@ -257,6 +257,11 @@ impl Switch {
             tracer: &mut NoTrace,
         };
         let actions = arch.fused_exit(&mut env, exit, &mut stage.packets[slot], passage.came, bytes, values);
+        self.carry_out(actions);
+    }
+
+    /// Does what the driver has decided for a packet, then runs what waits for ingress.
+    pub(super) fn carry_out(&mut self, actions: impl IntoIterator<Item = Action>) {
         let mut context = Context {
             choices: &mut Defaults,
             tracer: &mut NoTrace,

@@ -1,10 +1,8 @@
 //! Packets that go on within the switch: what is for the traffic manager, and what comes in again.
 //!
 //! While compiled code runs, these are vectors of their own: of packets for egress, and of packets
-//! at ingress once more. They
-//! are taken in the order in which they came here, so a packet that comes in again is behind those
-//! it came with, as on
-//! a chip. What leaves is told apart by the packet that was received ([`Passage::of`]).
+//! at ingress once more. They are taken in the order in which they came here, so a packet that
+//! comes in again is behind those it came with, as on a chip. What leaves is told apart by the packet that was received ([`Passage::of`]).
 
 mod running;
 
@@ -33,11 +31,11 @@ pub(crate) struct Passage {
     pub generated_bytes: u32,
 }
 
-/// A packet that goes on.
+/// A packet that has another pass or egress before it.
 #[derive(Debug, Clone)]
 struct Packet {
     passage: Passage,
-    /// Of one for egress the port it goes to, and what egress is told.
+    /// Of one for egress the port it goes to, and the metadata that egress receives.
     port: u32,
     handling: Handling,
     /// It is behind [`Onward::headroom`].
@@ -100,7 +98,7 @@ impl Onward {
         }
     }
 
-    /// A packet comes in at a port again, after so many passes.
+    /// A packet comes in at a port again, after this number of passes.
     pub(crate) fn push_ingress(&mut self, port: u32, passes: u32, bytes: &[u8], from: &Passage) {
         let passage = Passage {
             passes,
@@ -138,7 +136,7 @@ impl Onward {
         self.egress.push_back(packet);
     }
 
-    /// The next packet of a queue; for egress only one that bypasses it where nobody is `before`
+    /// The next packet of a queue; for egress only one that bypasses it where no packet is `before`
     /// it.
     fn pop(&mut self, is_egress: bool, before: usize) -> Option<Packet> {
         if !is_egress {

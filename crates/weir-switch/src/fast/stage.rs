@@ -38,13 +38,13 @@ pub(super) struct Given<'a> {
     pub times: Option<&'a [u64; VECTOR]>,
     /// The ports they came in at, or, at egress, go to.
     pub ports: &'a [u32],
-    /// What egress is told of them.
+    /// The metadata that egress receives with them.
     pub told: &'a [Handling],
 }
 
 /// What a stage has done with the packets of a vector.
 pub(super) struct Ran {
-    /// So many of them it ran.
+    /// The number of them that it ran.
     pub count: usize,
     /// Those of whom the architecture keeps something.
     pub begun: u64,
@@ -187,7 +187,7 @@ fn fill(row: &mut [u64], input: Input, mask: u64, given: &Given<'_>, lengths: &[
         (Input::Length, _) => {
             let all = row.iter_mut().zip(lengths);
             all.for_each(|(word, length)| *word = length & mask);
-            // Egress is told of a generated packet the length that it came with.
+            // Egress receives the length that a generated packet came with.
             let generated = row
                 .iter_mut()
                 .zip(given.told)
@@ -212,7 +212,7 @@ fn port_metadata(state: &State, port: u32, word: usize) -> u64 {
     })
 }
 
-/// All ones in so many bits.
+/// A mask of `width` ones.
 fn ones(width: u32) -> u64 {
     if width >= 64 { u64::MAX } else { (1 << width) - 1 }
 }

@@ -51,7 +51,7 @@ impl FastPath {
                     table.table.forget_changes();
                 }
                 if table.table.has_changed() {
-                    // Nobody is looking anything up now, and the tables change nowhere else: what
+                    // No lookup runs now, and the tables change nowhere else: what
                     // is taken out of them
                     // is freed at once.
                     self.reader.offline();

@@ -78,7 +78,7 @@ struct Builder<'a> {
     port_metadata: Vec<VarId>,
     /// The port it goes to.
     port: VarId,
-    /// What the traffic manager is told of packets for [`exit::QUEUE`].
+    /// The metadata that the traffic manager receives with packets for [`exit::QUEUE`].
     queueing: Queueing,
     /// Packets leave by [`exit::QUEUE`] that the driver would do otherwise.
     queues: bool,
@@ -403,7 +403,7 @@ impl<'a> Builder<'a> {
             Op::Resubmit { kind } if self.is_other(kind, self.gress().resubmit_type) => {}
             Op::Digest { kind, .. } if self.is_other(kind, self.gress().digest_type) => {}
             Op::Generate if self.gress().generate.is_some() => {}
-            // What asks for no type goes when it is known that there is none.
+            // Kept: it may be for the type that the packet has.
             Op::Mirror { .. } | Op::Resubmit { .. } | Op::Digest { .. } | Op::Generate => self.push(kind.clone(), loc),
             op if calls::is_fusible(&op) => self.push(kind.clone(), loc),
             // What belongs to parsers, and what the embedder brings along.
@@ -441,8 +441,8 @@ impl<'a> Builder<'a> {
         Some(())
     }
 
-    /// Whether an extern is for another type than that of packets for which nobody has set the
-    /// variable.
+    /// Whether an extern is for another type than that of packets for which the program has not
+    /// set the variable.
     fn is_other(&self, kind: Option<u64>, var: Option<VarId>) -> bool {
         let unset = self.gress().unset.iter().find(|(v, _)| Some(*v) == var);
         kind.zip(unset).is_some_and(|(kind, (_, unset))| kind != *unset)
@@ -493,7 +493,7 @@ impl<'a> Builder<'a> {
         self.at = parsed;
     }
 
-    /// What asks for more than a port is the driver's.
+    /// Packets that are to be mirrored, resubmitted or digested leave for the driver.
     fn leave_with_requests(&mut self) {
         if self.drives_all {
             self.end(Terminator::Exit(exit::DRIVER));

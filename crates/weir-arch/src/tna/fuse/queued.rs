@@ -2,8 +2,7 @@
 //! hands them on.
 //!
 //! It has the packet's bytes and its length, so nothing of egress is left out that ingress could
-//! have. Where its control has
-//! asked for a mirror the driver goes on, as at the end of ingress.
+//! have. Where its control has set a mirror type the driver takes over, as at the end of ingress.
 
 use super::super::driver::Tna;
 use super::super::fields::Gress;

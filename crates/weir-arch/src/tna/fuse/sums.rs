@@ -17,7 +17,7 @@ pub(super) struct Deposit {
     is_open: VarId,
 }
 
-/// So many bits, if they are known and whole words of a sum, and not very many.
+/// The number of bits, if it is known and whole words of a sum, and not very many.
 fn whole_words(bits: &Operand) -> Option<u32> {
     let Operand::Const(bits) = bits else { return None };
     let all = u32::try_from(bits.to_u64()?).ok()?;

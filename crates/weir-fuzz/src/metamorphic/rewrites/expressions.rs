@@ -3,7 +3,7 @@
 use super::Context;
 use crate::metamorphic::names::{is_path, is_pure};
 use crate::metamorphic::nodes::Role;
-use crate::metamorphic::text::{Edit, disjoint, some};
+use crate::metamorphic::text::{Edit, disjoint, replace_some, some};
 use crate::rng::Rng;
 use weir_syntax::ast::{BinaryOp, Expr, ExprKind, StatementKind, UnaryOp};
 use weir_syntax::source::Span;
@@ -150,11 +150,5 @@ pub(super) fn compound(context: &Context<'_>, rng: &mut Rng) -> Option<Vec<Edit>
         };
         Some((statement.span, text))
     });
-    let chosen = disjoint(rng, found.collect())?;
-    Some(
-        chosen
-            .into_iter()
-            .map(|(span, text)| Edit::replace(span, text))
-            .collect(),
-    )
+    replace_some(rng, found.collect())
 }

@@ -31,7 +31,8 @@ pub(super) fn dont_care(context: &Context<'_>, rng: &mut Rng) -> Option<Vec<Edit
     Some(chosen.into_iter().map(|c| Edit::replace(c.keyset.span, "_")).collect())
 }
 
-/// The elements of a keyset for so many expressions; `None` where it is one name for all of them.
+/// The elements of a keyset, one for each of `count` expressions; `None` where it is one name for
+/// all of them.
 fn elements(keyset: &Expr, count: usize) -> Option<Vec<&Expr>> {
     match &keyset.kind {
         ExprKind::List(list) if list.len() == count => Some(list.iter().collect()),

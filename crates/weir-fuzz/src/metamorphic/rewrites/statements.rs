@@ -158,7 +158,7 @@ pub(super) fn action(context: &Context<'_>, rng: &mut Rng) -> Option<Vec<Edit>> 
     Some(edits)
 }
 
-/// `control C(P) { apply { A } }` → `control D(P) { apply { A } }`, and `apply { d.apply(p); }` in
+/// `control C(P) { apply { A } }` → `control D(P) { apply { A } }`, with `D`'s instance applied in
 /// `C`
 pub(super) fn sub_control(context: &Context<'_>, rng: &mut Rng) -> Option<Vec<Edit>> {
     let subject = context.subject;

@@ -3,7 +3,7 @@
 use super::Context;
 use crate::metamorphic::names::is_path;
 use crate::metamorphic::nodes::{Body, Role};
-use crate::metamorphic::text::{Edit, disjoint, some};
+use crate::metamorphic::text::{Edit, disjoint, replace_some, some};
 use crate::rng::Rng;
 use weir_syntax::ast::{BinaryOp, Expr, ExprKind, StatementKind};
 use weir_syntax::source::Span;
@@ -63,13 +63,7 @@ pub(super) fn subtract(context: &Context<'_>, rng: &mut Rng) -> Option<Vec<Edit>
         }
         _ => None,
     });
-    let chosen = disjoint(rng, found.collect())?;
-    Some(
-        chosen
-            .into_iter()
-            .map(|(span, text)| Edit::replace(span, text))
-            .collect(),
-    )
+    replace_some(rng, found.collect())
 }
 
 /// `x = e;` → `{ T v = e; x[7:4] = v[7:4]; x[3:0] = v[3:0]; }`

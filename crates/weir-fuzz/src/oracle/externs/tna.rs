@@ -10,7 +10,7 @@ impl Machine<'_> {
     /// A method of an instance of one of TNA's types.
     pub(super) fn tna_method(&mut self, ty: &str, id: usize, call: &Call<'_>) -> Eval<Value> {
         match (ty, call.name) {
-            // Nobody sees counts in packets.
+            // Counts do not change packets.
             ("Counter" | "DirectCounter", "count") => Ok(Value::Void),
             ("Register", "read") => match self.cell(id, call.number(0)?)? {
                 Some(value) => Ok(value),

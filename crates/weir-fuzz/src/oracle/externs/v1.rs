@@ -19,7 +19,7 @@ impl Machine<'_> {
     /// A method of an instance of one of v1model's types; `None`: it is of another one.
     pub(super) fn v1_method(&mut self, ty: &str, id: usize, call: &Call<'_>) -> Eval<Option<Value>> {
         match (ty, call.name) {
-            // Nobody sees counts in packets.
+            // Counts do not change packets.
             ("counter" | "direct_counter", "count") => {}
             ("register", "read") => {
                 // Beyond its end nothing is read, and the result stays what it was.
@@ -52,7 +52,7 @@ impl Machine<'_> {
                 }
                 self.give(call, 0, metadata)?;
             }
-            // Nobody sees them in packets.
+            // They do not change packets.
             ("digest", _) | ("log_msg", _) => {}
             ("random", _) => self.random(call)?,
             ("hash", _) => {
@@ -108,7 +108,7 @@ impl Machine<'_> {
             return unknown("an algorithm that is none");
         };
         Ok(match &**name {
-            // Custom ones are the usual ones as long as nobody sets their parameters.
+            // Custom ones are the usual ones until their parameters are set.
             "crc32" | "crc32_custom" => hash::crc32(data),
             "crc16" | "crc16_custom" => hash::crc16(data),
             "identity" => hash::identity(data),

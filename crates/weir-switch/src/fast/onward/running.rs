@@ -218,7 +218,7 @@ impl Switch {
         self.enqueue_onward(port, packet.handling, &packet.state.bytes, &passage);
     }
 
-    /// Runs what goes on until nothing does.
+    /// Runs the packets that wait until none does.
     pub(in crate::fast) fn run_onward(&mut self, fast: &mut FastPath) {
         loop {
             if !self.onward.egress.is_empty() {
@@ -516,16 +516,7 @@ impl Switch {
             tracer: &mut NoTrace,
         };
         let actions = arch.fused_egress_exit(&mut env, exit, &mut stage.packets[slot], packet, queue, &values);
-        let mut context = Context {
-            choices: &mut Defaults,
-            tracer: &mut NoTrace,
-        };
-        for action in actions {
-            if let Some(output) = self.act(action, &mut context) {
-                self.ready.push(output);
-            }
-        }
-        self.run_ingress(&mut context);
+        self.carry_out(actions);
     }
 
     /// Runs packets that were not received but made, each at its port and its time; what leaves is
