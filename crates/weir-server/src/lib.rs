@@ -40,4 +40,4 @@ pub use refusal::{Cause, Refusal};
 pub use serving::{Address, Listener, ServeError, SocketFile, Tls};
 pub use standalone::{Clock, Standalone};
 pub use state::{State, StateFile};
-pub use weir_state::{Options as StateOptions, StateError};
+pub use weir_state::{Options as StateOptions, SetAside, StateError};

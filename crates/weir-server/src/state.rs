@@ -10,12 +10,12 @@ use crate::refusal::Refusal;
 use prost::Message;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use weir_ir::Program;
 use weir_proto::bfrt_proto::forwarding_pipeline_config::Profile;
 use weir_proto::p4::v1 as pb;
-use weir_state::{Begin, Claim, Contents, Keeper, NotKept, Saved, StateError};
+use weir_state::{Begin, Claim, Contents, Keeper, NotKept, Saved, SetAside, StateError};
 use weir_switch::{CounterValues, Journal, Switch};
 
 /// Names of what servers keep.
@@ -30,7 +30,6 @@ pub struct StateFile {
     started: String,
     saved: Option<Saved>,
     program: Arc<Program>,
-    set_aside: Option<PathBuf>,
 }
 
 impl StateFile {
@@ -41,13 +40,13 @@ impl StateFile {
     /// # Errors
     /// Another process has it, it cannot be read, or it is damaged.
     pub fn open(path: &Path, program: &Arc<Program>) -> Result<Self, StateError> {
-        let claim = Claim::new(path)?;
+        let mut claim = Claim::new(path)?;
         let started = Begin::of(program).started;
-        let saved = claim.read()?;
-        let (saved, set_aside) = match saved {
-            Some(saved) if saved.begin().started != started => (None, Some(claim.set_aside()?)),
-            saved => (saved, None),
-        };
+        let mut saved = claim.read()?;
+        if saved.as_ref().is_some_and(|saved| saved.begin().started != started) {
+            claim.set_other_program_aside()?;
+            saved = None;
+        }
         let program = match &saved {
             Some(saved) => saved.program(program)?,
             None => Arc::clone(program),
@@ -57,7 +56,6 @@ impl StateFile {
             started,
             saved,
             program,
-            set_aside,
         })
     }
 
@@ -73,10 +71,10 @@ impl StateFile {
         self.saved.is_some()
     }
 
-    /// Where the state of another program is now, if the file held one.
+    /// What of the file is no state to go on with, and where it is now.
     #[must_use]
-    pub fn set_aside(&self) -> Option<&Path> {
-        self.set_aside.as_deref()
+    pub fn set_aside(&self) -> &[SetAside] {
+        self.claim.set_aside()
     }
 
     /// Makes a fresh switch of the [program](StateFile::program) like the one that was; `replica`: its number. The number of pieces that

@@ -25,6 +25,15 @@ pub enum StateError {
         /// Why.
         source: std::io::Error,
     },
+    /// It is not a regular file, or cannot be opened, created or replaced.
+    #[error(transparent)]
+    File(#[from] weir_files::FileError),
+    /// The file has been removed, or another one has taken its name, while the switch runs.
+    #[error("{path} was removed or replaced while the switch runs; put it back, or stop the switch")]
+    Replaced {
+        /// The file.
+        path: String,
+    },
     /// Another process has it.
     #[error("another switch keeps its state in {path}; give this one a file of its own")]
     InUse {
@@ -260,10 +269,16 @@ impl Saved {
         self.settings.iter().map(|(n, v)| (n.as_str(), v.as_slice()))
     }
 
-    /// Bytes at the end that are a part of something that was never acknowledged.
+    /// Where the part that is whole ends.
     #[must_use]
-    pub fn torn(&self) -> usize {
-        self.bytes.len() - self.end
+    pub fn end(&self) -> usize {
+        self.end
+    }
+
+    /// Bytes at the end that are a part of something that was never acknowledged, or are damaged.
+    #[must_use]
+    pub fn tail(&self) -> &[u8] {
+        &self.bytes[self.end..]
     }
 
     /// The program that ran. It is `started` where that is what the switch was started with.

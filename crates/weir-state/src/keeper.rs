@@ -1,17 +1,18 @@
 //! The thread that writes the file.
 
+use crate::claim::Claim;
 use crate::compact::compact;
-use crate::file::{Contents, Saved, StateError, encoded};
+use crate::file::{Contents, StateError, encoded};
 use crate::frame::{self, Kind};
 use crate::journal::Recorder;
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
-use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::sync::watch;
+use weir_files::{Durability, FileError, NewFile, Target, Visibility};
 use weir_switch::Journal;
 
 /// Bytes that are written at a time.
@@ -22,11 +23,10 @@ const MANY: u64 = 32 << 20;
 const LONG: u64 = 4;
 /// How long it is waited before what could not be written is tried again.
 const AGAIN: Duration = Duration::from_secs(1);
-/// Ends of the names of files that are to take the file's place: those with other contents, and those that say the same in short.
-const NEW: &str = ".new";
-const SHORTER: &str = ".shorter";
 /// How often it is looked whether a shorter file is there.
 const GLANCE: Duration = Duration::from_millis(50);
+/// How often it is looked whether the file is still there, where nothing is written.
+const PATROL: Duration = Duration::from_secs(1);
 
 /// What is told of trouble, in a few words.
 pub type OnTrouble = Arc<dyn Fn(&str) + Send + Sync>;
@@ -62,7 +62,7 @@ enum Job {
 
 /// What says in short what the first bytes of a file say, as it is worked out.
 struct Compaction {
-    thread: JoinHandle<Result<(File, u64), StateError>>,
+    thread: JoinHandle<Result<(NewFile, u64), StateError>>,
     /// How many bytes it stands for, of the file of this generation.
     upto: u64,
     generation: u64,
@@ -115,67 +115,6 @@ impl Line {
     }
 }
 
-/// A file that a switch's state is to be kept in, and that nobody else has.
-#[derive(Debug)]
-pub struct Claim {
-    path: PathBuf,
-    file: File,
-}
-
-impl Claim {
-    /// Opens a file, or makes it if there is none.
-    ///
-    /// # Errors
-    /// It cannot be opened, or another process keeps its state there.
-    pub fn new(path: &Path) -> Result<Self, StateError> {
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(path)
-            .map_err(StateError::io("open", path))?;
-        match file.try_lock() {
-            Ok(()) => Ok(Claim {
-                path: path.to_owned(),
-                file,
-            }),
-            Err(TryLockError::WouldBlock) => Err(StateError::InUse {
-                path: path.display().to_string(),
-            }),
-            Err(TryLockError::Error(error)) => Err(StateError::io("lock", path)(error)),
-        }
-    }
-
-    /// What the file holds; `None`: nothing.
-    ///
-    /// # Errors
-    /// It cannot be read, is something else, or is damaged before its end.
-    pub fn read(&self) -> Result<Option<Saved>, StateError> {
-        let mut bytes = Vec::new();
-        (&self.file)
-            .read_to_end(&mut bytes)
-            .map_err(StateError::io("read", &self.path))?;
-        match bytes.is_empty() {
-            true => Ok(None),
-            false => Saved::of(&self.path, bytes).map(Some),
-        }
-    }
-
-    /// Gives the file another name, which nothing has, beside its own: it holds the state of something else. What begins here will be
-    /// a new file.
-    ///
-    /// # Errors
-    /// It cannot be renamed.
-    pub fn set_aside(&self) -> Result<PathBuf, StateError> {
-        let names = std::iter::once(".old".to_owned()).chain((2..).map(|n| format!(".old{n}")));
-        let aside = names.map(|end| beside(&self.path, &end)).find(|name| !name.exists());
-        let aside = aside.unwrap_or_else(|| beside(&self.path, ".old"));
-        std::fs::rename(&self.path, &aside).map_err(StateError::io("rename", &self.path))?;
-        Ok(aside)
-    }
-}
-
 /// Keeps a state in a file. It ends, with everything written, when this and all its journals are gone.
 #[derive(Debug, Clone)]
 pub struct Keeper {
@@ -186,16 +125,19 @@ pub struct Keeper {
 impl Keeper {
     /// Begins with these contents, in place of what the file held.
     ///
+    /// If the new file cannot be written, for example because the disk is full, the state that was read from the old one goes on.
+    /// [`Options::on_trouble`] is told. The contents must say the same then.
+    ///
     /// # Errors
-    /// It cannot be written.
+    /// It cannot be written, and no whole state was read from it.
     pub fn start(claim: Claim, options: Options, contents: Contents) -> Result<Self, StateError> {
-        let Claim { path, file } = claim;
         let (jobs, todo) = channel();
         let (tell, progress) = watch::channel(Progress::default());
+        let whole = claim.whole;
         let mut thread = Thread {
-            path: path.clone(),
-            file,
-            length: 0,
+            target: claim.target,
+            file: claim.file,
+            length: whole.unwrap_or(0),
             generation: 0,
             compaction: None,
             compact_at: 0,
@@ -203,8 +145,21 @@ impl Keeper {
             progress: tell,
             options,
         };
-        let contents = contents.into_bytes();
-        thread.replace(&contents).map_err(StateError::io("write", &path))?;
+        let path = thread.target.path();
+        match (thread.replace(&contents.into_bytes()), whole) {
+            (Ok(()), _) => {
+                // What a killed process has left. It is no harm if it stays.
+                let _ = thread.target.remove_leftovers();
+            }
+            (Err(error @ (StateError::InUse { .. } | StateError::Replaced { .. })), _) | (Err(error), None) => {
+                return Err(error);
+            }
+            (Err(error), Some(whole)) => {
+                thread.cut_tail().map_err(StateError::io("write", &path))?;
+                thread.compact_at = whole.saturating_mul(LONG);
+                thread.complain(&format!("{error}; the switch goes on with the state file as it is"));
+            }
+        }
         let line = Line(Arc::new(Mutex::new(Queue { jobs, given: 0 })));
         std::thread::Builder::new()
             .name("state".to_owned())
@@ -281,32 +236,18 @@ impl Keeper {
     }
 }
 
-/// The name of a file beside another one.
-fn beside(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(suffix);
-    PathBuf::from(name)
-}
-
-/// Creates a file beside the one that it may replace, with contents that have reached the disk.
-fn create(path: &Path, contents: &[u8]) -> std::io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).create(true).truncate(true);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::OpenOptionsExt;
-        // What control planes have written is nobody else's business.
-        options.mode(0o600);
-    }
-    let mut file = options.open(path)?;
-    file.write_all(contents)?;
-    file.sync_all()?;
+/// Creates a file that may take the target's place, with contents that have reached the disk.
+fn create(target: &Target, contents: &[u8]) -> Result<NewFile, StateError> {
+    let mut file = target.create(Visibility::Private)?;
+    let written = file.write_all(contents).and_then(|()| file.file().sync_all());
+    written.map_err(StateError::io("write", &target.path()))?;
     Ok(file)
 }
 
 struct Thread {
-    path: PathBuf,
-    file: File,
+    target: Target,
+    /// Locked. `None` before there is one.
+    file: Option<File>,
     /// Bytes of the file that are whole.
     length: u64,
     /// How often it was written anew.
@@ -334,8 +275,8 @@ impl Thread {
             waiting.drain(..done);
             let failure: Option<Arc<str>> = outcome.err().map(|e| e.to_string().into());
             match &failure {
-                Some(why) if !has_failed => self.complain(&format!("cannot write {}: {why}", self.path.display())),
-                None if has_failed => self.complain(&format!("{} is written again", self.path.display())),
+                Some(why) if !has_failed => self.complain(&format!("the state is not kept any more: {why}")),
+                None if has_failed => self.complain(&format!("{} is written again", self.target.path().display())),
                 _ => {}
             }
             has_failed = failure.is_some();
@@ -361,7 +302,7 @@ impl Thread {
         } else if self.compaction.is_some() {
             self.todo.recv_timeout(GLANCE)
         } else {
-            self.todo.recv().map_err(|_| RecvTimeoutError::Disconnected)
+            self.todo.recv_timeout(PATROL)
         };
         waiting.push(job?);
         let mut bytes: usize = waiting.iter().map(Job::bytes).sum();
@@ -381,7 +322,10 @@ impl Thread {
     }
 
     /// Does jobs in order until one fails; how many were done.
-    fn write(&mut self, jobs: &[Job]) -> (usize, std::io::Result<()>) {
+    fn write(&mut self, jobs: &[Job]) -> (usize, Result<(), StateError>) {
+        if let Err(error) = self.check_place() {
+            return (0, Err(error));
+        }
         let mut done = 0;
         while let Some(job) = jobs.get(done) {
             let outcome = match job {
@@ -392,10 +336,11 @@ impl Thread {
                         Job::Replace(_) => None,
                     });
                     let run: Vec<&[u8]> = run.collect();
-                    self.append(&run.concat()).map(|()| run.len())
+                    let appended = self.append(&run.concat()).map(|()| run.len());
+                    appended.map_err(StateError::io("write", &self.target.path()))
                 }
             };
-            match outcome {
+            match outcome.and_then(|more| self.check_place().map(|()| more)) {
                 Ok(more) => done += more,
                 Err(error) => return (done, Err(error)),
             }
@@ -403,41 +348,64 @@ impl Thread {
         (done, Ok(()))
     }
 
+    /// Refuses to acknowledge anything once the file's name stands for another file, or for none.
+    fn check_place(&self) -> Result<(), StateError> {
+        let path = || self.target.path();
+        match &self.file {
+            Some(file) if !self.target.names(file).map_err(StateError::io("find", &path()))? => {
+                let path = path().display().to_string();
+                Err(StateError::Replaced { path })
+            }
+            _ => Ok(()),
+        }
+    }
+
     fn append(&mut self, bytes: &[u8]) -> std::io::Result<()> {
-        self.file.seek(SeekFrom::Start(self.length))?;
-        let written = self.file.write_all(bytes).and_then(|()| match self.options.sync {
-            true => self.file.sync_data(),
+        let Some(file) = &mut self.file else {
+            return Err(std::io::Error::other("there is no file yet"));
+        };
+        file.seek(SeekFrom::Start(self.length))?;
+        let written = file.write_all(bytes).and_then(|()| match self.options.sync {
+            true => file.sync_data(),
             false => Ok(()),
         });
         if written.is_err() {
             // What is there of it would be in the middle if something else came after it.
-            self.file.set_len(self.length)?;
+            self.cut_tail()?;
         }
         written?;
         self.length += bytes.len() as u64;
         Ok(())
     }
 
+    /// Removes what stands behind the part that is whole.
+    fn cut_tail(&self) -> std::io::Result<()> {
+        self.file.as_ref().map_or(Ok(()), |file| file.set_len(self.length))
+    }
+
     /// Goes on with a new file that holds this.
-    fn replace(&mut self, bytes: &[u8]) -> std::io::Result<()> {
-        let beside = beside(&self.path, NEW);
-        let file = create(&beside, bytes)?;
-        self.take_place(file, &beside, bytes.len() as u64)
+    fn replace(&mut self, bytes: &[u8]) -> Result<(), StateError> {
+        let file = create(&self.target, bytes)?;
+        self.take_place(file, bytes.len() as u64)
     }
 
     /// Has a file take the place of the old one.
-    fn take_place(&mut self, file: File, beside: &Path, length: u64) -> std::io::Result<()> {
-        file.lock()?;
-        std::fs::rename(beside, &self.path)?;
-        if let Some(folder) = self.path.parent() {
-            let folder = if folder.as_os_str().is_empty() {
-                Path::new(".")
-            } else {
-                folder
-            };
-            File::open(folder)?.sync_all()?;
-        }
-        self.file = file;
+    fn take_place(&mut self, new: NewFile, length: u64) -> Result<(), StateError> {
+        self.check_place()?;
+        new.file().lock().map_err(StateError::io("lock", &self.target.path()))?;
+        let file = match &self.file {
+            Some(_) => new.replace(Durability::Synced)?,
+            None => match new.place(Durability::Synced) {
+                Ok(file) => file,
+                // Another switch was faster.
+                Err(FileError::Exists { path }) => {
+                    let path = path.display().to_string();
+                    return Err(StateError::InUse { path });
+                }
+                Err(error) => return Err(error.into()),
+            },
+        };
+        self.file = Some(file);
         self.length = length;
         self.generation += 1;
         self.compact_at = (length + self.options.many.unwrap_or(MANY)).max(length * LONG);
@@ -449,14 +417,12 @@ impl Thread {
         if self.length < self.compact_at || self.compaction.is_some() {
             return;
         }
-        let (path, upto) = (self.path.clone(), self.length);
+        let (target, upto) = (self.target.clone(), self.length);
         let thread = std::thread::Builder::new()
             .name("state, shorter".to_owned())
             .spawn(move || {
-                let contents = compact(&path, upto)?.into_bytes();
-                let beside = beside(&path, SHORTER);
-                let file = create(&beside, &contents).map_err(StateError::io("write", &beside))?;
-                Ok((file, contents.len() as u64))
+                let contents = compact(&target, upto)?.into_bytes();
+                Ok((create(&target, &contents)?, contents.len() as u64))
             });
         match thread {
             Ok(thread) => {
@@ -489,18 +455,29 @@ impl Thread {
     }
 
     /// Goes on with a shorter file that stands for so many bytes of this one: what has come since is added.
-    fn go_on_with(&mut self, mut file: File, length: u64, upto: u64) -> std::io::Result<()> {
-        self.file.seek(SeekFrom::Start(upto))?;
-        let mut since = Vec::new();
-        (&self.file).take(self.length - upto).read_to_end(&mut since)?;
-        file.write_all(&since)?;
-        file.sync_data()?;
-        self.take_place(file, &beside(&self.path, SHORTER), length + since.len() as u64)
+    fn go_on_with(&mut self, mut shorter: NewFile, length: u64, upto: u64) -> Result<(), StateError> {
+        let since = self.since(upto).map_err(StateError::io("read", &self.target.path()))?;
+        let written = shorter.write_all(&since).and_then(|()| shorter.file().sync_data());
+        written.map_err(StateError::io("write", &self.target.path()))?;
+        self.take_place(shorter, length + since.len() as u64)
+    }
+
+    /// What stands in the file from a place on.
+    fn since(&mut self, from: u64) -> std::io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        if let Some(file) = &mut self.file {
+            file.seek(SeekFrom::Start(from))?;
+            file.take(self.length - from).read_to_end(&mut bytes)?;
+        }
+        Ok(bytes)
     }
 
     /// The file stays as long as it is, for now.
     fn give_up(&mut self, why: &dyn std::fmt::Display) {
         self.compact_at = self.length * 2;
-        self.complain(&format!("{} grows, it cannot be shortened: {why}", self.path.display()));
+        self.complain(&format!(
+            "{} grows, it cannot be shortened: {why}",
+            self.target.path().display()
+        ));
     }
 }

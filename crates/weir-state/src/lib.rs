@@ -37,11 +37,13 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod claim;
 mod compact;
 mod file;
 mod frame;
 mod journal;
 mod keeper;
 
+pub use claim::{Claim, SetAside};
 pub use file::{Begin, Contents, Saved, StateError};
-pub use keeper::{Claim, Keeper, NotKept, OnTrouble, Options};
+pub use keeper::{Keeper, NotKept, OnTrouble, Options};

@@ -324,10 +324,15 @@ fn a_file_belongs_to_one_switch_at_a_time() {
     let program = program();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("state");
-    let claim = Claim::new(&path).unwrap();
-    assert!(claim.read().unwrap().is_none());
-    assert!(matches!(Claim::new(&path), Err(StateError::InUse { .. })));
-    let keeper = Keeper::start(claim, Options::default(), Contents::new(&Begin::of(&program))).unwrap();
+    let contents = || Contents::new(&Begin::of(&program));
+    // As long as there is no file, the first that begins one has it.
+    let mut claims = [Claim::new(&path).unwrap(), Claim::new(&path).unwrap()];
+    assert!(claims[0].read().unwrap().is_none());
+    assert!(!path.exists());
+    let [claim, late] = claims;
+    let keeper = Keeper::start(claim, Options::default(), contents()).unwrap();
+    let refused = Keeper::start(late, Options::default(), contents());
+    assert!(matches!(refused, Err(StateError::InUse { .. })));
     assert!(matches!(Claim::new(&path), Err(StateError::InUse { .. })));
     keeper.replace(Contents::new(&Begin::of(&program)).setting("a", b"b"));
     keeper.kept_blocking().unwrap();

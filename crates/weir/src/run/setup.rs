@@ -128,12 +128,8 @@ pub fn program(arguments: &Run, specs: &[PortSpec]) -> Result<Result<Program, u8
 /// Opens the file in which a state is kept, and says what becomes of it.
 fn open_state(arguments: &Run, path: &Path, program: &Arc<weir_ir::Program>) -> Result<StateFile> {
     let state = StateFile::open(path, program)?;
-    if let Some(aside) = state.set_aside() {
-        eprintln!(
-            "{} held the state of another program, which is in {} now",
-            path.display(),
-            aside.display()
-        );
+    for aside in state.set_aside() {
+        eprintln!("{aside}");
     }
     if state.is_restored() {
         let ignored = match &arguments.entries {
