@@ -8,6 +8,7 @@
 //! are there. Several lanes have one request each in flight; each has keys of its own, so that what becomes of an entry does
 //! not depend on the order in which the target does requests. What is left at the end is taken away. Exits with 1 if an update
 //! failed.
+#![allow(clippy::print_stderr, reason = "its reader is whoever runs it")]
 
 use serde_json::json;
 use std::collections::VecDeque;

@@ -1,4 +1,5 @@
 //! Writes the P4Info of a program: `p4info PROG.p4 OUT.txtpb [ENTRIES.txtpb]`.
+#![allow(clippy::print_stderr, reason = "its reader is whoever runs it")]
 
 use std::path::Path;
 use std::process::ExitCode;

@@ -1,9 +1,8 @@
 //! Runs the fuzz targets for a given time and keeps every input that broke something.
 
-#![allow(clippy::print_stdout, reason = "its output is for whoever runs it")]
-
 use anyhow::{Context, Result, bail};
 use clap::Parser;
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -60,11 +59,11 @@ fn main() -> ExitCode {
     match run(&Arguments::parse()) {
         Ok(0) => ExitCode::SUCCESS,
         Ok(findings) => {
-            println!("{findings} findings");
+            say(std::io::stdout(), format!("{findings} findings"));
             ExitCode::from(1)
         }
         Err(error) => {
-            eprintln!("error: {error:#}");
+            say(std::io::stderr(), format!("error: {error:#}"));
             ExitCode::from(2)
         }
     }
@@ -73,12 +72,15 @@ fn main() -> ExitCode {
 /// Says where the oracle and the interpreter differ, and what the oracle does not know.
 fn judged(program: &str, test: &str) -> Result<u64> {
     let verdict = judge(program, test).map_err(anyhow::Error::msg)?;
-    println!("{} of {} packets judged", verdict.judged, verdict.packets);
+    say(
+        std::io::stdout(),
+        format!("{} of {} packets judged", verdict.judged, verdict.packets),
+    );
     if let Some(unknown) = &verdict.unknown {
-        println!("not known: {unknown}");
+        say(std::io::stdout(), format!("not known: {unknown}"));
     }
     if let Some(difference) = &verdict.difference {
-        println!("{difference}");
+        say(std::io::stdout(), format!("{difference}"));
     }
     Ok(verdict.difference.is_some().into())
 }
@@ -92,11 +94,11 @@ fn run(arguments: &Arguments) -> Result<u64> {
     if let Some([program, test]) = arguments.replay.as_deref() {
         return Ok(match replay(&read(program)?, &read(test)?) {
             Ok(text) => {
-                println!("{text}");
+                say(std::io::stdout(), format!("{text}"));
                 0
             }
             Err(text) => {
-                println!("{text}");
+                say(std::io::stdout(), format!("{text}"));
                 1
             }
         });
@@ -116,7 +118,7 @@ fn run(arguments: &Arguments) -> Result<u64> {
         let input = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
         for target in chosen {
             (target.run)(&input);
-            println!("{}: nothing found", target.name);
+            say(std::io::stdout(), format!("{}: nothing found", target.name));
         }
         return Ok(0);
     }
@@ -153,7 +155,10 @@ fn run(arguments: &Arguments) -> Result<u64> {
                 let name = format!("{}-{why}-{}-{findings}", target.name, arguments.number);
                 let path = arguments.findings.join(name);
                 let kept = (target.keep)(&input, &path).context("cannot keep findings")?;
-                println!("{}: {why}, kept in {}", target.name, kept.display());
+                say(
+                    std::io::stdout(),
+                    format!("{}: {why}, kept in {}", target.name, kept.display()),
+                );
                 if findings >= arguments.most {
                     break;
                 }
@@ -162,22 +167,30 @@ fn run(arguments: &Arguments) -> Result<u64> {
                 }
             }
         }
-        println!(
-            "{}: {count} inputs in {:.0} s, slowest {:.2} s",
-            target.name,
-            started.elapsed().as_secs_f64(),
-            slowest.as_secs_f64()
+        say(
+            std::io::stdout(),
+            format!(
+                "{}: {count} inputs in {:.0} s, slowest {:.2} s",
+                target.name,
+                started.elapsed().as_secs_f64(),
+                slowest.as_secs_f64()
+            ),
         );
     }
     let totals = totals();
     if !totals.is_empty() {
-        println!("both engines: {totals}");
+        say(std::io::stdout(), format!("both engines: {totals}"));
     }
     let judgements = judgements();
     if !judgements.is_empty() {
-        println!("oracle: {judgements}");
+        say(std::io::stdout(), format!("oracle: {judgements}"));
     }
     Ok(findings)
+}
+
+/// Writes a line. A reader that is gone does not end the run.
+fn say(mut stream: impl Write, text: String) {
+    let _ = writeln!(stream, "{text}");
 }
 
 /// Runs the packet tests of rewritten programs; says how many failed if those are too many.
@@ -189,15 +202,18 @@ fn metamorphic(arguments: &Arguments, folders: &[PathBuf]) -> u64 {
         most: None,
     });
     for (test, why) in &summary.skipped {
-        println!("not counted: {test}: {}", why.lines().next().unwrap_or(""));
+        say(
+            std::io::stdout(),
+            format!("not counted: {test}: {}", why.lines().next().unwrap_or("")),
+        );
     }
     for (rewritten, why) in &summary.interpreted {
-        println!("only interpreted: {rewritten}: {why}");
+        say(std::io::stdout(), format!("only interpreted: {rewritten}: {why}"));
     }
     for failure in &summary.failures {
-        println!("{failure}");
+        say(std::io::stdout(), format!("{failure}"));
     }
-    println!("{summary}");
+    say(std::io::stdout(), format!("{summary}"));
     match summary.is_good() {
         true => 0,
         false => summary.failures.len().max(1) as u64,

@@ -2,6 +2,7 @@
 //!
 //! `cargo run -p weir-server --example bfrt -- PROGRAM.p4 [ADDRESS [NAME]]`, then any client, for example rbfrt's, with this
 //! address and `NAME` (by default the name of the file without its ending) as p4_name.
+#![allow(clippy::print_stderr, reason = "its reader is whoever runs it")]
 
 use std::error::Error;
 use std::path::Path;

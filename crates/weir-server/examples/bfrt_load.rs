@@ -1,6 +1,7 @@
 //! How fast a BF Runtime server takes entries: batches of pre-made requests over TCP loopback, into the firewall of the bundled programs.
 //!
 //! `cargo run --release -p weir-server --example bfrt_load -- [ENTRIES [ROUNDS]]`
+#![allow(clippy::print_stderr, reason = "its reader is whoever runs it")]
 
 use std::error::Error;
 use std::path::Path;

@@ -2,6 +2,7 @@
 //!
 //! `cargo run -p weir-server --example p4runtime -- PROGRAM.p4 [ADDRESS]`, then for example
 //! `python3 -m p4runtime_sh --grpc-addr 127.0.0.1:9559 --device-id 1 --election-id 0,1`.
+#![allow(clippy::print_stderr, reason = "its reader is whoever runs it")]
 
 use std::error::Error;
 use std::path::Path;

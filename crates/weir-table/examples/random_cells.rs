@@ -1,6 +1,7 @@
 //! What adding one to words at random costs, and nothing else: the measure of registers that are larger than the caches.
 //!
 //! `chrt -f 50 taskset -c 1 cargo run --release -p weir-table --example random_cells`
+#![allow(clippy::print_stderr, reason = "its reader is whoever runs it")]
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Instant;

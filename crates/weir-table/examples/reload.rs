@@ -2,6 +2,7 @@
 //!
 //! 900,000 routes where nothing else is said, of about the lengths that routes of the Internet have, but none longer than 24 bits. What memory the old ones had is
 //! free again at the next time but one. With 16,384 routes and more records lie between slots (`weir_table::fast`), with fewer they do not.
+#![allow(clippy::print_stderr, reason = "its reader is whoever runs it")]
 
 use std::process::ExitCode;
 use std::time::Instant;

@@ -1,6 +1,7 @@
 //! `weir build`
 
 use crate::cli::{Build, Emit, NO};
+use crate::output::Messages;
 use anyhow::{Context, Result, bail};
 use std::io::Write;
 use std::path::Path;
@@ -9,7 +10,7 @@ use weir_compiler::bfrt;
 use weir_compiler::p4info::{self, P4InfoError};
 
 /// Writes what was asked for.
-pub fn build(arguments: &Build) -> Result<u8> {
+pub fn build(arguments: &Build, messages: &Messages) -> Result<u8> {
     let wants_bfrt = arguments.bfrt_json.is_some() || arguments.output.is_some();
     let wants_file = arguments.p4info.is_some() || arguments.fixed_tables.is_some();
     if !wants_bfrt && !wants_file && arguments.emit.is_none() {
@@ -17,7 +18,7 @@ pub fn build(arguments: &Build) -> Result<u8> {
             "nothing to build: say -o DIR, --p4info FILE, --bfrt-json FILE, --fixed-tables FILE or --emit ir, asm, dot, svg or rust"
         );
     }
-    let program = match crate::compile::program_or_declarations(&arguments.source)? {
+    let program = match crate::compile::program_or_declarations(&arguments.source, messages)? {
         Ok(program) => program,
         Err(_) => return Ok(NO),
     };
@@ -82,7 +83,7 @@ pub fn build(arguments: &Build) -> Result<u8> {
         let info = bfrt::fixed_info(bfrt::Chip::of(&program));
         write_file(path, (info.to_json() + "\n").as_bytes())?;
     }
-    let mut out = std::io::stdout().lock();
+    let mut out = crate::output::stdout();
     match arguments.emit {
         Some(Emit::Ir) => {
             write!(out, "{}", weir_ir::print::print(&program))?;
@@ -146,7 +147,7 @@ fn pipeline(program: &Arc<weir_ir::Program>) -> Result<String> {
 /// Says what is wrong with names, ids and annotations.
 fn refuse(program: &weir_ir::Program, errors: &[P4InfoError]) -> u8 {
     for error in errors {
-        eprintln!("error: {}", error.with_places(program));
+        crate::output::message(format!("error: {}", error.with_places(program)));
     }
     NO
 }
@@ -154,10 +155,9 @@ fn refuse(program: &weir_ir::Program, errors: &[P4InfoError]) -> u8 {
 /// Writes a file; `-` is stdout.
 fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
     if path == Path::new("-") {
-        return std::io::stdout()
-            .lock()
-            .write_all(bytes)
-            .context("cannot write to stdout");
+        let mut out = crate::output::stdout();
+        let written = out.write_all(bytes).and_then(|()| out.flush());
+        return written.context("cannot write to stdout");
     }
-    std::fs::write(path, bytes).with_context(|| format!("cannot write {}", path.display()))
+    Ok(weir_files::write(path, bytes)?)
 }

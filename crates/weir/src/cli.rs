@@ -1,5 +1,6 @@
 //! The command line: what can be asked, with help that teaches, and the exit code of the answer.
 
+use crate::output::Messages;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -493,24 +494,27 @@ pub fn main() -> ExitCode {
             return ExitCode::from(if error.use_stderr() { CANNOT_ASK } else { 0 });
         }
     };
+    let messages = match &cli.command {
+        // Packets do not wait for a reader.
+        Command::Run(_) => Messages::queued().unwrap_or_else(|_| Messages::direct()),
+        _ => Messages::direct(),
+    };
     let result = match cli.command {
-        Command::Demo(arguments) => crate::demo::demo(&arguments),
-        Command::Check(arguments) => crate::compile::check(&arguments.source),
-        Command::Test(arguments) => crate::test::test(&arguments),
-        Command::Trace(arguments) => crate::trace::trace(&arguments),
-        Command::Build(arguments) => crate::build::build(&arguments),
-        Command::Run(arguments) => crate::run::run(&arguments),
-        Command::Bench(arguments) => crate::bench::bench(&arguments),
+        Command::Demo(arguments) => crate::demo::demo(&arguments, &messages),
+        Command::Check(arguments) => crate::compile::check(&arguments.source, &messages),
+        Command::Test(arguments) => crate::test::test(&arguments, &messages),
+        Command::Trace(arguments) => crate::trace::trace(&arguments, &messages),
+        Command::Build(arguments) => crate::build::build(&arguments, &messages),
+        Command::Run(arguments) => crate::run::run(&arguments, &messages),
+        Command::Bench(arguments) => crate::bench::bench(&arguments, &messages),
         Command::Ctl(arguments) => crate::ctl::ctl(&arguments),
     };
-    match result {
-        Ok(code) => ExitCode::from(code),
-        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {}", causes(&error));
-            ExitCode::from(CANNOT_ASK)
-        }
-    }
+    let code = result.unwrap_or_else(|error| {
+        messages.line(format!("error: {}", causes(&error)));
+        CANNOT_ASK
+    });
+    messages.finish();
+    ExitCode::from(code)
 }
 
 /// An error and its causes, those left out that are part of what has been said.
@@ -524,14 +528,6 @@ pub fn causes(error: &anyhow::Error) -> String {
         }
     }
     text
-}
-
-/// Whoever read our output has read enough.
-fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    error.chain().any(|e| {
-        e.downcast_ref::<std::io::Error>()
-            .is_some_and(|e| e.kind() == std::io::ErrorKind::BrokenPipe)
-    })
 }
 
 #[cfg(test)]

@@ -1,18 +1,17 @@
 //! Compiling for every command that needs a program, and `weir check`.
 
 use crate::cli::{CANNOT_ASK, MessageFormat, NO, Source};
+use crate::output::Messages;
 use anyhow::{Context, Result, bail};
-use std::collections::BTreeSet;
-use std::io::{IsTerminal, Write};
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use weir_compiler::{Compilation, Options, compile_file};
 use weir_ir::Program;
 use weir_syntax::source::{Place, SourceMap, Span};
 use weir_syntax::{Diagnostic, Severity, render};
 
 /// Compiles and shows the diagnostics on stderr.
-fn compile(source: &Source) -> Result<Compilation> {
+fn compile(source: &Source, messages: &Messages) -> Result<Compilation> {
     let chosen = source.front_end.arch.as_deref().map(target).transpose()?;
     let mut defines = Vec::new();
     if let Some(chosen) = chosen {
@@ -27,27 +26,29 @@ fn compile(source: &Source) -> Result<Compilation> {
         architecture: chosen.map(|c| c.name),
     };
     let result = compile_file(&source.program, &options, weir_arch::targets());
-    show(result.diagnostics.list(), &result.sources, source.message_format)?;
-    let mut err = std::io::stderr().lock();
+    show(
+        result.diagnostics.list(),
+        &result.sources,
+        source.message_format,
+        messages,
+    );
     if result.diagnostics.dropped() > 0 && source.message_format == MessageFormat::Human {
-        writeln!(err, "and {} more", result.diagnostics.dropped())?;
+        messages.line(format!("and {} more", result.diagnostics.dropped()));
     }
     Ok(result)
 }
 
 /// Writes diagnostics to stderr.
-fn show(diagnostics: &[Diagnostic], sources: &SourceMap, format: MessageFormat) -> Result<()> {
-    let colours = std::io::stderr().is_terminal();
-    let mut err = std::io::stderr().lock();
+fn show(diagnostics: &[Diagnostic], sources: &SourceMap, format: MessageFormat, messages: &Messages) {
+    let colours = messages.has_colours();
     for diagnostic in diagnostics {
         let text = match format {
             MessageFormat::Human => render::human(diagnostic, sources, colours),
             MessageFormat::Short => render::short(diagnostic, sources),
             MessageFormat::Json => render::json(diagnostic, sources),
         };
-        writeln!(err, "{}", text.trim_end())?;
+        messages.line(text.trim_end());
     }
-    Ok(())
 }
 
 /// What devices of the program's architecture cannot do, as diagnostics.
@@ -94,18 +95,9 @@ fn word_at(sources: &SourceMap, file: &str, line: u32, column: u32) -> Span {
     Span { lo, hi }
 }
 
-/// Whether a message is new: of those about a switch there is one, however many switches there are
-/// for a program.
-fn is_new(message: &str) -> bool {
-    static SAID: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
-    SAID.lock().map_or(true, |mut said| said.insert(message.to_owned()))
-}
-
 /// Says something that the user may not have meant, once.
-pub fn warn_once(message: String) {
-    if is_new(&message) {
-        eprintln!("warning: {message}");
-    }
+pub fn warn_once(message: &str, messages: &Messages) {
+    messages.once(format!("warning: {message}"));
 }
 
 /// What interpreting costs.
@@ -114,31 +106,23 @@ const COST: &str = "that takes some 30 times as long as machine code";
 /// Says that a program is interpreted, why, and what that costs; of one reason once, however many
 /// switches there are
 /// for it.
-pub fn interpreted(why: &dyn std::fmt::Display, format: MessageFormat) {
-    say(&format!("interpreted: {why}; {COST}"), "the program is ", format);
+pub fn interpreted(why: &dyn std::fmt::Display, format: MessageFormat, messages: &Messages) {
+    say(&format!("interpreted: {why}; {COST}"), format, messages);
 }
 
 /// The same of what a compiled program leaves to the interpreter.
-pub fn left_out(why: &dyn std::fmt::Display, format: MessageFormat) {
-    say(
-        &format!("interpreted in part: {why}; {COST}"),
-        "the program is ",
-        format,
-    );
+pub fn left_out(why: &dyn std::fmt::Display, format: MessageFormat, messages: &Messages) {
+    say(&format!("interpreted in part: {why}; {COST}"), format, messages);
 }
 
-fn say(message: &str, subject: &str, format: MessageFormat) {
-    if !is_new(message) {
-        return;
-    }
-    match format {
+fn say(message: &str, format: MessageFormat, messages: &Messages) {
+    messages.once(match format {
         MessageFormat::Json => {
-            let message = format!("{subject}{message}");
-            let object = serde_json::json!({ "severity": "warning", "code": "interpreted", "message": message });
-            eprintln!("{object}");
+            let message = format!("the program is {message}");
+            serde_json::json!({ "severity": "warning", "code": "interpreted", "message": message }).to_string()
         }
-        MessageFormat::Human | MessageFormat::Short => eprintln!("{message}"),
-    }
+        MessageFormat::Human | MessageFormat::Short => message.to_owned(),
+    });
 }
 
 fn definition(text: &str) -> (String, Option<String>) {
@@ -164,9 +148,9 @@ fn must_exist(path: &Path) -> Result<()> {
 }
 
 /// `weir check`
-pub fn check(source: &Source) -> Result<u8> {
+pub fn check(source: &Source, messages: &Messages) -> Result<u8> {
     must_exist(&source.program)?;
-    let compilation = compile(source)?;
+    let compilation = compile(source, messages)?;
     if compilation.diagnostics.has_errors() {
         return Ok(NO);
     }
@@ -176,30 +160,30 @@ pub fn check(source: &Source) -> Result<u8> {
             Span::default(),
             format!("there is no `main` of the architecture {arch}"),
         );
-        show(&[error], &compilation.sources, source.message_format)?;
+        show(&[error], &compilation.sources, source.message_format, messages);
         return Ok(NO);
     }
     if let Some(program) = compilation.program {
         let mut warnings = advice(&program, &compilation.sources);
         warnings.extend(obstacles(&program, &compilation.sources, Severity::Warning));
-        show(&warnings, &compilation.sources, source.message_format)?;
+        show(&warnings, &compilation.sources, source.message_format, messages);
     }
     Ok(0)
 }
 
 /// A program of an architecture, or the exit code that says why there is none.
-pub fn program(source: &Source) -> Result<Result<Arc<Program>, u8>> {
-    load(source, Wanted::Program)
+pub fn program(source: &Source, messages: &Messages) -> Result<Result<Arc<Program>, u8>> {
+    load(source, Wanted::Program, messages)
 }
 
 /// As [`program`], for whoever runs it: what weir cannot run is an error.
-pub fn runnable(source: &Source) -> Result<Result<Arc<Program>, u8>> {
-    load(source, Wanted::Runnable)
+pub fn runnable(source: &Source, messages: &Messages) -> Result<Result<Arc<Program>, u8>> {
+    load(source, Wanted::Runnable, messages)
 }
 
 /// As [`program`]; a file that has no `main` is an empty program.
-pub fn program_or_declarations(source: &Source) -> Result<Result<Arc<Program>, u8>> {
-    load(source, Wanted::Declarations)
+pub fn program_or_declarations(source: &Source, messages: &Messages) -> Result<Result<Arc<Program>, u8>> {
+    load(source, Wanted::Declarations, messages)
 }
 
 /// What a command needs of a program.
@@ -210,7 +194,7 @@ enum Wanted {
     Runnable,
 }
 
-fn load(source: &Source, wanted: Wanted) -> Result<Result<Arc<Program>, u8>> {
+fn load(source: &Source, wanted: Wanted, messages: &Messages) -> Result<Result<Arc<Program>, u8>> {
     must_exist(&source.program)?;
     if source.program.extension().is_some_and(|e| e == "weir") {
         let text = std::fs::read_to_string(&source.program)
@@ -219,7 +203,7 @@ fn load(source: &Source, wanted: Wanted) -> Result<Result<Arc<Program>, u8>> {
             .with_context(|| format!("{} is no program of this version of weir", source.program.display()))?;
         return Ok(Ok(Arc::new(program)));
     }
-    let compilation = compile(source)?;
+    let compilation = compile(source, messages)?;
     if compilation.diagnostics.has_errors() {
         return Ok(Err(CANNOT_ASK));
     }
@@ -227,7 +211,7 @@ fn load(source: &Source, wanted: Wanted) -> Result<Result<Arc<Program>, u8>> {
         Some(program) => {
             if wanted == Wanted::Runnable {
                 let errors = obstacles(&program, &compilation.sources, Severity::Error);
-                show(&errors, &compilation.sources, source.message_format)?;
+                show(&errors, &compilation.sources, source.message_format, messages);
                 if !errors.is_empty() {
                     return Ok(Err(CANNOT_ASK));
                 }

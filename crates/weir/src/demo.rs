@@ -2,6 +2,7 @@
 
 use crate::cli::Demo;
 use crate::graph::{self, Notes};
+use crate::output::Messages;
 use crate::{bundled, load, packets, stats};
 use anyhow::{Context, Result, bail};
 use std::io::Write;
@@ -13,7 +14,7 @@ use weir_switch::{Output, Switch, SwitchConfig};
 const CPU_PORT: u32 = 64;
 
 /// Compiles the router, pushes the captures through it and shows what happened.
-pub fn demo(arguments: &Demo) -> Result<u8> {
+pub fn demo(arguments: &Demo, messages: &Messages) -> Result<u8> {
     let started = Instant::now();
     let (name, text) = bundled::PROGRAMS
         .iter()
@@ -26,7 +27,7 @@ pub fn demo(arguments: &Demo) -> Result<u8> {
     };
     let program = Arc::new(program);
     let compiled = started.elapsed();
-    let switch = load::switch(program.clone(), SwitchConfig::default(), None)?;
+    let switch = load::switch(program.clone(), SwitchConfig::default(), None, messages)?;
     let mut switch = load::configure(switch, bundled::DEMO_ENTRIES, "demo.entries")?;
 
     let mut arrivals: Vec<(u64, u32, Vec<u8>)> = Vec::new();
@@ -66,9 +67,9 @@ pub fn demo(arguments: &Demo) -> Result<u8> {
     }
     let footer = footer(&switch);
     let picture = graph::svg(&program, "ipv4_router.p4, after the demo", &notes, &footer);
-    std::fs::write(&arguments.svg, picture).with_context(|| format!("cannot write {}", arguments.svg.display()))?;
+    weir_files::write(&arguments.svg, picture.as_bytes())?;
 
-    let mut out = std::io::stdout().lock();
+    let mut out = crate::output::stdout();
     if arguments.json {
         let mut value = stats::json(&switch);
         value["packets_in"] = arrivals.len().into();

@@ -1,6 +1,7 @@
 //! From a program and a file of control-plane directives to a switch.
 
 use crate::cli::{Engine, MessageFormat};
+use crate::output::Messages;
 use anyhow::{Context, Result, bail};
 use std::path::Path;
 use std::sync::Arc;
@@ -17,7 +18,12 @@ pub fn optimized(program: &Arc<Program>) -> Arc<Program> {
 }
 
 /// A switch that runs the program, with the state that `entries` describes.
-pub fn switch(program: Arc<Program>, config: SwitchConfig, entries: Option<&Path>) -> Result<Switch> {
+pub fn switch(
+    program: Arc<Program>,
+    config: SwitchConfig,
+    entries: Option<&Path>,
+    messages: &Messages,
+) -> Result<Switch> {
     let switch = Switch::with_engine(Arc::new(Interpreter::new(program)), config)?;
     let switch = match entries {
         None => switch,
@@ -27,7 +33,7 @@ pub fn switch(program: Arc<Program>, config: SwitchConfig, entries: Option<&Path
         }
     };
     for warning in weir_switch::unset_custom_crcs(switch.program(), switch.state()) {
-        crate::compile::warn_once(warning);
+        crate::compile::warn_once(&warning, messages);
     }
     Ok(switch)
 }
@@ -62,15 +68,15 @@ pub fn check_port(program: &Program, port: u32) -> Result<()> {
 
 /// Lets the switch run machine code where that was asked for. What cannot be compiled is interpreted; then
 /// a message says why.
-pub fn compile(switch: &mut Switch, engine: Engine, format: MessageFormat) {
+pub fn compile(switch: &mut Switch, engine: Engine, format: MessageFormat, messages: &Messages) {
     if engine == Engine::Interp {
         return;
     }
     match switch.compile() {
         Ok(()) => {
             let left_out = switch.left_out().iter();
-            left_out.for_each(|why| crate::compile::left_out(why, format));
+            left_out.for_each(|why| crate::compile::left_out(why, format, messages));
         }
-        Err(error) => crate::compile::interpreted(&error, format),
+        Err(error) => crate::compile::interpreted(&error, format, messages),
     }
 }

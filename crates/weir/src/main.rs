@@ -10,6 +10,7 @@ mod ctl;
 mod demo;
 mod graph;
 mod load;
+mod output;
 mod packets;
 mod run;
 mod stats;

@@ -21,7 +21,8 @@ mod watch;
 mod worker;
 
 use crate::cli::Run;
-use anyhow::Result;
+use crate::output::{Messages, OnLoss, Outlet};
+use anyhow::{Context, Result};
 use live::{CpuPort, Live};
 use serve::Servers;
 use std::sync::Arc;
@@ -31,16 +32,17 @@ use supervisor::Supervisor;
 use watch::Watch;
 
 /// Runs until the time is over, a signal comes, or every input has ended.
-pub fn run(arguments: &Run) -> Result<u8> {
+pub fn run(arguments: &Run, messages: &Messages) -> Result<u8> {
     let specs = setup::port_specs(&arguments.interfaces)?;
     setup::check(arguments)?;
-    let mut program = match setup::program(arguments, &specs)? {
+    let mut program = match setup::program(arguments, &specs, messages)? {
         Ok(program) => program,
         Err(code) => return Ok(code),
     };
     let source = Arc::clone(&program.source);
-    let ports = start::open(arguments, &specs, &program)?;
-    let watch = arguments.watch.then(Watch::new).transpose()?;
+    let ports = start::open(arguments, &specs, &program, messages)?;
+    let statistics = statistics(messages)?;
+    let watch = arguments.watch.then(|| Watch::new(&statistics)).transpose()?;
     let (sender, events) = channel();
     supervisor::listen(&sender)?;
     let state = match (program.state.take(), program.switches.first_mut()) {
@@ -49,20 +51,42 @@ pub fn run(arguments: &Run) -> Result<u8> {
     };
     let (started, engine) = (Instant::now(), program.engine);
     let cpu = Arc::new(CpuPort::new(arguments.cpu_port));
-    let control = start::start(arguments, &specs, program, ports, started, &sender, &cpu)?;
+    let control = start::start(arguments, &specs, program, ports, started, &sender, &cpu, messages)?;
     let servers = match arguments.is_served() {
         false => None,
         true => {
-            let live = Live::new(Arc::clone(&control), arguments.clone(), specs.clone(), cpu, started);
-            Some(Servers::start(arguments, live, source, state, &sender)?)
+            let live = Live::new(
+                Arc::clone(&control),
+                arguments.clone(),
+                specs.clone(),
+                cpu,
+                started,
+                messages,
+            );
+            Some(Servers::start(arguments, live, source, state, &sender, messages)?)
         }
     };
     let http = arguments
         .http
-        .map(|address| http::Http::start(address, &sender))
+        .map(|address| http::Http::start(address, &sender, messages))
         .transpose()?;
-    let outside = supervisor::Outside { servers, http };
+    let outside = supervisor::Outside {
+        servers,
+        http,
+        messages: messages.clone(),
+        statistics,
+    };
     let mut supervisor = Supervisor::new(arguments, specs, control, events, (started, engine), watch, outside);
     supervisor.say("running; stop with Ctrl-C");
     supervisor.until_stopped()
+}
+
+/// The way of statistics and pictures to stdout, with a thread of its own.
+fn statistics(messages: &Messages) -> Result<Outlet> {
+    let messages = messages.clone();
+    let on_loss: OnLoss = Box::new(move |loss| {
+        messages.line(loss.text("statistics"));
+        None
+    });
+    Outlet::start("statistics", Box::new(std::io::stdout()), on_loss).context("cannot start a thread")
 }

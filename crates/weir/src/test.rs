@@ -2,6 +2,7 @@
 
 use crate::cli::{CANNOT_ASK, Engine, MessageFormat, NO, Test};
 use crate::load;
+use crate::output::Messages;
 use anyhow::{Context, Result};
 use std::io::Write;
 use std::sync::Arc;
@@ -10,7 +11,7 @@ use weir_stf::{Report, RunError, RunOptions};
 use weir_switch::Switch;
 
 /// Runs packet tests.
-pub fn test(arguments: &Test) -> Result<u8> {
+pub fn test(arguments: &Test, messages: &Messages) -> Result<u8> {
     let texts: Vec<(String, String)> = arguments
         .tests
         .iter()
@@ -19,7 +20,7 @@ pub fn test(arguments: &Test) -> Result<u8> {
             Ok((path.display().to_string(), text))
         })
         .collect::<Result<_>>()?;
-    let program = match crate::compile::runnable(&arguments.source)? {
+    let program = match crate::compile::runnable(&arguments.source, messages)? {
         Ok(program) => program,
         Err(code) => return Ok(code),
     };
@@ -35,7 +36,7 @@ pub fn test(arguments: &Test) -> Result<u8> {
         Engine::Interp => &[Engine::Interp],
         Engine::Jit => &[Engine::Jit],
     };
-    let mut out = std::io::stdout().lock();
+    let mut out = crate::output::stdout();
     let mut code = 0;
     for (name, text) in texts {
         let mut reports = Vec::new();
@@ -46,6 +47,7 @@ pub fn test(arguments: &Test) -> Result<u8> {
                 engine,
                 arguments.trace,
                 arguments.source.message_format,
+                messages,
             ) {
                 Ok(report) => reports.push((engine, report)),
                 Err(RunError::Parse(errors)) => {
@@ -67,7 +69,7 @@ pub fn test(arguments: &Test) -> Result<u8> {
             continue;
         };
         for warning in &report.warnings {
-            crate::compile::warn_once(warning.clone());
+            crate::compile::warn_once(warning, messages);
         }
         show(&mut out, &name, report, arguments)?;
         if failed.is_some() {
@@ -94,9 +96,10 @@ fn one(
     engine: Engine,
     trace: bool,
     format: MessageFormat,
+    messages: &Messages,
 ) -> Result<Report, RunError> {
     let mut switch = Switch::new(program.clone())?;
-    load::compile(&mut switch, engine, format);
+    load::compile(&mut switch, engine, format, messages);
     weir_stf::run_on(switch, text, &RunOptions { trace })
 }
 

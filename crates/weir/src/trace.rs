@@ -1,6 +1,7 @@
 //! `weir trace`: why did my packet do this?
 
 use crate::cli::{Color, Trace};
+use crate::output::Messages;
 use crate::{load, packets};
 use anyhow::{Result, bail};
 use std::cell::RefCell;
@@ -35,20 +36,21 @@ pub fn render(tree: &TraceTree, colors: bool) -> String {
 }
 
 /// Shows what one packet meets.
-pub fn trace(arguments: &Trace) -> Result<u8> {
+pub fn trace(arguments: &Trace, messages: &Messages) -> Result<u8> {
     let packet = packets::one(&arguments.packet, arguments.number)?;
-    let program = match crate::compile::runnable(&arguments.source)? {
+    let program = match crate::compile::runnable(&arguments.source, messages)? {
         Ok(program) => program,
         Err(code) => return Ok(code),
     };
     load::check_port(&program, arguments.port)?;
-    let mut switch = load::switch(program, SwitchConfig::default(), arguments.entries.as_deref())?;
+    let entries = arguments.entries.as_deref();
+    let mut switch = load::switch(program, SwitchConfig::default(), entries, messages)?;
     let colors = match arguments.color {
         Color::Auto => std::io::stdout().is_terminal(),
         Color::Always => true,
         Color::Never => false,
     };
-    let mut out = std::io::stdout().lock();
+    let mut out = crate::output::stdout();
     if arguments.all {
         return all(&mut out, arguments, &switch, &packet, colors);
     }

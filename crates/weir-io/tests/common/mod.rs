@@ -1,4 +1,5 @@
 //! Networks for tests.
+#![allow(clippy::print_stderr, reason = "its reader is whoever runs it")]
 #![allow(dead_code, reason = "not every test needs everything")]
 
 use std::os::fd::AsRawFd;

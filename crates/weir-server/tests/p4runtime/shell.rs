@@ -1,4 +1,5 @@
 //! p4runtime-shell from PyPI, unmodified, drives the server; see `shell.py` beside this file.
+#![allow(clippy::print_stderr, reason = "its reader is whoever runs it")]
 
 use crate::common::*;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,5 @@
 //! Whether memory grows.
+#![allow(clippy::print_stderr, reason = "its reader is whoever runs it")]
 
 use std::time::Duration;
 

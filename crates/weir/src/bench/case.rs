@@ -4,6 +4,7 @@ use super::pool::{Packet, Pool};
 use super::rig::{Rig, Side};
 use super::workload::{self, Mix, Spread, Wanted};
 use crate::load;
+use crate::output::Messages;
 use anyhow::{Result, bail};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -29,6 +30,8 @@ pub struct Case {
     pub spread: Spread,
     /// Packets at a time.
     pub vector: usize,
+    /// Where warnings go.
+    pub messages: Messages,
 }
 
 /// Where tables and packets come from.
@@ -73,6 +76,7 @@ impl Case {
             size: 64,
             spread: Spread::Uniform,
             vector: 32,
+            messages: Messages::direct(),
         })
     }
 
@@ -141,7 +145,7 @@ impl Case {
             Load::Given { entries, .. } => entries.as_deref(),
             Load::Made { .. } => None,
         };
-        let mut switch = load::switch(Arc::clone(&self.program), SwitchConfig::default(), file)?;
+        let mut switch = load::switch(Arc::clone(&self.program), SwitchConfig::default(), file, &self.messages)?;
         let mut by_hand = None;
         let packets = match &self.load {
             Load::Given { packets, port, .. } => {

@@ -213,8 +213,7 @@ pub fn control(arguments: &Control) -> Result<u8> {
     let rows = measured?;
     cleared?;
     if let Some(path) = &arguments.svg {
-        std::fs::write(path, plot(&target.table, &rows).svg())
-            .with_context(|| format!("cannot write {}", path.display()))?;
+        weir_files::write(path, plot(&target.table, &rows).svg().as_bytes())?;
     }
     Ok(0)
 }
@@ -223,7 +222,7 @@ pub fn control(arguments: &Control) -> Result<u8> {
 type Row = (&'static str, u64, f64);
 
 fn measure(arguments: &Control, target: &Target) -> Result<Vec<Row>> {
-    let mut out = std::io::stdout();
+    let mut out = crate::output::stdout();
     if !arguments.connection.json {
         writeln!(
             out,

@@ -20,8 +20,9 @@ pub use sweep::Sweep;
 pub use workload::{Mix, Spread};
 
 use crate::cli::{Bench, BenchWhat, Engine, MessageFormat, NO, Source, Versus};
+use crate::output::Messages;
 use crate::{load, packets};
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Result, bail, ensure};
 use case::{Case, Load};
 use measure::Plan;
 use report::Report;
@@ -46,7 +47,7 @@ struct How {
 }
 
 /// Measures.
-pub fn bench(arguments: &Bench) -> Result<u8> {
+pub fn bench(arguments: &Bench, messages: &Messages) -> Result<u8> {
     if let Some(BenchWhat::Control(arguments)) = &arguments.what {
         return control::control(arguments);
     }
@@ -65,10 +66,10 @@ pub fn bench(arguments: &Bench) -> Result<u8> {
         } else {
             suite.text()
         };
-        std::io::stdout().write_all(text.as_bytes())?;
+        crate::output::stdout().write_all(text.as_bytes())?;
         return Ok(if suite.failures() == 0 { 0 } else { NO });
     }
-    let Some(case) = case(arguments)? else {
+    let Some(case) = case(arguments, messages)? else {
         return Ok(crate::cli::CANNOT_ASK);
     };
     let how = how(arguments, &case, plan)?;
@@ -80,7 +81,7 @@ pub fn bench(arguments: &Bench) -> Result<u8> {
             } else {
                 report.text()
             };
-            std::io::stdout().write_all(text.as_bytes())?;
+            crate::output::stdout().write_all(text.as_bytes())?;
         }
         Some(sweep) => swept(arguments, sweep, &case, how)?,
     }
@@ -88,7 +89,7 @@ pub fn bench(arguments: &Bench) -> Result<u8> {
 }
 
 /// What the arguments ask for; `None` where the program does not compile, which has been said.
-fn case(arguments: &Bench) -> Result<Option<Case>> {
+fn case(arguments: &Bench, messages: &Messages) -> Result<Option<Case>> {
     let Some(path) = &arguments.program else {
         bail!("give a program, or --suite");
     };
@@ -116,7 +117,7 @@ fn case(arguments: &Bench) -> Result<Option<Case>> {
         front_end: arguments.front_end.clone(),
         message_format: MessageFormat::Human,
     };
-    let Ok(program) = crate::compile::runnable(&source)? else {
+    let Ok(program) = crate::compile::runnable(&source, messages)? else {
         return Ok(None);
     };
     load::check_port(&program, arguments.port)?;
@@ -129,6 +130,7 @@ fn case(arguments: &Bench) -> Result<Option<Case>> {
         size: arguments.size as usize,
         spread: arguments.distribution,
         vector: arguments.vector as usize,
+        messages: messages.clone(),
     }))
 }
 
@@ -138,7 +140,7 @@ fn how(arguments: &Bench, case: &Case, plan: Plan) -> Result<How> {
     if arguments.engine != Engine::Interp {
         match case.compile_times(COMPILATIONS) {
             Ok(times) => (compile, engine) = (times, Side::Jit),
-            Err(error) => eprintln!("interpreted: {error}"),
+            Err(error) => crate::output::message(format!("interpreted: {error}")),
         }
     }
     let versus = match (arguments.vs, arguments.engine) {
@@ -197,7 +199,7 @@ fn swept(arguments: &Bench, sweep: &Sweep, case: &Case, mut how: How) -> Result<
         .collect::<Result<_>>()?;
     let mut reports = Vec::with_capacity(cases.len());
     for (case, value) in cases.iter().zip(&sweep.values) {
-        eprintln!("[{}/{}] {}", reports.len() + 1, cases.len(), case.about());
+        crate::output::message(format!("[{}/{}] {}", reports.len() + 1, cases.len(), case.about()));
         if sweep.what == sweep::What::Workers {
             how.workers = Some(*value);
         }
@@ -205,9 +207,9 @@ fn swept(arguments: &Bench, sweep: &Sweep, case: &Case, mut how: How) -> Result<
     }
     if let Some(path) = &arguments.svg {
         let svg = sweep.plot(&case.name, &reports).svg();
-        std::fs::write(path, svg).with_context(|| format!("cannot write {}", path.display()))?;
+        weir_files::write(path, svg.as_bytes())?;
     }
-    let mut out = std::io::stdout().lock();
+    let mut out = crate::output::stdout();
     if arguments.json {
         let points: Vec<_> = sweep
             .values

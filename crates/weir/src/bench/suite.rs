@@ -231,12 +231,12 @@ pub fn run(plan: Plan, vector: usize) -> Suite {
         }
         let mut outcomes = Vec::with_capacity(total);
         for (i, row) in rows.iter().enumerate() {
-            eprintln!("[{}/{total}] {}", i + 1, row.name());
+            crate::output::message(format!("[{}/{total}] {}", i + 1, row.name()));
             outcomes.push(row.run(plan, vector));
         }
-        eprintln!("[{}/{total}] inserting while forwarding", total - 2);
+        crate::output::message(format!("[{}/{total}] inserting while forwarding", total - 2));
         outcomes.push(inserting(plan, vector));
-        eprintln!("[{}/{total}] compiling ipv4_router", total - 1);
+        crate::output::message(format!("[{}/{total}] compiling ipv4_router", total - 1));
         outcomes.push(compiling());
         outcomes
     };
@@ -244,7 +244,7 @@ pub fn run(plan: Plan, vector: usize) -> Suite {
         Ok(outcomes) => outcomes,
         Err(panic) => std::panic::resume_unwind(panic),
     });
-    eprintln!("[{total}/{total}] two workers");
+    crate::output::message(format!("[{total}/{total}] two workers"));
     outcomes.push(two_workers(plan));
     Suite { outcomes }
 }

@@ -60,7 +60,7 @@ end
 complete -c weir -f -a '(__weir_ctl)'"#
         }
     };
-    writeln!(std::io::stdout(), "{text}")?;
+    writeln!(crate::output::stdout(), "{text}")?;
     Ok(0)
 }
 
@@ -72,7 +72,7 @@ pub fn candidates(connection: &Connection, words: &[String]) -> Result<u8> {
     };
     let mut connection = connection.clone();
     let words = options(before, &mut connection);
-    let mut out = std::io::stdout().lock();
+    let mut out = crate::output::stdout();
     for candidate in found(&connection, &words, unfinished) {
         writeln!(out, "{candidate}")?;
     }

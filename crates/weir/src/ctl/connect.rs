@@ -96,7 +96,7 @@ pub fn answer(result: Result<(), Error>) -> Result<u8> {
     match result {
         Ok(()) => Ok(0),
         Err(error @ (Error::Updates(_) | Error::Rpc { .. })) => {
-            eprintln!("error: {error}");
+            crate::output::message(format!("error: {error}"));
             Ok(1)
         }
         Err(error) => Err(error.into()),

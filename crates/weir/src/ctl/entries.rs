@@ -19,7 +19,7 @@ pub fn print(out: &mut impl Write, entry: &Entry, is_json: bool) -> std::io::Res
 /// Shows entries of a table, or one.
 pub async fn show(client: &Client, table: &str, words: &[String], counters: bool, is_json: bool) -> Result<u8> {
     let table = client.table(table)?;
-    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    let mut out = std::io::BufWriter::new(crate::output::stdout());
     if !words.is_empty() {
         let like = parse_words(&table, words)?;
         let found = if like.is_default() {
@@ -29,7 +29,7 @@ pub async fn show(client: &Client, table: &str, words: &[String], counters: bool
         };
         let Some(entry) = refused(found)? else { return Ok(1) };
         let Some(entry) = entry else {
-            eprintln!("{}: there is no entry [{}]", table.name, like.key_text());
+            crate::output::message(format!("{}: there is no entry [{}]", table.name, like.key_text()));
             return Ok(1);
         };
         print(&mut out, &entry, is_json)?;
@@ -64,7 +64,7 @@ fn refused<T>(result: Result<T, Error>) -> Result<Option<T>> {
     match result {
         Ok(value) => Ok(Some(value)),
         Err(error @ (Error::Updates(_) | Error::Rpc { .. })) => {
-            eprintln!("error: {error}");
+            crate::output::message(format!("error: {error}"));
             Ok(None)
         }
         Err(error) => Err(error.into()),
@@ -86,7 +86,7 @@ pub async fn count(client: &Client, names: &[String], is_json: bool) -> Result<u
         from_hardware: false,
         ..ReadOptions::default()
     };
-    let mut out = std::io::stdout().lock();
+    let mut out = crate::output::stdout();
     for table in tables {
         let mut pages = client.read_pages(&[Query::Table(Arc::clone(&table))], &options).await?;
         let mut count = 0_u64;

@@ -21,7 +21,7 @@ pub async fn program(connection: &Connection, load: Option<&Path>, reconcile: bo
                 "other_tables": count(false),
                 "digests": digests,
             });
-            writeln!(std::io::stdout(), "{result}")?;
+            writeln!(crate::output::stdout(), "{result}")?;
         } else {
             let name = if schema.program.is_empty() {
                 "(no name)"
@@ -29,7 +29,7 @@ pub async fn program(connection: &Connection, load: Option<&Path>, reconcile: bo
                 &schema.program
             };
             writeln!(
-                std::io::stdout(),
+                crate::output::stdout(),
                 "{name}: {} tables that match, {} others, {} digests",
                 count(true),
                 count(false),
@@ -61,7 +61,7 @@ fn compile(path: &Path) -> Result<Option<Config>> {
         },
         message_format: crate::cli::MessageFormat::Human,
     };
-    let Ok(program) = crate::compile::program(&source)? else {
+    let Ok(program) = crate::compile::program(&source, &crate::output::Messages::direct())? else {
         return Ok(None);
     };
     let p4info = weir_compiler::p4info::p4info(&program, weir_arch::targets()).map_err(|errors| {

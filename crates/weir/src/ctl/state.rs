@@ -13,7 +13,7 @@ const SPELLED_OUT: usize = 20;
 
 /// Writes all state as JSON lines.
 pub async fn dump(client: &Client) -> Result<u8> {
-    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    let mut out = std::io::BufWriter::new(crate::output::stdout());
     let mut failed = None;
     let dumped = client.dump(|entry| {
         writeln!(out, "{}", entry_to_json(entry)).map_err(|error| {
@@ -74,7 +74,7 @@ pub async fn load(client: &Client, command: &Command, is_json: bool) -> Result<u
     let rate = |count: u64| count as f64 / begin.elapsed().as_secs_f64().max(1e-9);
     let loaded = client.load(entries, &options, |sent| {
         if shows_progress {
-            eprint!("\r{sent} entries, {:.0} per second", rate(sent));
+            crate::output::progress(format!("{sent} entries, {:.0} per second", rate(sent)));
         }
     });
     let (outcome, failure) = match loaded.await {
@@ -82,14 +82,14 @@ pub async fn load(client: &Client, command: &Command, is_json: bool) -> Result<u
         Err(LoadError { error, outcome }) => (outcome, Some(error)),
     };
     if shows_progress {
-        eprintln!();
+        crate::output::message("");
     }
     for failed in outcome.failed.iter().take(SPELLED_OUT) {
-        eprintln!("error: entry {}: {failed}", failed.index + 1);
+        crate::output::message(format!("error: entry {}: {failed}", failed.index + 1));
     }
     let unsaid = outcome.failures.saturating_sub(SPELLED_OUT as u64);
     if unsaid > 0 {
-        eprintln!("error: and {unsaid} more");
+        crate::output::message(format!("error: and {unsaid} more"));
     }
     if is_json {
         let mut result = serde_json::json!({
@@ -100,11 +100,11 @@ pub async fn load(client: &Client, command: &Command, is_json: bool) -> Result<u
         if let Some(error) = &failure {
             result["error"] = error.to_string().into();
         }
-        writeln!(std::io::stdout(), "{result}")?;
+        writeln!(crate::output::stdout(), "{result}")?;
     } else {
         let all = outcome.done + outcome.failures;
         writeln!(
-            std::io::stdout(),
+            crate::output::stdout(),
             "{} of {all} entries done, {:.0} per second",
             outcome.done,
             rate(outcome.done)

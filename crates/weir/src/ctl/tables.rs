@@ -9,7 +9,7 @@ use weir_client::{Client, Table};
 /// Lists tables.
 pub fn list(client: &Client, pattern: Option<&str>, is_json: bool) -> Result<u8> {
     let schema = client.schema();
-    let mut out = std::io::stdout().lock();
+    let mut out = crate::output::stdout();
     let pattern = pattern.map(str::to_ascii_lowercase);
     let mut is_empty = true;
     for table in &schema.tables {
@@ -46,8 +46,8 @@ pub fn list(client: &Client, pattern: Option<&str>, is_json: bool) -> Result<u8>
     }
     if is_empty {
         match pattern {
-            Some(pattern) => eprintln!("no table has a name with `{pattern}` in it"),
-            None => eprintln!("the target runs no program"),
+            Some(pattern) => crate::output::message(format!("no table has a name with `{pattern}` in it")),
+            None => crate::output::message(format!("the target runs no program")),
         }
         return Ok(1);
     }
@@ -153,7 +153,7 @@ pub async fn ports(client: &Client, is_json: bool) -> Result<u8> {
     let Some(table) = found.filter(|t| matches!(t.kind, Kind::Other(_))) else {
         anyhow::bail!("P4Runtime tells nothing of ports; `weir run --watch` and its --http ADDR do");
     };
-    let mut out = std::io::stdout().lock();
+    let mut out = crate::output::stdout();
     for entry in client.entries(table).await? {
         if is_json {
             writeln!(out, "{}", weir_client::bulk::entry_to_json(&entry))?;

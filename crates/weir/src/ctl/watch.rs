@@ -135,10 +135,10 @@ pub async fn watch(connection: &Connection, what: &What) -> Result<u8> {
 async fn each<T>(
     client: &Client,
     mut events: Subscription<T>,
-    mut print: impl FnMut(&mut std::io::StdoutLock<'static>, T) -> std::io::Result<()>,
+    mut print: impl FnMut(&mut crate::output::Out, T) -> std::io::Result<()>,
 ) -> Result<u8> {
     let mut standing = client.standings();
-    let mut out = std::io::stdout().lock();
+    let mut out = crate::output::stdout();
     let mut lost = 0;
     loop {
         let event = tokio::select! {
@@ -156,9 +156,14 @@ async fn each<T>(
         let Some(event) = event else { return Ok(0) };
         print(&mut out, event)?;
         out.flush()?;
+        if out.is_gone() {
+            return Ok(0);
+        }
         if events.lost() > lost {
             lost = events.lost();
-            eprintln!("warning: {lost} events were lost: they come faster than they are printed, or cannot be read");
+            crate::output::message(format!(
+                "warning: {lost} events were lost: they come faster than they are printed, or cannot be read"
+            ));
         }
     }
 }
@@ -174,7 +179,7 @@ async fn rates(connection: &Connection, name: &str, interval: Duration, count: O
     let mut before: HashMap<String, (u64, u64)> = HashMap::new();
     let mut then = Instant::now();
     let mut rounds = 0;
-    let mut out = std::io::stdout().lock();
+    let mut out = crate::output::stdout();
     loop {
         let entries = client.entries(&table).await?;
         let now = Instant::now();
@@ -200,7 +205,7 @@ async fn rates(connection: &Connection, name: &str, interval: Duration, count: O
             writeln!(out)?;
         }
         out.flush()?;
-        if count.is_some_and(|count| rounds >= count) {
+        if out.is_gone() || count.is_some_and(|count| rounds >= count) {
             return Ok(0);
         }
         rounds += 1;

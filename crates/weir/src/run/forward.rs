@@ -5,6 +5,7 @@ use super::live::CpuPort;
 use super::plan::{Route, Routes};
 use super::report::{EndReport, Report};
 use super::ring::Outbox;
+use crate::output::Messages;
 use crate::stats::Snapshot;
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
@@ -32,11 +33,12 @@ pub struct End {
     failure: Option<String>,
     /// Nobody waits for what is within it.
     has_given_up: bool,
+    messages: Messages,
 }
 
 impl End {
     /// An end with nothing to send.
-    pub fn new(port: u32, device: Box<dyn Device>, pool: &Pool) -> Self {
+    pub fn new(port: u32, device: Box<dyn Device>, pool: &Pool, messages: &Messages) -> Self {
         End {
             port,
             device,
@@ -44,6 +46,7 @@ impl End {
             refused: 0,
             failure: None,
             has_given_up: false,
+            messages: messages.clone(),
         }
     }
 
@@ -54,7 +57,7 @@ impl End {
 
     /// Nothing can be sent or received any more.
     pub fn fail(&mut self, error: &dyn std::fmt::Display) {
-        eprintln!("port {}: {error}", self.port);
+        self.messages.line(format!("port {}: {error}", self.port));
         self.failure = Some(error.to_string());
     }
 
@@ -173,6 +176,8 @@ pub struct Forwarder {
     keeps_digests: bool,
     /// Which worker this is.
     number: usize,
+    /// Where traces go.
+    messages: Messages,
 }
 
 impl Forwarder {
@@ -186,6 +191,7 @@ impl Forwarder {
         started: Instant,
         sampling: Option<Sampling>,
         (cpu, keeps_digests): (Arc<CpuPort>, bool),
+        messages: &Messages,
     ) -> Self {
         Forwarder {
             headroom: switch.headroom(),
@@ -203,6 +209,7 @@ impl Forwarder {
             cpu,
             keeps_digests,
             number: 0,
+            messages: messages.clone(),
         }
     }
 
@@ -324,7 +331,8 @@ impl Forwarder {
         if sampling.is_some_and(|s| s.port.is_none_or(|p| p == port)) {
             let (out, tree) = self.switch.inject_traced(port, data, now);
             let text = crate::trace::render(&tree, false);
-            eprint!("packet {} at port {port}\n{text}", self.seen);
+            self.messages
+                .line(format!("packet {} at port {port}\n{}", self.seen, text.trim_end()));
             out.iter().for_each(|output| self.emit(output));
         } else {
             self.switch.take(port, data, now);

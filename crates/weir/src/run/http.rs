@@ -1,6 +1,7 @@
 //! HTTP of a run: asks the thread that watches over it.
 
 use super::control::Event;
+use crate::output::Messages;
 use anyhow::{Context, Result};
 use std::future::Future;
 use std::net::SocketAddr;
@@ -38,7 +39,7 @@ impl Source for State {
 
 impl Http {
     /// Starts the server; it listens when this returns.
-    pub fn start(address: SocketAddr, events: &Sender<Event>) -> Result<Http> {
+    pub fn start(address: SocketAddr, events: &Sender<Event>, messages: &Messages) -> Result<Http> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .thread_name("http")
@@ -62,7 +63,7 @@ impl Http {
             };
             let _ = events.send(Event::Trouble(format!("HTTP: {why}")));
         });
-        eprintln!("HTTP at {bound}");
+        messages.line(format!("HTTP at {bound}"));
         Ok(Http {
             state,
             runtime: Some(runtime),

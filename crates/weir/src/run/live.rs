@@ -3,6 +3,7 @@
 use super::control::{Call, Control, Order, Ticket};
 use super::setup;
 use crate::cli::Run;
+use crate::output::Messages;
 use anyhow::anyhow;
 use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
@@ -69,6 +70,7 @@ struct Line {
     waiting: Mutex<Option<VecDeque<Job>>>,
     injected: Arc<AtomicUsize>,
     started: Instant,
+    messages: Messages,
 }
 
 impl Line {
@@ -91,6 +93,7 @@ impl Live {
         specs: Vec<PortSpec>,
         cpu: Arc<CpuPort>,
         started: Instant,
+        messages: &Messages,
     ) -> Self {
         Live {
             line: Arc::new(Line {
@@ -100,6 +103,7 @@ impl Live {
                 waiting: Mutex::default(),
                 injected: Arc::default(),
                 started,
+                messages: messages.clone(),
             }),
             cpu,
         }
@@ -204,7 +208,13 @@ impl Line {
         reply: oneshot::Sender<Result<(), LoadFailure>>,
     ) {
         let make = || {
-            let mut program = setup::switches(&self.arguments, program, &self.specs, setup::Start::Fresh)?;
+            let mut program = setup::switches(
+                &self.arguments,
+                program,
+                &self.specs,
+                setup::Start::Fresh,
+                &self.messages,
+            )?;
             for (replica, switch) in program.switches.iter_mut().enumerate() {
                 prepare(replica, switch);
             }

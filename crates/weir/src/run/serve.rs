@@ -3,6 +3,7 @@
 use super::control::Event;
 use super::live::Live;
 use crate::cli::Run;
+use crate::output::Messages;
 use anyhow::{Context, Result};
 use std::path::Path;
 use std::sync::Arc;
@@ -54,6 +55,7 @@ impl Servers {
         program: Arc<Program>,
         state: Option<State>,
         events: &Sender<Event>,
+        messages: &Messages,
     ) -> Result<Self> {
         let shares_cores = weir_io::cores().len() <= arguments.workers;
         let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -91,7 +93,7 @@ impl Servers {
             let _within = runtime.enter();
             let server = P4Runtime::on(&device, config);
             p4runtime = Some(server.clone());
-            let listener = listen(&runtime, "P4Runtime", address, is_open(address))?;
+            let listener = listen(&runtime, "P4Runtime", address, is_open(address), messages)?;
             let served = p4rt::serve_on(server, listener, std::future::pending());
             keep(&runtime, "P4Runtime", served, events.clone());
         }
@@ -105,7 +107,7 @@ impl Servers {
             let _within = runtime.enter();
             let server = BfRuntime::on(&device, config);
             bf_runtime = Some(server.clone());
-            let listener = listen(&runtime, "BF Runtime", address, is_open(address))?;
+            let listener = listen(&runtime, "BF Runtime", address, is_open(address), messages)?;
             let served = bfrt::serve_on(server, listener, std::future::pending());
             keep(&runtime, "BF Runtime", served, events.clone());
         }
@@ -165,14 +167,16 @@ fn p4_name(arguments: &Run) -> String {
 }
 
 /// Listens for a server, and says where.
-fn listen(runtime: &Runtime, name: &str, address: &Address, is_open: bool) -> Result<Listener> {
+fn listen(runtime: &Runtime, name: &str, address: &Address, is_open: bool, messages: &Messages) -> Result<Listener> {
     let listener = runtime
         .block_on(address.listen())
         .with_context(|| format!("cannot listen at {address} for {name}"))?;
     let bound = listener.address().unwrap_or_else(|_| address.clone());
-    eprintln!("{name} at {bound}");
+    messages.line(format!("{name} at {bound}"));
     if is_open {
-        eprintln!("warning: anybody who reaches {bound} controls the switch; see --tls-cert and --tls-client-ca");
+        messages.line(format!(
+            "warning: anybody who reaches {bound} controls the switch; see --tls-cert and --tls-client-ca"
+        ));
     }
     Ok(listener)
 }

@@ -4,6 +4,7 @@ use super::plan::Spread;
 use super::sharing;
 use crate::cli::Run;
 use crate::load;
+use crate::output::Messages;
 use anyhow::{Context, Result, bail};
 use std::path::Path;
 use std::sync::Arc;
@@ -107,13 +108,13 @@ pub enum Start<'a> {
 }
 
 /// Compiles the program and loads its entries, or gives the exit code that says why there is none.
-pub fn program(arguments: &Run, specs: &[PortSpec]) -> Result<Result<Program, u8>> {
-    let program = match crate::compile::runnable(&arguments.source)? {
+pub fn program(arguments: &Run, specs: &[PortSpec], messages: &Messages) -> Result<Result<Program, u8>> {
+    let program = match crate::compile::runnable(&arguments.source, messages)? {
         Ok(program) => program,
         Err(code) => return Ok(Err(code)),
     };
     let state = match &arguments.state {
-        Some(path) => Some(open_state(arguments, path, &program)?),
+        Some(path) => Some(open_state(arguments, path, &program, messages)?),
         None => None,
     };
     let entries = arguments.entries.as_deref();
@@ -121,22 +122,22 @@ pub fn program(arguments: &Run, specs: &[PortSpec]) -> Result<Result<Program, u8
         Some(state) if state.is_restored() => (Arc::clone(state.program()), Start::State(state)),
         _ => (program, entries.map_or(Start::Fresh, Start::Entries)),
     };
-    let program = switches(arguments, program, specs, start)?;
+    let program = switches(arguments, program, specs, start, messages)?;
     Ok(Ok(Program { state, ..program }))
 }
 
 /// Opens the file in which a state is kept, and says what becomes of it.
-fn open_state(arguments: &Run, path: &Path, program: &Arc<weir_ir::Program>) -> Result<StateFile> {
+fn open_state(arguments: &Run, path: &Path, program: &Arc<weir_ir::Program>, messages: &Messages) -> Result<StateFile> {
     let state = StateFile::open(path, program)?;
     for aside in state.set_aside() {
-        eprintln!("{aside}");
+        messages.line(aside);
     }
     if state.is_restored() {
         let ignored = match &arguments.entries {
             Some(entries) => format!("; {} is left out", entries.display()),
             None => String::new(),
         };
-        eprintln!("going on with the state in {}{ignored}", path.display());
+        messages.line(format!("going on with the state in {}{ignored}", path.display()));
     }
     Ok(state)
 }
@@ -147,6 +148,7 @@ pub fn switches(
     program: Arc<weir_ir::Program>,
     specs: &[PortSpec],
     start: Start<'_>,
+    messages: &Messages,
 ) -> Result<Program> {
     let source = Arc::clone(&program);
     for spec in specs {
@@ -164,7 +166,7 @@ pub fn switches(
         Start::Entries(entries) => Some(entries),
         Start::Fresh | Start::State(_) => None,
     };
-    let mut switch = load::switch(program, config, entries)?;
+    let mut switch = load::switch(program, config, entries, messages)?;
     for rate in &arguments.port_rate {
         let (port, bits) = port_rate(rate)?;
         switch.set_port_rate(
@@ -176,12 +178,14 @@ pub fn switches(
         );
     }
     if !is_traced {
-        load::compile(&mut switch, arguments.engine, arguments.source.message_format);
+        load::compile(&mut switch, arguments.engine, arguments.source.message_format, messages);
     }
     let engine = if switch.compiled().is_some() { "jit" } else { "interp" };
     let spread = match sharing::obstacle(&switch).filter(|_| arguments.workers > 1) {
         Some(why) => {
-            eprintln!("worker 0 processes all packets, the others only receive and send: {why}");
+            messages.line(format!(
+                "worker 0 processes all packets, the others only receive and send: {why}"
+            ));
             Spread::First
         }
         None => Spread::All,

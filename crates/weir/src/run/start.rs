@@ -8,6 +8,7 @@ use super::ring::{self, Doorbell, RING, Sleeper};
 use super::setup;
 use super::worker::{Rings, Ties, Worker};
 use crate::cli::Run;
+use crate::output::Messages;
 use anyhow::{Context, Result};
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
@@ -21,7 +22,7 @@ const LONGEST: usize = 16 * 1024;
 const RESERVE: usize = 128;
 
 /// Opens the devices.
-pub fn open(arguments: &Run, specs: &[PortSpec], program: &setup::Program) -> Result<Ports> {
+pub fn open(arguments: &Run, specs: &[PortSpec], program: &setup::Program, messages: &Messages) -> Result<Ports> {
     let devices: Vec<_> = specs.iter().map(|s| s.device.clone()).collect();
     let headroom = program.switches.first().map_or(0, |s| s.headroom());
     let workers = arguments.workers;
@@ -49,7 +50,7 @@ pub fn open(arguments: &Run, specs: &[PortSpec], program: &setup::Program) -> Re
             String::new()
         };
         let device = devices.first().map_or(String::new(), |d| d.description());
-        eprintln!("port {}: {device}{queues}", spec.port);
+        messages.line(format!("port {}: {device}{queues}", spec.port));
     }
     Ok(ports)
 }
@@ -63,6 +64,7 @@ pub fn start(
     started: Instant,
     events: &Sender<Event>,
     cpu: &Arc<CpuPort>,
+    messages: &Messages,
 ) -> Result<Arc<Control>> {
     let counts: Vec<(u32, usize)> = specs
         .iter()
@@ -80,12 +82,12 @@ pub fn start(
     let control = Arc::new(Control::new(bells_of.zip(switches).collect()));
     let mut parts = Parts::new(&plan, &ports.pool, &bells, &control);
     for (place, device) in plan.places.iter().zip(ports.devices.into_iter().flatten()) {
-        let end = End::new(specs[place.port].port, device, &ports.pool);
+        let end = End::new(specs[place.port].port, device, &ports.pool, messages);
         parts.ends[place.worker].push(end);
     }
     let cores = weir_io::cores();
     if plan.workers > cores.len() && !cores.is_empty() {
-        eprintln!("{} workers take turns on {} cores", plan.workers, cores.len());
+        messages.line(format!("{} workers take turns on {} cores", plan.workers, cores.len()));
     }
     let sampling = sampling(arguments);
     let sleepers = bells.into_iter().map(|(_, sleeper)| sleeper);
@@ -100,6 +102,7 @@ pub fn start(
             started,
             sampling,
             (Arc::clone(cpu), arguments.is_served()),
+            messages,
         );
         let is_only = plan.of(number).map(|place| place.is_only).collect();
         let ties = Ties {
@@ -114,7 +117,7 @@ pub fn start(
             .get(number % cores.len().max(1))
             .filter(|_| plan.workers > 1)
             .copied();
-        spawn(number, worker, core, events.clone())?;
+        spawn(number, worker, core, events.clone(), messages.clone())?;
     }
     Ok(control)
 }
@@ -138,13 +141,13 @@ impl Drop for Guard {
     }
 }
 
-fn spawn(number: usize, worker: Worker, core: Option<usize>, events: Sender<Event>) -> Result<()> {
+fn spawn(number: usize, worker: Worker, core: Option<usize>, events: Sender<Event>, messages: Messages) -> Result<()> {
     let body = move || {
         let _guard = Guard(events);
         if let Some(core) = core
             && let Err(error) = weir_io::pin_to_core(core)
         {
-            eprintln!("worker {number} stays on no core of its own: {error}");
+            messages.line(format!("worker {number} stays on no core of its own: {error}"));
         }
         worker.run();
     };

@@ -8,9 +8,9 @@ use super::serve::Servers;
 use super::setup;
 use super::watch::Watch;
 use crate::cli::{NO, Run};
+use crate::output::{Messages, Outlet};
 use anyhow::{Context, Result, bail};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use std::io::Write;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
@@ -45,6 +45,10 @@ pub struct Outside {
     pub servers: Option<Servers>,
     /// Counters.
     pub http: Option<Http>,
+    /// The user.
+    pub messages: Messages,
+    /// Whoever reads statistics.
+    pub statistics: Outlet,
 }
 
 /// Watches over a run.
@@ -102,7 +106,7 @@ impl<'a> Supervisor<'a> {
     pub fn say(&mut self, message: &str) {
         match &mut self.watch {
             Some(watch) => watch.say(message),
-            None => eprintln!("{message}"),
+            None => self.outside.messages.line(message),
         }
     }
 
@@ -119,7 +123,7 @@ impl<'a> Supervisor<'a> {
             let deadline = deadline.filter(|_| !self.is_stopping);
             let wake = [deadline, next_report].into_iter().flatten().min();
             match self.next_event(wake)? {
-                Some(Event::Signal(SIGHUP)) => self.reload()?,
+                Some(Event::Signal(SIGHUP)) => self.reload(),
                 Some(Event::Signal(_)) if self.is_stopping && self.control.hurries() => {
                     bail!("stopped a second time before everything was sent; there are no statistics")
                 }
@@ -134,7 +138,7 @@ impl<'a> Supervisor<'a> {
                         self.stop();
                     }
                 }
-                Some(Event::Report(report)) => self.collect(*report)?,
+                Some(Event::Report(report)) => self.collect(*report),
                 Some(Event::Changed(engine)) => {
                     self.reloads += 1;
                     self.engine = engine;
@@ -143,7 +147,7 @@ impl<'a> Supervisor<'a> {
                 Some(Event::Stopped(report)) => {
                     final_reports.push(*report);
                     if final_reports.len() == self.control.workers() {
-                        return self.finish(final_reports);
+                        return Ok(self.finish(final_reports));
                     }
                 }
                 // Whoever asks while the switch stops learns so by an error.
@@ -209,10 +213,10 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    fn collect(&mut self, report: Report) -> Result<()> {
+    fn collect(&mut self, report: Report) {
         self.reports.push(report);
         if self.reports.len() < self.control.workers() {
-            return Ok(());
+            return;
         }
         let report = sum(self.reports.drain(..));
         let about = self.about(false);
@@ -225,7 +229,7 @@ impl<'a> Supervisor<'a> {
             }
         }
         if !std::mem::take(&mut self.is_due) {
-            return Ok(());
+            return;
         }
         match &mut self.watch {
             Some(watch) => watch.draw(report, about),
@@ -242,44 +246,41 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    fn write(&self, report: &Report, about: About) -> Result<()> {
-        let mut out = std::io::stdout().lock();
-        if self.arguments.json {
-            writeln!(out, "{}", report.json(about))?;
-        } else {
-            writeln!(out, "{}", report.text(about))?;
-        }
-        Ok(out.flush()?)
+    fn write(&self, report: &Report, about: About) {
+        self.outside.statistics.write(match self.arguments.json {
+            true => format!("{}\n", report.json(about)),
+            false => format!("{}\n", report.text(about)),
+        });
     }
 
     /// Compiles the program and its entries from their files; where they are wrong the old one goes on.
-    fn reload(&mut self) -> Result<()> {
+    fn reload(&mut self) {
         if self.is_stopping {
-            return Ok(());
+            return;
         }
         if self.arguments.is_served() {
             self.say("not reloaded: the program comes from the control plane (SetForwardingPipelineConfig)");
-            return Ok(());
+            return;
         }
-        let why = match setup::program(self.arguments, &self.specs) {
+        let why = match setup::program(self.arguments, &self.specs, &self.outside.messages) {
             Ok(Ok(program)) => {
                 self.control.change(program, None);
-                return Ok(());
+                return;
             }
             // The diagnostics have been printed.
             Ok(Err(_)) => "the program does not compile".to_string(),
             Err(error) => crate::cli::causes(&error),
         };
         self.say(&format!("not reloaded, the program from before goes on: {why}"));
-        Ok(())
     }
 
-    fn finish(&mut self, reports: Vec<Report>) -> Result<u8> {
+    fn finish(&mut self, reports: Vec<Report>) -> u8 {
         // The terminal as it was.
         self.watch = None;
         let report = sum(reports);
-        self.write(&report, self.about(true))?;
-        Ok(if report.has_failure() { NO } else { 0 })
+        self.write(&report, self.about(true));
+        self.outside.statistics.finish();
+        if report.has_failure() { NO } else { 0 }
     }
 }
 

@@ -1,11 +1,12 @@
 //! `weir run --watch`: what the switch does now, drawn over and over.
 
 use super::report::{About, Report};
+use crate::output::Outlet;
 use crate::stats::{Snapshot, StageRow};
 use anyhow::{Result, bail};
 use std::collections::VecDeque;
 use std::fmt::Write;
-use std::io::{IsTerminal, Write as _};
+use std::io::IsTerminal;
 use weir_switch::StageCount;
 
 /// Messages that stay on the screen.
@@ -17,21 +18,21 @@ const USUAL: (u16, u16) = (80, 24);
 pub struct Watch {
     previous: Option<(f64, Report)>,
     messages: VecDeque<String>,
+    screen: Outlet,
 }
 
 impl Watch {
     /// Takes the terminal.
-    pub fn new() -> Result<Self> {
+    pub fn new(screen: &Outlet) -> Result<Self> {
         if !std::io::stdout().is_terminal() {
             bail!("--watch draws on a terminal, and the output is none; --stats-interval 1s writes the same as text");
         }
         // Another screen, no cursor.
-        let mut out = std::io::stdout();
-        out.write_all(b"\x1b[?1049h\x1b[?25l")?;
-        out.flush()?;
+        screen.write("\x1b[?1049h\x1b[?25l".to_owned());
         Ok(Watch {
             previous: None,
             messages: VecDeque::new(),
+            screen: screen.clone(),
         })
     }
 
@@ -44,7 +45,7 @@ impl Watch {
     }
 
     /// Draws what has happened since the last time.
-    pub fn draw(&mut self, report: Report, about: About) -> Result<()> {
+    pub fn draw(&mut self, report: Report, about: About) {
         let (columns, rows) = terminal_size::terminal_size().map_or(USUAL, |(width, height)| (width.0, height.0));
         let text = picture(self.previous.as_ref(), &report, about);
         let mut screen = String::from("\x1b[H");
@@ -59,19 +60,14 @@ impl Watch {
             let _ = write!(screen, "{line}\x1b[K\r\n");
         }
         screen.push_str("\x1b[J");
-        let mut out = std::io::stdout().lock();
-        out.write_all(screen.as_bytes())?;
-        out.flush()?;
+        self.screen.write(screen);
         self.previous = Some((about.seconds, report));
-        Ok(())
     }
 }
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        let mut out = std::io::stdout();
-        let _ = out.write_all(b"\x1b[?25h\x1b[?1049l");
-        let _ = out.flush();
+        self.screen.write("\x1b[?25h\x1b[?1049l".to_owned());
     }
 }
 
