@@ -29,6 +29,7 @@ mod state;
 mod tasks;
 #[cfg(test)]
 mod testing;
+mod tls;
 mod turns;
 
 pub use calls::CallCount;
@@ -37,7 +38,8 @@ pub use dataplane::{
 };
 pub use device::Device;
 pub use refusal::{Cause, Refusal};
-pub use serving::{Address, Listener, ServeError, SocketFile, Tls};
+pub use serving::{Address, Listener, ServeError, SocketFile};
 pub use standalone::{Clock, Standalone};
 pub use state::{State, StateFile};
+pub use tls::{Tls, TlsError, TlsPart};
 pub use weir_state::{Options as StateOptions, SetAside, StateError};

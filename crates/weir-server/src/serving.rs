@@ -3,6 +3,7 @@
 use crate::calls::{Calls, Counting};
 use crate::connections::{self, ANSWER, Incoming};
 use crate::receiving::{self, Receiving};
+use crate::tls::{Tls, TlsError};
 use std::fmt;
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
@@ -10,8 +11,8 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 use tokio::net::{TcpListener, UnixListener, UnixStream};
+use tonic::transport::Server;
 use tonic::transport::server::Router;
-use tonic::transport::{Certificate, Identity, Server, ServerTlsConfig};
 use tower_layer::Identity as Nothing;
 use tower_layer::Stack;
 
@@ -21,17 +22,6 @@ const WINDOW: u32 = 4 << 20;
 
 /// Bytes of a frame that a client may send: with the default of 16 KiB, a large batch has hundreds, each with its own handling.
 const FRAME: u32 = 1 << 20;
-
-/// Transport security: PEM texts.
-#[derive(Debug, Clone)]
-pub struct Tls {
-    /// The server's certificate, and those between it and its authority.
-    pub certificate: Vec<u8>,
-    /// Its private key.
-    pub key: Vec<u8>,
-    /// Authorities of clients: with them, clients need a certificate (mutual TLS).
-    pub client_authorities: Option<Vec<u8>>,
-}
 
 /// A server does not start, or has ended by itself.
 #[derive(Debug, thiserror::Error)]
@@ -44,7 +34,10 @@ pub enum ServeError {
         /// Why.
         source: std::io::Error,
     },
-    /// Certificate, key or address do not serve, or the server failed.
+    /// A certificate, key or authority cannot be used.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+    /// The server failed.
     #[error(transparent)]
     Transport(#[from] tonic::transport::Error),
 }
@@ -185,7 +178,10 @@ impl Transport<'_> {
             .initial_connection_window_size(WINDOW)
             .max_frame_size(FRAME);
         Ok(match self.tls {
-            Some(tls) => server.tls_config(tls_config(tls))?,
+            Some(tls) => {
+                tls.check()?;
+                server.tls_config(tls.config())?
+            }
             None => server,
         })
     }
@@ -216,13 +212,4 @@ impl Transport<'_> {
 pub(crate) async fn listen(address: SocketAddr) -> Result<TcpListener, ServeError> {
     let listener = TcpListener::bind(address).await;
     listener.map_err(|source| ServeError::Listen { address, source })
-}
-
-fn tls_config(tls: &Tls) -> ServerTlsConfig {
-    let identity = Identity::from_pem(&tls.certificate, &tls.key);
-    let config = ServerTlsConfig::new().identity(identity);
-    match &tls.client_authorities {
-        Some(pem) => config.client_ca_root(Certificate::from_pem(pem)),
-        None => config,
-    }
 }

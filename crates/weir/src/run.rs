@@ -35,6 +35,7 @@ use watch::Watch;
 pub fn run(arguments: &Run, messages: &Messages) -> Result<u8> {
     let specs = setup::port_specs(&arguments.interfaces)?;
     setup::check(arguments)?;
+    let tls = serve::tls(arguments)?;
     let mut program = match setup::program(arguments, &specs, messages)? {
         Ok(program) => program,
         Err(code) => return Ok(code),
@@ -63,7 +64,7 @@ pub fn run(arguments: &Run, messages: &Messages) -> Result<u8> {
                 started,
                 messages,
             );
-            Some(Servers::start(arguments, live, source, state, &sender, messages)?)
+            Some(Servers::start(arguments, live, tls, source, state, &sender, messages)?)
         }
     };
     let http = arguments

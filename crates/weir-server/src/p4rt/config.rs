@@ -1,6 +1,6 @@
 //! What a server can be told before it starts.
 
-use crate::serving::Tls;
+use crate::tls::Tls;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 

@@ -31,7 +31,8 @@ pub(crate) mod transfer;
 mod translation;
 mod wire;
 
-pub use crate::serving::{ServeError, Tls};
+pub use crate::serving::ServeError;
+pub use crate::tls::Tls;
 pub use config::Config;
 pub use refusal::{Cause, Refusal, batch_status, code};
 pub use role::TYPE_NAME as ROLE_CONFIG;

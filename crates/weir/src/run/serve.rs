@@ -4,7 +4,8 @@ use super::control::Event;
 use super::live::Live;
 use crate::cli::Run;
 use crate::output::Messages;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
+use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
@@ -13,7 +14,7 @@ use tokio::runtime::Runtime;
 use weir_ir::Program;
 use weir_server::bfrt::{self, BfRuntime};
 use weir_server::p4rt::{self, P4Runtime};
-use weir_server::{Address, CallCount, DataPlane, Device, Listener, ServeError, State, StateOptions, Tls};
+use weir_server::{Address, CallCount, DataPlane, Device, Listener, ServeError, State, StateOptions, Tls, TlsPart};
 
 /// Threads that serve control planes. Long lists of requests, and programs, are read and translated on others; two for the rest contend for the same connection, whose requests take a tenth less processor time with one.
 const THREADS: usize = 1;
@@ -52,6 +53,7 @@ impl Servers {
     pub fn start(
         arguments: &Run,
         live: Live,
+        tls: Option<Tls>,
         program: Arc<Program>,
         state: Option<State>,
         events: &Sender<Event>,
@@ -70,7 +72,6 @@ impl Servers {
             .enable_all()
             .build()
             .context("cannot start the control plane's threads")?;
-        let tls = tls(arguments)?;
         let plane: Arc<dyn DataPlane> = Arc::new(live);
         let packets = p4rt::Config::default().packet_queue;
         let device = {
@@ -206,15 +207,43 @@ impl Drop for Servers {
     }
 }
 
-/// Certificates, if there are any.
-fn tls(arguments: &Run) -> Result<Option<Tls>> {
-    let read = |path: &Path| std::fs::read(path).with_context(|| format!("cannot read {}", path.display()));
+/// Bytes that a file of certificates or keys has at most.
+const LONGEST_PEM: u64 = 4 << 20;
+
+/// Certificates and keys, if there are any; checked, so that a server that was asked for either starts or is an error.
+pub fn tls(arguments: &Run) -> Result<Option<Tls>> {
     let Some((certificate, key)) = arguments.tls_cert.as_deref().zip(arguments.tls_key.as_deref()) else {
         return Ok(None);
     };
-    Ok(Some(Tls {
-        certificate: read(certificate)?,
-        key: read(key)?,
-        client_authorities: arguments.tls_client_ca.as_deref().map(read).transpose()?,
-    }))
+    let authorities = arguments.tls_client_ca.as_deref();
+    let tls = Tls {
+        certificate: read_pem(certificate)?,
+        key: read_pem(key)?,
+        client_authorities: authorities.map(read_pem).transpose()?,
+    };
+    tls.check().map_err(|error| {
+        let path = match error.part {
+            TlsPart::Certificate => certificate,
+            TlsPart::Key => key,
+            TlsPart::ClientAuthorities => authorities.unwrap_or(certificate),
+        };
+        anyhow::anyhow!("{}: {error}", path.display())
+    })?;
+    Ok(Some(tls))
+}
+
+/// Reads a file; a device without an end is no such file.
+fn read_pem(path: &Path) -> Result<Vec<u8>> {
+    let cannot = || format!("cannot read {}", path.display());
+    let mut bytes = Vec::new();
+    let file = std::fs::File::open(path).with_context(cannot)?;
+    file.take(LONGEST_PEM + 1)
+        .read_to_end(&mut bytes)
+        .with_context(cannot)?;
+    ensure!(
+        bytes.len() as u64 <= LONGEST_PEM,
+        "{} has more than {LONGEST_PEM} bytes, which no file of certificates has",
+        path.display()
+    );
+    Ok(bytes)
 }

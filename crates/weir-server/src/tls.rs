@@ -1,0 +1,123 @@
+//! Transport security: what is given for it, and whether it can be used.
+
+use rustls::ServerConfig;
+use rustls::crypto::CryptoProvider;
+use rustls::pki_types::pem::{Error as PemError, PemObject};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::WebPkiClientVerifier;
+use std::fmt;
+use std::sync::Arc;
+use tonic::transport::{Certificate, Identity, ServerTlsConfig};
+
+/// Transport security: PEM texts.
+#[derive(Debug, Clone)]
+pub struct Tls {
+    /// The server's certificate, and those between it and its authority.
+    pub certificate: Vec<u8>,
+    /// Its private key.
+    pub key: Vec<u8>,
+    /// Authorities of clients: with them, clients need a certificate (mutual TLS).
+    pub client_authorities: Option<Vec<u8>>,
+}
+
+/// One of the PEM texts of [`Tls`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TlsPart {
+    /// [`Tls::certificate`]
+    Certificate,
+    /// [`Tls::key`]
+    Key,
+    /// [`Tls::client_authorities`]
+    ClientAuthorities,
+}
+
+impl fmt::Display for TlsPart {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            TlsPart::Certificate => "the certificate",
+            TlsPart::Key => "the private key",
+            TlsPart::ClientAuthorities => "the clients' authorities",
+        })
+    }
+}
+
+/// A PEM text cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{part} cannot be used: {reason}")]
+pub struct TlsError {
+    /// Which.
+    pub part: TlsPart,
+    /// Why.
+    pub reason: String,
+}
+
+impl Tls {
+    /// Whether a server can be started with these: each can be read, the key is that of the certificate, and each authority
+    /// can be trusted. Times of validity are not checked; clients do that.
+    ///
+    /// # Errors
+    /// The first that cannot be used, and why.
+    pub fn check(&self) -> Result<(), TlsError> {
+        let chain = certificates(&self.certificate, TlsPart::Certificate)?;
+        let wrong_key = |reason: String| TlsError {
+            part: TlsPart::Key,
+            reason,
+        };
+        let key = PrivateKeyDer::from_pem_slice(&self.key).map_err(|error| {
+            wrong_key(match error {
+                PemError::NoItemsFound => {
+                    "it holds no private key in PEM (BEGIN … PRIVATE KEY), or an encrypted one".to_owned()
+                }
+                error => error.to_string(),
+            })
+        })?;
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let builder = ServerConfig::builder_with_provider(Arc::clone(&provider)).with_safe_default_protocol_versions();
+        let builder = builder.map_err(|e| wrong_key(e.to_string()))?.with_no_client_auth();
+        builder.with_single_cert(chain, key).map_err(|error| match error {
+            rustls::Error::InconsistentKeys(_) => wrong_key("it is not the key of the certificate".to_owned()),
+            rustls::Error::InvalidCertificate(why) => TlsError {
+                part: TlsPart::Certificate,
+                reason: format!("it is not a valid X.509 certificate ({why})"),
+            },
+            error => wrong_key(error.to_string()),
+        })?;
+        match &self.client_authorities {
+            Some(pem) => check_authorities(pem, provider),
+            None => Ok(()),
+        }
+    }
+
+    /// What tonic's server takes.
+    pub(crate) fn config(&self) -> ServerTlsConfig {
+        let identity = Identity::from_pem(&self.certificate, &self.key);
+        let config = ServerTlsConfig::new().identity(identity);
+        match &self.client_authorities {
+            Some(pem) => config.client_ca_root(Certificate::from_pem(pem)),
+            None => config,
+        }
+    }
+}
+
+fn check_authorities(pem: &[u8], provider: Arc<CryptoProvider>) -> Result<(), TlsError> {
+    let part = TlsPart::ClientAuthorities;
+    let wrong = |reason: String| TlsError { part, reason };
+    let mut roots = rustls::RootCertStore::empty();
+    for (number, authority) in certificates(pem, part)?.into_iter().enumerate() {
+        let added = roots.add(authority);
+        added.map_err(|e| wrong(format!("certificate {} of it: {e}", number + 1)))?;
+    }
+    let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider).build();
+    verifier.map(drop).map_err(|e| wrong(e.to_string()))
+}
+
+/// The certificates in a PEM text, of which there must be one at least.
+fn certificates(pem: &[u8], part: TlsPart) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    let list: Result<Vec<_>, PemError> = CertificateDer::pem_slice_iter(pem).collect();
+    let reason = match list {
+        Ok(list) if !list.is_empty() => return Ok(list),
+        Ok(_) => "it holds no certificate in PEM (BEGIN CERTIFICATE)".to_owned(),
+        Err(error) => error.to_string(),
+    };
+    Err(TlsError { part, reason })
+}
