@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 use weir_ir::pipeline::Pipeline;
 use weir_ir::{BlockId, MatchKind, Program, TableId, Terminator, VarId};
 use weir_table::TableSpec;
-use weir_table::fast::{KeyLayout, ResultLayout, is_array, slot_shift};
+use weir_table::fast::{KeyLayout, ResultLayout, TableForm, is_array, slot_shift};
 
 /// A pipeline as machine code.
 pub struct Compiled {
@@ -35,12 +35,14 @@ pub struct Compiled {
     pub(crate) steps: Steps,
     /// Bytes that such code reads and writes at most of a packet that is none.
     pub(crate) reach: usize,
-    pub(crate) input_rows: Vec<usize>,
+    /// Per input: its row, and ones for the bits of its width. `None`: code keeps no row for it.
+    pub(crate) input_rows: Vec<Option<(usize, u64)>>,
     /// Per input: whether anything reads it.
     pub(crate) inputs_read: Vec<bool>,
     pub(crate) scratch: usize,
     pub(crate) serial: Option<String>,
-    pub(crate) table_count: usize,
+    /// Per table: what code relies on.
+    pub(crate) forms: Vec<TableForm>,
     pub(crate) has_back_edges: bool,
     /// Per table: whether anything reads the handles of entries.
     reads_handles: Vec<bool>,
@@ -276,13 +278,13 @@ impl Compiled {
             input_rows: pipeline
                 .inputs
                 .iter()
-                .map(|v| layout.rows[v.index()].unwrap_or(0))
+                .map(|v| Some((layout.rows[v.index()]?, ones(analysis.vars[v.index()].width))))
                 .collect(),
             inputs_read,
             keeps_varbits: (layout.points.iter().flat_map(|p| &p.handed_over)).any(|v| analysis.vars[v.index()].varbit),
             in_place: analysis.deparse == Deparse::InPlace,
             zeros: vec![0; longest_header(&program) + TAILROOM],
-            table_count: program.tables.len(),
+            forms: specs.iter().map(TableForm::new).collect(),
             reads_handles: reads_handles(&analysis),
             scratch,
             changed_checksums,
@@ -428,4 +430,9 @@ impl Compiled {
         }
         out
     }
+}
+
+/// Ones in the lowest bits of a word; all of them where the width is that of a word or more.
+fn ones(width: u32) -> u64 {
+    if width >= u64::BITS { u64::MAX } else { (1 << width) - 1 }
 }

@@ -15,11 +15,11 @@ use crate::sites::{CallArguments, Scalar, from_words};
 use cells::CellArrays;
 use matrix::Matrix;
 use outcomes::outcomes;
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Weak};
 use steps::{Step, Wanted};
 use weir_ir::{Bits, TableId, ValueSetId, VarId};
-use weir_table::fast::{Begun, FastTable, Fetches, Guard, SlotPlaces};
+use weir_table::fast::{Begun, FastTable, Fetches, Guard, ResultLayout, SlotPlaces, head};
 
 /// Bytes that must lie behind a packet in its memory: code reads a little beyond the end.
 pub const TAILROOM: usize = 64;
@@ -91,8 +91,37 @@ pub struct LookedUp<'a> {
     /// table's own, each in whole words. Nothing where code has looked into the table by itself, which it does with those of
     /// [`Options::plain`](crate::Options::plain) only.
     pub keys: &'a [u64],
-    /// Result rows, as [`weir_table::fast::ResultLayout`] says; of those tables heads only.
-    pub results: &'a mut [u64],
+    results: &'a mut [u64],
+    layout: &'a ResultLayout,
+}
+
+impl LookedUp<'_> {
+    /// Result rows, as [`weir_table::fast::ResultLayout`] says; heads only, of tables that code has looked into by itself.
+    #[must_use]
+    #[inline(always)]
+    pub fn results(&self) -> &[u64] {
+        self.results
+    }
+
+    /// Gives a slot that hit another result: an action, by its index in the table, with its data. The handle stays that of the entry.
+    /// It is for entries that name members or groups.
+    ///
+    /// # Panics
+    /// There is no such slot or action, the data do not have the widths of the action's parameters, or code has looked into the
+    /// table by itself.
+    pub fn set_hit(&mut self, slot: usize, action: usize, data: &[Bits]) {
+        assert!(slot < VECTOR, "a vector has {VECTOR} slots");
+        let parameters = &self.layout.actions[action];
+        let widths = parameters.iter().map(|p| p.width);
+        assert!(
+            widths.eq(data.iter().map(Bits::width)),
+            "the data are not those of the action"
+        );
+        let words = self.layout.pack_hit(head::handle(self.results[slot]), action, data);
+        for (row, word) in words.into_iter().enumerate() {
+            self.results[row * PITCH + slot] = word;
+        }
+    }
 }
 
 /// What segments are given besides contexts. The order of the first fields is known to code generation.
@@ -227,6 +256,8 @@ struct Memory {
     varbits: Vec<(usize, VarId, Bits)>,
     /// Per point: the segment that begins there, and the lookup before it. `None`: nobody asked.
     profile: Option<Vec<[StageCount; 2]>>,
+    /// Tables that are known to be of the program's forms. A weak reference keeps its address from being used for another table.
+    checked: Vec<Weak<FastTable>>,
 }
 
 impl Machine {
@@ -260,6 +291,7 @@ impl Machine {
             ahead_hits: vec![0; layout.reached],
             varbits: Vec::new(),
             profile: None,
+            checked: Vec::new(),
         };
         Machine { compiled, memory }
     }
@@ -419,15 +451,20 @@ impl Loaded<'_, '_> {
         self.machine.compiled.inputs_read[input]
     }
 
-    /// The values of an input for all slots, to be set each time. Positions are those of
-    /// [`weir_ir::pipeline::Pipeline::inputs`]; bits beyond the input's width must be 0.
+    /// Sets an input, slot by slot from the first on; slots for which there is no value keep theirs. It is to be set each time.
+    /// Positions are those of [`weir_ir::pipeline::Pipeline::inputs`]; bits beyond the input's width are cut off.
     ///
     /// # Panics
     /// There is no such input.
-    #[inline]
-    pub fn input_row(&mut self, input: usize) -> &mut [u64] {
-        let row = self.machine.compiled.input_rows[input];
-        &mut self.machine.memory.context[row * PITCH..row * PITCH + VECTOR]
+    #[inline(always)]
+    pub fn set_input(&mut self, input: usize, values: impl Iterator<Item = u64>) {
+        if let Some((row, mask)) = self.machine.compiled.input_rows[input] {
+            let words = &mut self.machine.memory.context[row * PITCH..row * PITCH + VECTOR];
+            words
+                .iter_mut()
+                .zip(values)
+                .for_each(|(word, value)| *word = value & mask);
+        }
     }
 
     /// Runs them. Afterwards [`Machine::left`] says which left by which exit, and the frames hold what was made of them.
@@ -440,7 +477,7 @@ impl Loaded<'_, '_> {
     #[inline(always)]
     pub fn run(self, tables: &[Arc<FastTable>], guard: &Guard<'_>, host: &mut impl Host, now_ns: u64) -> usize {
         let Machine { compiled, memory } = self.machine;
-        assert!(tables.len() >= compiled.table_count, "every table must be there");
+        memory.check_tables(compiled, tables);
         let mut count = self.frames.len();
         memory.pending.fill(0);
         memory.cells.take(&compiled.sites.arrays, host);
@@ -474,6 +511,28 @@ impl Loaded<'_, '_> {
 }
 
 impl Memory {
+    /// Makes sure that tables are those that code was made for: it relies on their form for its own memory accesses.
+    #[inline(always)]
+    fn check_tables(&mut self, compiled: &Compiled, tables: &[Arc<FastTable>]) {
+        let is_known = |(known, table): (&Weak<FastTable>, &Arc<FastTable>)| known.as_ptr() == Arc::as_ptr(table);
+        let all = self.checked.len() == compiled.forms.len() && tables.len() >= compiled.forms.len();
+        if !(all && self.checked.iter().zip(tables).all(is_known)) {
+            self.check_new_tables(compiled, tables);
+        }
+    }
+
+    #[cold]
+    fn check_new_tables(&mut self, compiled: &Compiled, tables: &[Arc<FastTable>]) {
+        assert!(tables.len() >= compiled.forms.len(), "every table must be there");
+        for (number, (form, table)) in compiled.forms.iter().zip(tables).enumerate() {
+            assert!(
+                form == table.form(),
+                "table {number} has another specification than the program's"
+            );
+        }
+        self.checked = tables[..compiled.forms.len()].iter().map(Arc::downgrade).collect();
+    }
+
     /// Runs the packets of the first slots one by one, up to one that goes on elsewhere; gives how many.
     #[inline(never)]
     fn go_one_by_one(&mut self, run: &Run<'_>, count: usize, host: &mut impl Host) -> usize {
@@ -685,6 +744,7 @@ impl Memory {
             hits,
             keys,
             results,
+            layout: &run.compiled.forms[wanted.table.index()].results,
         };
         host.will_be_told(&lookup);
         match wanted.reached {
@@ -713,6 +773,7 @@ impl Memory {
                 hits: active & self.ahead_hits[reached],
                 keys,
                 results,
+                layout: &compiled.forms[wanted.table.index()].results,
             });
         }
         for (table, heads) in &compiled.steps.arrays {
@@ -726,7 +787,8 @@ impl Memory {
                 active,
                 hits,
                 keys: &[],
-                results,
+                results: &mut *results,
+                layout: &compiled.forms[table.index()].results,
             });
             if mask.is_power_of_two() {
                 results[mask.trailing_zeros() as usize] = NOT_LOOKED_UP;

@@ -60,11 +60,19 @@ impl Scalar {
         Bits::from_bytes(bits, bytes)
     }
 
-    /// Puts a value into words. Nobody writes varbits: such calls are not compiled.
+    /// Puts a value into words; bits beyond the width, which a host may give, are cut off. Nobody writes varbits: such calls
+    /// are not compiled.
     pub fn write(self, words: &mut [u64], value: &Bits) {
         debug_assert!(!self.varbit);
-        if !self.varbit {
-            to_words(value, &mut words[..self.words()]);
+        if self.varbit {
+            return;
+        }
+        let words = &mut words[..self.words()];
+        to_words(value, words);
+        if let (Some(last), rest @ 1..) = (words.last_mut(), self.width % u64::BITS) {
+            *last &= (1 << rest) - 1;
+        } else if self.width == 0 {
+            words.fill(0);
         }
     }
 }
@@ -133,7 +141,7 @@ pub(crate) struct CallSite {
 /// An extern call, as the host sees it.
 #[derive(Debug, Clone, Default)]
 pub struct CallArguments {
-    /// One per argument of the call. What the host leaves in [`ArgValue::Out`] is written back; widths must stay.
+    /// One per argument of the call. What the host leaves in [`ArgValue::Out`] is written back, in the width that it had.
     pub arguments: Vec<ArgValue>,
     /// One per scalar of the result, zero on entry.
     pub results: Vec<Bits>,

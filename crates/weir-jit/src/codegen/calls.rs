@@ -82,6 +82,9 @@ impl Segment<'_, '_> {
                 let (which, at) = (self.cell(array, scalar), self.word(at, 0));
                 let value = self.call_for_value(RuntimeFunction::ReadCell, &[which, at]);
                 if let Some(&result) = call.results.first() {
+                    // The host may give more bits than a cell has.
+                    let width = self.cx.analysis.vars[result.index()].width;
+                    let value = self.mask(value, width);
                     self.set(result, value);
                 }
             }

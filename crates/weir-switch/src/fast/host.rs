@@ -112,7 +112,7 @@ impl SwitchHost<'_> {
         while hits != 0 {
             let slot = hits.trailing_zeros() as usize;
             hits &= hits - 1;
-            let word = lookup.results[slot];
+            let word = lookup.results()[slot];
             let keys = self.selector_keys(lookup, slot);
             let handle = head::handle(word);
             let now_ns = self.now(slot);
@@ -124,11 +124,7 @@ impl SwitchHost<'_> {
                 &keys,
             );
             let Some((action, data)) = resolved else { continue };
-            let layout = self.tables[lookup.table.index()].result_layout();
-            let words = layout.pack_hit(handle, action, &data);
-            for (i, word) in words.into_iter().enumerate() {
-                lookup.results[i * PITCH + slot] = word;
-            }
+            lookup.set_hit(slot, action, &data);
         }
     }
 }
@@ -219,7 +215,7 @@ impl Host for SwitchHost<'_> {
     #[inline(always)]
     fn will_be_told(&mut self, lookup: &LookedUp<'_>) {
         if self.on_hit[lookup.table.index()] == OnHit::Count {
-            let handles = Slots(lookup.hits).map(|slot| head::handle(lookup.results[slot]));
+            let handles = Slots(lookup.hits).map(|slot| head::handle(lookup.results()[slot]));
             self.state.fetch_counts(lookup.table, handles);
         }
     }
@@ -244,7 +240,7 @@ impl Host for SwitchHost<'_> {
 /// The heads of a lookup's results: as long as a row, so that slots need not be compared with it one by one.
 #[inline]
 fn heads<'a>(lookup: &'a LookedUp<'_>) -> &'a [u64; VECTOR] {
-    match lookup.results.first_chunk() {
+    match lookup.results().first_chunk() {
         Some(heads) => heads,
         None => unreachable!("results have a word of each slot"),
     }

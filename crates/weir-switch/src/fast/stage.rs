@@ -4,7 +4,7 @@ use super::host::{Begun, SwitchHost};
 use super::{FastError, OnHit};
 use std::sync::Arc;
 use weir_arch::{Architecture, Fused, FusedPacket, Handling, Input, LogMessage, State, Told};
-use weir_jit::{Compiled, Frame, Machine, Options, VECTOR};
+use weir_jit::{Compiled, Frame, Loaded, Machine, Options, VECTOR};
 use weir_table::fast::{FastTable, Reader};
 
 /// A pipeline with memory to run it in.
@@ -17,8 +17,6 @@ pub(super) struct Stage {
     pub lengths: Box<[u64; VECTOR]>,
     /// The same with what is counted with each packet ([`State::frame_check`]).
     counted: Box<[u64; VECTOR]>,
-    /// All ones in as many bits as each input has.
-    input_masks: Vec<u64>,
 }
 
 /// What stages share: the tables of the program, and what hits of them do.
@@ -64,11 +62,7 @@ impl Stage {
     }
 
     fn with(fused: Arc<Fused>, machine: Machine) -> Self {
-        let program = &fused.pipeline.program;
-        let inputs = fused.pipeline.inputs.iter();
-        let input_masks = inputs.map(|v| ones(program.vars[*v].ty.width())).collect();
         Stage {
-            input_masks,
             machine,
             packets: vec![FusedPacket::default(); VECTOR],
             lengths: Box::new([0; VECTOR]),
@@ -116,9 +110,9 @@ impl Stage {
                 &*self.counted
             }
         };
-        for (i, (input, mask)) in self.fused.inputs.iter().zip(&self.input_masks).enumerate() {
+        for (i, input) in self.fused.inputs.iter().enumerate() {
             if loaded.reads_input(i) {
-                fill(loaded.input_row(i), *input, *mask, given, counted, state);
+                fill(&mut loaded, (i, *input), given, counted, state);
             }
         }
         let mut host = SwitchHost {
@@ -154,52 +148,53 @@ impl Stage {
     }
 }
 
-/// Fills the row of an input.
+/// Sets an input, which has this number.
 #[inline(always)]
-fn fill(row: &mut [u64], input: Input, mask: u64, given: &Given<'_>, lengths: &[u64; VECTOR], state: &State) {
-    let each = |row: &mut [u64], value: &dyn Fn(&Handling) -> u64| {
-        let told = row.iter_mut().zip(given.told);
-        told.for_each(|(word, told)| *word = value(told) & mask);
-    };
+fn fill(
+    loaded: &mut Loaded<'_, '_>,
+    (number, input): (usize, Input),
+    given: &Given<'_>,
+    lengths: &[u64; VECTOR],
+    state: &State,
+) {
+    let told = given.told.iter();
     match (input, given.times) {
-        (Input::NowUs, None) => row.fill((given.now_ns / 1000) & mask),
-        (Input::NowNs, None) => row.fill(given.now_ns & mask),
-        (Input::NowUs, Some(times)) => {
-            (row.iter_mut().zip(times)).for_each(|(word, time)| *word = (time / 1000) & mask)
-        }
-        (Input::NowNs, Some(times)) => (row.iter_mut().zip(times)).for_each(|(word, time)| *word = time & mask),
-        (Input::Port, _) => row
-            .iter_mut()
-            .zip(given.ports)
-            .for_each(|(word, port)| *word = u64::from(*port) & mask),
-        (Input::PortMetadata(number), _) => {
+        (Input::NowUs, None) => loaded.set_input(number, std::iter::repeat(given.now_ns / 1000)),
+        (Input::NowNs, None) => loaded.set_input(number, std::iter::repeat(given.now_ns)),
+        (Input::NowUs, Some(times)) => loaded.set_input(number, times.iter().map(|time| time / 1000)),
+        (Input::NowNs, Some(times)) => loaded.set_input(number, times.iter().copied()),
+        (Input::Port, _) => loaded.set_input(number, given.ports.iter().copied().map(u64::from)),
+        (Input::PortMetadata(word), _) => {
             let mut known = None;
-            for (to, port) in row.iter_mut().zip(given.ports) {
+            let values = given.ports.iter().map(|port| {
                 // Packets of a port come one after the other.
                 let (_, value) = match known {
                     Some((of, value)) if of == *port => (of, value),
-                    _ => (*port, port_metadata(state, *port, number)),
+                    _ => (*port, port_metadata(state, *port, word)),
                 };
                 known = Some((*port, value));
-                *to = value & mask;
-            }
+                value
+            });
+            loaded.set_input(number, values);
         }
-        (Input::Length, _) => {
-            let all = row.iter_mut().zip(lengths);
-            all.for_each(|(word, length)| *word = length & mask);
-            // Egress receives the length that a generated packet came with.
-            let generated = row
-                .iter_mut()
-                .zip(given.told)
-                .filter(|(_, told)| told.generated_bytes > 0);
+        // Egress receives the length that a generated packet came with.
+        (Input::Length, _) if told.clone().any(|told| told.generated_bytes > 0) => {
             let extra = state.frame_check();
-            generated.for_each(|(word, told)| *word = (u64::from(told.generated_bytes) + extra) & mask);
+            let values = lengths
+                .iter()
+                .zip(told)
+                .map(|(length, told)| match told.generated_bytes {
+                    0 => *length,
+                    generated => u64::from(generated) + extra,
+                });
+            loaded.set_input(number, values);
         }
-        (Input::Told(Told::Rid), _) => each(row, &|told| told.rid.into()),
-        (Input::Told(Told::Queue), _) => each(row, &|told| told.queue.into()),
-        (Input::Told(Told::Class), _) => each(row, &|told| told.class.into()),
-        (Input::Told(Told::IsFirstCopy), _) => each(row, &|told| told.is_first_copy.into()),
-        (Input::Told(Told::IsDeflected), _) => each(row, &|told| told.is_deflected.into()),
+        (Input::Length, _) => loaded.set_input(number, lengths.iter().copied()),
+        (Input::Told(Told::Rid), _) => loaded.set_input(number, told.map(|t| t.rid.into())),
+        (Input::Told(Told::Queue), _) => loaded.set_input(number, told.map(|t| t.queue.into())),
+        (Input::Told(Told::Class), _) => loaded.set_input(number, told.map(|t| t.class.into())),
+        (Input::Told(Told::IsFirstCopy), _) => loaded.set_input(number, told.map(|t| t.is_first_copy.into())),
+        (Input::Told(Told::IsDeflected), _) => loaded.set_input(number, told.map(|t| t.is_deflected.into())),
     }
 }
 
@@ -210,9 +205,4 @@ fn port_metadata(state: &State, port: u32, word: usize) -> u64 {
     (0..8).fold(0, |number, at| {
         number << 8 | bytes.get(at).copied().map_or(0, u64::from)
     })
-}
-
-/// A mask of `width` ones.
-fn ones(width: u32) -> u64 {
-    if width >= 64 { u64::MAX } else { (1 << width) - 1 }
 }

@@ -27,13 +27,24 @@ impl FieldSlot {
         self.width.div_ceil(64) as usize
     }
 
-    /// Puts a value of this width into words that are 0 at its place.
+    /// Puts a value of this width into words that are 0 at its place. Bits beyond the width are cut off: compiled code relies on
+    /// there being none.
     pub fn write(&self, words: &mut [u64], value: &Bits) {
         let first = usize::from(self.word);
         match self.words() {
             0 => {}
-            1 => words[first] |= value.to_u64_saturating() << self.shift,
-            n => to_words(value, &mut words[first..first + n]),
+            1 => {
+                let mut word = [0];
+                to_words(value, &mut word);
+                words[first] |= (word[0] & prefix_mask(self.width, self.width)) << self.shift;
+            }
+            n => {
+                let words = &mut words[first..first + n];
+                to_words(value, words);
+                if let (Some(last), rest @ 1..) = (words.last_mut(), self.width % u64::BITS) {
+                    *last &= prefix_mask(rest, rest);
+                }
+            }
         }
     }
 

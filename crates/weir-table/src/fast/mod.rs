@@ -63,7 +63,7 @@ pub use batch::Fetches;
 pub use begun::Begun;
 pub use epochs::{Epochs, Guard, Reader};
 pub use layout::{FieldSlot, KeyLayout, ResultLayout};
-pub use table::{Array, Changes, FastTable, HitCount, Present, SlotPlaces, is_array, slot_shift};
+pub use table::{Array, Changes, FastTable, HitCount, Present, SlotPlaces, TableForm, is_array, slot_shift};
 
 pub(crate) use mem::prefetch;
 

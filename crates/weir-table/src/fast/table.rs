@@ -72,8 +72,7 @@ impl Front {
 /// A table as the data plane reads it. See the [module](crate::fast).
 #[derive(Debug)]
 pub struct FastTable {
-    key_layout: KeyLayout,
-    result_layout: ResultLayout,
+    form: TableForm,
     front: Front,
     has_handles: bool,
     keeps_counts: bool,
@@ -169,8 +168,12 @@ impl FastTable {
                 ),
                 epochs,
             },
-            key_layout,
-            result_layout,
+            form: TableForm {
+                keys: key_layout,
+                results: result_layout,
+                is_array: is_array(spec),
+                slot_shift: slot_shift(spec),
+            },
             entries: AtomicUsize::new(0),
             writer: Mutex::new(writer),
         };
@@ -178,10 +181,17 @@ impl FastTable {
         table
     }
 
+    /// What compiled code relies on.
+    #[must_use]
+    #[inline]
+    pub fn form(&self) -> &TableForm {
+        &self.form
+    }
+
     /// Where the keys go.
     #[must_use]
     pub fn key_layout(&self) -> &KeyLayout {
-        &self.key_layout
+        &self.form.keys
     }
 
     /// Whether the table counts hits itself; see [`FastTable::with_counts`].
@@ -200,7 +210,7 @@ impl FastTable {
     /// Where action data comes from.
     #[must_use]
     pub fn result_layout(&self) -> &ResultLayout {
-        &self.result_layout
+        &self.form.results
     }
 
     /// The epochs that readers register with.
@@ -239,7 +249,7 @@ impl FastTable {
 
     fn replace_default(&self, action: &ActionCall) {
         let front = &self.front;
-        let words = default_words(&self.result_layout, front.dimensions.record_words, action);
+        let words = default_words(&self.form.results, front.dimensions.record_words, action);
         let old = front.default.swap(Box::into_raw(words).cast(), Ordering::AcqRel);
         let old = std::ptr::slice_from_raw_parts_mut(old, front.default_length());
         // SAFETY: `old` came from `Box::into_raw` of as many words and was just taken out; it is dropped once.
@@ -383,6 +393,32 @@ impl FastTable {
     }
 }
 
+/// What compiled code relies on in a table that it looks up: how words lie, and which structures there can be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TableForm {
+    /// Where keys go in the words of a lookup.
+    pub keys: KeyLayout,
+    /// What a lookup writes.
+    pub results: ResultLayout,
+    /// See [`is_array`].
+    pub is_array: bool,
+    /// See [`slot_shift`].
+    pub slot_shift: Option<u32>,
+}
+
+impl TableForm {
+    /// The form of every table with this specification.
+    #[must_use]
+    pub fn new(spec: &TableSpec) -> Self {
+        TableForm {
+            keys: KeyLayout::new(spec),
+            results: ResultLayout::new(spec),
+            is_array: is_array(spec),
+            slot_shift: slot_shift(spec),
+        }
+    }
+}
+
 /// Whether a table is an array that compiled code may look into by itself: of exact keys of few bits in all, or none, where nobody wants to
 /// know when entries were hit. [`Present::array`] gives it then.
 #[must_use]
@@ -432,7 +468,7 @@ pub struct Changes<'a> {
 impl Changes<'_> {
     /// As [`FastTable::insert`].
     pub fn insert(&mut self, entry: &Entry) {
-        if self.writer.compile(&self.table.result_layout, entry) {
+        if self.writer.compile(&self.table.form.results, entry) {
             let rebuild = self.writer.put(entry.last_hit_ns);
             self.changed(rebuild);
         }
@@ -462,7 +498,7 @@ impl Changes<'_> {
         self.removed.extend(counted);
         self.writer.begin_bulk(&self.table.front.epochs, entries.size_hint().0);
         for entry in entries {
-            if self.writer.compile(&self.table.result_layout, entry) {
+            if self.writer.compile(&self.table.form.results, entry) {
                 self.writer.put(entry.last_hit_ns);
             }
         }
