@@ -25,8 +25,8 @@ pub const CUSTOM_CRC_WIDTHS: [u32; 2] = [16, 32];
 /// Why a custom CRC does not take parameters.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum CustomCrcError {
-    /// The program does not hash by it.
-    #[error("the program hashes by no custom CRC of {width} bits; {}", used(.widths))]
+    /// The program as it runs does not hash by it: calls whose results nothing reads are gone.
+    #[error("the program hashes by no custom CRC of {width} bits whose result is read; {}", used(.widths))]
     Unused {
         /// The width.
         width: u32,

@@ -69,7 +69,7 @@ fn what_does_not_fit_is_refused_with_what_would() {
             32,
             CASTAGNOLI,
             ErrorKind::FailedPrecondition,
-            "no custom CRC of 32 bits; it uses crc16_custom",
+            "no custom CRC of 32 bits whose result is read; it uses crc16_custom",
         ),
         (
             16,

@@ -441,7 +441,7 @@ pub(crate) fn read<'a>(
         Fixed::PortStat => port::stats(table, key, source),
         Fixed::PortHandle | Fixed::PortIndex | Fixed::PortText => port::find(fixed, table, key, source),
         Fixed::Device => Ok(vec![device::read(table, source)]),
-        Fixed::CustomCrc(width) => Ok(vec![custom_crc::read(width, table, source)]),
+        Fixed::CustomCrc(width) => Ok(custom_crc::read(width, table, source)),
         Fixed::GeneratorPorts => generator::read_ports(table, key, source),
         Fixed::Applications => generator::read_applications(table, key, source),
         Fixed::GeneratorBuffer => generator::read_buffer(table, key, source),

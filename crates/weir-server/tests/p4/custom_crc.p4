@@ -24,6 +24,10 @@ control I(inout headers h, inout meta m, inout standard_metadata_t s) {
         h.sum32.setValid();
         hash(h.sum32.sum, HashAlgorithm.crc32_custom, 32w0, { h.text.text }, 64w0x100000000);
 #endif
+#ifdef UNREAD
+        bit<32> unread;
+        hash(unread, HashAlgorithm.crc32_custom, 32w0, { h.text.text }, 64w0x100000000);
+#endif
         h.text.setInvalid();
     }
 }

@@ -186,3 +186,26 @@ async fn a_p4info_without_the_externs_is_as_good_and_parameters_are_kept_with_th
     set(p4info, Action::ReconcileAndCommit).await.expect("is the same");
     assert_eq!(answer(&bench), [0xe3, 0x06, 0x92, 0x83]);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hash_whose_result_nothing_reads_has_no_parameters() {
+    use pb::set_forwarding_pipeline_config_request::Action;
+    let bench = bench("#define UNREAD").await;
+    let _primary = bench.primary().await;
+    let written = crc32(castagnoli(bits(&[1])));
+    assert_eq!(bench.modify(written).await, Err(Code::FailedPrecondition));
+    assert!(bench.read(entry(0, 0, None)).await.is_empty());
+    // Nothing of it is in the way of another program.
+    let request = pb::SetForwardingPipelineConfigRequest {
+        device_id: 1,
+        election_id: Some(pb::Uint128 { high: 0, low: 1 }),
+        action: Action::ReconcileAndCommit.into(),
+        config: Some(pb::ForwardingPipelineConfig {
+            p4info: Some(bench.info.clone()),
+            ..Default::default()
+        }),
+        ..Default::default()
+    };
+    let set = bench.client.clone().set_forwarding_pipeline_config(request).await;
+    set.expect("is the same program");
+}

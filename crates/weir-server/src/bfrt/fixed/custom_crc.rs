@@ -63,14 +63,18 @@ pub(crate) fn apply(width: u32, op: Op, row: &Row, table: &Table, t: &mut Transa
     Ok(true)
 }
 
-/// The only entry.
-pub(crate) fn read(width: u32, table: &Table, source: &Source<'_>) -> Row {
-    let parameters = source.switch.state().custom_crc(width);
+/// The only entry; none where the program as it runs does not use the CRC, as nothing reads the result.
+pub(crate) fn read(width: u32, table: &Table, source: &Source<'_>) -> Vec<Row> {
+    let state = source.switch.state();
+    if !state.custom_crcs().contains(&width) {
+        return Vec::new();
+    }
+    let parameters = state.custom_crc(width);
     let mut row = Row::default();
     row.set(table, POLYNOMIAL, Value::Number(parameters.polynomial));
     row.set(table, INITIAL, Value::Number(parameters.initial));
     row.set(table, XOR_OUT, Value::Number(parameters.xor_out));
     row.set(table, REFLECT_IN, Value::Bool(parameters.reflect_in));
     row.set(table, REFLECT_OUT, Value::Bool(parameters.reflect_out));
-    row
+    vec![row]
 }

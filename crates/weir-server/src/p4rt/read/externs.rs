@@ -28,7 +28,8 @@ impl Reader<'_> {
                 Some(crc.width)
             }
         };
-        let widths = self.schema.custom_crcs.iter().copied();
+        // Those that the program as it runs uses: a hash whose result nothing reads has no parameters.
+        let widths = self.switch.state().custom_crcs().iter().copied();
         let wanted = widths.filter(|w| only.is_none_or(|only| only == *w));
         for crc in wanted.filter_map(CustomCrc::of_width) {
             if crc.extern_id < from.id || !self.sees(crc.extern_id) {
