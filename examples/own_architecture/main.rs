@@ -42,6 +42,7 @@ const HUB: Target = Target {
         resources: &[],
         digest_function: None,
         port_metadata: None,
+        custom_crcs: None,
     },
 };
 

@@ -1,8 +1,10 @@
 //! Hash and checksum algorithms: those of v1model as bmv2 computes them, and those that other architectures have besides.
 
+use serde::{Deserialize, Serialize};
+
 /// Parameters of a CRC, in the notation of the usual catalogues (polynomial without its top bit, not
 /// reflected).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct CrcParameters {
     /// Width of the CRC in bits, 1 to 64.
     pub width: u32,

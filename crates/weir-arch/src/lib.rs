@@ -58,7 +58,7 @@ pub mod kit {
 
 pub use cells::Cells;
 pub use choices::{Choice, ChoiceKind, Choices, Defaults, Enumeration, OUTCOME_CAP, Script, enumerate};
-pub use custom_crc::{CustomCrc, custom_crcs, unset_custom_crcs};
+pub use custom_crc::{CUSTOM_CRC_WIDTHS, CustomCrcError, custom_crcs, unset_custom_crcs};
 pub use driver::{
     Action, Architecture, Drop, DropReason, EgressPacket, Env, Exclusion, Handling, IngressPacket, MAX_PASSES, Origin,
     PRIORITIES, QueueInfo, ReplicationRules,
@@ -81,3 +81,4 @@ pub use state::{Count, Digest, LogMessage, MESSAGE_CAPACITY, Messages, Resource,
 pub use tna::Tna;
 pub use user::{Externs, UserFunction};
 pub use v1::V1Model;
+pub use weir_ir::target::CustomCrc;

@@ -1,5 +1,6 @@
 //! From a program to its state: what every architecture needs.
 
+use crate::custom_crc::SPEC;
 use crate::register::RegisterArray;
 use crate::state::{Resource, State, TableState, Unit, scalars};
 use num_traits::ToPrimitive;
@@ -260,5 +261,7 @@ pub fn state_of(
             Table::new(TableSpec { size: set.size, ..spec })
         })
         .collect();
-    State::new(tables, resources, value_sets)
+    let mut state = State::new(tables, resources, value_sets);
+    state.custom_crcs = SPEC.widths(program);
+    state
 }

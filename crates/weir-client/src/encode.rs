@@ -1,6 +1,7 @@
 //! Entries as messages of a protocol.
 
 mod bfrt;
+pub(crate) mod custom_crc;
 mod key;
 pub(crate) mod p4data;
 mod p4rt;

@@ -6,6 +6,7 @@
 //! names that BF Runtime uses, such as `$COUNTER_INDEX`; see [`p4info`].
 
 mod bfrt;
+mod custom_crc;
 pub mod p4info;
 mod types;
 
@@ -47,6 +48,8 @@ pub enum Kind {
     MulticastGroups,
     /// Clone sessions of P4Runtime.
     CloneSessions,
+    /// The parameters of a custom CRC.
+    CustomCrc,
     /// Anything else that BF Runtime has, by the name of its type.
     Other(String),
 }
@@ -72,6 +75,7 @@ impl Kind {
             Kind::ValueSet => "value set",
             Kind::MulticastGroups => "multicast groups",
             Kind::CloneSessions => "clone sessions",
+            Kind::CustomCrc => "custom CRC",
             Kind::Other(name) => name,
         }
     }
@@ -275,7 +279,10 @@ impl Table {
     /// Whether entries can be inserted and deleted: of arrays, values are only modified.
     #[must_use]
     pub fn has_entries(&self) -> bool {
-        !matches!(self.kind, Kind::Counter | Kind::Meter | Kind::Register | Kind::ValueSet)
+        !matches!(
+            self.kind,
+            Kind::Counter | Kind::Meter | Kind::Register | Kind::ValueSet | Kind::CustomCrc
+        )
     }
 }
 

@@ -6,14 +6,17 @@
 //!
 //! What is there whatever the program (ports, replication, mirror sessions, …) is described by [`fixed_info`].
 //!
-//! What this module does not describe: snapshots and debug counters of match-action stages, which weir does not have, and the tables
-//! that configure hashes at run time.
+//! Custom CRCs of v1model and PSA have tables of weir's own.
+//!
+//! What this module does not describe: snapshots and debug counters of match-action stages, which weir does not have, and the
+//! reference's tables that configure hashes at run time.
 //!
 //! ```
 //! let info = weir_compiler::bfrt::bfrt_info(&weir_ir::Program::default(), &[]).unwrap();
 //! assert_eq!(info.schema_version, "1.0.0");
 //! ```
 
+mod custom_crc;
 mod fields;
 mod fixed;
 mod ids;
@@ -52,6 +55,7 @@ pub fn bfrt_info(program: &Program, targets: &[Target]) -> Result<info::BfrtInfo
     generator.digest_calls();
     generator.value_sets();
     generator.port_metadata();
+    generator.custom_crcs();
     if generator.errors.is_empty() {
         Ok(generator.info)
     } else {

@@ -10,6 +10,7 @@
 //! ```
 
 pub(crate) mod annotations;
+mod custom_crc;
 mod entries;
 pub(crate) mod externs;
 pub(crate) mod symbols;
@@ -165,6 +166,7 @@ pub fn p4info(program: &Program, targets: &[Target]) -> Result<pb::P4Info, Vec<P
     generator.tables();
     generator.actions();
     generator.externs();
+    generator.custom_crcs();
     generator.digest_calls();
     generator.value_sets();
     generator.controller_headers();

@@ -4,6 +4,10 @@
 //! blocks of its package hang together: which role each plays and which of their parameters are the
 //! same variables. Everything an extern *does* is the business of whoever runs the program.
 
+mod custom_crc;
+
+pub use custom_crc::{CustomCrc, CustomCrcSpec};
+
 /// A description of an architecture.
 #[derive(Debug, Clone, Copy)]
 pub struct Target {
@@ -70,6 +74,8 @@ pub struct ControlSpec {
     pub digest_function: Option<&'static str>,
     /// What each port may be given for parsers to read.
     pub port_metadata: Option<PortMetadataSpec>,
+    /// How programs name CRCs whose parameters control planes set, where there are such.
+    pub custom_crcs: Option<CustomCrcSpec>,
 }
 
 /// Data of each port that comes before the packets that it receives.

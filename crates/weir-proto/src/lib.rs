@@ -31,6 +31,7 @@ pub mod bfrt_raw;
 pub mod budget;
 #[cfg(any(feature = "client", feature = "server"))]
 pub mod codec;
+pub mod custom_crc;
 pub mod listed;
 pub mod p4rt_raw;
 pub mod text;

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use weir_ir::{ActionCall, Bits, KeyMatch, MatchKind, TableId};
 use weir_switch::{
     Cell, CloneSession, Count, MeterConfig, Rate as MeterRate, Replica, ReplicationError, ResourceKind, Switch, Write,
-    WriteResult, custom_crcs, resolve,
+    WriteResult, resolve,
 };
 use weir_table::{
     ActionSpec, EntryAction, EntryHandle, EntryRef, Group, GroupMember, Member, NewEntry, OpResult, ProfileOp, TableOp,
@@ -424,14 +424,12 @@ impl Control {
             }
             Directive::FrameCheck { bytes } => self.switch.state_mut().set_frame_check(*bytes),
             Directive::CustomCrc { parameters } => {
-                if !custom_crcs(self.switch.program())
-                    .iter()
-                    .any(|c| c.width == parameters.width)
-                {
-                    let hash = format!("a program that hashes by crc{}_custom", parameters.width);
+                let width = parameters.width;
+                if !self.switch.state().custom_crcs().contains(&width) {
+                    let hash = format!("a program that hashes by crc{width}_custom");
                     return Err(Refusal::new(hash, "one that does not"));
                 }
-                self.switch.state_mut().set_custom_crc(*parameters);
+                self.switch.write(Write::CustomCrc(width, Some(*parameters)))?;
             }
             Directive::PortMetadata { port, bytes } => {
                 let Some(most) = self.switch.port_metadata_bytes() else {

@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use thiserror::Error;
 use weir_arch::{
-    Cells, Count, GeneratorError, GeneratorUndo, GeneratorWrite, Lpf, LpfConfig, Meter, MeterConfig, Resource, State,
-    WordCells, Wred, WredConfig,
+    Cells, Count, CustomCrcError, GeneratorError, GeneratorUndo, GeneratorWrite, Lpf, LpfConfig, Meter, MeterConfig,
+    Resource, State, WordCells, Wred, WredConfig, hash::CrcParameters,
 };
 use weir_ir::{Bits, ExternId, Program, TableId, ValueSetId};
 use weir_table::{
@@ -74,6 +74,9 @@ pub enum Write {
     JoinGroup(u32, Vec<(u32, Option<u32>)>),
     /// Takes nodes out of a multicast group.
     LeaveGroup(u32, Vec<u32>),
+    /// Sets the parameters of the custom CRC of 16 or of 32 bits; `None`: they are those at first.
+    // State files hold these by their places in the list: what is new comes last.
+    CustomCrc(u32, Option<CrcParameters>),
 }
 
 /// What a change gave.
@@ -97,6 +100,9 @@ pub enum ControlError {
     /// By the packet generators.
     #[error(transparent)]
     Generator(#[from] GeneratorError),
+    /// By the custom CRC.
+    #[error(transparent)]
+    CustomCrc(#[from] CustomCrcError),
     /// The program has no such thing.
     #[error("the program has no {what} number {id}")]
     NoSuchResource {
@@ -162,8 +168,11 @@ impl ControlError {
                 ErrorKind::NotFound
             }
             ControlError::Replication(ReplicationError::AlreadyExists { .. }) => ErrorKind::AlreadyExists,
-            ControlError::Generator(GeneratorError::None) => ErrorKind::FailedPrecondition,
+            ControlError::Generator(GeneratorError::None) | ControlError::CustomCrc(CustomCrcError::Unused { .. }) => {
+                ErrorKind::FailedPrecondition
+            }
             ControlError::Generator(_)
+            | ControlError::CustomCrc(CustomCrcError::Width { .. } | CustomCrcError::TooWide { .. })
             | ControlError::WrongResource { .. }
             | ControlError::IndexOutOfRange { .. }
             | ControlError::RegisterShape { .. } => ErrorKind::InvalidArgument,
@@ -198,6 +207,7 @@ enum Back {
     Loopback(u32, bool),
     PortMetadata(u32, Option<Vec<u8>>),
     Generator(GeneratorUndo),
+    CustomCrc(u32, Option<CrcParameters>),
     Nothing,
 }
 
@@ -365,6 +375,10 @@ impl Switch {
                     generators.revert(undo);
                 }
             }
+            Back::CustomCrc(width, was) => {
+                // It was set before: what was there fits.
+                let _ = self.state.set_custom_crc(width, was);
+            }
             Back::Nothing => {}
         }
     }
@@ -444,7 +458,7 @@ impl Switch {
         }
     }
 
-    /// Changes of what is beside the program: ports and replication.
+    /// Changes of what is beside tables and extern instances: ports, replication, generators and custom CRCs.
     fn write_device(&mut self, write: Write) -> Result<Back, ControlError> {
         match write {
             Write::Group(id, group) => Ok(Back::replication(self.replication.write_group(id, group)?)),
@@ -469,6 +483,10 @@ impl Switch {
             Write::Generator(write) => {
                 let now_ns = self.now_ns();
                 Ok(Back::Generator(self.generators_mut()?.write(&write, now_ns)?))
+            }
+            Write::CustomCrc(width, parameters) => {
+                let was = self.state.set_custom_crc(width, parameters)?;
+                Ok(Back::CustomCrc(width, was))
             }
             _ => Ok(Back::Nothing),
         }

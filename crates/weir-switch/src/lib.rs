@@ -49,10 +49,10 @@ pub use snapshot::{CounterValues, Kept, Restoring};
 pub use stats::{DropCount, PortStats};
 pub use switch::{Output, Switch, SwitchConfig};
 pub use weir_arch::{
-    Application, BUFFER, Choice, ChoiceKind, Choices, Color, Count, Counts, Defaults, Digest, DropReason, Enumeration,
-    Externs, GeneratorError, GeneratorModel, GeneratorPort, GeneratorWrite, Generators, LoadError, LogMessage,
-    LpfConfig, LpfKind, MASKS, MeterConfig, PRIORITIES, Pattern, Rate, ReplicationRules, Script, State, Trigger,
-    WredConfig, custom_crcs, hash::CrcParameters, unset_custom_crcs,
+    Application, BUFFER, CUSTOM_CRC_WIDTHS, Choice, ChoiceKind, Choices, Color, Count, Counts, CustomCrcError,
+    Defaults, Digest, DropReason, Enumeration, Externs, GeneratorError, GeneratorModel, GeneratorPort, GeneratorWrite,
+    Generators, LoadError, LogMessage, LpfConfig, LpfKind, MASKS, MeterConfig, PRIORITIES, Pattern, Rate,
+    ReplicationRules, Script, State, Trigger, WredConfig, custom_crcs, hash::CrcParameters, unset_custom_crcs,
 };
 pub use weir_jit::{Compiled, Frame, LaneUse, StageCount, TAILROOM, VECTOR, cycles};
 pub use weir_table::{BatchMode, ErrorKind, OpResult};

@@ -5,7 +5,7 @@ use crate::replication::Replication;
 use crate::switch::Switch;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
-use weir_arch::{Cells, Count, GeneratorWrite, MASKS, Resource};
+use weir_arch::{CUSTOM_CRC_WIDTHS, Cells, Count, GeneratorWrite, MASKS, Resource};
 use weir_ir::{ExternId, TableId, ValueSetId};
 use weir_table::{EntryHandle, EntryRef, NewEntry, OpResult, ProfileOp, Table, TableOp};
 
@@ -29,13 +29,18 @@ pub type CounterValues = BTreeMap<(ExternId, u64), Count>;
 
 impl Switch {
     /// The state as pieces, in an order in which [`Restoring`] takes them: tables with all entries, profiles, value sets,
-    /// replication, packet generators, ports' metadata, settings of meters and filters, and registers. Counters are left out
+    /// replication, packet generators, ports' metadata, parameters of custom CRCs, settings of meters and filters, and registers. Counters are left out
     /// ([`Switch::counter_values`]), and so is what packets leave in meters and filters.
     pub fn keep(&self, mut each: impl FnMut(Kept)) {
         each(Kept::Replication(Box::new(self.replication.clone())));
         let mut change = |write| each(Kept::Change(write, None));
         for (port, bytes) in &self.state.port_metadata {
             change(Write::PortMetadata(*port, Some(bytes.clone())));
+        }
+        for width in CUSTOM_CRC_WIDTHS {
+            if let Some(parameters) = self.state.given_custom_crc(width) {
+                change(Write::CustomCrc(width, Some(parameters)));
+            }
         }
         self.keep_generators(&mut change);
         let program = self.program();

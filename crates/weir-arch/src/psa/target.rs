@@ -127,5 +127,6 @@ pub(crate) const TARGET: Target = Target {
         ],
         digest_function: None,
         port_metadata: None,
+        custom_crcs: Some(crate::custom_crc::SPEC),
     },
 };

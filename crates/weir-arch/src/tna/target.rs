@@ -80,6 +80,7 @@ const CONTROL: ControlSpec = ControlSpec {
     ],
     digest_function: None,
     port_metadata: Some(PORT_METADATA),
+    custom_crcs: None,
 };
 
 /// Pipe by pipe; `MultiParserSwitch` has more parsers in each, which all read the same.

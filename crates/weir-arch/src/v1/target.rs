@@ -57,5 +57,6 @@ pub(crate) const TARGET: Target = Target {
         ],
         digest_function: Some("digest"),
         port_metadata: None,
+        custom_crcs: Some(crate::custom_crc::SPEC),
     },
 };

@@ -13,6 +13,7 @@ use crate::notation;
 use crate::schema::{Field, Schema, Table};
 use std::io::BufRead;
 use std::sync::Arc;
+use weir_proto::custom_crc::CustomCrc;
 
 /// An entry of a table from words: keys, `priority=N`, an action and its parameters, other data. `default` alone, in front,
 /// stands for the default entry.
@@ -166,8 +167,34 @@ fn record(field: &Field, parts: &[Field], text: &str) -> Result<crate::Value, Er
     Ok(crate::Value::Record(record))
 }
 
-/// An entry of an `.entries` file: `add TABLE [PRIORITY] KEY:MATCH… ACTION(NAME:VALUE, …)`, or
-/// `setdefault TABLE ACTION(…)`.
+/// The parameters of a custom CRC, as simple_switch_CLI takes them: `NAME POLYNOMIAL INITIAL XOR_OUT REFLECT_IN REFLECT_OUT`. The
+/// name is that of the algorithm, or of a calculation there: `calc` or `calc_N`.
+fn custom_crc(schema: &Schema, crc: &CustomCrc, words: &[&str]) -> Result<Entry, Error> {
+    let [name, values @ ..] = words else {
+        return Err(Error::Input(format!("`{}` or `calc` is missing", crc.name)));
+    };
+    let last = name.rsplit('.').next().unwrap_or(name);
+    if last != crc.name && last != "calc" && !last.starts_with("calc_") {
+        return Err(Error::Input(format!(
+            "`{name}` is neither `{}` nor the `calc` or `calc_N` of simple_switch",
+            crc.name
+        )));
+    }
+    let table = schema.table(crc.table)?;
+    if values.len() != table.data.len() {
+        let names: Vec<&str> = table.data.iter().map(|f| f.name.as_str()).collect();
+        return Err(wrong(table, &format!("the values are {}", names.join(" "))));
+    }
+    let mut entry = Entry::of(table);
+    for (field, value) in table.data.iter().zip(values) {
+        let value = notation::parse_value(&field.name, &field.ty, &value.to_ascii_lowercase())?;
+        entry = entry.data(&field.name, value);
+    }
+    Ok(entry)
+}
+
+/// An entry of an `.entries` file: `add TABLE [PRIORITY] KEY:MATCH… ACTION(NAME:VALUE, …)`,
+/// `setdefault TABLE ACTION(…)`, or `set_crc16_parameters …` and `set_crc32_parameters …`.
 ///
 /// # Errors
 /// The line is none of these.
@@ -186,9 +213,14 @@ pub fn parse_line(schema: &Schema, line: &str) -> Result<Entry, Error> {
     let is_default = match command {
         "add" => false,
         "setdefault" => true,
+        "set_crc16_parameters" | "set_crc32_parameters" if call.is_none() => {
+            let width = if command.contains("16") { 16 } else { 32 };
+            let crc = CustomCrc::of_width(width).ok_or_else(|| Error::Input(format!("`{command}`: no such CRC")))?;
+            return custom_crc(schema, crc, &words.collect::<Vec<_>>());
+        }
         other => {
             return Err(Error::Input(format!(
-                "`{other}` is neither `add` nor `setdefault`; other commands of test files are not entries"
+                "`{other}` is neither `add`, `setdefault` nor `set_crcN_parameters`; other commands of test files are not entries"
             )));
         }
     };

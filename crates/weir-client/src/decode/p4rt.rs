@@ -5,7 +5,7 @@ use crate::encode::p4data;
 use crate::entry::{Entry, Place};
 use crate::error::Error;
 use crate::schema::p4info::{self, id};
-use crate::schema::{Field, Schema, Table, Type};
+use crate::schema::{Field, Kind, Schema, Table, Type};
 use crate::value::{Match, Value};
 use crate::wire::{Broken, Reader};
 use prost::Message;
@@ -206,6 +206,14 @@ pub fn other(schema: &Schema, bytes: &[u8]) -> Result<Option<Entry>, Error> {
             Some(entry)
         }
         Some(Entity::PacketReplicationEngineEntry(e)) => replication(schema, e)?,
+        Some(Entity::ExternEntry(e)) => match schema.table_by_id(e.extern_id) {
+            Some(table) if table.kind == Kind::CustomCrc => {
+                let mut entry = Entry::of(table);
+                crate::encode::custom_crc::decode(&mut entry, &e)?;
+                Some(entry)
+            }
+            _ => None,
+        },
         _ => None,
     })
 }

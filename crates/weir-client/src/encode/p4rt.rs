@@ -1,7 +1,7 @@
 //! Entries as messages of P4Runtime.
 
 use super::key::{Canonical, canonical};
-use super::{Operation, ReadOptions, Written, p4data, unsupported};
+use super::{Operation, ReadOptions, Written, custom_crc, p4data, unsupported};
 use crate::entry::{Entry, Place};
 use crate::error::Error;
 use crate::schema::p4info::{self, id};
@@ -316,6 +316,8 @@ fn entity(entry: &Entry, is_key_only: bool) -> Result<Entity, Error> {
                 packet_length_bytes: small("packet_length_bytes")?,
             },
         )),
+        Kind::CustomCrc if is_key_only => Entity::ExternEntry(custom_crc::query(&entry.table)),
+        Kind::CustomCrc => Entity::ExternEntry(custom_crc::entity(entry)?),
         Kind::Match | Kind::MatchIndirect | Kind::Other(_) => return Err(unsupported(entry, Operation::Modify)),
     })
 }
@@ -524,6 +526,7 @@ fn any_of(table: &Table) -> Entity {
         Kind::CloneSessions => replication(pb::packet_replication_engine_entry::Type::CloneSessionEntry(
             pb::CloneSessionEntry::default(),
         )),
+        Kind::CustomCrc => Entity::ExternEntry(custom_crc::query(table)),
         Kind::Counter | Kind::Match | Kind::MatchIndirect | Kind::Other(_) => Entity::CounterEntry(pb::CounterEntry {
             counter_id: id,
             ..pb::CounterEntry::default()

@@ -47,6 +47,7 @@ fn table(source: &info::Table) -> Table {
         "Counter" => Kind::Counter,
         "Meter" => Kind::Meter,
         "Register" => Kind::Register,
+        weir_proto::custom_crc::TABLE_TYPE => Kind::CustomCrc,
         other => Kind::Other(other.to_owned()),
     };
     let (priority, keys): (Vec<_>, Vec<_>) = source.key.iter().partition(|k| k.name == PRIORITY);

@@ -14,10 +14,13 @@
 //! | value set | none | `members`: a list of records, with the keys as texts are written by [`crate::notation`] |
 //! | multicast groups | [`MULTICAST_GROUP_ID`] | [`REPLICAS`]: a list of records with `port`, `instance`; [`METADATA`] |
 //! | clone sessions | [`SESSION_ID`] | [`REPLICAS`], `class_of_service`, `packet_length_bytes` |
+//! | custom CRC | none | `polynomial`, `initial`, `xor_out`, `reflect_in`, `reflect_out` |
 
+use super::custom_crc;
 use super::types::{resolve, scalar};
 use super::{Action, Digest, Field, Key, Kind, MatchKind, Protocol, Schema, Scope, Table, Type};
 use std::collections::HashMap;
+use weir_proto::custom_crc::CustomCrc;
 use weir_proto::p4::config::v1 as pb;
 
 macro_rules! names {
@@ -102,6 +105,12 @@ impl Schema {
         tables.extend(info.meters.iter().map(meter));
         tables.extend(info.registers.iter().map(|r| from.register(r)));
         tables.extend(info.value_sets.iter().map(|s| from.value_set(s)));
+        let externs = info.externs.iter();
+        tables.extend(
+            externs
+                .filter_map(|e| CustomCrc::of_type(e.extern_type_id))
+                .map(custom_crc::table),
+        );
         tables.push(multicast_groups());
         tables.push(clone_sessions());
         let digests = info.digests.iter().map(|d| Digest {

@@ -572,7 +572,11 @@ fn entity(rng: &mut Rng, info: &P4Info) -> pb::Entity {
                 },
             )),
         }),
-        _ => Entity::ExternEntry(pb::ExternEntry::default()),
+        _ => Entity::ExternEntry(pb::ExternEntry {
+            extern_type_id: rng.one([0, 0x81, 0x82, 0x83]),
+            extern_id: rng.one([0, 0x8100_0001, 0x8200_0001]),
+            entry: None,
+        }),
     };
     pb::Entity {
         entity: rng.chance(99).then_some(entity),

@@ -1,8 +1,10 @@
-//! Tables that every device has: ports, replication, mirror sessions, packet generators, the device itself.
+//! Tables that every device has: ports, replication, mirror sessions, packet generators, the device itself. And those of custom
+//! CRCs, for programs that hash by them.
 //!
 //! A module per family. Those of the traffic manager are described and answered with UNIMPLEMENTED: whoever gives weir these
 //! attaches a module here, for its [`Fixed`].
 
+pub(crate) mod custom_crc;
 pub(crate) mod device;
 pub(crate) mod generator;
 pub(crate) mod mirror;
@@ -57,6 +59,8 @@ pub(crate) enum Fixed {
     GeneratorBuffer,
     /// `tf2.pktgen.port_mask`
     GeneratorMasks,
+    /// `$hash.crc16_custom`, `$hash.crc32_custom`, by width
+    CustomCrc(u32),
     /// Another one, which this server only describes.
     Other,
 }
@@ -238,6 +242,7 @@ pub(crate) fn decode(table: &Table, ty: Update, entry: &pb::TableEntry) -> Resul
             return Err(Refusal::unsupported("the table is only read"));
         }
         Fixed::Device => return device::refuse_write(),
+        Fixed::CustomCrc(_) => return custom_crc::decode(table, ty, entry),
         _ => {}
     }
     if entry.is_default_entry {
@@ -318,6 +323,7 @@ pub(crate) fn apply(
         Fixed::Applications => generator::applications(op, row, table, replica, t)?,
         Fixed::GeneratorBuffer => generator::buffer(op, row, table, t)?,
         Fixed::GeneratorMasks => generator::masks(op, row, table, t)?,
+        Fixed::CustomCrc(width) => custom_crc::apply(width, op, row, table, t)?,
         _ => return Err(unsupported(table)),
     };
     Ok(match (op, modified) {
@@ -435,6 +441,7 @@ pub(crate) fn read<'a>(
         Fixed::PortStat => port::stats(table, key, source),
         Fixed::PortHandle | Fixed::PortIndex | Fixed::PortText => port::find(fixed, table, key, source),
         Fixed::Device => Ok(vec![device::read(table, source)]),
+        Fixed::CustomCrc(width) => Ok(custom_crc::read(width, table, source)),
         Fixed::GeneratorPorts => generator::read_ports(table, key, source),
         Fixed::Applications => generator::read_applications(table, key, source),
         Fixed::GeneratorBuffer => generator::read_buffer(table, key, source),

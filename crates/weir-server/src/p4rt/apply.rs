@@ -113,6 +113,9 @@ fn apply(change: Change, replica: usize, t: &mut Transaction<'_>) -> Result<(), 
             t.write(Write::Session(id, session))?;
         }
         Change::ValueSet(set, members, _) => value_set(t, set, members)?,
+        Change::CustomCrc(width, parameters) => {
+            t.write(Write::CustomCrc(width, Some(parameters)))?;
+        }
         // Digests are the server's: it has checked them before the batch.
         Change::Digest(..) | Change::Nothing => {}
     }

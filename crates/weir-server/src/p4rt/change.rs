@@ -2,13 +2,13 @@
 
 use super::refusal::Refusal;
 use super::schema::{Schema, Table};
-use super::{action, data, matching};
+use super::{action, custom_crc, data, matching};
 use std::sync::Arc;
 use weir_ir::{ActionCall, Bits, ExternId, KeyMatch, TableId, ValueSetId};
 use weir_proto::p4::v1 as pb;
 use weir_proto::p4::v1::entity::Entity;
 use weir_proto::p4::v1::update::Type;
-use weir_switch::{Cell, CloneSession, Count, GroupReplica, MeterConfig, MulticastGroup, Rate, Replica};
+use weir_switch::{Cell, CloneSession, Count, CrcParameters, GroupReplica, MeterConfig, MulticastGroup, Rate, Replica};
 use weir_table::{EntryAction, Group, GroupMember, Member, NewEntry, Note, PortForm, ProfileOp};
 
 /// An entry by its match and priority, or the default entry.
@@ -80,6 +80,8 @@ pub enum Change {
     Session(Before, u32, Option<CloneSession>),
     /// All members of a value set.
     ValueSet(ValueSetId, Vec<Vec<KeyMatch>>, u64),
+    /// The parameters of the custom CRC of a width.
+    CustomCrc(u32, CrcParameters),
     /// How a digest is sent; `None`: it is not.
     Digest(Before, u32, Option<pb::digest_entry::Config>),
     /// Nothing: what was given changes nothing.
@@ -119,16 +121,16 @@ pub fn decode(schema: &Schema, errors: &[String], update: &pb::Update) -> Result
                 )),
             }
         }
-        Entity::ExternEntry(entry) => Err(extern_entry(entry)),
+        Entity::ExternEntry(entry) => extern_entry(schema, ty, entry),
     }
 }
 
-/// P4Info of no architecture here lists instances of other externs than those that have entities of their own.
-pub fn extern_entry(entry: &pb::ExternEntry) -> Refusal {
-    Refusal::malformed(format!(
-        "the program has no extern type with the id {:#x} whose state is written as ExternEntry",
-        entry.extern_type_id
-    ))
+/// Custom CRCs are the only externs without an entity of their own.
+fn extern_entry(schema: &Schema, ty: Type, entry: &pb::ExternEntry) -> Result<Change, Refusal> {
+    let crc = custom_crc::of_type(schema, entry.extern_type_id)?;
+    only_modify(ty, crc.name)?;
+    let (width, parameters) = custom_crc::decode(schema, entry)?;
+    Ok(Change::CustomCrc(width, parameters))
 }
 
 fn only_modify(ty: Type, what: &str) -> Result<(), Refusal> {

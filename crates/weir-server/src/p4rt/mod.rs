@@ -16,6 +16,7 @@ mod arbitration;
 mod bytes;
 mod change;
 mod config;
+mod custom_crc;
 mod data;
 mod digest;
 mod matching;

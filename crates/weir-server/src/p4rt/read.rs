@@ -5,6 +5,7 @@
 
 mod cost;
 mod entries;
+mod externs;
 
 use super::change::{self, no_meter_counts};
 use super::refusal::Refusal;
@@ -172,8 +173,7 @@ impl Reader<'_> {
                     }
                 }
             }
-            Entity::ExternEntry(entry) if entry.extern_type_id == 0 => Ok(None),
-            Entity::ExternEntry(entry) => Err(change::extern_entry(entry)),
+            Entity::ExternEntry(entry) => self.externs(entry, from, out),
         }
     }
 

@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use weir_ir::{ExternId, MatchKind, Program, TableId, TypeSpec, ValueSetId};
+use weir_proto::custom_crc::CustomCrc;
 use weir_proto::p4::config::v1 as config;
 
 /// A key of a table or a field of a value set.
@@ -202,6 +203,8 @@ pub struct Schema {
     pub digests: BTreeMap<u32, Digest>,
     /// Value sets by id.
     pub value_sets: BTreeMap<u32, ValueSet>,
+    /// Widths of the custom CRCs that the program uses.
+    pub custom_crcs: Vec<u32>,
     /// The header of packets to the controller.
     pub packet_in: Option<PacketHeader>,
     /// The header of packets from the controller.
@@ -339,6 +342,9 @@ impl Builder<'_> {
             });
             schema.registers.extend(register.map(|r| (r.array.id, r)));
         }
+        let externs = self.info.externs.iter();
+        let crcs = externs.filter_map(|e| CustomCrc::of_type(e.extern_type_id));
+        schema.custom_crcs = crcs.map(|c| c.width).collect();
         self.digests(&mut schema);
         self.value_sets(&mut schema);
         let header = |s: &mut Self, which| {

@@ -2,6 +2,7 @@
 
 use super::apply::apply_all;
 use super::change::{self, Change};
+use super::custom_crc;
 use super::program::Loaded;
 use super::read::{self, Cursor, Portion, Reader};
 use super::refusal::Refusal;
@@ -37,6 +38,7 @@ fn queries() -> Vec<pb::Entity> {
         Entity::RegisterEntry(pb::RegisterEntry::default()),
         Entity::ValueSetEntry(pb::ValueSetEntry::default()),
         Entity::PacketReplicationEngineEntry(pb::PacketReplicationEngineEntry::default()),
+        Entity::ExternEntry(pb::ExternEntry::default()),
     ];
     all.map(|entity| pb::Entity { entity: Some(entity) }).to_vec()
 }
@@ -165,6 +167,9 @@ fn update(entity: &pb::Entity, from: &Loaded, to: &Loaded) -> Option<pb::Update>
             Type::Modify
         }
         Entity::PacketReplicationEngineEntry(_) => Type::Insert,
+        // A program that does not hash by it needs no parameters.
+        Entity::ExternEntry(entry) if custom_crc::of_type(&to.schema, entry.extern_type_id).is_err() => return None,
+        Entity::ExternEntry(_) => Type::Modify,
         _ => return None,
     };
     Some(pb::Update {

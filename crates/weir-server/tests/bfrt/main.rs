@@ -4,6 +4,7 @@ mod batches;
 mod churn;
 mod clients;
 mod common;
+mod custom_crc;
 mod device;
 mod generator;
 mod hostile;

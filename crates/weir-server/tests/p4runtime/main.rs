@@ -13,6 +13,7 @@ mod batches;
 mod churn;
 mod common;
 mod direct;
+mod externs;
 mod floods;
 mod hostile;
 mod limits;

@@ -7,6 +7,7 @@ use crate::refusal::Refusal;
 use weir_ir::target::{ControlSpec, ResourceKind};
 use weir_ir::{ConstValue, ExternId, MatchKind, Program, ValueSetId};
 use weir_proto::bfrt_info::{self as info, BfrtInfo, DataChoice, DataShape};
+use weir_proto::custom_crc;
 
 /// The only key that is no match.
 const PRIORITY: &str = "$MATCH_PRIORITY";
@@ -279,6 +280,11 @@ impl Builder<'_> {
             }
             "ParserValueSet" => self.value_set(described, name),
             "PortMetadata" => plain(described, Kind::PortMetadata),
+            custom_crc::TABLE_TYPE => {
+                let crc = custom_crc::ALL.iter().find(|c| c.table == name);
+                let crc = crc.ok_or_else(|| format!("no custom CRC `{name}`"))?;
+                plain(described, Kind::Fixed(Fixed::CustomCrc(crc.width)))
+            }
             other => Err(format!("the type `{other}`, which this server does not know")),
         }
     }

@@ -1,0 +1,96 @@
+//! Tables of custom CRCs.
+
+use crate::common::{Bench, field, stream, value, with_data};
+use tonic::Code;
+use weir_proto::bfrt_proto as pb;
+use weir_proto::bfrt_proto::data_field::Value as Wire;
+use weir_proto::bfrt_proto::entity::Entity;
+use weir_proto::bfrt_proto::update::Type;
+use weir_server::bfrt::Config;
+
+const TABLE: &str = "$hash.crc32_custom";
+
+async fn bench(defines: &str) -> Bench {
+    let source = format!("{defines}\n{}", include_str!("../p4/custom_crc.p4"));
+    Bench::of(&source, Config::default(), Clone::clone).await
+}
+
+fn answer(bench: &Bench) -> Vec<u8> {
+    bench.switch.send(1, b"123456789").remove(0).bytes
+}
+
+fn polynomial(bench: &Bench, bytes: &[u8]) -> pb::DataField {
+    stream(bench.field(TABLE, "polynomial"), bytes)
+}
+
+/// The entry with these fields, named as the default entry.
+fn default(bench: &Bench, fields: Vec<pb::DataField>) -> pb::TableEntry {
+    pb::TableEntry {
+        is_default_entry: true,
+        ..with_data(bench.all(TABLE), 0, fields)
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn parameters_are_modified_read_and_put_back() {
+    let bench = bench("#define CRC32").await;
+    let _session = bench.bound(1).await;
+    assert_eq!(answer(&bench), [0xcb, 0xf4, 0x39, 0x26]);
+    // What is left out stays.
+    let castagnoli = polynomial(&bench, &[0x1e, 0xdc, 0x6f, 0x41]);
+    bench
+        .modify(default(&bench, vec![castagnoli.clone()]))
+        .await
+        .expect("fits");
+    assert_eq!(answer(&bench), [0xe3, 0x06, 0x92, 0x83]);
+    let read = bench.read(bench.all(TABLE)).await.expect("is read");
+    assert_eq!(read.len(), 1);
+    let told = |name: &str| value(&read[0], bench.field(TABLE, name));
+    assert_eq!(Some(told("polynomial")), castagnoli.value);
+    assert_eq!(told("initial"), Wire::Stream(vec![0xff; 4].into()));
+    assert_eq!(told("reflect_out"), Wire::BoolVal(true));
+    // Without the last exclusive or it is the complement. An empty key is as good as none.
+    let off = stream(bench.field(TABLE, "xor_out"), &[0; 4]);
+    let keyed = with_data(bench.keyed(TABLE, Vec::new()), 0, vec![off]);
+    bench
+        .one(Type::InsertOrModify, Entity::TableEntry(keyed))
+        .await
+        .expect("fits");
+    assert_eq!(answer(&bench), [0x1c, 0xf9, 0x6d, 0x7c]);
+    // Deleting the entry, and clearing the table.
+    bench.delete(default(&bench, Vec::new())).await.expect("is put back");
+    assert_eq!(answer(&bench), [0xcb, 0xf4, 0x39, 0x26]);
+    bench.modify(default(&bench, vec![castagnoli])).await.expect("fits");
+    bench.delete(bench.all(TABLE)).await.expect("is cleared");
+    assert_eq!(answer(&bench), [0xcb, 0xf4, 0x39, 0x26]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_programs_that_use_a_custom_crc_have_its_table() {
+    for (defines, expected) in [("#define CRC16", &["$hash.crc16_custom"][..]), ("", &[])] {
+        let bench = bench(defines).await;
+        let tables = bench.info.tables.iter().map(|t| t.name.as_str());
+        let found: Vec<&str> = tables.filter(|n| n.starts_with("$hash.")).collect();
+        assert_eq!(found, expected);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_no_parameter_is_refused() {
+    let bench = bench("#define CRC32").await;
+    let _session = bench.bound(1).await;
+    let one = || polynomial(&bench, &[0, 0, 0, 1]);
+    assert_eq!(
+        bench.insert(with_data(bench.all(TABLE), 0, vec![one()])).await,
+        Err(Code::Unimplemented)
+    );
+    for entry in [
+        default(&bench, Vec::new()),
+        default(&bench, vec![polynomial(&bench, &[1, 0, 0, 0, 0])]),
+        default(&bench, vec![field(99, Wire::BoolVal(true))]),
+        with_data(bench.keyed(TABLE, vec![crate::common::exact(1, &[0])]), 0, vec![one()]),
+    ] {
+        assert_eq!(bench.modify(entry).await, Err(Code::InvalidArgument));
+    }
+    assert_eq!(answer(&bench), [0xcb, 0xf4, 0x39, 0x26]);
+}
