@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use weir_ir::{
     ArgumentValue, BasicBlock, Bits, BlockId, Body, Call, ExternId, HeaderId, InLeaf, InstKind, Loc, Lookup, Mark,
-    Operand, Pattern, Program, SelectCase, Terminator, Type, VarId, VarKind,
+    Operand, Pattern, Program, SelectCase, Terminator, Type, VarId,
 };
 
 /// Basic blocks that one run of a parser may enter.
@@ -301,7 +301,7 @@ impl<'a, T: Tracer + ?Sized> Run<'a, T> {
     }
 
     fn write(&mut self, var: VarId, value: Bits, loc: Loc) {
-        if self.tracer.enabled() && self.program().vars[var].kind != VarKind::Temporary {
+        if self.tracer.enabled() && !self.program().vars[var].kind.is_hidden() {
             let old = self.packet.frame.get(var);
             self.tracer.event(&Event::Write { var, old, new: &value }, loc);
         }

@@ -287,7 +287,7 @@ impl TraceTree {
             return;
         }
         let event = match self.program.vars[var].kind {
-            VarKind::Temporary => return,
+            VarKind::Temporary | VarKind::FieldCopy { .. } => return,
             VarKind::Valid { header } => NodeKind::Header {
                 header: self.header(header),
                 valid: !new.is_zero(),

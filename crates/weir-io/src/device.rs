@@ -29,6 +29,23 @@ pub struct Counters {
     pub segmented: u64,
 }
 
+impl Counters {
+    /// The sums of both.
+    #[must_use]
+    pub fn plus(&self, other: &Counters) -> Counters {
+        Counters {
+            received: self.received + other.received,
+            received_bytes: self.received_bytes + other.received_bytes,
+            sent: self.sent + other.sent,
+            sent_bytes: self.sent_bytes + other.sent_bytes,
+            receive_dropped: self.receive_dropped + other.receive_dropped,
+            send_dropped: self.send_dropped + other.send_dropped,
+            checksums_finished: self.checksums_finished + other.checksums_finished,
+            segmented: self.segmented + other.segmented,
+        }
+    }
+}
+
 /// One end of a port.
 pub trait Device: Send {
     /// Adds frames that have arrived to the batch, as many as there are and as it has room for.
@@ -200,11 +217,11 @@ pub fn open(spec: &DeviceSpec) -> Result<Box<dyn Device>, IoError> {
         #[cfg(target_os = "linux")]
         DeviceSpec::Xdp(name) => Box::new(crate::sys::xdp::XdpSocket::open(name, &Default::default())?),
         #[cfg(target_os = "linux")]
-        DeviceSpec::Packet(name) => Box::new(crate::sys::raw::RawSocket::open(name)?),
+        DeviceSpec::Packet(name, sending) => Box::new(crate::sys::raw::RawSocket::with_ring(name, None, *sending)?),
         #[cfg(target_os = "linux")]
         DeviceSpec::Tap(name) => Box::new(crate::sys::tap::Tap::open(name)?),
         #[cfg(not(target_os = "linux"))]
-        DeviceSpec::Interface(_) | DeviceSpec::Xdp(_) | DeviceSpec::Packet(_) => {
+        DeviceSpec::Interface(_) | DeviceSpec::Xdp(_) | DeviceSpec::Packet(..) => {
             return Err(IoError::NotHere { kind: "an interface" });
         }
         #[cfg(not(target_os = "linux"))]

@@ -45,8 +45,8 @@ pub use error::IoError;
 pub use generator::{Generator, GeneratorSpec, Protocol};
 pub use idle::BusyPoll;
 pub use pool::{FrameBatch, FrameLayout, FrameMut, Pool};
-pub use ports::{Ports, PortsError, PortsOptions};
-pub use spec::{DeviceSpec, PortSpec, SpecError};
+pub use ports::{Ports, PortsError, PortsOptions, reopen};
+pub use spec::{DeviceSpec, PortSpec, Sending, SpecError};
 #[cfg(target_os = "linux")]
 pub use sys::{
     interfaces,
@@ -84,6 +84,21 @@ pub fn pin_to_core(core: usize) -> Result<(), IoError> {
         let _ = core;
         Ok(())
     }
+}
+
+/// Has this process end, by SIGTERM, when the process that started it has ended. To Linux the parent is the thread that has
+/// started it. Where the parent has ended already, so does this process.
+///
+/// # Errors
+///
+/// The system does not know this: only Linux does.
+pub fn die_with_parent() -> Result<(), IoError> {
+    #[cfg(target_os = "linux")]
+    return sys::core::die_with_parent();
+    #[cfg(not(target_os = "linux"))]
+    Err(IoError::NotHere {
+        kind: "ending with the parent process",
+    })
 }
 
 /// Makes the calling thread, and those that it starts from now on, nicer than normal, unless it is nicer already: where

@@ -98,7 +98,7 @@ fn longest_of(spec: &DeviceSpec) -> Option<usize> {
         DeviceSpec::Null => Some(0),
         DeviceSpec::Generator(spec) => Some(spec.size),
         #[cfg(target_os = "linux")]
-        DeviceSpec::Interface(name) | DeviceSpec::Packet(name) | DeviceSpec::Xdp(name) => {
+        DeviceSpec::Interface(name) | DeviceSpec::Packet(name, _) | DeviceSpec::Xdp(name) => {
             crate::sys::longest_frame(name)
         }
         _ => None,
@@ -136,6 +136,23 @@ pub(crate) struct Needs {
     pub(crate) is_veth: bool,
 }
 
+/// Opens a device again whose interface was deleted and is there again.
+///
+/// # Errors
+///
+/// As for [`Ports::open`]; with AF_XDP also where the pool has too few frames left.
+pub fn reopen(spec: &DeviceSpec, pool: &Pool, options: &PortsOptions) -> Result<Box<dyn Device>, IoError> {
+    let one = PortsOptions {
+        split: false,
+        ..*options
+    };
+    let devices = open_with(spec, pool, &one)?;
+    devices.into_iter().next().ok_or_else(|| IoError::System {
+        doing: format!("opening `{spec}` again"),
+        source: std::io::ErrorKind::NotFound.into(),
+    })
+}
+
 fn open_with(spec: &DeviceSpec, pool: &Pool, options: &PortsOptions) -> Result<Vec<Box<dyn Device>>, IoError> {
     #[cfg(target_os = "linux")]
     {
@@ -149,7 +166,7 @@ fn open_with(spec: &DeviceSpec, pool: &Pool, options: &PortsOptions) -> Result<V
         let socket = match spec {
             DeviceSpec::Interface(name) => crate::sys::select::choose(name, Some(pool), options.ring)?,
             DeviceSpec::Xdp(name) => Ok(XdpSocket::open(name, &with_xdp())?),
-            DeviceSpec::Packet(name) => Err(RawSocket::with_ring(name, options.ring)?),
+            DeviceSpec::Packet(name, sending) => Err(RawSocket::with_ring(name, options.ring, *sending)?),
             _ => return Ok(vec![open(spec)?]),
         };
         match socket {

@@ -33,8 +33,8 @@ pub enum DeviceSpec {
     Interface(String),
     /// `xdp:NAME`: a Linux interface with AF_XDP.
     Xdp(String),
-    /// `packet:NAME`: a Linux interface with AF_PACKET.
-    Packet(String),
+    /// `packet:NAME[,bypass]`: a Linux interface with AF_PACKET.
+    Packet(String, Sending),
     /// `tap:NAME`
     Tap(String),
     /// `pcap:IN[,OUT]`
@@ -50,6 +50,40 @@ pub enum DeviceSpec {
     Null,
 }
 
+/// How AF_PACKET sends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Sending {
+    /// By the interface's queueing discipline: `tc` shapes what is sent, and `tcpdump` on the interface sees it.
+    #[default]
+    Queued,
+    /// Past it, to the driver, which is faster (PACKET_QDISC_BYPASS of packet(7)).
+    Bypass,
+}
+
+impl Sending {
+    /// As it stands behind an interface's name.
+    pub(crate) fn suffix(self) -> &'static str {
+        match self {
+            Sending::Queued => "",
+            Sending::Bypass => ",bypass",
+        }
+    }
+}
+
+impl DeviceSpec {
+    /// The Linux interface that this names, if it does.
+    #[must_use]
+    pub fn interface(&self) -> Option<&str> {
+        match self {
+            DeviceSpec::Interface(name)
+            | DeviceSpec::Xdp(name)
+            | DeviceSpec::Packet(name, _)
+            | DeviceSpec::Tap(name) => Some(name),
+            DeviceSpec::Pcap { .. } | DeviceSpec::Generator(_) | DeviceSpec::Null => None,
+        }
+    }
+}
+
 /// What is wrong with a specification.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SpecError {
@@ -61,17 +95,20 @@ pub enum SpecError {
     BadPort(String),
     /// Nothing after the `@`.
     #[error(
-        "port {0} has no device: write an interface's name, xdp:NAME, packet:NAME, tap:NAME, pcap:IN.pcap[,OUT.pcap], gen:KEY=VALUE,… or null"
+        "port {0} has no device: write an interface's name, xdp:NAME, packet:NAME[,bypass], tap:NAME, pcap:IN.pcap[,OUT.pcap], gen:KEY=VALUE,… or null"
     )]
     NoDevice(u32),
     /// No name of an interface, and no kind of device either.
     #[error(
-        "`{0}:` is no kind of device: there are xdp:NAME, packet:NAME, tap:NAME, pcap:IN.pcap[,OUT.pcap], gen:KEY=VALUE,… and null; anything else is an interface's name"
+        "`{0}:` is no kind of device: there are xdp:NAME, packet:NAME[,bypass], tap:NAME, pcap:IN.pcap[,OUT.pcap], gen:KEY=VALUE,… and null; anything else is an interface's name"
     )]
     UnknownKind(String),
     /// Not a name that an interface can have.
     #[error("`{0}` cannot be the name of an interface: 1 to 15 characters, no blank, no slash, no colon")]
     BadName(String),
+    /// Something behind an interface's name and a comma.
+    #[error("`{0}` is no option of packet:NAME; there is packet:NAME,bypass")]
+    UnknownOption(String),
     /// `pcap:` alone.
     #[error("pcap: needs a file to play: write pcap:IN.pcap or pcap:IN.pcap,OUT.pcap")]
     NoFile,
@@ -131,7 +168,11 @@ impl FromStr for DeviceSpec {
             None if text == "gen" => Ok(DeviceSpec::Generator(GeneratorSpec::default())),
             None => Ok(DeviceSpec::Interface(name(text)?)),
             Some(("xdp", rest)) => Ok(DeviceSpec::Xdp(name(rest)?)),
-            Some(("packet", rest)) => Ok(DeviceSpec::Packet(name(rest)?)),
+            Some(("packet", rest)) => match rest.split_once(',') {
+                None => Ok(DeviceSpec::Packet(name(rest)?, Sending::Queued)),
+                Some((interface, "bypass")) => Ok(DeviceSpec::Packet(name(interface)?, Sending::Bypass)),
+                Some((_, option)) => Err(SpecError::UnknownOption(option.to_string())),
+            },
             Some(("tap", rest)) => Ok(DeviceSpec::Tap(name(rest)?)),
             Some(("pcap", rest)) => {
                 let (input, output) = match rest.split_once(',') {
@@ -163,7 +204,7 @@ impl fmt::Display for DeviceSpec {
         match self {
             DeviceSpec::Interface(name) => f.write_str(name),
             DeviceSpec::Xdp(name) => write!(f, "xdp:{name}"),
-            DeviceSpec::Packet(name) => write!(f, "packet:{name}"),
+            DeviceSpec::Packet(name, sending) => write!(f, "packet:{name}{}", sending.suffix()),
             DeviceSpec::Tap(name) => write!(f, "tap:{name}"),
             DeviceSpec::Pcap { input, output } => {
                 write!(f, "pcap:{}", input.display())?;
@@ -186,6 +227,7 @@ mod tests {
             "0@eth0",
             "7@xdp:eth0",
             "8@packet:eth0.5",
+            "9@packet:eth0,bypass",
             "511@tap:weir0",
             "1@pcap:a.pcap",
             "1@pcap:a.pcap,b.pcap",

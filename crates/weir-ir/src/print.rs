@@ -215,6 +215,7 @@ impl Printer<'_> {
                 VarKind::Shared => "shared".into(),
                 VarKind::Local => "local".into(),
                 VarKind::Temporary => "temporary".into(),
+                VarKind::FieldCopy { valid } => format!("field_copy {}", valid.index()),
                 VarKind::Field { header, index } => format!("field h{} {index}", header.index()),
                 VarKind::Valid { header } => format!("valid h{}", header.index()),
                 VarKind::ActionParameter => "action_parameter".into(),

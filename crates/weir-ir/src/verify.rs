@@ -79,6 +79,12 @@ impl<'a> Verifier<'a> {
             self.at(format!("header h{} {}", id.index(), h.name));
             self.header(id, h);
         }
+        for (id, var) in p.vars.iter() {
+            if let VarKind::FieldCopy { valid } = var.kind {
+                self.at(format!("var %{} {}", id.index(), var.name));
+                self.width_is(valid, 1);
+            }
+        }
         for s in &p.shared {
             self.at(format!("shared {}", s.role));
             for leaf in &s.leaves {

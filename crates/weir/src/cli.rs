@@ -251,7 +251,8 @@ A port is PORT@DEVICE, for example 1@eth0. DEVICE is one of:
   xdp:NAME       the interface by AF_XDP: fastest. All its packets come here and
                  none to this machine's own network; where its peer is a local
                  interface (veth), run `ethtool -K PEER tx off` there
-  packet:NAME    the interface by AF_PACKET (a raw socket): works on every one
+  packet:NAME[,bypass]  the interface by AF_PACKET (a raw socket): works on every one;
+                 bypass: past its queueing discipline (tc)
   tap:NAME       a TAP: an interface of this name whose wire is this port
   pcap:IN[,OUT]  plays the capture IN; records what is sent to the port in OUT
   gen:KEY=VALUE,…  makes packets: size, rate, count, smac, dmac, vlan, src, dst,
@@ -260,7 +261,8 @@ A port is PORT@DEVICE, for example 1@eth0. DEVICE is one of:
 
 Signals: INT and TERM stop it, with statistics; HUP compiles the program and
 its entries anew and goes on with them, or with the old ones where the new ones
-are not right. docs/run.md tells the rest.";
+are not right; with a control plane, which gives the program, HUP stops it.
+docs/run.md tells the rest.";
 
 #[derive(Args, Clone)]
 #[command(after_help = RUN_HELP, group(clap::ArgGroup::new("servers").multiple(true)))]
@@ -323,6 +325,9 @@ pub struct Run {
     /// Serve counters over HTTP at this address, e.g. 127.0.0.1:9600: /metrics for Prometheus, /healthz, /readyz
     #[arg(long, value_name = "ADDR")]
     pub http: Option<std::net::SocketAddr>,
+    /// Stop, as by TERM, when the process that has started this one ends: no switch is left behind by a script
+    #[arg(long)]
+    pub die_with_parent: bool,
     /// Packets per queue
     #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     pub queue_capacity: u32,

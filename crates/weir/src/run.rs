@@ -34,7 +34,10 @@ use watch::Watch;
 /// Runs until the time is over, a signal comes, or every input has ended.
 pub fn run(arguments: &Run, messages: &Messages) -> Result<u8> {
     let specs = setup::port_specs(&arguments.interfaces)?;
-    setup::check(arguments)?;
+    setup::check(arguments, &specs)?;
+    if arguments.die_with_parent {
+        weir_io::die_with_parent()?;
+    }
     let tls = serve::tls(arguments)?;
     let mut program = match setup::program(arguments, &specs, messages)? {
         Ok(program) => program,
@@ -45,6 +48,7 @@ pub fn run(arguments: &Run, messages: &Messages) -> Result<u8> {
     let statistics = statistics(messages)?;
     let watch = arguments.watch.then(|| Watch::new(&statistics)).transpose()?;
     let (sender, events) = channel();
+    let hangup = supervisor::Hangup::of(arguments);
     supervisor::listen(&sender)?;
     let state = match (program.state.take(), program.switches.first_mut()) {
         (Some(state), Some(first)) => Some(state.start(serve::state_options(arguments, &sender), first)?),
@@ -76,6 +80,7 @@ pub fn run(arguments: &Run, messages: &Messages) -> Result<u8> {
         http,
         messages: messages.clone(),
         statistics,
+        hangup,
     };
     let mut supervisor = Supervisor::new(arguments, specs, control, events, (started, engine), watch, outside);
     supervisor.say("running; stop with Ctrl-C");

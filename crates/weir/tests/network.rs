@@ -334,7 +334,13 @@ fn efcp_crosses_the_rina_router(name: &'static str, kind: &str, queues: u32, wor
     let (program, entries) = ("rina_router/rina_router.p4", "rina_router/rina_router.entries");
     network.start_on(program, entries, &ports, workers);
     let mut sockets: Vec<Box<dyn weir_io::Device>> = (1..=3)
-        .map(|port| weir_io::open(&weir_io::DeviceSpec::Packet(format!("{name}{port}t"))).unwrap())
+        .map(|port| {
+            weir_io::open(&weir_io::DeviceSpec::Packet(
+                format!("{name}{port}t"),
+                weir_io::Sending::Queued,
+            ))
+            .unwrap()
+        })
         .collect();
     for (from, to) in [
         ("untagged", "untagged"),
@@ -371,7 +377,13 @@ fn nothing_is_lost(name: &'static str, kinds: [&str; 2], workers: usize) {
     let ports = [1, 2].map(|port| format!("{port}@{}{name}{port}s", kinds[port - 1]));
     let (program, entries) = ("ipv4_router/ipv4_router.p4", "ipv4_router/demo.entries");
     network.start_on(program, entries, &ports, workers);
-    let open = |port| weir_io::open(&weir_io::DeviceSpec::Packet(format!("{name}{port}t"))).unwrap();
+    let open = |port| {
+        weir_io::open(&weir_io::DeviceSpec::Packet(
+            format!("{name}{port}t"),
+            weir_io::Sending::Queued,
+        ))
+        .unwrap()
+    };
     let (mut near, mut far): (Box<dyn weir_io::Device>, _) = (open(1), open(2));
     let spec = format!("count={PACKETS},flows=40,dst=10.0.2.10,dmac=02:00:00:00:01:01");
     let mut source = weir_io::Generator::new(spec.parse().unwrap());

@@ -203,12 +203,15 @@ pub(super) fn validity_read(program: &Program, call: &Call) -> Option<VarId> {
     }
 }
 
-/// Validity of the header that an argument is a field of.
+/// Validity of the header that an argument is a field of, or a copy of a field.
 fn header_of(program: &Program, argument: Option<&Argument>) -> Option<VarId> {
     let var = *variables(program, argument).first()?;
     match program.vars[var].kind {
         VarKind::Field { header, .. } => Some(program.headers[header].valid),
-        _ => None,
+        VarKind::FieldCopy { valid } => Some(valid),
+        VarKind::Shared | VarKind::Local | VarKind::Temporary | VarKind::Valid { .. } | VarKind::ActionParameter => {
+            None
+        }
     }
 }
 

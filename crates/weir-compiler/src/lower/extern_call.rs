@@ -117,7 +117,11 @@ impl<'a> Lowerer<'a, '_> {
             let (vars, given) = match plain.and_then(Place::scalars) {
                 Some(scalars) => scalars,
                 None => {
-                    let scratch = self.allocate(&param.name.name, ty, VarKind::Temporary);
+                    let kind = match self.validity_around(&place) {
+                        Some(valid) => VarKind::FieldCopy { valid },
+                        None => VarKind::Temporary,
+                    };
+                    let scratch = self.allocate(&param.name.name, ty, kind);
                     let initial = match initial {
                         Some(initial) => initial,
                         None if is_out => self.zero(ty),
@@ -146,6 +150,25 @@ impl<'a> Lowerer<'a, '_> {
         }
         back.sort_by_key(|b| b.position);
         (made, headers, back)
+    }
+
+    /// Whether the header is valid that a place is a field of, or a part of a field, as a variable; `None`: it is in none, or in an element of a
+    /// stack that is known at run time only.
+    fn validity_around(&self, place: &Place) -> Option<VarId> {
+        match place {
+            Place::Var(var) => match self.program.vars[*var].kind {
+                VarKind::Field { header, .. } => Some(self.program.headers[header].valid),
+                _ => None,
+            },
+            Place::Slice { base, .. } | Place::MovingSlice { base, .. } => self.validity_around(base),
+            // Which header it is, only the packet knows.
+            Place::Dynamic { .. }
+            | Place::Struct(_)
+            | Place::Header { .. }
+            | Place::Stack { .. }
+            | Place::Union(_)
+            | Place::Nowhere(_) => None,
+        }
     }
 
     /// Whether some of the variables say that a member of a header union is valid: writing them

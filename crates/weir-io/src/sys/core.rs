@@ -56,6 +56,25 @@ pub(crate) fn be_nice(nice: u8) -> Result<(), IoError> {
         .map_err(|e| IoError::system(format!("having a thread run at nice {nice}"), "CAP_SYS_NICE", e))
 }
 
+/// Has this process get SIGTERM when its parent ends.
+pub(crate) fn die_with_parent() -> Result<(), IoError> {
+    let doing = "ending with the parent process";
+    // SAFETY: only numbers are passed.
+    let told = check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM) });
+    told.map_err(|e| IoError::system(doing, "no right", e))?;
+    // A parent that ended before has been followed by the process that takes orphans in.
+    // SAFETY: the call takes nothing and cannot fail.
+    let parent = unsafe { libc::getppid() };
+    if parent == 1 {
+        let source = io::Error::other("the parent process has ended already, or is the first process of the system");
+        return Err(IoError::System {
+            doing: doing.to_owned(),
+            source,
+        });
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

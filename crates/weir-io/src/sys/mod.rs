@@ -15,7 +15,7 @@ use crate::spec::is_interface_name;
 use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Bytes of an Ethernet header.
 const HEADER: usize = 14;
@@ -210,6 +210,30 @@ fn set_up(control: &OwnedFd, name: &str) -> Result<(), IoError> {
     // SAFETY: SIOCSIFFLAGS takes an `ifreq` and follows no pointer of it.
     let told = unsafe { ioctl(control, libc::SIOCSIFFLAGS as libc::Ioctl, &mut about) };
     told.map_err(|e| interface_error(name, &format!("setting `{name}` up"), "CAP_NET_ADMIN", e))
+}
+
+/// When it is time to look whether an interface is still there: where nothing is received, ten times a second.
+#[derive(Debug, Default)]
+struct Patrol {
+    last: Option<Instant>,
+}
+
+impl Patrol {
+    /// Time between two looks.
+    const INTERVAL: Duration = Duration::from_millis(100);
+
+    /// Whether it is time, after a round in which so many packets were received.
+    fn is_due(&mut self, received: usize) -> bool {
+        if received > 0 {
+            return false;
+        }
+        let now = Instant::now();
+        let is_due = self.last.is_none_or(|last| now - last >= Self::INTERVAL);
+        if is_due {
+            self.last = Some(now);
+        }
+        is_due
+    }
 }
 
 /// Whether an interface is up and has a carrier.

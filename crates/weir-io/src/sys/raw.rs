@@ -3,14 +3,15 @@
 use super::ethtool::{self, Merging};
 use super::packet_ring::{PacketRing, Received, receive_copy};
 use super::{
-    Plain, check, control_socket, get_option, interface_error, interface_index, is_running, mtu, receive_everything,
-    set_option, socket,
+    Patrol, Plain, check, control_socket, get_option, interface_error, interface_index, is_running, mtu,
+    receive_everything, set_option, socket,
 };
 use crate::batch::{Batch, Frame};
 use crate::device::{Counters, Device};
 use crate::error::IoError;
 use crate::offload::{Segmentation, Segments, finish_checksum};
 use crate::pool::FrameBatch;
+use crate::spec::Sending;
 use std::cell::Cell;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -23,8 +24,6 @@ const LONGEST: usize = 65_536 + 256;
 const RECEIVE_BUFFER: libc::c_int = 8 << 20;
 /// Bytes of packets that wait for the driver.
 const SEND_BUFFER: libc::c_int = 4 << 20;
-/// Empty rounds after which an error that the kernel keeps is taken away.
-const LOOK_AFTER: u32 = 16;
 
 /// A raw socket on an interface, which is set to receive everything.
 ///
@@ -33,11 +32,11 @@ const LOOK_AFTER: u32 = 16;
 /// into segments here; `ethtool -K PEER tso off gso off` at the sender spares that work.
 ///
 /// Packets come through a ring of 8 MiB, without a system call; those longer than the MTU are read with
-/// one call each. Up to 64 are sent per call, past the kernel's queues of the interface, so that no
-/// shaping that is set there has an effect.
+/// one call each. Up to 64 are sent per call, by the interface's queueing discipline or past it ([`Sending`]).
 #[derive(Debug)]
 pub struct RawSocket {
     name: String,
+    sending: Sending,
     /// Said behind the name in its description.
     note: Option<String>,
     socket: OwnedFd,
@@ -51,21 +50,20 @@ pub struct RawSocket {
     /// The packet to go on with, its length in `long` where it is there, and its first segment that did
     /// not fit.
     current: Option<(Received, Option<usize>, usize)>,
-    /// Rounds without a packet.
-    empty: u32,
+    patrol: Patrol,
     counters: Counters,
     /// What the kernel has dropped; it forgets the number whenever it tells it.
     kernel_dropped: Cell<u64>,
 }
 
 impl RawSocket {
-    /// Opens a socket on the interface of this name.
+    /// Opens a socket on the interface of this name, which sends by the interface's queueing discipline.
     ///
     /// # Errors
     ///
     /// There is no such interface, or a right is missing.
     pub fn open(name: &str) -> Result<Self, IoError> {
-        Self::with_ring(name, None)
+        Self::with_ring(name, None, Sending::Queued)
     }
 
     /// Opens a socket on the interface of this name, with room for so many packets that nobody has received yet; from 64 to
@@ -74,7 +72,7 @@ impl RawSocket {
     /// # Errors
     ///
     /// As for [`RawSocket::open`].
-    pub fn with_ring(name: &str, ring: Option<u32>) -> Result<Self, IoError> {
+    pub fn with_ring(name: &str, ring: Option<u32>, sending: Sending) -> Result<Self, IoError> {
         let control = control_socket()?;
         let index = interface_index(&control, name)?;
         let doing = format!("opening a raw socket on `{name}`");
@@ -90,12 +88,13 @@ impl RawSocket {
             let _ = set_option(&socket, libc::SOL_SOCKET, libc::SO_RCVBUF, &RECEIVE_BUFFER);
         }
         let ring = PacketRing::new(&socket, mtu(&control, name)?, ring).map_err(failed)?;
-        let sender = open_sender(index).map_err(failed)?;
+        let sender = open_sender(index, sending).map_err(failed)?;
         bind(&socket, index, libc::ETH_P_ALL as u16).map_err(failed)?;
         receive_everything(&socket, index).map_err(failed)?;
         let merging = Merging::stop(&control, name);
         Ok(RawSocket {
             name: name.to_string(),
+            sending,
             note: None,
             socket,
             sender,
@@ -104,7 +103,7 @@ impl RawSocket {
             ring,
             long: vec![0; LONGEST],
             current: None,
-            empty: 0,
+            patrol: Patrol::default(),
             counters: Counters::default(),
             kernel_dropped: Cell::new(0),
         })
@@ -149,9 +148,7 @@ impl RawSocket {
         let before = batch.len();
         while self.deliver(batch) && batch.room() > 0 && self.fetch() {}
         let added = batch.len() - before;
-        self.empty = if added == 0 { self.empty + 1 } else { 0 };
-        if self.empty >= LOOK_AFTER {
-            self.empty = 0;
+        if self.patrol.is_due(added) {
             // That the link has gone down is no error; it may come back. Until it is taken away, nobody
             // can wait for the socket.
             let _ = get_option::<libc::c_int>(&self.socket, libc::SOL_SOCKET, libc::SO_ERROR);
@@ -313,8 +310,9 @@ impl Device for RawSocket {
                     done += sent;
                 }
                 Err(e) => match e.raw_os_error() {
-                    // Past the queues, a link that is down looks like a driver that is busy.
-                    Some(libc::ENOBUFS) if !self.link_up() => {
+                    // Past the queueing discipline, a link that is down looks like a driver that is busy. The discipline itself has dropped the
+                    // packet, as it would drop another sender's.
+                    Some(libc::ENOBUFS) if self.sending == Sending::Queued || !self.link_up() => {
                         self.counters.send_dropped += 1;
                         done += 1;
                     }
@@ -336,7 +334,7 @@ impl Device for RawSocket {
     fn description(&self) -> String {
         match &self.note {
             Some(note) => format!("{} ({note})", self.name),
-            None => format!("packet:{}", self.name),
+            None => format!("packet:{}{}", self.name, self.sending.suffix()),
         }
     }
 
@@ -370,12 +368,13 @@ impl Device for RawSocket {
 }
 
 /// A socket that only sends.
-fn open_sender(index: libc::c_int) -> io::Result<OwnedFd> {
+fn open_sender(index: libc::c_int, sending: Sending) -> io::Result<OwnedFd> {
     let sender = socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_NONBLOCK, 0)?;
-    let on: libc::c_int = 1;
-    // What is sent goes to the driver, past the kernel's own queues. Where the driver's is full, that is an error and
-    // tried again.
-    let _ = set_option(&sender, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, &on);
+    if sending == Sending::Bypass {
+        let on: libc::c_int = 1;
+        // What is sent goes to the driver. Where its queue is full, that is an error and tried again.
+        set_option(&sender, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, &on)?;
+    }
     if set_option(&sender, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &SEND_BUFFER).is_err() {
         let _ = set_option(&sender, libc::SOL_SOCKET, libc::SO_SNDBUF, &SEND_BUFFER);
     }

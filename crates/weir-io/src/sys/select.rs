@@ -6,6 +6,7 @@ use super::{control_socket, ethtool, interface_index, own_address};
 use crate::device::Device;
 use crate::error::IoError;
 use crate::pool::Pool;
+use crate::spec::Sending;
 
 /// Drivers of virtual machines: their hosts hand over packets with unfinished checksums like a veth's
 /// peer does, unless the program is attached within the driver, which then declines such packets.
@@ -45,7 +46,7 @@ pub(crate) fn choose(
             Err(error) => error.to_string(),
         },
     };
-    let mut device = RawSocket::with_ring(name, ring)?;
+    let mut device = RawSocket::with_ring(name, ring, Sending::Queued)?;
     device.set_note(format!("AF_PACKET; {why}"));
     Ok(Err(device))
 }

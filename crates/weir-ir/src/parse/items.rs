@@ -130,6 +130,9 @@ impl Parser {
             "shared" => VarKind::Shared,
             "local" => VarKind::Local,
             "temporary" => VarKind::Temporary,
+            "field_copy" => VarKind::FieldCopy {
+                valid: VarId::new(self.number::<u32>()? as usize),
+            },
             "action_parameter" => VarKind::ActionParameter,
             "field" => VarKind::Field {
                 header: self.id('h')?,

@@ -48,6 +48,11 @@ pub enum VarKind {
     Local,
     /// Made by the compiler; people are not shown it.
     Temporary,
+    /// The same, in place of a field of a header, or of a part of one, that a call writes: it is copied back after the call.
+    FieldCopy {
+        /// `bits<1>`: whether the field's header is valid.
+        valid: VarId,
+    },
     /// A field of a header.
     Field {
         /// The header.
@@ -62,6 +67,14 @@ pub enum VarKind {
     },
     /// Control-plane data of an action at one table.
     ActionParameter,
+}
+
+impl VarKind {
+    /// Whether the compiler has made it, so that people are not shown it.
+    #[must_use]
+    pub fn is_hidden(self) -> bool {
+        matches!(self, VarKind::Temporary | VarKind::FieldCopy { .. })
+    }
 }
 
 /// A scalar variable.

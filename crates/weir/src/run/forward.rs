@@ -10,8 +10,8 @@ use crate::stats::Snapshot;
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Instant;
-use weir_io::{Device, FrameBatch, Pool};
+use std::time::{Duration, Instant};
+use weir_io::{Counters, Device, FrameBatch, IoError, Pool};
 use weir_switch::{Fate, Frame, Output, Switch, TAILROOM, VECTOR};
 
 /// Packets that are generated at a time, so that others have their turn.
@@ -27,25 +27,48 @@ pub struct End {
     pub device: Box<dyn Device>,
     /// Frames that it has not taken yet.
     waiting: FrameBatch,
+    /// What devices have counted that were here before it.
+    before: Counters,
     /// Frames that it did not take and no other attempt will be made for.
     refused: u64,
     /// Why it is of no use any more.
     failure: Option<String>,
     /// Nobody waits for what is within it.
     has_given_up: bool,
+    /// Opens the device again. `None`: it cannot be.
+    reopening: Option<Reopening>,
     messages: Messages,
 }
 
+/// How a device is opened again whose interface has gone.
+pub struct Reopening {
+    /// Opens it.
+    pub open: Box<dyn Fn() -> Result<Box<dyn Device>, IoError> + Send>,
+    /// When it was last tried; `None`: it has not gone.
+    pub last: Option<Instant>,
+}
+
+/// Time between attempts to open a device again.
+const REOPEN_INTERVAL: Duration = Duration::from_millis(500);
+
 impl End {
     /// An end with nothing to send.
-    pub fn new(port: u32, device: Box<dyn Device>, pool: &Pool, messages: &Messages) -> Self {
+    pub fn new(
+        port: u32,
+        device: Box<dyn Device>,
+        pool: &Pool,
+        reopening: Option<Reopening>,
+        messages: &Messages,
+    ) -> Self {
         End {
             port,
             device,
             waiting: pool.batch(WAITING),
+            before: Counters::default(),
             refused: 0,
             failure: None,
             has_given_up: false,
+            reopening,
             messages: messages.clone(),
         }
     }
@@ -55,10 +78,41 @@ impl End {
         self.failure.is_none() && !self.device.is_exhausted()
     }
 
-    /// Nothing can be sent or received any more.
-    pub fn fail(&mut self, error: &dyn std::fmt::Display) {
-        self.messages.line(format!("port {}: {error}", self.port));
+    /// Nothing can be sent or received any more, unless the interface has gone and comes back.
+    pub fn fail(&mut self, error: &IoError) {
         self.failure = Some(error.to_string());
+        let returns = match (&mut self.reopening, error) {
+            (Some(reopening), IoError::Gone { .. }) => {
+                reopening.last = Some(Instant::now());
+                "; it is opened again when it is back"
+            }
+            _ => "",
+        };
+        self.messages.line(format!("port {}: {error}{returns}", self.port));
+    }
+
+    /// Whether the interface has gone and may come back.
+    pub fn may_return(&self) -> bool {
+        self.reopening.as_ref().is_some_and(|r| r.last.is_some())
+    }
+
+    /// Opens the device again, if its interface had gone and is there again.
+    pub fn try_again(&mut self) {
+        let Some(reopening) = &mut self.reopening else { return };
+        if reopening.last.is_none_or(|last| last.elapsed() < REOPEN_INTERVAL) {
+            return;
+        }
+        match (reopening.open)() {
+            Ok(device) => {
+                let before = self.device.counters();
+                self.before = self.before.plus(&before);
+                self.device = device;
+                (self.failure, self.has_given_up, reopening.last) = (None, false, None);
+                let device = self.device.description();
+                self.messages.line(format!("port {}: {device} is back", self.port));
+            }
+            Err(_) => reopening.last = Some(Instant::now()),
+        }
     }
 
     /// Sends what waits, as much of it as the device takes now.
@@ -121,7 +175,7 @@ impl End {
         EndReport {
             port: self.port,
             device: self.device.description(),
-            counters: self.device.counters(),
+            counters: self.before.plus(&self.device.counters()),
             refused: self.refused,
             failure: self.failure.clone(),
         }

@@ -20,6 +20,15 @@ pub fn port_specs(texts: &[String]) -> Result<Vec<PortSpec>> {
         if specs.iter().any(|s| s.port == spec.port) {
             bail!("port {} has two devices", spec.port);
         }
+        if let Some(name) = spec.device.interface()
+            && let Some(other) = specs.iter().find(|s| s.device.interface() == Some(name))
+        {
+            bail!(
+                "ports {} and {} have the same interface `{name}`",
+                other.port,
+                spec.port
+            );
+        }
         specs.push(spec);
     }
     distinct_files(&specs)?;
@@ -74,10 +83,15 @@ fn port_rate(text: &str) -> Result<(u32, u64)> {
 }
 
 /// What cannot be asked together.
-pub fn check(arguments: &Run) -> Result<()> {
+pub fn check(arguments: &Run, specs: &[PortSpec]) -> Result<()> {
     let is_traced = arguments.trace.is_some() || arguments.trace_port.is_some();
     if is_traced && arguments.workers > 1 {
         bail!("traces are of one worker: leave out --workers, or --trace and --trace-port");
+    }
+    if let Some(cpu) = arguments.cpu_port
+        && specs.iter().any(|s| s.port == cpu)
+    {
+        bail!("port {cpu} is the control plane's (--cpu-port) and has a device (-i)");
     }
     Ok(())
 }
@@ -151,8 +165,8 @@ pub fn switches(
     messages: &Messages,
 ) -> Result<Program> {
     let source = Arc::clone(&program);
-    for spec in specs {
-        load::check_port(&program, spec.port)?;
+    for port in specs.iter().map(|s| s.port).chain(arguments.cpu_port) {
+        load::check_port(&program, port)?;
     }
     let config = SwitchConfig {
         explicit_ports: false,

@@ -1,7 +1,7 @@
 //! Opens the devices, ties workers together and starts them.
 
 use super::control::{Control, Event, LentSwitch};
-use super::forward::{End, Forwarder, Sampling, WAITING};
+use super::forward::{End, Forwarder, Reopening, Sampling, WAITING};
 use super::live::CpuPort;
 use super::plan::Plan;
 use super::ring::{self, Doorbell, RING, Sleeper};
@@ -26,12 +26,7 @@ pub fn open(arguments: &Run, specs: &[PortSpec], program: &setup::Program, messa
     let devices: Vec<_> = specs.iter().map(|s| s.device.clone()).collect();
     let headroom = program.switches.first().map_or(0, |s| s.headroom());
     let workers = arguments.workers;
-    let options = PortsOptions {
-        longest: LONGEST,
-        growth: headroom.saturating_sub(Pool::HEADROOM),
-        split: workers > 1,
-        ring: arguments.ring,
-    };
+    let options = options(arguments, headroom);
     let frames = |pieces: &[usize]| {
         let counts: Vec<(u32, usize)> = specs.iter().zip(pieces).map(|(s, n)| (s.port, *n)).collect();
         let rings = Plan::new(&counts, workers).rings();
@@ -55,6 +50,16 @@ pub fn open(arguments: &Run, specs: &[PortSpec], program: &setup::Program, messa
     Ok(ports)
 }
 
+/// How devices are opened for a switch that wants so many bytes before a packet.
+fn options(arguments: &Run, headroom: usize) -> PortsOptions {
+    PortsOptions {
+        longest: LONGEST,
+        growth: headroom.saturating_sub(Pool::HEADROOM),
+        split: arguments.workers > 1,
+        ring: arguments.ring,
+    }
+}
+
 /// Starts the workers.
 pub fn start(
     arguments: &Run,
@@ -72,6 +77,7 @@ pub fn start(
         .map(|(s, d)| (s.port, d.len()))
         .collect();
     let plan = Plan::new(&counts, arguments.workers);
+    let headroom = program.switches.first().map_or(0, |s| s.headroom());
     let bells: Vec<(Arc<Doorbell>, Sleeper)> = (0..plan.workers).map(|_| Doorbell::new()).collect::<Result<_>>()?;
     let switches = program.switches.into_iter();
     let switches: Vec<LentSwitch> = switches
@@ -82,7 +88,15 @@ pub fn start(
     let control = Arc::new(Control::new(bells_of.zip(switches).collect()));
     let mut parts = Parts::new(&plan, &ports.pool, &bells, &control);
     for (place, device) in plan.places.iter().zip(ports.devices.into_iter().flatten()) {
-        let end = End::new(specs[place.port].port, device, &ports.pool, messages);
+        let spec = &specs[place.port];
+        let reopening = (place.is_only && spec.device.interface().is_some()).then(|| {
+            let (device, pool, options) = (spec.device.clone(), ports.pool.clone(), options(arguments, headroom));
+            Reopening {
+                open: Box::new(move || weir_io::reopen(&device, &pool, &options)),
+                last: None,
+            }
+        });
+        let end = End::new(spec.port, device, &ports.pool, reopening, messages);
         parts.ends[place.worker].push(end);
     }
     let cores = weir_io::cores();

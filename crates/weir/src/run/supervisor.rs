@@ -39,6 +39,36 @@ pub fn listen(events: &Sender<Event>) -> Result<()> {
     Ok(())
 }
 
+/// What the signal HUP does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hangup {
+    /// The program is compiled anew from its file.
+    Reload,
+    /// The program comes from control planes: the run stops, as other programs do when their terminal has gone.
+    Stop,
+    /// The same, in a process that was started with HUP ignored, as `nohup` does.
+    Ignore,
+}
+
+impl Hangup {
+    /// That of a run. It is to be asked before [`listen`].
+    pub fn of(arguments: &Run) -> Self {
+        match arguments.is_served() {
+            false => Hangup::Reload,
+            true if is_ignored(SIGHUP) => Hangup::Ignore,
+            true => Hangup::Stop,
+        }
+    }
+}
+
+/// Whether this process ignores a signal.
+fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
+}
+
 /// What serves those outside; it ends with this.
 pub struct Outside {
     /// Control planes.
@@ -49,6 +79,8 @@ pub struct Outside {
     pub messages: Messages,
     /// Whoever reads statistics.
     pub statistics: Outlet,
+    /// What HUP does.
+    pub hangup: Hangup,
 }
 
 /// Watches over a run.
@@ -123,7 +155,8 @@ impl<'a> Supervisor<'a> {
             let deadline = deadline.filter(|_| !self.is_stopping);
             let wake = [deadline, next_report].into_iter().flatten().min();
             match self.next_event(wake)? {
-                Some(Event::Signal(SIGHUP)) => self.reload(),
+                Some(Event::Signal(SIGHUP)) if self.outside.hangup == Hangup::Reload => self.reload(),
+                Some(Event::Signal(SIGHUP)) if self.outside.hangup == Hangup::Ignore => {}
                 Some(Event::Signal(_)) if self.is_stopping && self.control.hurries() => {
                     bail!("stopped a second time before everything was sent; there are no statistics")
                 }
@@ -256,10 +289,6 @@ impl<'a> Supervisor<'a> {
     /// Compiles the program and its entries from their files; where they are wrong the old one goes on.
     fn reload(&mut self) {
         if self.is_stopping {
-            return;
-        }
-        if self.arguments.is_served() {
-            self.say("not reloaded: the program comes from the control plane (SetForwardingPipelineConfig)");
             return;
         }
         let why = match setup::program(self.arguments, &self.specs, &self.outside.messages) {

@@ -2,7 +2,7 @@
 
 use super::control::{Control, Event, HeldSwitch, Order};
 use super::flow;
-use super::forward::Forwarder;
+use super::forward::{End, Forwarder};
 use super::plan::Spread;
 use super::ring::{BUNDLE, Inbox, Outbox, Sleeper};
 use std::sync::Arc;
@@ -161,7 +161,7 @@ impl Worker {
 
     /// Whether there may be more packets: from a device, from a queue, or from a packet generator.
     fn may_go_on(&self) -> bool {
-        let is_open = self.forwarder.ends.iter().any(|e| e.is_open());
+        let is_open = self.forwarder.ends.iter().any(|e| e.is_open() || e.may_return());
         is_open || self.forwarder.switch.next_departure().is_some()
     }
 
@@ -175,6 +175,9 @@ impl Worker {
         is_busy |= self.forwarder.poll();
         self.flush();
         self.count_off();
+        if !is_busy {
+            self.forwarder.ends.iter_mut().for_each(End::try_again);
+        }
         is_busy
     }
 

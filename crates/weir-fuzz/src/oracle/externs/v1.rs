@@ -128,6 +128,11 @@ impl Machine<'_> {
             && let Some(header) = self.header_of(field)
             && !self.expr(header)?.is_valid()
         {
+            if let ExprKind::Index(_, index) = &header.kind
+                && self.constant(index).is_err()
+            {
+                return unknown("a checksum in an element of a stack that is known at run time only");
+            }
             return Ok(None);
         }
         let mut bits = Vec::new();

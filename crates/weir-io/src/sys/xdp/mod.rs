@@ -6,7 +6,8 @@ mod ring;
 
 use super::ethtool::{self, Merging, TagStripping};
 use super::{
-    HEADER, TAGS, check, control_socket, interface_error, interface_index, is_running, mtu, receive_everything, socket,
+    HEADER, Patrol, TAGS, check, control_socket, interface_error, interface_index, is_running, mtu, receive_everything,
+    socket,
 };
 use crate::batch::{Batch, Frame};
 use crate::device::{Counters, Device, ZeroCopy};
@@ -20,8 +21,6 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::sync::Arc;
 
-/// Empty rounds after which a socket looks whether its interface is still there.
-const LOOK_AFTER: u32 = 256;
 const RIGHTS: &str = "CAP_NET_RAW, CAP_NET_ADMIN and CAP_BPF";
 
 /// How packets get from the driver to an [`XdpSocket`].
@@ -130,7 +129,9 @@ pub struct XdpSocket {
     first: usize,
     longest: usize,
     mode: XdpMode,
-    empty: u32,
+    patrol: Patrol,
+    /// It is time to look whether the interface is still there.
+    is_due: bool,
     down: bool,
     counters: Counters,
 }
@@ -339,7 +340,8 @@ impl XdpSocket {
             first: 0,
             longest,
             mode,
-            empty: 0,
+            patrol: Patrol::default(),
+            is_due: false,
             down: false,
             counters: Counters::default(),
         })
@@ -389,14 +391,14 @@ impl XdpSocket {
         }
     }
 
-    /// Before receiving: what was left to send goes on its way. After many empty rounds: is the
-    /// interface still there?
+    /// Before receiving: what was left to send goes on its way. Now and then: is the interface
+    /// still there?
     fn attend(&mut self) -> Result<(), IoError> {
         if self.is_sending() {
             self.kick()?;
         }
-        if self.empty >= LOOK_AFTER {
-            self.empty = 0;
+        if self.is_due {
+            self.is_due = false;
             if !self.queues.iter().all(Queue::is_bound) {
                 return Err(IoError::Gone {
                     name: self.shared.name.clone(),
@@ -407,7 +409,7 @@ impl XdpSocket {
     }
 
     fn count_round(&mut self, received: usize) {
-        self.empty = if received == 0 { self.empty + 1 } else { 0 };
+        self.is_due = self.patrol.is_due(received);
         self.first = (self.first + 1) % self.queues.len().max(1);
     }
 
