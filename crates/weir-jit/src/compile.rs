@@ -162,9 +162,10 @@ impl Compiled {
     /// Compiles a pipeline.
     ///
     /// # Errors
-    /// It does something that compiled code cannot do.
+    /// It does something that compiled code cannot do, or is so large that compiling it would take too much memory.
     pub fn new(pipeline: Arc<Pipeline>, options: Options) -> Result<Self, CompileError> {
         let started = Instant::now();
+        crate::budget::check(&pipeline)?;
         let program = Arc::clone(&pipeline.program);
         let specs = program.tables.ids();
         let specs: Vec<TableSpec> = specs.map(|id| TableSpec::from_program(&program, id, &[])).collect();

@@ -22,6 +22,21 @@ pub enum CompileError {
     /// The program does something compiled code cannot do.
     #[error(transparent)]
     Unsupported(#[from] Unsupported),
+    /// Compiling would take more memory than a running switch should be asked for.
+    #[error(
+        "the program is too large to be compiled: {blocks} blocks, {instructions} instructions and {headers} headers would take some {megabytes} MiB, and {} MiB are allowed",
+        crate::budget::LIMIT >> 20
+    )]
+    TooLarge {
+        /// Blocks of the pipeline.
+        blocks: u64,
+        /// Instructions in them.
+        instructions: u64,
+        /// Headers, each element of a stack counted.
+        headers: u64,
+        /// Memory that compiling would take, in MiB, as estimated.
+        megabytes: u64,
+    },
     /// The code generator refused; a bug in weir.
     #[error("no machine code could be made: {0}")]
     Codegen(String),

@@ -37,6 +37,7 @@
 
 mod analysis;
 mod bits;
+mod budget;
 mod codegen;
 mod compile;
 mod error;

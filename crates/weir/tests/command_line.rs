@@ -588,3 +588,38 @@ fn an_architecture_that_the_program_is_not_for_is_an_error_that_says_so() {
     let help = text(&weir(&["check", "--help"]).stdout);
     assert!(help.contains("v1model, psa, tna, t2na"), "{help}");
 }
+
+#[test]
+fn a_program_that_is_too_large_to_be_compiled_is_interpreted_and_takes_little_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("large.p4");
+    let program = r#"
+#include <core.p4>
+#include <v1model.p4>
+header h_t { bit<8> f; }
+struct H { h_t[4096] a; h_t[4096] b; }
+struct M { }
+parser P(packet_in p, out H h, inout M m, inout standard_metadata_t s) {
+    state start { p.extract(h.a.next); transition select(h.a.last.f) { 0: two; default: start; } }
+    state two { p.extract(h.b.next); transition select(h.b.last.f) { 0: accept; default: two; } }
+}
+control V(inout H h, inout M m) { apply { } }
+control I(inout H h, inout M m, inout standard_metadata_t s) { apply { s.egress_spec = 2; h.a.push_front(1); } }
+control E(inout H h, inout M m, inout standard_metadata_t s) { apply { } }
+control D(packet_out p, in H h) { apply { p.emit(h); } }
+V1Switch(P(), V(), I(), E(), V(), D()) main;
+"#;
+    std::fs::write(&path, program).unwrap();
+    // The address space of the process is limited, beyond what the switch takes when it interprets.
+    let script = "ulimit -v 4000000; exec \"$0\" run \"$1\" -i 1@null -i 2@null --time 10ms";
+    let out = std::process::Command::new("sh")
+        .args(["-c", script, env!("CARGO_BIN_EXE_weir"), path.to_str().unwrap()])
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&out.stderr);
+    assert_eq!(out.status.code(), Some(0), "{said}");
+    assert!(
+        said.contains("interpreted: the program is too large to be compiled"),
+        "{said}"
+    );
+}

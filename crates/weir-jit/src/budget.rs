@@ -1,0 +1,99 @@
+//! How much memory compiling may take: what a control plane pushes must not put the running switch at risk.
+//!
+//! The need is estimated before anything is allocated, from what the analyses and the code generator keep per block,
+//! instruction and header. The factors were measured (2026-11-28, resident memory of `weir run` for generated
+//! programs of 250 to 20,000 tables, assignments, branches, headers and stack elements) and rounded up. Time grows with the
+//! same numbers: some 20 s at the limit on one core.
+
+use crate::error::CompileError;
+use weir_ir::pipeline::Pipeline;
+
+/// Bytes that compiling may need, as estimated.
+pub(crate) const LIMIT: u64 = 512 << 20;
+
+/// For an instruction: code generation, twice (for one packet, and for eight).
+const PER_INSTRUCTION: u64 = 6 << 10;
+/// For a block of instructions.
+const PER_BLOCK: u64 = 45 << 10;
+/// For what is known of a header at a block.
+const PER_HEADER_AND_BLOCK: u64 = 650;
+/// For a variable at a block: sets of variables, and what the code generator keeps of values.
+const PER_VARIABLE_AND_BLOCK: u64 = 6;
+
+/// The size of a pipeline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Size {
+    blocks: u64,
+    instructions: u64,
+    headers: u64,
+    variables: u64,
+}
+
+impl Size {
+    fn of(pipeline: &Pipeline) -> Self {
+        let blocks = &pipeline.body.blocks;
+        let instructions: usize = blocks.iter().map(|(_, block)| block.insts.len()).sum();
+        Size {
+            blocks: blocks.len() as u64,
+            instructions: instructions as u64,
+            headers: pipeline.program.headers.len() as u64,
+            variables: pipeline.program.vars.len() as u64,
+        }
+    }
+
+    /// Bytes that compiling needs, roughly.
+    fn bytes(self) -> u64 {
+        let parts = [
+            self.instructions.saturating_mul(PER_INSTRUCTION),
+            self.blocks.saturating_mul(PER_BLOCK),
+            (self.blocks.saturating_mul(self.headers)).saturating_mul(PER_HEADER_AND_BLOCK),
+            (self.blocks.saturating_mul(self.variables)).saturating_mul(PER_VARIABLE_AND_BLOCK),
+        ];
+        parts.into_iter().fold(0, u64::saturating_add)
+    }
+}
+
+/// Refuses a pipeline that is too large.
+///
+/// # Errors
+/// It is, and how large it is.
+pub(crate) fn check(pipeline: &Pipeline) -> Result<(), CompileError> {
+    let size = Size::of(pipeline);
+    if size.bytes() <= LIMIT {
+        return Ok(());
+    }
+    Err(CompileError::TooLarge {
+        blocks: size.blocks,
+        instructions: size.instructions,
+        headers: size.headers,
+        megabytes: size.bytes() >> 20,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ordinary_programs_are_far_below_the_limit_and_products_do_not_overflow() {
+        // switch.p4 with its 84 headers, the largest in common use.
+        let switch = Size {
+            blocks: 759,
+            instructions: 9000,
+            headers: 84,
+            variables: 2313,
+        };
+        assert!(switch.bytes() * 3 < LIMIT);
+        let two_stacks_of_4096 = Size {
+            blocks: 8500,
+            headers: 8192,
+            ..switch
+        };
+        assert!(two_stacks_of_4096.bytes() > LIMIT);
+        let huge = Size {
+            blocks: u64::MAX,
+            ..switch
+        };
+        assert_eq!(huge.bytes(), u64::MAX);
+    }
+}
