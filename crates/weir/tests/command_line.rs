@@ -612,7 +612,7 @@ V1Switch(P(), V(), I(), E(), V(), D()) main;
     std::fs::write(&path, program).unwrap();
     // The address space of the process is limited, beyond what the switch takes when it interprets.
     let script = "ulimit -v 4000000; exec \"$0\" run \"$1\" -i 1@null -i 2@null --time 10ms";
-    let out = std::process::Command::new("sh")
+    let out = Command::new("sh")
         .args(["-c", script, env!("CARGO_BIN_EXE_weir"), path.to_str().unwrap()])
         .output()
         .unwrap();
