@@ -63,7 +63,7 @@ pub struct Compiled {
 // SAFETY: the module is not used after compilation but to free the code; code is never changed, and reading
 // everything else is harmless from any thread.
 unsafe impl Send for Compiled {}
-// SAFETY: as above.
+// SAFETY: the module is not used after compilation but to free the code, by `drop`, which has it alone; everything else is only read.
 unsafe impl Sync for Compiled {}
 
 impl Drop for Compiled {

@@ -23,7 +23,7 @@ const _: () = assert!(size_of::<Frame<'_>>() == 16);
 
 // SAFETY: it is memory borrowed as a whole, as `&mut [u8]` is.
 unsafe impl Send for Frame<'_> {}
-// SAFETY: as above; nothing is written through a shared reference.
+// SAFETY: nothing is written through a shared reference.
 unsafe impl Sync for Frame<'_> {}
 
 impl<'a> Frame<'a> {
@@ -68,7 +68,7 @@ impl<'a> Frame<'a> {
     #[must_use]
     #[inline]
     pub fn bytes_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as above, and nobody else has them.
+        // SAFETY: they are bytes of the memory that is borrowed to be changed, and `self` is borrowed so, too.
         unsafe { std::slice::from_raw_parts_mut(self.packet.as_ptr(), self.length()) }
     }
 

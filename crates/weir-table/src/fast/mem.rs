@@ -45,7 +45,7 @@ pub(super) struct Zeroed<T: Zeroable> {
 
 // SAFETY: it owns its memory, and `T` is shared soundly as it is `Sync` and without drop.
 unsafe impl<T: Zeroable> Send for Zeroed<T> {}
-// SAFETY: as above.
+// SAFETY: through a shared reference only shared ones to `T` are had, and `T` is `Sync`.
 unsafe impl<T: Zeroable> Sync for Zeroed<T> {}
 
 impl<T: Zeroable> Zeroed<T> {

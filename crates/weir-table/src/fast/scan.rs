@@ -25,7 +25,7 @@ pub(super) struct ScanShape {
 
 // SAFETY: the pointers go to atomics that `_directory` keeps alive.
 unsafe impl Send for ScanShape {}
-// SAFETY: as above.
+// SAFETY: the pointers go to atomics that `_directory` keeps alive; atomics may be shared, and nothing else is changed.
 unsafe impl Sync for ScanShape {}
 
 impl ScanShape {
@@ -41,10 +41,10 @@ impl ScanShape {
             match self.winner(|word| unsafe { batch.key(word, slot) }) {
                 Some(record) => {
                     hits |= bit;
-                    // SAFETY: as above.
+                    // SAFETY: the slot is active, and the rule's record has the table's shape.
                     unsafe { batch.hit(slot, record) };
                 }
-                // SAFETY: as above.
+                // SAFETY: the slot is active, and the default has the words of a result.
                 None => unsafe { batch.give(slot, batch.default) },
             }
         }

@@ -110,7 +110,7 @@ impl TupleShape {
                 while maybe != 0 {
                     let slot = maybe.trailing_zeros() as usize;
                     maybe &= maybe - 1;
-                    // SAFETY: as above.
+                    // SAFETY: the slot is active, and keys have as many words as the mask.
                     let key = |w| unsafe { batch.key(w, slot) };
                     self.ask(view, hashes[slot & (SLOTS - 1)], key, mask, slot, &mut best);
                 }
@@ -132,24 +132,22 @@ impl TupleShape {
     /// Asks one group for one packet.
     #[inline(always)]
     fn ask(&self, view: &View, hash: u64, key: impl Fn(usize) -> u64, mask: &[u64], slot: usize, best: &mut Best) {
-        // SAFETY: records in the buckets and in chains have the table's shape, with the key from
-        // `key_at` and rank, next and bounds from `rank_at`.
         let head = view.buckets.find(hash, |record| {
             let differ = |w: usize, m: &u64| {
-                // SAFETY: see above.
+                // SAFETY: records in the buckets and in chains have the table's shape, with the key from `key_at`.
                 (key(w) & m) ^ unsafe { word(record, self.key_at + w) }
             };
             mask.iter().enumerate().fold(0, |d, (w, m)| d | differ(w, m)) == 0
         });
         let mut next = head;
         while let Some(record) = next {
-            // SAFETY: see above.
+            // SAFETY: records in the buckets and in chains have the table's shape, with rank, next and bounds from `rank_at`.
             let rank = unsafe { (word(record, self.rank_at), word(record, self.rank_at + 1)) };
             let found = best.found >> slot & 1 != 0;
             if found && best.ranks[slot & (SLOTS - 1)] >= rank {
                 return;
             }
-            // SAFETY: see above.
+            // SAFETY: records in the buckets and in chains have the table's shape, with rank, next and bounds from `rank_at`.
             let inside = in_bounds(&self.ranges, &key, |w| unsafe {
                 word(record, self.rank_at + EXTRA + w)
             });
@@ -159,7 +157,7 @@ impl TupleShape {
                 best.records[slot & (SLOTS - 1)] = record;
                 return;
             }
-            // SAFETY: see above; numbers in chains were given out.
+            // SAFETY: records in the buckets and in chains have the table's shape, with rank, next and bounds from `rank_at`. Numbers in chains were given out.
             next = unsafe {
                 let number = record.add(self.rank_at + 2).as_ref().load(Ordering::Acquire) as u32;
                 (number != 0).then(|| self.directory.record(number))
@@ -267,7 +265,7 @@ impl Tuple {
             // SAFETY: records in the buckets are of this arena and have its shape.
             words.all(|(w, v)| unsafe { word(record, shape.key + w) } == *v)
         })?;
-        // SAFETY: as above.
+        // SAFETY: the record is one of the buckets', so it is of this arena and has its shape.
         Some(arena.at((unsafe { word(found, shape.extra + 2) } >> 32) as u32))
     }
 

@@ -324,7 +324,7 @@ impl<B: Bucket> Array<B> {
         // SAFETY: the default has as many words as a result, and there is word 1 if `DATA`.
         let default = unsafe { batch.default.as_ref() }.load(Ordering::Relaxed);
         let default_data = if DATA {
-            // SAFETY: as above.
+            // SAFETY: the default has as many words as a result, so word 1 where there are data.
             unsafe { batch.default.add(1).as_ref() }.load(Ordering::Relaxed)
         } else {
             0
@@ -366,11 +366,11 @@ impl<B: Bucket> Array<B> {
             let key = unsafe { batch.key(0, slot) };
             *hits &= !bit;
             let Some((look, number)) = self.find(key) else {
-                // SAFETY: as above.
+                // SAFETY: only active slots, and the default has as many words as a result.
                 return unsafe { batch.give(slot, batch.default) };
             };
             *hits |= bit;
-            // SAFETY: as above.
+            // SAFETY: only active slots; word 0 of results always exists, and word 1 does if `DATA`.
             unsafe {
                 batch.put(0, slot, look.head);
                 if DATA {

@@ -68,7 +68,7 @@ pub(super) struct Intervals {
 
 // SAFETY: the pointers go to atomics that `_directory` keeps alive.
 unsafe impl Send for Intervals {}
-// SAFETY: as above.
+// SAFETY: the pointers go to atomics that `_directory` keeps alive; atomics may be shared, and nothing else is changed.
 unsafe impl Sync for Intervals {}
 
 impl Intervals {
@@ -247,7 +247,7 @@ impl Dir {
         let roots = &*self.roots;
         let mut hits = 0;
         each_of::<DENSE>(active, |slot, bit| {
-            // SAFETY: as above.
+            // SAFETY: the slot is active, and keys have a word.
             let address = (unsafe { batch.key(0, slot) } as u32) << shift;
             let number = slots.get((address >> skip) as usize).load(Ordering::Acquire);
             let number = self.resolve(number, address);

@@ -23,7 +23,7 @@ pub(super) struct Slots {
 
 // SAFETY: the pointer goes to atomics that `own` or `_directory` keep alive.
 unsafe impl Send for Slots {}
-// SAFETY: as above.
+// SAFETY: the pointer goes to atomics that `own` or `_directory` keep alive; atomics may be shared.
 unsafe impl Sync for Slots {}
 
 impl Slots {

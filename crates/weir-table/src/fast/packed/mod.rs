@@ -202,7 +202,7 @@ impl<B: Bucket> Array<B> {
     #[inline(always)]
     fn overflow_bits(&self, number: u32) -> &AtomicU32 {
         debug_assert!(number < self.count);
-        // SAFETY: as above, and there is a bit per bucket.
+        // SAFETY: numbers come from `first` and `second`, which are below `count`, and there is a bit per bucket.
         unsafe { self.overflow.get_unchecked(number as usize / 32) }
     }
 
@@ -345,7 +345,7 @@ impl<B: Bucket> Array<B> {
         }
         // SAFETY: the default has the words of a result.
         let default = unsafe { batch.default.as_ref() }.load(Ordering::Relaxed);
-        // SAFETY: as above.
+        // SAFETY: `seek` and `find_quiet` set active slots, and only these are used.
         let (slots, needles) = unsafe { (found.slots.all(), sought.needles.all()) };
         let result = |value: u64, needle: u64| {
             let hit = value & significant == needle;
@@ -367,7 +367,7 @@ impl<B: Bucket> Array<B> {
         // SAFETY: `find_quiet` set active slots.
         if B::STAMPS && unsafe { found.are_stale::<B>() } {
             each(hits, |slot, _| {
-                // SAFETY: as above, and places are set with last hits.
+                // SAFETY: only active slots, whose bucket and place `seek` and `find_quiet` set; there are places with last hits (`STAMPS`).
                 let (bucket, place) = unsafe { (sought.buckets.get(slot), found.places.get(slot)) };
                 self.stamp_hit(bucket, first_bit(place), found.now);
             });
@@ -415,7 +415,7 @@ impl<B: Bucket> Array<B> {
             match self.find(unsafe { batch.key(0, slot) }) {
                 Some((value, number, place)) => {
                     hits |= bit;
-                    // SAFETY: as above.
+                    // SAFETY: only active slots, and word 0 of results always exists.
                     unsafe { batch.put(0, slot, self.packing.head(value)) };
                     self.stamp_hit(number, place, step(batch.now) as u32);
                 }

@@ -168,7 +168,7 @@ impl Array {
             let value = self.slots[place].load(Ordering::Relaxed);
             let hit = value & significant == packing.needle(key);
             hits |= bit & ones(hit);
-            // SAFETY: as above.
+            // SAFETY: only active slots, and word 0 of results always exists.
             unsafe { batch.put(0, slot, if hit { packing.head(value) } else { default }) };
             if hit {
                 self.note_hit(place, now);
@@ -191,7 +191,7 @@ impl Array {
             match self.find(unsafe { batch.key(0, slot) }) {
                 Some((value, place)) => {
                     hits |= bit;
-                    // SAFETY: as above.
+                    // SAFETY: only active slots, and word 0 of results always exists.
                     unsafe { batch.put(0, slot, self.packing.head(value)) };
                     self.note_hit(place, now);
                 }
