@@ -1,6 +1,7 @@
 //! An architecture outside weir: what it is to the compiler, what its extern does, and which way packets go.
 //!
 //! `cargo run -p weir-stf --example own_architecture` runs the packet test beside this file.
+#![allow(clippy::print_stderr, reason = "its reader is whoever runs it")]
 
 use std::path::Path;
 use std::sync::Arc;

@@ -94,11 +94,11 @@ fn run(arguments: &Arguments) -> Result<u64> {
     if let Some([program, test]) = arguments.replay.as_deref() {
         return Ok(match replay(&read(program)?, &read(test)?) {
             Ok(text) => {
-                say(std::io::stdout(), format!("{text}"));
+                say(std::io::stdout(), text.to_string());
                 0
             }
             Err(text) => {
-                say(std::io::stdout(), format!("{text}"));
+                say(std::io::stdout(), text.to_string());
                 1
             }
         });

@@ -56,7 +56,12 @@ pub fn run(arguments: &Run, messages: &Messages) -> Result<u8> {
     };
     let (started, engine) = (Instant::now(), program.engine);
     let cpu = Arc::new(CpuPort::new(arguments.cpu_port));
-    let control = start::start(arguments, &specs, program, ports, started, &sender, &cpu, messages)?;
+    let links = start::Links {
+        events: &sender,
+        cpu: &cpu,
+        messages,
+    };
+    let control = start::start(arguments, &specs, program, ports, started, links)?;
     let servers = match arguments.is_served() {
         false => None,
         true => {

@@ -190,7 +190,6 @@ impl Traced {
 
 #[test]
 fn output_that_nobody_reads_holds_up_neither_packets_nor_the_end() {
-    let folder = tempfile::tempdir().unwrap();
     // The readers' ends stay open; nothing is ever read from them.
     let (out_reader, out) = std::io::pipe().unwrap();
     let (err_reader, err) = std::io::pipe().unwrap();
@@ -205,7 +204,6 @@ fn output_that_nobody_reads_holds_up_neither_packets_nor_the_end() {
 
 #[test]
 fn a_switch_whose_readers_are_gone_goes_on() {
-    let folder = tempfile::tempdir().unwrap();
     for (out, err) in [
         (Unread::Gone, Unread::Gone),
         (Unread::Full, Unread::Full),
@@ -221,7 +219,6 @@ fn a_switch_whose_readers_are_gone_goes_on() {
 
 #[test]
 fn messages_that_were_lost_are_counted_when_somebody_reads_again() {
-    let folder = tempfile::tempdir().unwrap();
     let (reader, err) = std::io::pipe().unwrap();
     let more = ["--trace", "1"];
     let switch = Traced::start(Stdio::null(), err.into(), &more);

@@ -47,7 +47,7 @@ pub fn list(client: &Client, pattern: Option<&str>, is_json: bool) -> Result<u8>
     if is_empty {
         match pattern {
             Some(pattern) => crate::output::message(format!("no table has a name with `{pattern}` in it")),
-            None => crate::output::message(format!("the target runs no program")),
+            None => crate::output::message("the target runs no program"),
         }
         return Ok(1);
     }

@@ -202,6 +202,16 @@ pub struct Sampling {
     pub port: Option<u32>,
 }
 
+/// Where what is not forwarded goes.
+pub struct Upward {
+    /// The port of the control plane.
+    pub cpu: Arc<CpuPort>,
+    /// A control plane takes digest messages; else they are counted and forgotten.
+    pub keeps_digests: bool,
+    /// Where messages and traces go.
+    pub messages: Messages,
+}
+
 /// A switch with the devices of its worker and the rings to the others.
 pub struct Forwarder {
     /// The program with its state.
@@ -235,8 +245,7 @@ pub struct Forwarder {
 }
 
 impl Forwarder {
-    /// A forwarder whose switch's clock began at `started`; with the port of the control plane, and whether that takes
-    /// digest messages.
+    /// A forwarder whose switch's clock began at `started`.
     pub fn new(
         switch: HeldSwitch,
         ends: Vec<End>,
@@ -244,8 +253,7 @@ impl Forwarder {
         routes: Routes,
         started: Instant,
         sampling: Option<Sampling>,
-        (cpu, keeps_digests): (Arc<CpuPort>, bool),
-        messages: &Messages,
+        upward: Upward,
     ) -> Self {
         Forwarder {
             headroom: switch.headroom(),
@@ -260,10 +268,10 @@ impl Forwarder {
             digests: 0,
             unconnected: BTreeMap::new(),
             lost: Lost::default(),
-            cpu,
-            keeps_digests,
+            cpu: upward.cpu,
+            keeps_digests: upward.keeps_digests,
             number: 0,
-            messages: messages.clone(),
+            messages: upward.messages,
         }
     }
 

@@ -1,7 +1,7 @@
 //! Opens the devices, ties workers together and starts them.
 
 use super::control::{Control, Event, LentSwitch};
-use super::forward::{End, Forwarder, Reopening, Sampling, WAITING};
+use super::forward::{End, Forwarder, Reopening, Sampling, Upward, WAITING};
 use super::live::CpuPort;
 use super::plan::Plan;
 use super::ring::{self, Doorbell, RING, Sleeper};
@@ -60,6 +60,17 @@ fn options(arguments: &Run, headroom: usize) -> PortsOptions {
     }
 }
 
+/// What workers report to.
+#[derive(Clone, Copy)]
+pub struct Links<'a> {
+    /// The thread that watches over the run.
+    pub events: &'a Sender<Event>,
+    /// The port of the control plane.
+    pub cpu: &'a Arc<CpuPort>,
+    /// The user.
+    pub messages: &'a Messages,
+}
+
 /// Starts the workers.
 pub fn start(
     arguments: &Run,
@@ -67,9 +78,7 @@ pub fn start(
     program: setup::Program,
     ports: Ports,
     started: Instant,
-    events: &Sender<Event>,
-    cpu: &Arc<CpuPort>,
-    messages: &Messages,
+    links: Links<'_>,
 ) -> Result<Arc<Control>> {
     let counts: Vec<(u32, usize)> = specs
         .iter()
@@ -96,12 +105,14 @@ pub fn start(
                 last: None,
             }
         });
-        let end = End::new(spec.port, device, &ports.pool, reopening, messages);
+        let end = End::new(spec.port, device, &ports.pool, reopening, links.messages);
         parts.ends[place.worker].push(end);
     }
     let cores = weir_io::cores();
     if plan.workers > cores.len() && !cores.is_empty() {
-        messages.line(format!("{} workers take turns on {} cores", plan.workers, cores.len()));
+        links
+            .messages
+            .line(format!("{} workers take turns on {} cores", plan.workers, cores.len()));
     }
     let sampling = sampling(arguments);
     let sleepers = bells.into_iter().map(|(_, sleeper)| sleeper);
@@ -115,15 +126,18 @@ pub fn start(
             routes,
             started,
             sampling,
-            (Arc::clone(cpu), arguments.is_served()),
-            messages,
+            Upward {
+                cpu: Arc::clone(links.cpu),
+                keeps_digests: arguments.is_served(),
+                messages: links.messages.clone(),
+            },
         );
         let is_only = plan.of(number).map(|place| place.is_only).collect();
         let ties = Ties {
             rings,
             sleeper,
             control: Arc::clone(&control),
-            events: events.clone(),
+            events: links.events.clone(),
         };
         let worker = Worker::new(number, forwarder, is_only, program.spread, ties, &ports.pool);
         // A single worker stays where the system has it.
@@ -131,7 +145,7 @@ pub fn start(
             .get(number % cores.len().max(1))
             .filter(|_| plan.workers > 1)
             .copied();
-        spawn(number, worker, core, events.clone(), messages.clone())?;
+        spawn(number, worker, core, links.events.clone(), links.messages.clone())?;
     }
     Ok(control)
 }
