@@ -5,11 +5,12 @@ use crate::types::{DefId, Ty, TyKind};
 use num_bigint::BigInt;
 use num_integer::Integer;
 use num_traits::{One, Signed, ToPrimitive, Zero};
+use rustc_hash::FxHashMap;
 use weir_syntax::ast::{self, BinaryOp, Expr, ExprKind, Name, StructKind, UnaryOp};
 use weir_syntax::diagnostic::Diagnostic;
 
 /// A value known to the checker. Numbers of `int<W>` are kept as the number they mean.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Const {
     /// `true`, `false`
     Bool(bool),
@@ -148,7 +149,7 @@ impl<'a> Checker<'a> {
                     let DefKind::Enum { underlying, members } = &self.def(def).kind else {
                         return None;
                     };
-                    let index = members.iter().position(|(n, _)| n.name == *member)?;
+                    let &index = self.info.positions.get(&def)?.get(member)?;
                     if underlying.is_some() {
                         members[index].1.clone()
                     } else {
@@ -166,7 +167,7 @@ impl<'a> Checker<'a> {
                         let TyKind::Struct(def, arguments) = self.kind(self.info.ty(base)) else {
                             return None;
                         };
-                        let index = self.fields_of(def, &arguments).iter().position(|(n, _)| n == member)?;
+                        let (index, _) = self.info.field(def, &arguments, member)?;
                         values.into_iter().nth(index)
                     }
                     _ => None,
@@ -350,8 +351,10 @@ impl<'a> Checker<'a> {
             }
             (Const::Fields(values), TyKind::Struct(def, arguments)) => {
                 let mut converted = Vec::new();
+                // The first of a name counts.
+                let mut values: FxHashMap<Name, Const> = values.into_iter().rev().collect();
                 for (name, ty) in self.fields_of(*def, arguments) {
-                    let value = values.iter().find(|(n, _)| *n == name)?.1.clone();
+                    let value = values.remove(&name)?;
                     converted.push((name, self.convert(value, ty)?));
                 }
                 Some(Const::Fields(converted))

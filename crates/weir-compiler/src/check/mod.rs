@@ -271,6 +271,9 @@ pub struct CallInfo {
     pub receiver: Vec<Ty>,
 }
 
+/// Positions by name.
+pub(crate) type Positions = FxHashMap<Name, usize>;
+
 /// What the checker found out.
 pub struct Checked<'a> {
     /// The types.
@@ -289,10 +292,16 @@ pub struct Checked<'a> {
     pub declared: FxHashMap<*const Ident, DefId>,
     /// The action each action reference refers to.
     pub action_references: FxHashMap<*const ast::ActionReference, DefId>,
-    /// For each table key element, the match kind's name. Kept for keys of value sets too.
+    /// Declared errors.
     pub errors: Vec<Ident>,
     /// Declared match kinds.
     pub match_kinds: Vec<Ident>,
+    /// Where a struct or header has each field, an enum each member.
+    pub(crate) positions: FxHashMap<DefId, Positions>,
+    /// Where `errors` has each error.
+    error_positions: Positions,
+    /// Where `match_kinds` has each match kind.
+    match_kind_positions: Positions,
     /// Types of constructor calls of instantiations without inference left, by instantiation.
     pub instantiations: FxHashMap<*const ast::Instantiation, CallInfo>,
     /// `main`, if there is one.
@@ -348,6 +357,8 @@ const SHOWN_DEPTH: usize = 5;
 #[derive(Default)]
 struct Scope {
     names: FxHashMap<Name, Vec<DefId>>,
+    /// The first declaration of each name and list of parameters, where names may be shared.
+    overloads: FxHashMap<(Name, Vec<Name>), DefId>,
     /// A local may not have the name of a parameter of the same function, block or action.
     holds_parameters: bool,
 }
@@ -414,6 +425,9 @@ pub fn check(program: &ast::Program) -> (Checked<'_>, Diagnostics) {
             action_references: FxHashMap::default(),
             errors: Vec::new(),
             match_kinds: Vec::new(),
+            positions: FxHashMap::default(),
+            error_positions: Positions::default(),
+            match_kind_positions: Positions::default(),
             instantiations: FxHashMap::default(),
             main: None,
             globals: FxHashMap::default(),
@@ -507,8 +521,7 @@ impl<'a> Checker<'a> {
     fn bind(&mut self, id: DefId) {
         let (name, span) = (self.def(id).name.clone(), self.def(id).span);
         let depth = self.scopes.len();
-        let previous: Vec<DefId> = self.scopes[depth - 1].names.get(&name).cloned().unwrap_or_default();
-        if let Some(&other) = previous.iter().find(|&&other| !self.may_share_name(other, id)) {
+        if let Some(other) = self.colliding(&name, id) {
             let before = self.def(other).span;
             self.report(
                 Diagnostic::error("duplicate", span, format!("`{name}` is declared twice"))
@@ -534,7 +547,52 @@ impl<'a> Checker<'a> {
                 );
             }
         }
-        self.scopes[depth - 1].names.entry(name).or_default().push(id);
+        let overload = self.parameter_names(id).map(|names| (name.clone(), names));
+        let scope = &mut self.scopes[depth - 1];
+        scope.names.entry(name).or_default().push(id);
+        if let Some(overload) = overload {
+            scope.overloads.entry(overload).or_insert(id);
+        }
+    }
+
+    /// An earlier declaration of the innermost scope whose name a declaration may not share.
+    fn colliding(&self, name: &Name, id: DefId) -> Option<DefId> {
+        let scope = self.scopes.last()?;
+        // All but the first may share the name with each other: they differ in their parameters.
+        let &first = scope.names.get(name)?.first()?;
+        if !self.may_share_name(first, id) {
+            return Some(first);
+        }
+        let names = self.parameter_names(id)?;
+        scope.overloads.get(&(name.clone(), names)).copied()
+    }
+
+    /// The names of the parameters by which declarations of one name differ.
+    fn parameter_names(&self, id: DefId) -> Option<Vec<Name>> {
+        let params = match &self.def(id).kind {
+            DefKind::Function(signature) => &signature.params,
+            DefKind::Control { constructor, .. } | DefKind::Parser { constructor, .. } => constructor,
+            DefKind::BlockType {
+                kind: BlockKind::Package,
+                params,
+                ..
+            } => params,
+            DefKind::Constant { .. }
+            | DefKind::Variable { .. }
+            | DefKind::Parameter { .. }
+            | DefKind::Alias(_)
+            | DefKind::NewType(_)
+            | DefKind::Struct { .. }
+            | DefKind::Enum { .. }
+            | DefKind::Extern { .. }
+            | DefKind::Action { .. }
+            | DefKind::Table { .. }
+            | DefKind::BlockType { .. }
+            | DefKind::Instance { .. }
+            | DefKind::ValueSet { .. }
+            | DefKind::Broken => return None,
+        };
+        Some(params.iter().map(|p| p.name.name.clone()).collect())
     }
 
     fn may_share_name(&self, a: DefId, b: DefId) -> bool {
@@ -542,7 +600,7 @@ impl<'a> Checker<'a> {
             x.len() != y.len() || x.iter().zip(y).any(|(p, q)| p.name.name != q.name.name)
         };
         match (&self.def(a).kind, &self.def(b).kind) {
-            (DefKind::Function(a), DefKind::Function(b)) => !self.signatures_collide(a, b),
+            (DefKind::Function(a), DefKind::Function(b)) => differ(&a.params, &b.params),
             (DefKind::Control { constructor: x, .. }, DefKind::Control { constructor: y, .. })
             | (DefKind::Parser { constructor: x, .. }, DefKind::Parser { constructor: y, .. }) => differ(x, y),
             (
@@ -559,16 +617,6 @@ impl<'a> Checker<'a> {
             ) => differ(x, y),
             _ => false,
         }
-    }
-
-    /// Two overloads collide where they have as many parameters of the same names.
-    fn signatures_collide(&self, a: &Signature<'a>, b: &Signature<'a>) -> bool {
-        a.params.len() == b.params.len()
-            && a.params
-                .iter()
-                .zip(&b.params)
-                .all(|(x, y)| x.name.name == y.name.name || x.ty == y.ty && x.direction == y.direction)
-            && a.params.iter().zip(&b.params).all(|(x, y)| x.name.name == y.name.name)
     }
 
     fn declare(&mut self, name: &'a Ident, annotations: &'a [ast::Annotation], kind: DefKind<'a>) -> DefId {
@@ -592,11 +640,18 @@ impl<'a> Checker<'a> {
 
     /// The name most like `name` that is in scope.
     fn similar_name(&self, name: &str) -> Option<Name> {
-        if self.diagnostics.list().len() > MAX_SUGGESTIONS {
-            return None;
-        }
         let names = self.scopes.iter().flat_map(|s| s.names.keys());
-        closest(name, names.map(|n| n.as_ref())).map(Into::into)
+        self.similar(name, names.map(|n| n.as_ref())).map(Into::into)
+    }
+
+    /// The candidate most like `name`, as [`closest`] finds it; not after very many findings.
+    fn similar<'n>(&self, name: &str, candidates: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+        self.suggests().then(|| closest(name, candidates)).flatten()
+    }
+
+    /// Whether names are still suggested.
+    fn suggests(&self) -> bool {
+        self.diagnostics.list().len() <= MAX_SUGGESTIONS
     }
 
     fn not_found(&mut self, what: &str, name: &Ident) {
