@@ -232,9 +232,7 @@ impl<'a> Lowerer<'a, '_> {
             },
             (Const::String(s), _) => Val::String(s.clone()),
             (Const::Member(i), _) => Val::Scalar(constant(32, *i as u128)),
-            (Const::Error(name), _) => {
-                Val::Scalar(constant(32, u128::from(self.program.error_code(name).unwrap_or(0))))
-            }
+            (Const::Error(name), _) => Val::Scalar(constant(32, u128::from(self.error_code(name)))),
             (Const::InvalidHeader, _) if self.is_header_like(ty) => self.zero(ty),
             (Const::InvalidHeader, _) => Val::InvalidHeader,
             (Const::List(values), TyKind::Tuple(parts) | TyKind::Listed(parts)) => Val::tuple(
@@ -294,6 +292,10 @@ impl<'a> Lowerer<'a, '_> {
                     .collect(),
             )),
         }
+    }
+
+    fn error_code(&self, name: &str) -> u32 {
+        self.error_codes.get(name).copied().unwrap_or(0)
     }
 
     fn member(&mut self, expr: &'a Expr, base: &'a Expr, member: &str) -> Val {
@@ -366,7 +368,7 @@ impl<'a> Lowerer<'a, '_> {
 
     pub(super) fn type_member(&mut self, named: Ty, member: &str) -> Val {
         match self.kind(named) {
-            TyKind::Error => Val::Scalar(constant(32, u128::from(self.program.error_code(member).unwrap_or(0)))),
+            TyKind::Error => Val::Scalar(constant(32, u128::from(self.error_code(member)))),
             TyKind::Enum(def) => {
                 let id = self.enum_id(def);
                 let e = &self.program.enums[id];
