@@ -699,7 +699,7 @@ mod tests {
         for end in ["\n", "\r\n", "\r"] {
             let text = ["# a comment", "wait", "", "wait # another", "drain"].join(end);
             let test = super::parse(&text).expect("a test");
-            let numbers: Vec<usize> = test.lines.iter().map(|line| line.number).collect();
+            let numbers: Vec<u32> = test.lines.iter().map(|line| line.number).collect();
             assert_eq!(numbers, [2, 4, 5], "{end:?}");
         }
     }
