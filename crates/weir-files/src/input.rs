@@ -74,3 +74,43 @@ fn open(path: &Path, readable: Readable) -> std::io::Result<File> {
 pub fn read_text(path: &Path, readable: Readable, limit: usize) -> Result<String, FileError> {
     String::from_utf8(read(path, readable, limit)?).map_err(|_| FileError::NotText { path: path.to_owned() })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_read_up_to_its_limit() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        std::fs::write(&path, [0xff; 8]).unwrap();
+        assert_eq!(read(&path, Readable::Regular, 8).unwrap(), [0xff; 8]);
+        let large = read(&path, Readable::Regular, 7).unwrap_err();
+        assert!(matches!(large, FileError::TooLarge { limit: 7, .. }), "{large}");
+        let binary = read_text(&path, Readable::Regular, 8).unwrap_err();
+        assert!(matches!(binary, FileError::NotText { .. }), "{binary}");
+    }
+
+    #[test]
+    fn only_streams_that_are_named_are_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let fifo = folder.path().join("fifo");
+        let made = std::process::Command::new("mkfifo").arg(&fifo).status().unwrap();
+        assert!(made.success());
+        let kind = |path: &Path, readable| match read(path, readable, 8) {
+            Err(FileError::NotRegular { kind, .. }) => kind,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(kind(&fifo, Readable::Regular), "FIFO");
+        for readable in [Readable::Regular, Readable::Streams] {
+            assert_eq!(kind(folder.path(), readable), "directory");
+            assert_eq!(kind("/dev/zero".as_ref(), readable), "character device");
+        }
+        let writer = std::thread::spawn({
+            let fifo = fifo.clone();
+            move || std::fs::write(fifo, "text")
+        });
+        assert_eq!(read_text(&fifo, Readable::Streams, 8).unwrap(), "text");
+        writer.join().unwrap().unwrap();
+    }
+}
