@@ -27,6 +27,7 @@ pub use fixed::{Chip, fixed_info};
 use crate::p4info::annotations::{self, Field, is_hidden};
 use crate::p4info::{P4InfoError, control};
 use ids::{Ids, Kind};
+use rustc_hash::{FxHashMap, FxHashSet};
 use weir_ir::target::{ControlSpec, ResourceKind, Target};
 use weir_ir::{Action, Annotation, ExternId, ExternInstance, Key, Loc, MatchKind, Program, Table, TableAction};
 use weir_proto::bfrt_info as info;
@@ -48,8 +49,11 @@ pub fn bfrt_info(program: &Program, targets: &[Target]) -> Result<info::BfrtInfo
         control,
         ids,
         info: info::BfrtInfo::default(),
+        named: FxHashSet::default(),
+        users: FxHashMap::default(),
         errors,
     };
+    generator.users = generator.first_users();
     generator.match_tables();
     generator.resources();
     generator.digest_calls();
@@ -69,6 +73,10 @@ struct Generator<'p> {
     control: ControlSpec,
     ids: Ids,
     info: info::BfrtInfo,
+    /// Names in `info.tables`.
+    named: FxHashSet<String>,
+    /// The first table that uses an implementation, by the name of that or of its profile.
+    users: FxHashMap<String, &'p Table>,
     errors: Vec<P4InfoError>,
 }
 
@@ -132,10 +140,27 @@ impl<'p> Generator<'p> {
         tables.filter(|t| !is_hidden(&t.annotations))
     }
 
+    fn first_users(&self) -> FxHashMap<String, &'p Table> {
+        let mut users = FxHashMap::default();
+        for table in self.shown_tables() {
+            let Some(id) = table.implementation else { continue };
+            let used = &self.program.externs[id];
+            for name in [used.name.clone(), self.profile_of(used).0] {
+                users.entry(name).or_insert(table);
+            }
+        }
+        users
+    }
+
+    fn push(&mut self, table: info::Table) {
+        self.named.insert(table.name.clone());
+        self.info.tables.push(table);
+    }
+
     fn match_tables(&mut self) {
         for table in self.shown_tables() {
             let described = self.match_table(table);
-            self.info.tables.push(described);
+            self.push(described);
         }
     }
 
@@ -267,7 +292,7 @@ impl<'p> Generator<'p> {
                 })
                 .collect();
             described.attributes.push("EntryScope".to_owned());
-            self.info.tables.push(described);
+            self.push(described);
         }
     }
 

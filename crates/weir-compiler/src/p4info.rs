@@ -183,6 +183,8 @@ pub(crate) fn control(program: &Program, targets: &[Target]) -> ControlSpec {
 struct Generator<'p> {
     program: &'p Program,
     control: ControlSpec,
+    /// Which tables have direct resources.
+    owners: externs::Owners<'p>,
     symbols: Symbols,
     info: pb::P4Info,
     types: pb::P4TypeInfo,
@@ -192,10 +194,12 @@ struct Generator<'p> {
 impl<'p> Generator<'p> {
     fn new(program: &'p Program, control: ControlSpec) -> Self {
         let mut errors = Vec::new();
-        let symbols = symbols::of_program(control, program, &mut errors);
+        let owners = externs::owners(program);
+        let symbols = symbols::of_program(control, program, &owners, &mut errors);
         Generator {
             program,
             control,
+            owners,
             symbols,
             info: pb::P4Info::default(),
             types: pb::P4TypeInfo::default(),

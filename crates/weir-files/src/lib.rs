@@ -1,4 +1,6 @@
-//! Regular files, written safely.
+//! Regular files, written safely, and files read as a whole.
+//!
+//! [`read`] refuses what would never end or never begin: devices, FIFOs that nobody has asked for, files beyond a limit.
 //!
 //! All files that weir writes as a whole go through this crate. It promises:
 //!
@@ -24,6 +26,10 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 #![forbid(unsafe_code)]
+
+mod input;
+
+pub use input::{Readable, read, read_text};
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, FileType, Metadata, OpenOptions, Permissions};
@@ -61,6 +67,20 @@ pub enum FileError {
         path: PathBuf,
         /// What it is, for example `FIFO`.
         kind: &'static str,
+    },
+    /// It has more bytes than such a file may have.
+    #[error("{} has more than {} MiB", path.display(), limit >> 20)]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+        /// Most bytes that it may have.
+        limit: usize,
+    },
+    /// It is not UTF-8.
+    #[error("{} is not a text in UTF-8", path.display())]
+    NotText {
+        /// The file.
+        path: PathBuf,
     },
     /// There is a file of this name already, and it must not be replaced.
     #[error("{} exists already", path.display())]

@@ -7,13 +7,15 @@ mod global;
 mod operands;
 mod propagate;
 mod rename;
+mod set;
 mod split;
 mod state;
 
-pub use dead::{VarSet, eliminate_dead, liveness, read_by, read_by_inst, read_by_terminator, unread_fields};
+pub use dead::{eliminate_dead, liveness, read_by, read_by_inst, read_by_terminator, unread_fields};
 pub use global::{Scope, constants, fold_paths};
 pub use propagate::{propagate, written};
 pub use rename::Renaming;
+pub use set::VarSet;
 
 use crate::arena::Arena;
 use crate::program::{BasicBlock, BlockId, Body, Program, SharedLeaf, Terminator};
@@ -119,26 +121,36 @@ pub fn simplify_control_flow(body: &mut Body) {
 
 /// An empty block that only goes on is skipped.
 fn thread_jumps(body: &mut Body) {
-    let forward: Vec<BlockId> = body
-        .blocks
-        .ids()
-        .map(|start| {
-            let mut at = start;
-            // A cycle of empty blocks ends after as many steps as there are blocks.
-            for _ in 0..body.blocks.len() {
-                let block = &body.blocks[at];
-                match block.terminator {
-                    Terminator::Goto(next) if block.insts.is_empty() && block.state.is_none() && next != at => {
-                        at = next
-                    }
-                    _ => break,
-                }
+    let is_skipped = |id: BlockId| match body.blocks[id].terminator {
+        Terminator::Goto(next) if next != id => {
+            let block = &body.blocks[id];
+            (block.insts.is_empty() && block.state.is_none()).then_some(next)
+        }
+        _ => None,
+    };
+    // Where control ends up from each block, as far as that is known.
+    let mut forward: Vec<Option<BlockId>> = vec![None; body.blocks.len()];
+    let mut on_way = vec![false; body.blocks.len()];
+    for start in body.blocks.ids() {
+        let (mut at, mut way) = (start, Vec::new());
+        let end = loop {
+            if let Some(end) = forward[at.index()] {
+                break end;
             }
-            at
-        })
-        .collect();
+            // A cycle of empty blocks ends where it was entered.
+            if std::mem::replace(&mut on_way[at.index()], true) {
+                break at;
+            }
+            way.push(at);
+            match is_skipped(at) {
+                Some(next) => at = next,
+                None => break at,
+            }
+        };
+        way.into_iter().for_each(|id| forward[id.index()] = Some(end));
+    }
     for (_, block) in body.blocks.iter_mut() {
-        block.terminator.map_targets(|b| forward[b.index()]);
+        block.terminator.map_targets(|b| forward[b.index()].unwrap_or(b));
     }
 }
 

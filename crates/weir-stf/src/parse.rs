@@ -17,7 +17,7 @@ pub(crate) type Parsed<T> = Result<T, ParseError>;
 /// Every line that is no directive.
 pub fn parse(text: &str) -> Result<Test, Vec<ParseError>> {
     let (mut test, mut errors) = (Test::default(), Vec::new());
-    for (number, line) in (1..).zip(text.lines()) {
+    for (number, line) in (1..).zip(lines(text)) {
         let mut scanner = Scanner::new(line, number);
         if scanner.is_empty() {
             continue;
@@ -35,6 +35,12 @@ pub fn parse(text: &str) -> Result<Test, Vec<ParseError>> {
         }
     }
     if errors.is_empty() { Ok(test) } else { Err(errors) }
+}
+
+/// The lines of a text, which end with LF, CR LF or CR: a comment must not hide what follows its line.
+fn lines(text: &str) -> impl Iterator<Item = &str> {
+    let lines = text.split('\n');
+    lines.flat_map(|line| line.strip_suffix('\r').unwrap_or(line).split('\r'))
 }
 
 fn directive(s: &mut Scanner) -> Parsed<Directive> {
@@ -684,4 +690,17 @@ fn port_rate(s: &mut Scanner) -> Parsed<Directive> {
         unit,
         rate: number(s, "a rate")?,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_carriage_return_ends_a_line_and_a_comment() {
+        for end in ["\n", "\r\n", "\r"] {
+            let text = ["# a comment", "wait", "", "wait # another", "drain"].join(end);
+            let test = super::parse(&text).expect("a test");
+            let numbers: Vec<u32> = test.lines.iter().map(|line| line.number).collect();
+            assert_eq!(numbers, [2, 4, 5], "{end:?}");
+        }
+    }
 }

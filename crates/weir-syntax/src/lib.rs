@@ -63,7 +63,7 @@ pub struct Parsed {
 #[must_use]
 pub fn parse_file(path: &Path, options: &Options, loader: &dyn FileLoader, system: SystemFiles<'_>) -> Parsed {
     let name = path.to_string_lossy();
-    match loader.load(path) {
+    match loader.load_program(path) {
         Ok(bytes) => parse_bytes(&name, bytes, options, loader, system),
         Err(error) => {
             let mut parsed = Parsed::default();

@@ -37,6 +37,9 @@ pub const MAX_INCLUDES: usize = 4096;
 /// Most bytes of source in one compilation, repetitions counted.
 pub const MAX_SOURCE_BYTES: usize = 256 << 20;
 
+/// Most bytes of one file.
+pub const MAX_FILE_BYTES: usize = 64 << 20;
+
 /// Macros that are defined unless [`Options::undefines`] names them; [`Options::defines`] overrides.
 pub const PREDEFINED: &[(&str, &str)] = &[
     ("__p4c__", "1"),

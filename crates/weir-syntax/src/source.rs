@@ -3,8 +3,14 @@
 //! All files of one compilation share one position space: a [`Span`] is two offsets into it, and the
 //! [`SourceMap`] finds the file, line and column again. `#line` directives change what is shown, not
 //! the positions.
+//!
+//! A line ends with LF, CR LF, or CR alone: the map keeps each CR that no LF follows as LF, so that everything that reads
+//! a text sees the same lines.
 
+use std::borrow::Cow;
 use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
 
 /// A half-open range of byte offsets in the position space of a [`SourceMap`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
@@ -35,7 +41,7 @@ impl Span {
 pub struct SourceFile {
     /// Its path as the user would write it.
     pub name: Arc<str>,
-    /// Its text.
+    /// Its text; lines end with LF or CR LF.
     pub text: Arc<str>,
     /// Offset of its first byte in the position space.
     pub start: u32,
@@ -43,6 +49,8 @@ pub struct SourceFile {
     pub is_system: bool,
     /// Offset within the file of each line's first byte.
     lines: Vec<u32>,
+    /// Characters before each block of [`BLOCK`] bytes, for columns in long lines.
+    characters: Vec<u32>,
     /// `#line` directives: (0-based physical line from which it holds, number shown for that line,
     /// file name shown).
     line_directives: Vec<(u32, u32, Option<Arc<str>>)>,
@@ -69,6 +77,29 @@ pub struct SourceMap {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TooMuchSource;
 
+/// Bytes whose characters are counted together.
+const BLOCK: usize = 1024;
+
+fn count_characters(bytes: &[u8]) -> u32 {
+    // All bytes of a character but the first are 0b10xx_xxxx.
+    bytes.iter().filter(|&b| b & 0xc0 != 0x80).count() as u32
+}
+
+/// A text whose lines end with LF or CR LF, as long as before.
+fn line_feeds(text: &str) -> Cow<'_, str> {
+    let mut bytes = text.bytes().zip(text.bytes().skip(1).chain([0]));
+    if !bytes.any(|pair| pair.0 == b'\r' && pair.1 != b'\n') {
+        return text.into();
+    }
+    let next = text.chars().skip(1).chain(['\0']);
+    let ended = text.chars().zip(next).map(|(c, next)| match (c, next) {
+        ('\r', '\n') => '\r',
+        ('\r', _) => '\n',
+        _ => c,
+    });
+    ended.collect::<String>().into()
+}
+
 impl SourceMap {
     /// Adds a file and returns its index.
     ///
@@ -79,6 +110,7 @@ impl SourceMap {
         if start + text.len() >= u32::MAX as usize {
             return Err(TooMuchSource);
         }
+        let text = line_feeds(text);
         let mut lines = vec![0];
         lines.extend(
             text.bytes()
@@ -86,9 +118,12 @@ impl SourceMap {
                 .filter(|&(_, b)| b == b'\n')
                 .map(|(i, _)| i as u32 + 1),
         );
+        let counts = text.as_bytes().chunks(BLOCK).map(count_characters).chain([0]);
+        let characters = counts.scan(0, |before, count| Some(std::mem::replace(before, *before + count)));
         self.files.push(SourceFile {
+            characters: characters.collect(),
             name: name.into(),
-            text: text.into(),
+            text: text.as_ref().into(),
             start: start as u32,
             is_system,
             lines,
@@ -114,6 +149,14 @@ impl SourceMap {
         &self.files
     }
 
+    /// Lines of the program's own files with the files and numbers that [`SourceMap::place`] gives them. System files are
+    /// left out.
+    pub fn shown_lines(&self) -> impl Iterator<Item = (Place, &str)> {
+        let files = self.files.iter().filter(|f| !f.is_system);
+        let starts = files.flat_map(|f| f.lines.iter().map(|line| f.start + line));
+        starts.map(|at| (self.place(at), self.line_text(at)))
+    }
+
     fn file_index(&self, position: u32) -> usize {
         self.files.partition_point(|f| f.start <= position).saturating_sub(1)
     }
@@ -137,10 +180,7 @@ impl SourceMap {
         let physical = file.physical_line(position);
         let offset = ((position - file.start) as usize).min(file.text.len());
         let line_start = file.lines[physical] as usize;
-        let column = file
-            .text
-            .get(line_start..offset)
-            .map_or(1, |s| s.chars().count() as u32 + 1);
+        let column = file.characters_before(offset) - file.characters_before(line_start) + 1;
         let mut name = file.name.clone();
         let mut line = physical as u32 + 1;
         let after = file.line_directives.partition_point(|d| d.0 <= physical as u32);
@@ -155,22 +195,17 @@ impl SourceMap {
         }
     }
 
-    /// The position of a place; `None`: no file has such a one.
+    /// All lines by the places that [`SourceMap::place`] gives them.
     #[must_use]
-    pub fn position(&self, place: &Place) -> Option<u32> {
-        let starts = self
-            .files
-            .iter()
-            .flat_map(|f| f.lines.iter().map(move |line| (f, *line)));
-        let is_it = |at: u32| {
-            let found = self.place(at);
-            found.line == place.line && found.file == place.file
-        };
-        let mut lines = starts.filter(|(f, line)| is_it(f.start + line));
-        let (file, line) = lines.next()?;
-        let text = file.text.get(line as usize..)?;
-        let before = text.chars().take(place.column.saturating_sub(1) as usize);
-        Some(file.start + line + before.map(|c| c.len_utf8() as u32).sum::<u32>())
+    pub fn by_place(&self) -> Lines<'_> {
+        let mut starts = FxHashMap::default();
+        for file in &self.files {
+            for line in &file.lines {
+                let place = self.place(file.start + line);
+                starts.entry((place.file, place.line)).or_insert(file.start + line);
+            }
+        }
+        Lines { sources: self, starts }
     }
 
     /// The text of the physical line that holds a position, without its newline.
@@ -202,7 +237,34 @@ impl SourceMap {
     }
 }
 
+/// Lines of a [`SourceMap`], found by their places.
+#[derive(Debug)]
+pub struct Lines<'a> {
+    sources: &'a SourceMap,
+    /// First bytes of the first line of each file and number.
+    starts: FxHashMap<(Arc<str>, u32), u32>,
+}
+
+impl Lines<'_> {
+    /// The position of a place; `None`: no file has such a one.
+    #[must_use]
+    pub fn position(&self, place: &Place) -> Option<u32> {
+        let &start = self.starts.get(&(Arc::clone(&place.file), place.line))?;
+        let file = self.sources.file_of(start)?;
+        let text = file.text.get((start - file.start) as usize..)?;
+        let before = text.chars().take(place.column.saturating_sub(1) as usize);
+        Some(start + before.map(|c| c.len_utf8() as u32).sum::<u32>())
+    }
+}
+
 impl SourceFile {
+    /// Characters that begin before a byte.
+    fn characters_before(&self, offset: usize) -> u32 {
+        let block = offset / BLOCK;
+        let before = self.characters.get(block).copied().unwrap_or_default();
+        before + count_characters(&self.text.as_bytes()[block * BLOCK..offset])
+    }
+
     fn physical_line(&self, position: u32) -> usize {
         let offset = position.saturating_sub(self.start);
         self.lines.partition_point(|&l| l <= offset).saturating_sub(1)
@@ -212,6 +274,17 @@ impl SourceFile {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn columns_in_long_lines_count_characters() {
+        let text = "aä€𝄞".repeat(BLOCK);
+        let mut map = SourceMap::default();
+        map.add("a.p4", &format!("\n{text}"), false).unwrap();
+        for (column, (at, _)) in (1..).zip(text.char_indices()) {
+            assert_eq!(map.place(1 + at as u32).column, column);
+        }
+        assert_eq!(map.place(1 + text.len() as u32).column as usize, 4 * BLOCK + 1);
+    }
 
     #[test]
     fn places_count_from_one_and_honour_line_directives() {

@@ -1,13 +1,15 @@
 //! Compiling for every command that needs a program, and `weir check`.
 
 use crate::cli::{CANNOT_ASK, MessageFormat, NO, Source};
+use crate::input;
+use crate::lines::Lines;
 use crate::output::Messages;
 use anyhow::{Context, Result, bail};
-use std::path::Path;
 use std::sync::Arc;
-use weir_compiler::{Compilation, Options, compile_file};
+use weir_compiler::{Compilation, Options, compile_bytes};
 use weir_ir::Program;
-use weir_syntax::source::{Place, SourceMap, Span};
+use weir_syntax::preprocess::DiskLoader;
+use weir_syntax::source::{self, Place, SourceMap, Span};
 use weir_syntax::{Diagnostic, Severity, render};
 
 /// Compiles and shows the diagnostics on stderr.
@@ -25,7 +27,9 @@ fn compile(source: &Source, messages: &Messages) -> Result<Compilation> {
         defines,
         architecture: chosen.map(|c| c.name),
     };
-    let result = compile_file(&source.program, &options, weir_arch::targets());
+    let text = input::bytes(&source.program)?;
+    let name = source.program.to_string_lossy();
+    let result = compile_bytes(&name, text, &options, &DiskLoader, weir_arch::targets());
     show(
         result.diagnostics.list(),
         &result.sources,
@@ -53,10 +57,11 @@ fn show(diagnostics: &[Diagnostic], sources: &SourceMap, format: MessageFormat, 
 
 /// What devices of the program's architecture cannot do, as diagnostics.
 fn advice(program: &Program, sources: &SourceMap) -> Vec<Diagnostic> {
+    let lines = sources.by_place();
     let all = weir_arch::advice(program).into_iter();
     let warnings = all.map(|advice| {
         let file = program.files.get(advice.loc.file as usize).map_or("", String::as_str);
-        let span = word_at(sources, file, advice.loc.line, advice.loc.column);
+        let span = word_at(sources, &lines, file, advice.loc.line, advice.loc.column);
         Diagnostic::warning(advice.code, span, advice.message).help(advice.help)
     });
     warnings.collect()
@@ -64,12 +69,13 @@ fn advice(program: &Program, sources: &SourceMap) -> Vec<Diagnostic> {
 
 /// Why the program cannot be run, as warnings or errors.
 fn obstacles(program: &Program, sources: &SourceMap, severity: Severity) -> Vec<Diagnostic> {
+    let lines = sources.by_place();
     let all = weir_arch::unimplemented(program).into_iter();
     let found = all.map(|missing| {
         let mut parts = missing.place().unwrap_or_default().rsplitn(3, ':');
         let mut number = || parts.next().and_then(|n| n.parse().ok()).unwrap_or(1);
         let (column, line) = (number(), number());
-        let span = word_at(sources, parts.next().unwrap_or_default(), line, column);
+        let span = word_at(sources, &lines, parts.next().unwrap_or_default(), line, column);
         Diagnostic {
             severity,
             ..Diagnostic::error("not-runnable", span, missing.problem())
@@ -79,13 +85,13 @@ fn obstacles(program: &Program, sources: &SourceMap, severity: Severity) -> Vec<
 }
 
 /// The word at a place.
-fn word_at(sources: &SourceMap, file: &str, line: u32, column: u32) -> Span {
+fn word_at(sources: &SourceMap, lines: &source::Lines<'_>, file: &str, line: u32, column: u32) -> Span {
     let place = Place {
         file: file.into(),
         line,
         column,
     };
-    let lo = sources.position(&place).unwrap_or_default();
+    let lo = lines.position(&place).unwrap_or_default();
     let rest = sources.line_text(lo).get((lo - sources.line_start(lo)) as usize..);
     let word = rest
         .unwrap_or("")
@@ -139,17 +145,8 @@ fn target(wanted: &str) -> Result<&'static weir_ir::target::Target> {
     }
 }
 
-fn must_exist(path: &Path) -> Result<()> {
-    let found = std::fs::metadata(path).with_context(|| format!("cannot read {}", path.display()))?;
-    if found.is_dir() {
-        bail!("{} is a directory, not a program", path.display());
-    }
-    Ok(())
-}
-
 /// `weir check`
 pub fn check(source: &Source, messages: &Messages) -> Result<u8> {
-    must_exist(&source.program)?;
     let compilation = compile(source, messages)?;
     if compilation.diagnostics.has_errors() {
         return Ok(NO);
@@ -171,19 +168,27 @@ pub fn check(source: &Source, messages: &Messages) -> Result<u8> {
     Ok(0)
 }
 
+/// A program, and its source as far as it is known.
+pub struct Loaded {
+    /// The program.
+    pub program: Arc<Program>,
+    /// Lines for traces; none of a saved program.
+    pub lines: Lines,
+}
+
 /// A program of an architecture, or the exit code that says why there is none.
 pub fn program(source: &Source, messages: &Messages) -> Result<Result<Arc<Program>, u8>> {
-    load(source, Wanted::Program, messages)
+    Ok(load(source, Wanted::Program, messages)?.map(|loaded| loaded.program))
 }
 
 /// As [`program`], for whoever runs it: what weir cannot run is an error.
-pub fn runnable(source: &Source, messages: &Messages) -> Result<Result<Arc<Program>, u8>> {
+pub fn runnable(source: &Source, messages: &Messages) -> Result<Result<Loaded, u8>> {
     load(source, Wanted::Runnable, messages)
 }
 
 /// As [`program`]; a file that has no `main` is an empty program.
 pub fn program_or_declarations(source: &Source, messages: &Messages) -> Result<Result<Arc<Program>, u8>> {
-    load(source, Wanted::Declarations, messages)
+    Ok(load(source, Wanted::Declarations, messages)?.map(|loaded| loaded.program))
 }
 
 /// What a command needs of a program.
@@ -194,14 +199,16 @@ enum Wanted {
     Runnable,
 }
 
-fn load(source: &Source, wanted: Wanted, messages: &Messages) -> Result<Result<Arc<Program>, u8>> {
-    must_exist(&source.program)?;
+fn load(source: &Source, wanted: Wanted, messages: &Messages) -> Result<Result<Loaded, u8>> {
+    let loaded = |program, lines| {
+        let program = Arc::new(program);
+        Ok(Ok(Loaded { program, lines }))
+    };
     if source.program.extension().is_some_and(|e| e == "weir") {
-        let text = std::fs::read_to_string(&source.program)
-            .with_context(|| format!("cannot read {}", source.program.display()))?;
+        let text = input::text(&source.program)?;
         let program = weir_ir::parse::parse(&text)
             .with_context(|| format!("{} is no program of this version of weir", source.program.display()))?;
-        return Ok(Ok(Arc::new(program)));
+        return loaded(program, Lines::default());
     }
     let compilation = compile(source, messages)?;
     if compilation.diagnostics.has_errors() {
@@ -216,14 +223,17 @@ fn load(source: &Source, wanted: Wanted, messages: &Messages) -> Result<Result<A
                     return Ok(Err(CANNOT_ASK));
                 }
             }
-            Ok(Ok(Arc::new(program)))
+            loaded(program, Lines::new(compilation.sources))
         }
         None if wanted == Wanted::Declarations => match compilation.architecture {
             // Declarations only: there is nothing to run, and nothing for a control plane.
-            Some(target) => Ok(Ok(Arc::new(Program {
-                target: target.to_string(),
-                ..Program::default()
-            }))),
+            Some(target) => {
+                let program = Program {
+                    target: target.to_string(),
+                    ..Program::default()
+                };
+                loaded(program, Lines::default())
+            }
             None => bail!("{} includes no architecture that weir knows", source.program.display()),
         },
         None => bail!(

@@ -26,6 +26,7 @@ pub fn demo(arguments: &Demo, messages: &Messages) -> Result<u8> {
         bail!("the bundled router does not compile")
     };
     let program = Arc::new(program);
+    let lines = crate::lines::Lines::new(compilation.sources);
     let compiled = started.elapsed();
     let switch = load::switch(program.clone(), SwitchConfig::default(), None, messages)?;
     let mut switch = load::configure(switch, bundled::DEMO_ENTRIES, "demo.entries")?;
@@ -100,7 +101,7 @@ pub fn demo(arguments: &Demo, messages: &Messages) -> Result<u8> {
     )?;
     if let Some(tree) = example {
         writeln!(out, "what the first ping met (weir trace shows this for any packet):")?;
-        write!(out, "{}", crate::trace::render(&tree, false))?;
+        write!(out, "{}", crate::trace::render(&tree, &lines, false))?;
         writeln!(out)?;
     }
     write!(out, "{}", stats::text(&switch))?;

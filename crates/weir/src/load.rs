@@ -2,7 +2,7 @@
 
 use crate::cli::{Engine, MessageFormat};
 use crate::output::Messages;
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use std::path::Path;
 use std::sync::Arc;
 use weir_interp::Interpreter;
@@ -28,7 +28,7 @@ pub fn switch(
     let switch = match entries {
         None => switch,
         Some(path) => {
-            let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+            let text = crate::input::text(path)?;
             configure(switch, &text, &path.display().to_string())?
         }
     };

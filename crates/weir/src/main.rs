@@ -9,6 +9,8 @@ mod compile;
 mod ctl;
 mod demo;
 mod graph;
+mod input;
+mod lines;
 mod load;
 mod output;
 mod packets;

@@ -1,9 +1,11 @@
 //! `weir test`
 
 use crate::cli::{CANNOT_ASK, Engine, MessageFormat, NO, Test};
+use crate::compile::Loaded;
+use crate::lines::Lines;
 use crate::load;
 use crate::output::Messages;
-use anyhow::{Context, Result};
+use anyhow::Result;
 use std::io::Write;
 use std::sync::Arc;
 use weir_ir::Program;
@@ -15,13 +17,10 @@ pub fn test(arguments: &Test, messages: &Messages) -> Result<u8> {
     let texts: Vec<(String, String)> = arguments
         .tests
         .iter()
-        .map(|path| {
-            let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-            Ok((path.display().to_string(), text))
-        })
+        .map(|path| Ok((path.display().to_string(), crate::input::text(path)?)))
         .collect::<Result<_>>()?;
-    let program = match crate::compile::runnable(&arguments.source, messages)? {
-        Ok(program) => program,
+    let Loaded { program, lines } = match crate::compile::runnable(&arguments.source, messages)? {
+        Ok(loaded) => loaded,
         Err(code) => return Ok(code),
     };
     let program = if arguments.trace {
@@ -71,7 +70,7 @@ pub fn test(arguments: &Test, messages: &Messages) -> Result<u8> {
         for warning in &report.warnings {
             crate::compile::warn_once(warning, messages);
         }
-        show(&mut out, &name, report, arguments)?;
+        show(&mut out, &name, report, &lines, arguments)?;
         if failed.is_some() {
             code = code.max(NO);
             let others_pass = reports.iter().any(|(_, r)| r.passed());
@@ -103,7 +102,7 @@ fn one(
     weir_stf::run_on(switch, text, &RunOptions { trace })
 }
 
-fn show(out: &mut impl Write, name: &str, report: &Report, arguments: &Test) -> Result<()> {
+fn show(out: &mut impl Write, name: &str, report: &Report, lines: &Lines, arguments: &Test) -> Result<()> {
     if arguments.json {
         let failures: Vec<_> = report
             .failures
@@ -119,7 +118,7 @@ fn show(out: &mut impl Write, name: &str, report: &Report, arguments: &Test) -> 
     }
     for (line, tree) in &report.traces {
         writeln!(out, "{name}:{line}: trace")?;
-        write!(out, "{}", crate::trace::render(tree, false))?;
+        write!(out, "{}", crate::trace::render(tree, lines, false))?;
     }
     // What reads found and which handles were given helps to understand a failure, not a success.
     for (line, note) in report.notes.iter().filter(|_| !report.passed()) {

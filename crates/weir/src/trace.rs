@@ -1,32 +1,19 @@
 //! `weir trace`: why did my packet do this?
 
 use crate::cli::{Color, Trace};
+use crate::compile::Loaded;
+use crate::lines::Lines;
 use crate::output::Messages;
 use crate::{load, packets};
 use anyhow::{Result, bail};
-use std::cell::RefCell;
-use std::collections::HashMap;
 use std::io::{IsTerminal, Write};
 use weir_interp::{RenderOptions, TraceTree};
 use weir_ir::Loc;
 use weir_switch::SwitchConfig;
 
-/// A trace as text, with the source lines that can be read.
-pub fn render(tree: &TraceTree, colors: bool) -> String {
-    let files: RefCell<HashMap<u32, Option<Vec<String>>>> = RefCell::new(HashMap::new());
-    let line = |loc: Loc| -> Option<String> {
-        let mut files = files.borrow_mut();
-        let lines = files.entry(loc.file).or_insert_with(|| {
-            let name = tree.program().files.get(loc.file as usize)?;
-            let bundled = crate::bundled::PROGRAMS
-                .iter()
-                .find(|(n, _)| n == name)
-                .map(|(_, t)| (*t).to_string());
-            let text = bundled.or_else(|| std::fs::read_to_string(name).ok())?;
-            Some(text.lines().map(str::to_string).collect())
-        });
-        lines.as_ref()?.get((loc.line as usize).checked_sub(1)?).cloned()
-    };
+/// A trace as text, with the source lines that are known.
+pub fn render(tree: &TraceTree, lines: &Lines, colors: bool) -> String {
+    let line = |loc: Loc| lines.get(tree.program(), loc);
     let mut text = tree.render(RenderOptions { colors, source: true }, line);
     text.push_str("why:\n");
     for fact in crate::why::why(tree, &line) {
@@ -38,8 +25,8 @@ pub fn render(tree: &TraceTree, colors: bool) -> String {
 /// Shows what one packet meets.
 pub fn trace(arguments: &Trace, messages: &Messages) -> Result<u8> {
     let packet = packets::one(&arguments.packet, arguments.number)?;
-    let program = match crate::compile::runnable(&arguments.source, messages)? {
-        Ok(program) => program,
+    let Loaded { program, lines } = match crate::compile::runnable(&arguments.source, messages)? {
+        Ok(loaded) => loaded,
         Err(code) => return Ok(code),
     };
     load::check_port(&program, arguments.port)?;
@@ -52,7 +39,7 @@ pub fn trace(arguments: &Trace, messages: &Messages) -> Result<u8> {
     };
     let mut out = crate::output::stdout();
     if arguments.all {
-        return all(&mut out, arguments, &switch, &packet, colors);
+        return all(&mut out, arguments, &switch, &packet, (&lines, colors));
     }
     let (sent, tree) = switch.inject_traced(arguments.port, &packet, 0);
     if arguments.json {
@@ -62,7 +49,7 @@ pub fn trace(arguments: &Trace, messages: &Messages) -> Result<u8> {
             serde_json::json!({ "trace": tree.nodes(), "sent": sent_json(&sent) })
         )?;
     } else {
-        write!(out, "{}", render(&tree, colors))?;
+        write!(out, "{}", render(&tree, &lines, colors))?;
         for line in fates(&sent) {
             writeln!(out, "{line}")?;
         }
@@ -91,7 +78,7 @@ fn all(
     arguments: &Trace,
     switch: &weir_switch::Switch,
     packet: &[u8],
-    colors: bool,
+    (lines, colors): (&Lines, bool),
 ) -> Result<u8> {
     if arguments.limit == 0 {
         bail!("--limit must be at least 1");
@@ -118,7 +105,7 @@ fn all(
         .runs
         .iter()
         .map(|(_, (sent, tree))| {
-            render(tree, colors)
+            render(tree, lines, colors)
                 .lines()
                 .map(str::to_string)
                 .chain(fates(sent))

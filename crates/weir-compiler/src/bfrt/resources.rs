@@ -129,42 +129,29 @@ impl Generator<'_> {
             Index::Meter => table.attributes.push("MeterByteCountAdjust".to_owned()),
             Index::Filter | Index::EarlyDrop => {}
         }
-        self.info.tables.push(table);
+        self.push(table);
     }
 
-    /// An action profile of this name; its actions are those of the tables that use `instance`.
+    /// An action profile of this name; its actions are those of the first table that uses it.
     fn profile(&mut self, name: &str, size: u64, instance: &ExternInstance) {
-        if self.info.tables.iter().any(|t| t.name == with_pipe(self.program, name)) {
+        if self.named.contains(&with_pipe(self.program, name)) {
             // Two tables may construct a profile of one name in place: it is the same one.
             return;
         }
-        let program = self.program;
-        let uses = |table: &&Table| {
-            let Some(used) = table.implementation.map(|id| &program.externs[id]) else {
-                return false;
-            };
-            used.name == instance.name || self.profile_of(used).0 == name
-        };
-        let user = self.shown_tables().find(uses);
+        let user = self.users.get(name).copied();
         let mut table = self.table(Kind::ActionProfile, name, "Action", size, &instance.annotations);
         table.key = vec![fields::member_key()];
         table.action_specs = Some(user.map(|t| self.action_specs(t)).unwrap_or_default());
-        self.info.tables.push(table);
+        self.push(table);
     }
 
     fn selector(&mut self, instance: &ExternInstance) {
         let name = with_pipe(self.program, &instance.name);
-        if self.info.tables.iter().any(|t| t.name == name) {
+        if self.named.contains(&name) {
             return;
         }
         let (profile, profile_id) = self.profile_of(instance);
-        if profile == made_profile(&instance.name)
-            && self
-                .info
-                .tables
-                .iter()
-                .all(|t| t.name != with_pipe(self.program, &profile))
-        {
+        if profile == made_profile(&instance.name) && !self.named.contains(&with_pipe(self.program, &profile)) {
             self.profile(&profile, size(instance), instance);
         }
         let number = |wanted: &str| {
@@ -184,13 +171,13 @@ impl Generator<'_> {
         table.key = vec![fields::group_key()];
         table.data = fields::group_data(largest);
         let selector_id = table.id;
-        self.info.tables.push(table);
+        self.push(table);
         let mut asks = self.table(Kind::SelectorGetMember, &instance.name, "SelectorGetMember", 1, list);
         asks.name = with_pipe(self.program, &get_member(&instance.name));
         asks.depends_on = vec![selector_id];
         asks.key = fields::get_member_keys();
         asks.data = vec![fields::get_member_data()];
-        self.info.tables.push(asks);
+        self.push(asks);
     }
 
     fn register_data(&mut self, instance: &ExternInstance, first_id: u32) -> Vec<info::TableData> {
@@ -221,7 +208,7 @@ impl Generator<'_> {
             true,
             fields::value(1, "value", ty.or(initial.unwrap_or(0))),
         )];
-        self.info.tables.push(table);
+        self.push(table);
     }
 
     fn digest(&mut self, name: &str, ty: &TypeSpec, annotations: Vec<info::Annotation>, loc: Loc) {
@@ -256,7 +243,7 @@ impl Generator<'_> {
                 }
                 None => vec![fields::port_default(spec.width)],
             };
-            self.info.tables.push(table);
+            self.push(table);
         }
     }
 

@@ -6,6 +6,9 @@ use num_traits::{Signed, ToPrimitive};
 use weir_syntax::ast::{Expr, ExprKind, Ident, StructKind};
 use weir_syntax::diagnostic::Diagnostic;
 
+/// Of up to so many fields, a message names all.
+const MAX_LISTED: usize = 12;
+
 impl<'a> Checker<'a> {
     pub(super) fn index(&mut self, expr: &'a Expr, base: &'a Expr, index: &'a Expr) -> Ty {
         let ty = self.expr(base, None);
@@ -169,9 +172,8 @@ impl<'a> Checker<'a> {
             TyKind::Unknown => Types::UNKNOWN,
             TyKind::TypeName(named) => self.type_member(expr, named, member),
             TyKind::Struct(def, arguments) => {
-                let fields = self.fields_of(def, &arguments);
-                if let Some((_, field)) = fields.iter().find(|(n, _)| *n == member.name) {
-                    return *field;
+                if let Some((_, field)) = self.info.field(def, &arguments, name) {
+                    return field;
                 }
                 let kind = self.struct_kind(ty);
                 let is_method = match name {
@@ -183,11 +185,17 @@ impl<'a> Checker<'a> {
                     return Types::METHOD;
                 }
                 let shown = self.show(ty);
+                // Of very many fields, only the first findings look at all.
+                let is_small = self.info.positions.get(&def).is_some_and(|p| p.len() <= MAX_LISTED);
+                let fields = match is_small || self.suggests() {
+                    true => self.fields_of(def, &arguments),
+                    false => Vec::new(),
+                };
                 let mut diagnostic =
                     Diagnostic::error("type-error", member.span, format!("{shown} has no field `{name}`"));
-                if let Some(like) = super::closest(name, fields.iter().map(|(n, _)| &**n)) {
+                if let Some(like) = self.similar(name, fields.iter().map(|(n, _)| &**n)) {
                     diagnostic = diagnostic.help(format!("did you mean `{like}`?"));
-                } else if !fields.is_empty() && fields.len() <= 12 {
+                } else if !fields.is_empty() && is_small {
                     let list: Vec<&str> = fields.iter().map(|(n, _)| &**n).collect();
                     diagnostic = diagnostic.help(format!("its fields are {}", list.join(", ")));
                 }
@@ -244,10 +252,17 @@ impl<'a> Checker<'a> {
                 let DefKind::Enum { members, .. } = &self.def(def).kind else {
                     return Types::UNKNOWN;
                 };
-                if members.iter().any(|(n, _)| n.name == member.name) {
+                if self
+                    .info
+                    .positions
+                    .get(&def)
+                    .is_some_and(|p| p.contains_key(&member.name))
+                {
                     return named;
                 }
-                let like = super::closest(&member.name, members.iter().map(|(n, _)| &*n.name)).map(str::to_string);
+                let like = self
+                    .similar(&member.name, members.iter().map(|(n, _)| &*n.name))
+                    .map(str::to_string);
                 if is_size_method(&member.name) && self.info.size_in_bits(named).is_some() {
                     return Types::METHOD;
                 }
@@ -264,10 +279,12 @@ impl<'a> Checker<'a> {
                 Types::UNKNOWN
             }
             TyKind::Error => {
-                if self.info.errors.iter().any(|e| e.name == member.name) {
+                if self.info.error_positions.contains_key(&member.name) {
                     return Types::ERROR;
                 }
-                let like = super::closest(&member.name, self.info.errors.iter().map(|e| &*e.name)).map(str::to_string);
+                let like = self
+                    .similar(&member.name, self.info.errors.iter().map(|e| &*e.name))
+                    .map(str::to_string);
                 let mut diagnostic = Diagnostic::error(
                     "type-error",
                     member.span,

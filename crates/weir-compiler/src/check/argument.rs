@@ -3,8 +3,8 @@
 
 use super::{CallInfo, Callee, Checker, DefKind, FunctionKind, Param, Signature};
 use crate::types::{Ty, TyKind};
-use rustc_hash::FxHashMap;
-use weir_syntax::ast::{Argument, Direction, Expr, ExprKind, Ident};
+use rustc_hash::{FxHashMap, FxHashSet};
+use weir_syntax::ast::{Argument, Direction, Expr, ExprKind};
 use weir_syntax::diagnostic::Diagnostic;
 use weir_syntax::source::Span;
 
@@ -22,9 +22,9 @@ impl<'a> Checker<'a> {
             self.error("invalid", span, "either all arguments have names or none has");
             return None;
         }
-        let mut seen: Vec<&Ident> = Vec::new();
+        let mut seen: FxHashSet<&str> = FxHashSet::default();
         for argument in arguments.iter().filter_map(|a| a.name.as_ref()) {
-            if seen.iter().any(|s| s.name == argument.name) {
+            if !seen.insert(&argument.name) {
                 self.error(
                     "duplicate",
                     argument.span,
@@ -32,7 +32,6 @@ impl<'a> Checker<'a> {
                 );
                 return None;
             }
-            seen.push(argument);
         }
         let fits: Vec<usize> = (0..candidates.len())
             .filter(|&i| mismatch(&candidates[i].params, arguments).is_none())
@@ -244,14 +243,15 @@ impl<'a> Checker<'a> {
         arguments: &'a [Argument],
         is_constructor: bool,
     ) -> Vec<Option<usize>> {
+        let named = arguments.iter().enumerate().rev();
+        let named = named.filter_map(|(i, a)| Some((&*a.name.as_ref()?.name, i)));
+        let named: FxHashMap<&str, usize> = named.collect();
         let order: Vec<Option<usize>> = signature
             .params
             .iter()
             .enumerate()
             .map(|(i, p)| match arguments.first() {
-                Some(Argument { name: Some(_), .. }) => arguments
-                    .iter()
-                    .position(|a| a.name.as_ref().is_some_and(|n| n.name == p.name.name)),
+                Some(Argument { name: Some(_), .. }) => named.get(&*p.name.name).copied(),
                 _ => (i < arguments.len()).then_some(i),
             })
             .collect();
@@ -555,18 +555,18 @@ impl<'a> Checker<'a> {
 fn mismatch(params: &[Param<'_>], arguments: &[Argument]) -> Option<(String, Option<Span>)> {
     let named = arguments.first().is_some_and(|a| a.name.is_some());
     if named {
+        let known: FxHashSet<&str> = params.iter().map(|p| &*p.name.name).collect();
+        let given = arguments.iter().filter_map(|a| a.name.as_ref());
+        let given: FxHashSet<&str> = given.map(|n| &*n.name).collect();
         for argument in arguments {
             if let Some(name) = &argument.name
-                && !params.iter().any(|p| p.name.name == name.name)
+                && !known.contains(&*name.name)
             {
                 return Some((format!("there is no parameter `{}`", name.name), Some(argument.span)));
             }
         }
         for param in params {
-            let given = arguments
-                .iter()
-                .any(|a| a.name.as_ref().is_some_and(|n| n.name == param.name.name));
-            if !given && !param.may_be_omitted() {
+            if !given.contains(&*param.name.name) && !param.may_be_omitted() {
                 return Some((format!("the parameter `{}` has no value", param.name.name), None));
             }
         }

@@ -129,7 +129,7 @@ impl<'a> Checker<'a> {
             target.span,
             format!("there is no state `{name}` in this parser"),
         );
-        if let Some(like) = super::closest(name, states.keys().copied()) {
+        if let Some(like) = self.similar(name, states.keys().copied()) {
             diagnostic = diagnostic.help(format!("did you mean `{like}`?"));
         }
         self.report(diagnostic);

@@ -438,7 +438,7 @@ impl<'a> Checker<'a> {
                 member.span,
                 format!("extern {extern_name} has no method `{}`", member.name),
             );
-            if let Some(like) = super::closest(&member.name, names.iter().map(|n| &**n)) {
+            if let Some(like) = self.similar(&member.name, names.iter().map(|n| &**n)) {
                 diagnostic = diagnostic.help(format!("did you mean `{like}`?"));
             } else if !names.is_empty() {
                 diagnostic = diagnostic.help(format!("its methods are {}", names.join(", ")));

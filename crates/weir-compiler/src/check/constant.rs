@@ -5,11 +5,13 @@ use crate::types::{DefId, Ty, TyKind};
 use num_bigint::BigInt;
 use num_integer::Integer;
 use num_traits::{One, Signed, ToPrimitive, Zero};
+use rustc_hash::FxHashMap;
+use std::rc::Rc;
 use weir_syntax::ast::{self, BinaryOp, Expr, ExprKind, Name, StructKind, UnaryOp};
 use weir_syntax::diagnostic::Diagnostic;
 
 /// A value known to the checker. Numbers of `int<W>` are kept as the number they mean.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Const {
     /// `true`, `false`
     Bool(bool),
@@ -22,9 +24,9 @@ pub enum Const {
     /// The name of a member of `error`.
     Error(Name),
     /// A tuple or list.
-    List(Vec<Const>),
+    List(Rc<[Const]>),
     /// A struct or valid header.
-    Fields(Vec<(Name, Const)>),
+    Fields(Rc<[(Name, Const)]>),
     /// `{#}`
     InvalidHeader,
 }
@@ -106,12 +108,12 @@ impl<'a> Checker<'a> {
             ExprKind::List(elements) => elements
                 .iter()
                 .map(|e| self.eval(e))
-                .collect::<Option<Vec<_>>>()
+                .collect::<Option<_>>()
                 .map(Const::List),
             ExprKind::Struct(fields, false) => fields
                 .iter()
                 .map(|(name, e)| Some((name.name.clone(), self.eval(e)?)))
-                .collect::<Option<Vec<_>>>()
+                .collect::<Option<_>>()
                 .map(Const::Fields),
             ExprKind::InvalidHeader => Some(Const::InvalidHeader),
             ExprKind::Index(base, index) => match (self.eval(base)?, self.eval(index)?) {
@@ -148,7 +150,7 @@ impl<'a> Checker<'a> {
                     let DefKind::Enum { underlying, members } = &self.def(def).kind else {
                         return None;
                     };
-                    let index = members.iter().position(|(n, _)| n.name == *member)?;
+                    let &index = self.info.positions.get(&def)?.get(member)?;
                     if underlying.is_some() {
                         members[index].1.clone()
                     } else {
@@ -161,13 +163,21 @@ impl<'a> Checker<'a> {
             _ => {
                 let _ = expr;
                 match self.eval(base)? {
-                    Const::Fields(fields) => fields.into_iter().find(|(n, _)| n == member).map(|(_, v)| v),
+                    Const::Fields(fields) => {
+                        let position = match self.kind(self.info.ty(base)) {
+                            TyKind::Struct(def, _) => self.info.positions.get(&def).and_then(|p| p.get(member)),
+                            _ => None,
+                        };
+                        let there = position.and_then(|&p| fields.get(p)).filter(|(n, _)| n == member);
+                        let found = there.or_else(|| fields.iter().find(|(n, _)| n == member));
+                        found.map(|(_, value)| value.clone())
+                    }
                     Const::List(values) => {
                         let TyKind::Struct(def, arguments) = self.kind(self.info.ty(base)) else {
                             return None;
                         };
-                        let index = self.fields_of(def, &arguments).iter().position(|(n, _)| n == member)?;
-                        values.into_iter().nth(index)
+                        let (index, _) = self.info.field(def, &arguments, member)?;
+                        values.get(index).cloned()
                     }
                     _ => None,
                 }
@@ -343,25 +353,27 @@ impl<'a> Checker<'a> {
                     return None;
                 }
                 let mut converted = Vec::new();
-                for (value, (name, ty)) in values.into_iter().zip(fields) {
-                    converted.push((name, self.convert(value, ty)?));
+                for (value, (name, ty)) in values.iter().zip(fields) {
+                    converted.push((name, self.convert(value.clone(), ty)?));
                 }
-                Some(Const::Fields(converted))
+                Some(Const::Fields(converted.into()))
             }
             (Const::Fields(values), TyKind::Struct(def, arguments)) => {
                 let mut converted = Vec::new();
+                // The first of a name counts.
+                let values: FxHashMap<&Name, &Const> = values.iter().rev().map(|(n, v)| (n, v)).collect();
                 for (name, ty) in self.fields_of(*def, arguments) {
-                    let value = values.iter().find(|(n, _)| *n == name)?.1.clone();
-                    converted.push((name, self.convert(value, ty)?));
+                    let &value = values.get(&name)?;
+                    converted.push((name, self.convert(value.clone(), ty)?));
                 }
-                Some(Const::Fields(converted))
+                Some(Const::Fields(converted.into()))
             }
             (Const::List(values), TyKind::Tuple(parts) | TyKind::Listed(parts)) if values.len() == parts.len() => {
                 let parts = parts.clone();
                 values
-                    .into_iter()
+                    .iter()
                     .zip(parts.iter())
-                    .map(|(v, &t)| self.convert(v, t))
+                    .map(|(v, &t)| self.convert(v.clone(), t))
                     .collect::<Option<_>>()
                     .map(Const::List)
             }

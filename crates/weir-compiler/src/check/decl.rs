@@ -7,7 +7,7 @@ use crate::types::{DefId, Ty, TyKind, Types};
 use num_bigint::BigInt;
 use num_traits::{One, Zero};
 use rustc_hash::FxHashMap;
-use weir_syntax::ast::{self, Declaration, DeclarationKind, Ident, StructKind, TypedefTarget};
+use weir_syntax::ast::{self, Declaration, DeclarationKind, Ident, Name, StructKind, TypedefTarget};
 use weir_syntax::diagnostic::Diagnostic;
 use weir_syntax::source::Span;
 
@@ -171,8 +171,8 @@ impl<'a> Checker<'a> {
 
     fn error_members(&mut self, members: &'a [Ident]) {
         for member in members {
-            if let Some(previous) = self.info.errors.iter().find(|e| e.name == member.name) {
-                let before = previous.span;
+            if let Some(&previous) = self.info.error_positions.get(&member.name) {
+                let before = self.info.errors[previous].span;
                 self.report(
                     Diagnostic::error(
                         "duplicate",
@@ -182,6 +182,8 @@ impl<'a> Checker<'a> {
                     .label(before, "first declared here"),
                 );
             } else {
+                let position = self.info.errors.len();
+                self.info.error_positions.insert(member.name.clone(), position);
                 self.info.errors.push(member.clone());
             }
         }
@@ -189,8 +191,8 @@ impl<'a> Checker<'a> {
 
     fn match_kind_members(&mut self, members: &'a [Ident]) {
         for member in members {
-            if let Some(previous) = self.info.match_kinds.iter().find(|e| e.name == member.name) {
-                let before = previous.span;
+            if let Some(&previous) = self.info.match_kind_positions.get(&member.name) {
+                let before = self.info.match_kinds[previous].span;
                 self.report(
                     Diagnostic::error(
                         "duplicate",
@@ -200,6 +202,8 @@ impl<'a> Checker<'a> {
                     .label(before, "first declared here"),
                 );
             } else {
+                let position = self.info.match_kinds.len();
+                self.info.match_kind_positions.insert(member.name.clone(), position);
                 self.info.match_kinds.push(member.clone());
             }
         }
@@ -232,6 +236,7 @@ impl<'a> Checker<'a> {
         let this = self.apply_type(id, parameters.clone());
         let outer = self.declaring.replace(id);
         let mut methods: Vec<super::Signature<'a>> = Vec::new();
+        let mut seen: FxHashMap<Vec<Name>, Span> = FxHashMap::default();
         for method in &e.methods {
             self.annotations(&method.annotations);
             let is_constructor = method.prototype.result.is_none();
@@ -264,11 +269,10 @@ impl<'a> Checker<'a> {
                 c.end_prototype();
                 s
             });
-            if let Some(other) = methods
-                .iter()
-                .find(|m| m.name.name == signature.name.name && self.signatures_collide(m, &signature))
-            {
-                let before = other.name.span;
+            let parameters = signature.params.iter().map(|p| &p.name);
+            let names = std::iter::once(&signature.name).chain(parameters);
+            let names: Vec<Name> = names.map(|n| n.name.clone()).collect();
+            if let Some(&before) = seen.get(&names) {
                 self.report(
                     Diagnostic::error(
                         "duplicate",
@@ -278,6 +282,7 @@ impl<'a> Checker<'a> {
                     .label(before, "first declared here"),
                 );
             }
+            seen.entry(names).or_insert(signature.name.span);
             methods.push(signature);
         }
         self.scopes.pop();
@@ -391,7 +396,8 @@ impl<'a> Checker<'a> {
             });
         }
         self.scopes.pop();
-        self.declare(
+        let positions = first_positions(fields.iter().map(|f| &f.name));
+        let id = self.declare(
             &s.name,
             annotations,
             DefKind::Struct {
@@ -400,6 +406,7 @@ impl<'a> Checker<'a> {
                 fields,
             },
         );
+        self.info.positions.insert(id, positions);
     }
 
     fn check_field(&mut self, kind: StructKind, field: &'a ast::Field, ty: Ty) -> Ty {
@@ -519,7 +526,9 @@ impl<'a> Checker<'a> {
         if e.members.is_empty() {
             self.error("invalid", e.name.span, "an enum has at least one member");
         }
-        self.declare(&e.name, annotations, DefKind::Enum { underlying, members });
+        let positions = first_positions(members.iter().map(|(name, _)| name));
+        let id = self.declare(&e.name, annotations, DefKind::Enum { underlying, members });
+        self.info.positions.insert(id, positions);
     }
 
     fn enum_value(&mut self, value: &'a ast::Expr, ty: Ty) -> Option<Const> {
@@ -626,4 +635,13 @@ impl<'a> Checker<'a> {
             },
         );
     }
+}
+
+/// Where each name stands first.
+fn first_positions<'n>(names: impl Iterator<Item = &'n Ident>) -> super::Positions {
+    let mut positions = super::Positions::default();
+    for (position, name) in names.enumerate() {
+        positions.entry(name.name.clone()).or_insert(position);
+    }
+    positions
 }

@@ -3,6 +3,7 @@
 use super::{Callee, Checker, DefKind};
 use crate::types::{DefId, Ty, TyKind, Types};
 use num_traits::Signed;
+use rustc_hash::{FxHashMap, FxHashSet};
 use weir_syntax::ast::{Direction, Expr, ExprKind, Ident};
 use weir_syntax::diagnostic::Diagnostic;
 
@@ -67,16 +68,12 @@ impl<'a> Checker<'a> {
             (TyKind::Bit(1), TyKind::Bool) | (TyKind::Bool, TyKind::Bit(1)) => Some(format!("cast it: `({t}) …`")),
             (TyKind::Fields(fields, dots), TyKind::Struct(def, arguments)) => {
                 let wanted = self.fields_of(def, &arguments);
-                let missing: Vec<&str> = wanted
-                    .iter()
-                    .filter(|(n, _)| !fields.iter().any(|(m, _)| m == n))
-                    .map(|(n, _)| &**n)
-                    .collect();
-                let extra: Vec<&str> = fields
-                    .iter()
-                    .filter(|(n, _)| !wanted.iter().any(|(m, _)| m == n))
-                    .map(|(n, _)| &**n)
-                    .collect();
+                let given: FxHashMap<&str, Ty> = fields.iter().rev().map(|(n, t)| (&**n, *t)).collect();
+                let known: FxHashSet<&str> = wanted.iter().map(|(n, _)| &**n).collect();
+                let names = wanted.iter().map(|(n, _)| &**n);
+                let missing: Vec<&str> = names.filter(|n| !given.contains_key(n)).collect();
+                let names = fields.iter().map(|(n, _)| &**n);
+                let extra: Vec<&str> = names.filter(|n| !known.contains(n)).collect();
                 if !extra.is_empty() {
                     Some(format!("it has no field {}", extra.join(", ")))
                 } else if !missing.is_empty() && !dots {
@@ -86,7 +83,7 @@ impl<'a> Checker<'a> {
                     ))
                 } else {
                     let pairs = wanted.iter().filter_map(|(n, t)| {
-                        let (_, given) = fields.iter().find(|(m, _)| m == n)?;
+                        let given = given.get(&**n)?;
                         Some((n.to_string(), *given, *t))
                     });
                     self.first_that_differs(pairs.collect())
@@ -221,7 +218,7 @@ impl<'a> Checker<'a> {
     fn name(&mut self, expr: &Expr, absolute: bool, name: &Ident) -> Ty {
         let defs = self.lookup(&name.name, absolute);
         let Some(&def) = defs.first() else {
-            if self.info.match_kinds.iter().any(|m| m.name == name.name) {
+            if self.info.match_kind_positions.contains_key(&name.name) {
                 return Types::MATCH_KIND;
             }
             self.not_found("name", name);
@@ -377,15 +374,18 @@ impl<'a> Checker<'a> {
     }
 
     fn struct_literal(&mut self, fields: &'a [(Ident, Expr)], dots: bool, expected: Option<Ty>) -> Ty {
-        let hints = match expected.map(|e| self.kind(e)) {
-            Some(TyKind::Struct(def, arguments)) => self.fields_of(def, &arguments),
-            _ => Vec::new(),
+        let expected = match expected.map(|e| self.kind(e)) {
+            Some(TyKind::Struct(def, arguments)) => Some((def, arguments)),
+            _ => None,
         };
+        let mut seen: FxHashSet<&str> = FxHashSet::default();
         let mut types: Vec<(weir_syntax::ast::Name, Ty)> = Vec::new();
         for (name, value) in fields {
-            let hint = hints.iter().find(|(n, _)| *n == name.name).map(|(_, t)| *t);
-            let ty = self.expr(value, hint);
-            if types.iter().any(|(n, _)| *n == name.name) {
+            let hint = expected
+                .as_ref()
+                .and_then(|(def, arguments)| self.info.field(*def, arguments, &name.name));
+            let ty = self.expr(value, hint.map(|(_, ty)| ty));
+            if !seen.insert(&name.name) {
                 self.error(
                     "duplicate",
                     name.span,

@@ -16,6 +16,7 @@ mod decl;
 mod expr;
 mod open;
 mod operator;
+mod scope;
 mod signature;
 mod statement;
 mod table;
@@ -29,6 +30,8 @@ use weir_syntax::diagnostic::{Diagnostic, Diagnostics};
 use weir_syntax::source::Span;
 
 pub use constant::Const;
+use scope::Scope;
+pub(crate) use scope::closest;
 
 /// What the checker knows of one declaration.
 #[derive(Debug)]
@@ -271,6 +274,9 @@ pub struct CallInfo {
     pub receiver: Vec<Ty>,
 }
 
+/// Positions by name.
+pub(crate) type Positions = FxHashMap<Name, usize>;
+
 /// What the checker found out.
 pub struct Checked<'a> {
     /// The types.
@@ -289,10 +295,16 @@ pub struct Checked<'a> {
     pub declared: FxHashMap<*const Ident, DefId>,
     /// The action each action reference refers to.
     pub action_references: FxHashMap<*const ast::ActionReference, DefId>,
-    /// For each table key element, the match kind's name. Kept for keys of value sets too.
+    /// Declared errors.
     pub errors: Vec<Ident>,
     /// Declared match kinds.
     pub match_kinds: Vec<Ident>,
+    /// Where a struct or header has each field, an enum each member.
+    pub(crate) positions: FxHashMap<DefId, Positions>,
+    /// Where `errors` has each error.
+    error_positions: Positions,
+    /// Where `match_kinds` has each match kind.
+    match_kind_positions: Positions,
     /// Types of constructor calls of instantiations without inference left, by instantiation.
     pub instantiations: FxHashMap<*const ast::Instantiation, CallInfo>,
     /// `main`, if there is one.
@@ -338,19 +350,9 @@ impl<'a> Checked<'a> {
     }
 }
 
-/// After so many findings no more names are suggested: each suggestion looks at every name.
-const MAX_SUGGESTIONS: usize = 100;
-
 /// How many parts of a type are shown, and how deep.
 const SHOWN_PARTS: usize = 16;
 const SHOWN_DEPTH: usize = 5;
-
-#[derive(Default)]
-struct Scope {
-    names: FxHashMap<Name, Vec<DefId>>,
-    /// A local may not have the name of a parameter of the same function, block or action.
-    holds_parameters: bool,
-}
 
 /// What the code being checked is part of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -414,6 +416,9 @@ pub fn check(program: &ast::Program) -> (Checked<'_>, Diagnostics) {
             action_references: FxHashMap::default(),
             errors: Vec::new(),
             match_kinds: Vec::new(),
+            positions: FxHashMap::default(),
+            error_positions: Positions::default(),
+            match_kind_positions: Positions::default(),
             instantiations: FxHashMap::default(),
             main: None,
             globals: FxHashMap::default(),
@@ -463,154 +468,6 @@ impl<'a> Checker<'a> {
     fn type_error(&mut self, span: Span, message: impl Into<String>) -> Ty {
         self.error("type-error", span, message);
         Types::UNKNOWN
-    }
-
-    // ---------------------------------------------------------------------------------- scopes
-
-    fn with_scope<R>(&mut self, f: impl FnOnce(&mut Self) -> R) -> R {
-        self.scopes.push(Scope::default());
-        let result = f(self);
-        self.scopes.pop();
-        result
-    }
-
-    fn with_place<R>(&mut self, place: Place, f: impl FnOnce(&mut Self) -> R) -> R {
-        let before = std::mem::replace(&mut self.context.place, place);
-        let result = f(self);
-        self.context.place = before;
-        result
-    }
-
-    fn def(&self, id: DefId) -> &Def<'a> {
-        &self.info.defs[id.0 as usize]
-    }
-
-    fn def_mut(&mut self, id: DefId) -> &mut Def<'a> {
-        &mut self.info.defs[id.0 as usize]
-    }
-
-    /// Makes a declaration without giving it a name in scope.
-    fn new_def(&mut self, name: &'a Ident, annotations: &'a [ast::Annotation], kind: DefKind<'a>) -> DefId {
-        let id = DefId(self.info.defs.len() as u32);
-        self.info.defs.push(Def {
-            name: name.name.clone(),
-            span: name.span,
-            annotations,
-            kind,
-        });
-        self.info.declared.insert(std::ptr::from_ref(name), id);
-        id
-    }
-
-    /// Gives a declaration its name in the innermost scope. Functions may share a name as long as no
-    /// call could mean either.
-    fn bind(&mut self, id: DefId) {
-        let (name, span) = (self.def(id).name.clone(), self.def(id).span);
-        let depth = self.scopes.len();
-        let previous: Vec<DefId> = self.scopes[depth - 1].names.get(&name).cloned().unwrap_or_default();
-        if let Some(&other) = previous.iter().find(|&&other| !self.may_share_name(other, id)) {
-            let before = self.def(other).span;
-            self.report(
-                Diagnostic::error("duplicate", span, format!("`{name}` is declared twice"))
-                    .label(before, "first declared here")
-                    .help("give one of them another name"),
-            );
-            if !matches!(self.def(id).kind, DefKind::Function(_)) {
-                return;
-            }
-        }
-        let in_body = matches!(
-            self.context.place,
-            Place::Function | Place::Action | Place::AbstractMethod | Place::ControlApply
-        );
-        if in_body && !self.scopes[depth - 1].holds_parameters {
-            let parameters = self.scopes.iter().rev().find(|s| s.holds_parameters);
-            if let Some(&parameter) = parameters.and_then(|s| s.names.get(&name)).and_then(|d| d.first()) {
-                let before = self.def(parameter).span;
-                self.report(
-                    Diagnostic::error("shadow", span, format!("`{name}` has the name of a parameter"))
-                        .label(before, "the parameter")
-                        .help("give it another name"),
-                );
-            }
-        }
-        self.scopes[depth - 1].names.entry(name).or_default().push(id);
-    }
-
-    fn may_share_name(&self, a: DefId, b: DefId) -> bool {
-        let differ = |x: &[Param<'a>], y: &[Param<'a>]| {
-            x.len() != y.len() || x.iter().zip(y).any(|(p, q)| p.name.name != q.name.name)
-        };
-        match (&self.def(a).kind, &self.def(b).kind) {
-            (DefKind::Function(a), DefKind::Function(b)) => !self.signatures_collide(a, b),
-            (DefKind::Control { constructor: x, .. }, DefKind::Control { constructor: y, .. })
-            | (DefKind::Parser { constructor: x, .. }, DefKind::Parser { constructor: y, .. }) => differ(x, y),
-            (
-                DefKind::BlockType {
-                    kind: BlockKind::Package,
-                    params: x,
-                    ..
-                },
-                DefKind::BlockType {
-                    kind: BlockKind::Package,
-                    params: y,
-                    ..
-                },
-            ) => differ(x, y),
-            _ => false,
-        }
-    }
-
-    /// Two overloads collide where they have as many parameters of the same names.
-    fn signatures_collide(&self, a: &Signature<'a>, b: &Signature<'a>) -> bool {
-        a.params.len() == b.params.len()
-            && a.params
-                .iter()
-                .zip(&b.params)
-                .all(|(x, y)| x.name.name == y.name.name || x.ty == y.ty && x.direction == y.direction)
-            && a.params.iter().zip(&b.params).all(|(x, y)| x.name.name == y.name.name)
-    }
-
-    fn declare(&mut self, name: &'a Ident, annotations: &'a [ast::Annotation], kind: DefKind<'a>) -> DefId {
-        let id = self.new_def(name, annotations, kind);
-        self.bind(id);
-        id
-    }
-
-    /// Everything that a name may mean here: the innermost scope that has it.
-    fn lookup(&self, name: &str, absolute: bool) -> Vec<DefId> {
-        if absolute {
-            return self.scopes[0].names.get(name).cloned().unwrap_or_default();
-        }
-        for scope in self.scopes.iter().rev() {
-            if let Some(defs) = scope.names.get(name) {
-                return defs.clone();
-            }
-        }
-        Vec::new()
-    }
-
-    /// The name most like `name` that is in scope.
-    fn similar_name(&self, name: &str) -> Option<Name> {
-        if self.diagnostics.list().len() > MAX_SUGGESTIONS {
-            return None;
-        }
-        let names = self.scopes.iter().flat_map(|s| s.names.keys());
-        closest(name, names.map(|n| n.as_ref())).map(Into::into)
-    }
-
-    fn not_found(&mut self, what: &str, name: &Ident) {
-        let mut diagnostic = Diagnostic::error(
-            "not-found",
-            name.span,
-            format!("there is no {what} `{}` here", name.name),
-        );
-        if let Some(like) = self.similar_name(&name.name) {
-            diagnostic = diagnostic.help(format!("did you mean `{like}`?"));
-        } else if matches!(&*name.name, "packet_in" | "packet_out" | "NoAction" | "verify") {
-            diagnostic = diagnostic.help("it is declared in core.p4: add `#include <core.p4>`");
-        }
-        self.report(diagnostic);
     }
 
     // ----------------------------------------------------------------------------------- types
@@ -741,15 +598,4 @@ impl Checked<'_> {
             TyKind::Method => "method".into(),
         }
     }
-}
-
-/// The candidate most like `name`, if one is close enough to be meant.
-pub(crate) fn closest<'n>(name: &str, candidates: impl Iterator<Item = &'n str>) -> Option<&'n str> {
-    let limit = name.chars().count() / 3;
-    candidates
-        .filter(|c| c.len().abs_diff(name.len()) <= limit)
-        .map(|c| (weir_syntax::similar::edit_distance(name, c), c))
-        .filter(|&(d, _)| d <= limit && d > 0)
-        .min()
-        .map(|(_, c)| c)
 }

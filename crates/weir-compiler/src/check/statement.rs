@@ -1,9 +1,11 @@
 //! Statements.
 
 use super::{Checker, DefKind, Place};
-use crate::types::{Ty, TyKind, Types};
-use rustc_hash::FxHashMap;
-use weir_syntax::ast::{self, AnnotationBody, BinaryOp, DeclarationKind, Expr, ExprKind, Statement, StatementKind};
+use crate::types::{DefId, Ty, TyKind, Types};
+use rustc_hash::{FxHashMap, FxHashSet};
+use weir_syntax::ast::{
+    self, AnnotationBody, BinaryOp, DeclarationKind, Expr, ExprKind, Name, Statement, StatementKind,
+};
 use weir_syntax::diagnostic::Diagnostic;
 use weir_syntax::source::Span;
 
@@ -294,21 +296,26 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn switch_on_action(&mut self, table: crate::types::DefId, cases: &'a [ast::SwitchCase]) {
-        let mut seen: FxHashMap<crate::types::DefId, Span> = FxHashMap::default();
+    fn switch_on_action(&mut self, table: DefId, cases: &'a [ast::SwitchCase]) {
+        let mut seen: FxHashMap<DefId, Span> = FxHashMap::default();
+        let actions: Vec<DefId> = match &self.def(table).kind {
+            DefKind::Table { actions, .. } => actions.iter().map(|a| a.action).collect(),
+            _ => return,
+        };
+        let positions = actions.iter().enumerate().rev();
+        let positions: FxHashMap<DefId, usize> = positions.map(|(i, &a)| (a, i)).collect();
+        let named = actions.iter().rev().map(|&a| (self.def(a).name.clone(), a));
+        let named: FxHashMap<Name, DefId> = named.collect();
         for case in cases {
             match &case.label.kind {
                 ExprKind::Default => {}
                 ExprKind::Name { name, absolute } => {
-                    let DefKind::Table { actions, .. } = &self.def(table).kind else {
-                        continue;
-                    };
                     let found = self.lookup(&name.name, *absolute);
-                    let action = actions
-                        .iter()
-                        .find(|a| found.contains(&a.action))
-                        .or_else(|| actions.iter().find(|a| self.def(a.action).name == name.name))
-                        .map(|a| a.action);
+                    let first = found.iter().filter_map(|a| positions.get(a)).min();
+                    let action = match first {
+                        Some(&position) => Some(actions[position]),
+                        None => named.get(&name.name).copied(),
+                    };
                     let Some(action) = action else {
                         self.error(
                             "type-error",
@@ -361,7 +368,7 @@ impl<'a> Checker<'a> {
                 format!("a switch cannot be on {shown}: only on numbers, enums, errors and action_run"),
             );
         }
-        let mut seen: Vec<(super::Const, Span)> = Vec::new();
+        let mut seen: FxHashMap<super::Const, Span> = FxHashMap::default();
         for case in cases {
             if matches!(case.label.kind, ExprKind::Default) {
                 continue;
@@ -380,14 +387,13 @@ impl<'a> Checker<'a> {
             }
             let Some(value) = self.eval(&case.label) else { continue };
             let Some(value) = self.convert(value, ty) else { continue };
-            if let Some((_, before)) = seen.iter().find(|(v, _)| *v == value) {
-                let before = *before;
+            if let Some(&before) = seen.get(&value) {
                 self.report(
                     Diagnostic::error("invalid", case.label.span, "the label stands twice")
                         .label(before, "the first one"),
                 );
             }
-            seen.push((value, case.label.span));
+            seen.entry(value).or_insert(case.label.span);
         }
     }
 
@@ -395,25 +401,19 @@ impl<'a> Checker<'a> {
 
     /// Structured annotations hold constants; the known ones have the arguments they need.
     pub(super) fn annotations(&mut self, list: &'a [ast::Annotation]) {
-        let mut structured: Vec<&ast::Ident> = Vec::new();
-        for annotation in list {
-            let is_structured = matches!(
+        let is_structured = |annotation: &ast::Annotation| {
+            matches!(
                 annotation.body,
                 AnnotationBody::Expressions(_) | AnnotationBody::KeyValues(_)
-            );
-            let previous = structured
-                .iter()
-                .find(|n| n.name == annotation.name.name)
-                .map(|n| n.span);
-            let mixed = list.iter().any(|other| {
-                other.name.name == annotation.name.name
-                    && !std::ptr::eq(other, annotation)
-                    && is_structured
-                    && !matches!(
-                        other.body,
-                        AnnotationBody::Expressions(_) | AnnotationBody::KeyValues(_)
-                    )
-            });
+            )
+        };
+        let plain = list.iter().filter(|a| !is_structured(a));
+        let plain: FxHashSet<&str> = plain.map(|a| &*a.name.name).collect();
+        let mut structured: FxHashMap<&str, Span> = FxHashMap::default();
+        for annotation in list {
+            let is_structured = is_structured(annotation);
+            let previous = structured.get(&*annotation.name.name).copied();
+            let mixed = is_structured && plain.contains(&*annotation.name.name);
             if let (true, Some(before)) = (is_structured, previous) {
                 self.report(
                     Diagnostic::error(
@@ -431,7 +431,7 @@ impl<'a> Checker<'a> {
                 );
             }
             if is_structured {
-                structured.push(&annotation.name);
+                structured.entry(&annotation.name.name).or_insert(annotation.name.span);
             }
             match &annotation.body {
                 AnnotationBody::Empty | AnnotationBody::Unstructured(_) => self.known_annotation(annotation),
@@ -441,12 +441,11 @@ impl<'a> Checker<'a> {
                     }
                 }
                 AnnotationBody::KeyValues(pairs) => {
-                    let mut keys: Vec<&ast::Ident> = Vec::new();
+                    let mut keys: FxHashSet<&str> = FxHashSet::default();
                     for (key, value) in pairs {
-                        if keys.iter().any(|k| k.name == key.name) {
+                        if !keys.insert(&key.name) {
                             self.error("duplicate", key.span, format!("the key `{}` stands twice", key.name));
                         }
-                        keys.push(key);
                         self.annotation_value(value);
                     }
                 }
@@ -490,7 +489,7 @@ impl<'a> Checker<'a> {
         }
         if name == "match" {
             let kind = tokens.first().filter(|_| tokens.len() == 1);
-            if !kind.is_some_and(|k| self.info.match_kinds.iter().any(|m| m.name == k.text)) {
+            if !kind.is_some_and(|k| self.info.match_kind_positions.contains_key(&*k.text)) {
                 self.error(
                     "type-error",
                     annotation.span,

@@ -2,8 +2,10 @@
 
 use super::{Checker, Const, DefKind, Param, Place, TableActionDef};
 use crate::types::{DefId, Ty, TyKind, Types};
+use rustc_hash::FxHashMap;
 use weir_syntax::ast::{self, ActionReference, Argument, Direction, ExprKind, TablePropertyValue};
 use weir_syntax::diagnostic::Diagnostic;
+use weir_syntax::source::Span;
 
 impl<'a> Checker<'a> {
     pub(super) fn table(&mut self, table: &'a ast::Table, annotations: &'a [ast::Annotation]) {
@@ -17,15 +19,14 @@ impl<'a> Checker<'a> {
         );
         let outer = self.current_table.replace(id);
         self.bind(id);
-        let mut seen: Vec<&ast::Ident> = Vec::new();
+        let mut seen: FxHashMap<&str, Span> = FxHashMap::default();
         let mut keys: Option<Vec<(Ty, &'a ast::Ident)>> = None;
         let mut has_actions = false;
         let mut default: Option<&'a ast::TableProperty> = None;
         let mut of_actions: Vec<&'a ast::TableProperty> = Vec::new();
         for property in &table.properties {
             self.annotations(&property.annotations);
-            if let Some(previous) = seen.iter().find(|n| n.name == property.name.name) {
-                let before = previous.span;
+            if let Some(&before) = seen.get(&*property.name.name) {
                 self.report(
                     Diagnostic::error(
                         "duplicate",
@@ -36,7 +37,7 @@ impl<'a> Checker<'a> {
                 );
                 continue;
             }
-            seen.push(&property.name);
+            seen.insert(&property.name.name, property.name.span);
             match &property.value {
                 TablePropertyValue::Key(elements) => {
                     keys = Some(self.with_place(Place::TableKey, |c| c.table_key(elements)));
@@ -90,9 +91,9 @@ impl<'a> Checker<'a> {
             .map(|element| {
                 self.annotations(&element.annotations);
                 let ty = self.expr(&element.expression, None);
-                if !self.info.match_kinds.iter().any(|m| m.name == element.match_kind.name) {
+                if !self.info.match_kind_positions.contains_key(&element.match_kind.name) {
                     let known: Vec<&str> = self.info.match_kinds.iter().map(|m| &*m.name).collect();
-                    let like = super::closest(&element.match_kind.name, known.iter().copied());
+                    let like = self.similar(&element.match_kind.name, known.iter().copied());
                     let help = match like {
                         Some(like) => format!("did you mean `{like}`?"),
                         None if known.is_empty() => {
@@ -167,6 +168,7 @@ impl<'a> Checker<'a> {
 
     fn table_actions(&mut self, table: DefId, references: &'a [ActionReference]) {
         let mut actions: Vec<TableActionDef<'a>> = Vec::new();
+        let mut seen: FxHashMap<DefId, Span> = FxHashMap::default();
         for reference in references {
             self.annotations(&reference.annotations);
             let Some(action) = self.find_action(reference) else {
@@ -175,8 +177,7 @@ impl<'a> Checker<'a> {
                 }
                 continue;
             };
-            if let Some(previous) = actions.iter().find(|a| a.action == action).and_then(|a| a.reference) {
-                let before = previous.span;
+            if let Some(&before) = seen.get(&action) {
                 self.report(
                     Diagnostic::error(
                         "duplicate",
@@ -213,6 +214,7 @@ impl<'a> Checker<'a> {
                 }
             }
             self.bind_action_arguments(given, &bound, reference);
+            seen.insert(action, reference.span);
             actions.push(TableActionDef {
                 action,
                 reference: Some(reference),
@@ -328,7 +330,7 @@ impl<'a> Checker<'a> {
         table: DefId,
         action: DefId,
         arguments: &'a [Argument],
-        span: weir_syntax::source::Span,
+        span: Span,
         is_default: bool,
     ) {
         let DefKind::Table { actions, ast } = &self.def(table).kind else {
@@ -595,7 +597,7 @@ impl<'a> Checker<'a> {
             .collect();
         let prioritised = kinds.iter().any(|k| matches!(*k, "ternary" | "range" | "optional"));
         let all_exact = kinds.iter().all(|k| *k == "exact");
-        let mut seen: Vec<(Vec<Const>, weir_syntax::source::Span)> = Vec::new();
+        let mut seen: FxHashMap<Vec<Const>, Span> = FxHashMap::default();
         for (index, entry) in entries.iter().enumerate() {
             self.annotations(&entry.annotations);
             if let Some(priority) = &entry.priority {
@@ -639,16 +641,7 @@ impl<'a> Checker<'a> {
     }
 
     /// Two entries of a table with only exact keys must differ.
-    fn check_distinct(
-        &mut self,
-        entry: &'a ast::TableEntry,
-        types: &[Ty],
-        seen: &mut Vec<(Vec<Const>, weir_syntax::source::Span)>,
-    ) {
-        // Comparing each with each: large lists are left to the table, which refuses duplicates too.
-        if seen.len() > 1000 {
-            return;
-        }
+    fn check_distinct(&mut self, entry: &'a ast::TableEntry, types: &[Ty], seen: &mut FxHashMap<Vec<Const>, Span>) {
         let elements: Vec<&'a ast::Expr> = match &entry.keyset.kind {
             ExprKind::List(elements) if elements.len() == types.len() => elements.iter().collect(),
             _ if types.len() == 1 => vec![&entry.keyset],
@@ -661,14 +654,13 @@ impl<'a> Checker<'a> {
             };
             values.push(value);
         }
-        if let Some((_, before)) = seen.iter().find(|(v, _)| *v == values) {
-            let before = *before;
+        if let Some(&before) = seen.get(&values) {
             self.report(
                 Diagnostic::error("keys", entry.keyset.span, "an entry with this key stands before")
                     .label(before, "the other entry"),
             );
         }
-        seen.push((values, entry.keyset.span));
+        seen.entry(values).or_insert(entry.keyset.span);
     }
 
     fn entry_keyset(&mut self, entry: &'a ast::TableEntry, types: &[Ty], kinds: &[&str]) {

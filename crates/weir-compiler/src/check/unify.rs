@@ -187,13 +187,11 @@ impl<'a> Checker<'a> {
                 }) && parts.iter().take(given).all(|&p| self.coerces(p, *element))
             }
             (TyKind::Fields(given, dots), TyKind::Struct(def, arguments)) => {
-                let fields = self.fields_of(*def, arguments);
+                let count = self.info.positions.get(def).map_or(0, FxHashMap::len);
                 given.iter().all(|(name, ty)| {
-                    fields
-                        .iter()
-                        .find(|(n, _)| n == name)
-                        .is_some_and(|(_, field)| self.coerces(*ty, *field))
-                }) && (*dots || given.len() == fields.len())
+                    let field = self.info.field(*def, arguments, name);
+                    field.is_some_and(|(_, field)| self.coerces(*ty, field))
+                }) && (*dots || given.len() == count)
             }
             (TyKind::InvalidHeader, TyKind::Struct(..)) => {
                 matches!(
@@ -223,6 +221,17 @@ impl super::Checked<'_> {
             .into_iter()
             .map(|(name, ty)| (name, self.types.substitute(ty, &map)))
             .collect()
+    }
+
+    /// Position and type of a field of a struct type with its type arguments put in.
+    pub fn field(&mut self, def: DefId, arguments: &[Ty], name: &str) -> Option<(usize, Ty)> {
+        let DefKind::Struct { parameters, fields, .. } = &self.defs[def.0 as usize].kind else {
+            return None;
+        };
+        let &position = self.positions.get(&def)?.get(name)?;
+        let map: FxHashMap<Ty, Ty> = parameters.iter().copied().zip(arguments.iter().copied()).collect();
+        let ty = fields.get(position)?.ty;
+        Some((position, self.types.substitute(ty, &map)))
     }
 
     /// Whether a type is a struct, a header or a header union.

@@ -147,6 +147,7 @@ impl<'a> Lowerer<'a, '_> {
         let mut order: Vec<usize> = (0..params.len()).collect();
         order.sort_by_key(|&i| info.arguments.get(i).copied().flatten());
         let mut passed: Vec<Passed> = params.iter().map(|_| Passed::Omitted).collect();
+        let effects = arguments.iter().rposition(|a| self.has_effects(&a.value));
         for i in order {
             let param = &params[i];
             let ty = self.concrete(param.ty);
@@ -157,7 +158,7 @@ impl<'a> Lowerer<'a, '_> {
                 }
                 continue;
             };
-            let later_effects = arguments[j + 1..].iter().any(|a| self.has_effects(&a.value));
+            let later_effects = effects.is_some_and(|last| last > j);
             passed[i] = match param.direction {
                 Direction::Out | Direction::InOut if matches!(argument.value.kind, ExprKind::DontCare) => {
                     Passed::Out(self.allocate("_", ty, VarKind::Temporary))

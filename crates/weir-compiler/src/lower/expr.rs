@@ -1,14 +1,15 @@
 //! Expressions and l-values.
 
-use super::value::{Entity, Object, Place, Val};
+use super::value::{Entity, Object, Place, Val, named};
 use super::{Lowerer, boolean, constant};
 use crate::check::{Builtin, Callee, Const, DefKind};
 use crate::types::{DefId, Ty, TyKind, Types};
 use num_bigint::BigInt;
 use num_traits::{ToPrimitive, Zero};
+use rustc_hash::FxHashMap;
 use std::rc::Rc;
 use weir_ir::{BinaryOp as Op, Bits, Operand, Rvalue, Terminator};
-use weir_syntax::ast::{Expr, ExprKind, StructKind};
+use weir_syntax::ast::{Expr, ExprKind, Name, StructKind};
 
 /// Bits of an `int` that is computed at run time.
 pub(super) const RUN_TIME_INT: u32 = 256;
@@ -94,9 +95,10 @@ impl<'a> Lowerer<'a, '_> {
     pub(super) fn in_order(&mut self, expressions: impl Iterator<Item = &'a Expr>) -> Vec<Val> {
         let expressions: Vec<&'a Expr> = expressions.collect();
         let mut values = Vec::with_capacity(expressions.len());
+        let effects = expressions.iter().rposition(|e| self.has_effects(e));
         for (i, e) in expressions.iter().enumerate() {
             let value = self.expr(e);
-            let later = expressions[i + 1..].iter().any(|e| self.has_effects(e));
+            let later = effects.is_some_and(|last| last > i);
             values.push(if later { self.snapshot(&value) } else { value });
         }
         values
@@ -230,9 +232,7 @@ impl<'a> Lowerer<'a, '_> {
             },
             (Const::String(s), _) => Val::String(s.clone()),
             (Const::Member(i), _) => Val::Scalar(constant(32, *i as u128)),
-            (Const::Error(name), _) => {
-                Val::Scalar(constant(32, u128::from(self.program.error_code(name).unwrap_or(0))))
-            }
+            (Const::Error(name), _) => Val::Scalar(constant(32, u128::from(self.error_code(name)))),
             (Const::InvalidHeader, _) if self.is_header_like(ty) => self.zero(ty),
             (Const::InvalidHeader, _) => Val::InvalidHeader,
             (Const::List(values), TyKind::Tuple(parts) | TyKind::Listed(parts)) => Val::tuple(
@@ -266,11 +266,11 @@ impl<'a> Lowerer<'a, '_> {
                 )
             }
             (Const::Fields(fields), TyKind::Struct(def, arguments)) => {
-                let types = self.checked.fields_of(def, &arguments);
+                let types: FxHashMap<Name, Ty> = self.checked.fields_of(def, &arguments).into_iter().collect();
                 let fields: Vec<_> = fields
                     .iter()
                     .map(|(n, v)| {
-                        let t = types.iter().find(|(m, _)| m == n).map_or(Types::UNKNOWN, |(_, t)| *t);
+                        let t = types.get(n).copied().unwrap_or(Types::UNKNOWN);
                         (n.clone(), self.constant_value(v, t))
                     })
                     .collect();
@@ -292,6 +292,10 @@ impl<'a> Lowerer<'a, '_> {
                     .collect(),
             )),
         }
+    }
+
+    fn error_code(&self, name: &str) -> u32 {
+        self.error_codes.get(name).copied().unwrap_or(0)
     }
 
     fn member(&mut self, expr: &'a Expr, base: &'a Expr, member: &str) -> Val {
@@ -341,15 +345,11 @@ impl<'a> Lowerer<'a, '_> {
         let ty = self.ty(base);
         match self.expr(base) {
             Val::Struct(fields) | Val::Union(fields) | Val::Header { fields, .. } => {
-                if let Some((_, value)) = fields.iter().find(|(n, _)| &**n == member) {
+                let position = self.field_position(ty, member);
+                if let Some(value) = named(&fields, member, position) {
                     return value.clone();
                 }
                 // A list that has not met its struct type yet.
-                let types = match self.kind(ty) {
-                    TyKind::Struct(def, arguments) => self.checked.fields_of(def, &arguments),
-                    _ => Vec::new(),
-                };
-                let position = types.iter().position(|(n, _)| &**n == member);
                 position
                     .and_then(|p| fields.get(p))
                     .map_or(Val::Void, |(_, v)| v.clone())
@@ -358,13 +358,22 @@ impl<'a> Lowerer<'a, '_> {
         }
     }
 
+    /// Where a struct or header type has a field.
+    fn field_position(&self, ty: Ty, name: &str) -> Option<usize> {
+        match self.kind(ty) {
+            TyKind::Struct(def, _) => self.checked.positions.get(&def)?.get(name).copied(),
+            _ => None,
+        }
+    }
+
     pub(super) fn type_member(&mut self, named: Ty, member: &str) -> Val {
         match self.kind(named) {
-            TyKind::Error => Val::Scalar(constant(32, u128::from(self.program.error_code(member).unwrap_or(0)))),
+            TyKind::Error => Val::Scalar(constant(32, u128::from(self.error_code(member)))),
             TyKind::Enum(def) => {
                 let id = self.enum_id(def);
                 let e = &self.program.enums[id];
-                let index = e.members.iter().position(|m| m == member).unwrap_or(0);
+                let positions = self.checked.positions.get(&def);
+                let index = positions.and_then(|p| p.get(member)).copied().unwrap_or(0);
                 Val::Scalar(match &e.values {
                     Some(values) => Operand::Const(values[index].clone()),
                     None => constant(32, index as u128),
@@ -438,7 +447,8 @@ impl<'a> Lowerer<'a, '_> {
                     return self.stack_cursor(expr, stack, &member.name);
                 }
                 let place = self.place(base);
-                match place.member(&member.name) {
+                let position = self.field_position(ty, &member.name);
+                match place.member(&member.name, position) {
                     Some(part) => part,
                     None => {
                         let ty = self.ty(expr);

@@ -250,7 +250,9 @@ impl<'a> Lowerer<'a, '_> {
             };
             let mut place = place.clone();
             for part in path.split('.') {
-                let Some(next) = place.member(part) else { return false };
+                let Some(next) = place.member(part, None) else {
+                    return false;
+                };
                 place = next;
             }
             writes.push((place, *value));

@@ -68,6 +68,8 @@ pub(crate) struct Lowerer<'a, 'c> {
     /// What each type parameter stands for at this point.
     substitution: FxHashMap<Ty, Ty>,
     globals: FxHashSet<DefId>,
+    /// Codes of the program's errors.
+    error_codes: FxHashMap<String, u32>,
     /// Prefix of control-plane names here; empty at the top level.
     path: String,
     /// What names begin with that control planes tell the pipelines of a switch apart by; mostly empty.
@@ -125,6 +127,7 @@ pub(crate) fn lower(checked: &mut Checked<'_>, sources: &SourceMap, target: &Tar
         bindings: FxHashMap::default(),
         substitution: FxHashMap::default(),
         globals,
+        error_codes: FxHashMap::default(),
         path: String::new(),
         pipeline: String::new(),
         body: Body::default(),

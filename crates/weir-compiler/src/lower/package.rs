@@ -19,6 +19,8 @@ impl Lowerer<'_, '_> {
     /// Lowers everything. False where there is nothing to lower.
     pub(super) fn package(&mut self) -> bool {
         self.program.errors = error_codes(self.checked.errors.iter().map(|e| e.name.to_string()));
+        let codes = (0..).zip(&self.program.errors).map(|(code, name)| (name.clone(), code));
+        self.error_codes = codes.collect();
         let Some(main) = self.checked.main else { return false };
         let Some(package) = self.checked.main_package(self.target) else {
             return false;

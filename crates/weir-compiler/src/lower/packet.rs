@@ -87,7 +87,7 @@ impl<'a> Lowerer<'a, '_> {
                 && matches!(self.kind(base_type), TyKind::Stack(..))
                 && let Place::Stack { elements, next } = self.place(base)
             {
-                let members = elements.iter().filter_map(|e| e.member(&member.name)).collect();
+                let members = elements.iter().filter_map(|e| e.member(&member.name, None)).collect();
                 self.extract_next(
                     target,
                     &Place::Stack {

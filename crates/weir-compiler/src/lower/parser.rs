@@ -74,9 +74,10 @@ impl<'a> Lowerer<'a, '_> {
     fn select(&mut self, expressions: &'a [Expr], cases: &'a [ast::SelectCase], blocks: &FxHashMap<&str, BlockId>) {
         let mut keys: Vec<Operand> = Vec::new();
         let mut types: Vec<Ty> = Vec::new();
+        let effects = expressions.iter().rposition(|e| self.has_effects(e));
         for (i, e) in expressions.iter().enumerate() {
             let value = self.expr(e);
-            let later = expressions[i + 1..].iter().any(|e| self.has_effects(e));
+            let later = effects.is_some_and(|last| last > i);
             let value = if later { self.snapshot(&value) } else { value };
             value.leaves(&mut keys);
             types.push(self.ty(e));

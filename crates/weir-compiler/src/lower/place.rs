@@ -3,7 +3,7 @@
 use super::value::{Place, Val};
 use super::{Lowerer, boolean, constant};
 use crate::types::{Ty, TyKind};
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::rc::Rc;
 use weir_ir::{BinaryOp, Bits, HeaderId, Operand, Rvalue, SharedLeaf, Type, Var, VarId, VarKind};
 use weir_syntax::ast::{Name, StructKind};
@@ -515,9 +515,11 @@ impl Lowerer<'_, '_> {
                 let given = self.component_types(from);
                 let named = matches!(self.kind(from), TyKind::Fields(..));
                 let mut converted = Vec::new();
+                let positions = values.iter().enumerate().rev();
+                let positions: FxHashMap<&str, usize> = positions.map(|(i, (n, _))| (&**n, i)).collect();
                 for (i, (name, ty)) in fields.into_iter().enumerate() {
                     let position = if named {
-                        values.iter().position(|(n, _)| *n == name)
+                        positions.get(&*name).copied()
                     } else {
                         (i < values.len()).then_some(i)
                     };

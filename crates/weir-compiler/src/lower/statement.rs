@@ -3,7 +3,8 @@
 use super::value::{Entity, Object, Place, Val};
 use super::{Lowerer, constant};
 use crate::check::{Callee, DefKind};
-use crate::types::{Ty, TyKind};
+use crate::types::{DefId, Ty, TyKind};
+use rustc_hash::FxHashMap;
 use weir_ir::{BinaryOp as Op, Operand, Terminator, VarKind};
 use weir_syntax::ast::{self, BinaryOp, Block, DeclarationKind, Expr, ExprKind, Statement, StatementKind, SwitchCase};
 
@@ -197,9 +198,11 @@ impl<'a> Lowerer<'a, '_> {
             let Val::Object(Object::Table(table)) = self.expr(expression) else {
                 return;
             };
+            let positions = table.actions.iter().enumerate().rev();
+            let positions: FxHashMap<DefId, usize> = positions.map(|(i, &a)| (a, i)).collect();
             let labels = |s: &mut Self, label: &'a Expr| {
                 let def = s.checked.names[label.id.0 as usize]?;
-                let index = table.actions.iter().position(|&a| a == def)?;
+                let &index = positions.get(&def)?;
                 Some(weir_ir::Bits::new(32, index as u128))
             };
             self.switch_on(Operand::Var(table.action), cases, labels);

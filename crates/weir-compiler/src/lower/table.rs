@@ -423,12 +423,13 @@ impl<'a> Lowerer<'a, '_> {
         let (ast, actions) = (*ast, actions.clone());
         let mut keys = Vec::new();
         if let Some(TablePropertyValue::Key(elements)) = property(ast, "key").map(|p| &p.value) {
+            let effects = elements.iter().rposition(|e| self.has_effects(&e.expression));
             for (i, element) in elements.iter().enumerate() {
                 let value = match self.expr(&element.expression) {
                     Val::Scalar(operand) => operand,
                     _ => constant(0, 0),
                 };
-                let later = elements[i + 1..].iter().any(|e| self.has_effects(&e.expression));
+                let later = effects.is_some_and(|last| last > i);
                 keys.push(if later { self.copy(value) } else { value });
             }
         }

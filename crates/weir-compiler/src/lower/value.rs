@@ -289,27 +289,37 @@ impl Place {
         }
     }
 
-    /// The part of a struct, header or union; of each element where the place is dynamic.
-    pub fn member(&self, name: &str) -> Option<Place> {
+    /// The part of a struct, header or union; of each element where the place is dynamic. It is sought first where it
+    /// is said to stand.
+    pub fn member(&self, name: &str, position: Option<usize>) -> Option<Place> {
         match self {
             Place::Struct(fields) | Place::Union(fields) | Place::Header { fields, .. } => {
-                fields.iter().find(|(n, _)| &**n == name).map(|(_, p)| p.clone())
+                named(fields, name, position).cloned()
             }
             Place::Dynamic { elements, index } => {
-                let elements = elements.iter().map(|e| e.member(name)).collect::<Option<Vec<_>>>()?;
+                let elements = elements
+                    .iter()
+                    .map(|e| e.member(name, position))
+                    .collect::<Option<Vec<_>>>()?;
                 Some(Place::Dynamic {
                     elements: Rc::new(elements),
                     index: index.clone(),
                 })
             }
             Place::Nowhere(value) => match &**value {
-                Val::Struct(fields) | Val::Union(fields) | Val::Header { fields, .. } => fields
-                    .iter()
-                    .find(|(n, _)| &**n == name)
-                    .map(|(_, v)| Place::Nowhere(Box::new(v.clone()))),
+                Val::Struct(fields) | Val::Union(fields) | Val::Header { fields, .. } => {
+                    named(fields, name, position).map(|v| Place::Nowhere(Box::new(v.clone())))
+                }
                 _ => None,
             },
             _ => None,
         }
     }
+}
+
+/// The part of a name, which is sought first where it is said to stand.
+pub(super) fn named<'v, T>(parts: &'v [(Name, T)], name: &str, position: Option<usize>) -> Option<&'v T> {
+    let is_it = |part: &&(Name, T)| *part.0 == *name;
+    let there = position.and_then(|p| parts.get(p)).filter(is_it);
+    there.or_else(|| parts.iter().find(is_it)).map(|(_, part)| part)
 }

@@ -2,6 +2,7 @@
 
 use super::P4InfoError;
 use super::annotations::{self, Field};
+use super::externs;
 use super::symbols::{self, Kind, Symbols};
 use weir_ir::target::Target;
 use weir_ir::{Bits, Entry, KeyMatch, MatchKind, Program, Table};
@@ -17,7 +18,8 @@ use weir_proto::p4::v1::field_match::{Exact, FieldMatchType, Lpm, Optional, Rang
 /// As [`super::p4info`].
 pub fn entries(program: &Program, targets: &[Target]) -> Result<pb::WriteRequest, Vec<P4InfoError>> {
     let mut errors = Vec::new();
-    let symbols = symbols::of_program(super::control(program, targets), program, &mut errors);
+    let owners = externs::owners(program);
+    let symbols = symbols::of_program(super::control(program, targets), program, &owners, &mut errors);
     if !errors.is_empty() {
         return Err(errors);
     }

@@ -3,6 +3,7 @@
 use super::annotations;
 use super::symbols::Kind;
 use super::{Generator, P4InfoError};
+use rustc_hash::FxHashMap;
 use weir_ir::target::{ControlSpec, ResourceKind as Resource};
 use weir_ir::{Annotation, Call, ConstValue, ExternId, ExternInstance, InstKind, Loc, Program, TypeSpec};
 use weir_proto::p4::config::v1 as pb;
@@ -19,12 +20,12 @@ fn resource(control: ControlSpec, instance: &ExternInstance) -> Option<Resource>
 }
 
 /// The kind of object that an instance is described as. A direct resource that no table has is none.
-pub(super) fn kind(control: ControlSpec, program: &Program, id: ExternId) -> Option<Kind> {
+pub(super) fn kind(control: ControlSpec, program: &Program, owners: &Owners<'_>, id: ExternId) -> Option<Kind> {
     Some(match resource(control, &program.externs[id])? {
         Resource::Counter => Kind::Counter,
-        Resource::DirectCounter => table_of(program, id).map(|_| Kind::DirectCounter)?,
+        Resource::DirectCounter => owners.get(&id).map(|_| Kind::DirectCounter)?,
         Resource::Meter => Kind::Meter,
-        Resource::DirectMeter => table_of(program, id).map(|_| Kind::DirectMeter)?,
+        Resource::DirectMeter => owners.get(&id).map(|_| Kind::DirectMeter)?,
         Resource::Register => Kind::Register,
         Resource::ActionProfile | Resource::ActionSelector => Kind::ActionProfile,
         Resource::Digest => Kind::Digest,
@@ -38,15 +39,31 @@ pub(super) fn kind(control: ControlSpec, program: &Program, id: ExternId) -> Opt
     })
 }
 
-/// The name of the table that has a direct resource.
-fn table_of(program: &Program, id: ExternId) -> Option<&str> {
-    let owner = |t: &&weir_ir::Table| t.direct.contains(&id) && !annotations::is_hidden(&t.annotations);
-    program
-        .tables
-        .iter()
-        .map(|(_, t)| t)
-        .find(owner)
-        .map(|t| t.name.as_str())
+/// The tables that each implementation has, by its name.
+fn users(program: &Program) -> FxHashMap<&str, Vec<&str>> {
+    let mut users: FxHashMap<&str, Vec<&str>> = FxHashMap::default();
+    let tables = program.tables.iter().map(|(_, table)| table);
+    for table in tables.filter(|t| !annotations::is_hidden(&t.annotations)) {
+        if let Some(id) = table.implementation {
+            users.entry(&program.externs[id].name).or_default().push(&table.name);
+        }
+    }
+    users
+}
+
+/// The names of the tables that have direct resources.
+pub(super) type Owners<'p> = FxHashMap<ExternId, &'p str>;
+
+/// Which table has which direct resource. A hidden table has none, as far as the control plane knows.
+pub(super) fn owners(program: &Program) -> Owners<'_> {
+    let mut owners = Owners::default();
+    let tables = program.tables.iter().map(|(_, table)| table);
+    for table in tables.filter(|t| !annotations::is_hidden(&t.annotations)) {
+        for &id in &table.direct {
+            owners.entry(id).or_insert(&table.name);
+        }
+    }
+    owners
 }
 
 /// The types that the program sends by a call of the digest function, with their names and where. A type
@@ -136,14 +153,15 @@ impl Generator<'_> {
     /// The id of an instance that the control plane knows, else 0.
     pub(super) fn extern_id(&self, id: ExternId) -> u32 {
         let instance = &self.program.externs[id];
-        let kind = kind(self.control, self.program, id);
+        let kind = kind(self.control, self.program, &self.owners, id);
         kind.map_or(0, |kind| self.symbols.id(kind, &instance.name))
     }
 
     pub(super) fn externs(&mut self) {
         let mut profiles = rustc_hash::FxHashSet::default();
+        let users = users(self.program);
         for (id, instance) in self.program.externs.iter() {
-            let known = resource(self.control, instance).zip(kind(self.control, self.program, id));
+            let known = resource(self.control, instance).zip(kind(self.control, self.program, &self.owners, id));
             let Some((resource, kind)) = known else { continue };
             match resource {
                 Resource::Counter => self.counter(kind, instance),
@@ -153,7 +171,8 @@ impl Generator<'_> {
                 Resource::ActionProfile | Resource::ActionSelector => {
                     // Two tables may construct a profile of one name in place: it is the same one.
                     if profiles.insert(instance.name.as_str()) {
-                        self.action_profile(instance, resource == Resource::ActionSelector);
+                        let users = users.get(&*instance.name).cloned().unwrap_or_default();
+                        self.action_profile(instance, resource == Resource::ActionSelector, users);
                     }
                 }
                 Resource::Digest => {
@@ -193,7 +212,7 @@ impl Generator<'_> {
     }
 
     fn direct(&mut self, kind: Kind, id: ExternId, instance: &ExternInstance) {
-        let direct_table_id = table_of(self.program, id).map_or(0, |t| self.symbols.id(Kind::Table, t));
+        let direct_table_id = self.owners.get(&id).map_or(0, |t| self.symbols.id(Kind::Table, t));
         let preamble = Some(self.preamble(kind, &instance.name, &instance.annotations));
         if kind == Kind::DirectCounter {
             let described = pb::DirectCounter {
@@ -233,12 +252,7 @@ impl Generator<'_> {
         Some(pb::P4NamedType { name: name.clone() })
     }
 
-    fn action_profile(&mut self, instance: &ExternInstance, with_selector: bool) {
-        let users = self.program.tables.iter().map(|(_, t)| t).filter(|t| {
-            let implementation = t.implementation.map(|e| self.program.externs[e].name.as_str());
-            implementation == Some(instance.name.as_str()) && !annotations::is_hidden(&t.annotations)
-        });
-        let mut users: Vec<&str> = users.map(|t| t.name.as_str()).collect();
+    fn action_profile(&mut self, instance: &ExternInstance, with_selector: bool, mut users: Vec<&str>) {
         users.sort_unstable();
         let mut preamble = self.preamble(Kind::ActionProfile, &instance.name, &instance.annotations);
         preamble.annotations = annotations::texts(&instance.annotations, &PROFILE_ANNOTATIONS);

@@ -191,7 +191,12 @@ pub(crate) fn one_at_a_time(bytes: &[u8]) -> u32 {
 }
 
 /// The symbols of a program.
-pub(super) fn of_program(control: ControlSpec, program: &Program, errors: &mut Vec<P4InfoError>) -> Symbols {
+pub(super) fn of_program(
+    control: ControlSpec,
+    program: &Program,
+    owners: &externs::Owners<'_>,
+    errors: &mut Vec<P4InfoError>,
+) -> Symbols {
     let mut collector = Collector::default();
     for (_, table) in program.tables.iter().filter(|(_, t)| !is_hidden(&t.annotations)) {
         collector.add(Kind::Table, &table.name, &table.annotations, table.loc, true);
@@ -201,7 +206,7 @@ pub(super) fn of_program(control: ControlSpec, program: &Program, errors: &mut V
         collector.add(Kind::Action, &action.name, &action.annotations, action.loc, false);
     }
     for (id, instance) in program.externs.iter() {
-        if let Some(kind) = externs::kind(control, program, id) {
+        if let Some(kind) = externs::kind(control, program, owners, id) {
             let (name, unique) = (instance.name.as_str(), kind != Kind::ActionProfile);
             collector.add(kind, name, &instance.annotations, instance.loc, unique);
         }

@@ -1,59 +1,10 @@
 //! Liveness, and the removal of assignments whose result nobody reads.
 
 use super::propagate::written;
+use super::set::VarSet;
 use crate::arena::Arena;
 use crate::program::*;
-
-/// A set of variables.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct VarSet {
-    words: Vec<u64>,
-}
-
-impl VarSet {
-    /// An empty set for a program with `count` variables.
-    #[must_use]
-    pub fn new(count: usize) -> Self {
-        VarSet {
-            words: vec![0; count.div_ceil(64)],
-        }
-    }
-
-    /// Adds a variable.
-    pub fn insert(&mut self, var: VarId) {
-        self.words[var.index() / 64] |= 1 << (var.index() % 64);
-    }
-
-    /// Takes a variable out.
-    pub fn remove(&mut self, var: VarId) {
-        self.words[var.index() / 64] &= !(1 << (var.index() % 64));
-    }
-
-    /// Whether the variable is in it.
-    #[must_use]
-    pub fn contains(&self, var: VarId) -> bool {
-        self.words[var.index() / 64] >> (var.index() % 64) & 1 == 1
-    }
-
-    /// Adds everything of another set; whether that changed anything.
-    pub fn union(&mut self, other: &VarSet) -> bool {
-        let mut changed = false;
-        for (a, b) in self.words.iter_mut().zip(&other.words) {
-            changed |= *b & !*a != 0;
-            *a |= b;
-        }
-        changed
-    }
-
-    /// The variables in order.
-    pub fn iter(&self) -> impl Iterator<Item = VarId> + '_ {
-        self.words.iter().enumerate().flat_map(|(i, &w)| {
-            (0..64)
-                .filter(move |b| w >> b & 1 == 1)
-                .map(move |b| VarId::new(i * 64 + b))
-        })
-    }
-}
+use std::collections::BTreeSet;
 
 /// Calls `f` with every variable an instruction reads.
 pub fn read_by_inst(kind: &InstKind, headers: &Arena<Header>, f: &mut dyn FnMut(VarId)) {
@@ -165,19 +116,42 @@ fn live_at_exit(program: &Program, observed: &VarSet) -> VarSet {
 #[must_use]
 pub fn liveness(program: &Program, body: &Body, at_exit: &VarSet, observed: &VarSet) -> Vec<VarSet> {
     let mut live_in = vec![VarSet::new(program.vars.len()); body.blocks.len()];
-    loop {
-        let mut changed = false;
-        for id in super::reachable(body).into_iter().rev() {
-            let mut live = live_out(program, body, id, &live_in, at_exit);
-            for inst in body.blocks[id].insts.iter().rev() {
-                step_back(program, body, &inst.kind, &live_in, observed, &mut live);
-            }
-            changed |= live_in[id.index()].union(&live);
-        }
-        if !changed {
-            return live_in;
+    let order = backwards(body);
+    let mut position = vec![usize::MAX; body.blocks.len()];
+    order.iter().enumerate().for_each(|(i, id)| position[id.index()] = i);
+    let mut waits_for: Vec<Vec<usize>> = vec![Vec::new(); body.blocks.len()];
+    for (i, &id) in order.iter().enumerate() {
+        for next in body.successors(id) {
+            waits_for[next.index()].push(i);
         }
     }
+    // Against the order of control: a block is then mostly seen when all that follow it have been.
+    let mut work: BTreeSet<usize> = (0..order.len()).collect();
+    while let Some(next) = work.pop_first() {
+        let id = order[next];
+        let mut live = live_out(program, body, id, &live_in, at_exit);
+        for inst in body.blocks[id].insts.iter().rev() {
+            step_back(program, body, &inst.kind, &live_in, observed, &mut live);
+        }
+        if live_in[id.index()].union(&live) {
+            work.extend(&waits_for[id.index()]);
+        }
+    }
+    live_in
+}
+
+/// Blocks that control can reach, mostly after those that follow them.
+fn backwards(body: &Body) -> Vec<BlockId> {
+    let mut order = match body.blocks.is_empty() {
+        true => Vec::new(),
+        false => body.in_order(),
+    };
+    let mut seen = vec![false; body.blocks.len()];
+    order.iter().for_each(|id| seen[id.index()] = true);
+    let others = super::reachable(body).into_iter().filter(|id| !seen[id.index()]);
+    order.extend(others);
+    order.reverse();
+    order
 }
 
 fn live_out(program: &Program, body: &Body, id: BlockId, live_in: &[VarSet], at_exit: &VarSet) -> VarSet {

@@ -5,7 +5,8 @@
 //! extracted is invalid, metadata that nobody has written is zero. The propagation is conditional (an edge that
 //! cannot be taken contributes nothing) and learns from the branches it passes.
 
-use super::dead::{VarSet, read_by_inst, read_by_terminator};
+use super::VarSet;
+use super::dead::{read_by_inst, read_by_terminator};
 use super::operands::{Stands, replace_in_inst, replace_in_terminator};
 use super::propagate::{basic_block, written};
 use super::simplify_control_flow;
@@ -609,10 +610,11 @@ fn fold(scope: Scope<'_>, body: &mut Body) -> bool {
         } else if !matches!(block.terminator, Terminator::Lookup(_)) {
             let edges = local.edges(&block.terminator);
             let mut redirected: HashMap<BlockId, BlockId> = HashMap::new();
+            let mut count: HashMap<BlockId, usize> = HashMap::new();
+            edges.iter().for_each(|(t, _)| *count.entry(*t).or_default() += 1);
             for (target, state) in &edges {
                 // An edge that is there twice may be two states.
-                let lone = edges.iter().filter(|(t, _)| t == target).count() == 1;
-                if lone
+                if count.get(target) == Some(&1)
                     && copies < budget
                     && let Some((insts, end)) = thread(body, analysis.local(state.clone()), *target)
                 {

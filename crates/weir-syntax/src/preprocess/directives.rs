@@ -130,7 +130,10 @@ impl Preprocessor<'_> {
             return self.condition(line, span);
         }
         match line.first() {
-            Some(token) if token.tok == Tok::Ident => self.is_defined(token.sym) == (name == "ifdef"),
+            Some(token) if token.tok == Tok::Ident => {
+                self.warn_of_extra(name, &line[1..]);
+                self.is_defined(token.sym) == (name == "ifdef")
+            }
             other => {
                 let at = other.map_or(span, |t| t.span);
                 self.error(at, format!("`#{name}` needs the name of a macro"));
@@ -146,6 +149,9 @@ impl Preprocessor<'_> {
         if self.conditionals.len() <= base {
             self.error(span, format!("`#{name}` without `#if`"));
             return;
+        }
+        if name != "elif" {
+            self.warn_of_extra(name, &line);
         }
         if name == "endif" {
             self.conditionals.pop();
@@ -245,6 +251,20 @@ impl Preprocessor<'_> {
         line
     }
 
+    /// Warns of tokens behind a directive, which have no effect.
+    pub(super) fn warn_of_extra(&mut self, name: &str, extra: &[Token]) {
+        let (Some(first), Some(last)) = (extra.first(), extra.last()) else {
+            return;
+        };
+        let message = format!("the text behind `#{name}` on its line is ignored");
+        let warning = Diagnostic::warning("preprocessor", first.span.to(last.span), message);
+        let help = match name {
+            "else" | "endif" => "make it a comment: `// …`",
+            _ => "write it on a line of its own",
+        };
+        self.diagnostics.push(warning.help(help));
+    }
+
     fn rest_of_line_text(&mut self) -> String {
         let Some(file) = self.files.last() else {
             return String::new();
@@ -264,6 +284,10 @@ impl Preprocessor<'_> {
             self.error(span, "`#line` needs a line number and perhaps a file name in quotes");
             return;
         };
+        // Flags follow the name in the line markers of other preprocessors.
+        let is_flag = |t: &&Token| t.tok == Tok::Int && matches!(t.text(&self.interner), "1" | "2" | "3" | "4");
+        let flags = line.iter().skip(2).take_while(is_flag).count();
+        self.warn_of_extra("line", line.get(2 + flags..).unwrap_or_default());
         let file = file.map(|t| self.file_name(t.text(&self.interner)));
         self.sources.add_line_directive(span.lo, number, file);
     }

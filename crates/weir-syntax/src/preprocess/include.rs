@@ -6,34 +6,58 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::{Cursor, MAX_INCLUDE_DEPTH, MAX_INCLUDES, MAX_SOURCE_BYTES, Preprocessor};
+use super::{Cursor, MAX_FILE_BYTES, MAX_INCLUDE_DEPTH, MAX_INCLUDES, MAX_SOURCE_BYTES, Preprocessor};
 use crate::diagnostic::Diagnostic;
 use crate::source::Span;
 use crate::token::Tok;
+use weir_files::{FileError, Readable};
 
 /// Reads files. The default is the disk; tests and editors hold files in memory.
 pub trait FileLoader {
-    /// The bytes of a file.
+    /// The bytes of a file that is included.
     ///
     /// # Errors
     /// Fails where the file does not exist or cannot be read.
     fn load(&self, path: &Path) -> io::Result<Vec<u8>>;
+
+    /// The bytes of the program's own file, which the user has named.
+    ///
+    /// # Errors
+    /// As [`FileLoader::load`].
+    fn load_program(&self, path: &Path) -> io::Result<Vec<u8>> {
+        self.load(path)
+    }
 }
 
-/// Reads from the disk; files beyond [`MAX_SOURCE_BYTES`] are an error.
+/// Reads from the disk: regular files of at most [`MAX_FILE_BYTES`]. The program itself may also come from a pipe.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct DiskLoader;
 
 impl FileLoader for DiskLoader {
     fn load(&self, path: &Path) -> io::Result<Vec<u8>> {
-        use io::Read;
-        let mut bytes = Vec::new();
-        let file = std::fs::File::open(path)?;
-        file.take(MAX_SOURCE_BYTES as u64 + 1).read_to_end(&mut bytes)?;
-        if bytes.len() > MAX_SOURCE_BYTES {
-            return Err(io::Error::new(io::ErrorKind::FileTooLarge, "the file is too large"));
+        weir_files::read(path, Readable::Regular, MAX_FILE_BYTES).map_err(reason)
+    }
+
+    fn load_program(&self, path: &Path) -> io::Result<Vec<u8>> {
+        weir_files::read(path, Readable::Streams, MAX_FILE_BYTES).map_err(reason)
+    }
+}
+
+/// Why a file is not read, for messages that name the file themselves.
+fn reason(error: FileError) -> io::Error {
+    match error {
+        FileError::Io { source, .. } => source,
+        FileError::NotRegular { kind, .. } => io::Error::new(
+            io::ErrorKind::InvalidInput,
+            format!("it is a {kind}, not a regular file"),
+        ),
+        FileError::TooLarge { limit, .. } => {
+            let message = format!("it has more than {} MiB", limit >> 20);
+            io::Error::new(io::ErrorKind::FileTooLarge, message)
         }
-        Ok(bytes)
+        other @ (FileError::NotText { .. } | FileError::Exists { .. } | FileError::NoName { .. }) => {
+            io::Error::other(other)
+        }
     }
 }
 
@@ -88,6 +112,14 @@ struct Found {
     path: String,
     bytes: Vec<u8>,
     is_system: bool,
+}
+
+/// Where a file was searched in vain.
+#[derive(Default)]
+struct Search {
+    places: Vec<String>,
+    /// Why the first file of that name is not included.
+    refused: Option<String>,
 }
 
 /// The name of a system file that another one includes, relative to that one's directory.
@@ -169,11 +201,15 @@ impl Preprocessor<'_> {
             self.abort(span, format!("more than {MAX_INCLUDES} files are included"));
             return;
         }
-        let mut searched = Vec::new();
-        let Some(found) = self.find(&name, angled, &mut searched) else {
-            let error = Diagnostic::error("preprocessor", span, format!("`{name}` is not found"));
+        let mut search = Search::default();
+        let Some(found) = self.find(&name, angled, &mut search) else {
+            let message = match search.refused {
+                Some(why) => format!("cannot include `{name}`: {why}"),
+                None => format!("`{name}` is not found"),
+            };
+            let error = Diagnostic::error("preprocessor", span, message);
             self.diagnostics
-                .push(error.help(format!("searched: {}", searched.join(", "))));
+                .push(error.help(format!("searched: {}", search.places.join(", "))));
             return;
         };
         let path = found.path.clone();
@@ -213,7 +249,8 @@ impl Preprocessor<'_> {
         };
         let name = written[1..=len].to_string();
         file.pos += blanks + len + 2;
-        self.rest_of_line();
+        let rest = self.rest_of_line();
+        self.warn_of_extra("include", &rest);
         Some((
             name,
             close == '>',
@@ -244,7 +281,7 @@ impl Preprocessor<'_> {
         }
     }
 
-    fn find(&self, name: &str, angled: bool, searched: &mut Vec<String>) -> Option<Found> {
+    fn find(&self, name: &str, angled: bool, search: &mut Search) -> Option<Found> {
         let current = self.files.last()?;
         if !angled && current.is_system {
             let beside = beside(&current.name, name);
@@ -277,9 +314,12 @@ impl Preprocessor<'_> {
                     });
                 }
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    searched.push(format!("`{}`", path.display()));
+                    search.places.push(format!("`{}`", path.display()));
                 }
-                Err(error) => searched.push(format!("`{}` ({error})", path.display())),
+                Err(error) => {
+                    search.places.push(format!("`{}` ({error})", path.display()));
+                    search.refused.get_or_insert(error.to_string());
+                }
             }
         }
         if let Some(text) = self.system.get(name) {
@@ -289,7 +329,7 @@ impl Preprocessor<'_> {
                 is_system: true,
             });
         }
-        searched.push("the files that come with weir".to_string());
+        search.places.push("the files that come with weir".to_string());
         None
     }
 

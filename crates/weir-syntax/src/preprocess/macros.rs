@@ -416,6 +416,7 @@ impl Preprocessor<'_> {
         match line.first() {
             Some(name) if name.tok == Tok::Ident => {
                 self.macros.remove(&name.sym);
+                self.warn_of_extra("undef", &line[1..]);
             }
             other => {
                 let span = other.map_or(directive, |t| t.span);

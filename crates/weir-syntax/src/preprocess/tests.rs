@@ -406,3 +406,129 @@ fn files_that_are_not_utf8_are_reported_with_the_place() {
     let diagnostic = &preprocessor.diagnostics.list()[0];
     assert!(render::short(diagnostic, &preprocessor.sources).starts_with("a.p4:2:3: error[lexical]"));
 }
+
+// ------------------------------------------------------------------------------- text that is not read
+
+#[test]
+fn text_behind_a_directive_is_warned_of() {
+    let ignored = |text: &str, place: &str, name: &str| {
+        let expected = format!("a.p4:{place}: warning[preprocessor]: the text behind `#{name}` on its line is ignored");
+        assert_eq!(bad(text), [expected], "{text}");
+    };
+    ignored("#include <core.p4> header h {}", "1:20", "include");
+    ignored("#include \"core.p4\" /* a */ x // y", "1:28", "include");
+    ignored("#ifdef A B\n#endif", "1:10", "ifdef");
+    ignored("#ifndef A B\n#endif", "1:11", "ifndef");
+    ignored("#if 1\n#else if 0\n#endif", "2:7", "else");
+    ignored("#if 0\n#else if 0\n#endif", "2:7", "else");
+    ignored("#if 0\n#endif A", "2:8", "endif");
+    ignored("#undef A B", "1:10", "undef");
+    let marker = bad("# 1 \"b.p4\" 1 3 header h {}");
+    assert_eq!(
+        marker,
+        ["a.p4:1:16: warning[preprocessor]: the text behind `#line` on its line is ignored"]
+    );
+    good("# 1 \"b.p4\" 2 3 4\n#include <core.p4> // a\n#ifdef A /* b */\n#else // c\n#endif /* d */");
+    good("#if 0\n#ifdef A B\n#else C\n#endif D\n#endif");
+}
+
+#[test]
+fn a_carriage_return_ends_a_line() {
+    for end in ["\n", "\r\n", "\r"] {
+        let text = [
+            "// a",
+            "#define A b",
+            "A /* c",
+            "*/ d",
+            "#if 0",
+            "e",
+            "#endif",
+            "f __LINE__",
+            "#line",
+            "",
+        ]
+        .join(end);
+        let (tokens, diagnostics) = run(&text);
+        assert_eq!(tokens, "b d f 8", "{end:?}");
+        let expected = "a.p4:9:1: error[preprocessor]: `#line` needs a line number and perhaps a file name in quotes";
+        assert_eq!(diagnostics, [expected], "{end:?}");
+    }
+    assert_eq!(good("#define A 1 + \\\r2\rA // x \\\ry\r3"), "1 + 2 3");
+    assert_eq!(good("// a\r\r\n\rb __LINE__"), "b 4");
+}
+
+#[test]
+fn every_line_is_shown_as_its_own() {
+    let text = "a\r#line 7 \"b.p4\"\rc\r\nd";
+    let parsed = crate::parse_source("a.p4", text, &Options::default(), SystemFiles(&[]));
+    let lines: Vec<_> = parsed
+        .sources
+        .shown_lines()
+        .map(|(p, text)| format!("{}:{} {text}", p.file, p.line))
+        .collect();
+    assert_eq!(lines, ["a.p4:1 a", "a.p4:2 #line 7 \"b.p4\"", "b.p4:7 c", "b.p4:8 d"]);
+}
+
+#[test]
+fn only_regular_files_are_included() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let made = std::process::Command::new("mkfifo").arg(path("fifo.p4")).status();
+    assert!(made.unwrap().success());
+    let _socket = std::os::unix::net::UnixListener::bind(path("socket.p4")).unwrap();
+    std::fs::create_dir(path("folder.p4")).unwrap();
+    std::os::unix::fs::symlink(path("fifo.p4"), path("link.p4")).unwrap();
+    std::fs::write(path("file.p4"), "").unwrap();
+    std::os::unix::fs::symlink(path("file.p4"), path("good.p4")).unwrap();
+    for (name, kind) in [
+        ("fifo.p4", "FIFO"),
+        ("link.p4", "FIFO"),
+        ("socket.p4", "socket"),
+        ("folder.p4", "directory"),
+        ("/dev/zero", "character device"),
+    ] {
+        std::fs::write(path("a.p4"), format!("#include \"{name}\"\n#include \"good.p4\"")).unwrap();
+        let parsed = crate::parse_file(&path("a.p4"), &Options::default(), &DiskLoader, SystemFiles(&[]));
+        let messages: Vec<_> = parsed.diagnostics.list().iter().map(|d| &*d.message).collect();
+        assert_eq!(
+            messages,
+            [format!("cannot include `{name}`: it is a {kind}, not a regular file")]
+        );
+    }
+    let large = std::fs::File::create(path("file.p4")).unwrap();
+    large.set_len(MAX_FILE_BYTES as u64 + 1).unwrap();
+    let parsed = crate::parse_file(&path("good.p4"), &Options::default(), &DiskLoader, SystemFiles(&[]));
+    let message = &parsed.diagnostics.list()[0].message;
+    assert!(message.ends_with("good.p4`: it has more than 64 MiB"), "{message}");
+}
+
+#[test]
+fn a_file_that_is_not_regular_hides_none_behind_it() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("core.p4")).unwrap();
+    let options = Options {
+        include_dirs: vec![folder.path().to_owned()],
+        ..Options::default()
+    };
+    let system = SystemFiles(&[("core.p4", "")]);
+    let parsed = crate::parse_bytes("a.p4", "#include <core.p4>".into(), &options, &DiskLoader, system);
+    assert_eq!(parsed.diagnostics.list(), []);
+}
+
+#[test]
+fn a_line_marker_names_a_file_and_reads_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let secret = folder.path().join("secret");
+    std::fs::write(&secret, "the secret\n").unwrap();
+    let text = format!("# 1 \"{}\"\nheader h {{ bit<8> a }}", secret.display());
+    let parsed = crate::parse_source("a.p4", &text, &Options::default(), SystemFiles(&[]));
+    let diagnostic = &parsed.diagnostics.list()[0];
+    for shown in [
+        render::human(diagnostic, &parsed.sources, false),
+        render::short(diagnostic, &parsed.sources),
+        render::json(diagnostic, &parsed.sources),
+    ] {
+        assert!(shown.contains(&*secret.to_string_lossy()), "{shown}");
+        assert!(!shown.contains("the secret"), "{shown}");
+    }
+}

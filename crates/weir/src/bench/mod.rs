@@ -117,13 +117,13 @@ fn case(arguments: &Bench, messages: &Messages) -> Result<Option<Case>> {
         front_end: arguments.front_end.clone(),
         message_format: MessageFormat::Human,
     };
-    let Ok(program) = crate::compile::runnable(&source, messages)? else {
+    let Ok(loaded) = crate::compile::runnable(&source, messages)? else {
         return Ok(None);
     };
-    load::check_port(&program, arguments.port)?;
+    load::check_port(&loaded.program, arguments.port)?;
     Ok(Some(Case {
         name,
-        program: load::optimized(&program),
+        program: load::optimized(&loaded.program),
         load,
         pool: arguments.pool as usize,
         flows: arguments.flows.map(|f| f as usize),

@@ -1,7 +1,7 @@
 //! The way to the target.
 
 use super::Connection;
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use std::path::Path;
 use weir_client::{Client, Error, Options, Standing, Tls};
 
@@ -47,7 +47,7 @@ fn from_environment() -> Result<Options> {
 }
 
 fn tls(connection: &Connection, authorities: &Path) -> Result<Tls> {
-    let read = |path: &Path| std::fs::read(path).with_context(|| format!("cannot read {}", path.display()));
+    let read = crate::input::bytes;
     let identity = connection.tls_cert.as_deref().zip(connection.tls_key.as_deref());
     Ok(Tls {
         authorities: read(authorities)?,

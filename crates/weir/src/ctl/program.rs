@@ -2,7 +2,7 @@
 
 use super::Connection;
 use super::connect::{answer, listener, reader};
-use anyhow::{Context, Result};
+use anyhow::Result;
 use std::io::Write;
 use std::path::Path;
 use weir_client::{Config, ConfigAction};
@@ -51,7 +51,8 @@ pub async fn program(connection: &Connection, load: Option<&Path>, reconcile: bo
 
 /// The program as a config: its P4Info, and itself.
 fn compile(path: &Path) -> Result<Option<Config>> {
-    let device_config = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    // It is read once more to be compiled.
+    let device_config = crate::input::regular(path)?;
     let source = crate::cli::Source {
         program: path.to_owned(),
         front_end: crate::cli::FrontEnd {

@@ -4,6 +4,7 @@ use super::plan::Spread;
 use super::report::Report;
 use super::ring::Doorbell;
 use super::setup::Program;
+use crate::lines::Lines;
 use parking_lot::{ArcMutexGuard, RawMutex};
 use std::any::Any;
 use std::collections::VecDeque;
@@ -34,6 +35,8 @@ pub enum Order {
         spread: Spread,
         /// What runs it.
         engine: &'static str,
+        /// The program's source lines, for traces.
+        lines: Lines,
         /// Whoever waits for it.
         ticket: Option<Arc<Ticket>>,
     },
@@ -218,6 +221,7 @@ impl Control {
                 switch: Box::new(switch),
                 spread: program.spread,
                 engine: program.engine,
+                lines: program.lines.clone(),
                 ticket: ticket.clone(),
             };
             self.tell(worker, order);

@@ -5,6 +5,7 @@ use super::live::CpuPort;
 use super::plan::{Route, Routes};
 use super::report::{EndReport, Report};
 use super::ring::Outbox;
+use crate::lines::Lines;
 use crate::output::Messages;
 use crate::stats::Snapshot;
 use smallvec::SmallVec;
@@ -194,12 +195,14 @@ struct Lost {
 }
 
 /// Which packets are shown on their way.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Sampling {
     /// Every so many.
     pub every: u64,
     /// Only those of this port.
     pub port: Option<u32>,
+    /// Source lines of the program that runs.
+    pub lines: Lines,
 }
 
 /// Where what is not forwarded goes.
@@ -298,8 +301,12 @@ impl Forwarder {
         u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
 
-    /// Goes on with another program. What the old one has counted of ports and drops stays counted.
-    pub fn change(&mut self, switch: Box<Switch>) {
+    /// Goes on with another program, of which traces show these lines. What the old one has counted of ports and drops
+    /// stays counted.
+    pub fn change(&mut self, switch: Box<Switch>, lines: Lines) {
+        if let Some(sampling) = &mut self.sampling {
+            sampling.lines = lines;
+        }
         let old = std::mem::replace(&mut *self.switch, switch);
         self.headroom = self.switch.headroom();
         self.prepare_generators();
@@ -389,10 +396,10 @@ impl Forwarder {
     pub fn take(&mut self, port: u32, data: &[u8]) {
         let now = self.now();
         self.seen += 1;
-        let sampling = self.sampling.filter(|s| self.seen.is_multiple_of(s.every));
-        if sampling.is_some_and(|s| s.port.is_none_or(|p| p == port)) {
+        let sampling = self.sampling.as_ref().filter(|s| self.seen.is_multiple_of(s.every));
+        if let Some(sampling) = sampling.filter(|s| s.port.is_none_or(|p| p == port)) {
             let (out, tree) = self.switch.inject_traced(port, data, now);
-            let text = crate::trace::render(&tree, false);
+            let text = crate::trace::render(&tree, &sampling.lines, false);
             self.messages
                 .line(format!("packet {} at port {port}\n{}", self.seen, text.trim_end()));
             out.iter().for_each(|output| self.emit(output));

@@ -3,6 +3,8 @@
 use super::plan::Spread;
 use super::sharing;
 use crate::cli::Run;
+use crate::compile::Loaded;
+use crate::lines::Lines;
 use crate::load;
 use crate::output::Messages;
 use anyhow::{Context, Result, bail};
@@ -106,6 +108,8 @@ pub struct Program {
     pub engine: &'static str,
     /// It, as the compiler made it.
     pub source: Arc<weir_ir::Program>,
+    /// Its source lines; none of a program from a control plane.
+    pub lines: Lines,
     /// Where what control planes change is to be kept.
     pub state: Option<StateFile>,
 }
@@ -123,8 +127,8 @@ pub enum Start<'a> {
 
 /// Compiles the program and loads its entries, or gives the exit code that says why there is none.
 pub fn program(arguments: &Run, specs: &[PortSpec], messages: &Messages) -> Result<Result<Program, u8>> {
-    let program = match crate::compile::runnable(&arguments.source, messages)? {
-        Ok(program) => program,
+    let Loaded { program, lines } = match crate::compile::runnable(&arguments.source, messages)? {
+        Ok(loaded) => loaded,
         Err(code) => return Ok(Err(code)),
     };
     let state = match &arguments.state {
@@ -132,12 +136,20 @@ pub fn program(arguments: &Run, specs: &[PortSpec], messages: &Messages) -> Resu
         None => None,
     };
     let entries = arguments.entries.as_deref();
-    let (program, start) = match &state {
-        Some(state) if state.is_restored() => (Arc::clone(state.program()), Start::State(state)),
-        _ => (program, entries.map_or(Start::Fresh, Start::Entries)),
+    let (program, lines, start) = match &state {
+        // Its program may have come from a control plane.
+        Some(state) if state.is_restored() => {
+            let program = Arc::clone(state.program());
+            (program, Lines::default(), Start::State(state))
+        }
+        _ => (program, lines, entries.map_or(Start::Fresh, Start::Entries)),
     };
     let program = switches(arguments, program, specs, start, messages)?;
-    Ok(Ok(Program { state, ..program }))
+    Ok(Ok(Program {
+        state,
+        lines,
+        ..program
+    }))
 }
 
 /// Opens the file in which a state is kept, and says what becomes of it.
@@ -218,6 +230,7 @@ pub fn switches(
         spread,
         engine,
         source,
+        lines: Lines::default(),
         state: None,
     })
 }

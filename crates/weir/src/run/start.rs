@@ -8,6 +8,7 @@ use super::ring::{self, Doorbell, RING, Sleeper};
 use super::setup;
 use super::worker::{Rings, Ties, Worker};
 use crate::cli::Run;
+use crate::lines::Lines;
 use crate::output::Messages;
 use anyhow::{Context, Result};
 use std::sync::Arc;
@@ -114,7 +115,7 @@ pub fn start(
             .messages
             .line(format!("{} workers take turns on {} cores", plan.workers, cores.len()));
     }
-    let sampling = sampling(arguments);
+    let sampling = sampling(arguments, program.lines);
     let sleepers = bells.into_iter().map(|(_, sleeper)| sleeper);
     for (number, (switch, sleeper)) in held.into_iter().zip(sleepers).enumerate() {
         let (rings, outboxes, ends) = parts.of(number);
@@ -125,7 +126,7 @@ pub fn start(
             outboxes,
             routes,
             started,
-            sampling,
+            sampling.clone(),
             Upward {
                 cpu: Arc::clone(links.cpu),
                 keeps_digests: arguments.is_served(),
@@ -150,11 +151,12 @@ pub fn start(
     Ok(control)
 }
 
-fn sampling(arguments: &Run) -> Option<Sampling> {
+fn sampling(arguments: &Run, lines: Lines) -> Option<Sampling> {
     let is_traced = arguments.trace.is_some() || arguments.trace_port.is_some();
     is_traced.then(|| Sampling {
         every: arguments.trace.unwrap_or(1),
         port: arguments.trace_port,
+        lines,
     })
 }
 

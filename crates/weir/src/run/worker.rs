@@ -5,6 +5,7 @@ use super::flow;
 use super::forward::{End, Forwarder};
 use super::plan::Spread;
 use super::ring::{BUNDLE, Inbox, Outbox, Sleeper};
+use crate::lines::Lines;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::Sender;
@@ -128,9 +129,10 @@ impl Worker {
                         switch,
                         spread,
                         engine,
+                        lines,
                         ticket,
                     }) => {
-                        self.change(switch, spread, engine);
+                        self.change((switch, lines), spread, engine);
                         ticket.iter().for_each(|t| t.done());
                     }
                     Some(Order::Stop) => return self.stop(),
@@ -376,11 +378,11 @@ impl Worker {
         self.forwarder.is_sending() || self.forwarder.switch.queued() > 0
     }
 
-    fn change(&mut self, switch: Box<Switch>, spread: Spread, engine: &'static str) {
+    fn change(&mut self, (switch, lines): (Box<Switch>, Lines), spread: Spread, engine: &'static str) {
         self.rest(Some(CHANGE_PATIENCE));
         let (forwarder, now) = (&mut self.forwarder, &mut self.spread);
         let is_last = self.control.end_rest(|| {
-            forwarder.change(switch);
+            forwarder.change(switch, lines);
             *now = spread;
         });
         if is_last {

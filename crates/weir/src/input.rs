@@ -1,0 +1,23 @@
+//! Files that the user names and that are read as a whole.
+
+use anyhow::Result;
+use std::path::Path;
+use weir_files::Readable;
+
+/// Most bytes of such a file, as of a source file.
+const LIMIT: usize = weir_syntax::preprocess::MAX_FILE_BYTES;
+
+/// Reads a file, or what comes through a pipe.
+pub fn bytes(path: &Path) -> Result<Vec<u8>> {
+    Ok(weir_files::read(path, Readable::Streams, LIMIT)?)
+}
+
+/// Reads a regular file, which may be read again.
+pub fn regular(path: &Path) -> Result<Vec<u8>> {
+    Ok(weir_files::read(path, Readable::Regular, LIMIT)?)
+}
+
+/// As [`bytes`], of a text.
+pub fn text(path: &Path) -> Result<String> {
+    Ok(weir_files::read_text(path, Readable::Streams, LIMIT)?)
+}
