@@ -23,6 +23,7 @@
 mod calls;
 mod cells;
 mod choices;
+mod conform;
 mod custom_crc;
 mod driver;
 mod emits;
@@ -38,6 +39,7 @@ mod register;
 mod registry;
 mod reparse;
 mod service;
+mod signatures;
 mod state;
 mod tna;
 mod user;

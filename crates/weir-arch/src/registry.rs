@@ -1,5 +1,6 @@
 //! The architectures there are, and what everyone else asks about them before a program runs.
 
+use crate::conform;
 use crate::driver::Architecture;
 use crate::error::LoadError;
 use crate::user::Externs;
@@ -84,7 +85,13 @@ pub fn load(engine: Arc<dyn Executable>, externs: &Externs) -> Result<Box<dyn Ar
 
 fn load_all(engine: Arc<dyn Executable>, externs: &Externs) -> Result<Box<dyn Architecture>, Vec<LoadError>> {
     match find(engine.program()) {
-        Some(registration) => (registration.load)(engine, externs),
+        Some(registration) => {
+            let errors = conform::errors(engine.program(), &registration.target, externs);
+            match errors.is_empty() {
+                true => (registration.load)(engine, externs),
+                false => Err(errors),
+            }
+        }
         None => Err(vec![LoadError::Target {
             target: engine.program().target.clone(),
             known: known(),
