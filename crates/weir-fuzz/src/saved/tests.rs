@@ -47,7 +47,10 @@ fn blocks_are_those_of_the_architecture() {
         "block \"eggress\"",
         "no package has the blocks",
     );
-    says(&text, "block \"egress\"", "block \"ingress\"", "two blocks `ingress`");
+    says(&text, "block \"egress\"", "block \"ingress\"", "no block `egress`");
+    let second = format!("{text}block \"egress\" control \"Second\" {{\n  b0:\n    return\n}}\n");
+    let said = refusal(&second);
+    assert!(said.contains("two blocks `egress`"), "{said}");
     says(
         &text,
         "target \"v1model\"",
