@@ -201,6 +201,9 @@ fn load(source: &Source, wanted: Wanted, messages: &Messages) -> Result<Result<A
             .with_context(|| format!("cannot read {}", source.program.display()))?;
         let program = weir_ir::parse::parse(&text)
             .with_context(|| format!("{} is no program of this version of weir", source.program.display()))?;
+        if let Some(error) = weir_arch::nonconformities(&program, &weir_arch::Externs::default()).first() {
+            bail!("{}: {error}", source.program.display());
+        }
         return Ok(Ok(Arc::new(program)));
     }
     let compilation = compile(source, messages)?;

@@ -11,10 +11,15 @@ fn saved(source: &str) -> String {
 const ROUTER: &str = include_str!("../../../../p4/programs/ipv4_router/ipv4_router.p4");
 const L2_TNA: &str = include_str!("../../../../p4/programs/l2_switch_tna/l2_switch_tna.p4");
 
+fn nonconformities(program: &Program) -> Vec<weir_arch::LoadError> {
+    weir_arch::nonconformities(program, &weir_arch::Externs::default())
+}
+
 /// Why a text is not run.
 fn refusal(text: &str) -> String {
     match weir_ir::parse::parse(text) {
         Err(error) => error.to_string(),
+        Ok(program) if !nonconformities(&program).is_empty() => nonconformities(&program)[0].to_string(),
         Ok(program) => match Switch::new(Arc::new(program)) {
             Err(error) => error.to_string(),
             Ok(_) => panic!("it is run"),
@@ -34,6 +39,7 @@ fn every_seed_is_run() {
     for seed in seeds() {
         let Case { source, .. } = Case::from_bytes(&seed);
         let program = weir_ir::parse::parse(&source).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(nonconformities(&program), []);
         Switch::new(Arc::new(program)).unwrap_or_else(|e| panic!("{e}\n{source}"));
     }
 }
