@@ -42,6 +42,16 @@ pub enum LoadError {
         /// The target.
         target: &'static str,
     },
+    /// It is no program of its target: a compiler would not have made it.
+    #[error("{place}: this is no program for {target}: {problem}")]
+    NotOfTarget {
+        /// What is wrong.
+        problem: String,
+        /// `file:line:column`
+        place: String,
+        /// The target.
+        target: &'static str,
+    },
     /// An extern is used in a way that the architecture does not allow.
     #[error("{place}: {problem}")]
     BadExtern {
@@ -68,6 +78,7 @@ impl LoadError {
             LoadError::Target { .. } | LoadError::MissingBlock { .. } => None,
             LoadError::BadBlock { place, .. }
             | LoadError::UnknownExtern { place, .. }
+            | LoadError::NotOfTarget { place, .. }
             | LoadError::BadExtern { place, .. } => Some(place),
         }
     }

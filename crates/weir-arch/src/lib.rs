@@ -23,6 +23,7 @@
 mod calls;
 mod cells;
 mod choices;
+mod conform;
 mod custom_crc;
 mod driver;
 mod emits;
@@ -38,6 +39,7 @@ mod register;
 mod registry;
 mod reparse;
 mod service;
+mod signatures;
 mod state;
 mod tna;
 mod user;
@@ -74,8 +76,8 @@ pub use meter::{Color, Meter, MeterConfig, Rate};
 pub use psa::Psa;
 pub use register::{Progress, RegisterArray, WordCells};
 pub use registry::{
-    ARCHITECTURES, Advice, Loader, Observer, Registration, advice, known, load, observes, port_bits, port_metadata,
-    targets, unimplemented,
+    ARCHITECTURES, Advice, Loader, Observer, Registration, advice, known, load, nonconformities, observes, port_bits,
+    port_metadata, targets, unimplemented,
 };
 pub use state::{Count, Digest, LogMessage, MESSAGE_CAPACITY, Messages, Resource, State, TableState, Unit, scalars};
 pub use tna::Tna;

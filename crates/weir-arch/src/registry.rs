@@ -1,5 +1,6 @@
 //! The architectures there are, and what everyone else asks about them before a program runs.
 
+use crate::conform;
 use crate::driver::Architecture;
 use crate::error::LoadError;
 use crate::user::Externs;
@@ -97,6 +98,13 @@ fn load_all(engine: Arc<dyn Executable>, externs: &Externs) -> Result<Box<dyn Ar
 pub fn unimplemented(program: &Program) -> Vec<LoadError> {
     let engine = Arc::new(Interpreter::new(Arc::new(program.clone())));
     load_all(engine, &Externs::default()).err().unwrap_or_default()
+}
+
+/// All that a compiler would not have made of a program that was read from a text: blocks, shared variables, tables and
+/// calls that are not those of its architecture. Whoever loads a saved program asks this first; it has been verified.
+#[must_use]
+pub fn nonconformities(program: &Program, externs: &Externs) -> Vec<LoadError> {
+    find(program).map_or(Vec::new(), |a| conform::errors(program, &a.target, externs))
 }
 
 /// What a program relies on that devices of its architecture cannot do.

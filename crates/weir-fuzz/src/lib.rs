@@ -24,6 +24,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod arguments;
 mod control;
 mod engines;
 mod generate;
@@ -31,8 +32,11 @@ pub mod metamorphic;
 mod mutate;
 mod oracle;
 mod rng;
+mod saved;
+mod state;
 mod targets;
 
+pub use arguments::binary;
 pub use engines::totals::{judgements, totals};
 pub use engines::{replay, with_includes};
 pub use mutate::Mutator;

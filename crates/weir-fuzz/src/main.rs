@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
-use weir_fuzz::{Mutator, TARGETS, judge, judgements, replay, seeds, totals, with_includes};
+use weir_fuzz::{Mutator, TARGETS, binary, judge, judgements, replay, seeds, totals, with_includes};
 
 /// An answer that takes longer counts as a hang.
 const SLOW: Duration = Duration::from_secs(10);
@@ -125,6 +125,12 @@ fn run(arguments: &Arguments) -> Result<u64> {
     let share = Duration::from_secs(arguments.seconds) / chosen.len() as u32;
     let mut findings = 0;
     for target in chosen {
+        if target.needs_binary && binary().is_none() {
+            bail!(
+                "{} needs the binary: cargo build -p weir, or WEIR=path/to/weir",
+                target.name
+            );
+        }
         let mut mutator = Mutator::new(arguments.number, seeds(target.name, arguments.seeds.as_deref()));
         let started = Instant::now();
         let mut count = 0u64;

@@ -1,9 +1,12 @@
 //! What is fed.
 
+use crate::arguments;
 use crate::control;
 use crate::engines;
 use crate::mutate::Mutator;
 use crate::oracle;
+use crate::saved;
+use crate::state;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -24,6 +27,8 @@ pub struct Target {
     pub keep: fn(&[u8], &Path) -> io::Result<PathBuf>,
     /// Its inputs may break the process itself: keep each before it is run.
     pub fatal: bool,
+    /// It runs the binary `weir`.
+    pub needs_binary: bool,
 }
 
 impl Target {
@@ -35,6 +40,7 @@ impl Target {
             run,
             keep: keep_bytes,
             fatal: false,
+            needs_binary: false,
         }
     }
 }
@@ -57,6 +63,7 @@ pub const TARGETS: &[Target] = &[
         run: engines::made_up,
         keep: engines::keep_made_up,
         fatal: true,
+        needs_binary: false,
     },
     Target {
         name: "engines-corpus",
@@ -64,6 +71,7 @@ pub const TARGETS: &[Target] = &[
         run: engines::corpus,
         keep: engines::keep_corpus,
         fatal: true,
+        needs_binary: false,
     },
     Target {
         name: "ast",
@@ -71,6 +79,7 @@ pub const TARGETS: &[Target] = &[
         run: oracle::made_up,
         keep: oracle::keep,
         fatal: false,
+        needs_binary: false,
     },
     Target {
         name: "ast-tna",
@@ -78,6 +87,31 @@ pub const TARGETS: &[Target] = &[
         run: oracle::made_up_tna,
         keep: oracle::keep_tna,
         fatal: false,
+        needs_binary: false,
+    },
+    Target {
+        name: "saved",
+        next: saved::input,
+        run: saved::run,
+        keep: saved::keep,
+        fatal: true,
+        needs_binary: false,
+    },
+    Target {
+        name: "state",
+        next: state::input,
+        run: state::run,
+        keep: keep_bytes,
+        fatal: true,
+        needs_binary: false,
+    },
+    Target {
+        name: "arguments",
+        next: arguments::input,
+        run: arguments::run,
+        keep: keep_bytes,
+        fatal: false,
+        needs_binary: true,
     },
     Target {
         name: "p4runtime",
@@ -85,6 +119,7 @@ pub const TARGETS: &[Target] = &[
         run: control::p4runtime,
         keep: keep_bytes,
         fatal: false,
+        needs_binary: false,
     },
     Target {
         name: "bfrt",
@@ -92,6 +127,7 @@ pub const TARGETS: &[Target] = &[
         run: control::bfrt,
         keep: keep_bytes,
         fatal: false,
+        needs_binary: false,
     },
 ];
 
@@ -114,13 +150,15 @@ pub fn seeds(target: &str, folder: Option<&Path>) -> Vec<Vec<u8>> {
             ENTRIES.as_bytes().to_vec(),
             b"packet 1 020000000101 020000000110 0800\nexpect 2 0200 $\nwait\n".to_vec(),
         ],
-        "engines" | "ast" | "ast-tna" | "p4runtime" | "bfrt" => Vec::new(),
+        "arguments" | "engines" | "ast" | "ast-tna" | "p4runtime" | "bfrt" => Vec::new(),
         "engines-corpus" => {
             let bundled = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../p4/programs");
             let folders = [Some(bundled.as_path()), folder];
             let cases = folders.into_iter().flatten().flat_map(engines::cases);
             return cases.map(|c| c.to_bytes()).collect();
         }
+        "saved" => return saved::seeds(),
+        "state" => return state::seeds(),
         _ => vec![weir_ir::print::print(router()).into_bytes()],
     };
     let extension = match target {

@@ -44,3 +44,21 @@ fn hostile_requests_of_p4runtime_are_answered_and_refused_ones_change_nothing() 
 fn hostile_requests_of_bf_runtime_are_answered_and_refused_ones_change_nothing() {
     feed("bfrt", 60);
 }
+
+#[test]
+fn edited_saved_programs_run_alike_by_both_engines_or_are_refused() {
+    feed("saved", 60);
+}
+
+#[test]
+fn damaged_state_files_are_read_or_refused() {
+    feed("state", 80);
+}
+
+/// Only where the binary is built: this crate does not depend on it.
+#[test]
+fn command_lines_are_answered() {
+    if weir_fuzz::binary().is_some() {
+        feed("arguments", 40);
+    }
+}

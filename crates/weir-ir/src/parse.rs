@@ -7,19 +7,27 @@ mod tokens;
 mod values;
 
 use crate::program::Program;
+use crate::verify::VerifyError;
 use cursor::Parser;
 use thiserror::Error;
+pub(crate) use tokens::MAX_WIDTH;
 
 /// Why a text is no program.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("line {line}: expected {expected}, found {found}")]
-pub struct ParseError {
-    /// Line, from 1.
-    pub line: usize,
-    /// What would have been right.
-    pub expected: String,
-    /// What stands there.
-    pub found: String,
+pub enum ParseError {
+    /// It is not in the printed form.
+    #[error("line {line}: expected {expected}, found {found}")]
+    Syntax {
+        /// Line, from 1.
+        line: usize,
+        /// What would have been right.
+        expected: String,
+        /// What stands there.
+        found: String,
+    },
+    /// It breaks an invariant of the IR; the first one.
+    #[error(transparent)]
+    Broken(#[from] VerifyError),
 }
 
 type Parsed<T> = Result<T, ParseError>;
@@ -30,10 +38,8 @@ type Parsed<T> = Result<T, ParseError>;
 /// The text is not in the printed form, or the program breaks an invariant.
 pub fn parse(text: &str) -> Parsed<Program> {
     let program = Parser::new(tokens::tokens(text)?).program()?;
-    crate::verify::verify(&program).map_err(|errors| ParseError {
-        line: 0,
-        expected: "a program that keeps the invariants of the IR".into(),
-        found: errors.first().map_or_else(String::new, ToString::to_string),
-    })?;
-    Ok(program)
+    match crate::verify::verify(&program).map_err(|errors| errors.into_iter().next()) {
+        Err(Some(first)) => Err(first.into()),
+        Err(None) | Ok(()) => Ok(program),
+    }
 }

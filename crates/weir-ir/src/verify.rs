@@ -6,11 +6,25 @@
 //! 3. Conditions, validities and `hit` have 1 bit, `action` and `entry` 32.
 //! 4. A header's fields are as many and as wide as its type says, and their variables know it.
 //! 5. Packet operations stand where they may: extraction in parsers, `emit` in controls.
-//! 6. A parser has an `error` variable and an `on_error` block; only parsers accept and reject, only
-//!    controls return.
+//! 6. A parser has an `error` variable and an `on_error` block; only parsers accept and reject,
+//!    only controls return.
 //! 7. Slices lie within their values; switch cases are distinct.
-//! 8. An entry's action may be in an entry, a default action may be a default.
+//! 8. An entry's action may be in an entry, a default action may be a default; a match is of its
+//!    key's kind, and has no bits that it does not compare.
+//! 9. A variable has one owner: a field or validity its header, a shared variable its group, the
+//!    data of an action one table. All others stand in one block only.
+//! 10. A varbit is copied, extracted, compared and passed to calls, nothing else.
+//! 11. A method neither looks up nor emits, and does not call itself.
+//! 12. The first error is `NoError`; those that packet operations fail with are there.
+//! 13. A lookup writes four different things; a place is in a file that the program names.
 
+mod methods;
+mod owners;
+mod tables;
+
+pub use owners::used_by_block;
+
+use crate::parse::MAX_WIDTH;
 use crate::program::*;
 use std::collections::HashSet;
 use thiserror::Error;
@@ -34,8 +48,13 @@ pub fn verify(program: &Program) -> Result<(), Vec<VerifyError>> {
         program,
         errors: Vec::new(),
         place: String::new(),
+        failures: program.errors.iter().map(String::as_str).collect(),
     };
     verifier.program();
+    if verifier.errors.is_empty() {
+        verifier.owners();
+        verifier.recursion();
+    }
     if verifier.errors.is_empty() {
         Ok(())
     } else {
@@ -47,6 +66,8 @@ struct Verifier<'a> {
     program: &'a Program,
     errors: Vec<VerifyError>,
     place: String,
+    /// Members of `error`.
+    failures: HashSet<&'a str>,
 }
 
 impl<'a> Verifier<'a> {
@@ -75,18 +96,29 @@ impl<'a> Verifier<'a> {
 
     fn program(&mut self) {
         let p = self.program;
+        self.at("errors");
+        let none = p.errors.first().is_none_or(|e| e == "NoError");
+        self.require(none, || "the first error is not `NoError`".into());
+        self.require(self.failures.len() == p.errors.len(), || "an error stands twice".into());
+        for (id, v) in p.vars.iter() {
+            self.at(format!("variable %{} {}", id.index(), v.name));
+            self.display(v.display, || "it".into());
+        }
+        for (_, t) in p.header_types.iter() {
+            self.at(format!("header type {}", t.name));
+            self.header_type(t);
+        }
         for (id, h) in p.headers.iter() {
             self.at(format!("header h{} {}", id.index(), h.name));
             self.header(id, h);
         }
-        for (id, var) in p.vars.iter() {
-            if let VarKind::FieldCopy { valid } = var.kind {
-                self.at(format!("var %{} {}", id.index(), var.name));
-                self.width_is(valid, 1);
-            }
+        for t in &p.type_info {
+            self.at(format!("type {}", t.name));
+            self.type_spec(&t.spec);
         }
         for s in &p.shared {
             self.at(format!("shared {}", s.role));
+            self.type_spec(&s.ty);
             for leaf in &s.leaves {
                 self.var(leaf.var);
             }
@@ -99,23 +131,68 @@ impl<'a> Verifier<'a> {
             let fits = e.values.as_ref().is_none_or(|v| v.len() == e.members.len());
             self.require(fits, || "as many values as members".into());
         }
+        for (_, a) in p.actions.iter() {
+            self.at(format!("action {}", a.name));
+            self.loc(a.loc);
+            for parameter in &a.parameters {
+                self.display(parameter.display, || format!("parameter {}", parameter.name));
+            }
+        }
         for (id, t) in p.tables.iter() {
             self.at(format!("table t{} {}", id.index(), t.name));
+            self.loc(t.loc);
             self.table(t);
         }
+        for (_, v) in p.value_sets.iter() {
+            self.at(format!("value set {}", v.name));
+            self.loc(v.loc);
+            self.keys(&v.fields);
+        }
         for (id, x) in p.externs.iter() {
+            self.at(format!("extern x{} {}", id.index(), x.name));
+            self.loc(x.loc);
+            x.type_arguments.iter().for_each(|t| self.type_spec(t));
             for m in &x.methods {
                 self.at(format!("extern x{} {} method {}", id.index(), x.name, m.name));
-                for &v in m.parameters.iter().flat_map(|(_, v)| v).chain(&m.results) {
-                    self.var(v);
-                }
-                self.body(&m.body, BlockKind::Control);
+                self.method(m);
             }
         }
         for b in &p.blocks {
             self.at(format!("block {}", b.role));
+            self.loc(b.loc);
             self.body(&b.body, b.kind);
         }
+    }
+
+    fn header_type(&mut self, t: &HeaderType) {
+        for f in &t.fields {
+            self.display(f.display, || format!("field {}", f.name));
+        }
+        let bits: u64 = t.fields.iter().map(|f| u64::from(f.ty.width())).sum();
+        self.require(bits <= u64::from(MAX_WIDTH), || {
+            format!("it has more than {MAX_WIDTH} bits")
+        });
+    }
+
+    fn type_spec(&mut self, ty: &TypeSpec) {
+        let bits = ty.widest_size();
+        self.require(bits <= u64::from(MAX_WIDTH), || {
+            format!("a type has more than {MAX_WIDTH} bits or parts")
+        });
+    }
+
+    fn display(&mut self, display: Display, what: impl FnOnce() -> String) {
+        if let Display::Enum(id) = display {
+            self.require(self.program.enums.get(id).is_some(), || {
+                format!("{} is shown as enum e{}, which is not there", what(), id.index())
+            });
+        }
+    }
+
+    fn extern_id(&mut self, id: ExternId) {
+        self.require(self.program.externs.get(id).is_some(), || {
+            format!("there is no extern instance x{}", id.index())
+        });
     }
 
     fn header(&mut self, id: HeaderId, h: &Header) {
@@ -146,79 +223,6 @@ impl<'a> Verifier<'a> {
         }
     }
 
-    fn table(&mut self, t: &Table) {
-        let p = self.program;
-        for a in &t.actions {
-            let Some(action) = p.actions.get(a.action) else {
-                self.error(format!("there is no action {:?}", a.action));
-                continue;
-            };
-            self.require(action.parameters.len() == a.parameters.len(), || {
-                format!("action {} has other parameters", action.name)
-            });
-            for (&v, parameter) in a.parameters.iter().zip(&action.parameters) {
-                self.width_is(v, parameter.width);
-            }
-            self.require(a.executes.iter().all(|x| t.direct.contains(x)), || {
-                format!("action {} executes what is not direct to the table", action.name)
-            });
-        }
-        self.action_call(t, &t.default_action);
-        let table_only = t.actions.get(t.default_action.action).is_some_and(|a| a.table_only);
-        self.require(!table_only, || "the default action is for entries only".into());
-        for &x in t.implementation.iter().chain(&t.direct) {
-            self.require(p.externs.get(x).is_some(), || {
-                format!("there is no extern instance {x:?}")
-            });
-        }
-        let keys: Vec<&Key> = t.keys.iter().filter(|k| k.match_kind != MatchKind::Selector).collect();
-        for e in &t.entries {
-            self.action_call(t, &e.action);
-            let default_only = t.actions.get(e.action.action).is_some_and(|a| a.default_only);
-            self.require(!default_only, || {
-                "an entry has an action that is for the default only".into()
-            });
-            self.require(e.matches.len() == keys.len(), || {
-                format!("an entry has {} matches for {} keys", e.matches.len(), keys.len())
-            });
-            for (m, k) in e.matches.iter().zip(&keys) {
-                self.key_match(m, k);
-            }
-        }
-    }
-
-    fn key_match(&mut self, m: &KeyMatch, k: &Key) {
-        let good = match m {
-            KeyMatch::Exact(v) => v.width() == k.width,
-            KeyMatch::Lpm { value, prefix_length } => value.width() == k.width && *prefix_length <= k.width,
-            KeyMatch::Ternary { value: a, mask: b } | KeyMatch::Range { low: a, high: b } => {
-                a.width() == k.width && b.width() == k.width
-            }
-            KeyMatch::Optional(v) => v.as_ref().is_none_or(|v| v.width() == k.width),
-        };
-        self.require(good, || {
-            format!("a match of key {} does not have its {} bits", k.name, k.width)
-        });
-    }
-
-    fn action_call(&mut self, t: &Table, call: &ActionCall) {
-        let Some(a) = t.actions.get(call.action) else {
-            // A table without actions has nothing to run.
-            let empty = t.actions.is_empty() && call.action == 0;
-            self.require(empty, || format!("there is no action {} in the table", call.action));
-            return;
-        };
-        let widths: Vec<u32> = self
-            .program
-            .actions
-            .get(a.action)
-            .map_or(Vec::new(), |a| a.parameters.iter().map(|p| p.width).collect());
-        let given: Vec<u32> = call.arguments.iter().map(crate::Bits::width).collect();
-        self.require(widths == given, || {
-            format!("arguments of {given:?} bits for parameters of {widths:?}")
-        });
-    }
-
     // ----------------------------------------------------------------------------------- code
 
     fn body(&mut self, body: &'a Body, kind: BlockKind) {
@@ -238,12 +242,21 @@ impl<'a> Verifier<'a> {
         for (id, block) in body.blocks.iter() {
             for inst in &block.insts {
                 self.place = format!("{place} b{} line {}", id.index(), inst.loc.line);
+                self.loc(inst.loc);
                 self.inst(&inst.kind, is_parser);
             }
             self.place = format!("{place} b{} end", id.index());
+            self.loc(block.loc);
             self.terminator(body, &block.terminator, is_parser);
         }
         self.place = place;
+    }
+
+    fn loc(&mut self, loc: Loc) {
+        let good = loc.line == 0 || (loc.file as usize) < self.program.files.len();
+        self.require(good, || {
+            format!("its place is in file {}, which is not there", loc.file)
+        });
     }
 
     fn block(&mut self, body: &Body, id: BlockId) {
@@ -292,22 +305,36 @@ impl<'a> Verifier<'a> {
             InstKind::Assign { dst, value } => self.assign(*dst, value),
             InstKind::Extract { header, varbit_bits } => {
                 self.require(is_parser, || "extract outside a parser".into());
-                if let Some(h) = self.header_id(*header) {
-                    let varbit = self.program.header_types.get(h.ty).and_then(HeaderType::varbit_field);
-                    self.require(varbit.is_some() || varbit_bits.is_none(), || {
-                        "a varbit length for a header without varbit".into()
+                self.can_fail_with(&["PacketTooShort"]);
+                if varbit_bits.is_some() {
+                    self.can_fail_with(&["HeaderTooShort", "ParserInvalidArgument"]);
+                }
+                if let Some(ty) = self
+                    .header_id(*header)
+                    .and_then(|h| self.program.header_types.get(h.ty))
+                {
+                    let is_varbit = |f: &&HeaderField| matches!(f.ty, Type::Varbit(_));
+                    let varbits = ty.fields.iter().filter(is_varbit).count();
+                    self.require(varbits == usize::from(varbit_bits.is_some()), || {
+                        format!("a header with {varbits} varbits, but {varbit_bits:?} as length of one")
                     });
                 }
                 if let Some(bits) = varbit_bits {
                     self.operand_is(bits, 32);
                 }
             }
-            InstKind::Lookahead { dst, .. } => {
+            InstKind::Lookahead { dst, offset } => {
                 self.require(is_parser, || "lookahead outside a parser".into());
-                self.var(*dst);
+                self.can_fail_with(&["PacketTooShort"]);
+                let ty = self.var(*dst);
+                self.require(ty.is_none_or(|t| matches!(t, Type::Bits(_))), || {
+                    format!("%{} cannot be looked ahead, as it is {ty:?}", dst.index())
+                });
+                self.require(*offset <= MAX_WIDTH, || format!("{offset} is too far ahead"));
             }
             InstKind::Advance { bits } => {
                 self.require(is_parser, || "advance outside a parser".into());
+                self.can_fail_with(&["PacketTooShort"]);
                 self.operand_is(bits, 32);
             }
             InstKind::PacketLength { dst } => {
@@ -328,6 +355,14 @@ impl<'a> Verifier<'a> {
         }
     }
 
+    fn can_fail_with(&mut self, errors: &[&str]) {
+        for error in errors {
+            self.require(self.failures.contains(error), || {
+                format!("there is no error `{error}`, which this fails with")
+            });
+        }
+    }
+
     fn call(&mut self, call: &Call) {
         if let Some(x) = call.instance {
             let instance = self.program.externs.get(x);
@@ -337,6 +372,7 @@ impl<'a> Verifier<'a> {
                 format!("extern instance {x:?} has no closure {}", call.closure)
             });
         }
+        call.type_arguments.iter().for_each(|t| self.type_spec(t));
         for argument in &call.arguments {
             match &argument.value {
                 ArgumentValue::In(leaves) => {
@@ -356,11 +392,7 @@ impl<'a> Verifier<'a> {
                         self.var(v);
                     }
                 }
-                ArgumentValue::Extern(x) => {
-                    self.require(self.program.externs.get(*x).is_some(), || {
-                        format!("there is no extern instance {x:?}")
-                    });
-                }
+                ArgumentValue::Extern(x) => self.extern_id(*x),
                 ArgumentValue::String(_) | ArgumentValue::Packet => {}
             }
         }
@@ -384,27 +416,45 @@ impl<'a> Verifier<'a> {
         // A varbit may also be given a constant of at most its width: its bits and their number.
         let fits_varbit =
             |o: &Operand| matches!((target, o), (Type::Varbit(max), Operand::Const(c)) if c.width() <= max);
-        let good = match value {
-            Rvalue::Use(a) => types[0] == target || fits_varbit(a),
-            Rvalue::Unary(..) => types[0] == target,
-            Rvalue::Binary(op, ..) => match op {
-                BinaryOp::Eq | BinaryOp::Ne | BinaryOp::Lt | BinaryOp::Le | BinaryOp::LtSigned | BinaryOp::LeSigned => {
-                    w == 1 && widths[0] == widths[1]
-                }
-                BinaryOp::Shl | BinaryOp::Shr | BinaryOp::ShrSigned => widths[0] == w,
-                BinaryOp::Concat => widths[0] + widths[1] == w,
-                _ => widths[0] == w && widths[1] == w,
-            },
-            Rvalue::Slice { hi, lo, .. } => lo <= hi && *hi < widths[0] && hi - lo + 1 == w,
-            Rvalue::Insert { hi, lo, .. } => lo <= hi && *hi < w && widths[0] == w && hi - lo + 1 == widths[1],
-            Rvalue::ZeroExtend(_) | Rvalue::SignExtend(_) => true,
-            Rvalue::Mux { then, otherwise, .. } => {
-                widths[0] == 1
-                    && (types[1] == target || fits_varbit(then))
-                    && (types[2] == target || fits_varbit(otherwise))
-            }
-            Rvalue::VarbitEq(..) => w == 1,
+        let is_bits = |t: &Type| matches!(t, Type::Bits(_));
+        let may_be_varbit = match value {
+            Rvalue::Use(_) | Rvalue::Mux { .. } => true,
+            Rvalue::VarbitEq(..) => is_bits(&target),
+            Rvalue::Unary(..)
+            | Rvalue::Binary(..)
+            | Rvalue::Slice { .. }
+            | Rvalue::Insert { .. }
+            | Rvalue::ZeroExtend(_)
+            | Rvalue::SignExtend(_) => is_bits(&target) && types.iter().all(is_bits),
         };
+        let good = may_be_varbit
+            && match value {
+                Rvalue::Use(a) => types[0] == target || fits_varbit(a),
+                Rvalue::Unary(..) => types[0] == target,
+                Rvalue::Binary(op, ..) => match op {
+                    BinaryOp::Eq
+                    | BinaryOp::Ne
+                    | BinaryOp::Lt
+                    | BinaryOp::Le
+                    | BinaryOp::LtSigned
+                    | BinaryOp::LeSigned => w == 1 && widths[0] == widths[1],
+                    BinaryOp::Shl | BinaryOp::Shr | BinaryOp::ShrSigned => widths[0] == w,
+                    BinaryOp::Concat => widths[0] + widths[1] == w,
+                    _ => widths[0] == w && widths[1] == w,
+                },
+                Rvalue::Slice { hi, lo, .. } => lo <= hi && *hi < widths[0] && hi - lo + 1 == w,
+                Rvalue::Insert { hi, lo, .. } => lo <= hi && *hi < w && widths[0] == w && hi - lo + 1 == widths[1],
+                Rvalue::ZeroExtend(_) | Rvalue::SignExtend(_) => true,
+                Rvalue::Mux { then, otherwise, .. } => {
+                    types[0] == Type::Bits(1)
+                        && (types[1] == target || fits_varbit(then))
+                        && (types[2] == target || fits_varbit(otherwise))
+                }
+                Rvalue::VarbitEq(a, b) => {
+                    let is_varbit = |o: &Operand, t: Type| matches!(o, Operand::Const(_)) || !is_bits(&t);
+                    w == 1 && is_varbit(a, types[0]) && is_varbit(b, types[1])
+                }
+            };
         self.require(good, || {
             format!("%{} of {target:?} = {value:?} with operands of {types:?}", dst.index())
         });
@@ -421,14 +471,17 @@ impl<'a> Verifier<'a> {
                 let ty = self.operand(value);
                 let mut seen = HashSet::new();
                 for (case, _) in cases {
-                    self.require(ty.is_none_or(|t| t.width() == case.width()), || {
+                    self.require(ty.is_none_or(|t| t == Type::Bits(case.width())), || {
                         format!("case {case:?} has not the width of the value")
                     });
                     self.require(seen.insert(case), || format!("case {case:?} stands twice"));
                 }
             }
             Terminator::Select { keys, cases, .. } => self.select(keys, cases, is_parser),
-            Terminator::Lookup(l) => self.lookup(l),
+            Terminator::Lookup(l) => {
+                self.require(!is_parser, || "a lookup in a parser".into());
+                self.lookup(l);
+            }
             Terminator::Accept | Terminator::Reject => {
                 self.require(is_parser, || "a control cannot accept or reject".into())
             }
@@ -439,7 +492,11 @@ impl<'a> Verifier<'a> {
 
     fn select(&mut self, keys: &[Operand], cases: &[SelectCase], is_parser: bool) {
         self.require(is_parser, || "select outside a parser".into());
-        let widths: Vec<u32> = keys.iter().filter_map(|k| self.operand(k)).map(Type::width).collect();
+        let types: Vec<Option<Type>> = keys.iter().map(|k| self.operand(k)).collect();
+        self.require(types.iter().flatten().all(|t| matches!(t, Type::Bits(_))), || {
+            "a varbit cannot be selected by".into()
+        });
+        let widths: Vec<u32> = types.iter().map(|t| t.map_or(0, Type::width)).collect();
         for case in cases {
             let mut at = 0;
             for pattern in &case.patterns {
@@ -461,7 +518,16 @@ impl<'a> Verifier<'a> {
                             self.error(format!("there is no value set v{}", v.index()));
                             continue;
                         };
-                        at += set.fields.len().saturating_sub(1);
+                        let fields: Vec<u32> = set.fields.iter().map(|f| f.width).collect();
+                        let here = widths.get(at..at + fields.len());
+                        self.require(here == Some(&fields), || {
+                            format!(
+                                "value set v{} has fields of {fields:?} bits for keys of {here:?}",
+                                v.index()
+                            )
+                        });
+                        at += fields.len();
+                        continue;
                     }
                 }
                 at += 1;
@@ -476,6 +542,9 @@ impl<'a> Verifier<'a> {
         self.width_is(l.hit, 1);
         self.width_is(l.action, 32);
         self.width_is(l.entry, 32);
+        self.require(l.action != l.entry, || {
+            "the action and the entry are one variable".into()
+        });
         let Some(table) = self.program.tables.get(l.table) else {
             self.error(format!("there is no table t{}", l.table.index()));
             return;

@@ -13,10 +13,10 @@ fn what_is_printed_reads_back() {
         (
             "on_error b4
              b0:
-               lookahead %14 8
-               extract h1 varbit %14
+               lookahead %18 8
+               extract h1 varbit %18
                advance 32w0x8
-               packet_length %14
+               packet_length %18
                goto b1
              b1 state \"start\":
                select (%2, %3) { (v0, _) : b2 (8w0x1, mask 8w0x2 8w0xf) : b2 (range 8w0x1 8w0x3, _) : b3 } b4
@@ -65,7 +65,7 @@ fn an_error_names_the_line() {
     for (number, line) in (1..).zip(text.lines()) {
         if line.contains("extract h0") {
             let error = parse(&text.replace("extract h0", "extract 5")).expect_err("no header");
-            assert_eq!(error.line, number, "{error}");
+            assert!(error.to_string().starts_with(&format!("line {number}:")), "{error}");
         }
     }
 }

@@ -228,7 +228,7 @@ fn widths_agree() {
                 varbit_bits: Some(read(14)),
             },
         ),
-        "a header without varbit",
+        "a header with 0 varbits",
     );
     let lookup = |key, keys: usize| {
         Terminator::Lookup(Lookup {
@@ -447,4 +447,188 @@ fn only_the_first_hundred_errors_are_kept() {
     };
     block(&mut program, "ingress").body.blocks[BlockId::new(0)].insts = vec![inst; 1000];
     assert_eq!(verify(&program).expect_err("broken").len(), 100);
+}
+
+#[test]
+fn a_variable_has_one_owner() {
+    let header = HeaderId::new(0);
+    says(
+        |p| p.vars[var(1)].kind = VarKind::Local,
+        "its validity %1 is no validity of it",
+    );
+    says(|p| p.vars[var(10)].kind = VarKind::Valid { header }, "it is no Valid");
+    says(
+        |p| p.vars[var(10)].kind = VarKind::Field { header, index: 0 },
+        "it is no Field",
+    );
+    says(|p| p.shared[1].leaves[0].var = var(5), "is in metadata as `x` already");
+    says(
+        |p| p.shared[1].leaves[0].var = var(2),
+        "`x` is %2, which is in headers as `h.a` already",
+    );
+    says(|p| p.shared[1].leaves[0].var = var(10), "which is not shared");
+    says(|p| p.shared[1].headers.push(header), "header h0 is in headers already");
+    says(|p| p.shared[1].role = "headers".into(), "two groups of this role");
+    says(|p| p.shared[1].leaves[1].path = "x".into(), "`x` stands twice");
+}
+
+#[test]
+fn the_data_of_an_action_are_its_own() {
+    says(
+        |p| p.tables[TableId::new(0)].actions[0].parameters[0] = var(10),
+        "%10 is no action parameter",
+    );
+    says(
+        |p| {
+            let table = p.tables[TableId::new(0)].clone();
+            p.tables.push(table);
+        },
+        "%9 is a parameter of another action of I.t",
+    );
+}
+
+#[test]
+fn a_variable_that_is_not_shared_stands_in_one_block() {
+    let assign = |dst| InstKind::Assign {
+        dst: var(dst),
+        value: Rvalue::Use(bits(8, 1)),
+    };
+    says(
+        |p| {
+            first("parser", assign(10))(p);
+            first("ingress", assign(10))(p);
+        },
+        "%10 is not shared, and stands in block parser too",
+    );
+    says(
+        |p| first("parser", assign(9))(p),
+        "%9 is not shared, and stands in block parser too",
+    );
+}
+
+#[test]
+fn a_varbit_is_not_calculated_with() {
+    let varbit = read(17);
+    says(
+        assign(14, Rvalue::ZeroExtend(varbit.clone())),
+        "with operands of [Varbit(32)]",
+    );
+    says(
+        assign(17, Rvalue::Unary(UnaryOp::Not, varbit.clone())),
+        "with operands of [Varbit(32)]",
+    );
+    says(
+        assign(13, Rvalue::Binary(BinaryOp::Eq, varbit.clone(), varbit.clone())),
+        "with operands of [Varbit(32), Varbit(32)]",
+    );
+    says(assign(13, Rvalue::VarbitEq(read(14), varbit)), "with operands of");
+    says(
+        first(
+            "parser",
+            InstKind::Extract {
+                header: HeaderId::new(1),
+                varbit_bits: None,
+            },
+        ),
+        "a header with 1 varbits",
+    );
+}
+
+#[test]
+fn sizes_are_bounded_and_places_exist() {
+    let nested = TypeSpec::Stack(
+        Box::new(TypeSpec::Stack(Box::new(TypeSpec::Bit(8)), u32::MAX)),
+        u32::MAX,
+    );
+    says(|p| p.shared[1].ty = nested, "a type has more than");
+    says(
+        |p| {
+            for field in &mut p.header_types[HeaderTypeId::new(0)].fields {
+                field.ty = Type::Bits(1 << 20);
+            }
+        },
+        "it has more than",
+    );
+    says(
+        |p| {
+            block(p, "ingress").loc = Loc {
+                file: 3,
+                line: 1,
+                column: 1,
+            };
+        },
+        "its place is in file 3",
+    );
+    says(
+        |p| p.vars[var(4)].display = Display::Enum(EnumId::new(9)),
+        "shown as enum e9",
+    );
+}
+
+#[test]
+fn a_match_is_of_the_kind_of_its_key() {
+    let bits = |value| Bits::new(8, value);
+    let matches = |m| move |p: &mut Program| p.tables[TableId::new(0)].entries[0].matches = vec![m];
+    says(matches(KeyMatch::Exact(bits(1))), "is exact, but the key is ternary");
+    says(
+        matches(KeyMatch::Ternary {
+            value: bits(3),
+            mask: bits(1),
+        }),
+        "has bits that it does not compare",
+    );
+}
+
+#[test]
+fn a_method_does_not_call_itself_or_wait() {
+    let method = |terminator: Terminator, insts| {
+        let mut body = Body::default();
+        body.blocks.push(BasicBlock {
+            state: None,
+            insts,
+            terminator,
+            loc: Loc::default(),
+        });
+        Method {
+            name: "apply".into(),
+            closure: 0,
+            parameters: Vec::new(),
+            results: Vec::new(),
+            body,
+        }
+    };
+    let call = InstKind::Call(Call {
+        instance: Some(ExternId::new(0)),
+        function: "execute".into(),
+        type_arguments: Vec::new(),
+        arguments: Vec::new(),
+        results: Vec::new(),
+        entry: None,
+        closure: 0,
+        is_pure: false,
+    });
+    let loc = Loc::default();
+    let recursive = method(Terminator::Return, vec![Inst { kind: call, loc }]);
+    says(
+        |p| p.externs[ExternId::new(0)].methods.push(recursive),
+        "its methods may call themselves",
+    );
+    let emit = InstKind::Emit {
+        header: HeaderId::new(0),
+    };
+    let emits = method(Terminator::Return, vec![Inst { kind: emit, loc }]);
+    says(
+        |p| p.externs[ExternId::new(0)].methods.push(emits),
+        "a lookup or `emit` in a method",
+    );
+}
+
+#[test]
+fn errors_have_their_numbers() {
+    says(|p| p.errors[0] = "Other".into(), "the first error is not `NoError`");
+    says(|p| p.errors.push("NoError".into()), "an error stands twice");
+    says(
+        |p| p.errors.truncate(1),
+        "there is no error `PacketTooShort`, which this fails with",
+    );
 }

@@ -208,6 +208,9 @@ fn load(source: &Source, wanted: Wanted, messages: &Messages) -> Result<Result<L
         let text = input::text(&source.program)?;
         let program = weir_ir::parse::parse(&text)
             .with_context(|| format!("{} is no program of this version of weir", source.program.display()))?;
+        if let Some(error) = weir_arch::nonconformities(&program, &weir_arch::Externs::default()).first() {
+            bail!("{}: {error}", source.program.display());
+        }
         return loaded(program, Lines::default());
     }
     let compilation = compile(source, messages)?;

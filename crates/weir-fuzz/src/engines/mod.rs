@@ -26,6 +26,7 @@ pub(crate) use run::{Built, Trouble};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 pub(crate) use traffic::{Amount, Traffic};
+use weir_ir::Program;
 
 /// A case of somebody else's program: a number and the case.
 pub(crate) fn corpus_input(mutator: &mut Mutator) -> Vec<u8> {
@@ -33,6 +34,11 @@ pub(crate) fn corpus_input(mutator: &mut Mutator) -> Vec<u8> {
     let mut input = number.to_le_bytes().to_vec();
     input.extend_from_slice(mutator.next_seed());
     input
+}
+
+/// The program of a source text, if it is one.
+pub(crate) fn compiled(source: &str) -> Option<Program> {
+    run::compile(source).ok()
 }
 
 /// Runs a case; panics where the engines differ.
@@ -96,7 +102,7 @@ fn trouble_of(case: &Case) -> Option<String> {
 }
 
 /// What a check finds wrong, or the panic that it ends in.
-fn caught(check: &dyn Fn() -> Option<String>) -> Option<String> {
+pub(crate) fn caught(check: &dyn Fn() -> Option<String>) -> Option<String> {
     match catch_unwind(AssertUnwindSafe(check)) {
         Ok(found) => found,
         Err(panic) => {

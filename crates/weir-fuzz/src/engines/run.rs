@@ -124,7 +124,14 @@ impl Built {
     /// # Panics
     /// A form of the program breaks an invariant.
     pub fn new(source: &str) -> Result<Self, Trouble> {
-        let plain = compile(source)?;
+        Built::of(compile(source)?)
+    }
+
+    /// Makes a program ready.
+    ///
+    /// # Panics
+    /// A form of the program breaks an invariant.
+    pub fn of(plain: Program) -> Result<Self, Trouble> {
         if let Err(errors) = weir_ir::verify::verify(&plain) {
             panic!("the lowered program breaks an invariant: {}", errors[0]);
         }

@@ -43,7 +43,7 @@ impl Parser {
 
     pub(super) fn fail<T>(&self, expected: &str) -> Parsed<T> {
         let line = self.tokens.get(self.at).or(self.tokens.last()).map_or(1, |t| t.1);
-        Err(ParseError {
+        Err(ParseError::Syntax {
             line,
             expected: expected.into(),
             found: format!("{:?}", self.peek()),
@@ -212,10 +212,11 @@ impl Parser {
             (0, first)
         };
         self.punctuation(':')?;
-        Ok(Loc {
-            file,
-            line,
-            column: self.number()?,
-        })
+        let column = self.number()?;
+        // There are no such lines: it is no place.
+        match line {
+            0 => Ok(Loc::default()),
+            _ => Ok(Loc { file, line, column }),
+        }
     }
 }

@@ -39,7 +39,7 @@ impl Parser {
                 p.vars.push(v);
             }
             "header" => {
-                let h = self.header()?;
+                let h = self.header(p.headers.len())?;
                 p.headers.push(h);
             }
             "shared" => p.shared.push(self.shared()?),
@@ -89,11 +89,10 @@ impl Parser {
                 values.push(self.bits()?);
             }
         }
-        let values = if values.len() == members.len() && !values.is_empty() {
-            Some(values)
-        } else {
-            None
-        };
+        if !values.is_empty() && values.len() != members.len() {
+            return self.fail("a value for each member or for none");
+        }
+        let values = (!values.is_empty()).then_some(values);
         Ok(EnumType { name, members, values })
     }
 
@@ -152,8 +151,12 @@ impl Parser {
         })
     }
 
-    fn header(&mut self) -> Parsed<Header> {
-        let _: HeaderId = self.id('h')?;
+    fn header(&mut self, expected: usize) -> Parsed<Header> {
+        let id: HeaderId = self.id('h')?;
+        if id.index() != expected {
+            self.at -= 1;
+            return self.fail(&format!("headers in order: h{expected}"));
+        }
         let name = self.string()?;
         self.punctuation(':')?;
         let ty = self.id('y')?;

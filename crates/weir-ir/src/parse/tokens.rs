@@ -17,7 +17,7 @@ pub(super) enum Token {
 }
 
 /// Widest number the parser makes.
-pub(super) const MAX_WIDTH: u32 = 1 << 20;
+pub(crate) const MAX_WIDTH: u32 = 1 << 20;
 
 /// All tokens of a text, each with its line.
 pub(super) fn tokens(text: &str) -> Parsed<Vec<(Token, usize)>> {
@@ -35,7 +35,7 @@ pub(super) fn tokens(text: &str) -> Parsed<Vec<(Token, usize)>> {
 }
 
 fn token(rest: &str, c: char, line: usize) -> Parsed<(Token, usize)> {
-    let fail = |expected: &str| ParseError {
+    let fail = |expected: &str| ParseError::Syntax {
         line,
         expected: expected.into(),
         found: rest.chars().take(20).collect(),
@@ -60,13 +60,13 @@ fn token(rest: &str, c: char, line: usize) -> Parsed<(Token, usize)> {
         let digits = rest[1..]
             .find(|c: char| !c.is_ascii_digit())
             .map_or(rest.len(), |e| e + 1);
-        let id = rest[1..digits].parse().map_err(|_| fail("the number of a variable"))?;
+        let id: u32 = rest[1..digits].parse().map_err(|_| fail("the number of a variable"))?;
         let mut end = digits;
         if rest[digits..].starts_with(':') {
             let name = rest[digits + 1..].find(|c: char| !(c.is_ascii_alphanumeric() || "._$[]".contains(c)));
             end = name.map_or(rest.len(), |e| digits + 1 + e);
         }
-        return Ok((Token::Var(id), end));
+        return Ok((Token::Var(id as usize), end));
     }
     if c.is_ascii_digit() || c == '-' && rest[1..].starts_with(|c: char| c.is_ascii_digit()) {
         let end = rest[1..]

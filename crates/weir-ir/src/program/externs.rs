@@ -122,14 +122,36 @@ impl TypeSpec {
         ty
     }
 
-    /// The scalars of a header's fields in order, with their paths. A field may be a struct (P4_16, section "Header types"),
-    /// which control planes know only as its own fields: field `b` of the struct `a` is `a.b`.
+    /// Bits of all scalars, each with at least one, and one for each part, saturating: how much
+    /// whoever takes the type apart has to do with.
+    #[must_use]
+    pub fn widest_size(&self) -> u64 {
+        let sum = |fields: &mut dyn Iterator<Item = u64>| fields.fold(1, u64::saturating_add);
+        match self {
+            TypeSpec::Opaque(_) | TypeSpec::Void | TypeSpec::Bool | TypeSpec::String => 1,
+            TypeSpec::Bit(w) | TypeSpec::Int(w) | TypeSpec::Varbit(w) | TypeSpec::SerializableEnum(_, w, _) => {
+                u64::from(*w).max(1)
+            }
+            TypeSpec::Error | TypeSpec::Enum(..) => 32,
+            TypeSpec::Tuple(fields) => sum(&mut fields.iter().map(TypeSpec::widest_size)),
+            TypeSpec::Struct(_, fields) | TypeSpec::Header(_, fields) | TypeSpec::HeaderUnion(_, fields) => {
+                sum(&mut fields.iter().map(|(_, t)| t.widest_size()))
+            }
+            TypeSpec::Stack(element, n) => element.widest_size().saturating_mul((*n).into()),
+            TypeSpec::New(_, inner, _) => inner.widest_size(),
+        }
+    }
+
+    /// The scalars of a header's fields in order, with their paths. A field may be a struct (P4_16,
+    /// section "Header types"), which control planes know only as its own fields: field `b` of the
+    /// struct `a` is `a.b`.
     ///
     /// ```
     /// use weir_ir::TypeSpec;
-    /// let inner = TypeSpec::Struct("pair".into(), vec![("b".into(), TypeSpec::Bit(4)), ("c".into(), TypeSpec::Bit(12))]);
-    /// let fields = [("a".to_owned(), inner), ("d".to_owned(), TypeSpec::Bool)];
-    /// let paths: Vec<String> = TypeSpec::header_scalars(&fields).into_iter().map(|(path, _)| path).collect();
+    /// let inner = TypeSpec::Struct("pair".into(), vec![("b".into(), TypeSpec::Bit(4)),
+    /// ("c".into(), TypeSpec::Bit(12))]); let fields = [("a".to_owned(), inner), ("d".to_owned(),
+    /// TypeSpec::Bool)]; let paths: Vec<String> =
+    /// TypeSpec::header_scalars(&fields).into_iter().map(|(path, _)| path).collect();
     /// assert_eq!(paths, ["a.b", "a.c", "d"]);
     /// ```
     #[must_use]

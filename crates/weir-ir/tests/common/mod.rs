@@ -5,6 +5,8 @@ use weir_ir::{Block, Program};
 const DECLARATIONS: &str = r#"weir 1 target "test"
 error "NoError"
 error "PacketTooShort"
+error "HeaderTooShort"
+error "ParserInvalidArgument"
 enum "color" { "red" "green" }
 header_type "h_t" { "a" : bits<8> unsigned "b" : bits<8> unsigned }
 header_type "v_t" { "len" : bits<8> unsigned "data" : varbit<32> unsigned }
@@ -26,12 +28,16 @@ var %14 "w" : bits<32> unsigned local
 var %15 "hdr.v.$valid$" : bits<1> bool valid h1
 var %16 "hdr.v.len" : bits<8> unsigned field h1 0
 var %17 "hdr.v.data" : varbit<32> unsigned field h1 1
+var %18 "P.n" : bits<32> unsigned local
 header h0 "hdr.h" : y0 valid %1 fields (%2, %3)
 header h1 "hdr.v" : y1 valid %15 fields (%16, %17)
-shared "headers" "hdr" : struct "headers_t" ("h" header "h_t" ("a" bit 8 "b" bit 8)) headers (h0 h1) {
+shared "headers" "hdr" : struct "headers_t" ("h" header "h_t" ("a" bit 8 "b" bit 8) "v" header "v_t" ("len" bit 8 "data" varbit 32)) headers (h0 h1) {
   %1 "h.$valid$"
   %2 "h.a"
   %3 "h.b"
+  %15 "v.$valid$"
+  %16 "v.len"
+  %17 "v.data"
 }
 shared "metadata" "meta" : struct "meta_t" ("x" bit 8 "port" bit 9) headers () {
   %4 "x"
