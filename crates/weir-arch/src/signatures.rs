@@ -51,6 +51,9 @@ impl Signatures {
 
     /// What is wrong with a call.
     pub(crate) fn call(&self, program: &Program, call: &Call) -> Option<String> {
+        if self.0.in_macros.contains(&call.function) {
+            return None;
+        }
         let mut bound = Bound::new();
         let overloads = match call.instance {
             None => self.0.functions.get(call.function.as_str())?,
@@ -77,6 +80,9 @@ impl Signatures {
     }
 
     fn fits<'a>(&'a self, program: &Program, call: &Call, signature: &'a Signature, mut bound: Bound<'a>) -> bool {
+        if signature.is_open {
+            return true;
+        }
         let names: Vec<&str> = call.arguments.iter().map(|a| a.name.as_str()).collect();
         let Some(parameters) = in_order(&signature.parameters, &names) else {
             return false;
@@ -87,7 +93,13 @@ impl Signatures {
         bind(&mut bound, &signature.type_parameters, &call.type_arguments);
         let mut good = call.arguments.iter().zip(parameters).all(|(argument, parameter)| {
             let widths = widths_of(program, argument);
-            direction_fits(argument, parameter) && self.unify(&mut bound, &parameter.ty, widths)
+            // Where a program leaves an instance's type open by `_`, each call may give a number of another width.
+            let is_number = parameter.direction == Direction::In && widths.as_ref().is_some_and(|w| w.len() == 1);
+            let is_open = is_number
+                && bound
+                    .get(parameter.ty.as_str())
+                    .is_some_and(|b| b.as_ref().is_some_and(|b| b.len() == 1));
+            direction_fits(argument, parameter) && (is_open || self.unify(&mut bound, &parameter.ty, widths))
         });
         if !call.results.is_empty() {
             good &= self.unify(&mut bound, &signature.result, Some(vars(program, &call.results)));

@@ -106,3 +106,25 @@ fn bundled_programs_have_documentation_entries_and_p4info() {
         weir_compiler::p4info::p4info(&program, weir_arch::targets()).unwrap();
     }
 }
+
+#[test]
+fn the_saved_form_of_every_program_is_accepted() {
+    let mut paths = programs();
+    files(
+        &Path::new(env!("CARGO_MANIFEST_DIR")).join("../weir-stf/tests"),
+        "p4",
+        &mut paths,
+    );
+    let mut saved = 0;
+    for path in paths {
+        let options = weir_compiler::Options::default();
+        let compilation = weir_compiler::compile_file(&path, &options, weir_arch::targets());
+        let Some(program) = compilation.program else { continue };
+        let text = weir_ir::print::print(&program);
+        let again = weir_ir::parse::parse(&text).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+        let found = weir_arch::nonconformities(&again, &weir_arch::Externs::default());
+        assert!(found.is_empty(), "{}: {}", path.display(), found[0]);
+        saved += 1;
+    }
+    assert!(saved > 100, "{saved}");
+}

@@ -1,6 +1,6 @@
 //! The heads of extern declarations, read from P4 text.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// How an argument is passed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,6 +28,8 @@ pub(super) struct Signature {
     pub parameters: Vec<Parameter>,
     /// Type of the result without spaces; empty for a constructor.
     pub result: String,
+    /// A macro stands among the parameters: what it stands for is not read.
+    pub is_open: bool,
 }
 
 /// An extern type.
@@ -46,11 +48,16 @@ pub(super) struct Declarations {
     pub functions: HashMap<String, Vec<Signature>>,
     /// Widths of enums and names of bit strings.
     names: HashMap<String, u32>,
+    /// Functions and methods that macros declare: these are not read.
+    pub in_macros: HashSet<String>,
 }
 
 impl Declarations {
     pub(super) fn read<'a>(texts: impl Iterator<Item = &'a str>) -> Self {
         let mut all = Declarations::default();
+        let texts: Vec<&str> = texts.collect();
+        all.in_macros = texts.iter().flat_map(|text| named_in_macros(text)).collect();
+        let texts = texts.into_iter();
         for text in texts {
             let tokens = tokens(text);
             all.named_widths(&tokens);
@@ -184,6 +191,30 @@ fn up_to_close<'a, 'b>(tokens: &'b [&'a str]) -> &'b [&'a str] {
     tokens
 }
 
+/// Names before a parenthesis in the bodies of `#define`, which may go on over several lines.
+fn named_in_macros(text: &str) -> Vec<String> {
+    let joined = text.replace("\\\n", " ");
+    let bodies = joined
+        .lines()
+        .filter_map(|line| line.trim_start().strip_prefix("#define"));
+    let names = bodies.flat_map(|body| {
+        let heads = body.split('(').rev().skip(1).map(|before| {
+            let before = before.trim_end();
+            // Type parameters stand between.
+            let before = before
+                .rsplit_once('<')
+                .filter(|_| before.ends_with('>'))
+                .map_or(before, |(name, _)| name);
+            let start = before
+                .rfind(|c: char| !c.is_alphanumeric() && c != '_')
+                .map_or(0, |at| at + 1);
+            before[start..].to_owned()
+        });
+        heads.collect::<Vec<_>>()
+    });
+    names.filter(|name| !name.is_empty()).collect()
+}
+
 /// `<A, B>`
 fn list(tokens: &[&str]) -> Vec<String> {
     let names = tokens.iter().filter(|t| !matches!(**t, "<" | ">" | ","));
@@ -203,10 +234,14 @@ fn signature(tokens: &[&str]) -> Option<(String, Signature)> {
         head = &head[..start];
     }
     let (name, result) = head.split_last()?;
+    let parts = split(parameters);
+    // A parameter has a type and a name at least.
+    let is_open = parts.iter().any(|part| part.len() == 1);
     let signature = Signature {
         type_parameters,
-        parameters: split(parameters).into_iter().filter_map(parameter).collect(),
+        parameters: parts.into_iter().filter_map(parameter).collect(),
         result: result.concat(),
+        is_open,
     };
     Some(((*name).to_owned(), signature))
 }
