@@ -280,8 +280,14 @@ impl Target {
         prefix
     }
 
-    fn sync_folder(&self) -> io::Result<()> {
-        File::open(&self.folder)?.sync_all()
+    /// The directory, opened before anything is changed in it.
+    fn folder_to_sync(&self, durability: Durability) -> Result<Option<File>, FileError> {
+        match (durability, File::open(&self.folder)) {
+            (Durability::Lazy, _) => Ok(None),
+            (Durability::Synced, Ok(folder)) => Ok(Some(folder)),
+            (Durability::Synced, Err(error)) if error.kind() == ErrorKind::PermissionDenied => Ok(None),
+            (Durability::Synced, Err(error)) => Err(FileError::io("open", &self.folder)(error)),
+        }
     }
 }
 
@@ -289,6 +295,27 @@ impl Target {
 fn is_temporary(name: &OsStr, prefix: &OsStr) -> bool {
     let rest = name.as_encoded_bytes().strip_prefix(prefix.as_encoded_bytes());
     rest.is_some_and(|rest| rest.len() == 6 && rest.iter().all(u8::is_ascii_alphanumeric))
+}
+
+/// A file that has its name.
+#[derive(Debug)]
+pub struct Placed {
+    /// The file.
+    pub file: File,
+    /// Why a loss of power may take the name back, if it may although it should not.
+    pub unsynced: Option<FileError>,
+}
+
+impl Placed {
+    fn new(file: File, folder: Option<File>, path: &Path) -> Self {
+        let synced = folder.map_or(Ok(()), |folder| folder.sync_all());
+        let unsynced = match synced {
+            // There are file systems that cannot do this with directories.
+            Err(error) if error.kind() != ErrorKind::InvalidInput => Some(FileError::io("synchronise", path)(error)),
+            Ok(()) | Err(_) => None,
+        };
+        Placed { file, unsynced }
+    }
 }
 
 /// A file that is not visible under its name yet. It is removed when this is dropped.
@@ -307,32 +334,34 @@ impl NewFile {
 
     /// Takes the place of the target, whether or not there is a file of that name.
     ///
+    /// A directory that may not be read, or whose file system cannot synchronise directories, is not synchronised.
+    ///
     /// # Errors
     /// The system refuses; the target is as it was.
-    pub fn replace(self, durability: Durability) -> Result<File, FileError> {
+    pub fn replace(self, durability: Durability) -> Result<Placed, FileError> {
         let path = self.target.path();
         self.sync(durability)?;
+        let folder = self.target.folder_to_sync(durability)?;
         let file = self
             .file
             .persist(&path)
             .map_err(|e| FileError::io("replace", &path)(e.error))?;
-        sync_folder(&self.target, durability)?;
-        Ok(file)
+        Ok(Placed::new(file, folder, &path))
     }
 
-    /// Takes the target's name, if no file has it.
+    /// Takes the target's name, if no file has it. Of the directory the same holds as for [`NewFile::replace`].
     ///
     /// # Errors
     /// There is a file of that name, or the system refuses.
-    pub fn place(self, durability: Durability) -> Result<File, FileError> {
+    pub fn place(self, durability: Durability) -> Result<Placed, FileError> {
         let path = self.target.path();
         self.sync(durability)?;
+        let folder = self.target.folder_to_sync(durability)?;
         let file = self.file.persist_noclobber(&path).map_err(|e| match e.error.kind() {
             ErrorKind::AlreadyExists => FileError::Exists { path: path.clone() },
             _ => FileError::io("create", &path)(e.error),
         })?;
-        sync_folder(&self.target, durability)?;
-        Ok(file)
+        Ok(Placed::new(file, folder, &path))
     }
 
     fn sync(&self, durability: Durability) -> Result<(), FileError> {
@@ -407,11 +436,4 @@ fn keep_owner(file: &File, old: &Metadata) -> io::Result<()> {
         let _ = fchown(file, Some(old.uid()), Some(old.gid()));
     }
     file.set_permissions(Permissions::from_mode(old.mode() & PERMISSION_BITS))
-}
-
-fn sync_folder(target: &Target, durability: Durability) -> Result<(), FileError> {
-    match durability {
-        Durability::Synced => target.sync_folder().map_err(FileError::io("write", &target.folder)),
-        Durability::Lazy => Ok(()),
-    }
 }

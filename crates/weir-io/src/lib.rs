@@ -87,18 +87,30 @@ pub fn pin_to_core(core: usize) -> Result<(), IoError> {
 }
 
 /// Has this process end, by SIGTERM, when the process that started it has ended. To Linux the parent is the thread that has
-/// started it. Where the parent has ended already, so does this process.
+/// started it. `parent` is what [`parent_process`] gave when this process began.
 ///
 /// # Errors
 ///
-/// The system does not know this: only Linux does.
-pub fn die_with_parent() -> Result<(), IoError> {
+/// The parent has ended since, or the system does not know this: only Linux does.
+pub fn die_with_parent(parent: i32) -> Result<(), IoError> {
     #[cfg(target_os = "linux")]
-    return sys::core::die_with_parent();
+    return sys::core::die_with_parent(parent);
     #[cfg(not(target_os = "linux"))]
-    Err(IoError::NotHere {
-        kind: "ending with the parent process",
-    })
+    {
+        let _ = parent;
+        Err(IoError::NotHere {
+            kind: "ending with the parent process",
+        })
+    }
+}
+
+/// The number of the process that has started this one; 0 where the system does not tell.
+#[must_use]
+pub fn parent_process() -> i32 {
+    #[cfg(target_os = "linux")]
+    return sys::core::parent_process();
+    #[cfg(not(target_os = "linux"))]
+    0
 }
 
 /// Makes the calling thread, and those that it starts from now on, nicer than normal, unless it is nicer already: where

@@ -138,6 +138,7 @@ impl Keeper {
             target: claim.target,
             file: claim.file,
             length: whole.unwrap_or(0),
+            is_torn: false,
             generation: 0,
             compaction: None,
             compact_at: 0,
@@ -250,6 +251,8 @@ struct Thread {
     file: Option<File>,
     /// Bytes of the file that are whole.
     length: u64,
+    /// A part of a batch stands behind it, which could not be removed.
+    is_torn: bool,
     /// How often it was written anew.
     generation: u64,
     compaction: Option<Compaction>,
@@ -323,7 +326,7 @@ impl Thread {
 
     /// Does jobs in order until one fails; how many were done.
     fn write(&mut self, jobs: &[Job]) -> (usize, Result<(), StateError>) {
-        if let Err(error) = self.check_place() {
+        if let Err(error) = self.mend_tail().and_then(|()| self.check_place()) {
             return (0, Err(error));
         }
         let mut done = 0;
@@ -348,15 +351,18 @@ impl Thread {
         (done, Ok(()))
     }
 
-    /// Refuses to acknowledge anything once the file's name stands for another file, or for none.
+    /// Refuses to acknowledge anything once the file's name stands for another file, or for none, or somebody else has made it
+    /// longer or shorter.
     fn check_place(&self) -> Result<(), StateError> {
-        let path = || self.target.path();
-        match &self.file {
-            Some(file) if !self.target.names(file).map_err(StateError::io("find", &path()))? => {
-                let path = path().display().to_string();
-                Err(StateError::Replaced { path })
-            }
-            _ => Ok(()),
+        let Some(file) = &self.file else { return Ok(()) };
+        let path = self.target.path();
+        let is_named = self.target.names(file).map_err(StateError::io("find", &path))?;
+        let found = file.metadata().map_err(StateError::io("find", &path))?.len();
+        match is_named && found == self.length {
+            true => Ok(()),
+            false => Err(StateError::Replaced {
+                path: path.display().to_string(),
+            }),
         }
     }
 
@@ -371,10 +377,21 @@ impl Thread {
         });
         if written.is_err() {
             // What is there of it would be in the middle if something else came after it.
+            self.is_torn = true;
             self.cut_tail()?;
+            self.is_torn = false;
         }
         written?;
         self.length += bytes.len() as u64;
+        Ok(())
+    }
+
+    /// Removes what a batch that failed has left.
+    fn mend_tail(&mut self) -> Result<(), StateError> {
+        if self.is_torn {
+            self.cut_tail().map_err(StateError::io("write", &self.target.path()))?;
+            self.is_torn = false;
+        }
         Ok(())
     }
 
@@ -393,10 +410,10 @@ impl Thread {
     fn take_place(&mut self, new: NewFile, length: u64) -> Result<(), StateError> {
         self.check_place()?;
         new.file().lock().map_err(StateError::io("lock", &self.target.path()))?;
-        let file = match &self.file {
+        let placed = match &self.file {
             Some(_) => new.replace(Durability::Synced)?,
             None => match new.place(Durability::Synced) {
-                Ok(file) => file,
+                Ok(placed) => placed,
                 // Another switch was faster.
                 Err(FileError::Exists { path }) => {
                     let path = path.display().to_string();
@@ -405,11 +422,13 @@ impl Thread {
                 Err(error) => return Err(error.into()),
             },
         };
-        self.file = Some(file);
+        // The name stands for the new file now, whatever else goes wrong.
+        self.file = Some(placed.file);
+        self.is_torn = false;
         self.length = length;
         self.generation += 1;
         self.compact_at = (length + self.options.many.unwrap_or(MANY)).max(length * LONG);
-        Ok(())
+        placed.unsynced.map_or(Ok(()), |error| Err(error.into()))
     }
 
     /// Begins to work out a shorter file, if this one has become long.

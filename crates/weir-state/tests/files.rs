@@ -233,3 +233,20 @@ fn where_no_new_file_can_be_written_at_the_start_the_old_state_goes_on() {
     until(|| keeper.kept_blocking().is_ok());
     assert_eq!(kept(&path), b"two");
 }
+
+#[test]
+fn a_write_to_a_file_that_somebody_else_has_cut_or_lengthened_is_never_acknowledged() {
+    let folder = tempfile::tempdir().unwrap();
+    for length in [0, 1 << 20] {
+        let path = folder.path().join(length.to_string());
+        let keeper = start(&path, &Complaints::default());
+        OpenOptions::new()
+            .write(true)
+            .open(&path)
+            .unwrap()
+            .set_len(length)
+            .unwrap();
+        keeper.set("mine", b"lost");
+        assert!(keeper.kept_blocking().is_err(), "{length}");
+    }
+}

@@ -17,6 +17,14 @@ pub fn regular(path: &Path) -> Result<Vec<u8>> {
     Ok(weir_files::read(path, Readable::Regular, LIMIT)?)
 }
 
+/// Most bytes of a file of entries: some ten million of them.
+const ENTRIES_LIMIT: usize = 1 << 30;
+
+/// Reads entries, or a packet test.
+pub fn entries(path: &Path) -> Result<String> {
+    Ok(weir_files::read_text(path, Readable::Streams, ENTRIES_LIMIT)?)
+}
+
 /// As [`bytes`], of a text.
 pub fn text(path: &Path) -> Result<String> {
     Ok(weir_files::read_text(path, Readable::Streams, LIMIT)?)

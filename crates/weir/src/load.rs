@@ -28,7 +28,7 @@ pub fn switch(
     let switch = match entries {
         None => switch,
         Some(path) => {
-            let text = crate::input::text(path)?;
+            let text = crate::input::entries(path)?;
             configure(switch, &text, &path.display().to_string())?
         }
     };

@@ -215,6 +215,8 @@ impl Outlet {
         }
         if queue.bytes.saturating_add(text.len()) > CAPACITY {
             queue.lost += 1;
+            drop(queue);
+            self.0.changed.notify_all();
             return;
         }
         queue.bytes += text.len();
@@ -225,7 +227,8 @@ impl Outlet {
 
     /// Waits until everything is written, but no longer than [`PATIENCE`].
     pub fn finish(&self) {
-        let busy = |queue: &mut Queue| !queue.is_closed && (queue.is_writing || !queue.waiting.is_empty());
+        let busy =
+            |queue: &mut Queue| !queue.is_closed && (queue.is_writing || queue.lost > 0 || !queue.waiting.is_empty());
         let waited = self.0.changed.wait_timeout_while(self.0.locked(), PATIENCE, busy);
         drop(waited);
     }
@@ -240,7 +243,9 @@ impl Shared {
     fn next(&self) -> (String, u64) {
         let mut queue = self.locked();
         loop {
-            if let Some(text) = queue.waiting.pop_front() {
+            let text = queue.waiting.pop_front();
+            if text.is_some() || queue.lost > 0 {
+                let text = text.unwrap_or_default();
                 queue.bytes -= text.len();
                 queue.is_writing = true;
                 return (text, std::mem::take(&mut queue.lost));

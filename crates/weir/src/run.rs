@@ -33,10 +33,11 @@ use watch::Watch;
 
 /// Runs until the time is over, a signal comes, or every input has ended.
 pub fn run(arguments: &Run, messages: &Messages) -> Result<u8> {
+    let parent = weir_io::parent_process();
     let specs = setup::port_specs(&arguments.interfaces)?;
     setup::check(arguments, &specs)?;
     if arguments.die_with_parent {
-        weir_io::die_with_parent()?;
+        weir_io::die_with_parent(parent)?;
     }
     let tls = serve::tls(arguments)?;
     let mut program = match setup::program(arguments, &specs, messages)? {

@@ -180,9 +180,11 @@ fn the_port_of_the_control_plane_is_checked_like_others() {
 }
 
 fn served(before: &str) -> Command {
+    // Without `exec` the shell stays, as the parent.
+    let after = if before.contains("exec") { "" } else { " & wait" };
     let mut command = Command::new("sh");
     let script = format!(
-        "{before} '{}' run '{}' -i 0@null --p4runtime 127.0.0.1:0 --die-with-parent",
+        "{before} '{}' run '{}' -i 0@null --p4runtime 127.0.0.1:0 --die-with-parent{after}",
         env!("CARGO_BIN_EXE_weir"),
         program()
     );

@@ -57,22 +57,26 @@ pub(crate) fn be_nice(nice: u8) -> Result<(), IoError> {
 }
 
 /// Has this process get SIGTERM when its parent ends.
-pub(crate) fn die_with_parent() -> Result<(), IoError> {
+pub(crate) fn die_with_parent(parent: i32) -> Result<(), IoError> {
     let doing = "ending with the parent process";
     // SAFETY: only numbers are passed.
     let told = check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM) });
     told.map_err(|e| IoError::system(doing, "no right", e))?;
-    // A parent that ended before has been followed by the process that takes orphans in.
-    // SAFETY: the call takes nothing and cannot fail.
-    let parent = unsafe { libc::getppid() };
-    if parent == 1 {
-        let source = io::Error::other("the parent process has ended already, or is the first process of the system");
+    // A parent that ended in between has been followed by the process that takes orphans in.
+    if parent_process() != parent {
+        let source = io::Error::other("the parent process has ended already");
         return Err(IoError::System {
             doing: doing.to_owned(),
             source,
         });
     }
     Ok(())
+}
+
+/// The number of the process that has started this one, or taken it in.
+pub(crate) fn parent_process() -> i32 {
+    // SAFETY: the call takes nothing and cannot fail.
+    unsafe { libc::getppid() }
 }
 
 #[cfg(test)]

@@ -4,8 +4,7 @@ use super::control::Event;
 use super::live::Live;
 use crate::cli::Run;
 use crate::output::Messages;
-use anyhow::{Context, Result, ensure};
-use std::io::Read;
+use anyhow::{Context, Result};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
@@ -208,7 +207,7 @@ impl Drop for Servers {
 }
 
 /// Bytes that a file of certificates or keys has at most.
-const LONGEST_PEM: u64 = 4 << 20;
+const LONGEST_PEM: usize = 4 << 20;
 
 /// Certificates and keys, if there are any; checked, so that a server that was asked for either starts or is an error.
 pub fn tls(arguments: &Run) -> Result<Option<Tls>> {
@@ -232,18 +231,7 @@ pub fn tls(arguments: &Run) -> Result<Option<Tls>> {
     Ok(Some(tls))
 }
 
-/// Reads a file; a device without an end is no such file.
+/// Reads a regular file.
 fn read_pem(path: &Path) -> Result<Vec<u8>> {
-    let cannot = || format!("cannot read {}", path.display());
-    let mut bytes = Vec::new();
-    let file = std::fs::File::open(path).with_context(cannot)?;
-    file.take(LONGEST_PEM + 1)
-        .read_to_end(&mut bytes)
-        .with_context(cannot)?;
-    ensure!(
-        bytes.len() as u64 <= LONGEST_PEM,
-        "{} has more than {LONGEST_PEM} bytes, which no file of certificates has",
-        path.display()
-    );
-    Ok(bytes)
+    Ok(weir_files::read(path, weir_files::Readable::Regular, LONGEST_PEM)?)
 }

@@ -46,7 +46,7 @@ pub enum Hangup {
     Reload,
     /// The program comes from control planes: the run stops, as other programs do when their terminal has gone.
     Stop,
-    /// The same, in a process that was started with HUP ignored, as `nohup` does.
+    /// Nothing, as the process was started with HUP ignored, as by `nohup`.
     Ignore,
 }
 
@@ -289,6 +289,15 @@ impl<'a> Supervisor<'a> {
     /// Compiles the program and its entries from their files; where they are wrong the old one goes on.
     fn reload(&mut self) {
         if self.is_stopping {
+            return;
+        }
+        let named = [Some(&self.arguments.source.program), self.arguments.entries.as_ref()];
+        let is_stream = |path: &std::path::PathBuf| path.metadata().is_ok_and(|m| !m.is_file());
+        if let Some(path) = named.into_iter().flatten().find(|path| is_stream(path)) {
+            let path = path.display().to_string();
+            self.say(&format!(
+                "not reloaded, the program from before goes on: {path} is no regular file and is not read again"
+            ));
             return;
         }
         let why = match setup::program(self.arguments, &self.specs, &self.outside.messages) {

@@ -177,9 +177,7 @@ impl Worker {
         is_busy |= self.forwarder.poll();
         self.flush();
         self.count_off();
-        if !is_busy {
-            self.forwarder.ends.iter_mut().for_each(End::try_again);
-        }
+        self.forwarder.ends.iter_mut().for_each(End::try_again);
         is_busy
     }
 
