@@ -38,7 +38,7 @@ type Parsed<T> = Result<T, ParseError>;
 /// The text is not in the printed form, or the program breaks an invariant.
 pub fn parse(text: &str) -> Parsed<Program> {
     let program = Parser::new(tokens::tokens(text)?).program()?;
-    match crate::verify::verify(&program).map_err(|errors| errors.into_iter().next()) {
+    match crate::verify::verify_saved(&program).map_err(|errors| errors.into_iter().next()) {
         Err(Some(first)) => Err(first.into()),
         Err(None) | Ok(()) => Ok(program),
     }

@@ -354,15 +354,28 @@ impl Thread {
     /// Refuses to acknowledge anything once the file's name stands for another file, or for none, or somebody else has made it
     /// longer or shorter.
     fn check_place(&self) -> Result<(), StateError> {
+        self.check_name()?;
         let Some(file) = &self.file else { return Ok(()) };
-        let path = self.target.path();
-        let is_named = self.target.names(file).map_err(StateError::io("find", &path))?;
-        let found = file.metadata().map_err(StateError::io("find", &path))?.len();
-        match is_named && found == self.length {
+        let found = file.metadata().map_err(StateError::io("find", &self.target.path()))?;
+        match found.len() == self.length {
             true => Ok(()),
-            false => Err(StateError::Replaced {
-                path: path.display().to_string(),
-            }),
+            false => Err(self.replaced()),
+        }
+    }
+
+    /// Refuses to go on once the file's name stands for another file, or for none.
+    fn check_name(&self) -> Result<(), StateError> {
+        let Some(file) = &self.file else { return Ok(()) };
+        let is_named = self.target.names(file);
+        match is_named.map_err(StateError::io("find", &self.target.path()))? {
+            true => Ok(()),
+            false => Err(self.replaced()),
+        }
+    }
+
+    fn replaced(&self) -> StateError {
+        StateError::Replaced {
+            path: self.target.path().display().to_string(),
         }
     }
 
@@ -408,7 +421,8 @@ impl Thread {
 
     /// Has a file take the place of the old one.
     fn take_place(&mut self, new: NewFile, length: u64) -> Result<(), StateError> {
-        self.check_place()?;
+        // A tail that is not whole goes with the old file.
+        self.check_name()?;
         new.file().lock().map_err(StateError::io("lock", &self.target.path()))?;
         let placed = match &self.file {
             Some(_) => new.replace(Durability::Synced)?,

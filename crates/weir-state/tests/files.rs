@@ -158,6 +158,11 @@ fn a_tail_that_is_not_whole_is_told_of_and_kept_beside() {
     };
     assert_eq!(claim.set_aside(), [expected]);
     assert_eq!(fs::read(beside(&path, ".tail")).unwrap(), b"half of a batch");
+    // And the switch goes on.
+    let keeper = Keeper::start(claim, Options::default(), contents()).unwrap();
+    keeper.set("mine", b"two");
+    keeper.kept_blocking().unwrap();
+    assert_eq!(kept(&path), b"two");
 }
 
 #[test]

@@ -116,6 +116,8 @@ fn the_saved_form_of_every_program_is_accepted() {
         &mut paths,
     );
     let mut saved = 0;
+    // What no switch loads is no program to be saved.
+    paths.retain(|path| !path.components().any(|part| part.as_os_str() == "refused"));
     for path in paths {
         let options = weir_compiler::Options::default();
         let compilation = weir_compiler::compile_file(&path, &options, weir_arch::targets());

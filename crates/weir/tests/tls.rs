@@ -63,7 +63,7 @@ fn files_that_cannot_be_used_are_named_with_the_reason() {
         ),
         (&pem, &key, Some(&empty), &empty, "it holds no certificate"),
         (&pem, &key, Some(&garbled), &garbled, "certificate 1 of it"),
-        (&pem, &zero, None, &zero, "has more than"),
+        (&pem, &zero, None, &zero, "is a character device"),
         (&pem, &key, Some(&nowhere), &nowhere, "cannot read"),
     ];
     for (certificate, key, authorities, named, reason) in cases {
