@@ -83,7 +83,8 @@ impl CustomCrcError {
     }
 }
 
-/// Where a program hashes by a custom CRC, in its order: instances of PSA's externs and selectors, calls of v1model's functions.
+/// Where a program hashes by a custom CRC, in its order: instances of PSA's externs and selectors,
+/// calls of v1model's functions.
 #[must_use]
 pub fn custom_crcs(program: &Program) -> Vec<CustomCrc> {
     SPEC.uses(program)

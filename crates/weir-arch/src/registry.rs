@@ -100,8 +100,9 @@ pub fn unimplemented(program: &Program) -> Vec<LoadError> {
     load_all(engine, &Externs::default()).err().unwrap_or_default()
 }
 
-/// All that a compiler would not have made of a program that was read from a text: blocks, shared variables, tables and
-/// calls that are not those of its architecture. Whoever loads a saved program asks this first; it has been verified.
+/// All that a compiler would not have made of a program that was read from a text: blocks, shared
+/// variables, tables and calls that are not those of its architecture. Whoever loads a saved
+/// program asks this first; it has been verified.
 #[must_use]
 pub fn nonconformities(program: &Program, externs: &Externs) -> Vec<LoadError> {
     find(program).map_or(Vec::new(), |a| conform::errors(program, &a.target, externs))

@@ -93,7 +93,8 @@ impl Signatures {
         bind(&mut bound, &signature.type_parameters, &call.type_arguments);
         let mut good = call.arguments.iter().zip(parameters).all(|(argument, parameter)| {
             let widths = widths_of(program, argument);
-            // Where a program leaves an instance's type open by `_`, each call may give a number of another width.
+            // Where a program leaves an instance's type open by `_`, each call may give a number of
+            // another width.
             let is_number = parameter.direction == Direction::In && widths.as_ref().is_some_and(|w| w.len() == 1);
             let is_open = is_number
                 && bound

@@ -208,8 +208,8 @@ impl State {
         self.frame_check = bytes;
     }
 
-    /// The parameters in effect of the custom CRC of 16 or of 32 bits: those that were given, else those of CRC-16/ARC and of
-    /// zlib's CRC-32.
+    /// The parameters in effect of the custom CRC of 16 or of 32 bits: those that were given, else
+    /// those of CRC-16/ARC and of zlib's CRC-32.
     #[must_use]
     pub fn custom_crc(&self, width: u32) -> CrcParameters {
         if width == 16 {
@@ -233,8 +233,8 @@ impl State {
         &self.custom_crcs
     }
 
-    /// Gives the custom CRC of 16 or of 32 bits parameters in place of those it had; `None`: it is as at first. Returns what it
-    /// had been given.
+    /// Gives the custom CRC of 16 or of 32 bits parameters in place of those it had; `None`: it is
+    /// as at first. Returns what it had been given.
     ///
     /// # Errors
     /// The program does not use it, or a value has more bits.

@@ -187,7 +187,8 @@ fn slots_of(cells: &[Cell]) -> &[u32] {
 
 /// The same, to be written.
 fn slots_of_mut(cells: &mut [Cell]) -> &mut [u32] {
-    // SAFETY: it is memory of cells that is borrowed to be written, and any numbers are the words of a cell.
+    // SAFETY: it is memory of cells that is borrowed to be written, and any numbers are the words
+    // of a cell.
     unsafe { std::slice::from_raw_parts_mut(cells.as_mut_ptr().cast(), cells.len() * SLOTS) }
 }
 

@@ -8,8 +8,8 @@
 //!
 //! Custom CRCs of v1model and PSA have tables of weir's own.
 //!
-//! What this module does not describe: snapshots and debug counters of match-action stages, which weir does not have, and the
-//! reference's tables that configure hashes at run time.
+//! What this module does not describe: snapshots and debug counters of match-action stages, which
+//! weir does not have, and the reference's tables that configure hashes at run time.
 //!
 //! ```
 //! let info = weir_compiler::bfrt::bfrt_info(&weir_ir::Program::default(), &[]).unwrap();

@@ -1,4 +1,5 @@
-//! Files that are read as a whole, up to a limit. What is no file of that sort is refused before it is opened.
+//! Files that are read as a whole, up to a limit. What is no file of that sort is refused before it
+//! is opened.
 
 use super::{FileError, kind_of};
 use std::fs::{File, FileType, OpenOptions};
@@ -14,8 +15,8 @@ const DESCRIPTORS: [&str; 4] = ["/dev/stdin", "/dev/fd", "/proc/self/fd", "/proc
 pub enum Readable {
     /// Regular files. Reading never waits for anybody.
     Regular,
-    /// Also pipes, and `/dev/stdin` and `/dev/fd/N` whatever they are: for files that a user names. Reading waits for
-    /// the writer.
+    /// Also pipes, and `/dev/stdin` and `/dev/fd/N` whatever they are: for files that a user names.
+    /// Reading waits for the writer.
     Streams,
 }
 
@@ -39,7 +40,8 @@ pub fn read(path: &Path, readable: Readable, limit: usize) -> Result<Vec<u8>, Fi
             kind: kind_of(kind),
         }),
     };
-    // Opening a FIFO waits for its other end, and opening a device can have an effect: the type is checked first.
+    // Opening a FIFO waits for its other end, and opening a device can have an effect: the type is
+    // checked first.
     let found = path.metadata().map_err(FileError::io("read", path))?;
     check(found.file_type())?;
     let file = open(path, readable).map_err(FileError::io("read", path))?;

@@ -1,19 +1,22 @@
 //! Regular files, written safely, and files read as a whole.
 //!
-//! [`read`] refuses what would never end or never begin: devices, FIFOs that nobody has asked for, files beyond a limit.
+//! [`read`] refuses what would never end or never begin: devices, FIFOs
+//! unless the caller allows streams, and files beyond a limit.
 //!
 //! All files that weir writes as a whole go through this crate. It promises:
 //!
 //! - Only regular files are opened or replaced. Devices, FIFOs, sockets and directories are errors.
-//! - A symbolic link is followed once, by [`Target::resolve`]. A link that changes later has no effect.
-//! - A new file has a random name in the directory of its target until it is complete. It is created with
-//!   `O_EXCL`, so that nobody who may write to that directory can redirect it.
-//! - A file is replaced atomically, by `rename`. Its permissions, and where possible its owner, stay.
+//! - A symbolic link is followed once, by [`Target::resolve`]. A link that changes later has no
+//!   effect.
+//! - A new file has a random name in the directory of its target until it is complete. It is
+//!   created with `O_EXCL`, so that other users who may write to that directory cannot redirect it.
+//! - A file is replaced atomically, by `rename`. Its permissions, and where possible its owner,
+//!   stay.
 //! - The file and its directory reach the disk before a write returns, on request ([`Durability`]).
 //!
-//! The crate does not write to streams: captures and standard output are not its business. It does not
-//! protect a file from users who may write to its directory, other than by noticing that it was replaced
-//! ([`Target::names`]).
+//! The crate does not write to streams: captures and standard output are not its business. It does
+//! not protect a file from users who may write to its directory, other than by noticing that it was
+//! replaced ([`Target::names`]).
 //!
 //! ```
 //! # let folder = tempfile::tempdir()?;
@@ -141,7 +144,8 @@ impl Target {
     /// Follows the symbolic links in a path. The file need not exist, its directory must.
     ///
     /// # Errors
-    /// The directory does not exist or cannot be searched, the path names no file, or links form a loop.
+    /// The directory does not exist or cannot be searched, the path names no file, or links form a
+    /// loop.
     pub fn resolve(path: &Path) -> Result<Target, FileError> {
         let mut current = path.to_owned();
         for _ in 0..MAX_LINKS {
@@ -230,7 +234,8 @@ impl Target {
     /// Creates a file with a random name that can take the target's place.
     ///
     /// # Errors
-    /// The target is not a regular file or may not be written, or a file cannot be created beside it.
+    /// The target is not a regular file or may not be written, or a file cannot be created beside
+    /// it.
     pub fn create(&self, visibility: Visibility) -> Result<NewFile, FileError> {
         let path = self.path();
         // Only who may write to a file may replace it.
@@ -255,8 +260,9 @@ impl Target {
         })
     }
 
-    /// Removes files that [`Target::create`] has left behind for this target, in a process that was killed. Call it
-    /// only where no other process can be writing the target. How many were removed.
+    /// Removes files that [`Target::create`] has left behind for this target, in a process that was
+    /// killed. Call it only where no other process can be writing the target. How many were
+    /// removed.
     ///
     /// # Errors
     /// The directory cannot be read.
@@ -334,7 +340,8 @@ impl NewFile {
 
     /// Takes the place of the target, whether or not there is a file of that name.
     ///
-    /// A directory that may not be read, or whose file system cannot synchronise directories, is not synchronised.
+    /// A directory that may not be read, or whose file system cannot synchronise directories, is
+    /// not synchronised.
     ///
     /// # Errors
     /// The system refuses; the target is as it was.
@@ -349,7 +356,8 @@ impl NewFile {
         Ok(Placed::new(file, folder, &path))
     }
 
-    /// Takes the target's name, if no file has it. Of the directory the same holds as for [`NewFile::replace`].
+    /// Takes the target's name, if no file has it. Of the directory the same holds as for
+    /// [`NewFile::replace`].
     ///
     /// # Errors
     /// There is a file of that name, or the system refuses.
@@ -432,7 +440,7 @@ fn check_regular(path: &Path, found: &Metadata) -> Result<(), FileError> {
 fn keep_owner(file: &File, old: &Metadata) -> io::Result<()> {
     let new = file.metadata()?;
     if (new.uid(), new.gid()) != (old.uid(), old.gid()) {
-        // Only root may. Anyone else goes on as the owner, as with other editors of files.
+        // Only root may change owners. For other users the file becomes their own.
         let _ = fchown(file, Some(old.uid()), Some(old.gid()));
     }
     file.set_permissions(Permissions::from_mode(old.mode() & PERMISSION_BITS))

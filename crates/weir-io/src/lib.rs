@@ -86,8 +86,9 @@ pub fn pin_to_core(core: usize) -> Result<(), IoError> {
     }
 }
 
-/// Has this process end, by SIGTERM, when the process that started it has ended. To Linux the parent is the thread that has
-/// started it. `parent` is what [`parent_process`] gave when this process began.
+/// Has this process end, by SIGTERM, when the process that started it has ended. To Linux the
+/// parent is the thread that has started it. `parent` is what [`parent_process`] gave when this
+/// process began.
 ///
 /// # Errors
 ///

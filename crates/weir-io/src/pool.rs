@@ -123,7 +123,8 @@ pub(crate) struct Memory {
 // SAFETY: the memory is plain bytes that live until this is dropped. Who may touch which frame is decided
 // by who has its number, and numbers are handed over by value.
 unsafe impl Send for Memory {}
-// SAFETY: through a shared reference only the numbers of free frames are reached, behind the mutex; bytes of a frame only by who has its number.
+// SAFETY: through a shared reference only the numbers of free frames are reached, behind the mutex;
+// bytes of a frame only by who has its number.
 unsafe impl Sync for Memory {}
 
 impl Memory {

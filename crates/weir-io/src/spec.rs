@@ -53,7 +53,8 @@ pub enum DeviceSpec {
 /// How AF_PACKET sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Sending {
-    /// By the interface's queueing discipline: `tc` shapes what is sent, and `tcpdump` on the interface sees it.
+    /// By the interface's queueing discipline: `tc` shapes what is sent, and `tcpdump` on the
+    /// interface sees it.
     #[default]
     Queued,
     /// Past it, to the driver, which is faster (PACKET_QDISC_BYPASS of packet(7)).

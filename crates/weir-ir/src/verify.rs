@@ -60,8 +60,9 @@ pub fn verify(program: &Program) -> Result<(), Vec<VerifyError>> {
     }
 }
 
-/// As [`verify`], for a program that no compiler has made in this process: no method of it calls itself either. Where one does in a
-/// program that was compiled, the architecture says so, with the place.
+/// As [`verify`], for a program that no compiler has made in this process: no method of it calls
+/// itself either. Where one does in a program that was compiled, the architecture says so, with the
+/// place.
 ///
 /// # Errors
 /// All rules that are broken.

@@ -1,9 +1,11 @@
-//! How much memory compiling may take: what a control plane pushes must not put the running switch at risk.
+//! How much memory compiling may take: what a control plane pushes must not put the running switch
+//! at risk.
 //!
-//! The need is estimated before anything is allocated, from what the analyses and the code generator keep per block,
-//! instruction and header. The factors were measured (2026-11-28, resident memory of `weir run` for generated
-//! programs of 250 to 20,000 tables, assignments, branches, headers and stack elements) and rounded up. Time grows with the
-//! same numbers: some 20 s at the limit on one core.
+//! The need is estimated before anything is allocated, from what the analyses and the code
+//! generator keep per block, instruction and header. The factors were measured (2026-11-28,
+//! resident memory of `weir run` for generated programs of 250 to 20,000 tables, assignments,
+//! branches, headers and stack elements) and rounded up. Time grows with the same numbers: some 20
+//! s at the limit on one core.
 
 use crate::error::CompileError;
 use weir_ir::pipeline::Pipeline;

@@ -63,7 +63,8 @@ pub struct Compiled {
 // SAFETY: the module is not used after compilation but to free the code; code is never changed, and reading
 // everything else is harmless from any thread.
 unsafe impl Send for Compiled {}
-// SAFETY: the module is not used after compilation but to free the code, by `drop`, which has it alone; everything else is only read.
+// SAFETY: the module is not used after compilation but to free the code, by `drop`, which has it
+// alone; everything else is only read.
 unsafe impl Sync for Compiled {}
 
 impl Drop for Compiled {
@@ -162,7 +163,8 @@ impl Compiled {
     /// Compiles a pipeline.
     ///
     /// # Errors
-    /// It does something that compiled code cannot do, or is so large that compiling it would take too much memory.
+    /// It does something that compiled code cannot do, or is so large that compiling it would take
+    /// too much memory.
     pub fn new(pipeline: Arc<Pipeline>, options: Options) -> Result<Self, CompileError> {
         let started = Instant::now();
         crate::budget::check(&pipeline)?;

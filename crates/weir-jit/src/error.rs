@@ -22,7 +22,7 @@ pub enum CompileError {
     /// The program does something compiled code cannot do.
     #[error(transparent)]
     Unsupported(#[from] Unsupported),
-    /// Compiling would take more memory than a running switch should be asked for.
+    /// Compiling would take more memory than the budget allows.
     #[error(
         "the program is too large to be compiled: {blocks} blocks, {instructions} instructions and {headers} headers would take some {megabytes} MiB, and {} MiB are allowed",
         crate::budget::LIMIT >> 20

@@ -166,7 +166,8 @@ struct Memory {
     varbits: Vec<(usize, VarId, Bits)>,
     /// Per point: the segment that begins there, and the lookup before it. `None`: nobody asked.
     profile: Option<Vec<[StageCount; 2]>>,
-    /// Tables that are known to be of the program's forms. A weak reference keeps its address from being used for another table.
+    /// Tables that are known to be of the program's forms. A weak reference keeps its address from
+    /// being used for another table.
     checked: Vec<Weak<FastTable>>,
 }
 
@@ -361,8 +362,9 @@ impl Loaded<'_, '_> {
         self.machine.compiled.inputs_read[input]
     }
 
-    /// Sets an input, slot by slot from the first on; slots for which there is no value keep theirs. It is to be set each time.
-    /// Positions are those of [`weir_ir::pipeline::Pipeline::inputs`]; bits beyond the input's width are cut off.
+    /// Sets an input, slot by slot from the first on; slots for which there is no value keep
+    /// theirs. It is to be set each time. Positions are those of
+    /// [`weir_ir::pipeline::Pipeline::inputs`]; bits beyond the input's width are cut off.
     ///
     /// # Panics
     /// There is no such input.
@@ -421,7 +423,8 @@ impl Loaded<'_, '_> {
 }
 
 impl Memory {
-    /// Makes sure that tables are those that code was made for: it relies on their form for its own memory accesses.
+    /// Makes sure that tables are those that code was made for: it relies on their form for its own
+    /// memory accesses.
     #[inline(always)]
     fn check_tables(&mut self, compiled: &Compiled, tables: &[Arc<FastTable>]) {
         let is_known = |(known, table): (&Weak<FastTable>, &Arc<FastTable>)| known.as_ptr() == Arc::as_ptr(table);

@@ -60,8 +60,8 @@ impl Scalar {
         Bits::from_bytes(bits, bytes)
     }
 
-    /// Puts a value into words; bits beyond the width, which a host may give, are cut off. Nobody writes varbits: such calls
-    /// are not compiled.
+    /// Puts a value into words; bits beyond the width, which a host may give, are cut off. Nobody
+    /// writes varbits: such calls are not compiled.
     pub fn write(self, words: &mut [u64], value: &Bits) {
         debug_assert!(!self.varbit);
         if self.varbit {
@@ -141,7 +141,8 @@ pub(crate) struct CallSite {
 /// An extern call, as the host sees it.
 #[derive(Debug, Clone, Default)]
 pub struct CallArguments {
-    /// One per argument of the call. What the host leaves in [`ArgValue::Out`] is written back, in the width that it had.
+    /// One per argument of the call. What the host leaves in [`ArgValue::Out`] is written back, in
+    /// the width that it had.
     pub arguments: Vec<ArgValue>,
     /// One per scalar of the result, zero on entry.
     pub results: Vec<Bits>,

@@ -69,7 +69,7 @@ fn compiled(looks_up: bool) -> Arc<Compiled> {
         ordered_tables: Vec::new(),
         table_states: Vec::new(),
     };
-    // Nobody asks about hits, so code looks into an array itself.
+    // Hits have no observer, so that code looks into an array itself.
     let options = Options {
         plain: vec![true],
         ..Options::default()

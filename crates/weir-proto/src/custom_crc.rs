@@ -1,5 +1,5 @@
-//! The custom CRCs of v1model and PSA as control planes name them. Neither P4Runtime nor BF Runtime defines such objects: these
-//! numbers and names are weir's.
+//! The custom CRCs of v1model and PSA as control planes name them. Neither P4Runtime nor BF Runtime
+//! defines such objects: these numbers and names are weir's.
 
 /// The custom CRC of one width, as the protocols name it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -8,7 +8,8 @@ pub struct CustomCrc {
     pub width: u32,
     /// Its name in P4Info: that of the algorithm.
     pub name: &'static str,
-    /// P4Runtime's id of the extern type, within `OTHER_EXTERNS_START` and `MAX` of P4Info's prefixes.
+    /// P4Runtime's id of the extern type, within `OTHER_EXTERNS_START` and `MAX` of P4Info's
+    /// prefixes.
     pub extern_type_id: u32,
     /// P4Runtime's id of its only instance; the first byte is the type, as in every id of P4Info.
     pub extern_id: u32,

@@ -52,8 +52,9 @@ pub struct TlsError {
 }
 
 impl Tls {
-    /// Whether a server can be started with these: each can be read, the key is that of the certificate, and each authority
-    /// can be trusted. Times of validity are not checked; clients do that.
+    /// Whether a server can be started with these: each can be read, the key is that of the
+    /// certificate, and each authority can be trusted. Times of validity are not checked; clients
+    /// do that.
     ///
     /// # Errors
     /// The first that cannot be used, and why.

@@ -7,7 +7,7 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use weir_files::{Access, Durability, FileError, Target, Visibility};
 
-/// Attempts to lock a file that others replace meanwhile.
+/// Attempts to lock a file that other processes replace at the same time.
 const ATTEMPTS: usize = 10;
 
 /// What became of a file, or of a part of it, that holds no state to go on with.
@@ -63,7 +63,8 @@ impl Claim {
     /// Opens and locks a file, if there is one. A symbolic link is followed now and never again.
     ///
     /// # Errors
-    /// It is not a regular file, it cannot be opened for reading and writing, or another process keeps its state there.
+    /// It is not a regular file, it cannot be opened for reading and writing, or another process
+    /// keeps its state there.
     pub fn new(path: &Path) -> Result<Self, StateError> {
         let target = Target::resolve(path)?;
         for _ in 0..ATTEMPTS {
@@ -92,8 +93,8 @@ impl Claim {
         }
     }
 
-    /// What the file holds; `None`: no state. An empty file, and the tail of one that is not whole to its end, are set aside
-    /// ([`Claim::set_aside`]).
+    /// What the file holds; `None`: no state. An empty file, and the tail of one that is not whole
+    /// to its end, are set aside ([`Claim::set_aside`]).
     ///
     /// # Errors
     /// It cannot be read, is something else, or is damaged before its end.
@@ -155,8 +156,8 @@ impl Claim {
         Err(self.too_many_beside())
     }
 
-    /// Gives the file another name beside its own, since it holds the state of a switch that was started with another program. The
-    /// next state is a new file.
+    /// Gives the file another name beside its own, since it holds the state of a switch that was
+    /// started with another program. The next state is a new file.
     ///
     /// # Errors
     /// It cannot be renamed.

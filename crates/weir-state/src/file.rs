@@ -28,7 +28,8 @@ pub enum StateError {
     /// It is not a regular file, or cannot be opened, created or replaced.
     #[error(transparent)]
     File(#[from] weir_files::FileError),
-    /// The file has been removed or changed, or another one has taken its name, while the switch runs.
+    /// The file has been removed or changed, or another one has taken its name, while the switch
+    /// runs.
     #[error(
         "{path} was removed or replaced, or changed by somebody else, while the switch runs; put it back, or stop the switch"
     )]

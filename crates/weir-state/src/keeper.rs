@@ -125,8 +125,9 @@ pub struct Keeper {
 impl Keeper {
     /// Begins with these contents, in place of what the file held.
     ///
-    /// If the new file cannot be written, for example because the disk is full, the state that was read from the old one goes on.
-    /// [`Options::on_trouble`] is told. The contents must say the same then.
+    /// If the new file cannot be written, for example because the disk is full, the state that was
+    /// read from the old one goes on. [`Options::on_trouble`] is told. The contents must say the
+    /// same then.
     ///
     /// # Errors
     /// It cannot be written, and no whole state was read from it.
@@ -351,8 +352,8 @@ impl Thread {
         (done, Ok(()))
     }
 
-    /// Refuses to acknowledge anything once the file's name stands for another file, or for none, or somebody else has made it
-    /// longer or shorter.
+    /// Refuses to acknowledge anything once the file's name stands for another file, or for none,
+    /// or somebody else has made it longer or shorter.
     fn check_place(&self) -> Result<(), StateError> {
         self.check_name()?;
         let Some(file) = &self.file else { return Ok(()) };

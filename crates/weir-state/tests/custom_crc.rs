@@ -1,4 +1,5 @@
-//! Parameters of custom CRCs: written as a part of a transaction, refused where they do not fit, and kept in the state file.
+//! Parameters of custom CRCs: written as a part of a transaction, refused where they do not fit,
+//! and kept in the state file.
 
 use std::sync::Arc;
 use weir_compiler::{Options as CompilerOptions, compile_source};

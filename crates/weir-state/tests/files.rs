@@ -158,7 +158,7 @@ fn a_tail_that_is_not_whole_is_told_of_and_kept_beside() {
     };
     assert_eq!(claim.set_aside(), [expected]);
     assert_eq!(fs::read(beside(&path, ".tail")).unwrap(), b"half of a batch");
-    // And the switch goes on.
+    // A keeper starts with what is whole.
     let keeper = Keeper::start(claim, Options::default(), contents()).unwrap();
     keeper.set("mine", b"two");
     keeper.kept_blocking().unwrap();
@@ -193,7 +193,7 @@ fn a_file_that_is_removed_or_replaced_is_noticed_without_a_write_and_taken_up_ag
     assert!(keeper.check().is_err());
     keeper.set("mine", b"late");
     assert!(keeper.kept_blocking().is_err());
-    // A file that somebody else has put there is left alone.
+    // Another file of that name is left alone.
     fs::write(&path, "theirs").unwrap();
     keeper.replace(contents().setting("mine", b"later"));
     assert!(keeper.kept_blocking().is_err());
@@ -227,7 +227,8 @@ fn where_no_new_file_can_be_written_at_the_start_the_old_state_goes_on() {
     file.write_all(b"half").unwrap();
     let mut claim = Claim::new(&path).unwrap();
     assert!(claim.read().unwrap().is_some());
-    // Nothing can be created in a directory that is gone by its name, as on a full disk; the file itself can be written.
+    // Nothing can be created in a directory that is gone by its name, as on a full disk; the file
+    // itself can be written.
     let moved = folder.path().join("moved");
     fs::rename(&inner, &moved).unwrap();
     let complaints = Complaints::default();

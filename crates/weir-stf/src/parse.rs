@@ -37,7 +37,8 @@ pub fn parse(text: &str) -> Result<Test, Vec<ParseError>> {
     if errors.is_empty() { Ok(test) } else { Err(errors) }
 }
 
-/// The lines of a text, which end with LF, CR LF or CR: a comment must not hide what follows its line.
+/// The lines of a text, which end with LF, CR LF or CR: a comment must not hide what follows its
+/// line.
 fn lines(text: &str) -> impl Iterator<Item = &str> {
     let lines = text.split('\n');
     lines.flat_map(|line| line.strip_suffix('\r').unwrap_or(line).split('\r'))

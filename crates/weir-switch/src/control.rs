@@ -458,7 +458,8 @@ impl Switch {
         }
     }
 
-    /// Changes of what is beside tables and extern instances: ports, replication, generators and custom CRCs.
+    /// Changes of what is beside tables and extern instances: ports, replication, generators and
+    /// custom CRCs.
     fn write_device(&mut self, write: Write) -> Result<Back, ControlError> {
         match write {
             Write::Group(id, group) => Ok(Back::replication(self.replication.write_group(id, group)?)),

@@ -28,8 +28,9 @@ pub enum Kept {
 pub type CounterValues = BTreeMap<(ExternId, u64), Count>;
 
 impl Switch {
-    /// The state as pieces, in an order in which [`Restoring`] takes them: tables with all entries, profiles, value sets,
-    /// replication, packet generators, ports' metadata, parameters of custom CRCs, settings of meters and filters, and registers. Counters are left out
+    /// The state as pieces, in an order in which [`Restoring`] takes them: tables with all entries,
+    /// profiles, value sets, replication, packet generators, ports' metadata, parameters of custom
+    /// CRCs, settings of meters and filters, and registers. Counters are left out
     /// ([`Switch::counter_values`]), and so is what packets leave in meters and filters.
     pub fn keep(&self, mut each: impl FnMut(Kept)) {
         each(Kept::Replication(Box::new(self.replication.clone())));

@@ -4,8 +4,8 @@
 //! [`SourceMap`] finds the file, line and column again. `#line` directives change what is shown, not
 //! the positions.
 //!
-//! A line ends with LF, CR LF, or CR alone: the map keeps each CR that no LF follows as LF, so that everything that reads
-//! a text sees the same lines.
+//! A line ends with LF, CR LF, or CR alone: the map keeps each CR that no LF follows as LF, so that
+//! everything that reads a text sees the same lines.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -149,8 +149,8 @@ impl SourceMap {
         &self.files
     }
 
-    /// Lines of the program's own files with the files and numbers that [`SourceMap::place`] gives them. System files are
-    /// left out.
+    /// Lines of the program's own files with the files and numbers that [`SourceMap::place`] gives
+    /// them. System files are left out.
     pub fn shown_lines(&self) -> impl Iterator<Item = (Place, &str)> {
         let files = self.files.iter().filter(|f| !f.is_system);
         let starts = files.flat_map(|f| f.lines.iter().map(|line| f.start + line));

@@ -325,7 +325,8 @@ pub struct Run {
     /// Serve counters over HTTP at this address, e.g. 127.0.0.1:9600: /metrics for Prometheus, /healthz, /readyz
     #[arg(long, value_name = "ADDR")]
     pub http: Option<std::net::SocketAddr>,
-    /// Stop, as by TERM, when the process that has started this one ends: no switch is left behind by a script
+    /// Stop, as by TERM, when the process that has started this one ends: no switch is left behind
+    /// by a script
     #[arg(long)]
     pub die_with_parent: bool,
     /// Packets per queue

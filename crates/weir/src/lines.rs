@@ -7,9 +7,9 @@ use weir_syntax::source::SourceMap;
 
 /// The lines of a program that was compiled here, found by the places in it.
 ///
-/// The texts are those that were compiled. A place is never opened as a file: a line marker (`# 1 "file"`) and a saved
-/// program may name any file of the machine, and both may come from a control plane. A program without its source has no
-/// lines.
+/// The texts are those that were compiled. A place is never opened as a file: a line marker (`# 1
+/// "file"`) and a saved program may name any file of the machine, and both may come from a control
+/// plane. A program without its source has no lines.
 #[derive(Debug, Clone, Default)]
 pub struct Lines(Option<Arc<Source>>);
 

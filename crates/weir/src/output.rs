@@ -1,7 +1,8 @@
 //! What commands write: answers to stdout, messages to stderr.
 //!
-//! No write here panics, and none ends a command because its reader is gone: the exit code is part of the answer. A
-//! switch that runs writes by threads of their own ([`Outlet`]), so that it never waits for a reader.
+//! No write here panics, and none ends a command because its reader is gone: the exit code is part
+//! of the answer. A switch that runs writes by threads of their own ([`Outlet`]), so that it never
+//! waits for a reader.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::fmt::Display;
@@ -29,7 +30,8 @@ pub fn stdout() -> Out {
 }
 
 impl Out {
-    /// Whether nobody reads any more, as far as the last flush has shown. Commands without an end stop then.
+    /// Whether the reader has closed the pipe, as far as the last flush has shown. Commands without an end
+    /// stop then.
     pub fn is_gone(&self) -> bool {
         self.is_gone
     }
@@ -88,7 +90,7 @@ pub struct Messages {
 }
 
 impl Messages {
-    /// Written at once, by whoever gives them.
+    /// Written at once, by the calling thread.
     pub fn direct() -> Self {
         Messages {
             outlet: None,
@@ -162,7 +164,7 @@ impl Loss {
 /// Told of losses; a text that it returns is written to the stream itself.
 pub type OnLoss = Box<dyn FnMut(Loss) -> Option<String> + Send>;
 
-/// A stream with a queue and a thread that writes it. Nobody waits for the stream's reader.
+/// A stream with a bounded queue and a thread that writes it. Producers never block.
 #[derive(Clone)]
 pub struct Outlet(Arc<Shared>);
 

@@ -1,4 +1,5 @@
-//! Parameters of custom CRCs by `weir ctl`, over both protocols and on both engines: packets get the CRC that was asked for.
+//! Parameters of custom CRCs by `weir ctl`, over both protocols and on both engines: packets get
+//! the CRC that was asked for.
 
 #![cfg(target_os = "linux")]
 
@@ -11,7 +12,8 @@ use weir_client::{Client, Options, Overflow};
 const PROGRAM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../weir-server/tests/p4/custom_crc.p4");
 const TEXT: &[u8] = b"123456789";
 
-/// A CRC of 32 bits that takes bytes least significant bit first, by its reflected polynomial: another way than weir's.
+/// A CRC of 32 bits that takes bytes least significant bit first, by its reflected polynomial:
+/// another way than weir's.
 fn reflected(polynomial: u32, data: &[u8]) -> u32 {
     let step = |crc: u32| (crc >> 1) ^ (polynomial & (crc & 1).wrapping_neg());
     let byte = |crc: u32, byte: &u8| (0..8).fold(crc ^ u32::from(*byte), |crc, _| step(crc));

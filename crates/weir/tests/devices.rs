@@ -1,7 +1,8 @@
-//! Interfaces that go and come back, queueing disciplines, and how a run ends with its surroundings.
+//! Interfaces that go and come back, queueing disciplines, and how a run ends with its
+//! surroundings.
 //!
-//! What needs interfaces needs root, iproute2 and network namespaces. In CI it must run; elsewhere a test that
-//! cannot run passes.
+//! What needs interfaces needs root, iproute2 and network namespaces. In CI it must run; elsewhere
+//! a test that cannot run passes.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -51,7 +52,8 @@ fn can_run() -> bool {
 }
 
 impl Switch {
-    /// Runs a switch between `va` (of a pair with `vb`) and a generator; `$WEIR` and `$DEVICE` are set.
+    /// Runs a switch between `va` (of a pair with `vb`) and a generator; `$WEIR` and `$DEVICE` are
+    /// set.
     fn start(device: &str, script: &str) -> Self {
         let script =
             format!("ip link add va type veth peer name vb; ip link set va up; ip link set vb up\n{script}\nwait");

@@ -1,5 +1,6 @@
-//! Faults: a file system that fails at every call in turn, output that nobody reads, signals at random times. A switch ends
-//! with 0, 1 or 2 or by a signal, and has every acknowledged write when it starts again.
+//! Faults: a file system that fails at every call in turn, output that nobody reads, signals at
+//! random times. A switch ends with 0, 1 or 2 or by a signal, and has every acknowledged write when
+//! it starts again.
 //!
 //! `WEIR_FAULT_RUNS` says how many runs there are; without it as many as a test suite has time for.
 #![cfg(target_os = "linux")]
@@ -33,7 +34,8 @@ control D(packet_out p, in headers h) { apply { p.emit(h); } }
 V1Switch(P(), V(), I(), E(), C(), D()) main;
 "#;
 
-/// Fails calls that concern files in a folder: those from number `FAULT_AT` on, as many as `FAULT_COUNT`, with `FAULT_ERRNO`.
+/// Fails calls that concern files in a folder: those from number `FAULT_AT` on, as many as
+/// `FAULT_COUNT`, with `FAULT_ERRNO`.
 const SHIM: &str = r#"
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -236,7 +238,7 @@ fn end(child: &mut Child, signal: &str) -> ExitStatus {
     }
 }
 
-/// A stream that is read, that nobody reads, that is full, or that is stuck.
+/// A stream that is read, closed, full, or stuck.
 fn stream(dice: &mut Dice, stuck: &mut Vec<std::io::PipeReader>) -> Stdio {
     match dice.below(4) {
         0 => Stdio::null(),

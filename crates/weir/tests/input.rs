@@ -154,7 +154,8 @@ fn a_program_from_a_control_plane_names_files_and_shows_none() {
     );
     let loading = std::thread::scope(|scope| {
         let loading = scope.spawn(|| load(&pushed));
-        // Until a packet has met the new program's branch, with the traces read so that they do not fill the pipe.
+        // Until a packet has met the new program's branch, with the traces read so that they do not
+        // fill the pipe.
         let mut some = lines.by_ref().take(100_000);
         let shown = some.find(|line| line.contains("secret:10:")).expect("a trace");
         assert!(!shown.contains("the secret"), "{shown}");

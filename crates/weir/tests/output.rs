@@ -1,4 +1,5 @@
-//! What happens where nobody reads what is written: the answer stays, nothing panics, packets go on.
+//! What happens where nobody reads what is written: the answer stays, nothing panics, packets go
+//! on.
 #![cfg(target_os = "linux")]
 
 use std::fs::File;

@@ -167,8 +167,9 @@ fn record(field: &Field, parts: &[Field], text: &str) -> Result<crate::Value, Er
     Ok(crate::Value::Record(record))
 }
 
-/// The parameters of a custom CRC, as simple_switch_CLI takes them: `NAME POLYNOMIAL INITIAL XOR_OUT REFLECT_IN REFLECT_OUT`. The
-/// name is that of the algorithm, or of a calculation there: `calc` or `calc_N`.
+/// The parameters of a custom CRC, as simple_switch_CLI takes them: `NAME POLYNOMIAL INITIAL
+/// XOR_OUT REFLECT_IN REFLECT_OUT`. The name is that of the algorithm, or of a calculation there:
+/// `calc` or `calc_N`.
 fn custom_crc(schema: &Schema, crc: &CustomCrc, words: &[&str]) -> Result<Entry, Error> {
     let [name, values @ ..] = words else {
         return Err(Error::Input(format!("`{}` or `calc` is missing", crc.name)));

@@ -12,7 +12,7 @@ use weir_proto::prost_types::Any;
 /// How the value is marked in an `Any`.
 const TYPE_URL: &str = "type.googleapis.com/p4.v1.P4Data";
 
-/// The entity that asks for a custom CRC's parameters.
+/// The entity of a Read of a custom CRC's parameters.
 pub fn query(table: &Table) -> pb::ExternEntry {
     pb::ExternEntry {
         // The first byte of an id is the type.

@@ -1,4 +1,5 @@
-//! Tables of the parameters of custom CRCs, which are weir's own: the reference's chips have no such algorithms.
+//! Tables of the parameters of custom CRCs, which are weir's own: the reference's chips have no
+//! such algorithms.
 
 use super::{Generator, fields};
 use weir_proto::bfrt_info::{FieldType, Table};

@@ -6,7 +6,7 @@ use num_traits::{Signed, ToPrimitive};
 use weir_syntax::ast::{Expr, ExprKind, Ident, StructKind};
 use weir_syntax::diagnostic::Diagnostic;
 
-/// Of up to so many fields, a message names all.
+/// A message names all fields, up to this number.
 const MAX_LISTED: usize = 12;
 
 impl<'a> Checker<'a> {

@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use weir_syntax::ast::{self, Ident, Name};
 use weir_syntax::diagnostic::Diagnostic;
 
-/// After so many findings no more names are suggested: each suggestion looks at every name.
+/// After this number of findings no more names are suggested: each suggestion looks at every name.
 const MAX_SUGGESTIONS: usize = 100;
 
 #[derive(Default)]
@@ -54,8 +54,8 @@ impl<'a> Checker<'a> {
         id
     }
 
-    /// Gives a declaration its name in the innermost scope. Functions may share a name as long as no
-    /// call could mean either.
+    /// Gives a declaration its name in the innermost scope. Functions may share a name as long as
+    /// no call could mean either.
     pub(super) fn bind(&mut self, id: DefId) {
         let (name, span) = (self.def(id).name.clone(), self.def(id).span);
         let depth = self.scopes.len();

@@ -152,8 +152,8 @@ impl<'a> Lowerer<'a, '_> {
         (made, headers, back)
     }
 
-    /// Whether the header is valid that a place is a field of, or a part of a field, as a variable; `None`: it is in none, or in an element of a
-    /// stack that is known at run time only.
+    /// Whether the header is valid that a place is a field of, or a part of a field, as a variable;
+    /// `None`: it is in none, or in an element of a stack that is known at run time only.
     fn validity_around(&self, place: &Place) -> Option<VarId> {
         match place {
             Place::Var(var) => match self.program.vars[*var].kind {

@@ -289,8 +289,8 @@ impl Place {
         }
     }
 
-    /// The part of a struct, header or union; of each element where the place is dynamic. It is sought first where it
-    /// is said to stand.
+    /// The part of a struct, header or union; of each element where the place is dynamic. It is
+    /// sought first where it is said to stand.
     pub fn member(&self, name: &str, position: Option<usize>) -> Option<Place> {
         match self {
             Place::Struct(fields) | Place::Union(fields) | Place::Header { fields, .. } => {

@@ -54,7 +54,8 @@ fn users(program: &Program) -> FxHashMap<&str, Vec<&str>> {
 /// The names of the tables that have direct resources.
 pub(super) type Owners<'p> = FxHashMap<ExternId, &'p str>;
 
-/// Which table has which direct resource. A hidden table has none, as far as the control plane knows.
+/// Which table has which direct resource. A hidden table has none, as far as the control plane
+/// knows.
 pub(super) fn owners(program: &Program) -> Owners<'_> {
     let mut owners = Owners::default();
     let tables = program.tables.iter().map(|(_, table)| table);

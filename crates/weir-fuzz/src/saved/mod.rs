@@ -1,4 +1,4 @@
-//! Saved programs that somebody has edited: whatever is read back runs alike by both engines.
+//! Edited saved programs: each one that loads has the same outputs on both engines.
 //!
 //! An input is a number and a case: the text of a good program and a packet test for it. The number
 //! chooses the edits, so that a finding can be shown as what was edited.

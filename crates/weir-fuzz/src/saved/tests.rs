@@ -1,4 +1,4 @@
-//! What somebody may do to a saved program, and what is said of it.
+//! Edits of saved programs, and the errors that they give.
 
 use super::*;
 use std::sync::Arc;

@@ -215,7 +215,7 @@ fn again(path: &Path, switch: &Switch) {
     assert_eq!(counts(switch), counts(&second), "counters differ");
 }
 
-/// What a file holds once nobody writes it any more.
+/// What a file holds after its last writer has closed it.
 fn closed(path: &Path) -> Result<Option<Saved>, StateError> {
     let begun = Instant::now();
     loop {

@@ -212,7 +212,8 @@ fn set_up(control: &OwnedFd, name: &str) -> Result<(), IoError> {
     told.map_err(|e| interface_error(name, &format!("setting `{name}` up"), "CAP_NET_ADMIN", e))
 }
 
-/// When it is time to look whether an interface is still there: where nothing is received, ten times a second.
+/// When it is time to look whether an interface is still there: where nothing is received, ten
+/// times a second.
 #[derive(Debug, Default)]
 struct Patrol {
     last: Option<Instant>,

@@ -31,8 +31,9 @@ const SEND_BUFFER: libc::c_int = 4 << 20;
 /// driver lets it. Merged packets that still come, from virtual interfaces of this machine, are cut
 /// into segments here; `ethtool -K PEER tso off gso off` at the sender spares that work.
 ///
-/// Packets come through a ring of 8 MiB, without a system call; those longer than the MTU are read with
-/// one call each. Up to 64 are sent per call, by the interface's queueing discipline or past it ([`Sending`]).
+/// Packets come through a ring of 8 MiB, without a system call; those longer than the MTU are read
+/// with one call each. Up to 64 are sent per call, by the interface's queueing discipline or past
+/// it ([`Sending`]).
 #[derive(Debug)]
 pub struct RawSocket {
     name: String,
@@ -57,7 +58,8 @@ pub struct RawSocket {
 }
 
 impl RawSocket {
-    /// Opens a socket on the interface of this name, which sends by the interface's queueing discipline.
+    /// Opens a socket on the interface of this name, which sends by the interface's queueing
+    /// discipline.
     ///
     /// # Errors
     ///
@@ -310,8 +312,9 @@ impl Device for RawSocket {
                     done += sent;
                 }
                 Err(e) => match e.raw_os_error() {
-                    // Past the queueing discipline, a link that is down looks like a driver that is busy. The discipline itself has dropped the
-                    // packet, as it would drop another sender's.
+                    // Past the queueing discipline, a link that is down looks like a driver that is
+                    // busy. The discipline itself has dropped the packet, as it would drop another
+                    // sender's.
                     Some(libc::ENOBUFS) if self.sending == Sending::Queued || !self.link_up() => {
                         self.counters.send_dropped += 1;
                         done += 1;
@@ -372,7 +375,8 @@ fn open_sender(index: libc::c_int, sending: Sending) -> io::Result<OwnedFd> {
     let sender = socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_NONBLOCK, 0)?;
     if sending == Sending::Bypass {
         let on: libc::c_int = 1;
-        // What is sent goes to the driver. Where its queue is full, that is an error and tried again.
+        // What is sent goes to the driver. Where its queue is full, that is an error and tried
+        // again.
         set_option(&sender, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, &on)?;
     }
     if set_option(&sender, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &SEND_BUFFER).is_err() {

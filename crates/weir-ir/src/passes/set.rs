@@ -12,8 +12,9 @@ type Chunk = [u64; WORDS];
 
 /// A set of variables.
 ///
-/// It is held in chunks that copies and unions share until they are changed. A set per block is therefore small also
-/// where both blocks and variables are very many: sets of neighbouring blocks differ in few chunks.
+/// It is held in chunks that copies and unions share until they are changed. A set per block is
+/// therefore small also where both blocks and variables are very many: sets of neighbouring blocks
+/// differ in few chunks.
 #[derive(Debug, Clone, Default)]
 pub struct VarSet {
     /// `None`: no variable of that chunk.
@@ -96,7 +97,8 @@ fn place(var: VarId) -> (usize, usize, u64) {
     (index / BITS, index % BITS / 64, 1 << (index % 64))
 }
 
-/// Adds a chunk to a chunk, and shares it where the two are equal then; whether that changed anything.
+/// Adds a chunk to a chunk, and shares it where the two are equal then; whether that changed
+/// anything.
 fn unite(mine: &mut Option<Arc<Chunk>>, theirs: &Arc<Chunk>) -> bool {
     let Some(words) = mine else {
         *mine = Some(Arc::clone(theirs));

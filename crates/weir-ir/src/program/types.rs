@@ -48,7 +48,8 @@ pub enum VarKind {
     Local,
     /// Made by the compiler; people are not shown it.
     Temporary,
-    /// The same, in place of a field of a header, or of a part of one, that a call writes: it is copied back after the call.
+    /// The same, in place of a field of a header, or of a part of one, that a call writes: it is
+    /// copied back after the call.
     FieldCopy {
         /// `bits<1>`: whether the field's header is valid.
         valid: VarId,

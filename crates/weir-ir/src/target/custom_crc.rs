@@ -23,7 +23,8 @@ pub struct CustomCrc {
 }
 
 impl CustomCrcSpec {
-    /// Where a program uses such CRCs, in its order: instances of externs that are given one, then calls of extern functions.
+    /// Where a program uses such CRCs, in its order: instances of externs that are given one, then
+    /// calls of extern functions.
     #[must_use]
     pub fn uses(&self, program: &Program) -> Vec<CustomCrc> {
         let mut found = Vec::new();

@@ -68,7 +68,8 @@ impl<'a> Frame<'a> {
     #[must_use]
     #[inline]
     pub fn bytes_mut(&mut self) -> &mut [u8] {
-        // SAFETY: they are bytes of the memory that is borrowed to be changed, and `self` is borrowed so, too.
+        // SAFETY: they are bytes of the memory that is borrowed to be changed, and `self` is
+        // borrowed so, too.
         unsafe { std::slice::from_raw_parts_mut(self.packet.as_ptr(), self.length()) }
     }
 

@@ -1,5 +1,5 @@
-//! Tables that every device has: ports, replication, mirror sessions, packet generators, the device itself. And those of custom
-//! CRCs, for programs that hash by them.
+//! Tables that every device has: ports, replication, mirror sessions, packet generators, the device
+//! itself. And those of custom CRCs, for programs that hash by them.
 //!
 //! A module per family. Those of the traffic manager are described and answered with UNIMPLEMENTED: whoever gives weir these
 //! attaches a module here, for its [`Fixed`].

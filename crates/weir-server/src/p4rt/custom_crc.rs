@@ -1,7 +1,7 @@
 //! Parameters of custom CRCs as `ExternEntry` has them: an `Any` of a `P4Data` that is a struct.
 //!
-//! Its members are the polynomial, the initial value and the final exclusive or as bitstrings, then whether the input and the
-//! result are reflected.
+//! Its members are the polynomial, the initial value and the final exclusive or as bitstrings, then
+//! whether the input and the result are reflected.
 
 use super::bytes;
 use super::refusal::Refusal;

@@ -29,7 +29,8 @@ pub trait FileLoader {
     }
 }
 
-/// Reads from the disk: regular files of at most [`MAX_FILE_BYTES`]. The program itself may also come from a pipe.
+/// Reads from the disk: regular files of at most [`MAX_FILE_BYTES`]. The program itself may also
+/// come from a pipe.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct DiskLoader;
 

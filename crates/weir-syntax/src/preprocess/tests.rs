@@ -407,7 +407,8 @@ fn files_that_are_not_utf8_are_reported_with_the_place() {
     assert!(render::short(diagnostic, &preprocessor.sources).starts_with("a.p4:2:3: error[lexical]"));
 }
 
-// ------------------------------------------------------------------------------- text that is not read
+// ------------------------------------------------------------------------------- text that is not
+// read
 
 #[test]
 fn text_behind_a_directive_is_warned_of() {

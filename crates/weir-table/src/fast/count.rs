@@ -84,7 +84,8 @@ impl Directory {
             return;
         }
         each(counted, |slot, _| {
-            // SAFETY: these are records, of slots that were counted above; the rest is the caller's promise.
+            // SAFETY: these are records, of slots that were counted above; the rest is the caller's
+            // promise.
             unsafe { add(records.0[slot % SLOTS] as usize, at, hits.bytes[slot % SLOTS]) };
         });
     }

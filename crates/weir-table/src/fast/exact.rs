@@ -77,31 +77,38 @@ impl ExactShape {
         each(active, |slot, bit| {
             let record = records[slot & (SLOTS - 1)];
             let differ = (0..n).fold(0, |d, w| {
-                // SAFETY: the slot is active, and keys have `n` words; the record is one of the buckets' or the default, which have the table's shape with `n` key words from `key_at`.
+                // SAFETY: the slot is active, and keys have `n` words; the record is one of the
+                // buckets' or the default, which have the table's shape with `n` key words from
+                // `key_at`.
                 d | unsafe { batch.key(w, slot) ^ word(record, self.key_at + w) }
             });
             let hit = (differ == 0) & (guessed & bit != 0);
             let record = select_unpredictable(hit, record, batch.default);
             records[slot & (SLOTS - 1)] = record;
             hits |= bit & ones(hit);
-            // SAFETY: the slot is active; the record is one of the buckets' or the default, which have the words of a result.
+            // SAFETY: the slot is active; the record is one of the buckets' or the default, which
+            // have the words of a result.
             unsafe { batch.give(slot, record) };
         });
         each(pending & !hits, |slot, bit| {
             let found = self.buckets.find(hash(slot), |record| {
-                // SAFETY: the slot is active, and keys have `n` words; the record is one of the buckets' or the default, which have the table's shape with `n` key words from `key_at`.
+                // SAFETY: the slot is active, and keys have `n` words; the record is one of the
+                // buckets' or the default, which have the table's shape with `n` key words from
+                // `key_at`.
                 (0..n).all(|w| unsafe { batch.key(w, slot) == word(record, self.key_at + w) })
             });
             if let Some(record) = found {
                 hits |= bit;
                 records[slot & (SLOTS - 1)] = record;
-                // SAFETY: the slot is active; the record is one of the buckets' or the default, which have the words of a result.
+                // SAFETY: the slot is active; the record is one of the buckets' or the default,
+                // which have the words of a result.
                 unsafe { batch.give(slot, record) };
             }
         });
         if let Some(at) = batch.stamp {
             each(hits, |slot, _| {
-                // SAFETY: the slot hit, so the record is one of the buckets', which have the table's shape and so a word for the last hit.
+                // SAFETY: the slot hit, so the record is one of the buckets', which have the
+                // table's shape and so a word for the last hit.
                 unsafe { records[slot & (SLOTS - 1)].add(at).as_ref() }.store(batch.now, Ordering::Relaxed);
             });
         }
@@ -183,7 +190,8 @@ impl Exact {
         }
         self.entries += 1;
         let seed = self.seed;
-        // SAFETY: records in the buckets are of this arena and have its shape, with `n` key words from `shape.key`.
+        // SAFETY: records in the buckets are of this arena and have its shape, with `n` key words
+        // from `shape.key`.
         let hash_of = |r: NonNull<AtomicU64>| seed.many(n, |w| unsafe { word(r, shape.key + w) });
         Buckets::put(&mut self.buckets, self.entries, hash, rec.words, hash_of)
     }

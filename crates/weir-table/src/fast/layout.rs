@@ -27,8 +27,8 @@ impl FieldSlot {
         self.width.div_ceil(64) as usize
     }
 
-    /// Puts a value of this width into words that are 0 at its place. Bits beyond the width are cut off: compiled code relies on
-    /// there being none.
+    /// Puts a value of this width into words that are 0 at its place. Bits beyond the width are cut
+    /// off: compiled code relies on there being none.
     pub fn write(&self, words: &mut [u64], value: &Bits) {
         let first = usize::from(self.word);
         match self.words() {

@@ -25,7 +25,8 @@ pub(super) struct ScanShape {
 
 // SAFETY: the pointers go to atomics that `_directory` keeps alive.
 unsafe impl Send for ScanShape {}
-// SAFETY: the pointers go to atomics that `_directory` keeps alive; atomics may be shared, and nothing else is changed.
+// SAFETY: the pointers go to atomics that `_directory` keeps alive; atomics may be shared, and
+// nothing else is changed.
 unsafe impl Sync for ScanShape {}
 
 impl ScanShape {

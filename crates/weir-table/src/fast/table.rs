@@ -393,7 +393,8 @@ impl FastTable {
     }
 }
 
-/// What compiled code relies on in a table that it looks up: how words lie, and which structures there can be.
+/// What compiled code relies on in a table that it looks up: how words lie, and which structures
+/// there can be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TableForm {
     /// Where keys go in the words of a lookup.

@@ -134,20 +134,23 @@ impl TupleShape {
     fn ask(&self, view: &View, hash: u64, key: impl Fn(usize) -> u64, mask: &[u64], slot: usize, best: &mut Best) {
         let head = view.buckets.find(hash, |record| {
             let differ = |w: usize, m: &u64| {
-                // SAFETY: records in the buckets and in chains have the table's shape, with the key from `key_at`.
+                // SAFETY: records in the buckets and in chains have the table's shape, with the key
+                // from `key_at`.
                 (key(w) & m) ^ unsafe { word(record, self.key_at + w) }
             };
             mask.iter().enumerate().fold(0, |d, (w, m)| d | differ(w, m)) == 0
         });
         let mut next = head;
         while let Some(record) = next {
-            // SAFETY: records in the buckets and in chains have the table's shape, with rank, next and bounds from `rank_at`.
+            // SAFETY: records in the buckets and in chains have the table's shape, with rank, next
+            // and bounds from `rank_at`.
             let rank = unsafe { (word(record, self.rank_at), word(record, self.rank_at + 1)) };
             let found = best.found >> slot & 1 != 0;
             if found && best.ranks[slot & (SLOTS - 1)] >= rank {
                 return;
             }
-            // SAFETY: records in the buckets and in chains have the table's shape, with rank, next and bounds from `rank_at`.
+            // SAFETY: records in the buckets and in chains have the table's shape, with rank, next
+            // and bounds from `rank_at`.
             let inside = in_bounds(&self.ranges, &key, |w| unsafe {
                 word(record, self.rank_at + EXTRA + w)
             });
@@ -157,7 +160,8 @@ impl TupleShape {
                 best.records[slot & (SLOTS - 1)] = record;
                 return;
             }
-            // SAFETY: records in the buckets and in chains have the table's shape, with rank, next and bounds from `rank_at`. Numbers in chains were given out.
+            // SAFETY: records in the buckets and in chains have the table's shape, with rank, next
+            // and bounds from `rank_at`. Numbers in chains were given out.
             next = unsafe {
                 let number = record.add(self.rank_at + 2).as_ref().load(Ordering::Acquire) as u32;
                 (number != 0).then(|| self.directory.record(number))

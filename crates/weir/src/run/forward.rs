@@ -301,8 +301,8 @@ impl Forwarder {
         u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
 
-    /// Goes on with another program, of which traces show these lines. What the old one has counted of ports and drops
-    /// stays counted.
+    /// Goes on with another program, of which traces show these lines. What the old one has counted
+    /// of ports and drops stays counted.
     pub fn change(&mut self, switch: Box<Switch>, lines: Lines) {
         if let Some(sampling) = &mut self.sampling {
             sampling.lines = lines;

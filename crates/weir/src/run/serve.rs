@@ -209,7 +209,8 @@ impl Drop for Servers {
 /// Bytes that a file of certificates or keys has at most.
 const LONGEST_PEM: usize = 4 << 20;
 
-/// Certificates and keys, if there are any; checked, so that a server that was asked for either starts or is an error.
+/// Certificates and keys, if there are any; checked, so that a server that was asked for either
+/// starts or is an error.
 pub fn tls(arguments: &Run) -> Result<Option<Tls>> {
     let Some((certificate, key)) = arguments.tls_cert.as_deref().zip(arguments.tls_key.as_deref()) else {
         return Ok(None);

@@ -44,7 +44,8 @@ pub fn listen(events: &Sender<Event>) -> Result<()> {
 pub enum Hangup {
     /// The program is compiled anew from its file.
     Reload,
-    /// The program comes from control planes: the run stops, as other programs do when their terminal has gone.
+    /// The program comes from control planes: the run stops, as other programs do when their
+    /// terminal has gone.
     Stop,
     /// Nothing, as the process was started with HUP ignored, as by `nohup`.
     Ignore,
@@ -77,7 +78,7 @@ pub struct Outside {
     pub http: Option<Http>,
     /// The user.
     pub messages: Messages,
-    /// Whoever reads statistics.
+    /// Statistics, to stdout.
     pub statistics: Outlet,
     /// What HUP does.
     pub hangup: Hangup,

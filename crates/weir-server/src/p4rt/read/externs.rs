@@ -8,7 +8,8 @@ use weir_proto::p4::v1 as pb;
 use weir_proto::p4::v1::entity::Entity;
 
 impl Reader<'_> {
-    /// Reads the parameters of custom CRCs: of an instance, of a type, or of all that the program uses.
+    /// Reads the parameters of custom CRCs: of an instance, of a type, or of all that the program
+    /// uses.
     pub(super) fn externs(
         &self,
         query: &pb::ExternEntry,
@@ -28,7 +29,8 @@ impl Reader<'_> {
                 Some(crc.width)
             }
         };
-        // Those that the program as it runs uses: a hash whose result nothing reads has no parameters.
+        // Those that the program as it runs uses: a hash whose result nothing reads has no
+        // parameters.
         let widths = self.switch.state().custom_crcs().iter().copied();
         let wanted = widths.filter(|w| only.is_none_or(|only| only == *w));
         for crc in wanted.filter_map(CustomCrc::of_width) {

@@ -370,7 +370,8 @@ impl<B: Bucket> Array<B> {
                 return unsafe { batch.give(slot, batch.default) };
             };
             *hits |= bit;
-            // SAFETY: only active slots; word 0 of results always exists, and word 1 does if `DATA`.
+            // SAFETY: only active slots; word 0 of results always exists, and word 1 does if
+            // `DATA`.
             unsafe {
                 batch.put(0, slot, look.head);
                 if DATA {

@@ -68,7 +68,8 @@ pub(super) struct Intervals {
 
 // SAFETY: the pointers go to atomics that `_directory` keeps alive.
 unsafe impl Send for Intervals {}
-// SAFETY: the pointers go to atomics that `_directory` keeps alive; atomics may be shared, and nothing else is changed.
+// SAFETY: the pointers go to atomics that `_directory` keeps alive; atomics may be shared, and
+// nothing else is changed.
 unsafe impl Sync for Intervals {}
 
 impl Intervals {

@@ -202,7 +202,8 @@ impl<B: Bucket> Array<B> {
     #[inline(always)]
     fn overflow_bits(&self, number: u32) -> &AtomicU32 {
         debug_assert!(number < self.count);
-        // SAFETY: numbers come from `first` and `second`, which are below `count`, and there is a bit per bucket.
+        // SAFETY: numbers come from `first` and `second`, which are below `count`, and there is a
+        // bit per bucket.
         unsafe { self.overflow.get_unchecked(number as usize / 32) }
     }
 
@@ -367,7 +368,8 @@ impl<B: Bucket> Array<B> {
         // SAFETY: `find_quiet` set active slots.
         if B::STAMPS && unsafe { found.are_stale::<B>() } {
             each(hits, |slot, _| {
-                // SAFETY: only active slots, whose bucket and place `seek` and `find_quiet` set; there are places with last hits (`STAMPS`).
+                // SAFETY: only active slots, whose bucket and place `seek` and `find_quiet` set;
+                // there are places with last hits (`STAMPS`).
                 let (bucket, place) = unsafe { (sought.buckets.get(slot), found.places.get(slot)) };
                 self.stamp_hit(bucket, first_bit(place), found.now);
             });
