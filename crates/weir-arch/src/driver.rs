@@ -386,6 +386,12 @@ pub trait Architecture: Send + Sync {
     /// Tells a packet that it is put in a queue that holds `depth` packets.
     fn enqueued(&self, packet: &mut EgressPacket, now_ns: u64, depth: u64);
 
+    /// Whether a packet can tell how long it waited in a queue, or the program chooses the order in
+    /// which packets leave. Of other programs, a queue behind egress is as good as one before it.
+    fn observes_queues(&self) -> bool {
+        true
+    }
+
     /// Whether it wants to hear of every change of a queue. Then no packet may pass its queue by.
     fn watches_queues(&self) -> bool {
         false

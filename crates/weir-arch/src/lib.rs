@@ -35,6 +35,7 @@ pub mod hash;
 mod load;
 mod meter;
 mod psa;
+mod queue_use;
 mod register;
 mod registry;
 mod reparse;

@@ -18,6 +18,7 @@
 #![forbid(unsafe_code)]
 
 pub mod bfrt;
+mod cancellation;
 pub(crate) mod check;
 pub(crate) mod lower;
 mod main_package;
@@ -25,11 +26,12 @@ pub mod p4info;
 pub mod tools;
 pub(crate) mod types;
 
+pub use cancellation::{CancelOnDrop, Cancellation};
 use std::path::{Path, PathBuf};
 use weir_ir::target::Target;
 use weir_syntax::preprocess::{DiskLoader, FileLoader, SystemFiles};
-use weir_syntax::source::SourceMap;
-use weir_syntax::{Diagnostics, Parsed};
+use weir_syntax::source::{SourceMap, Span};
+use weir_syntax::{Diagnostic, Diagnostics, Parsed};
 
 /// The include files that come with weir: the core library, and what declares the architectures.
 #[must_use]
@@ -48,6 +50,9 @@ pub struct Options {
     pub defines: Vec<(String, Option<String>)>,
     /// The architecture by name; without one it is that of `main`, and of the file that the program includes.
     pub architecture: Option<&'static str>,
+    /// Ends the compilation early, with the error `cancelled`. It is looked at between declarations
+    /// when they are checked, and between instructions when they are lowered.
+    pub cancellation: Cancellation,
 }
 
 /// What came of it.
@@ -139,7 +144,7 @@ fn finish(parsed: Parsed, options: &Options, targets: &[Target]) -> Compilation 
             .any(|i| Path::new(&*i.name).file_stem().is_some_and(|s| s == t.name))
     };
     let architecture = targets.iter().find(included).map(|t| t.name);
-    let (mut checked, found) = check::check(&program);
+    let (mut checked, found) = check::check(&program, &options.cancellation);
     // What did not parse declares nothing: a name that is missing then is no second mistake.
     let unreadable = diagnostics.has_errors();
     diagnostics.extend_if(found, |d| !unreadable || d.code != "not-found");
@@ -150,7 +155,7 @@ fn finish(parsed: Parsed, options: &Options, targets: &[Target]) -> Compilation 
         let declared = |t: &&Target| included(t) && fits(t);
         match targets.iter().find(declared).or_else(|| targets.iter().find(fits)) {
             Some(target) => {
-                let (program, found) = lower::lower(&mut checked, &sources, target);
+                let (program, found) = lower::lower(&mut checked, &sources, target, &options.cancellation);
                 diagnostics.extend(found);
                 lowered = program;
             }
@@ -159,6 +164,12 @@ fn finish(parsed: Parsed, options: &Options, targets: &[Target]) -> Compilation 
                 wrong.into_iter().for_each(|d| diagnostics.push(d));
             }
         }
+    }
+    if options.cancellation.is_cancelled() {
+        diagnostics = Diagnostics::default();
+        let message = "the compilation was cancelled: its result is not needed any more";
+        diagnostics.push(Diagnostic::error("cancelled", Span::default(), message));
+        lowered = None;
     }
     Compilation {
         sources,

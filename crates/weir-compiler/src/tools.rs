@@ -16,7 +16,7 @@ pub use crate::check::{
 };
 pub use crate::types::{DefId, Ty, TyKind, Types};
 
-use crate::{Options, check, on_large_stack, syntax_options, system_files};
+use crate::{Cancellation, Options, check, on_large_stack, syntax_options, system_files};
 use weir_ir::target::Target;
 use weir_syntax::preprocess::SystemFiles;
 use weir_syntax::source::SourceMap;
@@ -48,7 +48,7 @@ pub fn checked<R: Send>(
         let files = system_files(targets);
         let parsed = weir_syntax::parse_source(name, text, &syntax_options(options), SystemFiles(&files));
         let (sources, mut diagnostics) = (parsed.sources, parsed.diagnostics);
-        let (checked, found) = check::check(&parsed.program);
+        let (checked, found) = check::check(&parsed.program, &Cancellation::default());
         diagnostics.extend(found);
         if diagnostics.has_errors() {
             return Err(Box::new(Refused { sources, diagnostics }));

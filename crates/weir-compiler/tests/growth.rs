@@ -1,23 +1,19 @@
 //! Programs that have ten thousand of one thing: each is compiled, optimised and described, so that
 //! whatever takes time beyond proportion shows itself as a test that hardly ends.
 
+mod common;
 #[path = "growth/kinds.rs"]
 mod kinds;
 
+use common::messages;
 use kinds::{ACCEPTED, Kind, REFUSED};
-use weir_compiler::{Compilation, Options, bfrt, compile_bytes, compile_source, p4info};
+use weir_compiler::{Compilation, Options, bfrt, compile_bytes, p4info};
 use weir_ir::{parse, passes, print};
 use weir_syntax::preprocess::{MAX_INCLUDES, MemoryLoader};
 use weir_syntax::render;
 
 fn compile(kind: &Kind, n: usize) -> Compilation {
-    compile_source(kind.0, &kind.1(n), &Options::default(), weir_arch::targets())
-}
-
-/// The first messages of a compilation.
-fn messages(compiled: &Compilation) -> Vec<&str> {
-    let all = compiled.diagnostics.list().iter();
-    all.map(|d| &*d.message).take(5).collect()
+    common::compile(kind.0, &kind.1(n))
 }
 
 /// Compiles a program as commands do, optimises, prints and describes it.

@@ -1,58 +1,54 @@
 //! Sources that want too much: each gets a program or an error, and soon. None may crash, hang or exhaust
 //! memory.
 
-use std::fmt::Write;
-use weir_compiler::{Compilation, Options, compile_source};
+mod common;
 
-fn compile(text: &str) -> Compilation {
-    compile_source("hostile.p4", text, &Options::default(), weir_arch::targets())
-}
+use common::{V1Model, compile, messages};
+use std::fmt::Write;
+use weir_compiler::{Cancellation, Options, compile_source};
 
 /// It must be rejected; one of the messages contains `message`.
 fn rejected(text: &str, message: &str) {
-    let compiled = compile(text);
-    let messages: Vec<&str> = compiled.diagnostics.list().iter().map(|d| &*d.message).collect();
+    let compiled = compile("hostile.p4", text);
     assert!(compiled.diagnostics.has_errors(), "accepted");
-    let shown: Vec<&str> = messages.iter().copied().take(5).collect();
-    assert!(messages.iter().any(|m| m.contains(message)), "{shown:?}");
+    let found = compiled.diagnostics.list().iter().any(|d| d.message.contains(message));
+    assert!(found, "{:?}", messages(&compiled));
 }
 
 /// It must be accepted.
 fn accepted(text: &str) {
-    let compiled = compile(text);
-    let messages: Vec<&str> = compiled
-        .diagnostics
-        .list()
-        .iter()
-        .map(|d| &*d.message)
-        .take(5)
-        .collect();
-    assert!(!compiled.diagnostics.has_errors(), "{messages:?}");
+    let compiled = compile("hostile.p4", text);
+    assert!(!compiled.diagnostics.has_errors(), "{:?}", messages(&compiled));
 }
 
 /// A v1model program: declarations, the fields of its headers, and its ingress control.
 fn v1model(declarations: &str, fields: &str, locals: &str, apply: &str) -> String {
-    format!(
-        "#include <core.p4>
-#include <v1model.p4>
-{declarations}
-header h_t {{ bit<32> x; bit<32> y; }}
-struct headers_t {{ h_t h; {fields} }}
-struct meta_t {{ }}
-parser P(packet_in b, out headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) {{
-    state start {{ b.extract(hdr.h); transition accept; }}
-}}
-control V(inout headers_t hdr, inout meta_t meta) {{ apply {{ }} }}
-control I(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) {{
-    {locals}
-    apply {{ {apply} }}
-}}
-control E(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) {{ apply {{ }} }}
-control C(inout headers_t hdr, inout meta_t meta) {{ apply {{ }} }}
-control D(packet_out b, in headers_t hdr) {{ apply {{ b.emit(hdr); }} }}
-V1Switch(P(), V(), I(), E(), C(), D()) main;
-"
-    )
+    let program = V1Model {
+        declarations,
+        fields,
+        locals,
+        apply,
+        ..V1Model::default()
+    };
+    program.text()
+}
+
+#[test]
+fn a_compilation_ends_when_nobody_waits_for_it_any_more() {
+    let text = v1model("", "", "", &"hdr.h.x = hdr.h.x + hdr.h.y;\n".repeat(100_000));
+    let (cancellation, while_awaited) = Cancellation::new();
+    let options = Options {
+        cancellation,
+        ..Options::default()
+    };
+    std::thread::scope(|scope| {
+        let compiling = scope.spawn(|| compile_source("hostile.p4", &text, &options, weir_arch::targets()));
+        drop(while_awaited);
+        let compiled = compiling.join().unwrap();
+        let codes: Vec<&str> = compiled.diagnostics.list().iter().map(|d| d.code).collect();
+        assert_eq!(codes, ["cancelled"]);
+        assert!(compiled.program.is_none());
+    });
 }
 
 #[test]
@@ -231,7 +227,7 @@ fn large_stacks_indexed_at_run_time() {
     let nested = "hdr.t[hdr.h.x].u[hdr.h.y].x = 1;".repeat(4);
     let fields = "inner_t[1000] t;";
     let declarations = "header hh_t { bit<8> x; } struct inner_t { hh_t[1000] u; }";
-    let _ = compile(&v1model(declarations, fields, "", &nested));
+    let _ = compile("hostile.p4", &v1model(declarations, fields, "", &nested));
 }
 
 #[test]
@@ -315,8 +311,8 @@ fn deep_else_if_chains() {
             + "{ }"
     };
     accepted(&v1model("", "", "", &chain(100)));
-    let _ = compile(&v1model("", "", "", &chain(2_000)));
-    let _ = compile(&v1model("", "", "", &chain(200_000)));
+    let _ = compile("hostile.p4", &v1model("", "", "", &chain(2_000)));
+    let _ = compile("hostile.p4", &v1model("", "", "", &chain(200_000)));
 }
 
 #[test]
@@ -331,26 +327,28 @@ fn deep_nesting() {
     ] {
         for n in [200, 1_000_000] {
             let text = format!("hdr.h.x = {}hdr.h.y{};", open.repeat(n), close.repeat(n));
-            let _ = compile(&v1model("", "", "", &text));
+            let _ = compile("hostile.p4", &v1model("", "", "", &text));
             let text = format!("{}{}", open.repeat(n), close.repeat(n));
-            let _ = compile(&v1model("", "", "", &text));
+            let _ = compile("hostile.p4", &v1model("", "", "", &text));
         }
     }
     for n in [200, 100_000] {
-        let _ = compile(&v1model(
-            "",
-            "",
-            "",
-            &format!("hdr.h.x = hdr.h.x{};", " + hdr.h.y".repeat(n)),
-        ));
-        let _ = compile(&v1model(
-            "",
-            "",
-            "",
-            &format!("hdr.h.x = {}1;", "hdr.h.x == 1 ? 2 : ".repeat(n)),
-        ));
-        let _ = compile(&v1model("", "", "", &format!("hdr.h.x = hdr.h{};", "[31:0]".repeat(n))));
-        let _ = compile(&format!("typedef {}bit<8>{} t;", "tuple<".repeat(n), ">".repeat(n)));
+        let _ = compile(
+            "hostile.p4",
+            &v1model("", "", "", &format!("hdr.h.x = hdr.h.x{};", " + hdr.h.y".repeat(n))),
+        );
+        let _ = compile(
+            "hostile.p4",
+            &v1model("", "", "", &format!("hdr.h.x = {}1;", "hdr.h.x == 1 ? 2 : ".repeat(n))),
+        );
+        let _ = compile(
+            "hostile.p4",
+            &v1model("", "", "", &format!("hdr.h.x = hdr.h{};", "[31:0]".repeat(n))),
+        );
+        let _ = compile(
+            "hostile.p4",
+            &format!("typedef {}bit<8>{} t;", "tuple<".repeat(n), ">".repeat(n)),
+        );
     }
     rejected(&"(".repeat(10 << 20), "");
 }
@@ -414,7 +412,10 @@ fn wide_values() {
 
 #[test]
 fn loops_that_never_end() {
-    let compiled = compile(&v1model("", "", "", "for (;;) { } for (;true;) { hdr.h.x = 1; }"));
+    let compiled = compile(
+        "hostile.p4",
+        &v1model("", "", "", "for (;;) { } for (;true;) { hdr.h.x = 1; }"),
+    );
     drop(compiled);
     accepted(&v1model(
         "",
@@ -423,5 +424,5 @@ fn loops_that_never_end() {
         "for (bit<32> i in 0..0xffffffff) { for (bit<32> j in 0..0xffffffff) { hdr.h.x = i + j; } }",
     ));
     let stacks = "for (h_t h in hdr.s) { for (h_t g in hdr.s) { hdr.h.x = h.x + g.x; } }";
-    let _ = compile(&v1model("", "h_t[4096] s;", "", stacks));
+    let _ = compile("hostile.p4", &v1model("", "h_t[4096] s;", "", stacks));
 }

@@ -7,16 +7,16 @@ use crate::runtime::{
 };
 use crate::sites::{BodyKey, CallSites};
 use crate::trace::{Event, NoTrace, Tracer};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use weir_ir::{
     ArgumentValue, BasicBlock, Bits, BlockId, Body, Call, ExternId, HeaderId, InLeaf, InstKind, Loc, Lookup, Mark,
-    Operand, Pattern, Program, SelectCase, Terminator, Type, VarId,
+    Operand, Pattern, Program, SelectCase, Terminator, Type, VarId, cost,
 };
 
 /// Basic blocks that one run of a parser may enter.
 pub const PARSER_BUDGET: u32 = 65_536;
-/// Instructions that one run of a body may execute.
+/// What one run of a body may cost, in the units of [`weir_ir::cost`]: about so many instructions.
 pub const INSTRUCTION_BUDGET: u32 = 1_000_000;
 
 /// Values of the core errors in a program.
@@ -49,6 +49,21 @@ pub struct Interpreter {
     /// Variables that lookups write the chosen action to: a switch on one is how the compiler goes to
     /// the action's body, and no news to anybody.
     action_vars: BTreeSet<VarId>,
+    /// Per body, the cost of each basic block.
+    costs: BTreeMap<BodyKey, Vec<u32>>,
+}
+
+fn costs(program: &Program) -> BTreeMap<BodyKey, Vec<u32>> {
+    let methods = program.externs.iter().flat_map(|(id, instance)| {
+        let numbers = 0..instance.methods.len();
+        numbers.map(move |method| BodyKey::Method(id, method))
+    });
+    let keys = (0..program.blocks.len()).map(BodyKey::Block).chain(methods);
+    keys.filter_map(|key| {
+        let blocks = key.of(program)?.blocks.iter();
+        Some((key, blocks.map(|(_, block)| cost::block(program, block)).collect()))
+    })
+    .collect()
 }
 
 fn action_vars(program: &Program) -> BTreeSet<VarId> {
@@ -75,6 +90,7 @@ impl Interpreter {
             sites: CallSites::new(&program),
             errors: Errors::new(&program),
             action_vars: action_vars(&program),
+            costs: costs(&program),
             program,
         }
     }
@@ -130,7 +146,8 @@ impl Interpreter {
             packet,
             runtime,
             tracer,
-            instructions: INSTRUCTION_BUDGET,
+            costs: self.costs.get(&key).map_or(&[], Vec::as_slice),
+            units: INSTRUCTION_BUDGET,
             blocks: if body.error.is_some() { PARSER_BUDGET } else { u32::MAX },
         };
         run.run()
@@ -182,8 +199,10 @@ struct Run<'a, T: Tracer + ?Sized> {
     packet: &'a mut PacketState,
     runtime: &'a mut dyn Runtime,
     tracer: &'a mut T,
-    /// Instructions left.
-    instructions: u32,
+    /// Of each basic block.
+    costs: &'a [u32],
+    /// What the rest may cost.
+    units: u32,
     /// Basic blocks left.
     blocks: u32,
 }
@@ -199,7 +218,7 @@ impl<'a, T: Tracer + ?Sized> Run<'a, T> {
             let Some(block) = self.body.blocks.get(at) else {
                 return Outcome::Abort(Abort::NoSuchBody);
             };
-            if let Some(outcome) = self.charge(block) {
+            if let Some(outcome) = self.charge(at, block) {
                 return outcome;
             }
             if let Some(name) = &block.state {
@@ -213,11 +232,11 @@ impl<'a, T: Tracer + ?Sized> Run<'a, T> {
     }
 
     /// Takes a block from the budgets.
-    fn charge(&mut self, block: &BasicBlock) -> Option<Outcome> {
-        let cost = u32::try_from(block.insts.len() + 1).unwrap_or(u32::MAX);
-        match (self.blocks.checked_sub(1), self.instructions.checked_sub(cost)) {
-            (Some(blocks), Some(instructions)) => {
-                (self.blocks, self.instructions) = (blocks, instructions);
+    fn charge(&mut self, at: BlockId, block: &BasicBlock) -> Option<Outcome> {
+        let cost = self.costs.get(at.index()).copied().unwrap_or(u32::MAX);
+        match (self.blocks.checked_sub(1), self.units.checked_sub(cost)) {
+            (Some(blocks), Some(units)) => {
+                (self.blocks, self.units) = (blocks, units);
                 None
             }
             _ => Some(match self.body.error {

@@ -61,6 +61,7 @@
 
 pub mod arena;
 pub mod bits;
+pub mod cost;
 pub mod eval;
 pub mod parse;
 pub mod passes;

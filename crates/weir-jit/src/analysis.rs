@@ -111,12 +111,15 @@ pub(crate) struct Analysis<'a> {
     pub loops: BTreeMap<BlockId, Loop>,
     /// Blocks that a packet may pass more than once.
     pub repeated: Vec<bool>,
-    /// Counts the turns of loops: those since the segment began, or, as packets that wait in a loop take it along, the one in which the first such loop was entered.
-    pub turns: VarId,
+    /// Per block, what it adds to `spent`; 0 outside of loops.
+    pub loop_costs: Vec<u32>,
+    /// What the packet's loops have cost since the segment began, in the units of [`weir_ir::cost`];
+    /// packets that wait in a loop take it along from the segment in which the first such loop began.
+    pub spent: VarId,
 }
 
 /// What the first variables are that are not the program's; those after them are where headers begin.
-pub(crate) const OWN_VARIABLES: [&str; 3] = ["where the parser is", "bytes emitted", "turns of loops"];
+pub(crate) const OWN_VARIABLES: [&str; 3] = ["where the parser is", "bytes emitted", "cost of loops"];
 
 /// The header and index that a variable is a field of.
 pub(crate) fn field_of(program: &Program, var: VarId) -> Option<(HeaderId, usize)> {
@@ -162,12 +165,13 @@ impl<'a> Analysis<'a> {
             VarId::new(vars.len() - 1)
         };
         // As in `OWN_VARIABLES`.
-        let [cursor, emitted, turns] = std::array::from_fn(|_| new());
+        let [cursor, emitted, spent] = std::array::from_fn(|_| new());
         let mut analysis = Analysis {
             pipeline,
             cursor,
             emitted,
-            turns,
+            spent,
+            loop_costs: Vec::new(),
             places: vec![None; program.headers.len()],
             checksum_data: Vec::new(),
             at: Vec::new(),
@@ -194,6 +198,7 @@ impl<'a> Analysis<'a> {
                 .count();
         }
         analysis.loops = loops::loops(&pipeline.body, &analysis.order);
+        analysis.loop_costs = loops::costs(pipeline, &analysis.loops);
         for id in analysis.loops.values().flat_map(|l| &l.blocks) {
             analysis.repeated[id.index()] = true;
         }

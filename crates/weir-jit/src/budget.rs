@@ -8,6 +8,7 @@
 //! s at the limit on one core.
 
 use crate::error::CompileError;
+use weir_ir::cost;
 use weir_ir::pipeline::Pipeline;
 
 /// Bytes that compiling may need, as estimated.
@@ -55,11 +56,24 @@ impl Size {
     }
 }
 
-/// Refuses a pipeline that is too large.
+/// What arithmetic on more than 64 bits may cost a packet beyond its number of instructions, each
+/// block taken once: loops count theirs when they run, and the rest is not counted then.
+fn wide_arithmetic(pipeline: &Pipeline) -> u32 {
+    let blocks = pipeline.body.blocks.iter();
+    let costs = blocks.map(|(_, block)| cost::wide(&pipeline.program, block));
+    costs.fold(0, u32::saturating_add)
+}
+
+/// Refuses a pipeline that is too large, or in which a packet may cause too much work outside of
+/// loops.
 ///
 /// # Errors
 /// It is, and how large it is.
 pub(crate) fn check(pipeline: &Pipeline) -> Result<(), CompileError> {
+    let wide = wide_arithmetic(pipeline);
+    if wide > weir_interp::INSTRUCTION_BUDGET {
+        return Err(CompileError::TooMuchWork { words: wide });
+    }
     let size = Size::of(pipeline);
     if size.bytes() <= LIMIT {
         return Ok(());

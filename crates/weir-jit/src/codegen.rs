@@ -243,8 +243,10 @@ impl<'a> Segment<'a, '_> {
             let clif = self.b.create_block();
             self.blocks.insert(id, clif);
         }
+        if region.iter().any(|b| cx.analysis.loop_costs[b.index()] > 0) {
+            self.written.insert(cx.analysis.spent);
+        }
         for looped in region.iter().filter_map(|b| cx.analysis.loops.get(b)) {
-            self.written.insert(cx.analysis.turns);
             if !looped.takes {
                 self.destination(cx.layout.of_exit[cx.analysis.pipeline.overrun as usize]);
             }
@@ -378,8 +380,12 @@ impl<'a> Segment<'a, '_> {
             self.b.ins().jump(self.head, &[]);
             return;
         }
+        let cost = cx.analysis.loop_costs[id.index()];
+        if cost > 0 {
+            self.charge(cost);
+        }
         if let Some(looped) = cx.analysis.loops.get(&id) {
-            self.count_turn(looped.takes);
+            self.check_charge(looped.takes);
         }
         let live = cx.analysis.live_after(id);
         self.left_from = None;
@@ -429,19 +435,20 @@ impl<'a> Segment<'a, '_> {
         self.terminator(id, &block.terminator);
     }
 
-    /// A packet may take only so many turns.
-    fn count_turn(&mut self, takes: bool) {
-        let turns = self.cx.analysis.turns;
-        let so_far = self.get(turns);
-        let next = self.add_imm(so_far, 1);
-        self.set(turns, next);
-        let limit = if takes {
-            weir_interp::PARSER_BUDGET
-        } else {
-            weir_interp::INSTRUCTION_BUDGET
-        };
-        let limit = self.imm(limit.into());
-        let over = self.b.ins().icmp(IntCC::UnsignedGreaterThan, next, limit);
+    /// Adds to what a packet's loops have cost.
+    fn charge(&mut self, cost: u32) {
+        let spent = self.cx.analysis.spent;
+        let so_far = self.get(spent);
+        let next = self.add_imm(so_far, cost.into());
+        self.set(spent, next);
+    }
+
+    /// A packet's loops may cost only so much.
+    fn check_charge(&mut self, takes: bool) {
+        let spent = self.cx.analysis.spent;
+        let so_far = self.get(spent);
+        let limit = self.imm(weir_interp::INSTRUCTION_BUDGET.into());
+        let over = self.b.ins().icmp(IntCC::UnsignedGreaterThan, so_far, limit);
         let (out, on) = (self.b.create_block(), self.b.create_block());
         self.b.set_cold_block(out);
         self.b.ins().brif(over, out, &[], on, &[]);

@@ -37,6 +37,15 @@ pub enum CompileError {
         /// Memory that compiling would take, in MiB, as estimated.
         megabytes: u64,
     },
+    /// Arithmetic on more than 64 bits may take longer than the interpreter lets a packet take.
+    #[error(
+        "arithmetic on more than 64 bits comes to {words} words for a packet, and {} are allowed in machine code",
+        weir_interp::INSTRUCTION_BUDGET
+    )]
+    TooMuchWork {
+        /// 64-bit words, as [`weir_ir::cost`] counts them.
+        words: u32,
+    },
     /// The code generator refused; a bug in weir.
     #[error("no machine code could be made: {0}")]
     Codegen(String),

@@ -7,7 +7,11 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
 use std::fmt;
 use std::sync::Arc;
+use std::time::SystemTime;
 use tonic::transport::{Certificate, Identity, ServerTlsConfig};
+use x509_parser::certificate::X509Certificate;
+use x509_parser::prelude::FromDer;
+use x509_parser::time::ASN1Time;
 
 /// Transport security: PEM texts.
 #[derive(Debug, Clone)]
@@ -53,8 +57,8 @@ pub struct TlsError {
 
 impl Tls {
     /// Whether a server can be started with these: each can be read, the key is that of the
-    /// certificate, and each authority can be trusted. Times of validity are not checked; clients
-    /// do that.
+    /// certificate, and each authority can be trusted. For times of validity see
+    /// [`Tls::out_of_date`].
     ///
     /// # Errors
     /// The first that cannot be used, and why.
@@ -89,6 +93,39 @@ impl Tls {
         }
     }
 
+    /// Certificates that are not valid at this time, each with what is wrong. Clients refuse a server
+    /// with one, and the server refuses clients of such an authority; a clock that is wrong looks the
+    /// same, so this is no error.
+    #[must_use]
+    pub fn out_of_date(&self, now: SystemTime) -> Vec<TlsError> {
+        let seconds = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
+        let now = i64::try_from(seconds)
+            .ok()
+            .and_then(|s| ASN1Time::from_timestamp(s).ok());
+        let Some(now) = now else { return Vec::new() };
+        let authorities = self.client_authorities.as_deref();
+        let texts = [
+            (TlsPart::Certificate, Some(self.certificate.as_slice())),
+            (TlsPart::ClientAuthorities, authorities),
+        ];
+        let texts = texts.into_iter().filter_map(|(part, pem)| Some((part, pem?)));
+        let found = texts.flat_map(|(part, pem)| {
+            let list = certificates(pem, part).unwrap_or_default();
+            let reasons = list.into_iter().enumerate().filter_map(move |(i, der)| {
+                let certificate = X509Certificate::from_der(&der).ok()?.1;
+                let validity = certificate.validity();
+                let when = match (now < validity.not_before, now > validity.not_after) {
+                    (true, _) => format!("is valid from {} only", validity.not_before),
+                    (_, true) => format!("has expired at {}", validity.not_after),
+                    (false, false) => return None,
+                };
+                Some(format!("certificate {} of it {when}, and it is {now}", i + 1))
+            });
+            reasons.map(move |reason| TlsError { part, reason })
+        });
+        found.collect()
+    }
+
     /// What tonic's server takes.
     pub(crate) fn config(&self) -> ServerTlsConfig {
         let identity = Identity::from_pem(&self.certificate, &self.key);
@@ -121,4 +158,34 @@ fn certificates(pem: &[u8], part: TlsPart) -> Result<Vec<CertificateDer<'static>
         Err(error) => error.to_string(),
     };
     Err(TlsError { part, reason })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn certificates_that_have_expired_or_are_not_valid_yet_are_found() {
+        let pem = include_bytes!("../tests/shared/tls/ca.pem").to_vec();
+        let tls = Tls {
+            certificate: pem.clone(),
+            key: Vec::new(),
+            client_authorities: Some(pem.clone()),
+        };
+        let der = &certificates(&pem, TlsPart::Certificate).unwrap()[0];
+        let validity = X509Certificate::from_der(der).unwrap().1.validity().clone();
+        let at = |seconds: i64| {
+            let time = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds as u64);
+            let found = tls.out_of_date(time);
+            found.iter().map(TlsError::to_string).collect::<Vec<_>>()
+        };
+        let (first, last) = (validity.not_before.timestamp(), validity.not_after.timestamp());
+        assert!(at(first).is_empty() && at(last).is_empty());
+        let early = at(first - 1);
+        assert_eq!(early.len(), 2);
+        assert!(early[0].starts_with("the certificate cannot be used: certificate 1 of it is valid from"));
+        let late = at(last + 1);
+        assert!(late[1].contains("the clients' authorities cannot be used: certificate 1 of it has expired at"));
+    }
 }

@@ -45,7 +45,8 @@ programs!(
     registers,
     same_names,
     selectors,
-    unaligned
+    unaligned,
+    wide_arithmetic
 );
 
 #[test]

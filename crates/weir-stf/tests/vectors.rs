@@ -173,7 +173,7 @@ fn packets_take_as_many_turns_of_a_loop_with_lookups_as_each_is_to() {
     let (plain, mut fast) = switches("loop_of_lookups.p4");
     // Or endless packets would be run for ever.
     let described = fast.compiled().expect("it was compiled").describe();
-    assert!(described.contains("(turns of loops)"), "{described}");
+    assert!(described.contains("(cost of loops)"), "{described}");
     for count in [64, 64, 61, 8, 1] {
         let packets = (0..count).map(|_| {
             let mut packet: [u8; 8] = numbers.bytes();

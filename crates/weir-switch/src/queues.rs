@@ -58,6 +58,8 @@ struct PortQueues {
     marks: [(u64, u64); PRIORITIES],
     capacity: usize,
     rate: PortRate,
+    /// Packets that the port's device takes now; `None`: all that come.
+    credit: Option<u32>,
     /// When the port has sent what it is sending.
     free_ns: u64,
 }
@@ -67,8 +69,12 @@ impl PortQueues {
         self.queues.iter().map(VecDeque::len).sum()
     }
 
-    /// When and with which sequence number the next packet can leave.
+    /// When and with which sequence number the next packet can leave. `None`: there is none, or the
+    /// device takes none.
     fn ready(&self) -> Option<(u64, u64)> {
+        if self.credit == Some(0) {
+            return None;
+        }
         let earliest = self
             .queues
             .iter()
@@ -108,6 +114,8 @@ pub(crate) struct TrafficManager {
     total: usize,
     /// Ports that have a rate.
     limited: usize,
+    /// Ports whose device does not take all that comes.
+    held_back: usize,
     /// The least that queues of any port hold.
     least: usize,
 }
@@ -120,6 +128,7 @@ impl TrafficManager {
             sequence: 0,
             total: 0,
             limited: 0,
+            held_back: 0,
             least: capacity,
         }
     }
@@ -141,6 +150,7 @@ impl TrafficManager {
             marks: Default::default(),
             capacity,
             rate: PortRate::default(),
+            credit: None,
             free_ns: 0,
         })
     }
@@ -148,6 +158,20 @@ impl TrafficManager {
     pub(crate) fn set_rate(&mut self, port: u32, rate: PortRate) {
         self.port(port).rate = rate;
         self.limited = self.ports.values().filter(|p| p.rate != PortRate::default()).count();
+    }
+
+    /// Sets how many packets may leave for a port's device; `None`: all.
+    /// Those that waited for it leave at `now_ns` at the earliest.
+    pub(crate) fn set_credit(&mut self, port: u32, credit: Option<u32>, now_ns: u64) {
+        let known = self.ports.get(&port).and_then(|p| p.credit);
+        if known != credit {
+            let queues = self.port(port);
+            if known == Some(0) {
+                queues.free_ns = queues.free_ns.max(now_ns);
+            }
+            queues.credit = credit;
+            self.held_back = self.ports.values().filter(|p| p.credit.is_some()).count();
+        }
     }
 
     pub(crate) fn set_capacity(&mut self, port: u32, capacity: usize) {
@@ -172,9 +196,14 @@ impl TrafficManager {
         })
     }
 
-    /// Whether every packet can leave when it comes: no port has a rate.
+    /// Whether a port has a rate.
+    pub(crate) fn has_rate(&self) -> bool {
+        self.limited > 0
+    }
+
+    /// Whether every packet can leave when it comes: no port has a rate, no device holds back.
     pub(crate) fn is_unlimited(&self) -> bool {
-        self.limited == 0
+        self.limited == 0 && self.held_back == 0
     }
 
     /// Packets in the queues of a port.
@@ -254,6 +283,9 @@ impl TrafficManager {
         let queued = queue.pop_front()?;
         let depth = queue.len() as u64;
         self.total -= 1;
+        if let Some(credit) = &mut queues.credit {
+            *credit = credit.saturating_sub(1);
+        }
         if queues.rate.bits_per_second.is_none() {
             queues.free_ns = time_ns.saturating_add(queues.rate.busy_ns(0));
         }

@@ -229,6 +229,21 @@ impl Switch {
         self.queues.set_rate(port, rate);
     }
 
+    /// Back-pressure: sets how many packets may leave their queues for a port's device; `None`: all
+    /// that come, as at the start. Each packet that leaves uses up one; the others wait in the
+    /// port's queues, and packets for which a queue has no room are dropped.
+    /// `now_ns`: those that waited for it leave at this time at the earliest.
+    pub fn set_port_credit(&mut self, port: u32, packets: Option<u32>, now_ns: u64) {
+        self.queues.set_credit(port, packets, now_ns);
+    }
+
+    /// Whether a packet can tell how long it waited in a queue, or the program chooses the order in
+    /// which packets leave: whether it matters that packets wait there and not in a device.
+    #[must_use]
+    pub fn observes_queues(&self) -> bool {
+        self.arch.observes_queues()
+    }
+
     /// Sets how many packets each of a port's queues holds.
     pub fn set_queue_capacity(&mut self, port: u32, packets: usize) {
         self.queues.set_capacity(port, packets);
@@ -286,7 +301,7 @@ impl Switch {
     /// Whether a port has a rate.
     #[must_use]
     pub fn has_port_rate(&self) -> bool {
-        !self.queues.is_unlimited()
+        self.queues.has_rate()
     }
 
     /// What a port received and sent.

@@ -26,6 +26,7 @@ fn compile(source: &Source, messages: &Messages) -> Result<Compilation> {
         include_dirs: source.front_end.include.clone(),
         defines,
         architecture: chosen.map(|c| c.name),
+        ..Options::default()
     };
     let text = input::bytes(&source.program)?;
     let name = source.program.to_string_lossy();

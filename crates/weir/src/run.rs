@@ -4,12 +4,16 @@
 //! them watches over the run: it takes signals, compiles a program anew, and sums up what workers have counted.
 
 mod control;
+mod end;
 mod flow;
 mod forward;
 mod http;
 mod live;
 mod metrics;
 mod plan;
+mod pressure;
+mod reload;
+mod reopen;
 mod report;
 mod ring;
 mod serve;
@@ -24,6 +28,7 @@ use crate::cli::Run;
 use crate::output::{Messages, OnLoss, Outlet};
 use anyhow::{Context, Result};
 use live::{CpuPort, Live};
+use reload::Reloader;
 use serve::Servers;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
@@ -39,7 +44,7 @@ pub fn run(arguments: &Run, messages: &Messages) -> Result<u8> {
     if arguments.die_with_parent {
         weir_io::die_with_parent(parent)?;
     }
-    let tls = serve::tls(arguments)?;
+    let tls = serve::tls(arguments, messages)?;
     let mut program = match setup::program(arguments, &specs, messages)? {
         Ok(program) => program,
         Err(code) => return Ok(code),
@@ -81,16 +86,21 @@ pub fn run(arguments: &Run, messages: &Messages) -> Result<u8> {
         .http
         .map(|address| http::Http::start(address, &sender, messages))
         .transpose()?;
+    let reloader = Reloader::new(arguments, &specs, messages, &sender);
     let outside = supervisor::Outside {
         servers,
         http,
         messages: messages.clone(),
-        statistics,
+        statistics: statistics.clone(),
         hangup,
+        reloader,
     };
-    let mut supervisor = Supervisor::new(arguments, specs, control, events, (started, engine), watch, outside);
+    let mut supervisor = Supervisor::new(arguments, control, events, (started, engine), watch, outside);
     supervisor.say("running; stop with Ctrl-C");
-    supervisor.until_stopped()
+    let outcome = supervisor.until_stopped();
+    drop(supervisor);
+    statistics.finish();
+    outcome
 }
 
 /// The way of statistics and pictures to stdout, with a thread of its own.

@@ -131,6 +131,55 @@ fn what_is_sent_goes_through_the_queueing_discipline_unless_it_is_bypassed() {
     assert!(sent_by_discipline("packet:va,bypass") < 100);
 }
 
+#[test]
+fn packets_for_a_shaped_link_wait_in_queues_and_see_their_depth() {
+    if !can_run() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let (source, marks) = (folder.path().join("to_0.p4"), folder.path().join("marks.p4"));
+    std::fs::write(&source, TO_PORT_0).unwrap();
+    // Packets that find more than ten before them are dropped in egress, where that is counted.
+    let deep = "if (s.enq_qdepth > 10) { mark_to_drop(s); }";
+    std::fs::write(
+        &marks,
+        TO_PORT_0.replace(
+            "control E(inout H h, inout M m, inout standard_metadata_t s) { apply {} }",
+            &format!("control E(inout H h, inout M m, inout standard_metadata_t s) {{ apply {{ {deep} }} }}"),
+        ),
+    )
+    .unwrap();
+    let drops = |shaping: &str| {
+        let script = format!(
+            "ip link add va type veth peer name vb; ip link add wa type veth peer name wb\n\
+             for i in va vb wa wb; do ip link set $i up; done; {shaping}\n\
+             '{weir}' run '{marks}' -i 0@packet:va -i 1@packet:wa --time 3s --json 2>/dev/null &\n\
+             sleep 1\n\
+             '{weir}' run '{source}' -i 0@packet:wb -i 1@gen:size=1000,count=2000,rate=4000 --time 1500ms \
+             >/dev/null 2>&1; wait",
+            weir = env!("CARGO_BIN_EXE_weir"),
+            marks = marks.display(),
+            source = source.display(),
+        );
+        let out = in_namespace(&script).output().unwrap();
+        let text = String::from_utf8_lossy(&out.stdout).into_owned();
+        let last = text.lines().last().expect("statistics");
+        let report: serde_json::Value = serde_json::from_str(last).unwrap();
+        let of = |reason: &str| {
+            let drops = report["drops"].as_array().unwrap().iter();
+            let of_reason = drops.filter(|d| d["reason"] == reason);
+            of_reason.map(|d| d["packets"].as_u64().unwrap()).sum::<u64>()
+        };
+        (of("egress-drop"), of("queue-full"))
+    };
+    let (deep, full) = drops("tc qdisc add dev va root tbf rate 1mbit burst 5kb limit 4mb");
+    assert!(
+        deep > 0 && full > 0,
+        "{deep} packets found a deep queue, {full} a full one"
+    );
+    assert_eq!(drops("true"), (0, 0), "a link that is not shaped");
+}
+
 const TO_PORT_0: &str = r#"
 #include <core.p4>
 #include <v1model.p4>

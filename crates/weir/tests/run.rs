@@ -346,6 +346,21 @@ fn reload(workers: &str) {
 }
 
 #[test]
+fn a_switch_stops_while_a_program_is_compiled_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("mark.p4");
+    std::fs::write(&source, marking(1)).unwrap();
+    let running = Running::start(&[&source.display().to_string(), "-i", "1@gen:rate=100", "--json"]);
+    // Compiling this takes seconds.
+    let many = "{ bit<32> x = 1; bit<32> y = x; }\n".repeat(50_000);
+    std::fs::write(&source, marking(2).replacen("apply {", &format!("apply {{ {many}"), 1)).unwrap();
+    running.signal("HUP");
+    std::thread::sleep(Duration::from_millis(300));
+    let value = running.stop("TERM");
+    assert_eq!((&value["final"], &value["reloads"]), (&true.into(), &0.into()));
+}
+
+#[test]
 fn a_reload_loses_no_packet_and_a_broken_program_changes_nothing() {
     reload("1");
 }

@@ -15,6 +15,7 @@ use crate::error::{LoadError, NotCompiled};
 use crate::fused::{Fused, FusedArguments, FusedPacket};
 use crate::load;
 use crate::meter::Color;
+use crate::queue_use::{reads_any, sets_any};
 use crate::state::State;
 use crate::user::Externs;
 use std::sync::{Arc, OnceLock};
@@ -534,6 +535,12 @@ impl Architecture for Psa {
 
     fn priority(&self, packet: &EgressPacket) -> u64 {
         get(&packet.state.frame, self.fields.egress_class)
+    }
+
+    fn observes_queues(&self) -> bool {
+        let told: Vec<VarId> = self.fields.egress_timestamp.into_iter().collect();
+        let class: Vec<VarId> = self.fields.ingress.class_of_service.into_iter().collect();
+        reads_any(&self.program, &told) || sets_any(&self.program, &class)
     }
 
     fn enqueued(&self, _: &mut EgressPacket, _: u64, _: u64) {}

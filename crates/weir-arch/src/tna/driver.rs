@@ -17,6 +17,7 @@ use crate::error::{LoadError, NotCompiled};
 use crate::fused::{Fused, FusedArguments, FusedPacket};
 use crate::generator::{BUFFER, Generators};
 use crate::load;
+use crate::queue_use::{reads_any, sets_any};
 use crate::state::State;
 use crate::user::Externs;
 use std::sync::Arc;
@@ -446,6 +447,13 @@ impl Architecture for Tna {
 
     fn priority(&self, packet: &EgressPacket) -> u64 {
         u64::from(packet.handling.queue) % PRIORITIES as u64
+    }
+
+    fn observes_queues(&self) -> bool {
+        let pipes = || self.pipes.iter();
+        let told: Vec<VarId> = pipes().flat_map(|pipe| pipe.egress.told_of_queues()).collect();
+        let queue: Vec<VarId> = pipes().filter_map(|pipe| pipe.tm.queue).collect();
+        self.has_ghost() || reads_any(&self.program, &told) || sets_any(&self.program, &queue)
     }
 
     fn enqueued(&self, packet: &mut EgressPacket, _: u64, depth: u64) {

@@ -198,6 +198,14 @@ impl Gress {
         })
     }
 
+    /// Of egress: the variables that tell how long a packet waited in its queue.
+    pub(crate) fn told_of_queues(&self) -> impl Iterator<Item = VarId> {
+        const NAMES: [&str; 4] = ["enq_qdepth", "enq_tstamp", "deq_qdepth", "deq_timedelta"];
+        let fields = self.intrinsic.fields.iter();
+        let named = fields.filter(|(name, _)| NAMES.contains(&name.as_str()));
+        named.map(|(_, var)| *var).chain(self.timestamp)
+    }
+
     /// The parser for packets of a port.
     pub(crate) fn parser(&self, port: u32) -> usize {
         let at = (port as usize & 0x7f) / 4;

@@ -12,6 +12,7 @@ use crate::error::{LoadError, NotCompiled};
 use crate::fused::{Fused, FusedArguments, FusedPacket};
 use crate::hash::{self, Algorithm};
 use crate::load;
+use crate::queue_use::{reads_any, sets_any};
 use crate::state::State;
 use crate::user::Externs;
 use std::sync::Arc;
@@ -489,6 +490,20 @@ impl Architecture for V1Model {
 
     fn priority(&self, packet: &EgressPacket) -> u64 {
         get(&packet.state.frame, self.fields.priority)
+    }
+
+    fn observes_queues(&self) -> bool {
+        let fields = &self.fields;
+        let told = [
+            fields.enq_timestamp,
+            fields.enq_qdepth,
+            fields.deq_timedelta,
+            fields.deq_qdepth,
+            fields.egress_global_timestamp,
+        ];
+        let told: Vec<VarId> = told.into_iter().flatten().collect();
+        let priority: Vec<VarId> = fields.priority.into_iter().collect();
+        reads_any(&self.program, &told) || sets_any(&self.program, &priority)
     }
 
     fn enqueued(&self, packet: &mut EgressPacket, now_ns: u64, depth: u64) {

@@ -23,6 +23,7 @@ mod table;
 mod ty;
 mod unify;
 
+use crate::cancellation::Cancellation;
 use crate::types::{DefId, Ty, TyKind, Types};
 use rustc_hash::{FxHashMap, FxHashSet};
 use weir_syntax::ast::{self, Expr, ExprId, Ident, Name};
@@ -402,7 +403,7 @@ pub(crate) struct Checker<'a> {
 }
 
 /// Checks a program.
-pub fn check(program: &ast::Program) -> (Checked<'_>, Diagnostics) {
+pub fn check<'a>(program: &'a ast::Program, cancellation: &Cancellation) -> (Checked<'a>, Diagnostics) {
     let count = program.expr_count as usize;
     let mut checker = Checker {
         info: Checked {
@@ -441,6 +442,9 @@ pub fn check(program: &ast::Program) -> (Checked<'_>, Diagnostics) {
         specialised: FxHashSet::default(),
     };
     for declaration in &program.declarations {
+        if cancellation.is_cancelled() {
+            break;
+        }
         checker.top_level(declaration);
     }
     checker.finish();

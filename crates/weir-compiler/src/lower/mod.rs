@@ -26,6 +26,7 @@ mod table;
 mod validity;
 mod value;
 
+use crate::cancellation::Cancellation;
 use crate::check::{Checked, DefKind};
 use crate::types::{DefId, Ty, TyKind};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -95,6 +96,8 @@ pub(crate) struct Lowerer<'a, 'c> {
     file_ids: FxHashMap<String, u32>,
     instructions: usize,
     exhausted: bool,
+    /// Has lowering end early, as if the program were too large.
+    cancellation: Cancellation,
     locs: FxHashMap<u32, Loc>,
     /// Instances made by direct application of a type.
     direct_instances: FxHashMap<(String, DefId), Rc<value::BlockInstance>>,
@@ -113,7 +116,12 @@ pub(crate) struct Lowerer<'a, 'c> {
 }
 
 /// Lowers the program. `None` where `main` cannot be instantiated; errors are in the diagnostics.
-pub(crate) fn lower(checked: &mut Checked<'_>, sources: &SourceMap, target: &Target) -> (Option<Program>, Diagnostics) {
+pub(crate) fn lower(
+    checked: &mut Checked<'_>,
+    sources: &SourceMap,
+    target: &Target,
+    cancellation: &Cancellation,
+) -> (Option<Program>, Diagnostics) {
     let globals = checked.globals.values().flatten().copied().collect();
     let mut lowerer = Lowerer {
         checked,
@@ -151,6 +159,7 @@ pub(crate) fn lower(checked: &mut Checked<'_>, sources: &SourceMap, target: &Tar
         file_ids: FxHashMap::default(),
         instructions: 0,
         exhausted: false,
+        cancellation: cancellation.clone(),
         locs: FxHashMap::default(),
         direct_instances: FxHashMap::default(),
         this: None,
@@ -220,7 +229,8 @@ impl<'a> Lowerer<'a, '_> {
 
     fn emit(&mut self, kind: InstKind) {
         self.instructions += 1;
-        if self.instructions > MAX_INSTRUCTIONS || self.program.vars.len() > MAX_VARIABLES {
+        let is_too_large = self.instructions > MAX_INSTRUCTIONS || self.program.vars.len() > MAX_VARIABLES;
+        if is_too_large || self.cancellation.is_cancelled() {
             self.exhausted = true;
             return;
         }

@@ -1,5 +1,7 @@
 //! Programs that have very many of one thing.
 
+use crate::common::V1Model;
+
 /// One kind of program: its name, and the text that has `n` of the thing.
 pub type Kind = (&'static str, fn(usize) -> String);
 
@@ -540,25 +542,14 @@ fn body(declarations: &str, fields: &str, extract: &str, locals: &str, apply: &s
 }
 
 fn v1model(declarations: &str, fields: &str, states: &str, locals: &str, apply: &str, emit: &str) -> String {
-    format!(
-        "#include <core.p4>
-#include <v1model.p4>
-{declarations}
-header h_t {{ bit<32> x; bit<32> y; }}
-struct headers_t {{ h_t h; {fields} }}
-struct meta_t {{ }}
-parser P(packet_in b, out headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) {{
-    state start {{ b.extract(hdr.h); {states}
-}}
-control V(inout headers_t hdr, inout meta_t meta) {{ apply {{ }} }}
-control I(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) {{
-    {locals}
-    apply {{ {apply} }}
-}}
-control E(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) {{ apply {{ }} }}
-control C(inout headers_t hdr, inout meta_t meta) {{ apply {{ }} }}
-control D(packet_out b, in headers_t hdr) {{ apply {{ b.emit(hdr.h); {emit} }} }}
-V1Switch(P(), V(), I(), E(), C(), D()) main;
-"
-    )
+    let emit = &format!("b.emit(hdr.h); {emit}");
+    let program = V1Model {
+        declarations,
+        fields,
+        states,
+        locals,
+        apply,
+        emit,
+    };
+    program.text()
 }

@@ -22,7 +22,7 @@ const BATCH: usize = 64;
 const LONGEST: usize = 65_536 + 256;
 /// Bytes of long packets that the kernel may keep for us.
 const RECEIVE_BUFFER: libc::c_int = 8 << 20;
-/// Bytes of packets that wait for the driver.
+/// Bytes of packets that wait for the driver, where no queueing discipline is in between.
 const SEND_BUFFER: libc::c_int = 4 << 20;
 
 /// A raw socket on an interface, which is set to receive everything.
@@ -378,10 +378,13 @@ fn open_sender(index: libc::c_int, sending: Sending) -> io::Result<OwnedFd> {
         // What is sent goes to the driver. Where its queue is full, that is an error and tried
         // again.
         set_option(&sender, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, &on)?;
+        if set_option(&sender, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &SEND_BUFFER).is_err() {
+            let _ = set_option(&sender, libc::SOL_SOCKET, libc::SO_SNDBUF, &SEND_BUFFER);
+        }
     }
-    if set_option(&sender, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &SEND_BUFFER).is_err() {
-        let _ = set_option(&sender, libc::SOL_SOCKET, libc::SO_SNDBUF, &SEND_BUFFER);
-    }
+    // What waits in a queueing discipline counts for the socket that has sent it. With the system's
+    // buffer (net.core.wmem_default) a shaped link is noticed after some hundred packets, and those
+    // behind them wait in the switch's own queues.
     bind(&sender, index, 0)?;
     Ok(sender)
 }

@@ -126,8 +126,8 @@ impl Analysis<'_> {
                 self.read_to_have(id).for_each(|v| live.insert(v));
                 // So much is kept of what was counted where packets wait, and nothing elsewhere.
                 match self.loops.values().any(|l| l.waits && l.blocks.contains(&id)) {
-                    true => live.insert(self.turns),
-                    false => live.remove(self.turns),
+                    true => live.insert(self.spent),
+                    false => live.remove(self.spent),
                 };
                 for v in self.constant_inputs.iter() {
                     live.remove(v);

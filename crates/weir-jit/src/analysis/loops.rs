@@ -1,7 +1,8 @@
 //! Which blocks a packet may pass more than once.
 
 use std::collections::{BTreeMap, BTreeSet};
-use weir_ir::{BlockId, Body, Terminator};
+use weir_ir::pipeline::Pipeline;
+use weir_ir::{BlockId, Body, Terminator, cost};
 
 /// A loop: the blocks between jumps back to its head and that head, these included.
 #[derive(Debug, Default)]
@@ -45,6 +46,32 @@ pub(super) fn loops(body: &Body, order: &[BlockId]) -> BTreeMap<BlockId, Loop> {
         }
     }
     loops
+}
+
+/// What a turn of a parser's loop costs: as much as lets a packet take the interpreter's number of
+/// turns.
+const PARSER_TURN: u32 = weir_interp::INSTRUCTION_BUDGET / weir_interp::PARSER_BUDGET;
+
+/// Per block, what it adds to the cost of a packet's loops. A parser's loop ends with the packet: its
+/// turns count, and wide arithmetic in it.
+pub(super) fn costs(pipeline: &Pipeline, loops: &BTreeMap<BlockId, Loop>) -> Vec<u32> {
+    let program = &pipeline.program;
+    let blocks = &pipeline.body.blocks;
+    let mut costs = vec![0; blocks.len()];
+    for (head, looped) in loops.iter().filter(|(_, looped)| looped.takes) {
+        for &id in &looped.blocks {
+            costs[id.index()] = cost::wide(program, &blocks[id]);
+        }
+        costs[head.index()] += PARSER_TURN;
+    }
+    for &id in loops
+        .values()
+        .filter(|looped| !looped.takes)
+        .flat_map(|looped| &looped.blocks)
+    {
+        costs[id.index()] = cost::block(program, &blocks[id]);
+    }
+    costs
 }
 
 /// Blocks on ways from `head` to `last` that do not pass `head` again, both included. `before` are those before each block.

@@ -37,9 +37,9 @@ impl Segment<'_, '_> {
         let point = &cx.layout.points[index];
         let live = &cx.analysis.live[resume.index()];
         self.clear_validity();
-        if !point.kept.contains(&cx.analysis.turns) && !cx.analysis.loops.is_empty() {
+        if !point.kept.contains(&cx.analysis.spent) && !cx.analysis.loops.is_empty() {
             let zero = self.imm(0);
-            self.set(cx.analysis.turns, zero);
+            self.set(cx.analysis.spent, zero);
         }
         if point.kind == PointKind::Start {
             for var in live.iter() {

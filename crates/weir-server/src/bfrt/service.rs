@@ -27,6 +27,7 @@ use std::time::Duration;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::metadata::MetadataMap;
 use tonic::{Request, Response, Status, Streaming};
+use weir_compiler::Cancellation;
 use weir_proto::bfrt_proto as pb;
 use weir_proto::bfrt_raw;
 use weir_proto::bfrt_raw::bf_runtime_server::BfRuntime as Service;
@@ -213,7 +214,9 @@ impl Service for BfRuntime {
         request: Request<bfrt_raw::SetForwardingPipelineConfigRequest>,
     ) -> Result<Response<pb::SetForwardingPipelineConfigResponse>, Status> {
         let held = Held::of(request.extensions());
-        let work = pipeline::set(Arc::clone(&self.shared), request.into_inner());
+        // A client that leaves drops this, and so ends its compilation; what was compiled is loaded.
+        let (cancellation, _while_client_waits) = Cancellation::new();
+        let work = pipeline::set(Arc::clone(&self.shared), request.into_inner(), cancellation);
         let task = to_its_end(while_held(held, work));
         task.await.map(Response::new)
     }

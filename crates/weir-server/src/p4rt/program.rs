@@ -5,7 +5,7 @@ use super::refusal::Refusal;
 use super::schema::Schema;
 use crate::standalone;
 use std::sync::Arc;
-use weir_compiler::{Options, compile_source};
+use weir_compiler::{Cancellation, Options, compile_source};
 use weir_ir::Program;
 use weir_proto::p4::config::v1 as config;
 use weir_proto::p4::v1 as pb;
@@ -55,15 +55,20 @@ impl Loaded {
         })
     }
 
-    /// The program of a config, compiled and checked. `running` is what runs, for a config that means that.
+    /// The program of a config, compiled and checked. `running` is what runs, for a config that means
+    /// that; `cancellation` ends the compilation early.
     ///
     /// # Errors
     /// It has no P4Info, does not compile, cannot be run, or is not what its P4Info says.
-    pub fn of_config(config: Option<pb::ForwardingPipelineConfig>, running: Option<&Loaded>) -> Result<Self, Refusal> {
+    pub fn of_config(
+        config: Option<pb::ForwardingPipelineConfig>,
+        running: Option<&Loaded>,
+        cancellation: &Cancellation,
+    ) -> Result<Self, Refusal> {
         let config = config.ok_or_else(|| Refusal::malformed("the config is missing"))?;
         let given = config.p4info.as_ref();
         let given = given.ok_or_else(|| Refusal::malformed("the config has no p4info"))?;
-        let program = program(&config.p4_device_config, running)?;
+        let program = program(&config.p4_device_config, running, cancellation)?;
         let info = info_of(&program)?;
         if let Some(difference) = difference(given, &info) {
             return Err(Refusal::malformed(format!(
@@ -85,7 +90,11 @@ impl Loaded {
 }
 
 /// What `p4_device_config` holds: P4 source text, a program that `weir build` saved, or nothing for the one that runs.
-pub(crate) fn program(bytes: &[u8], running: Option<&Loaded>) -> Result<Arc<Program>, Refusal> {
+pub(crate) fn program(
+    bytes: &[u8],
+    running: Option<&Loaded>,
+    cancellation: &Cancellation,
+) -> Result<Arc<Program>, Refusal> {
     if bytes.is_empty() {
         return running.map(|r| Arc::clone(&r.program)).ok_or_else(|| {
             Refusal::malformed(
@@ -114,7 +123,11 @@ pub(crate) fn program(bytes: &[u8], running: Option<&Loaded>) -> Result<Arc<Prog
         return Ok(Arc::new(program));
     }
     let targets = weir_arch::targets();
-    let compiled = compile_source("p4_device_config", text, &Options::default(), targets);
+    let options = Options {
+        cancellation: cancellation.clone(),
+        ..Options::default()
+    };
+    let compiled = compile_source("p4_device_config", text, &options, targets);
     if compiled.diagnostics.has_errors() {
         let shown = compiled.diagnostics.list().iter().take(MAX_DIAGNOSTICS);
         let list: Vec<String> = shown

@@ -19,6 +19,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status, Streaming};
+use weir_compiler::Cancellation;
 use weir_ir::Program;
 use weir_proto::p4::v1 as pb;
 use weir_proto::p4rt_raw;
@@ -151,7 +152,9 @@ impl Service for P4Runtime {
         request: Request<p4rt_raw::SetForwardingPipelineConfigRequest>,
     ) -> Result<Response<pb::SetForwardingPipelineConfigResponse>, Status> {
         let held = Held::of(request.extensions());
-        let work = pipeline::set(Arc::clone(&self.shared), request.into_inner());
+        // A client that leaves drops this, and so ends its compilation; what was compiled is loaded.
+        let (cancellation, _while_client_waits) = Cancellation::new();
+        let work = pipeline::set(Arc::clone(&self.shared), request.into_inner(), cancellation);
         let task = to_its_end(while_held(held, work));
         task.await
             .map(|()| Response::new(pb::SetForwardingPipelineConfigResponse {}))

@@ -1,6 +1,7 @@
 //! How the thread that watches over a run and the workers talk: orders one way, events the other.
 
 use super::plan::Spread;
+use super::reload::Reloaded;
 use super::report::Report;
 use super::ring::Doorbell;
 use super::setup::Program;
@@ -54,6 +55,8 @@ pub enum Event {
     Report(Box<Report>),
     /// None of a worker's devices will receive anything any more.
     Ended,
+    /// The program was compiled anew.
+    Reloaded(Reloaded),
     /// All workers run the new program, by this engine.
     Changed(&'static str),
     /// A worker has ended.

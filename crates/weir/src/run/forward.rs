@@ -1,9 +1,11 @@
 //! What a worker does with frames: through the switch, and to the ports that they are for.
 
 use super::control::HeldSwitch;
+use super::end::{End, Lost};
 use super::live::CpuPort;
 use super::plan::{Route, Routes};
-use super::report::{EndReport, Report};
+use super::pressure::Pressure;
+use super::report::Report;
 use super::ring::Outbox;
 use crate::lines::Lines;
 use crate::output::Messages;
@@ -11,188 +13,12 @@ use crate::stats::Snapshot;
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
-use weir_io::{Counters, Device, FrameBatch, IoError, Pool};
+use std::time::Instant;
+use weir_io::{FrameBatch, Pool};
 use weir_switch::{Fate, Frame, Output, Switch, TAILROOM, VECTOR};
 
 /// Packets that are generated at a time, so that others have their turn.
 const GENERATED: usize = 256;
-/// Frames that wait for a device to take them.
-pub const WAITING: usize = 512;
-
-/// A device that a worker owns: a port, or one of its receive queues.
-pub struct End {
-    /// The port.
-    pub port: u32,
-    /// The device.
-    pub device: Box<dyn Device>,
-    /// Frames that it has not taken yet.
-    waiting: FrameBatch,
-    /// What devices have counted that were here before it.
-    before: Counters,
-    /// Frames that it did not take and no other attempt will be made for.
-    refused: u64,
-    /// Why it is of no use any more.
-    failure: Option<String>,
-    /// Nobody waits for what is within it.
-    has_given_up: bool,
-    /// Opens the device again. `None`: it cannot be.
-    reopening: Option<Reopening>,
-    messages: Messages,
-}
-
-/// How a device is opened again whose interface has gone.
-pub struct Reopening {
-    /// Opens it.
-    pub open: Box<dyn Fn() -> Result<Box<dyn Device>, IoError> + Send>,
-    /// When it was last tried; `None`: it has not gone.
-    pub last: Option<Instant>,
-}
-
-/// Time between attempts to open a device again.
-const REOPEN_INTERVAL: Duration = Duration::from_millis(500);
-
-impl End {
-    /// An end with nothing to send.
-    pub fn new(
-        port: u32,
-        device: Box<dyn Device>,
-        pool: &Pool,
-        reopening: Option<Reopening>,
-        messages: &Messages,
-    ) -> Self {
-        End {
-            port,
-            device,
-            waiting: pool.batch(WAITING),
-            before: Counters::default(),
-            refused: 0,
-            failure: None,
-            has_given_up: false,
-            reopening,
-            messages: messages.clone(),
-        }
-    }
-
-    /// Whether anything can be received.
-    pub fn is_open(&self) -> bool {
-        self.failure.is_none() && !self.device.is_exhausted()
-    }
-
-    /// Nothing can be sent or received any more, unless the interface has gone and comes back.
-    pub fn fail(&mut self, error: &IoError) {
-        self.failure = Some(error.to_string());
-        let returns = match (&mut self.reopening, error) {
-            (Some(reopening), IoError::Gone { .. }) => {
-                reopening.last = Some(Instant::now());
-                "; it is opened again when it is back"
-            }
-            _ => "",
-        };
-        self.messages.line(format!("port {}: {error}{returns}", self.port));
-    }
-
-    /// Whether the interface has gone and may come back.
-    pub fn may_return(&self) -> bool {
-        self.reopening.as_ref().is_some_and(|r| r.last.is_some())
-    }
-
-    /// Opens the device again, if its interface had gone and is there again.
-    pub fn try_again(&mut self) {
-        let Some(reopening) = &mut self.reopening else { return };
-        if reopening.last.is_none_or(|last| last.elapsed() < REOPEN_INTERVAL) {
-            return;
-        }
-        match (reopening.open)() {
-            Ok(device) => {
-                let before = self.device.counters();
-                self.before = self.before.plus(&before);
-                self.device = device;
-                (self.failure, self.has_given_up, reopening.last) = (None, false, None);
-                let device = self.device.description();
-                self.messages.line(format!("port {}: {device} is back", self.port));
-            }
-            Err(_) => reopening.last = Some(Instant::now()),
-        }
-    }
-
-    /// Sends what waits, as much of it as the device takes now.
-    fn transmit(&mut self) {
-        if self.waiting.is_empty() {
-            return;
-        }
-        self.has_given_up = false;
-        if self.failure.is_none()
-            && let Err(error) = weir_io::transmit_frames(&mut *self.device, &mut self.waiting)
-        {
-            self.fail(&error);
-        }
-        if self.failure.is_some() {
-            self.give_up();
-        }
-    }
-
-    /// What waits is not sent, and what is within the device is not waited for.
-    fn give_up(&mut self) {
-        self.refused += self.waiting.held() as u64;
-        self.waiting.clear();
-        self.has_given_up = true;
-    }
-
-    fn is_sending(&self) -> bool {
-        !self.waiting.is_empty() || (!self.has_given_up && self.failure.is_none() && self.device.is_sending())
-    }
-
-    /// Has the device go on with what is within it.
-    fn flush(&mut self) {
-        if self.failure.is_none()
-            && let Err(error) = self.device.flush()
-        {
-            self.fail(&error);
-        }
-    }
-
-    fn take(&mut self, frames: &mut FrameBatch, index: usize) {
-        if self.waiting.room() == 0 {
-            self.transmit();
-        }
-        if !frames.move_to(index, &mut self.waiting) {
-            self.refused += 1;
-        }
-    }
-
-    fn take_copy(&mut self, data: &[u8], lost: &mut Lost) {
-        if self.waiting.room() == 0 {
-            self.transmit();
-        }
-        if self.waiting.room() == 0 {
-            self.refused += 1;
-        } else if !self.waiting.push(data, 0) {
-            lost.no_frame += 1;
-        }
-    }
-
-    fn report(&self) -> EndReport {
-        EndReport {
-            port: self.port,
-            device: self.device.description(),
-            counters: self.before.plus(&self.device.counters()),
-            refused: self.refused,
-            failure: self.failure.clone(),
-        }
-    }
-}
-
-/// Packets that were lost between workers.
-#[derive(Debug, Clone, Copy, Default)]
-struct Lost {
-    /// The ring to another worker was full.
-    ring_full: u64,
-    /// There was no frame for a copy, or it was longer than any.
-    no_frame: u64,
-    /// They were for the control plane, and too many waited for it or nobody listened.
-    control_plane: u64,
-}
 
 /// Which packets are shown on their way.
 #[derive(Debug, Clone)]
@@ -225,6 +51,8 @@ pub struct Forwarder {
     pub outboxes: Vec<Option<Outbox>>,
     /// Where packets for a port go.
     pub routes: Routes,
+    /// What of queues may leave for devices that fall behind.
+    pressure: Pressure,
     /// Frames are prepared for this much room in front.
     headroom: usize,
     started: Instant,
@@ -253,12 +81,14 @@ impl Forwarder {
         switch: HeldSwitch,
         ends: Vec<End>,
         outboxes: Vec<Option<Outbox>>,
-        routes: Routes,
+        (routes, mut pressure): (Routes, Pressure),
         started: Instant,
         sampling: Option<Sampling>,
         upward: Upward,
     ) -> Self {
+        pressure.change(&switch);
         Forwarder {
+            pressure,
             headroom: switch.headroom(),
             switch,
             ends,
@@ -310,6 +140,7 @@ impl Forwarder {
         let old = std::mem::replace(&mut *self.switch, switch);
         self.headroom = self.switch.headroom();
         self.prepare_generators();
+        self.pressure.change(&self.switch);
         self.before.add(&Snapshot::of(&old).lasting());
     }
 
@@ -439,7 +270,7 @@ impl Forwarder {
     pub fn send(&mut self, frames: &mut FrameBatch, index: usize, port: u32) {
         match self.routes.to(port) {
             Route::Own(end) => self.ends[end].take(frames, index),
-            Route::Worker(worker) => {
+            Route::Worker { worker, .. } => {
                 let outbox = self.outboxes[worker].as_mut();
                 if !outbox.is_some_and(|o| o.push(frames, index, port)) {
                     self.lost.ring_full += 1;
@@ -464,7 +295,7 @@ impl Forwarder {
     fn emit(&mut self, output: &Output) {
         match self.routes.to(output.port) {
             Route::Own(end) => self.ends[end].take_copy(&output.bytes, &mut self.lost),
-            Route::Worker(worker) => {
+            Route::Worker { worker, .. } => {
                 let Some(outbox) = &mut self.outboxes[worker] else {
                     return;
                 };
@@ -481,6 +312,8 @@ impl Forwarder {
     /// Has the devices take what they can, and the other workers what is worth it.
     pub fn flush(&mut self) {
         self.ends.iter_mut().for_each(End::transmit);
+        let now = if self.pressure.is_on() { self.now() } else { 0 };
+        self.pressure.update(&self.ends, &mut self.switch, now);
         self.outboxes.iter_mut().flatten().for_each(Outbox::flush_some);
     }
 
@@ -494,9 +327,15 @@ impl Forwarder {
         self.ends.iter().any(End::is_sending)
     }
 
-    /// Whether a batch would find room wherever in this worker's devices it goes.
+    /// Whether a batch would find room wherever it goes: before the devices of this worker, and in
+    /// queues for those that fall behind.
     pub fn devices_have_room(&self) -> bool {
-        self.ends.iter().all(|e| e.waiting.room() >= VECTOR)
+        self.ends.iter().all(End::has_room) && !self.pressure.is_on()
+    }
+
+    /// Whether packets may wait in queues for a device that falls behind.
+    pub fn is_held_back(&self) -> bool {
+        self.pressure.is_on()
     }
 
     /// Whether a batch would find room on the way to whichever other worker's devices it goes.
@@ -512,6 +351,8 @@ impl Forwarder {
     /// What devices have not taken is not sent.
     pub fn give_up(&mut self) {
         self.ends.iter_mut().for_each(End::give_up);
+        let now = self.now();
+        self.pressure.give_up(&self.ends, &mut self.switch, now);
     }
 
     /// Has devices write out what they hold back, and send what is within them.

@@ -6,7 +6,12 @@ pub enum Route {
     /// To a device of this worker, by its position.
     Own(usize),
     /// To another worker.
-    Worker(usize),
+    Worker {
+        /// Which.
+        worker: usize,
+        /// Position among its devices.
+        end: usize,
+    },
     /// No device is connected.
     Nowhere,
 }
@@ -24,6 +29,11 @@ impl Routes {
         known.sort_unstable_by_key(|(port, _)| *port);
         let last = known.first().copied().unwrap_or((0, Route::Nowhere));
         Routes { known, last }
+    }
+
+    /// All ports with a device.
+    pub fn all(&self) -> impl Iterator<Item = (u32, Route)> {
+        self.known.iter().copied()
     }
 
     /// Where packets for a port go.
@@ -117,7 +127,10 @@ impl Plan {
             };
             let route = match (own, other()) {
                 (Some(place), _) => Route::Own(place.end),
-                (None, Some(place)) => Route::Worker(place.worker),
+                (None, Some(place)) => Route::Worker {
+                    worker: place.worker,
+                    end: place.end,
+                },
                 (None, None) => Route::Nowhere,
             };
             (*number, route)
@@ -137,7 +150,7 @@ impl Plan {
                 .routes(from)
                 .known
                 .iter()
-                .any(|(_, route)| *route == Route::Worker(to))
+                .any(|(_, route)| matches!(route, Route::Worker { worker, .. } if *worker == to))
     }
 
     /// Rings between workers.
@@ -162,7 +175,7 @@ mod tests {
         let seen = [1, 2, 7, 7, 3].map(|port| first.to(port));
         let expected = [
             Route::Own(0),
-            Route::Worker(1),
+            Route::Worker { worker: 1, end: 0 },
             Route::Own(1),
             Route::Own(1),
             Route::Nowhere,
@@ -189,7 +202,7 @@ mod tests {
         assert_eq!((plan.of(0).count(), plan.of(1).count()), (2, 1));
         let plan = Plan::new(&[(1, 2)], 3);
         assert_eq!(plan.of(2).count(), 0);
-        assert!(matches!(plan.clone().routes(2).to(1), Route::Worker(_)));
+        assert!(matches!(plan.clone().routes(2).to(1), Route::Worker { .. }));
         let alone = Plan::new(&[(1, 1), (2, 8)], 1);
         assert_eq!((alone.rings(), alone.of(0).count()), (0, 9));
     }

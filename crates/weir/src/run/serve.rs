@@ -8,12 +8,14 @@ use anyhow::{Context, Result};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 use tokio::runtime::Runtime;
 use weir_ir::Program;
 use weir_server::bfrt::{self, BfRuntime};
 use weir_server::p4rt::{self, P4Runtime};
-use weir_server::{Address, CallCount, DataPlane, Device, Listener, ServeError, State, StateOptions, Tls, TlsPart};
+use weir_server::{
+    Address, CallCount, DataPlane, Device, Listener, ServeError, State, StateOptions, Tls, TlsError, TlsPart,
+};
 
 /// Threads that serve control planes. Long lists of requests, and programs, are read and translated on others; two for the rest contend for the same connection, whose requests take a tenth less processor time with one.
 const THREADS: usize = 1;
@@ -211,7 +213,7 @@ const LONGEST_PEM: usize = 4 << 20;
 
 /// Certificates and keys, if there are any; checked, so that a server that was asked for either
 /// starts or is an error.
-pub fn tls(arguments: &Run) -> Result<Option<Tls>> {
+pub fn tls(arguments: &Run, messages: &Messages) -> Result<Option<Tls>> {
     let Some((certificate, key)) = arguments.tls_cert.as_deref().zip(arguments.tls_key.as_deref()) else {
         return Ok(None);
     };
@@ -221,14 +223,18 @@ pub fn tls(arguments: &Run) -> Result<Option<Tls>> {
         key: read_pem(key)?,
         client_authorities: authorities.map(read_pem).transpose()?,
     };
-    tls.check().map_err(|error| {
+    let with_file = |error: &TlsError| {
         let path = match error.part {
             TlsPart::Certificate => certificate,
             TlsPart::Key => key,
             TlsPart::ClientAuthorities => authorities.unwrap_or(certificate),
         };
-        anyhow::anyhow!("{}: {error}", path.display())
-    })?;
+        format!("{}: {error}", path.display())
+    };
+    tls.check().map_err(|error| anyhow::anyhow!(with_file(&error)))?;
+    for error in tls.out_of_date(SystemTime::now()) {
+        messages.line(format!("warning: {}", with_file(&error)));
+    }
     Ok(Some(tls))
 }
 

@@ -1,9 +1,12 @@
 //! Opens the devices, ties workers together and starts them.
 
 use super::control::{Control, Event, LentSwitch};
-use super::forward::{End, Forwarder, Reopening, Sampling, Upward, WAITING};
+use super::end::{End, WAITING};
+use super::forward::{Forwarder, Sampling, Upward};
 use super::live::CpuPort;
 use super::plan::Plan;
+use super::pressure::{Gauges, Pressure};
+use super::reopen::Reopening;
 use super::ring::{self, Doorbell, RING, Sleeper};
 use super::setup;
 use super::worker::{Rings, Ties, Worker};
@@ -101,14 +104,14 @@ pub fn start(
         let spec = &specs[place.port];
         let reopening = (place.is_only && spec.device.interface().is_some()).then(|| {
             let (device, pool, options) = (spec.device.clone(), ports.pool.clone(), options(arguments, headroom));
-            Reopening {
-                open: Box::new(move || weir_io::reopen(&device, &pool, &options)),
-                last: None,
-            }
+            Reopening::new(Arc::new(move || weir_io::reopen(&device, &pool, &options)))
         });
         let end = End::new(spec.port, device, &ports.pool, reopening, links.messages);
         parts.ends[place.worker].push(end);
     }
+    let gauges: Gauges = (0..plan.workers)
+        .map(|worker| plan.of(worker).map(|_| Arc::default()).collect())
+        .collect();
     let cores = weir_io::cores();
     if plan.workers > cores.len() && !cores.is_empty() {
         links
@@ -120,11 +123,12 @@ pub fn start(
     for (number, (switch, sleeper)) in held.into_iter().zip(sleepers).enumerate() {
         let (rings, outboxes, ends) = parts.of(number);
         let routes = plan.routes(number);
+        let pressure = Pressure::new(number, &gauges, &routes);
         let forwarder = Forwarder::new(
             switch,
             ends,
             outboxes,
-            routes,
+            (routes, pressure),
             started,
             sampling.clone(),
             Upward {

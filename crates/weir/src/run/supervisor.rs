@@ -3,9 +3,9 @@
 use super::control::{Control, Event, Order};
 use super::http::Http;
 use super::metrics;
+use super::reload::{Reloaded, Reloader};
 use super::report::{About, Report};
 use super::serve::Servers;
-use super::setup;
 use super::watch::Watch;
 use crate::cli::{NO, Run};
 use crate::output::{Messages, Outlet};
@@ -15,7 +15,6 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
-use weir_io::PortSpec;
 
 /// How often a picture is drawn.
 const PICTURE: Duration = Duration::from_secs(1);
@@ -82,12 +81,13 @@ pub struct Outside {
     pub statistics: Outlet,
     /// What HUP does.
     pub hangup: Hangup,
+    /// Compiles the program anew.
+    pub reloader: Reloader,
 }
 
 /// Watches over a run.
 pub struct Supervisor<'a> {
     arguments: &'a Run,
-    specs: Vec<PortSpec>,
     control: Arc<Control>,
     events: Receiver<Event>,
     started: Instant,
@@ -110,7 +110,6 @@ impl<'a> Supervisor<'a> {
     /// One whose workers have just been started, at a time and with an engine.
     pub fn new(
         arguments: &'a Run,
-        specs: Vec<PortSpec>,
         control: Arc<Control>,
         events: Receiver<Event>,
         (started, engine): (Instant, &'static str),
@@ -119,7 +118,6 @@ impl<'a> Supervisor<'a> {
     ) -> Self {
         Supervisor {
             arguments,
-            specs,
             control,
             events,
             started,
@@ -173,6 +171,7 @@ impl<'a> Supervisor<'a> {
                     }
                 }
                 Some(Event::Report(report)) => self.collect(*report),
+                Some(Event::Reloaded(reloaded)) => self.change(reloaded),
                 Some(Event::Changed(engine)) => {
                     self.reloads += 1;
                     self.engine = engine;
@@ -287,29 +286,28 @@ impl<'a> Supervisor<'a> {
         });
     }
 
-    /// Compiles the program and its entries from their files; where they are wrong the old one goes on.
+    /// Has the program and its entries compiled from their files.
     fn reload(&mut self) {
         if self.is_stopping {
             return;
         }
-        let named = [Some(&self.arguments.source.program), self.arguments.entries.as_ref()];
-        let is_stream = |path: &std::path::PathBuf| path.metadata().is_ok_and(|m| !m.is_file());
-        if let Some(path) = named.into_iter().flatten().find(|path| is_stream(path)) {
-            let path = path.display().to_string();
-            self.say(&format!(
-                "not reloaded, the program from before goes on: {path} is no regular file and is not read again"
-            ));
-            return;
+        if let Err(why) = self.outside.reloader.start() {
+            self.keep_program(&why);
         }
-        let why = match setup::program(self.arguments, &self.specs, &self.outside.messages) {
-            Ok(Ok(program)) => {
-                self.control.change(program, None);
-                return;
-            }
-            // The diagnostics have been printed.
-            Ok(Err(_)) => "the program does not compile".to_string(),
-            Err(error) => crate::cli::causes(&error),
-        };
+    }
+
+    /// Goes on with a program that was compiled anew; where it is wrong the old one is kept.
+    fn change(&mut self, reloaded: Reloaded) {
+        let is_wanted = self.outside.reloader.ended();
+        match (is_wanted, reloaded) {
+            _ if self.is_stopping => {}
+            (Err(why), _) | (Ok(true), Err(why)) => self.keep_program(&why),
+            (Ok(true), Ok(program)) => self.control.change(*program, None),
+            (Ok(false), _) => {}
+        }
+    }
+
+    fn keep_program(&mut self, why: &str) {
         self.say(&format!("not reloaded, the program from before goes on: {why}"));
     }
 

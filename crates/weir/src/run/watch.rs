@@ -67,7 +67,9 @@ impl Watch {
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        self.screen.write("\x1b[?25h\x1b[?1049l".to_owned());
+        // Pictures that still wait are of no use any more.
+        self.screen.replace("\x1b[?25h\x1b[?1049l".to_owned());
+        self.screen.finish();
     }
 }
 

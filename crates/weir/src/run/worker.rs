@@ -1,8 +1,9 @@
 //! A worker: a thread that receives, forwards and sends until it is told to stop.
 
 use super::control::{Control, Event, HeldSwitch, Order};
+use super::end::End;
 use super::flow;
-use super::forward::{End, Forwarder};
+use super::forward::Forwarder;
 use super::plan::Spread;
 use super::ring::{BUNDLE, Inbox, Outbox, Sleeper};
 use crate::lines::Lines;
@@ -26,7 +27,7 @@ const TURN: usize = 4;
 /// How long a change of programs waits for ports with a rate; what is in their queues then leaves at once.
 const CHANGE_PATIENCE: Duration = Duration::from_secs(1);
 /// How long a device may take nothing at the end before its frames are given up.
-const END_PATIENCE: Duration = Duration::from_secs(2);
+const END_PATIENCE: Duration = Duration::from_millis(700);
 
 /// Rings of a worker; by the number of the worker at the other end where it matters.
 pub struct Rings {
@@ -164,7 +165,7 @@ impl Worker {
     /// Whether there may be more packets: from a device, from a queue, or from a packet generator.
     fn may_go_on(&self) -> bool {
         let is_open = self.forwarder.ends.iter().any(|e| e.is_open() || e.may_return());
-        is_open || self.forwarder.switch.next_departure().is_some()
+        is_open || self.forwarder.switch.next_departure().is_some() || self.forwarder.switch.queued() > 0
     }
 
     /// Looks everywhere once. Whether there was anything.
@@ -307,7 +308,7 @@ impl Worker {
         let now = self.forwarder.now();
         let departure = self.forwarder.switch.next_departure();
         let mut timeout = departure.map_or(PATIENCE, |t| Duration::from_nanos(t.saturating_sub(now)).min(PATIENCE));
-        if !has_room || self.forwarder.is_sending() {
+        if !has_room || self.forwarder.is_sending() || self.forwarder.is_held_back() {
             timeout = timeout.min(SOON);
         }
         if cfg!(not(target_os = "linux")) {

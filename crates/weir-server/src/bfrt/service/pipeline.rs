@@ -9,6 +9,7 @@ use crate::p4rt::program::{Loaded, program as compile};
 use crate::refusal::Refusal;
 use std::sync::Arc;
 use tonic::Status;
+use weir_compiler::Cancellation;
 use weir_proto::bfrt_info::BfrtInfo;
 use weir_proto::bfrt_proto as pb;
 use weir_proto::bfrt_proto::set_forwarding_pipeline_config_request::Action;
@@ -18,13 +19,14 @@ use weir_proto::bfrt_raw::SetForwardingPipelineConfigRequest;
 pub async fn set(
     shared: Arc<Shared>,
     request: SetForwardingPipelineConfigRequest,
+    cancellation: Cancellation,
 ) -> Result<pb::SetForwardingPipelineConfigResponse, Status> {
     let set = async {
         Bounds::program(MOST_CONFIGS, "configs").check(&request.list)?;
         shared.check_device(request.rest.device_id)?;
         let config = decoding::all(request.list, ()).await?;
         let complete = pb::SetForwardingPipelineConfigRequest { config, ..request.rest };
-        set_config(&shared, complete).await
+        set_config(&shared, complete, cancellation).await
     };
     set.await.map_err(|e| errors::status(&e))
 }
@@ -35,6 +37,7 @@ const MOST_CONFIGS: usize = 16;
 async fn set_config(
     shared: &Shared,
     request: pb::SetForwardingPipelineConfigRequest,
+    cancellation: Cancellation,
 ) -> Result<pb::SetForwardingPipelineConfigResponse, Refusal> {
     use pb::SetForwardingPipelineConfigResponseType::{WarmInitFinished, WarmInitStarted};
     let action = Action::try_from(request.action).map_err(|_| Refusal::malformed("there is no such action"))?;
@@ -46,18 +49,18 @@ async fn set_config(
             .await
             .map(|()| pb::SetForwardingPipelineConfigResponse::default()),
         Action::Verify => {
-            verify(shared, &request).await?;
+            verify(shared, &request, cancellation).await?;
             Ok(pb::SetForwardingPipelineConfigResponse::default())
         }
         Action::VerifyAndWarmInitBegin => {
-            let loaded = verify(shared, &request).await?;
+            let loaded = verify(shared, &request, cancellation).await?;
             let _turn = shared.device.turns.write().await;
             let mut pipelines = shared.device.pipelines.write().await;
             shared.device.save(&mut pipelines, loaded)?;
             Ok(answer(WarmInitStarted))
         }
         Action::VerifyAndWarmInitBeginAndEnd => {
-            let loaded = verify(shared, &request).await?;
+            let loaded = verify(shared, &request, cancellation).await?;
             let _turn = shared.device.turns.write().await;
             let mut pipelines = shared.device.pipelines.write().await;
             let fresh = Arc::new(|_: usize, _: &mut weir_switch::Switch| {});
@@ -131,7 +134,11 @@ async fn bind(shared: &Shared, request: &pb::SetForwardingPipelineConfigRequest)
 }
 
 /// Compiles and checks the program of a request, not on the threads that serve everybody.
-async fn verify(shared: &Shared, request: &pb::SetForwardingPipelineConfigRequest) -> Result<Arc<Loaded>, Refusal> {
+async fn verify(
+    shared: &Shared,
+    request: &pb::SetForwardingPipelineConfigRequest,
+    cancellation: Cancellation,
+) -> Result<Arc<Loaded>, Refusal> {
     let [config] = request.config.as_slice() else {
         return Err(Refusal::malformed(format!(
             "the device runs one program; found {} configs",
@@ -146,14 +153,19 @@ async fn verify(shared: &Shared, request: &pb::SetForwardingPipelineConfigReques
         let pipelines = shared.device.pipelines.read().await;
         pipelines.committed.as_ref().map(|p| Arc::clone(&p.loaded))
     };
-    shared.device.verify(move || of_config(config, running)).await
+    let work = move || of_config(config, running, &cancellation);
+    shared.device.verify(work).await
 }
 
 /// The program of a config.
 ///
 /// What hardware is given is the output of its compiler, which weir cannot run: then the program that runs is meant, if it has the
 /// same name.
-fn of_config(config: pb::ForwardingPipelineConfig, running: Option<Arc<Loaded>>) -> Result<Arc<Loaded>, Refusal> {
+fn of_config(
+    config: pb::ForwardingPipelineConfig,
+    running: Option<Arc<Loaded>>,
+    cancellation: &Cancellation,
+) -> Result<Arc<Loaded>, Refusal> {
     if !config.bfruntime_info.is_empty() {
         let text = std::str::from_utf8(&config.bfruntime_info).ok();
         let parsed = text.map(BfrtInfo::from_json);
@@ -164,7 +176,7 @@ fn of_config(config: pb::ForwardingPipelineConfig, running: Option<Arc<Loaded>>)
     let binary = config.profiles.first().map_or(&[][..], |p| p.binary.as_ref());
     let is_named = |loaded: &Loaded| loaded.bfrt.as_ref().is_ok_and(|b| b.name == config.p4_name);
     let program = if is_source(binary) {
-        compile(binary, None)?
+        compile(binary, None, cancellation)?
     } else if let Some(running) = running.filter(|r| is_named(r)) {
         Arc::clone(&running.program)
     } else {

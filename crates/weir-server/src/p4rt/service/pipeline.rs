@@ -7,21 +7,30 @@ use crate::p4rt::program::Loaded;
 use crate::p4rt::refusal::Refusal;
 use std::sync::Arc;
 use tonic::Status;
+use weir_compiler::Cancellation;
 use weir_proto::listed::EncodedList;
 use weir_proto::p4::v1 as pb;
 use weir_proto::p4::v1::get_forwarding_pipeline_config_request::ResponseType;
 use weir_proto::p4::v1::set_forwarding_pipeline_config_request::Action;
 use weir_proto::p4rt_raw::SetForwardingPipelineConfigRequest;
 
-/// Does what a request asks for.
-pub async fn set(shared: Arc<Shared>, request: SetForwardingPipelineConfigRequest) -> Result<(), Status> {
-    set_config(&shared, request).await.map_err(|e| e.status())
+/// Does what a request asks for; `cancellation` ends its compilation.
+pub async fn set(
+    shared: Arc<Shared>,
+    request: SetForwardingPipelineConfigRequest,
+    cancellation: Cancellation,
+) -> Result<(), Status> {
+    set_config(&shared, request, cancellation).await.map_err(|e| e.status())
 }
 
 /// Parts of a config, which are joined. Encoders write one.
 const MOST_PARTS: usize = 1024;
 
-async fn set_config(shared: &Shared, request: SetForwardingPipelineConfigRequest) -> Result<(), Refusal> {
+async fn set_config(
+    shared: &Shared,
+    request: SetForwardingPipelineConfigRequest,
+    cancellation: Cancellation,
+) -> Result<(), Refusal> {
     let SetForwardingPipelineConfigRequest {
         rest: request,
         list: config,
@@ -52,7 +61,7 @@ async fn set_config(shared: &Shared, request: SetForwardingPipelineConfigRequest
         }
         _ => {}
     }
-    let loaded = verify(shared, config).await?;
+    let loaded = verify(shared, config, cancellation).await?;
     if action == Action::Verify {
         return Ok(());
     }
@@ -74,14 +83,14 @@ async fn set_config(shared: &Shared, request: SetForwardingPipelineConfigRequest
 }
 
 /// Compiles and checks a config, not on the threads that serve everybody.
-async fn verify(shared: &Shared, config: EncodedList) -> Result<Arc<Loaded>, Refusal> {
+async fn verify(shared: &Shared, config: EncodedList, cancellation: Cancellation) -> Result<Arc<Loaded>, Refusal> {
     let running = {
         let pipelines = shared.device.pipelines.read().await;
         pipelines.committed.as_ref().map(|p| Arc::clone(&p.loaded))
     };
     let work = move || {
         let config = decoding::joined(&config)?;
-        Loaded::of_config(config, running.as_deref()).map(Arc::new)
+        Loaded::of_config(config, running.as_deref(), &cancellation).map(Arc::new)
     };
     shared.device.verify(work).await
 }
