@@ -117,7 +117,8 @@ impl Thread {
             Err(error) if self.whole.is_some() || error.is_of_storage() => {
                 let path = self.target.path();
                 self.complain(&format!(
-                    "{error}; the switch runs, but nothing is kept in {} and writes are refused until it can be written",
+                    "{error}; the switch runs, but nothing is kept in {} and \
+                     writes are refused until it can be written",
                     path.display()
                 ));
                 let failure = Some(error.to_string().into());

@@ -1,5 +1,5 @@
-//! A file that is shortened in a directory that cannot be synchronised. The test runs itself again in a
-//! process whose calls fail by the shim of weir's fault tests.
+//! A file that is shortened in a directory that cannot be synchronised. The test runs itself again
+//! in a process whose calls fail by the shim of weir's fault tests.
 #![cfg(target_os = "linux")]
 
 use std::fs;

@@ -87,8 +87,8 @@ async fn one(bench: &mut Bench, run: u64, dice: &mut Dice) {
     let status = end(&mut child, signal);
     let is_orderly = matches!(status.code(), Some(0..=2)) || status.signal().is_some_and(|s| s == 9);
     assert!(is_orderly, "run {run}: {status} after {signal}");
-    // Every acknowledged write is there again at once after a single fault. After many faults it has
-    // to be there after some further runs, too.
+    // After a single fault every acknowledged write is there again at once, after many faults also
+    // when further runs have met others.
     if count == "1" || run.is_multiple_of(8) {
         bench.check(run).await;
     }
