@@ -100,9 +100,36 @@ pub enum FileError {
 }
 
 impl FileError {
+    /// Whether [`is_of_storage`] holds for the system's reason.
+    #[must_use]
+    pub fn is_of_storage(&self) -> bool {
+        match self {
+            FileError::Io { source, .. } => is_of_storage(source),
+            FileError::NotRegular { .. }
+            | FileError::TooLarge { .. }
+            | FileError::NotText { .. }
+            | FileError::Exists { .. }
+            | FileError::NoName { .. } => false,
+        }
+    }
+
     fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> FileError {
         let path = path.to_owned();
         move |source| FileError::Io { action, path, source }
+    }
+}
+
+/// Whether a storage refuses, and may accept the same later: there is no room on it or in a quota,
+/// it is mounted read-only, or it fails.
+#[must_use]
+pub fn is_of_storage(error: &io::Error) -> bool {
+    let numbers = [libc::ENOSPC, libc::EDQUOT, libc::EROFS, libc::EIO];
+    match error.raw_os_error() {
+        Some(number) => numbers.contains(&number),
+        // The number is lost where a path was added to the error. The kind is not.
+        None => numbers
+            .map(|n| io::Error::from_raw_os_error(n).kind())
+            .contains(&error.kind()),
     }
 }
 
@@ -279,6 +306,15 @@ impl Target {
         Ok(removed)
     }
 
+    /// Has the names in the target's directory reach the disk, where its file system can do that.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn sync_folder(&self) -> Result<(), FileError> {
+        let folder = self.folder_to_sync(Durability::Synced)?;
+        sync_names(folder, &self.path())
+    }
+
     fn temporary_prefix(&self) -> OsString {
         let mut prefix = OsString::from(".");
         prefix.push(&self.name);
@@ -314,13 +350,17 @@ pub struct Placed {
 
 impl Placed {
     fn new(file: File, folder: Option<File>, path: &Path) -> Self {
-        let synced = folder.map_or(Ok(()), |folder| folder.sync_all());
-        let unsynced = match synced {
-            // There are file systems that cannot do this with directories.
-            Err(error) if error.kind() != ErrorKind::InvalidInput => Some(FileError::io("synchronise", path)(error)),
-            Ok(()) | Err(_) => None,
-        };
+        let unsynced = sync_names(folder, path).err();
         Placed { file, unsynced }
+    }
+}
+
+/// Synchronises the directory of a file, if there is one to be synchronised.
+fn sync_names(folder: Option<File>, path: &Path) -> Result<(), FileError> {
+    match folder.map_or(Ok(()), |folder| folder.sync_all()) {
+        // There are file systems that cannot do this with directories.
+        Err(error) if error.kind() != ErrorKind::InvalidInput => Err(FileError::io("synchronise", path)(error)),
+        Ok(()) | Err(_) => Ok(()),
     }
 }
 

@@ -42,4 +42,4 @@ pub use serving::{Address, Listener, ServeError, SocketFile};
 pub use standalone::{Clock, Standalone};
 pub use state::{State, StateFile};
 pub use tls::{Tls, TlsError, TlsPart};
-pub use weir_state::{Options as StateOptions, SetAside, StateError};
+pub use weir_state::{Finding, Options as StateOptions, StateError};

@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex};
 use weir_ir::Program;
 use weir_proto::bfrt_proto::forwarding_pipeline_config::Profile;
 use weir_proto::p4::v1 as pb;
-use weir_state::{Begin, Claim, Contents, Keeper, NotKept, Saved, SetAside, StateError};
+use weir_state::{Begin, Claim, Contents, Finding, Keeper, NotKept, Saved, StateError};
 use weir_switch::{CounterValues, Journal, Switch};
 
 /// Names of what servers keep.
@@ -35,20 +35,22 @@ pub struct StateFile {
 impl StateFile {
     /// Opens a file, which need not exist, for a switch that is started with this program, as the compiler made it.
     ///
-    /// The state of a switch that was started with another program is set aside.
+    /// The state of a switch that was started with another program is not restored, and set aside
+    /// when this state is [started](StateFile::start). Nothing is changed before.
     ///
     /// # Errors
-    /// Another process has it, it cannot be read, or it is damaged.
+    /// Another process has it, it cannot be read, it is damaged, or the program in it is none that
+    /// its architecture knows.
     pub fn open(path: &Path, program: &Arc<Program>) -> Result<Self, StateError> {
         let mut claim = Claim::new(path)?;
         let started = Begin::of(program).started;
         let mut saved = claim.read()?;
         if saved.as_ref().is_some_and(|saved| saved.begin().started != started) {
-            claim.set_other_program_aside()?;
+            claim.set_other_program_aside();
             saved = None;
         }
         let program = match &saved {
-            Some(saved) => saved.program(program)?,
+            Some(saved) => runnable(saved, program)?,
             None => Arc::clone(program),
         };
         Ok(StateFile {
@@ -71,10 +73,10 @@ impl StateFile {
         self.saved.is_some()
     }
 
-    /// What of the file is no state to go on with, and where it is now.
+    /// What of the file is no state to go on with. It is set aside when this is started.
     #[must_use]
-    pub fn set_aside(&self) -> &[SetAside] {
-        self.claim.set_aside()
+    pub fn finding(&self) -> Option<&Finding> {
+        self.claim.finding()
     }
 
     /// Makes a fresh switch of the [program](StateFile::program) like the one that was; `replica`: its number. The number of pieces that
@@ -91,7 +93,8 @@ impl StateFile {
     /// Begins to keep what is changed from now on. `switch` is replica 0, restored: it gets a journal.
     ///
     /// # Errors
-    /// The file cannot be written.
+    /// The file cannot be written, for another reason than storage that is full or fails: see
+    /// [`Keeper::start`].
     pub fn start(self, options: weir_state::Options, switch: &mut Switch) -> Result<State, StateError> {
         let begin = match &self.saved {
             Some(saved) => saved.begin().clone(),
@@ -120,6 +123,17 @@ impl StateFile {
             settings: Mutex::new(settings),
         })
     }
+}
+
+/// The program that ran, if a compiler could have made it: a file is as little to be trusted as a
+/// client.
+fn runnable(saved: &Saved, started: &Arc<Program>) -> Result<Arc<Program>, StateError> {
+    let program = saved.program(started)?;
+    if Arc::ptr_eq(&program, started) {
+        return Ok(program);
+    }
+    let errors = weir_arch::nonconformities(&program, &weir_arch::Externs::default());
+    errors.first().map_or(Ok(program), |error| Err(saved.not_run(error)))
 }
 
 /// A state that is kept, for a [`Device`].
@@ -310,5 +324,49 @@ impl Device {
         let _turn = self.turns.write().await;
         let _alone = self.pipelines.write().await;
         self.write_anew(state).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EVERYTHING: &str = include_str!("../tests/p4/everything.p4");
+
+    /// Opens a state of a switch to which a control plane has given a program, as this text.
+    fn opened(started: &Arc<Program>, runs: String) -> Result<StateFile, StateError> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("state");
+        let begin = Begin {
+            runs: Some(runs),
+            ..Begin::of(started)
+        };
+        let claim = Claim::new(&path)?;
+        drop(Keeper::start(
+            claim,
+            weir_state::Options::default(),
+            Contents::new(&begin),
+        )?);
+        loop {
+            match StateFile::open(&path, started) {
+                // The thread of the first one has not ended.
+                Err(StateError::InUse { .. }) => std::thread::yield_now(),
+                opened => return opened,
+            }
+        }
+    }
+
+    #[test]
+    fn a_program_in_a_state_file_is_compared_with_its_architecture_like_a_saved_one() {
+        let options = weir_compiler::Options::default();
+        let compiled = weir_compiler::compile_source("test.p4", EVERYTHING, &options, weir_arch::targets());
+        let program = Arc::new(compiled.program.unwrap());
+        let text = weir_ir::print::print(&program);
+        assert!(opened(&program, text.clone()).is_ok());
+        let (from, to) = ("block \"egress\"", "block \"eggress\"");
+        assert!(text.contains(from));
+        let error = opened(&program, text.replacen(from, to, 1)).unwrap_err();
+        assert!(matches!(error, StateError::Program { .. }), "{error}");
+        assert!(error.to_string().contains("no package has the blocks"), "{error}");
     }
 }

@@ -82,6 +82,23 @@ pub enum StateError {
 }
 
 impl StateError {
+    /// Whether the storage refuses, and may accept the same later: there is no room, it is mounted
+    /// read-only, or it fails.
+    #[must_use]
+    pub fn is_of_storage(&self) -> bool {
+        match self {
+            StateError::Io { source, .. } => weir_files::is_of_storage(source),
+            StateError::File(error) => error.is_of_storage(),
+            StateError::Replaced { .. }
+            | StateError::InUse { .. }
+            | StateError::Foreign { .. }
+            | StateError::OtherVersion { .. }
+            | StateError::Damaged { .. }
+            | StateError::Unfit { .. }
+            | StateError::Program { .. } => false,
+        }
+    }
+
     pub(crate) fn io(what: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.display().to_string();
         move |source| StateError::Io { what, path, source }
@@ -286,6 +303,9 @@ impl Saved {
 
     /// The program that ran. It is `started` where that is what the switch was started with.
     ///
+    /// A program from the file is verified, but not compared with its architecture: ask
+    /// `weir_arch::nonconformities` before it is run.
+    ///
     /// # Errors
     /// This version of weir does not know such a program.
     pub fn program(&self, started: &Arc<Program>) -> Result<Arc<Program>, StateError> {
@@ -306,7 +326,9 @@ impl Saved {
             .map_err(|error| self.not_run(&error))
     }
 
-    pub(crate) fn not_run(&self, why: &dyn std::fmt::Display) -> StateError {
+    /// That its program is not run, and why.
+    #[must_use]
+    pub fn not_run(&self, why: &dyn std::fmt::Display) -> StateError {
         StateError::Program {
             path: self.path.clone(),
             why: why.to_string(),

@@ -37,13 +37,16 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod aside;
 mod claim;
 mod compact;
 mod file;
 mod frame;
 mod journal;
 mod keeper;
+mod writer;
 
-pub use claim::{Claim, SetAside};
+pub use aside::Finding;
+pub use claim::Claim;
 pub use file::{Begin, Contents, Saved, StateError};
 pub use keeper::{Keeper, NotKept, OnTrouble, Options};

@@ -6,7 +6,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
-use weir_state::{Begin, Claim, Contents, Keeper, Options, Saved, SetAside, StateError};
+use weir_state::{Begin, Claim, Contents, Finding, Keeper, Options, Saved, StateError};
 use weir_switch::testing;
 
 /// Told of trouble.
@@ -106,11 +106,12 @@ fn links_with_foreseeable_names_beside_the_file_are_not_followed() {
     }
     let mut claim = Claim::new(&path).unwrap();
     assert!(claim.read().unwrap().is_some());
-    claim.set_other_program_aside().unwrap();
-    Keeper::start(claim, Options::default(), contents())
-        .unwrap()
-        .kept_blocking()
-        .unwrap();
+    Keeper::start(claim, Options::default(), contents()).unwrap();
+    until(|| Claim::new(&path).is_ok());
+    let mut claim = Claim::new(&path).unwrap();
+    assert!(claim.read().unwrap().is_some());
+    claim.set_other_program_aside();
+    Keeper::start(claim, Options::default(), contents()).unwrap();
     assert_eq!(fs::read(&precious).unwrap(), b"precious");
     assert!(beside(&path, ".old2").exists() && beside(&path, ".tail2").exists());
 }
@@ -128,6 +129,22 @@ fn permissions_stay_and_a_new_file_is_private() {
 }
 
 #[test]
+fn a_file_that_is_replaced_keeps_its_owner_group_and_mode() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("state");
+    keep(&path, b"one");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o660)).unwrap();
+    // Only root may give files away. For other users the file is their own before and after.
+    let is_given = std::os::unix::fs::chown(&path, Some(12_345), Some(23_456)).is_ok();
+    let about = || path.metadata().map(|m| (m.uid(), m.gid(), m.mode() & 0o7777)).unwrap();
+    let (before, inode) = (about(), path.metadata().unwrap().ino());
+    assert!(!is_given || before == (12_345, 23_456, 0o660));
+    keep(&path, b"two");
+    assert_ne!(path.metadata().unwrap().ino(), inode, "it is not replaced");
+    assert_eq!(about(), before);
+}
+
+#[test]
 fn a_file_of_another_kind_is_refused_by_its_first_bytes() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("disk.img");
@@ -140,26 +157,33 @@ fn a_file_of_another_kind_is_refused_by_its_first_bytes() {
     ));
 }
 
+/// A state file with half of a batch at its end; the length of what is whole.
+fn torn(path: &Path) -> u64 {
+    keep(path, b"one");
+    let whole = path.metadata().unwrap().len();
+    let mut file = OpenOptions::new().append(true).open(path).unwrap();
+    file.write_all(b"half of a batch").unwrap();
+    whole
+}
+
 #[test]
 fn a_tail_that_is_not_whole_is_told_of_and_kept_beside() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("state");
-    keep(&path, b"one");
-    let whole = fs::read(&path).unwrap();
-    let mut file = OpenOptions::new().append(true).open(&path).unwrap();
-    file.write_all(b"half of a batch").unwrap();
+    let whole = torn(&path);
     let mut claim = Claim::new(&path).unwrap();
     assert_eq!(claim.read().unwrap().unwrap().setting("mine"), Some(&b"one"[..]));
-    let expected = SetAside::Tail {
+    let expected = Finding::Tail {
         path: path.canonicalize().unwrap(),
-        at: whole.len(),
+        at: whole,
         bytes: 15,
-        aside: beside(&path.canonicalize().unwrap(), ".tail"),
     };
-    assert_eq!(claim.set_aside(), [expected]);
-    assert_eq!(fs::read(beside(&path, ".tail")).unwrap(), b"half of a batch");
+    assert_eq!(claim.finding(), Some(&expected));
     // A keeper starts with what is whole.
-    let keeper = Keeper::start(claim, Options::default(), contents()).unwrap();
+    let complaints = Complaints::default();
+    let keeper = Keeper::start(claim, complaints.options(), contents()).unwrap();
+    assert_eq!(fs::read(beside(&path, ".tail")).unwrap(), b"half of a batch");
+    assert!(complaints.has(&format!("the 15 bytes from byte {whole} on are in")));
     keeper.set("mine", b"two");
     keeper.kept_blocking().unwrap();
     assert_eq!(kept(&path), b"two");
@@ -172,13 +196,44 @@ fn an_empty_file_is_told_of_and_kept_beside() {
     fs::write(&path, "").unwrap();
     let mut claim = Claim::new(&path).unwrap();
     assert!(claim.read().unwrap().is_none());
-    assert!(matches!(claim.set_aside(), [SetAside::Empty { .. }]));
-    assert!(beside(&path, ".empty").exists() && !path.exists());
-    Keeper::start(claim, Options::default(), contents())
-        .unwrap()
-        .kept_blocking()
-        .unwrap();
+    assert!(matches!(claim.finding(), Some(Finding::Empty { .. })));
+    Keeper::start(claim, Options::default(), contents()).unwrap();
+    assert!(beside(&path, ".empty").exists());
     assert!(Saved::of(&path, fs::read(&path).unwrap()).is_ok());
+}
+
+#[test]
+fn a_start_that_ends_early_changes_no_file_and_leaves_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("state");
+    torn(&path);
+    for found in [fs::read(&path).unwrap(), Vec::new()] {
+        fs::write(&path, &found).unwrap();
+        for _ in 0..3 {
+            let mut claim = Claim::new(&path).unwrap();
+            claim.read().unwrap();
+            claim.set_other_program_aside();
+        }
+        assert_eq!(fs::read(&path).unwrap(), found);
+        assert_eq!(folder.path().read_dir().unwrap().count(), 1);
+    }
+}
+
+#[test]
+fn a_tail_that_an_earlier_start_has_kept_is_not_kept_twice() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("state");
+    torn(&path);
+    fs::write(beside(&path, ".tail"), "another tail").unwrap();
+    fs::write(beside(&path, ".tail2"), "half of a batch").unwrap();
+    // A killed start has left this.
+    fs::write(folder.path().join(".state.weir-abc123"), "half").unwrap();
+    let mut claim = Claim::new(&path).unwrap();
+    claim.read().unwrap();
+    let complaints = Complaints::default();
+    let _keeper = Keeper::start(claim, complaints.options(), contents()).unwrap();
+    assert!(complaints.has("state.tail2 now"));
+    assert_eq!(folder.path().read_dir().unwrap().count(), 3);
 }
 
 #[test]
@@ -216,28 +271,57 @@ fn a_write_to_a_file_that_is_gone_is_never_acknowledged() {
     }
 }
 
+/// A state file beside which no file can be created, since its own name is nearly too long.
+fn lonely(folder: &Path) -> PathBuf {
+    let path = folder.join("s".repeat(250));
+    let made = folder.join("state");
+    keep(&made, b"one");
+    fs::rename(made, &path).unwrap();
+    path
+}
+
 #[test]
 fn where_no_new_file_can_be_written_at_the_start_the_old_state_goes_on() {
     let folder = tempfile::tempdir().unwrap();
-    let inner = folder.path().join("inner");
-    fs::create_dir(&inner).unwrap();
-    let path = inner.join("state");
-    keep(&path, b"one");
-    let mut file = OpenOptions::new().append(true).open(&path).unwrap();
-    file.write_all(b"half").unwrap();
+    let path = lonely(folder.path());
     let mut claim = Claim::new(&path).unwrap();
     assert!(claim.read().unwrap().is_some());
-    // Nothing can be created in a directory that is gone by its name, as on a full disk; the file
-    // itself can be written.
-    let moved = folder.path().join("moved");
-    fs::rename(&inner, &moved).unwrap();
     let complaints = Complaints::default();
     let keeper = Keeper::start(claim, complaints.options(), contents()).unwrap();
     assert!(complaints.has("goes on with the state file as it is"));
-    fs::rename(&moved, &inner).unwrap();
     keeper.set("mine", b"two");
-    until(|| keeper.kept_blocking().is_ok());
+    keeper.kept_blocking().unwrap();
     assert_eq!(kept(&path), b"two");
+}
+
+#[test]
+fn a_tail_that_cannot_be_kept_stays_where_it_is_and_no_write_is_acknowledged() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = lonely(folder.path());
+    let mut file = OpenOptions::new().append(true).open(&path).unwrap();
+    file.write_all(b"half of a batch").unwrap();
+    let before = fs::read(&path).unwrap();
+    let mut claim = Claim::new(&path).unwrap();
+    assert!(claim.read().unwrap().is_some());
+    let complaints = Complaints::default();
+    let keeper = Keeper::start(claim, complaints.options(), contents()).unwrap();
+    assert!(complaints.has("writes are refused until it can be written"));
+    assert!(keeper.check().is_err());
+    keeper.set("mine", b"two");
+    assert!(keeper.kept_blocking().is_err());
+    assert_eq!(fs::read(&path).unwrap(), before);
+}
+
+#[test]
+fn without_an_old_state_a_file_that_cannot_be_written_is_an_error_where_the_storage_is_not_the_reason() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = lonely(folder.path());
+    fs::write(&path, "").unwrap();
+    let mut claim = Claim::new(&path).unwrap();
+    assert!(claim.read().unwrap().is_none());
+    let error = Keeper::start(claim, Options::default(), contents()).unwrap_err();
+    assert!(error.to_string().contains("cannot create a file beside"), "{error}");
+    assert!(path.exists());
 }
 
 #[test]

@@ -4,39 +4,12 @@
 
 mod common;
 
-use common::{Running, weir};
+use common::{ANSWERS, Running, weir};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use weir_client::{Atomicity, Batch, Client, Entry, Options, Table};
-
-const PROGRAM: &str = "
-    #include <core.p4>
-    #include <v1model.p4>
-    header h_t { bit<32> key; bit<32> value; }
-    struct headers { h_t h; }
-    struct meta { }
-    parser P(packet_in p, out headers h, inout meta m, inout standard_metadata_t s) {
-        state start { p.extract(h.h); transition accept; }
-    }
-    control V(inout headers h, inout meta m) { apply { } }
-    control I(inout headers h, inout meta m, inout standard_metadata_t s) {
-        direct_counter(CounterType.packets) hits;
-        action answer(bit<32> value) { h.h.value = value; s.egress_spec = s.ingress_port; }
-        table t {
-            key = { h.h.key : exact @name(\"key\"); }
-            actions = { answer; NoAction; }
-            counters = hits;
-            size = 1000000;
-        }
-        apply { t.apply(); }
-    }
-    control E(inout headers h, inout meta m, inout standard_metadata_t s) { apply { } }
-    control C(inout headers h, inout meta m) { apply { } }
-    control D(packet_out p, in headers h) { apply { p.emit(h); } }
-    V1Switch(P(), V(), I(), E(), C(), D()) main;
-";
 
 struct Switch(Running);
 
@@ -60,7 +33,7 @@ impl Switch {
 
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("program.p4"), PROGRAM).unwrap();
+    std::fs::write(folder.path().join("program.p4"), ANSWERS).unwrap();
     folder
 }
 
@@ -210,7 +183,7 @@ async fn a_program_that_a_client_has_set_goes_on_with_its_entries() {
     let folder = folder();
     let mut switch = Switch::start(folder.path(), &[]);
     let client = switch.client().await;
-    let other = PROGRAM.replace(
+    let other = ANSWERS.replace(
         "bit<32> value) { h.h.value = value;",
         "bit<32> other) { h.h.value = other;",
     );
@@ -240,7 +213,7 @@ async fn a_program_that_a_client_has_set_goes_on_with_its_entries() {
     // Started with another program, the switch begins anew and leaves the state alone.
     std::fs::write(
         folder.path().join("program.p4"),
-        PROGRAM.replace("size = 1000000", "size = 1000"),
+        ANSWERS.replace("size = 1000000", "size = 1000"),
     )
     .unwrap();
     let switch = Switch::start(folder.path(), &[]);
@@ -292,5 +265,5 @@ fn two_switches_do_not_share_a_file_and_other_files_are_left_alone() {
     let (code, said) = second(&program);
     assert_eq!(code, 2, "{said}");
     assert!(said.contains("is no state of a switch"), "{said}");
-    assert_eq!(std::fs::read_to_string(program).unwrap(), PROGRAM);
+    assert_eq!(std::fs::read_to_string(program).unwrap(), ANSWERS);
 }

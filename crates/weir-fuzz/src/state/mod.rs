@@ -171,7 +171,12 @@ fn restarted(path: &Path, started: &Arc<Program>, file: &[u8]) -> Option<Switch>
         None => Begin::of(started),
     };
     let program = saved.as_ref().map_or(Ok(Arc::clone(started)), |s| s.program(started));
-    let mut switch = fresh(&program.ok()?)?;
+    let program = program.ok()?;
+    // As a server does with a program from a file.
+    if !weir_arch::nonconformities(&program, &weir_arch::Externs::default()).is_empty() {
+        return None;
+    }
+    let mut switch = fresh(&program)?;
     let mut contents = Contents::new(&begin);
     if let Some(saved) = &saved {
         assert_eq!(saved.end(), Frames::of(file).whole(), "another part of it is whole");
@@ -193,7 +198,7 @@ fn restarted(path: &Path, started: &Arc<Program>, file: &[u8]) -> Option<Switch>
     Some(switch)
 }
 
-/// A file that is refused is left as it is, but for a tail that is kept beside.
+/// A file that is refused is left as it is.
 fn refused(path: &Path, file: &[u8], error: &StateError) {
     let left = std::fs::read(path).unwrap_or_default();
     assert!(left == file, "a file was refused and changed: {error}");

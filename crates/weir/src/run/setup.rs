@@ -155,8 +155,8 @@ pub fn program(arguments: &Run, specs: &[PortSpec], messages: &Messages) -> Resu
 /// Opens the file in which a state is kept, and says what becomes of it.
 fn open_state(arguments: &Run, path: &Path, program: &Arc<weir_ir::Program>, messages: &Messages) -> Result<StateFile> {
     let state = StateFile::open(path, program)?;
-    for aside in state.set_aside() {
-        messages.line(aside);
+    if let Some(finding) = state.finding() {
+        messages.line(finding);
     }
     if state.is_restored() {
         let ignored = match &arguments.entries {
