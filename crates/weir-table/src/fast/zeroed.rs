@@ -36,7 +36,7 @@ zeroable!(AtomicU64: 0, AtomicU32: 0, AtomicU8: 0, AtomicPtr<AtomicU64>: std::pt
 #[cfg(loom)]
 zeroable!(crate::sync::AtomicU64: 0);
 
-/// A fixed array of zeros, aligned to cache lines; large ones are in huge pages where there are any.
+/// A fixed array of zeros, aligned to cache lines; large ones are in huge pages if there are any.
 #[derive(Debug)]
 pub(super) struct Zeroed<T: Zeroable> {
     start: NonNull<T>,
