@@ -2,7 +2,8 @@
 //!
 //! `cargo xtask test` runs everything that must hold before a change lands and installs what the tests need
 //! beyond cargo, or says what is missing. `cargo xtask conformance` scores weir against the reference
-//! corpus. `cargo xtask tidy` checks house rules that no lint knows.
+//! corpus. `cargo xtask tidy` checks house rules that no lint knows. `cargo xtask miri` and
+//! `cargo xtask loom` look for undefined behaviour and for orders that nobody thought of.
 #![forbid(unsafe_code)]
 #![allow(
     clippy::print_stdout,
@@ -10,6 +11,7 @@
     reason = "its output is for whoever runs it"
 )]
 
+mod models;
 mod tidy;
 mod tools;
 
@@ -32,6 +34,10 @@ enum Task {
     Test,
     /// House rules that no lint knows
     Tidy,
+    /// Tests of unsafe code under Miri, on a nightly toolchain
+    Miri,
+    /// Models of epochs and seqlocks under loom
+    Loom,
     /// Score weir against the P4 reference corpus
     Conformance {
         /// The reference compiler's testdata folder
@@ -46,6 +52,8 @@ fn main() -> ExitCode {
     let result = match Arguments::parse().task {
         Task::Test => test(),
         Task::Tidy => tidy::check(&root()),
+        Task::Miri => models::miri(),
+        Task::Loom => models::loom(),
         Task::Conformance { corpus, suites } => conformance(&corpus, &suites),
     };
     match result {
@@ -64,9 +72,16 @@ fn root() -> PathBuf {
 }
 
 fn step(what: &str, program: &str, arguments: &[&str]) -> Result<()> {
+    step_with(what, program, arguments, |_| {})
+}
+
+/// As [`step`], in an environment of its own.
+fn step_with(what: &str, program: &str, arguments: &[&str], prepare: impl FnOnce(&mut Command)) -> Result<()> {
     println!("── {what}: {program} {}", arguments.join(" "));
     let started = Instant::now();
-    let status = Command::new(program).args(arguments).current_dir(root()).status()?;
+    let mut command = Command::new(program);
+    prepare(command.args(arguments).current_dir(root()));
+    let status = command.status()?;
     if !status.success() {
         bail!("{what} failed");
     }
@@ -90,7 +105,8 @@ fn test() -> Result<()> {
         "cargo",
         &["clippy", "--package", "weir-proto", "--", "-D", "warnings"],
     )?;
-    step("tests", "cargo", &["test", "--workspace"])
+    step("tests", "cargo", &["test", "--workspace"])?;
+    models::loom()
 }
 
 fn conformance(corpus: &Path, suites: &[String]) -> Result<()> {

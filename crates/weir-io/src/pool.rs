@@ -215,7 +215,8 @@ impl Memory {
     /// The caller owns the frame, as the type says, and nobody changes it meanwhile.
     pub(crate) unsafe fn read(&self, frame: u32) -> &[u8] {
         debug_assert!(frame < self.count);
-        // SAFETY: as for `bytes`.
+        // SAFETY: frames are within the mapping, which is initialised with zeros and lives as long as
+        // `self`; nobody changes this one meanwhile, says the caller.
         unsafe { std::slice::from_raw_parts(self.base().add(frame as usize * self.stride), self.stride) }
     }
 

@@ -55,7 +55,8 @@ impl Scalar {
         if bits == 0 {
             return Bits::zero(0);
         }
-        // SAFETY: as the caller says.
+        // SAFETY: words 0 and 1 are length and address of bytes that are there, says the caller; `bits` is no
+        // more than that length.
         let bytes = unsafe { std::slice::from_raw_parts(words[1] as *const u8, bits as usize / 8) };
         Bits::from_bytes(bits, bytes)
     }
@@ -127,6 +128,16 @@ enum Argument {
 enum Leaf {
     Scalar(Scalar),
     Header(Vec<Scalar>),
+}
+
+impl Leaf {
+    /// Words in the argument area.
+    fn words(&self) -> usize {
+        match self {
+            Leaf::Scalar(scalar) => scalar.words(),
+            Leaf::Header(fields) => 1 + fields.iter().map(|f| f.words()).sum::<usize>(),
+        }
+    }
 }
 
 /// How the argument area of a call is to be read.
@@ -211,37 +222,38 @@ impl CallSite {
         }
     }
 
-    /// Puts what the host changed into the area.
+    /// Puts what the host changed into the area. What the host has taken out is 0, and leaves all
+    /// others where they are: code relies on each value having no more bits than its variable.
     pub fn write(&self, call: &CallArguments, area: &mut [u64]) {
         let mut at = 2;
-        for (argument, value) in self.arguments.iter().zip(&call.arguments) {
-            match (argument, value) {
-                (Argument::In(leaves), _) => {
-                    for leaf in leaves {
-                        at += match leaf {
-                            Leaf::Scalar(s) => s.words(),
-                            Leaf::Header(fields) => 1 + fields.iter().map(|f| f.words()).sum::<usize>(),
-                        };
+        let mut put = |at: &mut usize, scalar: &Scalar, value: Option<&Bits>| {
+            match value {
+                Some(value) => scalar.write(&mut area[*at..], value),
+                None => scalar.write(&mut area[*at..], &Bits::zero(scalar.width)),
+            }
+            *at += scalar.words();
+        };
+        for (i, argument) in self.arguments.iter().enumerate() {
+            match argument {
+                Argument::In(leaves) => at += leaves.iter().map(Leaf::words).sum::<usize>(),
+                Argument::Out(scalars) => {
+                    let values = match call.arguments.get(i) {
+                        Some(ArgValue::Out(values)) => values.as_slice(),
+                        _ => &[],
+                    };
+                    for (i, scalar) in scalars.iter().enumerate() {
+                        put(&mut at, scalar, values.get(i));
                     }
                 }
-                (Argument::Out(scalars), ArgValue::Out(values)) => {
-                    for (scalar, value) in scalars.iter().zip(values) {
-                        scalar.write(&mut area[at..], value);
-                        at += scalar.words();
-                    }
-                }
-                (Argument::Out(scalars), _) => at += scalars.iter().map(|s| s.words()).sum::<usize>(),
-                (Argument::Static, _) => {}
+                Argument::Static => {}
             }
         }
-        for (scalar, value) in self.results.iter().zip(&call.results) {
-            scalar.write(&mut area[at..], value);
-            at += scalar.words();
+        for (i, scalar) in self.results.iter().enumerate() {
+            put(&mut at, scalar, call.results.get(i));
         }
         at += self.reads.iter().map(|(_, s)| s.words()).sum::<usize>();
-        for ((_, scalar), (_, value)) in self.writes.iter().zip(&call.writes) {
-            scalar.write(&mut area[at..], value);
-            at += scalar.words();
+        for (i, (_, scalar)) in self.writes.iter().enumerate() {
+            put(&mut at, scalar, call.writes.get(i).map(|(_, value)| value));
         }
     }
 }
@@ -436,5 +448,59 @@ impl Sites {
 
     pub fn reserve(&mut self, words: usize) {
         self.argument_words = self.argument_words.max(words);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NARROW: Scalar = Scalar {
+        width: 9,
+        varbit: false,
+    };
+    const WIDE: Scalar = Scalar {
+        width: 64,
+        varbit: false,
+    };
+
+    #[test]
+    fn no_value_gets_more_bits_than_its_variable_whatever_the_host_takes_out() {
+        let site = CallSite {
+            arguments: vec![
+                Argument::Out(vec![NARROW, WIDE]),
+                Argument::In(vec![Leaf::Scalar(WIDE)]),
+            ],
+            results: vec![NARROW, WIDE],
+            reads: Vec::new(),
+            writes: vec![(VarId::new(0), NARROW), (VarId::new(1), WIDE)],
+        };
+        let ones = || Bits::ones(64);
+        let whole = CallArguments {
+            arguments: vec![ArgValue::Out(vec![ones(), ones()]), ArgValue::Static],
+            results: vec![ones(), ones()],
+            writes: vec![(VarId::new(0), ones()), (VarId::new(1), ones())],
+            ..CallArguments::default()
+        };
+        let mut some = vec![whole.clone(), CallArguments::default()];
+        for less in [0, 1] {
+            let mut call = whole.clone();
+            call.arguments = vec![ArgValue::Out(vec![ones(); less])];
+            call.results.truncate(less);
+            call.writes.truncate(less);
+            some.push(call);
+            some.push(CallArguments {
+                arguments: vec![ArgValue::Static; less],
+                ..whole.clone()
+            });
+        }
+        for call in some {
+            // What another call has left there.
+            let mut area = [u64::MAX; 9];
+            site.write(&call, &mut area);
+            for narrow in [2, 5, 7] {
+                assert!(area[narrow] < 1 << 9, "{call:?}: {area:x?}");
+            }
+        }
     }
 }

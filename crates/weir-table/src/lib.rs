@@ -41,6 +41,7 @@ pub mod memory;
 mod port;
 mod profile;
 mod spec;
+mod sync;
 mod table;
 
 pub use batch::{BatchError, BatchMode, OpResult, TableOp, Undo};

@@ -320,7 +320,7 @@ fn run_with((keys, data): &Keys, idle: bool, handles: bool, least: usize, ops: V
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 2 } else { 400 }))]
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 1 } else { 400 }))]
     #[test]
     fn agrees_with_the_table(
         shape in proptest::sample::select(shapes()),
@@ -377,7 +377,7 @@ fn keyless_tables_always_miss() {
 
 #[test]
 fn many_entries_one_by_one_and_at_once() {
-    let count = if cfg!(miri) { 40u64 } else { 20_000 };
+    let count = if cfg!(miri) { 10u64 } else { 20_000 };
     for (kind, width, data, handles) in [
         (Exact, 64, 32, true),
         (Exact, 48, 9, true),
@@ -443,7 +443,7 @@ fn many_entries_one_by_one_and_at_once() {
 /// Groups come, change their places and go by the thousand.
 #[test]
 fn every_entry_may_have_a_mask_of_its_own() {
-    let count = if cfg!(miri) { 300u64 } else { 2_000 };
+    let count = if cfg!(miri) { 20u64 } else { 2_000 };
     let spec = spec(&[(Ternary, 32), (Ternary, 32)], &[9], false);
     let (mut table, fast) = (Table::new(spec.clone()), FastTable::new(&spec));
     let mix = |i: u64| i.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ i << 7;

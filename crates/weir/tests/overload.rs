@@ -55,7 +55,14 @@ struct Switch {
     child: Child,
     p4runtime: String,
     bfrt: String,
-    statistics: std::thread::JoinHandle<Vec<Value>>,
+    statistics: Option<std::thread::JoinHandle<Vec<Value>>>,
+}
+
+impl Drop for Switch {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
 }
 
 impl Switch {
@@ -88,7 +95,7 @@ impl Switch {
             child,
             p4runtime,
             bfrt,
-            statistics,
+            statistics: Some(statistics),
         }
     }
 
@@ -211,7 +218,7 @@ async fn packets_writes_and_signals_get_on_under_overload_and_every_loss_is_coun
     assert!(Command::new("kill").arg(pid).status().unwrap().success());
     assert_eq!(switch.child.wait().unwrap().code(), Some(0));
 
-    let reports = switch.statistics.join().unwrap();
+    let reports = switch.statistics.take().unwrap().join().unwrap();
     for pair in reports.windows(2).filter(|pair| pair[1]["final"] == false) {
         for port in [1, 3] {
             let [then, now] = [0, 1].map(|i| of_port(&pair[i], port, "rx_packets"));

@@ -1,4 +1,8 @@
 //! What segments call.
+//!
+//! Safety of all: a segment calls them while it runs, with the environment that it was given, and with
+//! numbers and addresses that the compiler has put into its code. So the environment's pointers are
+//! good, and nobody else uses the host or the argument area meanwhile.
 
 use super::Env;
 use crate::layout::{PITCH, ROW_LENGTH, ROW_PACKET};
@@ -16,13 +20,14 @@ pub(crate) type LanesFunction = unsafe extern "C" fn(*mut Env, u64, *mut u64) ->
 /// # Safety
 /// `first` is a row's word of a slot, and `count` rows follow it.
 unsafe fn column(first: *const u64, count: usize) -> Vec<u64> {
-    // SAFETY: as the caller says.
+    // SAFETY: as many rows follow the word, says the caller, each `PITCH` words after the one before.
     (0..count).map(|i| unsafe { *first.add(i * PITCH) }).collect()
 }
 
 pub(crate) unsafe extern "C" fn call(env: *mut Env, site: u64, slot: u64) -> u64 {
-    // SAFETY: segments pass on the environment they were given, whose pointers live as long as the segment
-    // runs; the argument area has `argument_words`, which all sites fit in.
+    // SAFETY: a segment calls with its environment (see the module). The argument area has
+    // `argument_words`, which all sites fit in, and eight more. The slot's packet is as long as its row
+    // says, and the host has a shared reference to it while no code runs.
     unsafe {
         let env = &mut *env;
         let compiled = &*env.compiled;
@@ -40,7 +45,7 @@ pub(crate) unsafe extern "C" fn call(env: *mut Env, site: u64, slot: u64) -> u64
 }
 
 pub(crate) unsafe extern "C" fn count(env: *mut Env, counter: u64, index: u64, slot: u64) {
-    // SAFETY: as for `call`.
+    // SAFETY: a segment calls with its environment (see the module), in which the host is nobody else's now.
     unsafe { (*(*(*env).host).0).count(counter as usize, index, slot as usize) }
 }
 
@@ -51,18 +56,19 @@ fn cell(which: u64) -> (usize, usize) {
 
 pub(crate) unsafe extern "C" fn read_cell(env: *mut Env, which: u64, index: u64) -> u64 {
     let (array, scalar) = cell(which);
-    // SAFETY: as for `call`.
+    // SAFETY: a segment calls with its environment (see the module), in which the host is nobody else's now.
     unsafe { (*(*(*env).host).0).read_cell(array, scalar, index) }
 }
 
 pub(crate) unsafe extern "C" fn write_cell(env: *mut Env, which: u64, index: u64, value: u64) {
     let (array, scalar) = cell(which);
-    // SAFETY: as for `call`.
+    // SAFETY: a segment calls with its environment (see the module), in which the host is nobody else's now.
     unsafe { (*(*(*env).host).0).write_cell(array, scalar, index, value) }
 }
 
 pub(crate) unsafe extern "C" fn hash(env: *mut Env, algorithm: u64, bytes: u64) -> u64 {
-    // SAFETY: as for `call`; code put so many bytes into the argument area.
+    // SAFETY: a segment calls with its environment (see the module), after it has put so many bytes into
+    // the argument area.
     unsafe {
         let data = std::slice::from_raw_parts((*env).arguments.cast::<u8>(), bytes as usize);
         (*(*(*env).host).0).hash(algorithm as u32, data)
@@ -70,7 +76,8 @@ pub(crate) unsafe extern "C" fn hash(env: *mut Env, algorithm: u64, bytes: u64) 
 }
 
 pub(crate) unsafe extern "C" fn value_set(env: *mut Env, set: u64, keys: *const u64) -> u64 {
-    // SAFETY: as for `call`; the keys lie in the argument area, each in whole words.
+    // SAFETY: a segment calls with its environment (see the module), after it has put the set's keys into
+    // the argument area, each in whole words.
     unsafe {
         let env = &*env;
         let id = ValueSetId::new(set as usize);
@@ -83,7 +90,8 @@ pub(crate) unsafe extern "C" fn value_set(env: *mut Env, set: u64, keys: *const 
 }
 
 pub(crate) unsafe extern "C" fn wide(env: *mut Env, op: u64, first: *mut u64) -> u64 {
-    // SAFETY: as for `call`; `first` is the packet's column, and homes lie within the context.
+    // SAFETY: a segment calls with its environment (see the module). `first` is the packet's column, in
+    // which the rows of the variables lie; narrow operands are in the argument area, one word each.
     unsafe {
         let env = &*env;
         let compiled = &*env.compiled;
@@ -136,7 +144,7 @@ pub(crate) unsafe extern "C" fn varbit_store(_: *mut Env, from: *const u8, bits:
 
 /// The sum of the 16-bit words of a varbit, in the machine's byte order; 0 only if all are.
 pub(crate) unsafe extern "C" fn varbit_sum(_: *mut Env, from: *const u8, bits: u64, at: u64) -> u64 {
-    // SAFETY: as for `varbit_store`.
+    // SAFETY: code checked that the packet has these bits.
     let bytes = unsafe { std::slice::from_raw_parts(from, (bits / 8) as usize) };
     // The first bit is bit `at` of the sum: so many bits are missing to a whole word before it.
     let lead = at % 16;

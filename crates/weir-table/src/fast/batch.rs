@@ -119,9 +119,19 @@ impl Dimensions {
     pub(super) fn slots_with_keys(self, active: u64, keys: &[u64], pitch: usize) -> usize {
         let slots = SLOTS - active.leading_zeros() as usize;
         assert!(slots <= pitch || self.key_words <= 1);
-        assert!(slots == 0 || keys.len() >= (self.key_words - 1) * pitch + slots);
+        assert!(slots == 0 || has_rows(keys.len(), self.key_words, pitch, slots));
         slots
     }
+}
+
+/// Whether an array of this length has so many rows, at least one, the last of them up to the last
+/// slot. A length that would wrap around, as a huge pitch makes it, is one that no array has.
+#[inline(always)]
+fn has_rows(length: usize, rows: usize, pitch: usize, slots: usize) -> bool {
+    let before = (rows - 1).checked_mul(pitch);
+    before
+        .and_then(|before| before.checked_add(slots))
+        .is_some_and(|needed| needed <= length)
 }
 
 impl<'a> Batch<'a> {
@@ -144,7 +154,7 @@ impl<'a> Batch<'a> {
             ..
         } = dimensions;
         assert!(slots <= pitch || result_words <= 1);
-        assert!(slots == 0 || results.len() >= (result_words - 1) * pitch + slots);
+        assert!(slots == 0 || has_rows(results.len(), result_words, pitch, slots));
         // Of results whole pairs of words are read.
         assert!(default.len() >= record_words.max(result_words).next_multiple_of(2));
         Batch {

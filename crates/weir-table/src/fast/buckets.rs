@@ -6,7 +6,8 @@
 
 use crate::fast::cuckoo::{self, Place};
 use crate::fast::hash::{first, second};
-use crate::fast::mem::{Zeroable, Zeroed, prefetch};
+use crate::fast::mem::prefetch;
+use crate::fast::zeroed::{Zeroable, Zeroed};
 use std::ptr::{NonNull, null_mut};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering, fence};
@@ -26,8 +27,16 @@ struct Bucket {
     records: [AtomicPtr<AtomicU64>; PLACES],
 }
 
-// SAFETY: only atomics; the null pointer is all zeros.
-unsafe impl Zeroable for Bucket {}
+// SAFETY: only atomics: `Sync`, and none has a drop; the null pointer is all zeros.
+unsafe impl Zeroable for Bucket {
+    #[cfg(loom)]
+    fn zero() -> Self {
+        Bucket {
+            tags: AtomicU64::default(),
+            records: Default::default(),
+        }
+    }
+}
 
 /// The table. It does not own the records.
 #[derive(Debug)]

@@ -4,8 +4,9 @@
 
 use crate::fast::batch::{Batch, each, each_of, is_dense, ones};
 use crate::fast::exact::word;
-use crate::fast::mem::{Arena, Directory, Zeroed};
+use crate::fast::mem::{Arena, Directory};
 use crate::fast::rule::Rule;
+use crate::fast::zeroed::Zeroed;
 use rustc_hash::FxHashMap;
 use std::hint::select_unpredictable;
 use std::ptr::NonNull;

@@ -1,4 +1,4 @@
-//! Memory that readers and one writer share: arrays of atomics that begin as zeros, and records.
+//! Memory that readers and one writer share: records of equal size, and their numbers.
 #![allow(unsafe_code)]
 
 use crate::fast::count::Hits;
@@ -7,152 +7,13 @@ use crate::fast::epochs::Epochs;
 use crate::fast::pages;
 use crate::fast::pages::{FreeInPages, PageNumbers};
 use crate::fast::table::HitCount;
-use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use crate::fast::zeroed::Zeroed;
 use std::collections::VecDeque;
 use std::num::NonZeroU32;
 use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
-
-const LINE: usize = 64;
-#[cfg(all(target_os = "linux", not(miri)))]
-const HUGE: usize = 2 << 20;
-
-/// Types of which all-zero bytes are a value and which need no drop.
-///
-/// # Safety
-/// Both must hold, and the type must be `Sync`.
-pub(super) unsafe trait Zeroable: Sync {}
-
-// SAFETY: an integer in a cell.
-unsafe impl Zeroable for AtomicU64 {}
-// SAFETY: an integer in a cell.
-unsafe impl Zeroable for AtomicU32 {}
-// SAFETY: an integer in a cell.
-unsafe impl Zeroable for AtomicU8 {}
-// SAFETY: a pointer in a cell, which zeros make null.
-unsafe impl Zeroable for AtomicPtr<AtomicU64> {}
-
-/// A fixed array of zeros, aligned to cache lines; large ones are in huge pages where there are any.
-#[derive(Debug)]
-pub(super) struct Zeroed<T: Zeroable> {
-    start: NonNull<T>,
-    length: usize,
-    /// The mapping it lies in, if it does not come from the allocator: address and bytes.
-    mapping: Option<(usize, usize)>,
-}
-
-// SAFETY: it owns its memory, and `T` is shared soundly as it is `Sync` and without drop.
-unsafe impl<T: Zeroable> Send for Zeroed<T> {}
-// SAFETY: through a shared reference only shared ones to `T` are had, and `T` is `Sync`.
-unsafe impl<T: Zeroable> Sync for Zeroed<T> {}
-
-impl<T: Zeroable> Zeroed<T> {
-    pub(super) fn new(length: usize) -> Self {
-        let layout = Self::layout(length);
-        if let Some(mapped) = map_huge(layout.size()) {
-            return Zeroed {
-                start: mapped.0.cast(),
-                length,
-                mapping: Some((mapped.1, mapped.2)),
-            };
-        }
-        // SAFETY: the layout's size is not 0, see `layout`.
-        let raw = unsafe { alloc_zeroed(layout) };
-        let Some(start) = NonNull::new(raw.cast::<T>()) else {
-            handle_alloc_error(layout)
-        };
-        Zeroed {
-            start,
-            length,
-            mapping: None,
-        }
-    }
-
-    /// Room for the elements, at least one line.
-    fn layout(length: usize) -> Layout {
-        let bytes = length.checked_mul(size_of::<T>()).unwrap_or(usize::MAX / 2).max(LINE);
-        match Layout::from_size_align(bytes, LINE.max(align_of::<T>())) {
-            Ok(layout) => layout,
-            Err(_) => handle_alloc_error(Layout::new::<u8>()),
-        }
-    }
-
-    pub(super) fn bytes(&self) -> usize {
-        self.length * size_of::<T>()
-    }
-
-    /// The first element.
-    pub(super) fn start(&self) -> NonNull<T> {
-        self.start
-    }
-
-    /// The elements.
-    #[inline]
-    pub(super) fn as_slice(&self) -> &[T] {
-        // SAFETY: `length` elements were allocated, zeros are valid, and writes go through cells.
-        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.length) }
-    }
-}
-
-impl<T: Zeroable> std::ops::Deref for Zeroed<T> {
-    type Target = [T];
-
-    #[inline]
-    fn deref(&self) -> &[T] {
-        self.as_slice()
-    }
-}
-
-impl<T: Zeroable> Drop for Zeroed<T> {
-    fn drop(&mut self) {
-        match self.mapping {
-            #[cfg(all(target_os = "linux", not(miri)))]
-            Some((address, bytes)) => {
-                // SAFETY: this is the mapping made in `new`, and nothing borrows it any more.
-                unsafe { libc::munmap(address as *mut libc::c_void, bytes) };
-            }
-            #[cfg(not(all(target_os = "linux", not(miri))))]
-            Some(_) => {}
-            // SAFETY: allocated in `new` with the same layout.
-            None => unsafe { dealloc(self.start.as_ptr().cast(), Self::layout(self.length)) },
-        }
-    }
-}
-
-/// Fresh zero pages, huge if the system has them: where they begin, and the mapping around them.
-/// `None` for small sizes and where this does not work.
-#[cfg(all(target_os = "linux", not(miri)))]
-fn map_huge(bytes: usize) -> Option<(NonNull<u8>, usize, usize)> {
-    if bytes < HUGE {
-        return None;
-    }
-    let total = bytes.checked_add(HUGE)?;
-    // SAFETY: an anonymous private mapping at an address of the kernel's choice touches nothing.
-    let raw = unsafe {
-        libc::mmap(
-            std::ptr::null_mut(),
-            total,
-            libc::PROT_READ | libc::PROT_WRITE,
-            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
-            -1,
-            0,
-        )
-    };
-    if raw == libc::MAP_FAILED {
-        return None;
-    }
-    let start = raw.cast::<u8>().wrapping_add(raw.cast::<u8>().align_offset(HUGE));
-    // SAFETY: the range lies in the mapping. The advice may fail, which is harmless.
-    unsafe { libc::madvise(start.cast(), bytes, libc::MADV_HUGEPAGE) };
-    Some((NonNull::new(start)?, raw as usize, total))
-}
-
-#[cfg(not(all(target_os = "linux", not(miri))))]
-fn map_huge(_bytes: usize) -> Option<(NonNull<u8>, usize, usize)> {
-    None
-}
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 /// Structures of more bytes than this are read in two stages: first all lines of a vector are asked for (apart from those that ask for lines
 /// while they search others).
@@ -292,8 +153,8 @@ impl Directory {
             let first = 1_usize << highest;
             let chunk: Zeroed<AtomicU64> = Zeroed::new(first * self.stride);
             // Who looks up eight keys at a time has addresses as numbers.
-            chunk.start.as_ptr().expose_provenance();
-            let start = chunk.start.as_ptr().wrapping_sub(first * self.stride);
+            chunk.start().as_ptr().expose_provenance();
+            let start = chunk.start().as_ptr().wrapping_sub(first * self.stride);
             self.starts[index.leading_zeros() as usize].store(start, Ordering::Release);
             chunk
         });
@@ -418,7 +279,7 @@ impl Arena {
     pub(super) fn slots(&self) -> Option<(NonNull<AtomicU32>, usize)> {
         let numbers = self.pages.as_ref()?.numbers();
         let chunk = self.directory.chunks[(numbers.first.ilog2() - FIRST) as usize].get()?;
-        Some((chunk.start.cast(), numbers.slots_together()))
+        Some((chunk.start().cast(), numbers.slots_together()))
     }
 
     /// As [`Arena::take`], beside a slot if there are pages and that one has room.
@@ -592,19 +453,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn arrays_begin_as_zeros() {
-        for length in [0, 1, 7, 1000, 300_000] {
-            let words = Zeroed::<AtomicU64>::new(length);
-            assert_eq!(words.len(), length);
-            assert!(words.iter().all(|w| w.load(Ordering::Relaxed) == 0));
-            if let Some(last) = words.last() {
-                last.store(1, Ordering::Relaxed);
-            }
-            assert_eq!(words.as_ptr() as usize % LINE, 0);
-        }
-    }
-
-    #[test]
+    #[cfg_attr(miri, ignore = "128 MB of pages four times")]
     fn records_lie_beside_slots_as_long_as_there_is_room_in_the_page() {
         for words in [1, 2, 4, 8] {
             let epochs = Arc::new(Epochs::new());

@@ -47,17 +47,21 @@ mod inline;
 mod layout;
 mod lpm;
 mod mem;
+#[cfg(all(loom, test))]
+mod models;
 mod order;
 mod packed;
 mod packing;
 mod pages;
 mod placed;
+mod retired;
 mod rule;
 mod scan;
 mod structure;
 mod table;
 mod tuple;
 mod writes;
+mod zeroed;
 
 pub use batch::Fetches;
 pub use begun::Begun;

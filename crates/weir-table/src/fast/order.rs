@@ -156,6 +156,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "safe code only, and thousands of steps")]
     fn groups_come_and_go_in_order_and_old_versions_stay_as_they_are() {
         let (mut order, mut model) = (Order::default(), Vec::new());
         let mut versions = Vec::new();
@@ -190,6 +191,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "safe code only, and thousands of steps")]
     fn of_groups_with_the_same_rank_the_one_with_the_mask_is_meant() {
         let mut order = Order::default();
         for mask in 0..300 {

@@ -8,6 +8,7 @@ use crate::fast::count::Hits;
 use crate::fast::epochs::{Epochs, Guard};
 use crate::fast::layout::{KeyLayout, ResultLayout};
 use crate::fast::mem::{Arena, Shape as RecordShape};
+use crate::fast::retired::Retired;
 use crate::fast::rule::{Keys, Rule};
 use crate::fast::structure::{Plan, Shape, Structure};
 use crate::spec::TableSpec;
@@ -252,8 +253,8 @@ impl FastTable {
         let words = default_words(&self.form.results, front.dimensions.record_words, action);
         let old = front.default.swap(Box::into_raw(words).cast(), Ordering::AcqRel);
         let old = std::ptr::slice_from_raw_parts_mut(old, front.default_length());
-        // SAFETY: `old` came from `Box::into_raw` of as many words and was just taken out; it is dropped once.
-        front.epochs.retire(Box::new(unsafe { Box::from_raw(old) }));
+        // SAFETY: `old` came from `Box::into_raw` of as many words and was just taken out, once. It is retired after that.
+        front.epochs.retire(Box::new(unsafe { Retired::new(old) }));
     }
 
     /// Adds an entry, or replaces the action of the entry with the same handle. Entries that do not
@@ -295,8 +296,8 @@ impl FastTable {
     fn publish(&self, writer: &mut Writer) {
         let shape = Box::into_raw(Box::new(writer.structure.shape(&mut writer.arena)));
         let old = self.front.shape.swap(shape, Ordering::AcqRel);
-        // SAFETY: `old` came from `Box::into_raw` and was just taken out; it is dropped once.
-        self.front.epochs.retire(unsafe { Box::from_raw(old) });
+        // SAFETY: `old` came from `Box::into_raw` and was just taken out, once. It is retired after that.
+        self.front.epochs.retire(Box::new(unsafe { Retired::new(old) }));
     }
 
     fn lock(&self) -> MutexGuard<'_, Writer> {
@@ -534,6 +535,10 @@ impl Drop for Changes<'_> {
 /// guard that the table is present by.
 ///
 /// Of results whole pairs of words may be read.
+///
+/// Compiled code reads both by plain loads of the machine. Rust's memory model does not reach there; that of the processor does: on x86-64
+/// a load of an aligned word is one load, and loads are not reordered with each other; elsewhere the second depends on the address that the
+/// first gives. Words of a record do not change once its pointer is in its place.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub struct Array {

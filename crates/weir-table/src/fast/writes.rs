@@ -1,6 +1,7 @@
 //! How readers that do not look closely notice that something was written meanwhile.
 
-use std::sync::atomic::{AtomicU64, Ordering, fence};
+use crate::sync::{AtomicU64, fence};
+use std::sync::atomic::Ordering;
 
 /// Odd while something is written, and different after.
 #[derive(Debug, Default)]

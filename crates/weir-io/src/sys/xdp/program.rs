@@ -84,10 +84,16 @@ unsafe fn bpf<T>(command: libc::c_long, attributes: &T) -> io::Result<libc::c_in
     check(libc::c_int::try_from(answer).unwrap_or(-1))
 }
 
-/// A file that a call of [`bpf`] returned.
-fn owned(fd: libc::c_int) -> OwnedFd {
-    // SAFETY: the call has just returned this file, and nobody else knows it.
-    unsafe { OwnedFd::from_raw_fd(fd) }
+/// As [`bpf`], for a command whose answer is a file.
+///
+/// # Safety
+///
+/// As there, and the answer of `command` is a file that it has opened.
+unsafe fn bpf_file<T>(command: libc::c_long, attributes: &T) -> io::Result<OwnedFd> {
+    // SAFETY: the caller's promise.
+    let fd = unsafe { bpf(command, attributes) }?;
+    // SAFETY: the call has just opened this file, says the caller, and nobody else knows it.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
 fn number(fd: &OwnedFd) -> u32 {
@@ -110,8 +116,8 @@ pub(super) fn socket_map(queues: u32) -> io::Result<OwnedFd> {
         name: name(),
         ..MapCreate::default()
     };
-    // SAFETY: the attributes are those of this command and hold no pointer.
-    unsafe { bpf(MAP_CREATE, &attributes) }.map(owned)
+    // SAFETY: the attributes are those of this command and hold no pointer; it opens a map.
+    unsafe { bpf_file(MAP_CREATE, &attributes) }
 }
 
 /// Puts the socket of a queue into the map.
@@ -172,8 +178,9 @@ pub(super) fn redirect_program(map: &OwnedFd) -> io::Result<OwnedFd> {
         interface: 0,
         expected_attach_type: ATTACH_XDP,
     };
-    // SAFETY: the pointers are to as many instructions as are said and to a text that ends with a zero.
-    unsafe { bpf(PROG_LOAD, &attributes) }.map(owned)
+    // SAFETY: the pointers are to as many instructions as are said and to a text that ends with a zero, all of
+    // which live during the call; it opens a program.
+    unsafe { bpf_file(PROG_LOAD, &attributes) }
 }
 
 /// Attaches a program. It is detached when the file is closed, at the latest when the process ends.
@@ -187,6 +194,6 @@ pub(super) fn attach(program: &OwnedFd, interface: u32, how: Attach) -> io::Resu
             Attach::Native => 1 << 2,
         },
     };
-    // SAFETY: the attributes are those of this command and hold no pointer.
-    unsafe { bpf(LINK_CREATE, &attributes) }.map(owned)
+    // SAFETY: the attributes are those of this command and hold no pointer; it opens a link.
+    unsafe { bpf_file(LINK_CREATE, &attributes) }
 }

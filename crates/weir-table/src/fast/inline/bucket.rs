@@ -2,9 +2,10 @@
 #![allow(unsafe_code)]
 
 use crate::fast::head::HIT;
-use crate::fast::mem::Zeroable;
+use crate::fast::zeroed::Zeroable;
+use crate::sync::{AtomicU64, fence};
 use std::hint::select_unpredictable;
-use std::sync::atomic::{AtomicU64, Ordering, fence};
+use std::sync::atomic::Ordering;
 
 /// The lowest version bit is set while the slot is written.
 pub(super) const WRITING: u64 = 1 << 50;
@@ -131,10 +132,20 @@ pub(in crate::fast) struct Four {
     heads: [AtomicU64; 4],
 }
 
+#[cfg(not(loom))]
 const _: () = assert!(size_of::<Four>() == 64);
 
-// SAFETY: only atomics.
-unsafe impl Zeroable for Four {}
+// SAFETY: only atomic integers: `Sync`, zero bytes are zeros, and none has a drop.
+unsafe impl Zeroable for Four {
+    #[cfg(loom)]
+    fn zero() -> Self {
+        let zeros = || std::array::from_fn(|_| AtomicU64::new(0));
+        Four {
+            keys: zeros(),
+            heads: zeros(),
+        }
+    }
+}
 
 impl Bucket for Four {
     const SLOTS: usize = 4;
@@ -182,10 +193,21 @@ struct Slot {
     stamp: AtomicU64,
 }
 
+#[cfg(not(loom))]
 const _: () = assert!(size_of::<Two>() == 64);
 
-// SAFETY: only atomics.
-unsafe impl Zeroable for Two {}
+// SAFETY: only atomic integers: `Sync`, zero bytes are zeros, and none has a drop.
+unsafe impl Zeroable for Two {
+    #[cfg(loom)]
+    fn zero() -> Self {
+        Two(std::array::from_fn(|_| Slot {
+            head: AtomicU64::new(0),
+            key: AtomicU64::new(0),
+            data: AtomicU64::new(0),
+            stamp: AtomicU64::new(0),
+        }))
+    }
+}
 
 impl Bucket for Two {
     const SLOTS: usize = 2;

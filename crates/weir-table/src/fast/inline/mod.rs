@@ -10,6 +10,8 @@
 mod bucket;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 mod eight;
+#[cfg(all(loom, test))]
+mod models;
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 pub(super) use bucket::Avx2;
@@ -22,13 +24,15 @@ use crate::fast::cuckoo::{self, Place};
 use crate::fast::eight::has_eight;
 use crate::fast::hash::{Seed, first, second};
 use crate::fast::head::HIT;
-use crate::fast::mem::{STAGED, Zeroed, prefetch};
+use crate::fast::mem::{STAGED, prefetch};
 use crate::fast::rule::Rule;
 use crate::fast::writes::Writes;
+use crate::fast::zeroed::Zeroed;
+use crate::sync::{AtomicU64, fence, spin_loop};
 use bucket::{Look, OVERFLOW, RESULT, VERSION, WRITING};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering, fence};
+use std::sync::atomic::Ordering;
 
 #[derive(Debug)]
 struct Array<B: Bucket> {
@@ -141,7 +145,7 @@ impl<B: Bucket> Array<B> {
             if torn == 0 && self.moves.load(Ordering::Relaxed) == moves {
                 return None;
             }
-            std::hint::spin_loop();
+            spin_loop();
         }
     }
 

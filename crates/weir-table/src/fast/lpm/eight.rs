@@ -138,7 +138,8 @@ impl Dir {
         _mm512_add_epi64(_mm512_set1_epi64(start as i64), place)
     }
 
-    /// What the slots at eight addresses hold. Loads one by one are under way for several groups at a time, which gathered ones are not.
+    /// What the slots at eight addresses hold: groups are made before their numbers are there. Loads one by one are under way for several groups at a
+    /// time, which gathered ones are not.
     ///
     /// # Safety
     /// They are addresses of slots.
@@ -146,7 +147,7 @@ impl Dir {
     #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
     unsafe fn slots_at(&self, addresses: &[u64; EIGHT]) -> __m512i {
         // SAFETY: the caller's promise.
-        let slot = |i: usize| unsafe { &*(addresses[i] as *const AtomicU32) }.load(Ordering::Relaxed) as i32;
+        let slot = |i: usize| unsafe { &*(addresses[i] as *const AtomicU32) }.load(Ordering::Acquire) as i32;
         let four = |i: usize| {
             let words = _mm_cvtsi32_si128(slot(i));
             let words = _mm_insert_epi32::<1>(words, slot(i + 1));

@@ -1,8 +1,9 @@
 //! The slots of DIR-24-8: beside records, or in memory of their own.
 #![allow(unsafe_code)]
 
-use crate::fast::mem::{Arena, Directory, Zeroed};
+use crate::fast::mem::{Arena, Directory};
 use crate::fast::pages;
+use crate::fast::zeroed::Zeroed;
 use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -87,6 +88,7 @@ mod tests {
 
     #[test]
     fn each_slot_has_a_place_of_its_own() {
+        // Under Miri few: the others are of 64 MB and more.
         for (words, bits, pages) in [
             (4, 24, true),
             (1, 24, true),
@@ -94,14 +96,17 @@ mod tests {
             (9, 24, true),
             (4, 24, false),
             (4, 13, true),
-        ] {
+        ]
+        .into_iter()
+        .filter(|(_, bits, _)| !cfg!(miri) || *bits < 24)
+        {
             let mut arena = Arena::new(Shape::new(words, false, 0, 0), Arc::new(Epochs::new()));
             if pages {
                 arena.make_pages();
             }
             let slots = Slots::new(bits, &arena);
             let (start, gaps) = slots.places();
-            let some = (0..1 << bits).step_by(if cfg!(miri) { 99_991 } else { 997 });
+            let some = (0..1 << bits).step_by(997);
             for number in some.clone() {
                 let at = slots.address(number).addr();
                 assert_eq!(at, start + (number + (number & gaps)) * size_of::<AtomicU32>());

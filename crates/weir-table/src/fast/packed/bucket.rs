@@ -5,7 +5,7 @@ use crate::fast::batch::SLOTS;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use crate::fast::inline::Avx2;
 use crate::fast::inline::Portable;
-use crate::fast::mem::Zeroable;
+use crate::fast::zeroed::Zeroable;
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -62,10 +62,23 @@ pub(in crate::fast) struct Stamped {
 
 const _: () = assert!(size_of::<Plain>() == 64 && size_of::<Stamped>() == 64);
 
-// SAFETY: only atomics.
-unsafe impl Zeroable for Plain {}
-// SAFETY: only atomics.
-unsafe impl Zeroable for Stamped {}
+// SAFETY: only atomic integers: `Sync`, zero bytes are zeros, and none has a drop.
+unsafe impl Zeroable for Plain {
+    #[cfg(loom)]
+    fn zero() -> Self {
+        Plain(Default::default())
+    }
+}
+// SAFETY: only atomic integers: `Sync`, zero bytes are zeros, and none has a drop.
+unsafe impl Zeroable for Stamped {
+    #[cfg(loom)]
+    fn zero() -> Self {
+        Stamped {
+            slots: Default::default(),
+            stamps: Default::default(),
+        }
+    }
+}
 
 // SAFETY: a cache line of eight slots.
 unsafe impl Bucket for Plain {
@@ -184,7 +197,8 @@ impl Search for Avx2 {
             _mm256_castsi256_ps, _mm256_cmpeq_epi32, _mm256_load_si256, _mm256_movemask_ps, _mm256_set1_epi32,
         };
         let half = |at: usize| {
-            // SAFETY: as in `find`.
+            // SAFETY: the processor has AVX2, as only code for it names the type, and the load is that of one half
+            // of a bucket, which is aligned; for stores meanwhile see `fast::eight`.
             unsafe {
                 let words = _mm256_load_si256((&raw const *bucket).cast::<u64>().add(at).cast());
                 let equal = _mm256_cmpeq_epi32(words, _mm256_set1_epi32(stamp as i32));
@@ -244,7 +258,8 @@ impl Search for Avx512 {
     #[inline(always)]
     fn hit_at<B: Bucket>(bucket: &B, stamp: u32) -> u16 {
         use std::arch::x86_64::{_mm512_cmpeq_epi32_mask, _mm512_load_si512, _mm512_set1_epi32};
-        // SAFETY: as in `find`.
+        // SAFETY: the processor has AVX-512, as only code for it names the type, and the load is that of a bucket,
+        // which is aligned; for stores meanwhile see `fast::eight`.
         unsafe {
             let words = _mm512_load_si512((&raw const *bucket).cast());
             _mm512_cmpeq_epi32_mask(words, _mm512_set1_epi32(stamp as i32))

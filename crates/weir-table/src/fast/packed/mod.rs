@@ -25,9 +25,10 @@ use crate::fast::batch::{Batch, SLOTS, each, each_of, is_dense, ones};
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use crate::fast::eight::has_eight;
 use crate::fast::hash::Seed;
-use crate::fast::mem::{STAGED, Zeroed, prefetch};
+use crate::fast::mem::{STAGED, prefetch};
 use crate::fast::packing::{Newest, Packing, note, step};
 use crate::fast::writes::Writes;
+use crate::fast::zeroed::Zeroed;
 use bucket::{Bucket, first_bit};
 use std::mem::MaybeUninit;
 use std::sync::Arc;

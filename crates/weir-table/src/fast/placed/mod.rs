@@ -22,9 +22,9 @@ use crate::fast::batch::{Batch, each, ones};
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use crate::fast::eight::has_eight;
 use crate::fast::hash::Seed;
-use crate::fast::mem::Zeroed;
 use crate::fast::packing::{Packing, step};
 use crate::fast::writes::Writes;
+use crate::fast::zeroed::Zeroed;
 use stamps::Stamps;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering, fence};

@@ -1,8 +1,8 @@
 //! When slots were hit last.
 
-use crate::fast::mem::Zeroed;
 use crate::fast::packing::{Newest, note};
 use crate::fast::placed::SLOTS;
+use crate::fast::zeroed::Zeroed;
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 /// When slots were hit last, in steps, and which have been in this step already: of these, nothing is to be noted.

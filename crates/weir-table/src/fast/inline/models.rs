@@ -1,0 +1,114 @@
+//! Models of the slots' seqlocks; see [`crate::fast::models`].
+
+use super::{Inline, InlineShape, Portable, Two};
+use crate::fast::batch::{Batch, Dimensions};
+use crate::fast::head::HIT;
+use crate::fast::models::model;
+use crate::fast::rule::Rule;
+use loom::thread;
+use std::sync::atomic::AtomicU64;
+
+/// With three a model takes many minutes: lookups and writes are tens of loads and stores.
+const PREEMPTIONS: usize = 2;
+const DEFAULT: [u64; 2] = [0, 77];
+
+/// Puts an entry in, whose head and data tell key and version.
+fn put(inline: &mut Inline<Two>, key: u64, version: u64) {
+    let rule = Rule {
+        handle: key as u32,
+        value: vec![key],
+        ..Rule::default()
+    };
+    let [head, data] = result(key, version);
+    inline.put(&rule, &[head | HIT, data], 0);
+}
+
+fn result(key: u64, version: u64) -> [u64; 2] {
+    [version << 32 | key, version << 32 | key]
+}
+
+/// The result of a lookup without the flag of a hit, or the default.
+fn look_up(shape: &InlineShape<Two>, key: u64) -> [u64; 2] {
+    let dimensions = Dimensions {
+        key_words: 1,
+        result_words: 2,
+        record_words: 2,
+        stamp: None,
+    };
+    let (default, mut results) = (DEFAULT.map(AtomicU64::new), [0; 2]);
+    let mut batch = Batch::new(dimensions, 1, std::slice::from_ref(&key), &mut results, 1, &default, 0);
+    let hits = shape.lookup::<Portable>(&mut batch);
+    assert_eq!(hits != 0, results[0] & HIT != 0);
+    [results[0] & !HIT, results[1]]
+}
+
+#[test]
+fn loom_a_result_that_is_written_meanwhile_is_of_one_version() {
+    model(PREEMPTIONS, || {
+        let mut inline = Inline::<Two>::new(false, 0);
+        put(&mut inline, 5, 1);
+        let shape = inline.shape();
+        let reading = thread::spawn(move || look_up(&shape, 5));
+        put(&mut inline, 5, 2);
+        let found = reading.join().expect("finds it");
+        assert!(
+            [1, 2].iter().any(|v| found == result(5, *v)),
+            "torn or lost: {found:x?}"
+        );
+    });
+}
+
+#[test]
+fn loom_a_key_that_goes_is_there_as_a_whole_or_missing() {
+    model(PREEMPTIONS, || {
+        let mut inline = Inline::<Two>::new(false, 0);
+        put(&mut inline, 5, 1);
+        let shape = inline.shape();
+        let reading = thread::spawn(move || look_up(&shape, 5));
+        let rule = Rule {
+            handle: 5,
+            value: vec![5],
+            ..Rule::default()
+        };
+        inline.take(&rule);
+        let found = reading.join().expect("finds it or not");
+        assert!([DEFAULT, result(5, 1)].contains(&found), "torn: {found:x?}");
+    });
+}
+
+/// Keys of which the first two fill one bucket and the next two another, so that the first has to
+/// leave for its second bucket when the last comes.
+fn keys_that_move(inline: &Inline<Two>) -> [u64; 5] {
+    let with = |homes: fn([usize; 2]) -> bool, but: &[u64]| {
+        let fits = |key: &u64| homes(inline.homes(*key)) && !but.contains(key);
+        (1..).find(fits).expect("there are enough keys")
+    };
+    let leaves = with(|h| h == [0, 2], &[]);
+    let stays = with(|h| h[0] == 0, &[leaves]);
+    let beside = with(|h| h[0] == 1, &[]);
+    let also = with(|h| h[0] == 1, &[beside]);
+    let comes = with(|h| h == [0, 1], &[leaves, stays]);
+    [leaves, stays, beside, also, comes]
+}
+
+#[test]
+fn loom_a_key_that_moves_to_its_other_bucket_is_not_missed() {
+    model(PREEMPTIONS, || {
+        let mut inline = Inline::<Two>::new(false, 0);
+        let keys = keys_that_move(&inline);
+        for key in &keys[..4] {
+            put(&mut inline, *key, 1);
+        }
+        let (shape, moved) = (inline.shape(), keys[0]);
+        let before = inline.array.moves.load(std::sync::atomic::Ordering::Relaxed);
+        let array = std::sync::Arc::clone(&inline.array);
+        let reading = thread::spawn(move || look_up(&shape, moved));
+        put(&mut inline, keys[4], 1);
+        assert_eq!(reading.join().expect("finds it"), result(moved, 1));
+        assert_ne!(
+            array.moves.load(std::sync::atomic::Ordering::Relaxed),
+            before,
+            "it moved"
+        );
+    });
+}

@@ -1,0 +1,32 @@
+//! Safe functions are sound, whatever safe code gives them.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use weir_ir::MatchKind;
+use weir_table::fast::{Begun, FastTable, Fetches};
+use weir_table::{ActionSpec, KeySpec, TableSpec};
+
+/// With keys of so many words and results of as many.
+fn table(words: u32) -> FastTable {
+    let spec = TableSpec::new("t").key(KeySpec::new("k", 64 * words, MatchKind::Exact));
+    FastTable::new(&spec.action(ActionSpec::new("a").parameter("p", 64 * (words - 1))))
+}
+
+/// Rows that a pitch puts outside of all memory are not looked for in front of the array, where their
+/// addresses wrap around to.
+#[test]
+fn a_pitch_of_more_words_than_there_are_is_refused() {
+    for (words, pitch) in [(2, usize::MAX), (3, 1 << 63), (5, 1 << 62), (3, usize::MAX / 2 + 1)] {
+        let fast = table(words);
+        let guard = fast.epochs().enter();
+        let present = fast.present(&guard);
+        let (keys, mut results) = (vec![0; 64], vec![0; 64]);
+        let looks_up = catch_unwind(AssertUnwindSafe(|| present.lookup(1, &keys, &mut results, pitch, 0)));
+        assert!(looks_up.is_err(), "{words} words, pitch {pitch}");
+        let prepares = catch_unwind(|| present.prepare(1, &keys, pitch, &mut Fetches::default()));
+        assert!(prepares.is_err());
+        let begins = catch_unwind(|| present.begin(1, &keys, pitch, &mut Begun::default()));
+        assert!(begins.is_err());
+    }
+    // Nobody has a key: there is nothing to look for.
+    assert_eq!(table(2).lookup(0, &[], &mut [], usize::MAX, 0), 0);
+}
