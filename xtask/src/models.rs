@@ -10,15 +10,11 @@ const VARIABLE: &str = "WEIR_MIRI";
 
 /// Tests that Miri runs: what has `unsafe` and runs no machine code of its own. Tests that are too
 /// long for it say so themselves (`cfg_attr(miri, ignore)`).
-const OF_TABLES: &[&str] = &[
-    "--package",
-    "weir-table",
-    "--lib",
-    "--test",
-    "control",
-    "--test",
-    "soundness",
-];
+const FROM_OUTSIDE: &[&str] = &["--package", "weir-table", "--test", "control", "--test", "soundness"];
+/// The structures that compiled code looks into.
+const STRUCTURES: &[&str] = &["--package", "weir-table", "--lib", "--", "fast::", "--skip", "writer"];
+/// Those that write whole tables: each takes minutes.
+const WRITERS: &[&str] = &["--package", "weir-table", "--lib", "--", "writer"];
 /// Readers beside a writer: of one structure, as each takes minutes.
 const BESIDE_A_WRITER: &[&str] = &["--package", "weir-table", "--test", "fast_concurrent", "exact_by_key"];
 /// Packets in memory, contexts and results; the rest of the crate makes machine code.
@@ -36,20 +32,26 @@ fn is_successful(program: &str, arguments: &[&str]) -> bool {
     command.status().is_ok_and(|status| status.success())
 }
 
-/// Runs Miri, or says that it is left out. The only reason is that there is no nightly toolchain
-/// and that none can be installed. A nightly toolchain without Miri is an error; with
-/// `WEIR_MIRI=required` the missing toolchain is one, too.
-pub fn miri() -> Result<()> {
-    if let Some(reason) = provide()? {
+/// Runs Miri, or says that it is left out: where there is none and it cannot be installed. With
+/// `WEIR_MIRI=required` that is an error.
+///
+/// `all`: also what takes many minutes.
+pub fn miri(all: bool) -> Result<()> {
+    if !provide() {
+        let reason = "there is no Miri, and `rustup` cannot install one";
         if std::env::var_os(VARIABLE).is_some_and(|value| value == "required") {
-            bail!("{reason}, and {VARIABLE} says that it is required");
+            bail!("{reason}; {VARIABLE} says that it is required");
         }
         println!("── miri: LEFT OUT: {reason}");
         return Ok(());
     }
-    for arguments in [OF_TABLES, BESIDE_A_WRITER, OF_CODE] {
-        let all = [&["run", "nightly", "cargo", "miri", "test"], arguments].concat();
-        step_with("miri", "rustup", &all, |command| {
+    let mut parts = vec![FROM_OUTSIDE, STRUCTURES];
+    if all {
+        parts.extend([WRITERS, BESIDE_A_WRITER, OF_CODE]);
+    }
+    for arguments in parts {
+        let command = [&["run", "nightly", "cargo", "miri", "test"], arguments].concat();
+        step_with("miri", "rustup", &command, |command| {
             // Property tests ask for the working directory.
             command.env("MIRIFLAGS", "-Zmiri-disable-isolation");
             command.env("CARGO_TARGET_DIR", target("miri"));
@@ -58,14 +60,15 @@ pub fn miri() -> Result<()> {
     Ok(())
 }
 
-/// Installs Miri where it is missing. `Some`: why there is none.
-fn provide() -> Result<Option<String>> {
-    if is_successful("rustup", &["run", "nightly", "cargo", "miri", "--version"]) {
-        return Ok(None);
+/// Installs Miri where it is missing. Whether there is one.
+fn provide() -> bool {
+    let is_there = || is_successful("rustup", &["run", "nightly", "cargo", "miri", "--version"]);
+    if is_there() {
+        return true;
     }
     println!("── installing miri");
-    let had_nightly = is_successful("rustup", &["run", "nightly", "rustc", "--version"]);
-    let install = [
+    let component = ["component", "add", "miri", "rust-src", "--toolchain", "nightly"];
+    let toolchain = [
         "toolchain",
         "install",
         "nightly",
@@ -74,14 +77,8 @@ fn provide() -> Result<Option<String>> {
         "--component",
         "miri,rust-src",
     ];
-    if is_successful("rustup", &install) {
-        return Ok(None);
-    }
-    let advice = format!("`rustup {}` failed", install.join(" "));
-    if had_nightly {
-        bail!("the nightly toolchain is there without miri: {advice}");
-    }
-    Ok(Some(format!("there is no nightly toolchain: {advice}")))
+    // A nightly toolchain that is there is kept.
+    is_successful("rustup", &component) || is_successful("rustup", &toolchain) && is_there()
 }
 
 /// Runs the models of epochs and seqlocks.

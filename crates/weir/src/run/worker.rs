@@ -109,36 +109,9 @@ impl Worker {
         let mut idle = BusyPoll::default();
         let mut has_ended = false;
         loop {
-            // One at a time, so that packets do not wait for all of them.
             if self.control.has_orders(self.number) {
-                match self.control.next_order(self.number) {
-                    Some(Order::Report) => {
-                        let report = Box::new(self.forwarder.report(self.number));
-                        let _ = self.events.send(Event::Report(report));
-                    }
-                    Some(Order::Call(call)) => {
-                        self.forwarder.tick();
-                        (call.order)(self.number, &mut self.forwarder.switch);
-                        call.ticket.done();
-                    }
-                    Some(Order::Take(port, packet, waiting)) => {
-                        waiting.fetch_sub(1, Ordering::Relaxed);
-                        self.forwarder.take(port, &packet);
-                        self.flush();
-                    }
-                    Some(Order::Change {
-                        switch,
-                        spread,
-                        engine,
-                        lines,
-                        ticket,
-                    }) => {
-                        self.change((switch, lines), spread, engine);
-                        ticket.iter().for_each(|t| t.done());
-                    }
-                    Some(Order::Stop) => return self.stop(),
-                    Some(Order::Fail(failure)) => std::panic::resume_unwind(failure),
-                    None => {}
+                if !self.obey() {
+                    return self.stop();
                 }
                 idle.worked();
             }
@@ -160,6 +133,46 @@ impl Worker {
                 }
             }
         }
+    }
+
+    /// Does what the worker is told: up to a vector of packets of the control plane, as from a device,
+    /// and one other order. Packets of devices do not wait for more, and orders behind many packets do
+    /// not wait for long. Whether the worker goes on.
+    fn obey(&mut self) -> bool {
+        for _ in 0..VECTOR {
+            match self.control.next_order(self.number) {
+                Some(Order::Take(port, packet, waiting)) => {
+                    waiting.fetch_sub(1, Ordering::Relaxed);
+                    self.forwarder.take(port, &packet);
+                    continue;
+                }
+                Some(Order::Report) => {
+                    let report = Box::new(self.forwarder.report(self.number));
+                    let _ = self.events.send(Event::Report(report));
+                }
+                Some(Order::Call(call)) => {
+                    self.forwarder.tick();
+                    (call.order)(self.number, &mut self.forwarder.switch);
+                    call.ticket.done();
+                }
+                Some(Order::Change {
+                    switch,
+                    spread,
+                    engine,
+                    lines,
+                    ticket,
+                }) => {
+                    self.change((switch, lines), spread, engine);
+                    ticket.iter().for_each(|t| t.done());
+                }
+                Some(Order::Stop) => return false,
+                Some(Order::Fail(failure)) => std::panic::resume_unwind(failure),
+                None => {}
+            }
+            break;
+        }
+        self.flush();
+        true
     }
 
     /// Whether there may be more packets: from a device, from a queue, or from a packet generator.
