@@ -12,7 +12,7 @@ pub struct Cancellation(Option<Arc<AtomicBool>>);
 pub struct CancelOnDrop(Arc<AtomicBool>);
 
 impl Cancellation {
-    /// A pair: where the second value is dropped, compilations with the first one end with an error.
+    /// A pair: when the second value is dropped, compilations with the first one end with an error.
     #[must_use]
     pub fn new() -> (Self, CancelOnDrop) {
         let flag = Arc::<AtomicBool>::default();

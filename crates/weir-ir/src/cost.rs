@@ -1,13 +1,14 @@
 //! What code costs to run, for limits on the work that one packet causes.
 //!
-//! The unit is an instruction on values of up to 64 bits. Costs are rough, and the same for every
-//! engine: an engine that charges them stops a packet after about the same work as any other.
+//! The unit is an instruction on values of up to 64 bits. Costs are rough. Engines stop a packet
+//! after about the same work, not at the same instruction: they run different code.
 
 use crate::arena::Arena;
 use crate::program::*;
 
 /// The cost of an instruction: 1; on wider values the number of their 64-bit words, or its square for
-/// a product, a quotient or a remainder. A call costs as many units as its inputs have words.
+/// a product, a quotient or a remainder. A call costs as many units as its inputs have words, an
+/// instruction on a header one for each eight fields.
 #[must_use]
 pub fn instruction(program: &Program, kind: &InstKind) -> u32 {
     match kind {
@@ -33,27 +34,65 @@ pub fn instruction(program: &Program, kind: &InstKind) -> u32 {
             });
             costs.fold(0, u32::saturating_add).max(1)
         }
-        InstKind::Extract { .. }
-        | InstKind::Lookahead { .. }
-        | InstKind::Advance { .. }
-        | InstKind::PacketLength { .. }
-        | InstKind::Emit { .. }
-        | InstKind::Mark(_) => 1,
+        InstKind::Extract { header, .. } | InstKind::Emit { header } => {
+            let fields = program.headers[*header].fields.len();
+            1 + u32::try_from(fields / 8).unwrap_or(u32::MAX - 1)
+        }
+        InstKind::Lookahead { dst, .. } => words(program.vars[*dst].ty.width()),
+        InstKind::Advance { .. } | InstKind::PacketLength { .. } | InstKind::Mark(_) => 1,
     }
 }
 
-/// The cost of a basic block: of its instructions, and 1 for its end.
+/// The cost of the end of a basic block: 1; for a `select` one more for each eight words of its
+/// patterns, for a lookup one for each word of its keys.
+#[must_use]
+pub fn terminator(program: &Program, terminator: &Terminator) -> u32 {
+    let of_keys = |keys: &[Operand]| {
+        let widths = keys.iter().map(|key| words(operand_width(&program.vars, key)));
+        widths.fold(0, u32::saturating_add)
+    };
+    match terminator {
+        Terminator::Select { keys, cases, .. } => {
+            let cases = u32::try_from(cases.len()).unwrap_or(u32::MAX);
+            1 + of_keys(keys).saturating_mul(cases) / 8
+        }
+        Terminator::Lookup(lookup) => of_keys(&lookup.keys).max(1),
+        Terminator::Goto(_)
+        | Terminator::Branch { .. }
+        | Terminator::Switch { .. }
+        | Terminator::Accept
+        | Terminator::Reject
+        | Terminator::Return
+        | Terminator::Exit(_) => 1,
+    }
+}
+
+/// The cost of a basic block: of its instructions and of its end.
 #[must_use]
 pub fn block(program: &Program, block: &BasicBlock) -> u32 {
     let costs = block.insts.iter().map(|inst| instruction(program, &inst.kind));
-    costs.fold(1, u32::saturating_add)
+    costs.fold(terminator(program, &block.terminator), u32::saturating_add)
 }
 
-/// What wide arithmetic adds to the cost of a basic block.
+/// 64-bit words of the patterns of a basic block's `select`.
+#[must_use]
+pub fn pattern_words(program: &Program, block: &BasicBlock) -> u64 {
+    match &block.terminator {
+        Terminator::Select { keys, cases, .. } => {
+            let widths = keys
+                .iter()
+                .map(|key| u64::from(words(operand_width(&program.vars, key))));
+            widths.sum::<u64>().saturating_mul(cases.len() as u64)
+        }
+        _ => 0,
+    }
+}
+
+/// What arithmetic on more than 64 bits and long lists of patterns add to the cost of a basic block.
 #[must_use]
 pub fn wide(program: &Program, block: &BasicBlock) -> u32 {
     let costs = block.insts.iter().map(|inst| instruction(program, &inst.kind) - 1);
-    costs.fold(0, u32::saturating_add)
+    costs.fold(terminator(program, &block.terminator) - 1, u32::saturating_add)
 }
 
 fn operand_width(vars: &Arena<Var>, operand: &Operand) -> u32 {

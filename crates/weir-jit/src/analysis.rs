@@ -12,7 +12,7 @@ mod step;
 
 pub(crate) use checksums::Change;
 pub(crate) use flow::State;
-pub(crate) use loops::Loop;
+pub(crate) use loops::{Loop, PARSER_LIMIT};
 pub(crate) use step::Step;
 
 use crate::error::Unsupported;
@@ -114,7 +114,7 @@ pub(crate) struct Analysis<'a> {
     /// Per block, what it adds to `spent`; 0 outside of loops.
     pub loop_costs: Vec<u32>,
     /// What the packet's loops have cost since the segment began, in the units of [`weir_ir::cost`];
-    /// packets that wait in a loop take it along from the segment in which the first such loop began.
+    /// kept across suspension points inside loops.
     pub spent: VarId,
 }
 

@@ -20,6 +20,10 @@ const PER_INSTRUCTION: u64 = 6 << 10;
 const PER_BLOCK: u64 = 45 << 10;
 /// For what is known of a header at a block.
 const PER_HEADER_AND_BLOCK: u64 = 650;
+/// For a 64-bit word of the patterns of `select`, which are constants in the code.
+const PER_PATTERN_WORD: u64 = 2 << 10;
+/// For a word beyond the first of an operation on wide values, which is unrolled.
+const PER_WIDE_WORD: u64 = 1 << 10;
 /// For a variable at a block: sets of variables, and what the code generator keeps of values.
 const PER_VARIABLE_AND_BLOCK: u64 = 6;
 
@@ -30,6 +34,10 @@ struct Size {
     instructions: u64,
     headers: u64,
     variables: u64,
+    /// 64-bit words of patterns.
+    pattern_words: u64,
+    /// What wide values add to the instructions.
+    wide_words: u64,
 }
 
 impl Size {
@@ -41,12 +49,18 @@ impl Size {
             instructions: instructions as u64,
             headers: pipeline.program.headers.len() as u64,
             variables: pipeline.program.vars.len() as u64,
+            pattern_words: (blocks.iter())
+                .map(|(_, block)| cost::pattern_words(&pipeline.program, block))
+                .fold(0, u64::saturating_add),
+            wide_words: wide_arithmetic(pipeline).into(),
         }
     }
 
     /// Bytes that compiling needs, roughly.
     fn bytes(self) -> u64 {
         let parts = [
+            self.pattern_words.saturating_mul(PER_PATTERN_WORD),
+            self.wide_words.saturating_mul(PER_WIDE_WORD),
             self.instructions.saturating_mul(PER_INSTRUCTION),
             self.blocks.saturating_mul(PER_BLOCK),
             (self.blocks.saturating_mul(self.headers)).saturating_mul(PER_HEADER_AND_BLOCK),
@@ -56,8 +70,8 @@ impl Size {
     }
 }
 
-/// What arithmetic on more than 64 bits may cost a packet beyond its number of instructions, each
-/// block taken once: loops count theirs when they run, and the rest is not counted then.
+/// What arithmetic on more than 64 bits may cost a packet beyond its number of instructions, if it
+/// passed every block once. Code outside of loops is not charged at run time.
 fn wide_arithmetic(pipeline: &Pipeline) -> u32 {
     let blocks = pipeline.body.blocks.iter();
     let costs = blocks.map(|(_, block)| cost::wide(&pipeline.program, block));
@@ -98,6 +112,8 @@ mod tests {
             instructions: 9000,
             headers: 84,
             variables: 2313,
+            pattern_words: 2000,
+            wide_words: 500,
         };
         assert!(switch.bytes() * 3 < LIMIT);
         let two_stacks_of_4096 = Size {

@@ -246,10 +246,8 @@ impl<'a> Segment<'a, '_> {
         if region.iter().any(|b| cx.analysis.loop_costs[b.index()] > 0) {
             self.written.insert(cx.analysis.spent);
         }
-        for looped in region.iter().filter_map(|b| cx.analysis.loops.get(b)) {
-            if !looped.takes {
-                self.destination(cx.layout.of_exit[cx.analysis.pipeline.overrun as usize]);
-            }
+        if region.iter().any(|b| cx.analysis.loops.contains_key(b)) {
+            self.destination(cx.layout.of_exit[cx.analysis.pipeline.overrun as usize]);
         }
         self.gather_validity();
         match self.form {
@@ -443,26 +441,29 @@ impl<'a> Segment<'a, '_> {
         self.set(spent, next);
     }
 
-    /// A packet's loops may cost only so much.
+    /// A packet's loops may cost only so much. `takes`: this one is a parser's.
     fn check_charge(&mut self, takes: bool) {
         let spent = self.cx.analysis.spent;
         let so_far = self.get(spent);
-        let limit = self.imm(weir_interp::INSTRUCTION_BUDGET.into());
+        let limit = match takes {
+            true => crate::analysis::PARSER_LIMIT,
+            false => weir_interp::INSTRUCTION_BUDGET,
+        };
+        let limit = self.imm(limit.into());
         let over = self.b.ins().icmp(IntCC::UnsignedGreaterThan, so_far, limit);
         let (out, on) = (self.b.create_block(), self.b.create_block());
         self.b.set_cold_block(out);
         self.b.ins().brif(over, out, &[], on, &[]);
         self.enter(out);
-        match self.cx.analysis.pipeline.body.on_error {
-            Some(_) if takes => {
-                let code = self.cx.analysis.program().error_code("ParserTimeout").unwrap_or(5);
-                let code = self.imm(code.into());
-                self.fail(code);
-            }
-            _ => {
-                let point = self.cx.layout.of_exit[self.cx.analysis.pipeline.overrun as usize];
-                self.push(point);
-            }
+        let on_error = self.cx.analysis.pipeline.body.on_error;
+        if takes && on_error.is_some_and(|block| self.blocks.contains_key(&block)) {
+            let code = self.cx.analysis.program().error_code("ParserTimeout").unwrap_or(5);
+            let code = self.imm(code.into());
+            self.fail(code);
+        } else {
+            // Where nothing else of the region can fail, the code after an error is not part of it.
+            let point = self.cx.layout.of_exit[self.cx.analysis.pipeline.overrun as usize];
+            self.push(point);
         }
         self.enter(on);
     }

@@ -39,7 +39,7 @@ pub enum CompileError {
     },
     /// Arithmetic on more than 64 bits may take longer than the interpreter lets a packet take.
     #[error(
-        "arithmetic on more than 64 bits comes to {words} words for a packet, and {} are allowed in machine code",
+        "arithmetic on more than 64 bits and lists of patterns may cost a packet up to {words} units, and {} are allowed in machine code",
         weir_interp::INSTRUCTION_BUDGET
     )]
     TooMuchWork {

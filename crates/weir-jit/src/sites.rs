@@ -222,8 +222,8 @@ impl CallSite {
         }
     }
 
-    /// Puts what the host changed into the area. What the host has taken out is 0, and leaves all
-    /// others where they are: code relies on each value having no more bits than its variable.
+    /// Puts what the host changed into the area. Missing values are written as 0; the other offsets do
+    /// not move: code relies on each value having no more bits than its variable.
     pub fn write(&self, call: &CallArguments, area: &mut [u64]) {
         let mut at = 2;
         let mut put = |at: &mut usize, scalar: &Scalar, value: Option<&Bits>| {

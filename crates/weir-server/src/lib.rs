@@ -6,6 +6,7 @@
 //! What this crate does not do: it opens no device and owns no packet path, and it knows no client.
 #![forbid(unsafe_code)]
 
+mod backlog;
 mod batches;
 pub mod bfrt;
 mod calls;
@@ -41,5 +42,5 @@ pub use refusal::{Cause, Refusal};
 pub use serving::{Address, Listener, ServeError, SocketFile};
 pub use standalone::{Clock, Standalone};
 pub use state::{State, StateFile};
-pub use tls::{Tls, TlsError, TlsPart};
+pub use tls::{OutOfDate, Tls, TlsError, TlsPart};
 pub use weir_state::{Finding, Options as StateOptions, StateError};

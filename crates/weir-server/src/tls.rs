@@ -55,6 +55,27 @@ pub struct TlsError {
     pub reason: String,
 }
 
+/// Certificates of a PEM text are not valid now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OutOfDate {
+    /// Which text.
+    pub part: TlsPart,
+    /// The first of them, and when it is valid.
+    pub first: String,
+    /// How many others there are.
+    pub others: usize,
+}
+
+impl fmt::Display for OutOfDate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} will be refused: {}", self.part, self.first)?;
+        match self.others {
+            0 => Ok(()),
+            others => write!(f, "; so with {others} others"),
+        }
+    }
+}
+
 impl Tls {
     /// Whether a server can be started with these: each can be read, the key is that of the
     /// certificate, and each authority can be trusted. For times of validity see
@@ -93,11 +114,10 @@ impl Tls {
         }
     }
 
-    /// Certificates that are not valid at this time, each with what is wrong. Clients refuse a server
-    /// with one, and the server refuses clients of such an authority; a clock that is wrong looks the
-    /// same, so this is no error.
+    /// Texts with certificates that are not valid at this time: clients refuse such a server, and the
+    /// server refuses clients of such an authority. A wrong clock looks the same, so this is no error.
     #[must_use]
-    pub fn out_of_date(&self, now: SystemTime) -> Vec<TlsError> {
+    pub fn out_of_date(&self, now: SystemTime) -> Vec<OutOfDate> {
         let seconds = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
         let now = i64::try_from(seconds)
             .ok()
@@ -109,19 +129,14 @@ impl Tls {
             (TlsPart::ClientAuthorities, authorities),
         ];
         let texts = texts.into_iter().filter_map(|(part, pem)| Some((part, pem?)));
-        let found = texts.flat_map(|(part, pem)| {
+        let found = texts.filter_map(|(part, pem)| {
             let list = certificates(pem, part).unwrap_or_default();
-            let reasons = list.into_iter().enumerate().filter_map(move |(i, der)| {
-                let certificate = X509Certificate::from_der(&der).ok()?.1;
-                let validity = certificate.validity();
-                let when = match (now < validity.not_before, now > validity.not_after) {
-                    (true, _) => format!("is valid from {} only", validity.not_before),
-                    (_, true) => format!("has expired at {}", validity.not_after),
-                    (false, false) => return None,
-                };
-                Some(format!("certificate {} of it {when}, and it is {now}", i + 1))
-            });
-            reasons.map(move |reason| TlsError { part, reason })
+            let mut reasons = list.iter().enumerate().filter_map(|(i, der)| not_valid(i, der, now));
+            Some(OutOfDate {
+                part,
+                first: reasons.next()?,
+                others: reasons.count(),
+            })
         });
         found.collect()
     }
@@ -135,6 +150,18 @@ impl Tls {
             None => config,
         }
     }
+}
+
+/// Why a certificate, number `i` of its text, is not valid at this time, if it is not.
+fn not_valid(i: usize, der: &CertificateDer<'_>, now: ASN1Time) -> Option<String> {
+    let certificate = X509Certificate::from_der(der).ok()?.1;
+    let validity = certificate.validity();
+    let when = match (now < validity.not_before, now > validity.not_after) {
+        (true, _) => format!("is valid from {} only", validity.not_before),
+        (_, true) => format!("has expired at {}", validity.not_after),
+        (false, false) => return None,
+    };
+    Some(format!("certificate {} of it {when}, and it is {now}", i + 1))
 }
 
 fn check_authorities(pem: &[u8], provider: Arc<CryptoProvider>) -> Result<(), TlsError> {
@@ -178,14 +205,14 @@ mod tests {
         let at = |seconds: i64| {
             let time = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds as u64);
             let found = tls.out_of_date(time);
-            found.iter().map(TlsError::to_string).collect::<Vec<_>>()
+            found.iter().map(OutOfDate::to_string).collect::<Vec<_>>()
         };
         let (first, last) = (validity.not_before.timestamp(), validity.not_after.timestamp());
         assert!(at(first).is_empty() && at(last).is_empty());
         let early = at(first - 1);
         assert_eq!(early.len(), 2);
-        assert!(early[0].starts_with("the certificate cannot be used: certificate 1 of it is valid from"));
+        assert!(early[0].starts_with("the certificate will be refused: certificate 1 of it is valid from"));
         let late = at(last + 1);
-        assert!(late[1].contains("the clients' authorities cannot be used: certificate 1 of it has expired at"));
+        assert!(late[1].contains("the clients' authorities will be refused: certificate 1 of it has expired at"));
     }
 }

@@ -12,7 +12,7 @@ use weir_files::{Access, Durability, FileError, Target, Visibility};
 /// Names that are tried for a file beside: `FILE.old`, `FILE.old2`, …
 const NAMES: u32 = 999;
 
-/// A file, or a part of it, that holds no state to go on with.
+/// A file, or part of one, without usable state.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Finding {
     /// It holds the state of a switch that was started with another program.

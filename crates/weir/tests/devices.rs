@@ -93,7 +93,7 @@ fn an_interface_that_is_deleted_is_reported_and_opened_again_when_it_is_back() {
     }
     for device in ["packet:va", "xdp:va"] {
         // What a new interface sends by itself is traced.
-        let script = "$WEIR run $PROGRAM -i 0@$DEVICE -i 1@null --trace 1 &\n\
+        let script = "$WEIR run $PROGRAM -i 0@$DEVICE -i 1@null --trace 1 --die-with-parent &\n\
              sleep 2; ip link del va; sleep 1.5\n\
              ip link add va type veth peer name vb; ip link set va up; ip link set vb up";
         let switch = Switch::start(device, script);
@@ -153,7 +153,7 @@ fn packets_for_a_shaped_link_wait_in_queues_and_see_their_depth() {
         let script = format!(
             "ip link add va type veth peer name vb; ip link add wa type veth peer name wb\n\
              for i in va vb wa wb; do ip link set $i up; done; {shaping}\n\
-             '{weir}' run '{marks}' -i 0@packet:va -i 1@packet:wa --time 3s --json 2>/dev/null &\n\
+             '{weir}' run '{marks}' -i 0@packet:va -i 1@packet:wa --time 3s --die-with-parent --json 2>/dev/null &\n\
              sleep 1\n\
              '{weir}' run '{source}' -i 0@packet:wb -i 1@gen:size=1000,count=2000,rate=4000 --time 1500ms \
              >/dev/null 2>&1; wait",

@@ -1,6 +1,6 @@
 //! Everything at once: ports that always have packets, a digest for each, packets for the control
-//! plane, controllers that read slowly or not at all, and writes. Everybody gets on, the switch stops
-//! when it is told to, and every packet that is lost is counted.
+//! plane, controllers that read slowly or not at all, and writes. All make progress, the switch
+//! stops when it is told to, and every packet that it loses is counted.
 //!
 //! `WEIR_OVERLOAD_SECONDS` says for how long; 8 by default.
 #![cfg(target_os = "linux")]
@@ -219,6 +219,7 @@ async fn packets_writes_and_signals_get_on_under_overload_and_every_loss_is_coun
     assert_eq!(switch.child.wait().unwrap().code(), Some(0));
 
     let reports = switch.statistics.take().unwrap().join().unwrap();
+    assert!(reports.len() > 2, "statistics were lost");
     for pair in reports.windows(2).filter(|pair| pair[1]["final"] == false) {
         for port in [1, 3] {
             let [then, now] = [0, 1].map(|i| of_port(&pair[i], port, "rx_packets"));

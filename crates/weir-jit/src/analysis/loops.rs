@@ -48,27 +48,27 @@ pub(super) fn loops(body: &Body, order: &[BlockId]) -> BTreeMap<BlockId, Loop> {
     loops
 }
 
-/// What a turn of a parser's loop costs: as much as lets a packet take the interpreter's number of
-/// turns.
+/// Cost of one iteration of a parser's loop.
 const PARSER_TURN: u32 = weir_interp::INSTRUCTION_BUDGET / weir_interp::PARSER_BUDGET;
+/// What a packet's loops may cost in a parser: as many iterations as the interpreter runs blocks.
+pub(crate) const PARSER_LIMIT: u32 = PARSER_TURN * weir_interp::PARSER_BUDGET;
 
-/// Per block, what it adds to the cost of a packet's loops. A parser's loop ends with the packet: its
-/// turns count, and wide arithmetic in it.
+/// Per block, what it adds to the cost of a packet's loops. In a parser's loop iterations count, and
+/// blocks that cost more than one.
 pub(super) fn costs(pipeline: &Pipeline, loops: &BTreeMap<BlockId, Loop>) -> Vec<u32> {
     let program = &pipeline.program;
     let blocks = &pipeline.body.blocks;
     let mut costs = vec![0; blocks.len()];
     for (head, looped) in loops.iter().filter(|(_, looped)| looped.takes) {
         for &id in &looped.blocks {
-            costs[id.index()] = cost::wide(program, &blocks[id]);
+            let cost = cost::block(program, &blocks[id]);
+            costs[id.index()] = if cost > PARSER_TURN { cost } else { 0 };
         }
-        costs[head.index()] += PARSER_TURN;
+        let of_head = &mut costs[head.index()];
+        *of_head = (*of_head).max(PARSER_TURN);
     }
-    for &id in loops
-        .values()
-        .filter(|looped| !looped.takes)
-        .flat_map(|looped| &looped.blocks)
-    {
+    let others = loops.values().filter(|looped| !looped.takes);
+    for &id in others.flat_map(|looped| &looped.blocks) {
         costs[id.index()] = cost::block(program, &blocks[id]);
     }
     costs

@@ -1,6 +1,6 @@
 //! What segments call.
 //!
-//! Safety of all: a segment calls them while it runs, with the environment that it was given, and with
+//! Safety of every function here: a segment calls it while it runs, with the environment that it was given, and with
 //! numbers and addresses that the compiler has put into its code. So the environment's pointers are
 //! good, and nobody else uses the host or the argument area meanwhile.
 

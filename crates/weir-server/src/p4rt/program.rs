@@ -260,3 +260,23 @@ fn essentials(info: &config::P4Info) -> config::P4Info {
     info.digests.iter_mut().for_each(|o| plain(&mut o.preamble));
     info
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cancelled_compilation_is_an_error() {
+        let (cancellation, while_awaited) = Cancellation::new();
+        let text = b"const bit<8> a = 1;";
+        let of = |cancellation| {
+            program(text, None, cancellation)
+                .expect_err("no main")
+                .message
+                .to_string()
+        };
+        assert!(!of(&cancellation).contains("cancelled"));
+        drop(while_awaited);
+        assert!(of(&cancellation).contains("the compilation was cancelled"));
+    }
+}

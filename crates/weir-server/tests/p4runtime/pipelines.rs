@@ -69,24 +69,6 @@ async fn a_controller_joins_a_program_that_runs() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_client_that_leaves_while_its_program_is_compiled_holds_up_nobody() {
-    let bench = Bench::everything().await;
-    let _primary = bench.primary().await;
-    let apply = "apply {";
-    let (before, after) = EVERYTHING.split_once(apply).expect("a control");
-    let large = "{ bit<32> x = 1; bit<32> y = x; }\n".repeat(100_000);
-    let large = config(&bench, &format!("{before}{apply}{large}{after}"), 1);
-    let asked = set(&bench, Action::VerifyAndCommit, Some(large));
-    let waited = tokio::time::timeout(std::time::Duration::from_millis(500), asked).await;
-    assert!(waited.is_err(), "the large program was compiled before its client left");
-    let small = config(&bench, EVERYTHING, 2);
-    set(&bench, Action::VerifyAndCommit, Some(small.clone()))
-        .await
-        .expect("is right");
-    assert_eq!(get(&bench, ResponseType::All).await, Some(small));
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn a_program_is_committed_with_its_cookie_and_fresh_state() {
     let bench = Bench::everything().await;
     let _primary = bench.primary().await;

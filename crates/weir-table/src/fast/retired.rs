@@ -3,10 +3,10 @@
 
 use std::ptr::NonNull;
 
-/// What was in a box, and is again when it is freed.
+/// A boxed value that was unlinked; it becomes a `Box` again only to be freed.
 ///
-/// In the meantime it is no `Box`: a box says that nobody else has a reference to what is in it,
-/// from the moment that there is one, and readers do.
+/// A `Box` asserts that there is no other reference to its value, from the moment that it is made,
+/// and readers have one.
 #[derive(Debug)]
 pub(super) struct Retired<T: ?Sized>(NonNull<T>);
 

@@ -538,7 +538,7 @@ impl Drop for Changes<'_> {
 ///
 /// Compiled code reads both by plain loads of the machine. Rust's memory model does not reach there; that of the processor does: on x86-64
 /// a load of an aligned word is one load, and loads are not reordered with each other; elsewhere the second depends on the address that the
-/// first gives. Words of a record do not change once its pointer is in its place.
+/// first gives. A record is immutable once published.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub struct Array {

@@ -17,13 +17,13 @@ pub struct End {
     pub device: Box<dyn Device>,
     /// Frames that it has not taken yet.
     waiting: FrameBatch,
-    /// What devices have counted that were here before it.
+    /// Counters of its predecessors.
     before: Counters,
     /// Frames that it did not take and no other attempt will be made for.
     refused: u64,
-    /// Why it is of no use any more.
+    /// Why it failed.
     failure: Option<String>,
-    /// Nobody waits for what is within it.
+    /// Frames inside the device are no longer awaited.
     has_given_up: bool,
     /// Opens the device again. `None`: it cannot be.
     reopening: Option<Reopening>,

@@ -351,8 +351,13 @@ impl Forwarder {
     /// What devices have not taken is not sent.
     pub fn give_up(&mut self) {
         self.ends.iter_mut().for_each(End::give_up);
+        self.lift_pressure();
+    }
+
+    /// Lifts back-pressure: all queued packets may leave.
+    pub fn lift_pressure(&mut self) {
         let now = self.now();
-        self.pressure.give_up(&self.ends, &mut self.switch, now);
+        self.pressure.lift(&self.ends, &mut self.switch, now);
     }
 
     /// Has devices write out what they hold back, and send what is within them.

@@ -1,9 +1,9 @@
 //! Back-pressure: what a device does not take waits in the traffic manager's queues.
 //!
-//! A device that falls behind gets credit: as many packets may leave their queues as its worker still
-//! keeps ready for it. Then the depth of queues is what the link makes it, as on a switch with one
-//! queue per port. Programs that cannot tell queues from a device's own buffer are spared that, as
-//! compiled code does not use queues ([`Switch::observes_queues`]).
+//! A device that falls behind gets a credit: the number of free slots before it. So many packets may
+//! leave their queues. Then the depth of queues is what the link makes it, as on a switch with one
+//! queue per port. Programs that cannot tell queues from a device's own buffer keep the
+//! compiled code, which bypasses queues ([`Switch::observes_queues`]).
 
 use super::end::End;
 use super::plan::{Route, Routes};
@@ -13,7 +13,7 @@ use weir_switch::{Switch, VECTOR};
 
 /// Frames that are kept ready for a device that falls behind.
 const READY: u32 = VECTOR as u32;
-/// So many frames that a device did not take are a sign that it falls behind.
+/// Backlog from which a device counts as behind.
 const BEHIND: usize = VECTOR / 2;
 
 /// Tells other workers how many packets a device takes now.
@@ -27,9 +27,10 @@ impl Gauge {
     const ALL: u32 = u32::MAX;
 
     fn tell(&self, credit: Option<u32>) {
-        let update = (self.0.load(Ordering::Relaxed) >> 32).wrapping_add(1);
+        let update = ((self.0.load(Ordering::Relaxed) >> 32) as u32).wrapping_add(1).max(1);
         let credit = credit.unwrap_or(Self::ALL);
-        self.0.store(update << 32 | u64::from(credit), Ordering::Relaxed);
+        self.0
+            .store(u64::from(update) << 32 | u64::from(credit), Ordering::Relaxed);
     }
 
     /// The number of the update and the credit.
@@ -130,12 +131,16 @@ impl Pressure {
         }
     }
 
-    /// Nobody waits for devices any more: everything may leave.
-    pub fn give_up(&mut self, ends: &[End], switch: &mut Switch, now_ns: u64) {
+    /// Lifts back-pressure: all queued packets may leave.
+    pub fn lift(&mut self, ends: &[End], switch: &mut Switch, now_ns: u64) {
         for (end, (is_behind, gauge)) in ends.iter().zip(&mut self.own) {
             *is_behind = false;
             switch.set_port_credit(end.port, None, now_ns);
             gauge.tell(None);
+        }
+        for other in &mut self.others {
+            other.is_behind = false;
+            switch.set_port_credit(other.port, None, now_ns);
         }
     }
 }

@@ -26,9 +26,10 @@ pub struct Reloader {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     Idle,
-    Compiling,
-    /// The files may have changed since the compilation began: it is followed by another.
-    CompilingStale,
+    /// A program is compiled, or the workers change to it.
+    Busy,
+    /// The same, and the files may have changed since: another compilation follows.
+    Stale,
 }
 
 impl Reloader {
@@ -49,7 +50,7 @@ impl Reloader {
     /// A file cannot be read a second time, or there is no thread: why nothing is compiled.
     pub fn start(&mut self) -> Result<(), String> {
         if self.state != State::Idle {
-            self.state = State::CompilingStale;
+            self.state = State::Stale;
             return Ok(());
         }
         let named = [Some(&self.arguments.source.program), self.arguments.entries.as_ref()];
@@ -65,18 +66,19 @@ impl Reloader {
         };
         let thread = std::thread::Builder::new().name("reload".to_string());
         thread.spawn(body).map_err(|e| format!("cannot start a thread: {e}"))?;
-        self.state = State::Compiling;
+        self.state = State::Busy;
         Ok(())
     }
 
-    /// A compilation has ended. Whether its result is to be used; else another has begun.
+    /// The compilation has failed, or all workers run its program. If the files may have changed
+    /// since it began, another begins.
     ///
     /// # Errors
     /// As of [`Reloader::start`].
-    pub fn ended(&mut self) -> Result<bool, String> {
+    pub fn finished(&mut self) -> Result<(), String> {
         match std::mem::replace(&mut self.state, State::Idle) {
-            State::CompilingStale => self.start().map(|()| false),
-            State::Compiling | State::Idle => Ok(true),
+            State::Stale => self.start(),
+            State::Busy | State::Idle => Ok(()),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Opening a device again whose interface has gone, once it is back.
+//! Reopens a device when its interface reappears.
 //!
 //! A thread tries it, as opening takes longer than packets of other ports may wait.
 

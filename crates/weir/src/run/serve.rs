@@ -13,9 +13,7 @@ use tokio::runtime::Runtime;
 use weir_ir::Program;
 use weir_server::bfrt::{self, BfRuntime};
 use weir_server::p4rt::{self, P4Runtime};
-use weir_server::{
-    Address, CallCount, DataPlane, Device, Listener, ServeError, State, StateOptions, Tls, TlsError, TlsPart,
-};
+use weir_server::{Address, CallCount, DataPlane, Device, Listener, ServeError, State, StateOptions, Tls, TlsPart};
 
 /// Threads that serve control planes. Long lists of requests, and programs, are read and translated on others; two for the rest contend for the same connection, whose requests take a tenth less processor time with one.
 const THREADS: usize = 1;
@@ -223,17 +221,15 @@ pub fn tls(arguments: &Run, messages: &Messages) -> Result<Option<Tls>> {
         key: read_pem(key)?,
         client_authorities: authorities.map(read_pem).transpose()?,
     };
-    let with_file = |error: &TlsError| {
-        let path = match error.part {
-            TlsPart::Certificate => certificate,
-            TlsPart::Key => key,
-            TlsPart::ClientAuthorities => authorities.unwrap_or(certificate),
-        };
-        format!("{}: {error}", path.display())
+    let file = |part| match part {
+        TlsPart::Certificate => certificate.display(),
+        TlsPart::Key => key.display(),
+        TlsPart::ClientAuthorities => authorities.unwrap_or(certificate).display(),
     };
-    tls.check().map_err(|error| anyhow::anyhow!(with_file(&error)))?;
-    for error in tls.out_of_date(SystemTime::now()) {
-        messages.line(format!("warning: {}", with_file(&error)));
+    tls.check()
+        .map_err(|error| anyhow::anyhow!("{}: {error}", file(error.part)))?;
+    for found in tls.out_of_date(SystemTime::now()) {
+        messages.line(format!("warning: {}: {found}", file(found.part)));
     }
     Ok(Some(tls))
 }

@@ -51,7 +51,7 @@ pub enum Hangup {
 }
 
 impl Hangup {
-    /// That of a run. It is to be asked before [`listen`].
+    /// That of a run. Call this before [`listen`], which replaces the handler.
     pub fn of(arguments: &Run) -> Self {
         match arguments.is_served() {
             false => Hangup::Reload,
@@ -98,6 +98,8 @@ pub struct Supervisor<'a> {
     is_stopping: bool,
     /// Those that have come, of the workers that were asked.
     reports: Vec<Report>,
+    /// Workers that were asked and have not answered.
+    outstanding: usize,
     watch: Option<Watch>,
     /// A report is to be written or drawn.
     is_due: bool,
@@ -126,6 +128,7 @@ impl<'a> Supervisor<'a> {
             ended: 0,
             is_stopping: false,
             reports: Vec::new(),
+            outstanding: 0,
             watch,
             is_due: false,
             metrics: Vec::new(),
@@ -176,6 +179,9 @@ impl<'a> Supervisor<'a> {
                     self.reloads += 1;
                     self.engine = engine;
                     self.say("reloaded; all packets from here on meet the new program");
+                    if !self.is_stopping {
+                        self.reload_finished();
+                    }
                 }
                 Some(Event::Stopped(report)) => {
                     final_reports.push(*report);
@@ -239,16 +245,16 @@ impl<'a> Supervisor<'a> {
 
     /// Asks all workers for a report, unless some have not answered the last question yet.
     fn ask(&mut self) {
-        let open = self.reports.len() % self.control.workers();
-        if open == 0 && !self.is_stopping {
-            self.reports.clear();
+        if self.outstanding == 0 && !self.is_stopping {
+            self.outstanding = self.control.workers();
             self.control.tell_all(|_| Order::Report);
         }
     }
 
     fn collect(&mut self, report: Report) {
         self.reports.push(report);
-        if self.reports.len() < self.control.workers() {
+        self.outstanding = self.outstanding.saturating_sub(1);
+        if self.outstanding > 0 {
             return;
         }
         let report = sum(self.reports.drain(..));
@@ -298,12 +304,22 @@ impl<'a> Supervisor<'a> {
 
     /// Goes on with a program that was compiled anew; where it is wrong the old one is kept.
     fn change(&mut self, reloaded: Reloaded) {
-        let is_wanted = self.outside.reloader.ended();
-        match (is_wanted, reloaded) {
-            _ if self.is_stopping => {}
-            (Err(why), _) | (Ok(true), Err(why)) => self.keep_program(&why),
-            (Ok(true), Ok(program)) => self.control.change(*program, None),
-            (Ok(false), _) => {}
+        if self.is_stopping {
+            return;
+        }
+        match reloaded {
+            // The reloader is busy until the workers have changed: changes do not pile up.
+            Ok(program) => self.control.change(*program, None),
+            Err(why) => {
+                self.keep_program(&why);
+                self.reload_finished();
+            }
+        }
+    }
+
+    fn reload_finished(&mut self) {
+        if let Err(why) = self.outside.reloader.finished() {
+            self.keep_program(&why);
         }
     }
 

@@ -26,7 +26,7 @@ const LAST_ROUNDS: usize = 64;
 const TURN: usize = 4;
 /// How long a change of programs waits for ports with a rate; what is in their queues then leaves at once.
 const CHANGE_PATIENCE: Duration = Duration::from_secs(1);
-/// How long a device may take nothing at the end before its frames are given up.
+/// How long the end of a run waits for devices before their frames are given up.
 const END_PATIENCE: Duration = Duration::from_millis(700);
 
 /// Rings of a worker; by the number of the worker at the other end where it matters.
@@ -342,14 +342,20 @@ impl Worker {
         }
     }
 
-    /// Receives nothing from devices until no worker has a packet left. After `patience`, or when somebody is in a
-    /// hurry, the rates of ports are not waited for.
+    /// Receives nothing from devices until no worker has a packet left that it has to process. After
+    /// `patience`, or when somebody is in a hurry, the rates of ports are not waited for. With a
+    /// patience (a change of programs) frames that wait for devices stay there; without (the end) they
+    /// are sent.
     fn rest(&mut self, patience: Option<Duration>) {
+        let is_end = patience.is_none();
+        if !is_end {
+            self.forwarder.lift_pressure();
+        }
         self.forwarder.stop_generating();
         self.flush();
         self.flush_rings();
         // Whoever still has packets is one more reason for all to wait.
-        let mut has_packets = self.has_packets();
+        let mut has_packets = self.has_packets(is_end);
         self.control
             .in_flight
             .fetch_add(usize::from(has_packets), Ordering::SeqCst);
@@ -365,7 +371,9 @@ impl Worker {
             }
             self.flush();
             self.flush_rings();
-            if self.forwarder.is_sending() {
+            if !is_end {
+                self.forwarder.lift_pressure();
+            } else if self.forwarder.is_sending() {
                 self.forwarder.flush_devices();
                 if sending_since.get_or_insert_with(Instant::now).elapsed() > END_PATIENCE {
                     self.forwarder.give_up();
@@ -373,12 +381,12 @@ impl Worker {
             } else {
                 sending_since = None;
             }
-            match (has_packets, self.has_packets()) {
+            match (has_packets, self.has_packets(is_end)) {
                 (false, true) => drop(self.control.in_flight.fetch_add(1, Ordering::SeqCst)),
                 (true, false) => drop(self.control.in_flight.fetch_sub(1, Ordering::SeqCst)),
                 _ => {}
             }
-            has_packets = self.has_packets();
+            has_packets = self.has_packets(is_end);
             self.count_off();
             if !is_busy && !self.control.is_quiet() {
                 std::thread::sleep(SOON);
@@ -386,8 +394,8 @@ impl Worker {
         }
     }
 
-    fn has_packets(&self) -> bool {
-        self.forwarder.is_sending() || self.forwarder.switch.queued() > 0
+    fn has_packets(&self, is_end: bool) -> bool {
+        (is_end && self.forwarder.is_sending()) || self.forwarder.switch.queued() > 0
     }
 
     fn change(&mut self, (switch, lines): (Box<Switch>, Lines), spread: Spread, engine: &'static str) {

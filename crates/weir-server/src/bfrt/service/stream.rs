@@ -1,6 +1,7 @@
 //! The StreamChannel RPC: what clients say there, and what they are told.
 
 use super::{Shared, Stream};
+use crate::backlog::{self, RESERVED, Size};
 use crate::bfrt::clients::StreamId;
 use crate::bfrt::errors;
 use crate::device::lock;
@@ -15,9 +16,6 @@ use weir_proto::bfrt_proto as pb;
 use weir_proto::bfrt_proto::stream_message_request::Update;
 use weir_proto::bfrt_proto::stream_message_response::Update as Answer;
 use weir_proto::google::rpc;
-
-/// Places of a stream's queue that are kept for what must not be lost: subscriptions and new programs.
-const RESERVED: usize = 16;
 
 type Outgoing = Result<pb::StreamMessageResponse, Status>;
 
@@ -119,7 +117,11 @@ impl Shared {
             let message = pb::StreamMessageResponse {
                 update: Some(answer.clone()),
             };
-            let has_room = !may_be_lost || stream.out.capacity() > RESERVED;
+            let size = match answer {
+                Answer::Digest(_) => Size::List,
+                _ => Size::Small,
+            };
+            let has_room = !may_be_lost || backlog::has_room(&stream.out, size);
             if !has_room || stream.out.try_send(Ok(message)).is_err() {
                 self.missed.fetch_add(1, Ordering::Relaxed);
             }

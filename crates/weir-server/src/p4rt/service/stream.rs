@@ -1,6 +1,7 @@
 //! The StreamChannel RPC: what controllers say there.
 
 use super::{Shared, Stream, lock};
+use crate::backlog::{self, RESERVED, Size};
 use crate::p4rt::arbitration::{Notice, StreamId};
 use crate::p4rt::refusal::{Refusal, code};
 use std::sync::Arc;
@@ -12,9 +13,6 @@ use tonic::{Status, Streaming};
 use weir_proto::p4::v1 as pb;
 use weir_proto::p4::v1::stream_message_request::Update;
 use weir_proto::p4::v1::stream_message_response::Update as Answer;
-
-/// Places of a stream's queue that only arbitration may use.
-const RESERVED: usize = 16;
 
 type Outgoing = Result<pb::StreamMessageResponse, Status>;
 
@@ -181,8 +179,12 @@ impl Session {
 
 /// Sends a message that may be lost. Whether it was sent.
 pub fn offer(shared: &Shared, out: &mpsc::Sender<Outgoing>, answer: Answer) -> bool {
+    let size = match answer {
+        Answer::Digest(_) => Size::List,
+        _ => Size::Small,
+    };
     let message = pb::StreamMessageResponse { update: Some(answer) };
-    let is_sent = out.capacity() > RESERVED && out.try_send(Ok(message)).is_ok();
+    let is_sent = backlog::has_room(out, size) && out.try_send(Ok(message)).is_ok();
     if !is_sent {
         shared.missed.fetch_add(1, Ordering::Relaxed);
     }
