@@ -448,7 +448,8 @@ impl Parser<'_> {
         Ok(self.expr(ExprKind::List(elements), start))
     }
 
-    /// Reports the `,` at the cursor, after the first of several values where one may stand, and reads past the others.
+    /// Reports the `,` at the cursor, after the first of several values where one may stand, and
+    /// reads past the others.
     pub(super) fn several_values(
         &mut self,
         message: &str,
