@@ -47,7 +47,10 @@ impl Parser<'_> {
         }
         match self.tok_at(at) {
             Tok::Header => third.is_name() && matches!(self.tok_at(at + 3), Tok::Semi | Tok::LBracket),
-            Tok::Table => third == Tok::LBrace && self.tok_at(at + 4) == Tok::LBrace,
+            Tok::Table => {
+                let property = self.tokens.get(at + 3).map(|t| t.text(self.interner));
+                third == Tok::LBrace && property == Some("reads")
+            }
             Tok::Parser => third == Tok::LBrace && self.returns_without_states(at + 2),
             Tok::Ident => match self.tokens[at].text(self.interner) {
                 "metadata" => third.is_name() && matches!(self.tok_at(at + 3), Tok::Semi | Tok::LBrace),

@@ -632,6 +632,8 @@ fn variables_at_the_top_level_are_left_to_the_checker() {
 fn declarations_that_look_like_p4_14_are_not_taken_for_it() {
     good("header_type(1) counter; const bit meter = 1; metadata f(register r) { return x; }");
     assert!(bad("parser p { state start { } }")[0].contains("expected `(`"));
+    assert!(bad("table t { actions { a; } }")[0].contains("expected a declaration, found `table`"));
+    assert!(bad("table t { reads { a : exact; } }")[0].contains("this is P4_14"));
 }
 
 #[test]
