@@ -64,7 +64,8 @@ fn number_to_json(name: &str, ty: &Type, value: &Value) -> Option<Json> {
     is_number.then(|| json!(exact))
 }
 
-/// A value as JSON: numbers, texts for those that are addresses or too large, lists and objects for what is made of others.
+/// A value as JSON: numbers, texts for those that are addresses or too large, lists and objects for
+/// what is made of others.
 #[must_use]
 pub fn value_to_json(field: &Field, value: &Value) -> Json {
     match value {

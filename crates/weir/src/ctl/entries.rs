@@ -142,7 +142,8 @@ pub async fn default(connection: &Connection, words: &Words) -> Result<u8> {
     if table.has_const_default {
         let action = table.const_default_action.iter().map(|a| format!(", `{a}`"));
         anyhow::bail!(
-            "the default action of {}{} is constant: without `const` before `default_action` in the program it can be set",
+            "the default action of {}{} is constant: without `const` before `default_action` in the \
+             program it can be set",
             table.name,
             action.collect::<String>()
         );
