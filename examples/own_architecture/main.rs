@@ -32,6 +32,7 @@ const HUB: Target = Target {
         pipelines: &[],
     }],
     macros: &[],
+    customary: &[],
     without_effect: &[],
     expansions: &[],
     tables: TableSpec {

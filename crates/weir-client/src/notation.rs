@@ -78,6 +78,15 @@ fn record_text(parts: &[Field], value: &Value) -> String {
     format!("{{{}}}", fields.join(", "))
 }
 
+/// Whether values of a field are written as MAC or IP addresses.
+pub(crate) fn is_written_as_address(name: &str, ty: &Type) -> bool {
+    match ty {
+        Type::Bits(48 | 128) => true,
+        Type::Bits(32) => is_address(name),
+        _ => false,
+    }
+}
+
 fn is_address(name: &str) -> bool {
     let last = name.rsplit('.').next().unwrap_or(name).to_ascii_lowercase();
     last.contains("addr")

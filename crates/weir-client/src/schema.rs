@@ -253,6 +253,8 @@ pub struct Table {
     pub is_const: bool,
     /// The default entry cannot be changed.
     pub has_const_default: bool,
+    /// The action of a default entry that cannot be changed, where the description names it.
+    pub const_default_action: Option<String>,
     /// Operations on the whole of it (BF Runtime).
     pub operations: Vec<String>,
     /// What can be set of the whole of it (BF Runtime).
@@ -304,6 +306,8 @@ pub struct Schema {
     pub protocol: Protocol,
     /// The program's name, where it is known.
     pub program: String,
+    /// The program's architecture, where it is known.
+    pub architecture: String,
     /// Tables, in the order of the description.
     pub tables: Vec<Arc<Table>>,
     /// Digests.
@@ -321,6 +325,7 @@ impl Schema {
         Schema {
             protocol,
             program,
+            architecture: String::new(),
             tables: tables.into_iter().map(Arc::new).collect(),
             digests: digests.into_iter().map(Arc::new).collect(),
             packet_in: Vec::new(),

@@ -22,6 +22,7 @@ mod cancellation;
 pub(crate) mod check;
 pub(crate) mod lower;
 mod main_package;
+mod missing;
 pub mod p4info;
 pub mod tools;
 pub(crate) mod types;
@@ -147,7 +148,11 @@ fn finish(parsed: Parsed, options: &Options, targets: &[Target]) -> Compilation 
     let (mut checked, found) = check::check(&program, &options.cancellation);
     // What did not parse declares nothing: a name that is missing then is no second mistake.
     let unreadable = diagnostics.has_errors();
-    diagnostics.extend_if(found, |d| !unreadable || d.code != "not-found");
+    let explained = missing::explain(&checked, &includes, targets);
+    if !unreadable {
+        explained.errors.iter().for_each(|d| diagnostics.push(d.clone()));
+    }
+    diagnostics.extend_if(found, |d| !(explained.covers(d) || unreadable && d.code == "not-found"));
     let mut lowered = None;
     if !diagnostics.has_errors() {
         // Architectures may have packages of one name: then it is the one whose file was included.

@@ -9,7 +9,7 @@ use weir_syntax::preprocess::Include;
 use weir_syntax::source::SourceMap;
 
 /// Whether a file, by its name wherever it was found, is one of those that declare an architecture.
-fn declares(target: &Target, file: &str) -> bool {
+pub(crate) fn declares(target: &Target, file: &str) -> bool {
     let base = |path: &str| Path::new(path).file_name().map(ToOwned::to_owned);
     target.files.iter().any(|(name, _)| base(name) == base(file))
 }

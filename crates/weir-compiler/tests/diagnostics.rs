@@ -1,6 +1,6 @@
 //! Programs with mistakes in them: every program of `tests/diagnostics` says in comments what is reported
 //! where, `//~ error[CODE] MESSAGE` on the line itself or `//~^ error[CODE] MESSAGE` below it, and must get
-//! exactly that.
+//! exactly that. A message may go on with ` = help: …`, to announce the advice as well.
 
 mod announced;
 
@@ -23,7 +23,8 @@ fn found(path: &Path) -> Findings {
             weir_syntax::Severity::Error => "error",
             weir_syntax::Severity::Warning => "warning",
         };
-        let finding = format!("{what}[{}] {}", diagnostic.code, diagnostic.message);
+        let help = diagnostic.help.iter().map(|h| format!(" = help: {h}"));
+        let finding = format!("{what}[{}] {}", diagnostic.code, diagnostic.message) + &help.collect::<String>();
         findings.entry(line.unwrap_or(0)).or_default().push(finding);
     }
     findings

@@ -273,13 +273,13 @@ fn one_name_for_two_things() {
 #[test]
 fn core_p4_not_included() {
     assert_snapshot!(rendered("parser p(packet_in b) {\n    state start { transition accept; }\n}"), @r#"
-    error[not-found]: there is no type `packet_in` here
+    error[not-found]: `#include <core.p4>` is missing: it declares `packet_in`
      --> test.p4:1:10
       |
     1 | parser p(packet_in b) {
       |          ^^^^^^^^^
       |
-      = help: it is declared in core.p4: add `#include <core.p4>`
+      = help: write it at the top of the program
     "#);
 }
 

@@ -328,12 +328,17 @@ fn indexed(s: &mut Scanner, what: &str) -> Parsed<(String, u64)> {
 fn value(s: &mut Scanner) -> Parsed<Value> {
     let start = s.mark();
     // `->` of a range is cut by the scanner.
-    let mut text = s.word().unwrap_or_default();
+    let mut text = s.value_word().unwrap_or_default();
     if text.ends_with('-') && s.eat('>') {
         text.push('>');
-        text.push_str(&s.word().unwrap_or_default());
+        text.push_str(&s.value_word().unwrap_or_default());
     }
-    Value::parse(&text).ok_or_else(|| s.error_at(start, "a value (decimal, 0x…, 0b…, with `*` for any digit)"))
+    Value::parse(&text).ok_or_else(|| {
+        s.error_at(
+            start,
+            "a value (decimal, 0x…, 0b…, an IPv4 or MAC address, with `*` for any digit)",
+        )
+    })
 }
 
 /// One or more, to the end of the line.
@@ -450,8 +455,10 @@ fn arguments(s: &mut Scanner) -> Parsed<Vec<Argument>> {
     }
     while !s.eat(')') {
         let start = s.mark();
+        // The colons of a MAC address end no name.
+        let is_value = s.at_mac();
         let word = s.word().unwrap_or_default();
-        if s.eat(':') {
+        if !is_value && s.eat(':') {
             arguments.push(Argument {
                 name: Some(word),
                 value: value(s)?,
@@ -695,6 +702,39 @@ fn port_rate(s: &mut Scanner) -> Parsed<Directive> {
 
 #[cfg(test)]
 mod tests {
+    use crate::ast::Directive;
+    use crate::value::Value;
+
+    #[test]
+    fn mac_addresses_may_have_colons_in_keys_masks_and_arguments() {
+        let text = "add t a:00:11:22:33:44:55 b:00:11:22:33:44:00&&&ff:ff:ff:ff:ff:00 \
+                    c:02:00:00:00:00:00..02:00:00:00:00:ff send(00:00:00:00:01:00, x:00:00:00:00:00:01)";
+        let test = super::parse(text).expect("a test");
+        let Directive::Add { keys, action, .. } = &test.lines[0].directive else {
+            panic!("{:?}", test.lines[0]);
+        };
+        let values: Vec<&Value> = keys.iter().map(|k| &k.value).collect();
+        assert_eq!(values[0].single(), Some(0x0011_2233_4455_u64.into()));
+        assert_eq!(
+            *values[1],
+            Value::parse("0x001122334400&&&0xffffffffff00").expect("a value")
+        );
+        assert_eq!(
+            *values[2],
+            Value::parse("0x020000000000..0x0200000000ff").expect("a value")
+        );
+        let arguments: Vec<Option<u64>> = action
+            .arguments
+            .iter()
+            .map(|a| a.value.single().and_then(|n| n.try_into().ok()))
+            .collect();
+        assert_eq!(arguments, [Some(0x100), Some(1)]);
+        assert_eq!(action.arguments[0].name, None);
+        assert_eq!(action.arguments[1].name.as_deref(), Some("x"));
+        let errors = super::parse("add t a:00:11:22:33:44 send()").expect_err("five bytes");
+        assert_eq!(errors.len(), 1, "{errors:?}");
+    }
+
     #[test]
     fn a_carriage_return_ends_a_line_and_a_comment() {
         for end in ["\n", "\r\n", "\r"] {

@@ -24,6 +24,9 @@ pub(crate) struct Scanner {
     line: u32,
 }
 
+/// Characters of a MAC address with separators.
+const MAC_LENGTH: usize = 17;
+
 /// Characters that end a word.
 fn ends_word(c: char) -> bool {
     c.is_whitespace() || matches!(c, ':' | '(' | ')' | ',' | '|' | '"') || is_comparison(c)
@@ -88,6 +91,43 @@ impl Scanner {
             self.at += 1;
         }
         (self.at > start).then(|| self.chars[start..self.at].iter().collect())
+    }
+
+    /// Takes a word in which MAC addresses may be written with colons.
+    pub(crate) fn value_word(&mut self) -> Option<String> {
+        let start = self.mark();
+        if self.peek() == Some('"') {
+            return self.word();
+        }
+        let mut is_number_start = true;
+        while let Some(&c) = self.chars.get(self.at) {
+            if is_number_start && self.at_mac() {
+                self.at += MAC_LENGTH;
+                is_number_start = false;
+            } else if ends_word(c) {
+                break;
+            } else {
+                self.at += 1;
+                // Behind the sign of a mask or a range another number begins.
+                is_number_start = matches!(c, '&' | '.');
+            }
+        }
+        (self.at > start).then(|| self.chars[start..self.at].iter().collect())
+    }
+
+    /// Whether six pairs of hexadecimal digits with colons between them come next, and end there.
+    pub(crate) fn at_mac(&self) -> bool {
+        let rest = self.chars.get(self.at..).unwrap_or(&[]);
+        let follows = rest.get(MAC_LENGTH);
+        rest.len() >= MAC_LENGTH
+            && follows.is_none_or(|c| !c.is_ascii_alphanumeric() && *c != ':')
+            && (0..MAC_LENGTH).all(|i| {
+                if i % 3 == 2 {
+                    rest[i] == ':'
+                } else {
+                    rest[i].is_ascii_hexdigit()
+                }
+            })
     }
 
     /// Takes `==`, `<` and so on.

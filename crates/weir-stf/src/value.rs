@@ -71,14 +71,15 @@ fn number(text: &str) -> Option<BigUint> {
         .then(|| BigUint::from_str_radix(digits, radix).ok())?
 }
 
-/// A dotted IPv4 address or a MAC address with dashes.
+/// A dotted IPv4 address or a MAC address with colons or dashes.
 fn address(text: &str) -> Option<BigUint> {
     let parts: Vec<&str> = text.split('.').collect();
     if parts.len() == 4 {
         let bytes: Option<Vec<u8>> = parts.iter().map(|p| p.parse().ok()).collect();
         return Some(BigUint::from_bytes_be(&bytes?));
     }
-    let parts: Vec<&str> = text.split('-').collect();
+    let separator = if text.contains(':') { ':' } else { '-' };
+    let parts: Vec<&str> = text.split(separator).collect();
     if parts.len() == 6 && parts.iter().all(|p| p.len() == 2) {
         let bytes: Option<Vec<u8>> = parts.iter().map(|p| u8::from_str_radix(p, 16).ok()).collect();
         return Some(BigUint::from_bytes_be(&bytes?));
@@ -360,6 +361,9 @@ mod tests {
             key("1..2", MatchKind::Lpm, 8),
             Err(ValueError::WrongForm { .. })
         ));
+        for text in ["00:11:22:33:44", "00:11:22-33-44-55", "00:11:22:33:44:5g"] {
+            assert_eq!(Value::parse(text), None, "{text}");
+        }
         for text in ["", "0x", "0xg", "1*", "-1", "+1", "a..b", "1/x", "0x+1/3", "__"] {
             assert_eq!(Value::parse(text), None, "{text}");
         }

@@ -108,6 +108,10 @@ pub fn parse_bytes(
     if !aborted {
         let (parsed, found) = Parser::new(tokens, &interner, &sources).program();
         program = parsed;
+        // Nothing else that was found matters then: no part of the program is P4_16.
+        if found.list().iter().any(|d| d.code == "p4-14") {
+            diagnostics = Diagnostics::default();
+        }
         for diagnostic in found.list() {
             diagnostics.push(diagnostic.clone());
         }

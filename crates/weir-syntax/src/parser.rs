@@ -17,6 +17,7 @@ mod declarations;
 mod expressions;
 mod lookahead;
 mod operators;
+mod p4_14;
 mod recovery;
 mod scopes;
 mod statements;
@@ -60,6 +61,8 @@ pub(crate) struct Parser<'a> {
     statement_depth: u32,
     /// `>` closes a type here and is no operator.
     angle_closes: bool,
+    /// `=` is a mistake for `==` here.
+    in_condition: bool,
     /// No error is reported at or before this token index.
     quiet_until: Option<usize>,
     aborted: bool,
@@ -82,6 +85,7 @@ impl<'a> Parser<'a> {
             nesting: 0,
             statement_depth: 0,
             angle_closes: false,
+            in_condition: false,
             quiet_until: None,
             aborted: false,
             looks: Cell::new(0),
@@ -92,6 +96,10 @@ impl<'a> Parser<'a> {
     /// Parses a whole program.
     pub(crate) fn program(mut self) -> (Program, Diagnostics) {
         let mut declarations = Vec::new();
+        if let Some(error) = self.p4_14() {
+            self.diagnostics.push(error);
+            self.pos = self.tokens.len() - 1;
+        }
         while !self.at(Tok::Eof) {
             if self.eat(Tok::Semi) {
                 continue;

@@ -20,7 +20,7 @@ const EXAMPLES: &str = "Examples:
   weir ctl insert ipv4_lpm hdr.ipv4.dst_addr=10.0.1.0/24 route next_hop=0 port=1
   weir ctl show ipv4_lpm
   weir ctl delete ipv4_lpm 10.0.1.0/24
-  weir ctl default ipv4_lpm drop
+  weir ctl default address_pairs allow
   weir ctl show my_register 7 && weir ctl modify my_register 7 value=0
   weir ctl load ipv4_lpm.csv --table ipv4_lpm && weir ctl dump > state.jsonl
   weir ctl --bfrt 10.0.0.7 watch digests learn
@@ -50,9 +50,9 @@ pub struct Connection {
     /// The target speaks BF Runtime
     #[arg(long, value_name = "ADDR", global = true)]
     pub bfrt: Option<String>,
-    /// The number of the device [default: 1, of BF Runtime 0]
-    #[arg(long, value_name = "N", global = true)]
-    pub device_id: Option<u64>,
+    /// The number of the device; weir and most targets take 0 for the only one
+    #[arg(long, value_name = "N", global = true, default_value_t = 0)]
+    pub device_id: u64,
     /// P4Runtime: the highest election id may write
     #[arg(long, value_name = "N", global = true, default_value_t = 1)]
     pub election_id: u128,
@@ -93,10 +93,10 @@ pub enum Command {
         /// Part of a name
         pattern: Option<String>,
     },
-    /// Show entries: of a table, or one with a key
+    /// Show entries: of all tables, of one, or one entry with a key
     Show {
-        /// The table
-        table: String,
+        /// The table; without it all that match packets
+        table: Option<String>,
         /// KEY=MATCH … of one entry, or `default`
         words: Vec<String>,
         /// Do not ask for counters
@@ -121,8 +121,10 @@ pub enum Command {
     /// Delete all entries of tables
     Clear {
         /// The tables
-        #[arg(required = true)]
         tables: Vec<String>,
+        /// All tables that match packets
+        #[arg(long, conflicts_with = "tables")]
+        all: bool,
     },
     /// Do an operation on a whole table, such as SyncCounters (BF Runtime)
     Operation {
@@ -246,7 +248,10 @@ async fn run(arguments: &Ctl) -> Result<u8> {
             no_counters,
         } => {
             let client = connect::reader(connection).await?;
-            entries::show(&client, table, words, !*no_counters, is_json).await
+            match table {
+                Some(table) => entries::show(&client, table, words, !*no_counters, is_json).await,
+                None => entries::show_all(&client, !*no_counters, is_json).await,
+            }
         }
         Command::Count { tables } => entries::count(&connect::reader(connection).await?, tables, is_json).await,
         Command::Insert(words) => entries::write(connection, weir_client::Operation::Insert, words).await,
@@ -254,7 +259,10 @@ async fn run(arguments: &Ctl) -> Result<u8> {
         Command::Set(words) => entries::write(connection, weir_client::Operation::InsertOrModify, words).await,
         Command::Delete(words) => entries::write(connection, weir_client::Operation::Delete, words).await,
         Command::Default(words) => entries::default(connection, words).await,
-        Command::Clear { tables } => entries::clear(&connect::writer(connection).await?, tables).await,
+        Command::Clear { tables, all: false } if tables.is_empty() => {
+            anyhow::bail!("which tables? Name them, or write --all for all that match packets")
+        }
+        Command::Clear { tables, all } => entries::clear(&connect::writer(connection).await?, tables, *all).await,
         Command::Operation { table, operation } => {
             let client = connect::writer(connection).await?;
             let table = client.table(table)?;

@@ -43,8 +43,12 @@ pub fn read_capture(reader: impl Read) -> Result<Vec<(u64, Vec<u8>)>> {
     Ok(packets)
 }
 
+/// The bytes of hexadecimal digits, which may be grouped by spaces and colons and begin with `0x`.
 fn from_hex(text: &str) -> Result<Vec<u8>> {
-    let digits: Vec<u32> = text
+    let trimmed = text.trim_start();
+    let digits = trimmed.strip_prefix("0x").or_else(|| trimmed.strip_prefix("0X"));
+    let digits: Vec<u32> = digits
+        .unwrap_or(trimmed)
         .chars()
         .filter(|c| !c.is_whitespace() && *c != ':')
         .map(|c| {
@@ -76,6 +80,9 @@ mod tests {
     #[test]
     fn digits_may_be_grouped() {
         assert_eq!(one("0a:0b 0C", 1).unwrap(), [10, 11, 12]);
+        assert_eq!(one("0x0a0b 0C", 1).unwrap(), [10, 11, 12]);
+        assert_eq!(one(" 0X0a", 1).unwrap(), [10]);
+        assert!(one("0x", 1).unwrap_err().to_string().contains("at least one byte"));
         assert!(one("0a0", 1).unwrap_err().to_string().contains("even number"));
         assert!(one("no.pcap", 1).unwrap_err().to_string().contains("neither a file"));
         assert!(one("0a", 2).unwrap_err().to_string().contains("has 1"));

@@ -103,6 +103,85 @@ fn mistakes_are_told_before_anything_is_sent() {
 }
 
 #[test]
+fn constant_default_actions_are_shown_and_not_sent() {
+    let switch = Switch::start();
+    let tables = switch.done(&["tables", "ipv4_lpm"]);
+    assert!(
+        tables.contains("    default RouterIngress.drop  (constant)\n"),
+        "{tables}"
+    );
+    let (code, _, error) = switch.ctl(&["default", "ipv4_lpm", "drop"]);
+    assert_eq!(code, 2);
+    assert!(
+        error.contains("the default action of RouterIngress.ipv4_lpm, `RouterIngress.drop` is constant"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_switch_of_any_number_is_driven_without_one() {
+    let program = format!("{ROUTER}.p4");
+    let ports = ["-i", "1@null", "--p4runtime", "127.0.0.1:0", "--device-id", "7"];
+    let switch = Switch(Running::start(&[&[program.as_str()], &ports[..]].concat(), "P4Runtime"));
+    switch.done(&["insert", "ipv4_lpm", "10.0.3.0/24", "to_cpu"]);
+    switch.done(&["--device-id", "7", "delete", "ipv4_lpm", "10.0.3.0/24"]);
+    assert_ne!(switch.ctl(&["--device-id", "8", "count"]).0, 0);
+}
+
+#[test]
+fn all_tables_are_shown_and_cleared_at_once() {
+    let switch = Switch::start();
+    switch.done(&["load", &format!("{ROUTER}.entries")]);
+    let shown = switch.done(&["show"]);
+    for table in ["own_macs", "ipv4_lpm", "neighbours", "port_macs"] {
+        assert!(shown.contains(&format!("{table} [")), "{table}: {shown}");
+    }
+    let (code, _, error) = switch.ctl(&["clear"]);
+    assert_eq!((code, error.contains("--all")), (2, true), "{error}");
+    switch.done(&["clear", "--all"]);
+    let counts = switch.done(&["count"]);
+    assert!(counts.lines().all(|line| line.trim().starts_with("0 ")), "{counts}");
+}
+
+#[test]
+fn a_program_without_a_name_is_told_by_its_architecture() {
+    let switch = Switch::start();
+    let told = switch.done(&["program"]);
+    assert!(
+        told.starts_with("a program for v1model without @pkginfo(name=…): "),
+        "{told}"
+    );
+}
+
+#[test]
+fn numbers_are_json_numbers_and_addresses_are_not() {
+    let switch = Switch::start();
+    switch.done(&[
+        "insert",
+        "ipv4_lpm",
+        "10.0.3.0/24",
+        "route",
+        "next_hop=10.0.0.9",
+        "port=1",
+    ]);
+    switch.done(&[
+        "modify",
+        "ipv4_lpm",
+        "10.0.3.0/24",
+        "route",
+        "10.0.0.9",
+        "1",
+        "$COUNTER_SPEC_BYTES=100000",
+    ]);
+    let line = switch.done(&["--json", "show", "ipv4_lpm", "10.0.3.0/24"]);
+    let entry: serde_json::Value = serde_json::from_str(&line).expect("is JSON");
+    assert_eq!(entry["key"]["hdr.ipv4.dst_addr"], "10.0.3.0/24");
+    assert_eq!(entry["data"]["next_hop"], "10.0.0.9");
+    assert_eq!(entry["data"]["port"], 1);
+    assert_eq!(entry["data"]["$COUNTER_SPEC_BYTES"], 100_000);
+}
+
+#[test]
 fn a_controller_with_a_larger_election_id_is_not_disturbed() {
     let switch = Switch::start();
     let runtime = tokio::runtime::Runtime::new().unwrap();

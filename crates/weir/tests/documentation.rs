@@ -102,3 +102,42 @@ fn console_blocks_show_what_is_printed() {
     assert!(stale.is_empty(), "bless with WEIR_BLESS=1:\n{}", stale.join("\n"));
     assert!(total >= 10, "only {total} blocks were found");
 }
+
+#[test]
+fn the_picture_is_the_one_that_the_demo_draws() {
+    let folder = tempfile::tempdir().unwrap();
+    let picture = folder.path().join("demo.svg");
+    run(&format!("weir demo --svg {}", picture.display()));
+    let drawn = std::fs::read_to_string(picture).unwrap();
+    let shown = root().join("docs/pipeline.svg");
+    if std::env::var_os("WEIR_BLESS").is_some() {
+        std::fs::write(&shown, &drawn).unwrap();
+    }
+    assert!(
+        std::fs::read_to_string(shown).unwrap() == drawn,
+        "docs/pipeline.svg is old: bless with WEIR_BLESS=1"
+    );
+}
+
+#[test]
+fn what_the_demo_writes_is_ignored_by_git() {
+    let ignored = std::fs::read_to_string(root().join(".gitignore")).unwrap();
+    assert!(ignored.lines().any(|line| line == "/weir-demo.svg"));
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn the_readme_pings_through_a_firewall_without_root() {
+    let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
+    let blocks = readme.split("```sh\n").skip(1);
+    let blocks = blocks.filter_map(|rest| rest.split("```").next());
+    let example = blocks.into_iter().find(|b| b.starts_with("unshare -rn")).unwrap();
+    if !run("unshare -rn true && command -v ip && command -v ping && echo fine").ends_with("fine\n") {
+        assert!(std::env::var_os("CI").is_none(), "no namespaces, `ip` or `ping` here");
+        eprintln!("left out: there are no namespaces, `ip` or `ping` here");
+        return;
+    }
+    let printed = run(example);
+    assert!(printed.contains("nothing passes yet"), "{printed}");
+    assert!(printed.contains("3 packets transmitted, 3 received"), "{printed}");
+}

@@ -92,6 +92,7 @@ pub(crate) const TARGET: Target = Target {
         ],
         pipelines: &[],
     }],
+    customary: &[],
     macros: &[],
     without_effect: &[],
     expansions: &[],

@@ -181,6 +181,7 @@ pub(crate) const TNA: Target = Target {
         },
     ],
     files: FILES,
+    customary: &[],
     macros: &[("__TARGET_TOFINO__", "1")],
     without_effect: IGNORED,
     expansions: &[],

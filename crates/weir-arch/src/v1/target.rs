@@ -6,6 +6,24 @@ use weir_ir::target::{
     ControlSpec, Expansion, PackageSpec, PropertySpec, ResourceKind, ResourceSpec, TableSpec, Target, block,
 };
 
+/// The names that p4lang's tutorials and tests give the values of `standard_metadata.instance_type`.
+const INSTANCE_TYPES: &[(&str, &str)] = &[
+    ("PKT_INSTANCE_TYPE_NORMAL", "0"),
+    ("PKT_INSTANCE_TYPE_INGRESS_CLONE", "1"),
+    ("PKT_INSTANCE_TYPE_EGRESS_CLONE", "2"),
+    ("PKT_INSTANCE_TYPE_COALESCED", "3"),
+    ("PKT_INSTANCE_TYPE_INGRESS_RECIRC", "4"),
+    ("PKT_INSTANCE_TYPE_REPLICATION", "5"),
+    ("PKT_INSTANCE_TYPE_RESUBMIT", "6"),
+    ("BMV2_V1MODEL_INSTANCE_TYPE_NORMAL", "0"),
+    ("BMV2_V1MODEL_INSTANCE_TYPE_INGRESS_CLONE", "1"),
+    ("BMV2_V1MODEL_INSTANCE_TYPE_EGRESS_CLONE", "2"),
+    ("BMV2_V1MODEL_INSTANCE_TYPE_COALESCED", "3"),
+    ("BMV2_V1MODEL_INSTANCE_TYPE_RECIRC", "4"),
+    ("BMV2_V1MODEL_INSTANCE_TYPE_REPLICATION", "5"),
+    ("BMV2_V1MODEL_INSTANCE_TYPE_RESUBMIT", "6"),
+];
+
 /// `V1Switch(p, vr, ig, eg, ck, dep)` of v1model.p4.
 pub(crate) const TARGET: Target = Target {
     name: "v1model",
@@ -23,6 +41,7 @@ pub(crate) const TARGET: Target = Target {
         pipelines: &[],
     }],
     macros: &[],
+    customary: INSTANCE_TYPES,
     without_effect: &[],
     expansions: &[Expansion {
         function: "mark_to_drop",

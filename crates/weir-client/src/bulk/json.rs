@@ -1,20 +1,24 @@
 //! Entries as JSON: one object per line.
 //!
 //! ```json
-//! {"table": "I.routes", "key": {"hdr.ipv4.dst": "10.0.0.0/8"}, "action": "I.forward", "data": {"port": "3"}}
+//! {"table": "I.routes", "key": {"hdr.ipv4.dst": "10.0.0.0/8"}, "action": "I.forward", "data": {"port": 3}}
 //! ```
 //!
-//! Keys and numbers are texts as [`crate::notation`] writes them; plain JSON numbers are taken, too. `priority` and `default` are
-//! there where they say something.
+//! Numbers are JSON numbers up to 2^53, which every reader of JSON has exactly. Larger ones, addresses,
+//! prefixes, masks and ranges are texts as [`crate::notation`] writes them. Texts are taken for all of
+//! them. `priority` and `default` are there where they say something.
 
 use crate::entry::Entry;
 use crate::error::Error;
 use crate::notation;
-use crate::schema::{Field, Schema, Type};
-use crate::value::Value;
+use crate::schema::{Field, Key, Schema, Type};
+use crate::value::{Match, Value};
 use serde_json::{Map, Value as Json, json};
 use std::io::BufRead;
 use std::sync::Arc;
+
+/// The largest number up to which a double has every number.
+const MAX_EXACT: u64 = 1 << 53;
 
 /// An entry as JSON.
 #[must_use]
@@ -26,7 +30,7 @@ pub fn entry_to_json(entry: &Entry) -> Json {
         object.insert("default".to_owned(), json!(true));
     } else {
         let keys = table.keys.iter().zip(entry.matches());
-        let keys = keys.map(|(key, to)| (key.name.clone(), json!(notation::match_text(key, to))));
+        let keys = keys.map(|(key, to)| (key.name.clone(), match_to_json(key, to)));
         object.insert("key".to_owned(), Json::Object(keys.collect()));
     }
     if entry.priority_of() != 0 {
@@ -43,7 +47,25 @@ pub fn entry_to_json(entry: &Entry) -> Json {
     Json::Object(object)
 }
 
-/// A value as JSON: texts for numbers, lists and objects for what is made of others.
+/// What a key is compared to as JSON: a number where it is one.
+fn match_to_json(key: &Key, to: &Match) -> Json {
+    match to {
+        Match::Exact(value) => number_to_json(&key.name, &key.ty, value),
+        Match::Any | Match::Lpm { .. } | Match::Ternary { .. } | Match::Range { .. } => None,
+    }
+    .unwrap_or_else(|| json!(notation::match_text(key, to)))
+}
+
+/// A value as a JSON number, where it is no address and every reader has it exactly.
+fn number_to_json(name: &str, ty: &Type, value: &Value) -> Option<Json> {
+    let Value::Bits(number) = value else { return None };
+    let is_number = !notation::is_written_as_address(name, ty);
+    let exact = u64::try_from(*number).ok().filter(|n| *n <= MAX_EXACT)?;
+    is_number.then(|| json!(exact))
+}
+
+/// A value as JSON: numbers, texts for those that are addresses or too large, lists and objects for
+/// what is made of others.
 #[must_use]
 pub fn value_to_json(field: &Field, value: &Value) -> Json {
     match value {
@@ -59,7 +81,9 @@ pub fn value_to_json(field: &Field, value: &Value) -> Json {
             Json::Object(object.collect())
         }
         Value::Text(text) => json!(text),
-        Value::Bits(_) | Value::Wide(_) => json!(notation::value_text(field, value)),
+        Value::Bits(_) | Value::Wide(_) => {
+            number_to_json(&field.name, &field.ty, value).unwrap_or_else(|| json!(notation::value_text(field, value)))
+        }
     }
 }
 

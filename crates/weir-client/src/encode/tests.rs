@@ -46,6 +46,7 @@ fn schema(protocol: Protocol) -> Schema {
         elements: Vec::new(),
         is_const: false,
         has_const_default: false,
+        const_default_action: None,
         operations: Vec::new(),
         attributes: Vec::new(),
     };

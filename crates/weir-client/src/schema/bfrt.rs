@@ -74,6 +74,7 @@ fn table(source: &info::Table) -> Table {
         elements: Vec::new(),
         is_const: source.read_only == Some(true) || source.attributes.iter().any(|a| a == "ConstTable"),
         has_const_default: source.has_const_default_action == Some(true),
+        const_default_action: None,
         operations: source.supported_operations.clone(),
         attributes: source.attributes.clone(),
     }

@@ -27,6 +27,7 @@ pub(super) fn table(crc: &CustomCrc) -> Table {
         elements: Vec::new(),
         is_const: false,
         has_const_default: false,
+        const_default_action: None,
         operations: Vec::new(),
         attributes: Vec::new(),
     }

@@ -118,8 +118,9 @@ impl Schema {
             name: name_of(&d.preamble),
             ty: resolve(d.type_spec.as_ref(), from.types),
         });
-        let program = info.pkg_info.as_ref().map(|p| p.name.clone()).unwrap_or_default();
-        let mut schema = Schema::new(Protocol::P4Runtime, program, tables, digests.collect());
+        let package = info.pkg_info.clone().unwrap_or_default();
+        let mut schema = Schema::new(Protocol::P4Runtime, package.name, tables, digests.collect());
+        schema.architecture = package.arch;
         for header in &info.controller_packet_metadata {
             let fields = header.metadata.iter().map(|m| {
                 let ty = scalar(m.bitwidth, m.type_name.as_ref(), from.types);
@@ -164,6 +165,7 @@ fn table(id: u32, name: String, kind: Kind, size: i64) -> Table {
         elements: Vec::new(),
         is_const: false,
         has_const_default: false,
+        const_default_action: None,
         operations: Vec::new(),
         attributes: Vec::new(),
     }
@@ -185,6 +187,8 @@ impl Source<'_> {
         table.priority = has_priority.then_some(0);
         table.is_const = source.is_const_table;
         table.has_const_default = source.const_default_action_id != 0;
+        let const_default = self.actions.get(&source.const_default_action_id);
+        table.const_default_action = const_default.map(|action| name_of(&action.preamble));
         let actions = source.action_refs.iter().filter_map(|reference| {
             let scope = match reference.scope() {
                 pb::action_ref::Scope::TableOnly => Scope::Entries,

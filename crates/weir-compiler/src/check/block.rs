@@ -290,12 +290,15 @@ impl<'a> Checker<'a> {
             _ => false,
         };
         if !good && !unwrapped {
+            let one_of_several = matches!(&element.kind, ast::ExprKind::List(values) if values.len() > 1)
+                && !matches!(self.kind(ty), TyKind::Tuple(_) | TyKind::Listed(_) | TyKind::Struct(..));
             let (given, expected) = (self.show(given), self.show(ty));
-            self.error(
-                "type-error",
-                element.span,
-                format!("this keyset is {given}, but it is compared with {expected}"),
-            );
+            let message = format!("this keyset is {given}, but it is compared with {expected}");
+            let mut error = Diagnostic::error("type-error", element.span, message);
+            if one_of_several {
+                error = error.help("one value is compared here: give each of these a case of its own");
+            }
+            self.report(error);
         }
     }
 

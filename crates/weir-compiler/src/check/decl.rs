@@ -15,16 +15,7 @@ impl<'a> Checker<'a> {
     pub(super) fn top_level(&mut self, declaration: &'a Declaration) {
         self.annotations(&declaration.annotations);
         match &declaration.kind {
-            DeclarationKind::Variable(v) => {
-                self.error(
-                    "invalid",
-                    declaration.span,
-                    format!(
-                        "`{}`: variables belong into a parser, control, action or function",
-                        v.name.name
-                    ),
-                );
-            }
+            DeclarationKind::Variable(v) => self.misplaced_variable(v, &declaration.annotations),
             DeclarationKind::Table(t) => {
                 self.error(
                     "invalid",
@@ -136,6 +127,19 @@ impl<'a> Checker<'a> {
                 }
             }
         }
+    }
+
+    /// A variable at the top level. Its name is declared all the same: no use of it is a second mistake.
+    fn misplaced_variable(&mut self, variable: &'a ast::Variable, annotations: &'a [ast::Annotation]) {
+        let name = &variable.name.name;
+        let message = format!("expected a constant or an instance at the top level, found the variable `{name}`");
+        let help = if variable.value.is_some() {
+            "write `const` before it, or declare it in the parser, control or action that uses it"
+        } else {
+            "declare it in the parser, control or action that uses it; what outlives a packet is kept in a register"
+        };
+        self.report(Diagnostic::error("invalid", variable.name.span, message).help(help));
+        self.declare(&variable.name, annotations, DefKind::Broken);
     }
 
     fn variable(&mut self, variable: &'a ast::Variable, annotations: &'a [ast::Annotation]) {

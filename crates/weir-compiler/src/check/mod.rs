@@ -312,6 +312,8 @@ pub struct Checked<'a> {
     pub main: Option<DefId>,
     /// Top-level names.
     pub globals: FxHashMap<Name, Vec<DefId>>,
+    /// Names that nothing declares, and where the error about each is.
+    pub missing: Vec<(Name, Span)>,
 }
 
 impl<'a> Checked<'a> {
@@ -423,6 +425,7 @@ pub fn check<'a>(program: &'a ast::Program, cancellation: &Cancellation) -> (Che
             instantiations: FxHashMap::default(),
             main: None,
             globals: FxHashMap::default(),
+            missing: Vec::new(),
         },
         diagnostics: Diagnostics::default(),
         scopes: vec![Scope::default()],

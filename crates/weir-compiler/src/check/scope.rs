@@ -193,6 +193,7 @@ impl<'a> Checker<'a> {
     }
 
     pub(super) fn not_found(&mut self, what: &str, name: &Ident) {
+        self.info.missing.push((name.name.clone(), name.span));
         let mut diagnostic = Diagnostic::error(
             "not-found",
             name.span,
@@ -200,8 +201,6 @@ impl<'a> Checker<'a> {
         );
         if let Some(like) = self.similar_name(&name.name) {
             diagnostic = diagnostic.help(format!("did you mean `{like}`?"));
-        } else if matches!(&*name.name, "packet_in" | "packet_out" | "NoAction" | "verify") {
-            diagnostic = diagnostic.help("it is declared in core.p4: add `#include <core.p4>`");
         }
         self.report(diagnostic);
     }

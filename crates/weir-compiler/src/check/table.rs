@@ -92,6 +92,8 @@ impl<'a> Checker<'a> {
                 self.annotations(&element.annotations);
                 let ty = self.expr(&element.expression, None);
                 if !self.info.match_kind_positions.contains_key(&element.match_kind.name) {
+                    let kind = &element.match_kind;
+                    self.info.missing.push((kind.name.clone(), kind.span));
                     let known: Vec<&str> = self.info.match_kinds.iter().map(|m| &*m.name).collect();
                     let like = self.similar(&element.match_kind.name, known.iter().copied());
                     let help = match like {
@@ -477,6 +479,7 @@ impl<'a> Checker<'a> {
             if listed {
                 return;
             }
+            self.info.missing.push(("NoAction".into(), table.name.span));
             self.report(
                 Diagnostic::error(
                     "not-found",

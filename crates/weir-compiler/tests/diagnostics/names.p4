@@ -7,8 +7,8 @@ struct all_t { ether_t ether; ethr_t other; }
 error { Odd, Odd } //~ error[duplicate] the error `Odd` is declared twice
 match_kind { fuzzy, exact } //~ error[duplicate] the match kind `exact` is declared twice
 enum color { red, green, red } //~ error[duplicate] `red` is declared twice
-bit<8> free = 1; //~ error[syntax] expected `(` and the parameters of a function, found `=`
-table loose { actions = { NoAction; } }
+bit<8> free = 1; //~ error[invalid] expected a constant or an instance at the top level, found the variable `free`
+table loose { actions = { NoAction; } } //~ error[syntax] expected a declaration, found `table`
 value_set<bit<8>>(4) values;
 void f(in bit<8> x, in bit<8> x) { } //~ error[duplicate] `x` is declared twice
 void g(in bit<8> x) { bit<8> x = 1; } //~ error[shadow] `x` has the name of a parameter

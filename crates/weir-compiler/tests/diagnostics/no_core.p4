@@ -1,10 +1,9 @@
-// Without core.p4.
-parser p(packet_in b) { state start { transition accept; } } //~ error[not-found] there is no type `packet_in` here
+// Without core.p4: one error for everything that it declares.
+parser p(packet_in b) { state start { transition accept; } }
+    //~^ error[not-found] `#include <core.p4>` is missing: it declares `packet_in`, `exact` and `NoAction`
 control c(inout bit<8> x) {
     action a() { }
     table t { key = { x: exact; } actions = { a; } }
-    //~^ error[not-found] there is no match kind `exact`
-    //~^ error[not-found] the table `t` has no default action, and there is no `NoAction`
-    table u { actions = { NoAction; } } //~ error[not-found] there is no action `NoAction` here
+    table u { actions = { NoAction; } }
     apply { t.apply(); u.apply(); }
 }

@@ -4,8 +4,8 @@ use super::recovery::begins_top_level;
 use super::scopes::NameClass;
 use super::{Parse, Parser};
 use crate::ast::{
-    Annotation, BlockType, Control, Declaration, DeclarationKind, Parser as ParserDeclaration, ParserState, SelectCase,
-    Statement, StatementKind, Transition, ValueSet,
+    Annotation, BlockType, Control, Declaration, DeclarationKind, ExprKind, Parser as ParserDeclaration, ParserState,
+    SelectCase, Statement, StatementKind, Transition, ValueSet,
 };
 use crate::source::Span;
 use crate::token::Tok;
@@ -190,7 +190,7 @@ impl Parser<'_> {
         self.expect(Tok::LParen, "after `select`")?;
         let expressions = self.bracketed(|p| p.list(Tok::RParen, false, "after an expression", Self::expression))?;
         self.expect(Tok::LBrace, "before the cases of `select`")?;
-        let cases = self.members("a case", Self::select_case)?;
+        let cases = self.members("a case", |p| p.select_case(expressions.len()))?;
         Ok(Transition::Select {
             expressions,
             cases,
@@ -198,9 +198,19 @@ impl Parser<'_> {
         })
     }
 
-    fn select_case(&mut self) -> Parse<SelectCase> {
+    fn select_case(&mut self, selected: usize) -> Parse<SelectCase> {
         let start = self.start();
-        let keyset = self.keyset()?;
+        let mut keyset = self.keyset()?;
+        if self.at(Tok::Comma) {
+            let help = if selected == 1 {
+                "write a case for each value: `A: state; B: state;`"
+            } else {
+                "the values for several expressions stand in parentheses: `(A, B): state;`"
+            };
+            self.several_values("a case of `select` has one keyset", help, Self::simple_keyset)?;
+            // The first value alone need not have the type of what is selected.
+            keyset = self.expr(ExprKind::Error, start);
+        }
         self.expect(Tok::Colon, "and a state after the keyset")?;
         let state = self.name("the name of a state")?;
         self.semicolon("after the case")?;

@@ -30,6 +30,7 @@ impl Parser<'_> {
             Tok::Type if !matches!(self.nth(1), Tok::LParen | Tok::Lt) => self.typedef()?,
             Tok::ErrorKw if self.nth(1) == Tok::LBrace => self.error_members()?,
             Tok::MatchKind if self.nth(1) == Tok::LBrace => self.match_kind_members()?,
+            tok if begins_type(tok) && self.at_variable() => DeclarationKind::Variable(self.top_level_variable()?),
             tok if begins_type(tok) => self.function_or_instance()?,
             Tok::Table => {
                 let help = "a table stands in a control";
@@ -160,6 +161,19 @@ impl Parser<'_> {
     pub(super) fn variable_without_semicolon(&mut self) -> Parse<Variable> {
         let ty = self.ty()?;
         self.variable(ty)
+    }
+
+    /// Whether `T n;` or `T n =` is at the cursor.
+    fn at_variable(&self) -> bool {
+        self.scan_type(self.pos)
+            .is_some_and(|end| self.tok_at(end).is_name() && matches!(self.tok_at(end + 1), Tok::Semi | Tok::Assign))
+    }
+
+    /// A variable where none may stand, which the checker reports.
+    fn top_level_variable(&mut self) -> Parse<Variable> {
+        let variable = self.variable_without_semicolon()?;
+        self.semicolon("after the declaration")?;
+        Ok(variable)
     }
 
     fn variable(&mut self, ty: Type) -> Parse<Variable> {

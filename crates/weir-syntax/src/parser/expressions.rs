@@ -47,6 +47,9 @@ impl Parser<'_> {
                 self.reduce(&mut operands, &mut operators)?;
             }
             operators.push((operator, precedence));
+            if self.at(Tok::Assign) {
+                self.assignment_in_condition();
+            }
             for _ in 0..length {
                 self.bump();
             }
@@ -63,6 +66,13 @@ impl Parser<'_> {
             }
             None => self.unexpected("an expression"),
         }
+    }
+
+    /// Reports the `=` at the cursor, which is read as `==`.
+    fn assignment_in_condition(&mut self) {
+        let message = "expected a comparison in the condition, found the assignment `=`";
+        let error = Diagnostic::error("syntax", self.token().span, message);
+        let _: Parse<()> = self.report(error.help("values are compared with `==`"));
     }
 
     fn reduce(&mut self, operands: &mut Vec<Operand>, operators: &mut Vec<(BinaryOp, u8)>) -> Parse<()> {
@@ -438,7 +448,24 @@ impl Parser<'_> {
         Ok(self.expr(ExprKind::List(elements), start))
     }
 
-    fn simple_keyset(&mut self) -> Parse<Expr> {
+    /// Reports the `,` at the cursor, after the first of several values where one may stand, and
+    /// reads past the others.
+    pub(super) fn several_values(
+        &mut self,
+        message: &str,
+        help: &str,
+        mut rule: impl FnMut(&mut Self) -> Parse<Expr>,
+    ) -> Parse<()> {
+        let message = format!("{message}, found `,` and another");
+        let error = Diagnostic::error("syntax", self.token().span, message);
+        let _: Parse<()> = self.report(error.help(help));
+        while self.eat(Tok::Comma) {
+            rule(self)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn simple_keyset(&mut self) -> Parse<Expr> {
         let start = self.start();
         match self.tok() {
             Tok::Default => {

@@ -16,6 +16,7 @@ impl Parser<'_> {
         match self.tok() {
             Tok::OrOr => single(BinaryOp::Or, 1),
             Tok::AndAnd => single(BinaryOp::And, 2),
+            Tok::Assign if self.in_condition => single(BinaryOp::Eq, 3),
             Tok::EqEq => single(BinaryOp::Eq, 3),
             Tok::NotEq => single(BinaryOp::Ne, 3),
             Tok::Lt => single(BinaryOp::Lt, 4),

@@ -4,6 +4,7 @@ use super::recovery::begins_top_level;
 use super::scopes::NameClass;
 use super::{MAX_STATEMENT_DEPTH, Parse, Parser};
 use crate::ast::{Annotation, Block, DeclarationKind, Expr, ExprKind, Statement, StatementKind, SwitchCase};
+use crate::diagnostic::Diagnostic;
 use crate::source::Span;
 use crate::token::Tok;
 
@@ -76,6 +77,7 @@ impl Parser<'_> {
             Tok::Break => self.keyword_statement(StatementKind::Break, "after `break`"),
             Tok::Continue => self.keyword_statement(StatementKind::Continue, "after `continue`"),
             Tok::Const => self.declaration_statement(Vec::new()),
+            Tok::Ident if self.at_else_if_in_one_word() => self.else_if_in_one_word(),
             _ if self.at_typed_declaration() => self.declaration_statement(Vec::new()),
             _ => {
                 let statement = self.assignment_or_call()?;
@@ -122,10 +124,10 @@ impl Parser<'_> {
     pub(super) fn if_statement(&mut self) -> Parse<StatementKind> {
         self.bump();
         self.expect(Tok::LParen, "after `if`")?;
-        let condition = self.bracketed(Self::expression)?;
+        let condition = self.condition()?;
         self.expect(Tok::RParen, "after the condition")?;
         let then = Box::new(self.statement_in_scope()?);
-        let otherwise = if self.eat(Tok::Else) {
+        let otherwise = if self.eat(Tok::Else) || self.at_else_if_in_one_word() {
             Some(Box::new(self.statement_in_scope()?))
         } else {
             None
@@ -135,6 +137,37 @@ impl Parser<'_> {
             then,
             otherwise,
         })
+    }
+
+    /// The condition of an `if`, where `=` is reported and read as `==`.
+    fn condition(&mut self) -> Parse<Expr> {
+        let outer = std::mem::replace(&mut self.in_condition, true);
+        let condition = self.bracketed(Self::expression);
+        self.in_condition = outer;
+        condition
+    }
+
+    /// Whether the word at the cursor is another language's for `else if`, and no name of the program's.
+    fn at_else_if_in_one_word(&self) -> bool {
+        let is_word = self.at(Tok::Ident)
+            && matches!(
+                self.token().text(self.interner),
+                "elseif" | "elsif" | "elif" | "else_if"
+            );
+        let follows = || self.after_brackets(self.pos + 1).map(|after| self.tok_at(after));
+        is_word
+            && self.nth(1) == Tok::LParen
+            && self.class_at(self.pos).is_none()
+            && !matches!(follows(), None | Some(Tok::Semi | Tok::Dot))
+    }
+
+    /// `elseif (…) …`, reported and read as `else if (…) …`.
+    fn else_if_in_one_word(&mut self) -> Parse<StatementKind> {
+        let word = self.token();
+        let message = format!("expected `else if`, found {}", self.describe(word));
+        let error = Diagnostic::error("syntax", word.span, message);
+        let _: Parse<()> = self.report(error.help("write two words: `else if (…) { … }`"));
+        self.if_statement()
     }
 
     /// The body of an `if` or loop.
@@ -212,6 +245,10 @@ impl Parser<'_> {
             Tok::LBrace => return self.unexpected("the label of a case"),
             _ => self.expression()?,
         };
+        if self.at(Tok::Comma) {
+            let help = "write the labels one after the other, each with its colon: `A: B: { … }`";
+            self.several_values("a case of `switch` has one label", help, Self::expression)?;
+        }
         self.expect(Tok::Colon, "after the label of the case")?;
         let body = if matches!(self.tok(), Tok::LBrace | Tok::At) {
             Some(self.block()?)

@@ -608,7 +608,6 @@ fn control_without_apply_is_explained() {
 #[test]
 fn misplaced_things_are_reported_at_the_top_level() {
     for text in [
-        "bit x;",
         "table t {}",
         "state s {}",
         "entries = {}",
@@ -620,6 +619,36 @@ fn misplaced_things_are_reported_at_the_top_level() {
     ] {
         assert_eq!(bad(text).len(), 1, "{text}: {:?}", bad(text));
     }
+}
+
+#[test]
+fn variables_at_the_top_level_are_left_to_the_checker() {
+    let declarations = good("bit x; bit<8> y = 1;");
+    let is_variable = |d: &Declaration| matches!(d.kind, DeclarationKind::Variable(_));
+    assert!(declarations.len() == 2 && declarations.iter().all(is_variable));
+}
+
+#[test]
+fn declarations_that_look_like_p4_14_are_not_taken_for_it() {
+    good("header_type(1) counter; const bit meter = 1; metadata f(register r) { return x; }");
+    assert!(bad("parser p { state start { } }")[0].contains("expected `(`"));
+    assert!(bad("table t { actions { a; } }")[0].contains("expected a declaration, found `table`"));
+    assert!(bad("table t { reads { a : exact; } }")[0].contains("this is P4_14"));
+}
+
+#[test]
+fn names_like_else_if_may_be_called() {
+    let text = "void elif(in bit<8> x) { } control c(in bit<8> x) { apply { if (x == 1) elif(x); elif(x); } }";
+    good(text);
+    good("extern void elsif(in bit<8> x); control c(in bit<8> x) { apply { elsif(x); } }");
+}
+
+#[test]
+fn assignments_stand_only_outside_of_conditions() {
+    let named = "bool f(in bit<8> a) { return true; } control c(in bit<8> x) { apply { if (f(a = x)) { } } }";
+    good(named);
+    let list = "struct s { bit a; } control c() { apply { if (s2 == { a = 1 }) { } if (true) { x = 1; } } }";
+    good(list);
 }
 
 #[test]

@@ -109,6 +109,24 @@ pub struct Include {
     pub span: Span,
 }
 
+/// Files that declare architectures of other compilers, and the architectures' names.
+const FOREIGN: [(&str, &str); 5] = [
+    ("pna.p4", "the architecture PNA"),
+    ("ebpf_model.p4", "the architecture ebpf_model"),
+    ("ubpf_model.p4", "the architecture ubpf_model"),
+    ("xdp_model.p4", "the architecture xdp_model"),
+    ("xsa.p4", "the architecture XSA"),
+];
+
+/// The architecture of another compiler that a file declares, wherever it was expected to be.
+fn foreign(name: &str) -> Option<&'static str> {
+    let file = name.rsplit('/').next()?;
+    FOREIGN
+        .iter()
+        .find(|(n, _)| *n == file)
+        .map(|&(_, architecture)| architecture)
+}
+
 struct Found {
     path: String,
     bytes: Vec<u8>,
@@ -204,13 +222,16 @@ impl Preprocessor<'_> {
         }
         let mut search = Search::default();
         let Some(found) = self.find(&name, angled, &mut search) else {
-            let message = match search.refused {
+            let message = match &search.refused {
                 Some(why) => format!("cannot include `{name}`: {why}"),
-                None => format!("`{name}` is not found"),
+                None => match foreign(&name) {
+                    Some(architecture) => format!("`{name}` is not found: weir does not have {architecture}"),
+                    None => format!("`{name}` is not found"),
+                },
             };
-            let error = Diagnostic::error("preprocessor", span, message);
+            let help = self.advice_on_missing(&name, &search);
             self.diagnostics
-                .push(error.help(format!("searched: {}", search.places.join(", "))));
+                .push(Diagnostic::error("preprocessor", span, message).help(help));
             return;
         };
         let path = found.path.clone();
@@ -222,6 +243,31 @@ impl Preprocessor<'_> {
         });
         if let Some(cursor) = self.add_file(&found.path, found.bytes, found.is_system) {
             self.files.push(cursor);
+        }
+    }
+
+    /// What to do about a file that is nowhere.
+    fn advice_on_missing(&self, name: &str, search: &Search) -> String {
+        let known = || {
+            let mut names: Vec<&str> = Vec::new();
+            for (name, _) in self.system.0 {
+                if !name.contains('/') && !names.contains(name) {
+                    names.push(name);
+                }
+            }
+            names.join(", ")
+        };
+        let searched = format!("searched: {}", search.places.join(", "));
+        if foreign(name).is_some() {
+            return format!(
+                "weir comes with {}; for other files, name their directory with `-I DIR`",
+                known()
+            );
+        }
+        let near = |system: &&str| crate::similar::edit_distance(name, system) <= 2;
+        match self.system.0.iter().map(|(n, _)| *n).find(near) {
+            Some(system) => format!("did you mean `{system}`? {searched}"),
+            None => searched,
         }
     }
 

@@ -87,7 +87,9 @@ fn options<'a>(words: &'a [String], connection: &mut Connection) -> Vec<&'a str>
         match word {
             "--p4runtime" => connection.p4runtime = words.next().map(str::to_owned),
             "--bfrt" => connection.bfrt = words.next().map(str::to_owned),
-            "--device-id" => connection.device_id = words.next().and_then(|w| w.parse().ok()),
+            "--device-id" => {
+                connection.device_id = words.next().and_then(|w| w.parse().ok()).unwrap_or_default();
+            }
             "--tls-ca" => connection.tls_ca = words.next().map(Into::into),
             "--tls-cert" => connection.tls_cert = words.next().map(Into::into),
             "--tls-key" => connection.tls_key = words.next().map(Into::into),

@@ -12,10 +12,8 @@ pub fn options(connection: &Connection) -> Result<Options> {
         (None, Some(address)) => Options::bfrt(address)?,
         (None, None) => from_environment()?,
     };
-    if let Some(id) = connection.device_id {
-        options = options.device(id);
-    }
     options = options
+        .device(connection.device_id)
         .election(connection.election_id)
         .role(&connection.role)
         // Two of us at the same time are two clients.

@@ -16,6 +16,18 @@ pub fn print(out: &mut impl Write, entry: &Entry, is_json: bool) -> std::io::Res
     writeln!(out, "{entry}")
 }
 
+/// Shows the entries of all tables that match packets.
+pub async fn show_all(client: &Client, counters: bool, is_json: bool) -> Result<u8> {
+    let schema = client.schema();
+    for table in schema.tables.iter().filter(|t| t.kind.is_match()) {
+        let code = show(client, &table.name, &[], counters, is_json).await?;
+        if code != 0 {
+            return Ok(code);
+        }
+    }
+    Ok(0)
+}
+
 /// Shows entries of a table, or one.
 pub async fn show(client: &Client, table: &str, words: &[String], counters: bool, is_json: bool) -> Result<u8> {
     let table = client.table(table)?;
@@ -125,6 +137,18 @@ pub async fn write(connection: &Connection, operation: Operation, words: &Words)
 
 /// Sets a default entry.
 pub async fn default(connection: &Connection, words: &Words) -> Result<u8> {
+    let client = reader(connection).await?;
+    let table = client.table(&words.table)?;
+    if table.has_const_default {
+        let action = table.const_default_action.iter().map(|a| format!(", `{a}`"));
+        anyhow::bail!(
+            "the default action of {}{} is constant: without `const` before `default_action` in the \
+             program it can be set",
+            table.name,
+            action.collect::<String>()
+        );
+    }
+    drop(client);
     let given = std::iter::once("default".to_owned()).chain(words.words.iter().cloned());
     let operation = if words.words.is_empty() {
         Operation::Delete
@@ -138,9 +162,15 @@ pub async fn default(connection: &Connection, words: &Words) -> Result<u8> {
     write(connection, operation, &words).await
 }
 
-/// Empties tables.
-pub async fn clear(client: &Client, names: &[String]) -> Result<u8> {
-    let tables: Vec<Arc<Table>> = names.iter().map(|name| client.table(name)).collect::<Result<_, _>>()?;
+/// Empties tables: these, or `all` that match packets and can be changed.
+pub async fn clear(client: &Client, names: &[String], all: bool) -> Result<u8> {
+    let tables: Vec<Arc<Table>> = if all {
+        let schema = client.schema();
+        let changeable = schema.tables.iter().filter(|t| t.kind.is_match() && !t.is_const);
+        changeable.cloned().collect()
+    } else {
+        names.iter().map(|name| client.table(name)).collect::<Result<_, _>>()?
+    };
     for table in &tables {
         let code = answer(client.clear(table).await)?;
         if code != 0 {

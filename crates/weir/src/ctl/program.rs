@@ -17,16 +17,18 @@ pub async fn program(connection: &Connection, load: Option<&Path>, reconcile: bo
             let digests: Vec<&str> = schema.digests.iter().map(|d| d.name.as_str()).collect();
             let result = serde_json::json!({
                 "program": schema.program,
+                "architecture": schema.architecture,
                 "match_tables": count(true),
                 "other_tables": count(false),
                 "digests": digests,
             });
             writeln!(crate::output::stdout(), "{result}")?;
         } else {
-            let name = if schema.program.is_empty() {
-                "(no name)"
-            } else {
-                &schema.program
+            // P4Runtime knows the name that the annotation @pkginfo gives; few programs have one.
+            let name = match (schema.program.as_str(), schema.architecture.as_str()) {
+                ("", "") => "a program without @pkginfo(name=…)".to_owned(),
+                ("", architecture) => format!("a program for {architecture} without @pkginfo(name=…)"),
+                (name, _) => name.to_owned(),
             };
             writeln!(
                 crate::output::stdout(),

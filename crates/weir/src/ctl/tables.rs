@@ -84,6 +84,10 @@ fn describe(out: &mut impl Write, table: &Table) -> std::io::Result<()> {
         };
         writeln!(out, "    action  {}({}){scope}", action.name, params.join(", "))?;
     }
+    if table.has_const_default {
+        let action = table.const_default_action.as_deref().unwrap_or("by the program");
+        writeln!(out, "    default {action}  (constant)")?;
+    }
     for field in &table.data {
         let access = if field.is_read_only { "  (read only)" } else { "" };
         writeln!(out, "    data    {}{access}", field_text(field))?;
@@ -139,6 +143,8 @@ fn as_json(table: &Table) -> serde_json::Value {
         "kind": table.kind.name(),
         "size": table.size,
         "const": table.is_const,
+        "const_default": table.has_const_default,
+        "const_default_action": table.const_default_action,
         "priority": table.priority.is_some(),
         "keys": keys.collect::<Vec<_>>(),
         "actions": actions.collect::<Vec<_>>(),

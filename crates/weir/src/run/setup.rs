@@ -66,22 +66,43 @@ fn distinct_files(specs: &[PortSpec]) -> Result<()> {
     Ok(())
 }
 
-/// `2=10M`: port and bits per second.
-fn port_rate(text: &str) -> Result<(u32, u64)> {
-    let parsed = text.split_once('=').and_then(|(port, rate)| {
-        let (digits, factor) = match rate.chars().last()? {
-            'k' | 'K' => (&rate[..rate.len() - 1], 1e3),
-            'M' => (&rate[..rate.len() - 1], 1e6),
-            'G' => (&rate[..rate.len() - 1], 1e9),
-            _ => (rate, 1.0),
-        };
-        let rate: f64 = digits.parse().ok()?;
-        let bits = rate * factor;
-        (1.0..1e15).contains(&bits).then_some((port.parse().ok()?, bits as u64))
-    });
+/// `2=10M` or `3=50pps`: a port and its rate.
+fn port_rate(text: &str) -> Result<(u32, PortRate)> {
+    let parsed = text
+        .split_once('=')
+        .and_then(|(port, rate)| Some((port.parse().ok()?, rate_of(rate)?)));
     parsed.with_context(|| {
-        format!("`{text}` is no rate of a port; write for example 2=10M for ten million bits per second at port 2")
+        format!(
+            "`{text}` is no rate of a port; write PORT=RATE, for example 2=10M or 2=10Mbit for ten million \
+             bits per second at port 2, 2=50pps for packets per second"
+        )
     })
+}
+
+/// Bits per second, which may be written out as `bit` or `bps`, or packets per second (`pps`), with
+/// a factor of k, M or G.
+fn rate_of(text: &str) -> Option<PortRate> {
+    let split = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
+    let (digits, unit) = text.split_at(split);
+    let (factor, unit) = match unit.chars().next() {
+        Some('k' | 'K') => (1e3, &unit[1..]),
+        Some('M' | 'm') => (1e6, &unit[1..]),
+        Some('G' | 'g') => (1e9, &unit[1..]),
+        _ => (1.0, unit),
+    };
+    let rate = digits.parse::<f64>().ok()? * factor;
+    let rate = (1.0..1e15).contains(&rate).then_some(rate as u64)?;
+    match unit.to_ascii_lowercase().as_str() {
+        "" | "bit" | "bps" => Some(PortRate {
+            bits_per_second: Some(rate),
+            ..PortRate::default()
+        }),
+        "pps" => Some(PortRate {
+            packets_per_second: Some(rate),
+            ..PortRate::default()
+        }),
+        _ => None,
+    }
 }
 
 /// What cannot be asked together.
@@ -194,14 +215,8 @@ pub fn switches(
     };
     let mut switch = load::switch(program, config, entries, messages)?;
     for rate in &arguments.port_rate {
-        let (port, bits) = port_rate(rate)?;
-        switch.set_port_rate(
-            port,
-            PortRate {
-                bits_per_second: Some(bits),
-                ..PortRate::default()
-            },
-        );
+        let (port, rate) = port_rate(rate)?;
+        switch.set_port_rate(port, rate);
     }
     if !is_traced {
         load::compile(&mut switch, arguments.engine, arguments.source.message_format, messages);
@@ -241,9 +256,23 @@ mod tests {
 
     #[test]
     fn rates_have_units() {
-        assert_eq!(port_rate("2=10M").unwrap(), (2, 10_000_000));
-        assert_eq!(port_rate("0=1.5k").unwrap(), (0, 1500));
-        for wrong in ["10M", "2=", "2=fast", "2=0", "x=1"] {
+        let bits = |rate| PortRate {
+            bits_per_second: Some(rate),
+            ..PortRate::default()
+        };
+        let packets = |rate| PortRate {
+            packets_per_second: Some(rate),
+            ..PortRate::default()
+        };
+        assert_eq!(port_rate("2=10M").unwrap(), (2, bits(10_000_000)));
+        assert_eq!(port_rate("0=1.5k").unwrap(), (0, bits(1500)));
+        assert_eq!(port_rate("1=512kbit").unwrap(), (1, bits(512_000)));
+        assert_eq!(port_rate("1=1Gbps").unwrap(), (1, bits(1_000_000_000)));
+        assert_eq!(port_rate("3=50pps").unwrap(), (3, packets(50)));
+        assert_eq!(port_rate("3=2kpps").unwrap(), (3, packets(2000)));
+        for wrong in [
+            "10M", "2=", "2=fast", "2=0", "x=1", "2=5kilo", "2=0.5pps", "2=pps", "2=é",
+        ] {
             assert!(port_rate(wrong).is_err(), "{wrong}");
         }
     }
