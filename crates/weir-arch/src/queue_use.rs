@@ -1,5 +1,5 @@
-//! Whether a program can tell how long its packets wait in queues, or choose the order in which they
-//! leave.
+//! Whether a program can tell how long its packets wait in queues, or choose the order in which
+//! they leave.
 
 use weir_ir::passes::{read_by, written};
 use weir_ir::{Body, InstKind, Operand, Program, Rvalue, VarId};

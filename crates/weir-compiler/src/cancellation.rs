@@ -1,4 +1,4 @@
-//! Ending a compilation whose result nobody needs any more.
+//! Ends a compilation early when its result is no longer needed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,5 +1,5 @@
-//! Names that nothing declares because the program lacks an `#include` or a `#define`: one error for
-//! all of them, which says what to add.
+//! Names that nothing declares because the program lacks an `#include` or a `#define`: one error
+//! for all of them, which says what to add.
 
 use crate::check::{self, Checked};
 use crate::main_package::declares;
@@ -61,8 +61,9 @@ fn customary_macros(checked: &Checked<'_>, target: &Target, explained: &mut Expl
     }
 }
 
-/// An error for all names that a file declares which the program does not include: of core.p4 and the
-/// files of architectures those that declare most of the names, and core.p4 where it has as many.
+/// An error for all names that a file declares which the program does not include: of core.p4 and
+/// the files of architectures those that declare most of the names, and core.p4 where it has as
+/// many.
 fn lacking_include(checked: &Checked<'_>, targets: &[Target], explained: &mut Explained) {
     let missing: FxHashSet<&Name> = checked.missing.iter().map(|(name, _)| name).collect();
     let system = system_files(targets);

@@ -16,7 +16,7 @@ use weir_ir::{
 
 /// Basic blocks that one run of a parser may enter.
 pub const PARSER_BUDGET: u32 = 65_536;
-/// What one run of a body may cost, in the units of [`weir_ir::cost`]: about so many instructions.
+/// What one run of a body may cost, in the units of [`weir_ir::cost`]: about one per instruction.
 pub const INSTRUCTION_BUDGET: u32 = 1_000_000;
 
 /// Values of the core errors in a program.

@@ -11,9 +11,10 @@
 //!
 //! # Limits
 //!
-//! A parser may enter [`PARSER_BUDGET`] basic blocks per run; after that the packet is rejected with
-//! `error.ParserTimeout`. A run of any body may cost [`INSTRUCTION_BUDGET`] units
-//! ([`weir_ir::cost`]: an instruction on up to 64 bits is one); after that it is stopped with [`Abort::InstructionBudget`], and the packet is to be dropped.
+//! A parser may enter [`PARSER_BUDGET`] basic blocks per run; after that the packet is rejected
+//! with `error.ParserTimeout`. A run of any body may cost [`INSTRUCTION_BUDGET`] units
+//! ([`weir_ir::cost`]: an instruction on up to 64 bits is one); after that it is stopped with
+//! [`Abort::InstructionBudget`], and the packet is to be dropped.
 //!
 //! ```
 //! use std::sync::Arc;

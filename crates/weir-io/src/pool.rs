@@ -215,8 +215,8 @@ impl Memory {
     /// The caller owns the frame, as the type says, and nobody changes it meanwhile.
     pub(crate) unsafe fn read(&self, frame: u32) -> &[u8] {
         debug_assert!(frame < self.count);
-        // SAFETY: frames are within the mapping, which is initialised with zeros and lives as long as
-        // `self`; nobody changes this one meanwhile, says the caller.
+        // SAFETY: frames are within the mapping, which is initialised with zeros and lives as long
+        // as `self`; the caller guarantees that this one does not change.
         unsafe { std::slice::from_raw_parts(self.base().add(frame as usize * self.stride), self.stride) }
     }
 

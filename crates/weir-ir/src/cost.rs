@@ -6,9 +6,9 @@
 use crate::arena::Arena;
 use crate::program::*;
 
-/// The cost of an instruction: 1; on wider values the number of their 64-bit words, or its square for
-/// a product, a quotient or a remainder. A call costs as many units as its inputs have words, an
-/// instruction on a header one for each eight fields.
+/// The cost of an instruction: 1; on wider values the number of their 64-bit words, or its square
+/// for a product, a quotient or a remainder. A call costs as many units as its inputs have words,
+/// an instruction on a header one for each eight fields.
 #[must_use]
 pub fn instruction(program: &Program, kind: &InstKind) -> u32 {
     match kind {
@@ -88,7 +88,8 @@ pub fn pattern_words(program: &Program, block: &BasicBlock) -> u64 {
     }
 }
 
-/// What arithmetic on more than 64 bits and long lists of patterns add to the cost of a basic block.
+/// What arithmetic on more than 64 bits and long lists of patterns add to the cost of a basic
+/// block.
 #[must_use]
 pub fn wide(program: &Program, block: &BasicBlock) -> u32 {
     let costs = block.insts.iter().map(|inst| instruction(program, &inst.kind) - 1);

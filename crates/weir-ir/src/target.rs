@@ -20,8 +20,8 @@ pub struct Target {
     /// Macros that its programs expect to be defined before the first line where it was chosen by name: the file
     /// that they include may define them otherwise.
     pub macros: &'static [(&'static str, &'static str)],
-    /// Macros that its files do not define and many programs define alike: their names and values. A
-    /// program that lacks one is told what to write.
+    /// Macros that its files do not define and many programs define alike: their names and values.
+    /// A program that lacks one gets an error with the line to write.
     pub customary: &'static [(&'static str, &'static str)],
     /// Externs that are nothing but assignments.
     pub expansions: &'static [Expansion],

@@ -113,8 +113,8 @@ pub(crate) struct Analysis<'a> {
     pub repeated: Vec<bool>,
     /// Per block, what it adds to `spent`; 0 outside of loops.
     pub loop_costs: Vec<u32>,
-    /// What the packet's loops have cost since the segment began, in the units of [`weir_ir::cost`];
-    /// kept across suspension points inside loops.
+    /// What the packet's loops have cost since the segment began, in the units of
+    /// [`weir_ir::cost`]; kept across suspension points inside loops.
     pub spent: VarId,
 }
 

@@ -55,8 +55,8 @@ impl Scalar {
         if bits == 0 {
             return Bits::zero(0);
         }
-        // SAFETY: words 0 and 1 are length and address of bytes that are there, says the caller; `bits` is no
-        // more than that length.
+        // SAFETY: words 0 and 1 are length and address of bytes that are there, says the caller;
+        // `bits` is no more than that length.
         let bytes = unsafe { std::slice::from_raw_parts(words[1] as *const u8, bits as usize / 8) };
         Bits::from_bytes(bits, bytes)
     }
@@ -222,8 +222,8 @@ impl CallSite {
         }
     }
 
-    /// Puts what the host changed into the area. Missing values are written as 0; the other offsets do
-    /// not move: code relies on each value having no more bits than its variable.
+    /// Puts what the host changed into the area. Missing values are written as 0; the other offsets
+    /// do not move: code relies on each value having no more bits than its variable.
     pub fn write(&self, call: &CallArguments, area: &mut [u64]) {
         let mut at = 2;
         let mut put = |at: &mut usize, scalar: &Scalar, value: Option<&Bits>| {

@@ -114,8 +114,9 @@ impl Tls {
         }
     }
 
-    /// Texts with certificates that are not valid at this time: clients refuse such a server, and the
-    /// server refuses clients of such an authority. A wrong clock looks the same, so this is no error.
+    /// Texts with certificates that are not valid at this time: clients refuse such a server, and
+    /// the server refuses clients of such an authority. A wrong clock looks the same, so this is no
+    /// error.
     #[must_use]
     pub fn out_of_date(&self, now: SystemTime) -> Vec<OutOfDate> {
         let seconds = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();

@@ -66,7 +66,7 @@ impl Finding {
     }
 }
 
-/// So many bytes of a file from a place on, or fewer if it is shorter.
+/// Reads a number of bytes of a file at an offset, or fewer if it is shorter.
 pub(crate) fn read(mut file: &File, from: u64, count: u64) -> std::io::Result<Vec<u8>> {
     use std::io::{Seek, SeekFrom};
     let mut bytes = Vec::new();

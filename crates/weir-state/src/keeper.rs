@@ -21,7 +21,8 @@ pub struct Options {
     pub sync: bool,
     /// Bytes of changes from which on the file is written anew, if it has also become four times as long; by default 32 MiB.
     pub many: Option<u64>,
-    /// Told, in a few words, of what does not work and when it works again, and of what was set aside.
+    /// Told, in a few words, of what does not work and when it works again, and of what was set
+    /// aside.
     pub on_trouble: Option<OnTrouble>,
 }
 
@@ -106,8 +107,9 @@ impl Keeper {
     /// The old file is not changed before the new one is complete.
     ///
     /// If the new file cannot be written, for example because the disk is full, then a whole old
-    /// file goes on: the contents must say the same. Without one, nothing is kept until the new file
-    /// can be written, which is tried again and again. [`Options::on_trouble`] is told of both.
+    /// file goes on: the contents must say the same. Without one, nothing is kept until the new
+    /// file can be written, which is tried again and again. Both are reported to
+    /// [`Options::on_trouble`].
     ///
     /// # Errors
     /// It cannot be written, no whole state was read, and the storage is not the reason; or another

@@ -18,7 +18,7 @@ use weir_files::{Durability, FileError, NewFile, Target, Visibility};
 const BATCH: usize = 4 << 20;
 /// Bytes of changes from which on the file is written anew.
 const MANY: u64 = 32 << 20;
-/// The file is written anew when it is so many times as long as it was in the beginning.
+/// The file is compacted when its length is this multiple of its initial length.
 const LONG: u64 = 4;
 /// How long it is waited before what could not be written is tried again.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -50,7 +50,7 @@ pub(crate) struct Thread {
     file: Option<File>,
     /// It can be read only.
     is_read_only: bool,
-    /// Bytes of the old file that hold the state that goes on, if there is one.
+    /// Bytes of the old file that hold the restored state, if there is one.
     whole: Option<u64>,
     /// What is set aside before the old file is changed.
     finding: Option<Finding>,
@@ -129,7 +129,7 @@ impl Thread {
         }
     }
 
-    /// Does jobs until nobody can give any more. Some wait already if the file could not be written
+    /// Runs jobs until all senders are gone. Some wait already if the file could not be written
     /// so far.
     pub fn run(mut self, mut waiting: Vec<Job>) {
         let mut has_failed = !waiting.is_empty();
@@ -165,7 +165,7 @@ impl Thread {
     /// Waits for something to do, and takes what else there is.
     fn next(&self, waiting: &mut Vec<Job>, has_failed: bool) -> Result<(), RecvTimeoutError> {
         let job = if has_failed {
-            // Whoever asks is told that it fails; to be asked often is no reason to try often.
+            // Requests in between get the failure: many requests do not cause many attempts.
             std::thread::sleep(AGAIN);
             self.todo.recv_timeout(Duration::ZERO)
         } else if self.compaction.is_some() {
@@ -220,7 +220,7 @@ impl Thread {
     }
 
     /// Refuses to acknowledge anything once the file's name stands for another file, or for none,
-    /// or somebody else has made it longer or shorter.
+    /// or another process has changed its length.
     fn check_place(&self) -> Result<(), StateError> {
         self.check_name()?;
         let Some(file) = &self.file else { return Ok(()) };
@@ -331,7 +331,7 @@ impl Thread {
         Ok(())
     }
 
-    /// Goes on with a new file that holds this.
+    /// Switches to a new file with this content.
     fn replace(&mut self, bytes: &[u8]) -> Result<(), StateError> {
         let file = create(&self.target, bytes)?;
         self.take_place(file, bytes.len() as u64)
@@ -389,7 +389,7 @@ impl Thread {
         }
     }
 
-    /// Goes on with the shorter file, once it is there.
+    /// Switches to the compacted file, once it is complete.
     fn end_compaction(&mut self) {
         let Some(compaction) = self.compaction.take_if(|c| c.thread.is_finished()) else {
             return;
@@ -407,7 +407,8 @@ impl Thread {
         }
     }
 
-    /// Goes on with a shorter file that stands for so many bytes of this one: what has come since is added.
+    /// Switches to a compacted file that covers a prefix of this one; the batches after it are
+    /// appended.
     fn go_on_with(&mut self, mut shorter: NewFile, length: u64, upto: u64) -> Result<(), StateError> {
         let since = self.since(upto).map_err(StateError::io("read", &self.target.path()))?;
         let written = shorter.write_all(&since).and_then(|()| shorter.file().sync_data());

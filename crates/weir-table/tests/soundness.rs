@@ -5,14 +5,14 @@ use weir_ir::MatchKind;
 use weir_table::fast::{Begun, FastTable, Fetches};
 use weir_table::{ActionSpec, KeySpec, TableSpec};
 
-/// With keys of so many words and results of as many.
+/// A table whose keys and results have this number of words.
 fn table(words: u32) -> FastTable {
     let spec = TableSpec::new("t").key(KeySpec::new("k", 64 * words, MatchKind::Exact));
     FastTable::new(&spec.action(ActionSpec::new("a").parameter("p", 64 * (words - 1))))
 }
 
-/// Rows that a pitch puts outside of all memory are not looked for in front of the array, where their
-/// addresses wrap around to.
+/// Rows that a pitch puts outside of all memory are not looked for in front of the array, where
+/// their addresses wrap around to.
 #[test]
 fn a_pitch_of_more_words_than_there_are_is_refused() {
     for (words, pitch) in [(2, usize::MAX), (3, 1 << 63), (5, 1 << 62), (3, usize::MAX / 2 + 1)] {
@@ -27,6 +27,6 @@ fn a_pitch_of_more_words_than_there_are_is_refused() {
         let begins = catch_unwind(|| present.begin(1, &keys, pitch, &mut Begun::default()));
         assert!(begins.is_err());
     }
-    // Nobody has a key: there is nothing to look for.
+    // No packet has a key: nothing is looked up.
     assert_eq!(table(2).lookup(0, &[], &mut [], usize::MAX, 0), 0);
 }

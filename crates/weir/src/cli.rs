@@ -336,7 +336,8 @@ pub struct Run {
     /// it some 8000. More where others may have a worker's core for long (docs/run.md)
     #[arg(long, value_name = "PACKETS", value_parser = clap::value_parser!(u32).range(64..=i64::from(weir_io::PortsOptions::MAX_RING)))]
     pub ring: Option<u32>,
-    /// Rate of a port: bits per second, e.g. 2=10M or 2=512kbit, or packets per second, e.g. 2=50pps
+    /// Rate of a port: bits per second, e.g. 2=10M or 2=512kbit, or packets per second, e.g.
+    /// 2=50pps
     #[arg(long, value_name = "PORT=RATE")]
     pub port_rate: Vec<String>,
     /// Statistics as JSON, one object per line

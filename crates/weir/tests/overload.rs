@@ -164,8 +164,8 @@ fn of_port(report: &Value, port: u64, what: &str) -> u64 {
     found.map_or(0, |p| p[what].as_u64().unwrap())
 }
 
-/// Packets that the switch has dropped, and those that were lost on the way from and to controllers,
-/// which it has not received or has sent.
+/// Packets that the switch has dropped, and those that were lost on the way from and to
+/// controllers, which it has not received or has sent.
 fn dropped(report: &Value) -> u64 {
     let drops = report["drops"].as_array().unwrap().iter();
     let of_switch = drops.filter(|d| d["reason"] != "control-plane-full" && d["reason"] != "packet-out-full");
@@ -180,7 +180,7 @@ async fn packets_writes_and_signals_get_on_under_overload_and_every_loss_is_coun
     let mut switch = Switch::start(program.to_str().unwrap());
     let client = Arc::new(Client::connect(switch.options()).await.unwrap());
     client.primary().await.unwrap();
-    // Nobody takes what comes to these: one makes the switch wait, the other loses it.
+    // These subscriptions are never read: one makes the switch wait, the others lose messages.
     let _packets = client.packets(1, Overflow::Count);
     let _digests = client
         .digests("seen_t", DigestConfig::default(), 1, Overflow::Count)

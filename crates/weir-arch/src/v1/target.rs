@@ -6,7 +6,8 @@ use weir_ir::target::{
     ControlSpec, Expansion, PackageSpec, PropertySpec, ResourceKind, ResourceSpec, TableSpec, Target, block,
 };
 
-/// The names that p4lang's tutorials and tests give the values of `standard_metadata.instance_type`.
+/// The names that p4lang's tutorials and tests give the values of
+/// `standard_metadata.instance_type`.
 const INSTANCE_TYPES: &[(&str, &str)] = &[
     ("PKT_INSTANCE_TYPE_NORMAL", "0"),
     ("PKT_INSTANCE_TYPE_INGRESS_CLONE", "1"),

@@ -4,9 +4,9 @@
 //! {"table": "I.routes", "key": {"hdr.ipv4.dst": "10.0.0.0/8"}, "action": "I.forward", "data": {"port": 3}}
 //! ```
 //!
-//! Numbers are JSON numbers up to 2^53, which every reader of JSON has exactly. Larger ones, addresses,
-//! prefixes, masks and ranges are texts as [`crate::notation`] writes them. Texts are taken for all of
-//! them. `priority` and `default` are there where they say something.
+//! Numbers are JSON numbers up to 2^53, which every reader of JSON has exactly. Larger ones,
+//! addresses, prefixes, masks and ranges are texts as [`crate::notation`] writes them. Texts are
+//! taken for all of them. `priority` and `default` are there where they say something.
 
 use crate::entry::Entry;
 use crate::error::Error;

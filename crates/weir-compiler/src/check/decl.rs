@@ -129,7 +129,8 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// A variable at the top level. Its name is declared all the same: no use of it is a second mistake.
+    /// A variable at the top level. Its name is declared all the same: no use of it is a second
+    /// mistake.
     fn misplaced_variable(&mut self, variable: &'a ast::Variable, annotations: &'a [ast::Annotation]) {
         let name = &variable.name.name;
         let message = format!("expected a constant or an instance at the top level, found the variable `{name}`");

@@ -53,8 +53,8 @@ const PARSER_TURN: u32 = weir_interp::INSTRUCTION_BUDGET / weir_interp::PARSER_B
 /// What a packet's loops may cost in a parser: as many iterations as the interpreter runs blocks.
 pub(crate) const PARSER_LIMIT: u32 = PARSER_TURN * weir_interp::PARSER_BUDGET;
 
-/// Per block, what it adds to the cost of a packet's loops. In a parser's loop iterations count, and
-/// blocks that cost more than one.
+/// Per block, what it adds to the cost of a packet's loops. In a parser's loop iterations count,
+/// and blocks that cost more than one.
 pub(super) fn costs(pipeline: &Pipeline, loops: &BTreeMap<BlockId, Loop>) -> Vec<u32> {
     let program = &pipeline.program;
     let blocks = &pipeline.body.blocks;

@@ -1,8 +1,9 @@
 //! What segments call.
 //!
-//! Safety of every function here: a segment calls it while it runs, with the environment that it was given, and with
-//! numbers and addresses that the compiler has put into its code. So the environment's pointers are
-//! good, and nobody else uses the host or the argument area meanwhile.
+//! Safety of every function here: a segment calls it while it runs, with the environment that it
+//! was given, and with numbers and addresses that the compiler has put into its code. So the
+//! environment's pointers are valid, and the host and the argument area have no other user during
+//! the call.
 
 use super::Env;
 use crate::layout::{PITCH, ROW_LENGTH, ROW_PACKET};
@@ -20,14 +21,15 @@ pub(crate) type LanesFunction = unsafe extern "C" fn(*mut Env, u64, *mut u64) ->
 /// # Safety
 /// `first` is a row's word of a slot, and `count` rows follow it.
 unsafe fn column(first: *const u64, count: usize) -> Vec<u64> {
-    // SAFETY: as many rows follow the word, says the caller, each `PITCH` words after the one before.
+    // SAFETY: as many rows follow the word, says the caller, each `PITCH` words after the one
+    // before.
     (0..count).map(|i| unsafe { *first.add(i * PITCH) }).collect()
 }
 
 pub(crate) unsafe extern "C" fn call(env: *mut Env, site: u64, slot: u64) -> u64 {
     // SAFETY: a segment calls with its environment (see the module). The argument area has
-    // `argument_words`, which all sites fit in, and eight more. The slot's packet is as long as its row
-    // says, and the host has a shared reference to it while no code runs.
+    // `argument_words`, which all sites fit in, and eight more. The slot's packet is as long as its
+    // row says, and the host has a shared reference to it while no code runs.
     unsafe {
         let env = &mut *env;
         let compiled = &*env.compiled;
@@ -45,7 +47,8 @@ pub(crate) unsafe extern "C" fn call(env: *mut Env, site: u64, slot: u64) -> u64
 }
 
 pub(crate) unsafe extern "C" fn count(env: *mut Env, counter: u64, index: u64, slot: u64) {
-    // SAFETY: a segment calls with its environment (see the module), in which the host is nobody else's now.
+    // SAFETY: a segment calls with its environment (see the module), whose host has no other user
+    // during the call.
     unsafe { (*(*(*env).host).0).count(counter as usize, index, slot as usize) }
 }
 
@@ -56,19 +59,21 @@ fn cell(which: u64) -> (usize, usize) {
 
 pub(crate) unsafe extern "C" fn read_cell(env: *mut Env, which: u64, index: u64) -> u64 {
     let (array, scalar) = cell(which);
-    // SAFETY: a segment calls with its environment (see the module), in which the host is nobody else's now.
+    // SAFETY: a segment calls with its environment (see the module), whose host has no other user
+    // during the call.
     unsafe { (*(*(*env).host).0).read_cell(array, scalar, index) }
 }
 
 pub(crate) unsafe extern "C" fn write_cell(env: *mut Env, which: u64, index: u64, value: u64) {
     let (array, scalar) = cell(which);
-    // SAFETY: a segment calls with its environment (see the module), in which the host is nobody else's now.
+    // SAFETY: a segment calls with its environment (see the module), whose host has no other user
+    // during the call.
     unsafe { (*(*(*env).host).0).write_cell(array, scalar, index, value) }
 }
 
 pub(crate) unsafe extern "C" fn hash(env: *mut Env, algorithm: u64, bytes: u64) -> u64 {
-    // SAFETY: a segment calls with its environment (see the module), after it has put so many bytes into
-    // the argument area.
+    // SAFETY: a segment calls with its environment (see the module), after it has put `bytes` bytes
+    // into the argument area.
     unsafe {
         let data = std::slice::from_raw_parts((*env).arguments.cast::<u8>(), bytes as usize);
         (*(*(*env).host).0).hash(algorithm as u32, data)
@@ -76,8 +81,8 @@ pub(crate) unsafe extern "C" fn hash(env: *mut Env, algorithm: u64, bytes: u64) 
 }
 
 pub(crate) unsafe extern "C" fn value_set(env: *mut Env, set: u64, keys: *const u64) -> u64 {
-    // SAFETY: a segment calls with its environment (see the module), after it has put the set's keys into
-    // the argument area, each in whole words.
+    // SAFETY: a segment calls with its environment (see the module), after it has put the set's
+    // keys into the argument area, each in whole words.
     unsafe {
         let env = &*env;
         let id = ValueSetId::new(set as usize);
@@ -90,8 +95,9 @@ pub(crate) unsafe extern "C" fn value_set(env: *mut Env, set: u64, keys: *const 
 }
 
 pub(crate) unsafe extern "C" fn wide(env: *mut Env, op: u64, first: *mut u64) -> u64 {
-    // SAFETY: a segment calls with its environment (see the module). `first` is the packet's column, in
-    // which the rows of the variables lie; narrow operands are in the argument area, one word each.
+    // SAFETY: a segment calls with its environment (see the module). `first` is the packet's
+    // column, in which the rows of the variables lie; narrow operands are in the argument area, one
+    // word each.
     unsafe {
         let env = &*env;
         let compiled = &*env.compiled;

@@ -55,8 +55,8 @@ impl Loaded {
         })
     }
 
-    /// The program of a config, compiled and checked. `running` is what runs, for a config that means
-    /// that; `cancellation` ends the compilation early.
+    /// The program of a config, compiled and checked. `running` is what runs, for a config that
+    /// means that; `cancellation` ends the compilation early.
     ///
     /// # Errors
     /// It has no P4Info, does not compile, cannot be run, or is not what its P4Info says.

@@ -152,7 +152,8 @@ impl Service for P4Runtime {
         request: Request<p4rt_raw::SetForwardingPipelineConfigRequest>,
     ) -> Result<Response<pb::SetForwardingPipelineConfigResponse>, Status> {
         let held = Held::of(request.extensions());
-        // A client that leaves drops this, and so ends its compilation; what was compiled is loaded.
+        // A client that leaves drops this, and so ends its compilation; what was compiled is
+        // loaded.
         let (cancellation, _while_client_waits) = Cancellation::new();
         let work = pipeline::set(Arc::clone(&self.shared), request.into_inner(), cancellation);
         let task = to_its_end(while_held(held, work));

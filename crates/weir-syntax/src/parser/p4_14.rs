@@ -1,4 +1,5 @@
-//! Recognises P4_14, the version of the language before P4_16: its declarations parse as nothing here.
+//! Recognises P4_14, the version of the language before P4_16: its declarations parse as nothing
+//! here.
 
 use super::Parser;
 use crate::diagnostic::Diagnostic;

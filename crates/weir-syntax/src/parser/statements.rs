@@ -147,7 +147,8 @@ impl Parser<'_> {
         condition
     }
 
-    /// Whether the word at the cursor is another language's for `else if`, and no name of the program's.
+    /// Whether the word at the cursor is another language's for `else if`, and no name of the
+    /// program's.
     fn at_else_if_in_one_word(&self) -> bool {
         let is_word = self.at(Tok::Ident)
             && matches!(

@@ -124,8 +124,9 @@ impl Dimensions {
     }
 }
 
-/// Whether an array of this length has so many rows, at least one, the last of them up to the last
-/// slot. A length that would wrap around, as a huge pitch makes it, is one that no array has.
+/// Whether an array of this length has this number of rows, at least one, the last of them up to
+/// the last slot. A length that would wrap around, as a huge pitch makes it, is one that no array
+/// has.
 #[inline(always)]
 fn has_rows(length: usize, rows: usize, pitch: usize, slots: usize) -> bool {
     let before = (rows - 1).checked_mul(pitch);

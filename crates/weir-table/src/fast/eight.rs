@@ -3,21 +3,22 @@
 //!
 //! # Vector loads of atomics
 //!
-//! Here and in the `eight` modules, and where `Avx2` and `Avx512` search a bucket, words that a writer
-//! may store to meanwhile are read as vectors. Those are plain loads: Rust has no vector load of
-//! atomics, and a load per word would undo what vectors gain. By the letter of the memory model such
-//! a load beside a store is a data race. This is why it does no harm:
+//! Here and in the `eight` modules, and where `Avx2` and `Avx512` search a bucket, words that a
+//! writer may store to concurrently are read as vectors. Those are plain loads: Rust has no vector
+//! load of atomics, and a load per word would undo what vectors gain. By the letter of the memory
+//! model such a load beside a store is a data race. This is why it does no harm:
 //!
-//! - The code exists on x86-64 only, whose processors load each aligned word of a vector as a whole.
+//! - The code exists on x86-64 only, whose processors load each aligned word of a vector as a
+//!   whole.
 //! - A seqlock ([`Writes`](crate::fast::writes::Writes)) discards what was read beside a write. Its
-//!   fence stands behind the loads, and the compiler moves no load over it. Until then what was read
-//!   chooses results and slots of a vector, never an address.
+//!   fence stands behind the loads, and the compiler moves no load over it. Until then what was
+//!   read chooses results and slots of a vector, never an address.
 //! - Where there is no seqlock, readers need single words only: the numbers in `roots` and the
 //!   starts of chunks have been valid since before they were stored, and result words do not change
 //!   once a record is published.
 //!
-//! Everywhere else readers use atomics, also in a seqlock. Miri and loom run those paths: both leave
-//! out the code for eight keys, and tests hold it to the same results.
+//! Everywhere else readers use atomics, also in a seqlock. Miri and loom run those paths: both
+//! leave out the code for eight keys, and tests hold it to the same results.
 #![allow(unsafe_code)]
 
 use crate::fast::batch::{Batch, SLOTS};

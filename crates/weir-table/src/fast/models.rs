@@ -14,7 +14,7 @@ use loom::thread;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// Runs a model with up to so many preemptions, beside the points where a thread has to wait.
+/// Runs a model with a bound on preemptions; points where a thread blocks do not count.
 pub(super) fn model(preemptions: usize, run: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(preemptions);

@@ -16,7 +16,7 @@ unsafe impl<T: ?Sized + Send + Sync> Send for Retired<T> {}
 
 impl<T: ?Sized> Retired<T> {
     /// # Safety
-    /// The pointer came from `Box::into_raw`, and nobody else frees it. This is dropped when no
+    /// The pointer came from `Box::into_raw`, and it is freed nowhere else. This is dropped when no
     /// reader looks into it any more, as [`Epochs::retire`](crate::fast::Epochs) does.
     pub(super) unsafe fn new(pointer: *mut T) -> Self {
         // SAFETY: `Box::into_raw` gives no null.
@@ -26,7 +26,7 @@ impl<T: ?Sized> Retired<T> {
 
 impl<T: ?Sized> Drop for Retired<T> {
     fn drop(&mut self) {
-        // SAFETY: the promise of `new`: it came from a box, is freed here only, and nobody looks.
+        // SAFETY: the promise of `new`: it came from a box, is freed here only, and has no reader.
         drop(unsafe { Box::from_raw(self.0.as_ptr()) });
     }
 }

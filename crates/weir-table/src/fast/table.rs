@@ -253,7 +253,8 @@ impl FastTable {
         let words = default_words(&self.form.results, front.dimensions.record_words, action);
         let old = front.default.swap(Box::into_raw(words).cast(), Ordering::AcqRel);
         let old = std::ptr::slice_from_raw_parts_mut(old, front.default_length());
-        // SAFETY: `old` came from `Box::into_raw` of as many words and was just taken out, once. It is retired after that.
+        // SAFETY: `old` came from `Box::into_raw` of as many words and was just taken out, once. It
+        // is retired after that.
         front.epochs.retire(Box::new(unsafe { Retired::new(old) }));
     }
 
@@ -296,7 +297,8 @@ impl FastTable {
     fn publish(&self, writer: &mut Writer) {
         let shape = Box::into_raw(Box::new(writer.structure.shape(&mut writer.arena)));
         let old = self.front.shape.swap(shape, Ordering::AcqRel);
-        // SAFETY: `old` came from `Box::into_raw` and was just taken out, once. It is retired after that.
+        // SAFETY: `old` came from `Box::into_raw` and was just taken out, once. It is retired after
+        // that.
         self.front.epochs.retire(Box::new(unsafe { Retired::new(old) }));
     }
 
@@ -536,9 +538,10 @@ impl Drop for Changes<'_> {
 ///
 /// Of results whole pairs of words may be read.
 ///
-/// Compiled code reads both by plain loads of the machine. Rust's memory model does not reach there; that of the processor does: on x86-64
-/// a load of an aligned word is one load, and loads are not reordered with each other; elsewhere the second depends on the address that the
-/// first gives. A record is immutable once published.
+/// Compiled code reads both by plain loads of the machine. Rust's memory model does not reach
+/// there; that of the processor does: on x86-64 a load of an aligned word is one load, and loads
+/// are not reordered with each other; elsewhere the second depends on the address that the first
+/// gives. A record is immutable once published.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub struct Array {

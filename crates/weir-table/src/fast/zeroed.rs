@@ -67,7 +67,7 @@ impl<T: Zeroable> Zeroed<T> {
         };
         #[cfg(loom)]
         for at in 0..length {
-            // SAFETY: there is room for `length` elements, and nobody else has the memory yet.
+            // SAFETY: there is room for `length` elements, and the memory has no other owner yet.
             unsafe { start.add(at).write(T::zero()) };
         }
         Zeroed {

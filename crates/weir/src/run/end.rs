@@ -75,7 +75,7 @@ impl End {
         self.reopening.as_ref().is_some_and(Reopening::is_waiting)
     }
 
-    /// Goes on with the device that was opened again, if it was.
+    /// Switches to the reopened device, if there is one.
     pub fn try_again(&mut self) {
         let Some(device) = self.reopening.as_mut().and_then(Reopening::device) else {
             return;
@@ -176,6 +176,6 @@ pub struct Lost {
     pub ring_full: u64,
     /// There was no frame for a copy, or it was longer than any.
     pub no_frame: u64,
-    /// They were for the control plane, and too many waited for it or nobody listened.
+    /// They were for the control plane, whose queue was full or absent.
     pub control_plane: u64,
 }

@@ -1,8 +1,8 @@
 //! Back-pressure: what a device does not take waits in the traffic manager's queues.
 //!
-//! A device that falls behind gets a credit: the number of free slots before it. So many packets may
-//! leave their queues. Then the depth of queues is what the link makes it, as on a switch with one
-//! queue per port. Programs that cannot tell queues from a device's own buffer keep the
+//! A device that falls behind gets a credit: the number of free slots before it. Its queues release
+//! no more packets than that. Then the depth of queues is what the link makes it, as on a switch
+//! with one queue per port. Programs that cannot tell queues from a device's own buffer keep the
 //! compiled code, which bypasses queues ([`Switch::observes_queues`]).
 
 use super::end::End;
@@ -59,7 +59,7 @@ struct Other {
 #[derive(Debug)]
 pub struct Pressure {
     is_active: bool,
-    /// Whether each of the worker's devices falls behind, and who is told.
+    /// Whether each of the worker's devices falls behind, and its gauge.
     own: Vec<(bool, Arc<Gauge>)>,
     others: Vec<Other>,
 }
@@ -87,7 +87,7 @@ impl Pressure {
         }
     }
 
-    /// Goes on with a switch that has just been made.
+    /// Switches to a new program's switch.
     pub fn change(&mut self, switch: &Switch) {
         self.is_active = switch.observes_queues();
         self.own.iter_mut().for_each(|(is_behind, gauge)| {

@@ -1,6 +1,7 @@
 //! SIGHUP: the program is compiled anew from its file.
 //!
-//! Compiling has a thread of its own, as it may take seconds and other signals must not wait for it.
+//! Compiling has a thread of its own, as it may take seconds and other signals must not wait for
+//! it.
 
 use super::control::Event;
 use super::setup;
@@ -61,7 +62,7 @@ impl Reloader {
         let (arguments, specs) = (self.arguments.clone(), self.specs.clone());
         let (messages, events) = (self.messages.clone(), self.events.clone());
         let body = move || {
-            // The supervisor has gone: the run has ended meanwhile.
+            // An error means that the supervisor has ended, and the run with it.
             let _ = events.send(Event::Reloaded(compile(&arguments, &specs, &messages)));
         };
         let thread = std::thread::Builder::new().name("reload".to_string());

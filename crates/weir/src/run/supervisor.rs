@@ -302,7 +302,7 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    /// Goes on with a program that was compiled anew; where it is wrong the old one is kept.
+    /// Switches to a recompiled program; on an error the old one is kept.
     fn change(&mut self, reloaded: Reloaded) {
         if self.is_stopping {
             return;

@@ -135,9 +135,9 @@ impl Worker {
         }
     }
 
-    /// Does what the worker is told: up to a vector of packets of the control plane, as from a device,
-    /// and one other order. Packets of devices do not wait for more, and orders behind many packets do
-    /// not wait for long. Whether the worker goes on.
+    /// Executes pending orders: up to a vector of packets of the control plane, as from a device,
+    /// and one other order. Packets of devices do not wait for more, and orders behind many packets
+    /// do not wait for long. False if the worker is to stop.
     fn obey(&mut self) -> bool {
         for _ in 0..VECTOR {
             match self.control.next_order(self.number) {
@@ -342,10 +342,10 @@ impl Worker {
         }
     }
 
-    /// Receives nothing from devices until no worker has a packet left that it has to process. After
-    /// `patience`, or when somebody is in a hurry, the rates of ports are not waited for. With a
-    /// patience (a change of programs) frames that wait for devices stay there; without (the end) they
-    /// are sent.
+    /// Receives nothing from devices until no worker has a packet left that it has to process.
+    /// After `patience`, or once [`Control::hurry`] was called, the rates of ports are not waited
+    /// for. With a patience (a change of programs) frames that wait for devices stay there; without
+    /// (the end) they are sent.
     fn rest(&mut self, patience: Option<Duration>) {
         let is_end = patience.is_none();
         if !is_end {

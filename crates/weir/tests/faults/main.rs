@@ -1,4 +1,4 @@
-//! Faults: a file system that fails at every call in turn, output that nobody reads, signals at
+//! Faults: a file system that fails at every call in turn, output without a reader, signals at
 //! random times. A switch ends with 0, 1 or 2 or by a signal, and has every acknowledged write when
 //! it starts again.
 //!

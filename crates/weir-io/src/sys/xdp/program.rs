@@ -92,7 +92,7 @@ unsafe fn bpf<T>(command: libc::c_long, attributes: &T) -> io::Result<libc::c_in
 unsafe fn bpf_file<T>(command: libc::c_long, attributes: &T) -> io::Result<OwnedFd> {
     // SAFETY: the caller's promise.
     let fd = unsafe { bpf(command, attributes) }?;
-    // SAFETY: the call has just opened this file, says the caller, and nobody else knows it.
+    // SAFETY: the caller guarantees that the call has just opened this file; it has no other owner.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
@@ -178,8 +178,8 @@ pub(super) fn redirect_program(map: &OwnedFd) -> io::Result<OwnedFd> {
         interface: 0,
         expected_attach_type: ATTACH_XDP,
     };
-    // SAFETY: the pointers are to as many instructions as are said and to a text that ends with a zero, all of
-    // which live during the call; it opens a program.
+    // SAFETY: the pointers are to as many instructions as are said and to a text that ends with a
+    // zero, all of which live during the call; it opens a program.
     unsafe { bpf_file(PROG_LOAD, &attributes) }
 }
 

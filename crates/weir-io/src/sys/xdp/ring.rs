@@ -86,14 +86,14 @@ impl<T: Plain> Ring<T> {
     }
 
     fn consumer(&self) -> &AtomicU32 {
-        // SAFETY: the pointer is into the mapping, which lives as long as `self`; the kernel changes it
-        // with atomic operations only.
+        // SAFETY: the pointer is into the mapping, which lives as long as `self`; the kernel
+        // changes it with atomic operations only.
         unsafe { self.consumer.as_ref() }
     }
 
     fn needs_wakeup(&self) -> bool {
-        // SAFETY: the pointer is into the mapping, which lives as long as `self`; the kernel changes it
-        // with atomic operations only.
+        // SAFETY: the pointer is into the mapping, which lives as long as `self`; the kernel
+        // changes it with atomic operations only.
         let flags = unsafe { self.flags.as_ref() };
         flags.load(Ordering::Relaxed) & libc::XDP_RING_NEED_WAKEUP != 0
     }

@@ -14,7 +14,7 @@ use weir_proto::p4::v1::get_forwarding_pipeline_config_request::ResponseType;
 use weir_proto::p4::v1::set_forwarding_pipeline_config_request::Action;
 use weir_proto::p4rt_raw::SetForwardingPipelineConfigRequest;
 
-/// Does what a request asks for; `cancellation` ends its compilation.
+/// Handles a SetForwardingPipelineConfig request; `cancellation` ends its compilation.
 pub async fn set(
     shared: Arc<Shared>,
     request: SetForwardingPipelineConfigRequest,

@@ -138,8 +138,8 @@ impl Dir {
         _mm512_add_epi64(_mm512_set1_epi64(start as i64), place)
     }
 
-    /// What the slots at eight addresses hold: groups are made before their numbers are there. Loads one by one are under way for several groups at a
-    /// time, which gathered ones are not.
+    /// What the slots at eight addresses hold: groups are made before their numbers are there.
+    /// Loads one by one are under way for several groups at a time, which gathered ones are not.
     ///
     /// # Safety
     /// They are addresses of slots.

@@ -197,8 +197,9 @@ impl Search for Avx2 {
             _mm256_castsi256_ps, _mm256_cmpeq_epi32, _mm256_load_si256, _mm256_movemask_ps, _mm256_set1_epi32,
         };
         let half = |at: usize| {
-            // SAFETY: the processor has AVX2, as only code for it names the type, and the load is that of one half
-            // of a bucket, which is aligned; for stores meanwhile see `fast::eight`.
+            // SAFETY: the processor has AVX2, as only code for it names the type, and the load is
+            // that of one half of a bucket, which is aligned; for concurrent stores see
+            // `fast::eight`.
             unsafe {
                 let words = _mm256_load_si256((&raw const *bucket).cast::<u64>().add(at).cast());
                 let equal = _mm256_cmpeq_epi32(words, _mm256_set1_epi32(stamp as i32));
@@ -258,8 +259,8 @@ impl Search for Avx512 {
     #[inline(always)]
     fn hit_at<B: Bucket>(bucket: &B, stamp: u32) -> u16 {
         use std::arch::x86_64::{_mm512_cmpeq_epi32_mask, _mm512_load_si512, _mm512_set1_epi32};
-        // SAFETY: the processor has AVX-512, as only code for it names the type, and the load is that of a bucket,
-        // which is aligned; for stores meanwhile see `fast::eight`.
+        // SAFETY: the processor has AVX-512, as only code for it names the type, and the load is
+        // that of a bucket, which is aligned; for concurrent stores see `fast::eight`.
         unsafe {
             let words = _mm512_load_si512((&raw const *bucket).cast());
             _mm512_cmpeq_epi32_mask(words, _mm512_set1_epi32(stamp as i32))
