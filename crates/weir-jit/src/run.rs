@@ -20,7 +20,7 @@ use outcomes::outcomes;
 use std::sync::{Arc, Weak};
 use steps::{Step, Wanted};
 use weir_ir::{Bits, ValueSetId, VarId};
-use weir_table::fast::{Begun, FastTable, Fetches, Guard, SlotPlaces};
+use weir_table::fast::{FastTable, Guard, PendingLookup, PrefetchQueue, SlotAddressing};
 
 /// Bytes that must lie behind a packet in its memory: code reads a little beyond the end.
 pub const TAILROOM: usize = 64;
@@ -47,10 +47,10 @@ pub(crate) struct Env {
     exchange: [u64; 3],
     /// Memory in place of a packet's.
     nowhere: *mut u8,
-    /// Of tables that code looks into by itself the addresses that are [`weir_table::fast::Array`].
+    /// Of tables that code looks into by itself the addresses that are [`weir_table::fast::ResultArray`].
     arrays: *const [usize; 2],
     /// Of tables of whose slots code asks for some, where slots are; 0 where there are none.
-    asks: *const SlotPlaces,
+    asks: *const SlotAddressing,
     context: *const u64,
     compiled: *const Compiled,
     host: *mut HostPointer,
@@ -155,11 +155,11 @@ struct Memory {
     /// Tables that code looks into by itself, while it runs.
     arrays: Vec<[usize; 2]>,
     /// Where the slots of tables are, while code runs that asks for some.
-    asks: Vec<SlotPlaces>,
+    asks: Vec<SlotAddressing>,
     /// The segment before has been run for eight packets at a time, and so has asked.
     has_asked: bool,
     /// What the next lookup asks for.
-    fetches: Fetches,
+    fetches: PrefetchQueue,
     /// Hits of lookups that were done ahead, of which the host is told when the vector has ended; by the number of the mask of those who got there.
     ahead_hits: Vec<u64>,
     /// Varbits of packets that left by exits that keep them.
@@ -198,7 +198,7 @@ impl Machine {
             arrays: Vec::with_capacity(layout.arrays.len()),
             asks: Vec::with_capacity(compiled.steps.asked.len()),
             has_asked: false,
-            fetches: Fetches::default(),
+            fetches: PrefetchQueue::default(),
             ahead_hits: vec![0; layout.reached],
             varbits: Vec::new(),
             profile: None,
@@ -559,17 +559,18 @@ impl Memory {
         } = run;
         self.arrays.clear();
         for table in &compiled.layout.arrays {
-            match tables[table.index()].present(guard).array() {
+            match tables[table.index()].view(guard).array() {
                 Some(array) => self
                     .arrays
-                    .push([array.places.expose_provenance(), array.default.expose_provenance()]),
+                    .push([array.results.expose_provenance(), array.default.expose_provenance()]),
                 None => unreachable!("`run` is given tables of the program's own specifications"),
             }
         }
         self.asks.clear();
         for table in &compiled.steps.asked {
-            let slots = tables[table.index()].present(guard).slots();
-            self.asks.push(slots.unwrap_or(SlotPlaces { start: 0, gaps: 0 }));
+            let slots = tables[table.index()].view(guard).slots();
+            self.asks
+                .push(slots.unwrap_or(SlotAddressing { base: 0, skip_mask: 0 }));
         }
         let mut at = 0;
         while let Some(step) = compiled.steps.steps.get(at) {
@@ -604,12 +605,12 @@ impl Memory {
     /// Asks for what lookups will read: large tables share the latency of memory. Where code has asked for that, there is nothing left to ask for; of these
     /// lookups the first is begun that is not the first of all, so that those before it are done while what it asks for next comes.
     #[inline(always)]
-    fn prepare<'a>(&mut self, run: &Run<'a>, lookups: &[Wanted], packets: u64, begun: &mut Option<Begun<'a>>) {
+    fn prepare<'a>(&mut self, run: &Run<'a>, lookups: &[Wanted], packets: u64, begun: &mut Option<PendingLookup<'a>>) {
         for (number, wanted) in lookups.iter().enumerate() {
-            let present = run.tables[wanted.table.index()].present(run.guard);
+            let present = run.tables[wanted.table.index()].view(run.guard);
             let keys = &self.context[wanted.keys..];
             if !wanted.is_fetched(packets, asked(self.has_asked, &self.asks)) {
-                present.prepare(packets, keys, PITCH, &mut self.fetches);
+                present.prefetch(packets, keys, PITCH, &mut self.fetches);
             } else if let (1.., Some(begun)) = (number, &mut *begun) {
                 present.begin(packets, keys, PITCH, begun);
             }
@@ -620,7 +621,7 @@ impl Memory {
     #[inline(always)]
     fn look_all_up(&mut self, run: &Run<'_>, lookups: &[Wanted], may_begin: bool, packets: u64, host: &mut impl Host) {
         // What one needs that has been begun is 0.5 KB, which is set to 0.
-        let mut begun = may_begin.then(Begun::default);
+        let mut begun = may_begin.then(PendingLookup::default);
         self.prepare(run, lookups, packets, &mut begun);
         for wanted in lookups {
             self.look_up(run, wanted, true, packets, begun.as_mut(), host);
@@ -636,20 +637,20 @@ impl Memory {
         wanted: &Wanted,
         prepared: bool,
         packets: u64,
-        begun: Option<&mut Begun<'a>>,
+        begun: Option<&mut PendingLookup<'a>>,
         host: &mut impl Host,
     ) {
         let (keys, results) = keys_and_results(&mut self.context, wanted);
-        let present = run.tables[wanted.table.index()].present(run.guard);
+        let present = run.tables[wanted.table.index()].view(run.guard);
         let present = if prepared || wanted.is_fetched(packets, asked(self.has_asked, &self.asks)) {
-            present.prepared()
+            present.prefetched()
         } else {
             present
         };
         let finished = begun.and_then(|begun| present.finish(packets, keys, results, PITCH, run.now_ns, begun));
         let hits = match finished {
             Some(hits) => hits,
-            None => present.lookup_meanwhile(packets, keys, results, PITCH, run.now_ns, &mut self.fetches),
+            None => present.lookup_and_prefetch(packets, keys, results, PITCH, run.now_ns, &mut self.fetches),
         };
         let mut lookup = LookedUp {
             table: wanted.table,
@@ -753,7 +754,7 @@ impl Memory {
 
 /// Where slots are that code has asked for some of, if it has.
 #[inline(always)]
-fn asked(has_asked: bool, asks: &[SlotPlaces]) -> &[SlotPlaces] {
+fn asked(has_asked: bool, asks: &[SlotAddressing]) -> &[SlotAddressing] {
     if has_asked { asks } else { &[] }
 }
 

@@ -116,7 +116,7 @@ impl FastPath {
             )
             .map(|table| match least_entries {
                 0 => Arc::new(table),
-                least => Arc::new(table.for_at_least(least)),
+                least => Arc::new(table.with_min_capacity(least)),
             })
             .collect(),
             reader: epochs.reader(),
@@ -293,7 +293,7 @@ impl Switch {
     }
 
     /// For tests: has compiled code look into tables made for at least so many entries from now on, however few there are
-    /// ([`FastTable::for_at_least`]), and so do what it else does only where tables are large. Those for 100,000 prefixes of keys of 24 to 32 bits reserve 64 MB each, or 128 MB if
+    /// ([`FastTable::with_min_capacity`]), and so do what it else does only where tables are large. Those for 100,000 prefixes of keys of 24 to 32 bits reserve 64 MB each, or 128 MB if
     /// the program says that there may be 16,384. As of a clone, the tables' last hits are those that the state knows, and nothing is profiled.
     pub fn set_least_entries(&mut self, entries: usize) {
         if let Some(fast) = &mut self.fast {

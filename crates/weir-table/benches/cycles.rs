@@ -1,4 +1,6 @@
-//! TSC cycles per lookup, medians, each beside a hash map looked up once per packet in the same run.
+//! TSC cycles per lookup, medians, each beside a hash map that is looked up once per packet in the
+//! same run.
+//!
 //! `chrt -f 50 taskset -c 1 cargo bench -p weir-table --bench cycles`
 #![allow(missing_docs, unsafe_code, clippy::print_stdout)]
 
@@ -32,7 +34,7 @@ fn median(mut values: Vec<f64>) -> f64 {
 }
 
 fn report(mut w: Workload, map_entries: usize) {
-    // Flows are in the map with the share that they have in the table.
+    // The map contains the same share of the flows as the table.
     let mut map: FxHashMap<u64, [u64; 2]> = w.flows.iter().map(|f| (*f, [1, 2])).collect();
     let mut random = workload::Random(9);
     while map.len() < map_entries {

@@ -1,4 +1,4 @@
-//! Lookups in vectors of 64, each beside a hash map looked up once per packet.
+//! Lookups in vectors of 64, each beside a hash map that is looked up once per packet.
 #![allow(missing_docs)]
 
 mod workload;

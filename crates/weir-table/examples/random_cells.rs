@@ -1,4 +1,5 @@
-//! What adding one to words at random costs, and nothing else: the measure of registers that are larger than the caches.
+//! Measures the cost of incrementing words at random, the lower bound for registers larger than the
+//! caches.
 //!
 //! `chrt -f 50 taskset -c 1 cargo run --release -p weir-table --example random_cells`
 #![allow(clippy::print_stderr, reason = "its reader is whoever runs it")]
@@ -7,16 +8,17 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
 use weir_table::memory::{prefetch, zeroed_words};
 
-/// Indices, as the packets of a large pool have them.
+/// Number of indices, like the packets of a large pool.
 const INDICES: usize = 65536;
-/// They are taken so many at a time.
+/// Indices per vector.
 const VECTOR: usize = 64;
 
 fn add(cells: &[AtomicU64], at: usize) {
     cells[at].store(cells[at].load(Relaxed) + 1, Relaxed);
 }
 
-/// Nanoseconds per access, the median of eleven times; with all cells of a vector asked for first or not.
+/// Nanoseconds per access, the median of eleven runs; with or without prefetching the cells of a
+/// vector first.
 fn measure(cells: &[AtomicU64], indices: &[u32], ahead: bool) -> f64 {
     let mut took: Vec<f64> = (0..11)
         .map(|_| {

@@ -1,7 +1,9 @@
-//! How long a table of routes takes to be loaded, and to be loaded anew while its old routes are still there: `cargo run --release -p weir-table --example reload [ROUTES]`.
+//! Measures how long a table of routes takes to load, and to reload while its old routes still
+//! exist: `cargo run --release -p weir-table --example reload [ROUTES]`.
 //!
-//! 900,000 routes where nothing else is said, of about the lengths that routes of the Internet have, but none longer than 24 bits. What memory the old ones had is
-//! free again at the next time but one. With 16,384 routes and more records lie between slots (`weir_table::fast`), with fewer they do not.
+//! The default is 900,000 routes with about the prefix lengths of Internet routes, but none longer
+//! than 24 bits. The memory of the old routes is free again at the reload after the next. From
+//! 16,384 routes on records lie between slots (`weir_table::fast`).
 #![allow(clippy::print_stderr, reason = "its reader is whoever runs it")]
 
 use std::process::ExitCode;
@@ -10,17 +12,18 @@ use weir_ir::{ActionCall, Bits, KeyMatch, MatchKind};
 use weir_table::fast::{Epochs, FastTable};
 use weir_table::{ActionSpec, Entry, EntryAction, KeySpec, NewEntry, Table, TableError, TableSpec};
 
-/// Lengths of prefixes: most are 24, few are short.
+/// Distribution of prefix lengths: most are 24, few are short.
 const LENGTHS: [u32; 16] = [24, 24, 24, 24, 24, 24, 24, 24, 24, 23, 22, 22, 21, 20, 19, 16];
-/// There are some 33 million prefixes of these lengths; near that most of those that are made are there already.
-const MOST: u64 = 10_000_000;
+/// The limit: there are some 33 million prefixes of these lengths, and near that most generated
+/// ones are duplicates.
+const MAX_ROUTES: u64 = 10_000_000;
 
 fn main() -> ExitCode {
-    let wanted = std::env::args().nth(1).map_or(Ok(900_000), |n| n.parse());
-    let routes = match wanted {
-        Ok(routes) if (1..=MOST).contains(&routes) => routes,
+    let argument = std::env::args().nth(1).map_or(Ok(900_000), |n| n.parse());
+    let routes = match argument {
+        Ok(routes) if (1..=MAX_ROUTES).contains(&routes) => routes,
         _ => {
-            eprintln!("usage: reload [ROUTES], 1 to {MOST} of them");
+            eprintln!("usage: reload [ROUTES], 1 to {MAX_ROUTES} of them");
             return ExitCode::FAILURE;
         }
     };
@@ -47,12 +50,12 @@ fn main() -> ExitCode {
     }
     let all: Vec<Entry> = table.entries().cloned().collect();
     let fast = FastTable::with_counts(&spec, Epochs::new().into());
-    for turn in ["first", "beside the first", "in memory that is free again", "the same"] {
+    for round in ["first", "beside the first", "in memory that is free again", "the same"] {
         let start = Instant::now();
         fast.bulk_load(&mut all.iter());
         let took = start.elapsed().as_secs_f64();
         let rate = routes as f64 / took / 1e6;
-        eprintln!("{turn}: {:.0} ms, {rate:.2} million routes per second", took * 1e3);
+        eprintln!("{round}: {:.0} ms, {rate:.2} million routes per second", took * 1e3);
     }
     ExitCode::SUCCESS
 }

@@ -1,4 +1,5 @@
-//! Several changes at once, all or nothing if so wished.
+//! Operations on a table as values: single or in a batch, with undo records by which a failed batch
+//! is rolled back.
 
 use crate::entry::{Entry, EntryAction, EntryHandle, EntryRef, NewEntry, Note};
 use crate::error::TableError;
@@ -37,27 +38,27 @@ pub enum TableOp {
     AnnotateDefault(u64, Note),
 }
 
-/// What a change gave.
+/// The result of an operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OpResult {
     /// The entry that was inserted or modified.
     Handle(EntryHandle),
     /// The entries that were removed.
     Removed(Vec<EntryHandle>),
-    /// Nothing to tell.
+    /// Nothing to report.
     Done,
 }
 
-/// How to take one change back: [`Table::revert`].
+/// The undo record of an operation, for [`Table::revert`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Undo {
-    /// Remove the entry again.
+    /// Remove this entry.
     Insert(EntryHandle),
-    /// Make these entries what they were.
+    /// Restore these entries to this state.
     Restore(Vec<Entry>),
-    /// This was the default action.
+    /// Restore this default action.
     Default(ActionCall),
-    /// These were its metadata and note.
+    /// Restore this metadata and note of the default action.
     DefaultNote(u64, Note),
 }
 
@@ -75,19 +76,19 @@ pub enum BatchMode {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{} of {total} changes failed, {}; the first: {}", .failures.len(), if *.rolled_back { "none was applied" } else { "the others were applied" }, .failures.first().map(|(i, e)| format!("number {i}: {e}")).unwrap_or_default())]
 pub struct BatchError {
-    /// Position in the batch from 0, and why. With rollback only the first one.
+    /// Position in the batch from 0, and the cause. With rollback only the first one.
     pub failures: Vec<(usize, TableError)>,
     /// Changes in the batch.
     pub total: usize,
-    /// Whether all was taken back.
+    /// Whether the whole batch was rolled back.
     pub rolled_back: bool,
 }
 
 impl Table {
-    /// Makes one change and says how to take it back.
+    /// Executes one operation, and returns its undo record.
     ///
     /// # Errors
-    /// As the method that the change stands for.
+    /// As the corresponding method.
     pub fn apply(&mut self, op: TableOp, now_ns: u64) -> Result<(OpResult, Undo), TableError> {
         match op {
             TableOp::Insert(entry) => {
@@ -126,10 +127,10 @@ impl Table {
         }
     }
 
-    /// Makes several changes in order.
+    /// Executes several operations in order.
     ///
     /// # Errors
-    /// Some failed; the error says which, and whether the others were applied.
+    /// Some failed; the error lists them, and says whether the others were applied.
     pub fn apply_batch(
         &mut self,
         ops: Vec<TableOp>,

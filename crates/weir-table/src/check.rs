@@ -1,4 +1,4 @@
-//! Validation of requests against the table's fixed facts.
+//! Validation of requests against the table's specification.
 
 use crate::entry::EntryAction;
 use crate::error::TableError;
@@ -15,7 +15,7 @@ fn match_name(m: &KeyMatch) -> &'static str {
     }
 }
 
-/// Match fields and priority.
+/// Checks match fields and priority.
 pub(crate) fn matches(spec: &TableSpec, matches: &[KeyMatch], priority: u32) -> Result<(), TableError> {
     let expected = spec.match_keys().count();
     if matches.len() != expected {
@@ -107,7 +107,7 @@ fn key_match(table: &str, key: &KeySpec, m: &KeyMatch) -> Result<(), TableError>
     }
 }
 
-/// The data of an action.
+/// Checks the data of an action.
 pub(crate) fn arguments(table: &str, action: &ActionSpec, arguments: &[Bits]) -> Result<(), TableError> {
     if arguments.len() != action.parameters.len() {
         return Err(TableError::ParameterCount {
@@ -137,7 +137,7 @@ fn call(spec: &TableSpec, call: &ActionCall) -> Result<(), TableError> {
     arguments(&spec.name, action, &call.arguments)
 }
 
-/// An action as an entry uses it.
+/// Checks the action of an entry.
 pub(crate) fn entry_action(spec: &TableSpec, action: &EntryAction) -> Result<(), TableError> {
     if !spec.accepts(action) {
         return Err(TableError::ActionForm {
@@ -174,7 +174,7 @@ fn table_call(spec: &TableSpec, c: &ActionCall) -> Result<(), TableError> {
     Ok(())
 }
 
-/// An action as the default.
+/// Checks a default action.
 pub(crate) fn default_action(spec: &TableSpec, c: &ActionCall) -> Result<(), TableError> {
     if spec.const_default {
         return Err(TableError::Const {

@@ -1,17 +1,17 @@
-//! Where a table keeps its entries, and how it finds one by its hash.
+//! The storage of a table's entries, and maps from hashes to entries.
 
 use crate::entry::{Entry, EntryHandle};
 use hashbrown::HashTable;
 use std::collections::VecDeque;
 
-/// The entries of a table, in places that their handles number from 1.
+/// The entries of a table, in an array indexed by their handles, which start at 1.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Entries {
-    places: Vec<Option<Entry>>,
+    slots: Vec<Option<Entry>>,
     len: usize,
-    /// Handles of entries that are gone, the oldest first.
+    /// Handles of removed entries, the oldest first.
     free: VecDeque<EntryHandle>,
-    /// So many of those, from the front, may be given again.
+    /// Number of those, from the front, that may be reused.
     reusable: usize,
 }
 
@@ -20,52 +20,53 @@ impl Entries {
         self.len
     }
 
-    /// The number above all handles.
+    /// One more than the largest handle.
     pub(crate) fn handle_limit(&self) -> u64 {
-        self.places.len() as u64 + 1
+        self.slots.len() as u64 + 1
     }
 
     pub(crate) fn get(&self, handle: EntryHandle) -> Option<&Entry> {
-        self.places.get(place(handle))?.as_ref()
+        self.slots.get(index(handle))?.as_ref()
     }
 
     pub(crate) fn get_mut(&mut self, handle: EntryHandle) -> Option<&mut Entry> {
-        self.places.get_mut(place(handle))?.as_mut()
+        self.slots.get_mut(index(handle))?.as_mut()
     }
 
-    /// A handle that no entry has; `None` if all numbers are taken.
+    /// An unused handle; `None` if all numbers are taken.
     pub(crate) fn fresh_handle(&mut self) -> Option<EntryHandle> {
         if self.reusable > 0 {
             self.reusable -= 1;
             return self.free.pop_front();
         }
-        let next = u32::try_from(self.places.len()).ok()?.checked_add(1)?;
+        let next = u32::try_from(self.slots.len()).ok()?.checked_add(1)?;
         let handle = EntryHandle::new(next)?;
-        self.places.push(None);
+        self.slots.push(None);
         Some(handle)
     }
 
-    /// Puts an entry in its place, which a [fresh handle](Self::fresh_handle) or one that was taken out has.
+    /// Stores an entry under its handle, which is [fresh](Self::fresh_handle) or that of a removed
+    /// entry.
     pub(crate) fn put(&mut self, entry: Entry) {
         let handle = entry.handle;
-        let Some(slot) = self.places.get_mut(place(handle)) else {
+        let Some(slot) = self.slots.get_mut(index(handle)) else {
             return;
         };
         *slot = Some(entry);
         self.len += 1;
     }
 
-    /// Takes an entry out. Its handle is not given again before [`Entries::reuse`].
+    /// Removes an entry. Its handle is not reused before [`Entries::reuse`].
     pub(crate) fn take(&mut self, handle: EntryHandle) -> Option<Entry> {
-        let entry = self.places.get_mut(place(handle))?.take()?;
+        let entry = self.slots.get_mut(index(handle))?.take()?;
         self.len -= 1;
         self.free.push_back(handle);
         Some(entry)
     }
 
-    /// Puts an entry back that was taken out since the last [`Entries::reuse`].
+    /// Restores an entry that was removed since the last [`Entries::reuse`].
     pub(crate) fn put_back(&mut self, entry: Entry) {
-        // What was taken out last is put back first.
+        // The search starts at the end: entries are restored in the reverse order of removal.
         if let Some(at) = self.free.iter().rposition(|h| *h == entry.handle) {
             self.free.remove(at);
             self.reusable -= usize::from(at < self.reusable);
@@ -73,35 +74,36 @@ impl Entries {
         self.put(entry);
     }
 
-    /// Handles of entries that are gone may be given to others from now on.
+    /// Allows the reuse of all handles that are free now.
     pub(crate) fn reuse(&mut self) {
         self.reusable = self.free.len();
     }
 
-    /// Those from a place on, in the order of handles.
-    pub(crate) fn iter_from(&self, place: u64) -> impl Iterator<Item = &Entry> {
-        let place = usize::try_from(place).unwrap_or(usize::MAX);
-        self.places.get(place..).unwrap_or_default().iter().flatten()
+    /// The entries from an index on, in the order of handles.
+    pub(crate) fn iter_from(&self, index: u64) -> impl Iterator<Item = &Entry> {
+        let index = usize::try_from(index).unwrap_or(usize::MAX);
+        self.slots.get(index..).unwrap_or_default().iter().flatten()
     }
 
     /// In any order.
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Entry> {
-        self.places.iter_mut().flatten()
+        self.slots.iter_mut().flatten()
     }
 
     /// In the order of handles.
     pub(crate) fn iter(&self) -> Iter<'_> {
         Iter {
-            places: self.places.iter(),
+            slots: self.slots.iter(),
             left: self.len,
         }
     }
 }
 
-/// All entries in the order of their handles. How many there are is known beforehand, so that whoever copies them can reserve room.
+/// All entries in the order of their handles. The exact length is known, so that copies can reserve
+/// memory.
 #[derive(Debug, Clone)]
 pub(crate) struct Iter<'a> {
-    places: std::slice::Iter<'a, Option<Entry>>,
+    slots: std::slice::Iter<'a, Option<Entry>>,
     left: usize,
 }
 
@@ -109,7 +111,7 @@ impl<'a> Iterator for Iter<'a> {
     type Item = &'a Entry;
 
     fn next(&mut self) -> Option<&'a Entry> {
-        let entry = self.places.find_map(Option::as_ref)?;
+        let entry = self.slots.find_map(Option::as_ref)?;
         self.left -= 1;
         Some(entry)
     }
@@ -121,22 +123,22 @@ impl<'a> Iterator for Iter<'a> {
 
 impl ExactSizeIterator for Iter<'_> {}
 
-fn place(handle: EntryHandle) -> usize {
+fn index(handle: EntryHandle) -> usize {
     handle.get() as usize - 1
 }
 
-/// Entries by a hash of what they match. Keys are not kept here: whoever asks compares.
+/// Handles by a hash of the entries' matches. Keys are not stored here: callers compare them.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct HandleMap(HashTable<Slot>);
 
-/// The hash is kept so that growing need not look at entries.
+/// The hash is stored so that growing need not access entries.
 #[derive(Debug, Clone, Copy)]
 struct Slot {
     hash: u32,
     handle: EntryHandle,
 }
 
-/// A slot's hash as the table wants it: it takes bits from both ends.
+/// A slot's hash for the hash table, which uses bits from both ends.
 fn spread(hash: u32) -> u64 {
     u64::from(hash).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
@@ -160,7 +162,7 @@ impl HandleMap {
         self.0.insert_unique(spread(slot.hash), slot, |slot| spread(slot.hash));
     }
 
-    /// Takes a handle out.
+    /// Removes a handle.
     pub(crate) fn remove(&mut self, hash: u64, handle: EntryHandle) {
         if let Ok(found) = self.0.find_entry(spread(fold(hash)), |slot| slot.handle == handle) {
             found.remove();

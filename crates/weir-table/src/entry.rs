@@ -1,4 +1,4 @@
-//! Entries as the control plane gives and reads them.
+//! The entries of a table, as the control plane writes and reads them.
 
 use crate::port::WatchedPort;
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,7 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use weir_ir::{ActionCall, Bits, KeyMatch};
 
-/// Names an entry of one table for as long as it exists. Never 0: that is the miss.
+/// Identifies an entry of one table as long as the entry exists. Never 0, which stands for a miss.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct EntryHandle(NonZeroU32);
 
@@ -24,10 +24,10 @@ impl EntryHandle {
     }
 }
 
-/// Bytes that a controller gives an entry and gets back with it; the table does not look at them.
+/// Opaque bytes that a controller attaches to an entry and reads back.
 pub type Note = Option<Arc<[u8]>>;
 
-/// What an entry does when it matches.
+/// The action of an entry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum EntryAction {
     /// An action of the table and its data.
@@ -36,7 +36,7 @@ pub enum EntryAction {
     Member(u32),
     /// A group of the table's action selector.
     Group(u32),
-    /// Actions of the entry's own, chosen from like from a group ("one shot" in P4Runtime).
+    /// An action set of the entry's own, chosen from like a group ("one shot" in P4Runtime).
     OneShot(Vec<OneShotMember>),
 }
 
@@ -47,7 +47,7 @@ impl EntryAction {
         EntryAction::Call(ActionCall { action, arguments })
     }
 
-    /// What it is, for messages.
+    /// The kind of action, for messages.
     #[must_use]
     pub(crate) fn form(&self) -> &'static str {
         match self {
@@ -64,11 +64,11 @@ impl EntryAction {
 pub struct OneShotMember {
     /// The action and its data.
     pub action: ActionCall,
-    /// How often it is chosen relative to the others, from 1.
+    /// Relative probability of being chosen, 1 or more.
     pub weight: u32,
     /// It is not chosen while this port is down.
     pub watch: Option<WatchedPort>,
-    /// Its port is down. The switch sets this, whoever writes an entry says `false`.
+    /// Its port is down. The switch sets this; control planes write `false`.
     pub is_down: bool,
 }
 
@@ -84,27 +84,27 @@ impl OneShotMember {
         }
     }
 
-    /// How often it is chosen as things are.
+    /// The weight, or 0 while the port is down.
     #[must_use]
     pub fn live_weight(&self) -> u32 {
         if self.is_down { 0 } else { self.weight }
     }
 }
 
-/// An entry to insert, or what to make of one.
+/// An entry to insert, or the new state of an entry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewEntry {
-    /// One per key of the table that is matched (selector keys have none).
+    /// One per match key of the table (selector keys have none).
     pub matches: Vec<KeyMatch>,
     /// The larger wins. 0 where the table has no ternary, range or optional key.
     pub priority: u32,
-    /// What it does.
+    /// Its action.
     pub action: EntryAction,
-    /// The controller's; not looked at.
+    /// The controller's data, not interpreted.
     pub metadata: u64,
-    /// The controller's; not looked at.
+    /// The controller's data, not interpreted.
     pub note: Note,
-    /// Idle time after which the control plane is told, in ns; 0: never.
+    /// Idle time in ns after which the control plane is notified; 0: never.
     pub idle_timeout_ns: u64,
 }
 
@@ -135,36 +135,36 @@ impl NewEntry {
 pub struct Entry {
     /// Its handle.
     pub handle: EntryHandle,
-    /// One per key of the table that is matched.
+    /// One per match key of the table.
     pub matches: Vec<KeyMatch>,
     /// The larger wins.
     pub priority: u32,
-    /// What it does.
+    /// Its action.
     pub action: EntryAction,
-    /// The controller's; not looked at.
+    /// The controller's data, not interpreted.
     pub metadata: u64,
-    /// The controller's; not looked at.
+    /// The controller's data, not interpreted.
     pub note: Note,
-    /// Idle time after which the control plane is told, in ns; 0: never.
+    /// Idle time in ns after which the control plane is notified; 0: never.
     pub idle_timeout_ns: u64,
     /// When it was hit last, or inserted, on the switch's clock in ns.
     pub last_hit_ns: u64,
     /// The program says it is `const`.
     pub is_const: bool,
-    /// Grows with every insertion: the smaller is the older.
+    /// Grows with every insertion: of two entries the smaller is older.
     pub(crate) sequence: u64,
 }
 
 impl Entry {
-    /// Where it is in its table, from 0: where reading in portions goes on is behind the last one
-    /// ([`crate::Table::entries_from`]).
+    /// The index of the entry in its table, from 0. A read in portions resumes behind the last
+    /// index ([`crate::Table::entries_from`]).
     #[must_use]
     pub fn place(&self) -> u64 {
         u64::from(self.handle.get()) - 1
     }
 
-    /// Who wins among entries that match the same packet: larger priority, then more prefix bits in
-    /// all, then the older entry.
+    /// The precedence among entries that match the same packet: larger priority, then more prefix
+    /// bits in all, then the older entry.
     pub(crate) fn rank(&self) -> Rank {
         let prefix: u32 = self
             .matches
@@ -193,14 +193,14 @@ pub(crate) struct Rank {
     age: std::cmp::Reverse<u64>,
 }
 
-/// How a request names an entry.
+/// A request's reference to an entry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum EntryRef {
     /// By handle.
     Handle(EntryHandle),
     /// By match and priority.
     Key {
-        /// One per key of the table that is matched.
+        /// One per match key of the table.
         matches: Vec<KeyMatch>,
         /// Its priority.
         priority: u32,

@@ -1,25 +1,26 @@
-//! What can be wrong with a control request.
+//! The errors of control-plane requests.
 
 use thiserror::Error;
 
-/// What sort of failure it is; maps one to one to the codes of gRPC.
+/// The category of an error; it corresponds one to one to a gRPC status code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ErrorKind {
-    /// The request is malformed whatever the state is.
+    /// The request is malformed, in any state of the table.
     InvalidArgument,
-    /// It is there already.
+    /// The object exists already.
     AlreadyExists,
-    /// It is not there.
+    /// The object does not exist.
     NotFound,
-    /// There is no room.
+    /// A size limit is reached.
     ResourceExhausted,
     /// The program forbids it.
     PermissionDenied,
-    /// It cannot be done in this state.
+    /// The current state does not allow it.
     FailedPrecondition,
 }
 
-/// Why a control request was refused. Nothing has changed when one is returned.
+/// The cause for which a control-plane request was refused. A request that returns an error has
+/// changed nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum TableError {
     /// An entry with this match and priority exists.
@@ -37,7 +38,7 @@ pub enum TableError {
     NotFound {
         /// The table.
         table: String,
-        /// Which entry was looked for.
+        /// The entry that was requested.
         what: String,
     },
     /// The table is full.
@@ -69,7 +70,7 @@ pub enum TableError {
         key: String,
         /// The table's match kind.
         expected: &'static str,
-        /// The request's.
+        /// The request's match kind.
         found: &'static str,
     },
     /// A value has the wrong width.
@@ -79,9 +80,9 @@ pub enum TableError {
         table: String,
         /// The key or parameter.
         what: String,
-        /// Bits it has.
+        /// The width that it has, in bits.
         expected: u32,
-        /// Bits given.
+        /// The width that was given, in bits.
         found: u32,
     },
     /// A prefix is longer than the key.
@@ -137,7 +138,7 @@ pub enum TableError {
     UnknownAction {
         /// The table (or action profile).
         table: String,
-        /// What was asked for.
+        /// The action that was requested.
         found: String,
         /// Names of the actions it has.
         names: String,
@@ -169,25 +170,25 @@ pub enum TableError {
     Const {
         /// The table.
         table: String,
-        /// What is const.
+        /// The object that is const.
         what: &'static str,
     },
-    /// Action data where the table wants a member or group, or the other way round.
+    /// Action data where the table expects a member or group, or vice versa.
     #[error("table `{table}`: its entries take {expected}, found {found}")]
     ActionForm {
         /// The table.
         table: String,
-        /// What the table's implementation takes.
+        /// The kind of action that the table expects.
         expected: &'static str,
-        /// What the request gave.
+        /// The kind of action in the request.
         found: &'static str,
     },
-    /// Something is wrong with a one-shot action set or a group's members.
+    /// An error in a one-shot action set or in a group's members.
     #[error("`{name}`: {problem}")]
     Selector {
         /// The table or profile.
         name: String,
-        /// What is wrong and what to do.
+        /// The problem and its remedy.
         problem: String,
     },
     /// A member or group exists.
@@ -207,7 +208,7 @@ pub enum TableError {
         profile: String,
         /// `member` or `group`.
         what: &'static str,
-        /// The id asked for.
+        /// The id that was requested.
         id: u32,
     },
     /// A member is in a group or an entry, a group in an entry.
@@ -219,7 +220,7 @@ pub enum TableError {
         what: &'static str,
         /// Its id.
         id: u32,
-        /// Who uses it.
+        /// The object that refers to it.
         user: String,
     },
     /// The profile is full.
@@ -235,7 +236,7 @@ pub enum TableError {
 }
 
 impl TableError {
-    /// The sort of failure.
+    /// The category of the error.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {

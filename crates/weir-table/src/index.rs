@@ -1,11 +1,11 @@
-//! Lookup structures: one per set of match kinds.
+//! The lookup structures of the control plane's table: one per set of match kinds.
 //!
 //! - exact keys only: a hash map;
 //! - one LPM key and exact keys: a hash map per prefix length, longest first;
-//! - everything else: tuple-space search. Entries with equal masks form a group, a hash map from the
-//!   masked key to the entries with that value; groups are visited from the highest rank they hold
-//!   down, and the search ends when no group left can hold a better entry. Range keys have no mask:
-//!   they are compared one by one within the bucket.
+//! - everything else: tuple-space search. Entries with equal masks form a group, a hash map from
+//!   the masked key to the entries with that value. Groups are visited by falling rank of their
+//!   best entry, and the search ends when no remaining group can hold a better entry. Range keys
+//!   have no mask: they are compared one by one within the bucket.
 
 use crate::entries::{Entries, HandleMap};
 use crate::entry::{Entry, EntryHandle, Rank};
@@ -27,7 +27,7 @@ pub(crate) enum Index {
 }
 
 impl Index {
-    /// The right structure for these keys.
+    /// The structure for the match kinds of these keys.
     pub(crate) fn new(spec: &TableSpec) -> Self {
         let kinds: Vec<_> = spec.match_keys().map(|k| k.kind).collect();
         let lpm: Vec<_> = (0..kinds.len()).filter(|&i| kinds[i] == MatchKind::Lpm).collect();
@@ -166,24 +166,24 @@ impl Lpm {
     }
 }
 
-/// What of a key a group compares by hashing.
+/// The share of a key's bits that a group compares by hashing.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-enum Part {
+enum KeyPart {
     /// The bits under the mask.
     Mask(Bits),
     /// Nothing: ranges are compared in the bucket.
     Range,
 }
 
-fn parts(matches: &[KeyMatch]) -> Vec<Part> {
+fn parts(matches: &[KeyMatch]) -> Vec<KeyPart> {
     matches
         .iter()
         .map(|m| match m {
-            KeyMatch::Exact(value) | KeyMatch::Optional(Some(value)) => Part::Mask(Bits::ones(value.width())),
-            KeyMatch::Optional(None) => Part::Mask(Bits::zero(0)),
-            KeyMatch::Lpm { value, prefix_length } => Part::Mask(Bits::prefix_mask(value.width(), *prefix_length)),
-            KeyMatch::Ternary { mask, .. } => Part::Mask(mask.clone()),
-            KeyMatch::Range { .. } => Part::Range,
+            KeyMatch::Exact(value) | KeyMatch::Optional(Some(value)) => KeyPart::Mask(Bits::ones(value.width())),
+            KeyMatch::Optional(None) => KeyPart::Mask(Bits::zero(0)),
+            KeyMatch::Lpm { value, prefix_length } => KeyPart::Mask(Bits::prefix_mask(value.width(), *prefix_length)),
+            KeyMatch::Ternary { mask, .. } => KeyPart::Mask(mask.clone()),
+            KeyMatch::Range { .. } => KeyPart::Range,
         })
         .collect()
 }
@@ -206,8 +206,8 @@ fn group_key(matches: &[KeyMatch]) -> Key {
 /// Entries with equal masks.
 #[derive(Debug, Clone)]
 struct Group {
-    parts: Vec<Part>,
-    /// Handles of each bucket from the highest rank down.
+    parts: Vec<KeyPart>,
+    /// The handles in each bucket, by falling rank.
     buckets: FxHashMap<Key, Vec<(Rank, EntryHandle)>>,
     /// All entries by rank; the last is the group's best.
     ranks: BTreeMap<Rank, EntryHandle>,
@@ -219,20 +219,20 @@ impl Group {
     }
 }
 
-/// Groups by their masks, and in the order of their best entries.
+/// Groups, indexed by their masks and by the rank of their best entries.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TupleSpace {
-    /// Places of groups that have gone are taken by new ones.
+    /// Indices of removed groups are reused.
     groups: Vec<Option<Group>>,
     free: Vec<usize>,
-    places: FxHashMap<Vec<Part>, usize>,
-    /// No two entries have the same rank.
+    indices: FxHashMap<Vec<KeyPart>, usize>,
+    /// Ranks are unique.
     by_best: BTreeMap<Rank, usize>,
 }
 
 impl TupleSpace {
-    fn group(&self, parts: &[Part]) -> Option<&Group> {
-        self.groups[*self.places.get(parts)?].as_ref()
+    fn group(&self, parts: &[KeyPart]) -> Option<&Group> {
+        self.groups[*self.indices.get(parts)?].as_ref()
     }
 
     fn find(&self, matches: &[KeyMatch], is_it: impl Fn(EntryHandle) -> bool) -> Option<EntryHandle> {
@@ -240,27 +240,27 @@ impl TupleSpace {
         bucket.iter().map(|(_, handle)| *handle).find(|h| is_it(*h))
     }
 
-    /// The place of the group with these masks, which is made where there is none.
-    fn place(&mut self, parts: Vec<Part>) -> usize {
-        if let Some(place) = self.places.get(&parts) {
-            return *place;
+    /// The index of the group with these masks, which is created if there is none.
+    fn find_or_create(&mut self, parts: Vec<KeyPart>) -> usize {
+        if let Some(index) = self.indices.get(&parts) {
+            return *index;
         }
-        let place = self.free.pop().unwrap_or_else(|| {
+        let index = self.free.pop().unwrap_or_else(|| {
             self.groups.push(None);
             self.groups.len() - 1
         });
-        self.groups[place] = Some(Group {
+        self.groups[index] = Some(Group {
             parts: parts.clone(),
             buckets: FxHashMap::default(),
             ranks: BTreeMap::new(),
         });
-        self.places.insert(parts, place);
-        place
+        self.indices.insert(parts, index);
+        index
     }
 
     fn insert(&mut self, entry: &Entry) {
-        let (place, rank) = (self.place(parts(&entry.matches)), entry.rank());
-        let Some(group) = &mut self.groups[place] else {
+        let (index, rank) = (self.find_or_create(parts(&entry.matches)), entry.rank());
+        let Some(group) = &mut self.groups[index] else {
             return;
         };
         let best = group.best();
@@ -268,14 +268,14 @@ impl TupleSpace {
         let bucket = group.buckets.entry(group_key(&entry.matches)).or_default();
         let at = bucket.partition_point(|(r, _)| *r > rank);
         bucket.insert(at, (rank, entry.handle));
-        self.reorder(place, best);
+        self.reorder(index, best);
     }
 
     fn remove(&mut self, entry: &Entry) {
-        let Some(place) = self.places.get(&parts(&entry.matches)).copied() else {
+        let Some(index) = self.indices.get(&parts(&entry.matches)).copied() else {
             return;
         };
-        let Some(group) = &mut self.groups[place] else {
+        let Some(group) = &mut self.groups[index] else {
             return;
         };
         let best = group.best();
@@ -287,16 +287,16 @@ impl TupleSpace {
                 group.buckets.remove(&key);
             }
         }
-        self.reorder(place, best);
-        if let Some(gone) = self.groups[place].take_if(|g| g.ranks.is_empty()) {
-            self.places.remove(&gone.parts);
-            self.free.push(place);
+        self.reorder(index, best);
+        if let Some(gone) = self.groups[index].take_if(|g| g.ranks.is_empty()) {
+            self.indices.remove(&gone.parts);
+            self.free.push(index);
         }
     }
 
-    /// Puts a group where its best entry is, whose rank was another one.
-    fn reorder(&mut self, place: usize, before: Option<Rank>) {
-        let best = self.groups[place].as_ref().and_then(Group::best);
+    /// Updates the position of a group whose best rank was `before`.
+    fn reorder(&mut self, index: usize, before: Option<Rank>) {
+        let best = self.groups[index].as_ref().and_then(Group::best);
         if best == before {
             return;
         }
@@ -304,24 +304,24 @@ impl TupleSpace {
             self.by_best.remove(&before);
         }
         if let Some(best) = best {
-            self.by_best.insert(best, place);
+            self.by_best.insert(best, index);
         }
     }
 
     fn lookup(&self, keys: &[&Bits], entries: &Entries) -> Option<EntryHandle> {
         let mut best: Option<(Rank, EntryHandle)> = None;
         let mut key = Vec::new();
-        for (limit, place) in self.by_best.iter().rev() {
+        for (limit, index) in self.by_best.iter().rev() {
             if best.is_some_and(|(rank, _)| rank > *limit) {
                 break;
             }
-            let Some(group) = &self.groups[*place] else { continue };
+            let Some(group) = &self.groups[*index] else { continue };
             key.clear();
             for (value, part) in keys.iter().zip(&group.parts) {
                 match part {
-                    Part::Mask(mask) if mask.width() == 0 && value.width() != 0 => {}
-                    Part::Mask(mask) => push(&mut key, &value.and(mask)),
-                    Part::Range => {}
+                    KeyPart::Mask(mask) if mask.width() == 0 && value.width() != 0 => {}
+                    KeyPart::Mask(mask) => push(&mut key, &value.and(mask)),
+                    KeyPart::Range => {}
                 }
             }
             let found = group.buckets.get(key.as_slice()).and_then(|bucket| {

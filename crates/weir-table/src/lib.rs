@@ -1,13 +1,14 @@
-//! One match-action table: what the control plane sees of it, and the lookup.
+//! One match-action table: the control plane's operations on it, and the lookup.
 //!
-//! A [`Table`] is made from a [`TableSpec`], which is made from a table of the IR. The control plane
-//! inserts, modifies, deletes and reads entries by key or by handle, alone or in batches that can be
-//! rolled back; the data plane calls [`Table::lookup`]. An [`ActionProfile`] holds actions that
-//! several entries share, and groups of them.
+//! A [`Table`] is made from a [`TableSpec`], which is made from a table of the IR. The control
+//! plane inserts, modifies, deletes and reads entries by key or by handle, alone or in batches that
+//! can be rolled back; the data plane calls [`Table::lookup`]. An [`ActionProfile`] holds actions
+//! that several entries share, and groups of them. [`fast`] has the form of a table that compiled
+//! code looks up.
 //!
-//! What this crate does not do: it knows no P4Runtime or BFRT message, it does not count hits or run
+//! Limits of this crate: it knows no P4Runtime or BFRT message, it does not count hits or run
 //! meters (the architecture does, keyed by the entry's handle), it does not execute actions and it
-//! reads no clock. A table has one owner; sharing it between threads is the switch's business.
+//! reads no clock. A table has one owner; sharing it between threads is up to the switch.
 //!
 //! ```
 //! use weir_ir::{Bits, KeyMatch, MatchKind};
@@ -50,4 +51,4 @@ pub use error::{ErrorKind, TableError};
 pub use port::{PortForm, WatchedPort};
 pub use profile::{ActionProfile, Group, GroupMember, Member, ProfileOp, ProfileSpec, ProfileUndo};
 pub use spec::{ActionSpec, Implementation, KeySpec, TableSpec};
-pub use table::{Change, Table};
+pub use table::{Table, TableChange};

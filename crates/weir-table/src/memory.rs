@@ -1,10 +1,10 @@
-//! Large arrays that are read at random, and the caches: for whoever keeps such.
+//! Large arrays with random accesses: huge pages and prefetches.
 #![allow(unsafe_code)]
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-/// So many words that are zero, in huge pages where the system gives them to who asks. Pages that nobody writes to take no
+/// Words of zero, in huge pages where the system grants them. Pages that are never written take no
 /// memory.
 #[must_use]
 pub fn zeroed_words(length: usize) -> Arc<[AtomicU64]> {
@@ -14,8 +14,8 @@ pub fn zeroed_words(length: usize) -> Arc<[AtomicU64]> {
     unsafe { words.assume_init() }
 }
 
-/// A vector of `length` elements, in huge pages where the system gives them to who asks: fewer addresses for the
-/// processor to translate.
+/// A vector of `length` elements, in huge pages where the system grants them, which saves TLB
+/// misses.
 #[must_use]
 pub fn huge_vec<T: Clone>(length: usize, value: T) -> Vec<T> {
     let mut vector: Vec<T> = Vec::with_capacity(length);
@@ -24,21 +24,21 @@ pub fn huge_vec<T: Clone>(length: usize, value: T) -> Vec<T> {
     vector
 }
 
-/// Asks for huge pages for the memory of an empty vector, if it is large enough to have any.
+/// Requests huge pages for the memory of an empty vector, if it is large enough.
 fn advise<T>(vector: &mut Vec<T>) {
     advise_pages(vector.as_ptr().cast::<u8>(), vector.capacity() * size_of::<T>());
 }
 
-/// Asks for huge pages for memory of the caller's, if it is large enough to have any.
+/// Requests huge pages for memory of the caller's, if it is large enough.
 #[cfg(all(target_os = "linux", not(miri)))]
 fn advise_pages(memory: *const u8, bytes: usize) {
     const PAGE: usize = 4096;
     const HUGE: usize = 2 << 20;
-    let begin = memory as usize;
-    let (first, last) = (begin.next_multiple_of(PAGE), (begin + bytes) & !(PAGE - 1));
+    let start = memory as usize;
+    let (first, last) = (start.next_multiple_of(PAGE), (start + bytes) & !(PAGE - 1));
     if last.saturating_sub(first) >= HUGE {
-        // SAFETY: the pages lie in memory that the caller owns; the advice changes nothing but their size, and may
-        // fail.
+        // SAFETY: the pages lie in memory that the caller owns. The advice changes only their size,
+        // and may fail.
         unsafe { libc::madvise(first as *mut libc::c_void, last - first, libc::MADV_HUGEPAGE) };
     }
 }
@@ -46,17 +46,17 @@ fn advise_pages(memory: *const u8, bytes: usize) {
 #[cfg(not(all(target_os = "linux", not(miri))))]
 fn advise_pages(_memory: *const u8, _bytes: usize) {}
 
-/// Asks for the cache line where a value begins.
+/// Prefetches the cache line where a value begins.
 #[inline(always)]
 pub fn prefetch<T>(value: &T) {
     crate::fast::prefetch(std::ptr::from_ref(value));
 }
 
-/// Asks for all the cache lines of so many bytes from an address on, which may be any.
+/// Prefetches all cache lines of a range of bytes, at any address.
 #[inline(always)]
-pub fn prefetch_bytes(begin: *const u8, bytes: usize) {
+pub fn prefetch_bytes(start: *const u8, bytes: usize) {
     for at in (0..bytes).step_by(64) {
-        crate::fast::prefetch(begin.wrapping_add(at));
+        crate::fast::prefetch(start.wrapping_add(at));
     }
 }
 

@@ -1,9 +1,9 @@
-//! Ports as control planes write them.
+//! Ports in control-plane requests.
 
 use serde::{Deserialize, Serialize};
 
-/// How a control plane has written the number of a port. It reads it back in that form; nothing
-/// else looks at it.
+/// The notation in which a control plane wrote a port number. It is used only to give the number
+/// back in the same notation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub enum PortForm {
     /// As bytes, big-endian (P4Runtime since 1.4, and clients that have one form only).
@@ -13,7 +13,7 @@ pub enum PortForm {
     Number,
 }
 
-/// A port whose being up or down a member of a group depends on.
+/// A port whose state decides whether a group's member can be chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WatchedPort {
     /// The port.

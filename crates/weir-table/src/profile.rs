@@ -1,4 +1,7 @@
 //! Action profiles and selectors: actions that entries share, and groups of them.
+//!
+//! Not here: the hash by which a selector chooses a member, and the check whether table entries
+//! still refer to a member or group.
 
 use crate::check;
 use crate::error::TableError;
@@ -8,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use weir_ir::{ActionCall, ActionId};
 
-/// The fixed facts about an action profile or selector.
+/// The fixed properties of an action profile or selector.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProfileSpec {
     /// Control-plane name.
@@ -45,13 +48,13 @@ pub struct Member {
 pub struct GroupMember {
     /// The member's id.
     pub member: u32,
-    /// How often it is chosen relative to the others, from 1.
+    /// Relative probability of being chosen, 1 or more.
     pub weight: u32,
     /// It is not chosen while this port is down.
     pub watch: Option<WatchedPort>,
-    /// Its port is down. The switch sets this, whoever writes a group says `false`.
+    /// Its port is down. The switch sets this; control planes write `false`.
     pub is_down: bool,
-    /// It is not chosen until the control plane says otherwise.
+    /// The control plane has disabled it.
     pub is_off: bool,
 }
 
@@ -68,7 +71,7 @@ impl GroupMember {
         }
     }
 
-    /// How often it is chosen as things are.
+    /// The weight, or 0 while it cannot be chosen.
     #[must_use]
     pub fn live_weight(&self) -> u32 {
         if self.is_down || self.is_off { 0 } else { self.weight }
@@ -91,13 +94,14 @@ impl Group {
         self.members.iter().map(|m| u64::from(m.weight)).sum()
     }
 
-    /// Sum of the weights of members whose port is not down: the number of outcomes a selector's hash chooses from.
+    /// Sum of the weights of members that can be chosen: the number of outcomes of a selector's
+    /// hash.
     #[must_use]
     pub fn live_weight(&self) -> u64 {
         self.members.iter().map(|m| u64::from(m.live_weight())).sum()
     }
 
-    /// The member at a position in `0..live_weight()`: members by id, each as often as it weighs.
+    /// The member at a position in `0..live_weight()`: members by id, each repeated by its weight.
     #[must_use]
     pub fn at(&self, position: u64) -> Option<u32> {
         let mut left = position;
@@ -136,12 +140,12 @@ pub enum ProfileOp {
     DeleteGroup(u32),
 }
 
-/// How to take a change of a profile back.
+/// The undo record of a change of a profile.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProfileUndo {
-    /// What the member was.
+    /// The member's previous state.
     Member(u32, Option<Member>),
-    /// What the group was.
+    /// The group's previous state.
     Group(u32, Option<Group>),
 }
 
@@ -156,7 +160,7 @@ impl ActionProfile {
         }
     }
 
-    /// What does not change about it.
+    /// The fixed properties of the profile.
     #[must_use]
     pub fn spec(&self) -> &ProfileSpec {
         &self.spec
@@ -184,12 +188,12 @@ impl ActionProfile {
         self.groups.iter().map(|(id, g)| (*id, g))
     }
 
-    /// Makes a change and says how to take it back.
+    /// Makes a change, and returns its undo record.
     ///
     /// # Errors
     /// The id is taken or unknown, the action is not the profile's, a limit is exceeded, a group
-    /// names unknown members, or a member is still in a group. Whether table entries still use it is
-    /// for the caller to check.
+    /// names unknown members, or a member is still in a group. The caller checks whether table
+    /// entries still use it.
     pub fn apply(&mut self, op: ProfileOp) -> Result<ProfileUndo, TableError> {
         match op {
             ProfileOp::InsertMember(id, member) => {
@@ -233,7 +237,7 @@ impl ActionProfile {
         }
     }
 
-    /// A port came up or went down: members of groups that watch it take part in the choice or do not.
+    /// A port came up or went down: members of groups that watch it can be chosen, or not.
     pub fn port_changed(&mut self, port: u32, is_down: bool) {
         let members = self.groups.values_mut().flat_map(|g| &mut g.members);
         for member in members.filter(|m| m.watch.is_some_and(|w| w.port == port)) {
@@ -241,23 +245,23 @@ impl ActionProfile {
         }
     }
 
-    /// Whether a member takes part in choices of any group; `None`: it is in no group.
+    /// Whether a member can be chosen in any group; `None`: it is in no group.
     #[must_use]
-    pub fn takes_part(&self, member: u32) -> Option<bool> {
+    pub fn is_member_enabled(&self, member: u32) -> Option<bool> {
         let all = self.groups.values().flat_map(|g| &g.members);
-        let mut of_it = all.filter(|m| m.member == member).peekable();
-        of_it.peek()?;
-        Some(of_it.any(|m| !m.is_down))
+        let mut occurrences = all.filter(|m| m.member == member).peekable();
+        occurrences.peek()?;
+        Some(occurrences.any(|m| !m.is_down))
     }
 
-    /// Has a member take part in the choices of its groups, or not, as if its port had come up or gone down. A group that is
-    /// written anew begins with all its members.
-    pub fn set_takes_part(&mut self, member: u32, on: bool) {
+    /// Enables or disables a member in all its groups, as if its port had come up or gone down. In
+    /// a group that is rewritten all members are enabled again.
+    pub fn set_member_enabled(&mut self, member: u32, on: bool) {
         let members = self.groups.values_mut().flat_map(|g| &mut g.members);
         members.filter(|m| m.member == member).for_each(|m| m.is_down = !on);
     }
 
-    /// Takes a change back. Undo records must be given in the reverse order of their changes.
+    /// Reverts a change. Undo records must be given in the reverse order of the changes.
     pub fn revert(&mut self, undo: ProfileUndo) {
         match undo {
             ProfileUndo::Member(id, Some(member)) => {
@@ -350,7 +354,7 @@ impl ActionProfile {
         check::arguments(&self.spec.name, action, &call.arguments)
     }
 
-    /// The group, its members sorted by id.
+    /// Checks a group, and sorts its members by id.
     fn check_group(&self, mut group: Group) -> Result<Group, TableError> {
         let problem = |problem: String| TableError::Selector {
             name: self.spec.name.clone(),

@@ -1,4 +1,4 @@
-//! The fixed facts about a table.
+//! The fixed properties of a table.
 
 use crate::entry::EntryAction;
 use weir_ir::{ActionCall, ActionId, Entry as ProgramEntry, ExternId, MatchKind, Program, TableId};
@@ -13,7 +13,7 @@ pub struct KeySpec {
     pub name: String,
     /// Width in bits.
     pub width: u32,
-    /// How it is matched.
+    /// Its match kind.
     pub kind: MatchKind,
 }
 
@@ -65,7 +65,7 @@ impl ActionSpec {
     }
 }
 
-/// Where the actions of a table's entries are.
+/// Where the actions of a table's entries are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Implementation {
     /// In the entries.
@@ -73,11 +73,11 @@ pub enum Implementation {
     Direct,
     /// In an action profile: entries name members.
     Profile(ExternId),
-    /// In an action selector: entries name members or groups, or have a set of their own.
+    /// In an action selector: entries name members or groups, or have a one-shot set of their own.
     Selector(ExternId),
 }
 
-/// Everything about a table that does not change at run time.
+/// All properties of a table that do not change at run time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TableSpec {
     /// Control-plane name.
@@ -86,7 +86,7 @@ pub struct TableSpec {
     pub keys: Vec<KeySpec>,
     /// Actions in order.
     pub actions: Vec<ActionSpec>,
-    /// Where the entries' actions are.
+    /// Where the entries' actions are stored.
     pub implementation: Implementation,
     /// The program's default action.
     pub default_action: ActionCall,
@@ -214,7 +214,7 @@ impl TableSpec {
         }
     }
 
-    /// What entries must give, for messages.
+    /// The kind of action that entries must have, for messages.
     pub(crate) fn action_form(&self) -> &'static str {
         match self.implementation {
             Implementation::Direct => "an action",
@@ -223,7 +223,7 @@ impl TableSpec {
         }
     }
 
-    /// Whether entries may have this form of action.
+    /// Whether entries may have this kind of action.
     pub(crate) fn accepts(&self, action: &EntryAction) -> bool {
         match self.implementation {
             Implementation::Direct => matches!(action, EntryAction::Call(_)),

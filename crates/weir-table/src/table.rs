@@ -1,4 +1,5 @@
-//! The table.
+//! The control plane's match-action table: operations, their validation, and a log of changes for
+//! the copies of the table.
 
 use crate::batch::Undo;
 use crate::check;
@@ -21,33 +22,34 @@ pub struct Table {
     entries: Entries,
     index: Index,
     default: ActionCall,
-    /// What the controller has given the default action: metadata and note.
+    /// The controller's metadata and note for the default action.
     default_note: (u64, Note),
     next_sequence: u64,
-    /// What changed since somebody asked; `None`: nobody has asked.
-    changes: Option<Vec<Change>>,
+    /// Changes since the last [`Table::take_changes`]; `None` before the first.
+    changes: Option<Vec<TableChange>>,
 }
 
-/// What changed about a table, for whoever keeps a copy of it.
+/// A change of a table, for those that keep a copy of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Change {
-    /// There is no telling: take all entries and the default action anew.
-    Everything,
+pub enum TableChange {
+    /// Changes were not recorded one by one: copy all entries and the default action.
+    Reload,
     /// An entry was inserted, or its action changed.
     Put(EntryHandle),
-    /// An entry was taken out.
-    Taken(Box<Entry>),
-    /// What a miss does.
+    /// An entry was removed.
+    Removed(Box<Entry>),
+    /// The default action changed.
     Default,
 }
 
-/// Changes that are remembered one by one, in small tables; in larger ones half as many as there are entries. To take all entries
-/// anew is less work then.
+/// The most changes that are recorded one by one, in small tables. In larger tables it is half the
+/// number of entries; copying all entries is cheaper then.
 const MAX_CHANGES: usize = 4096;
 
 impl Table {
     /// The table with the program's entries and default action. Program entries that contradict the
-    /// spec are left out: the compiler does not make such, and a lookup could not use them.
+    /// spec are left out: the compiler does not produce such entries, and a lookup could not use
+    /// them.
     #[must_use]
     pub fn new(spec: TableSpec) -> Self {
         let index = Index::new(&spec);
@@ -71,7 +73,7 @@ impl Table {
         table
     }
 
-    /// What does not change about it.
+    /// The fixed properties of the table.
     #[must_use]
     pub fn spec(&self) -> &TableSpec {
         &self.spec
@@ -92,7 +94,7 @@ impl Table {
     // ------------------------------------------------------------------------------ data plane
 
     /// The entry that wins for these values: one per key of the table in order, selector keys
-    /// included (they are not looked at). `None`: a miss, also for a wrong number of values.
+    /// included (they are ignored). `None`: a miss, also for a wrong number of values.
     #[must_use]
     pub fn lookup(&self, keys: &[Bits]) -> Option<&Entry> {
         if keys.len() != self.spec.keys.len() || keys.is_empty() {
@@ -110,7 +112,7 @@ impl Table {
         self.entries.get(handle)
     }
 
-    /// Notes that an entry was hit at `now_ns` on the switch's clock. Unknown handles are ignored.
+    /// Records a hit of an entry at `now_ns` on the switch's clock. Unknown handles are ignored.
     pub fn touch(&mut self, handle: EntryHandle, now_ns: u64) {
         if let Some(entry) = self.entries.get_mut(handle) {
             entry.last_hit_ns = entry.last_hit_ns.max(now_ns);
@@ -123,7 +125,7 @@ impl Table {
             .filter(move |e| e.idle_timeout_ns > 0 && now_ns.saturating_sub(e.last_hit_ns) >= e.idle_timeout_ns)
     }
 
-    /// What a miss does.
+    /// The action of a miss.
     #[must_use]
     pub fn default_action(&self) -> &ActionCall {
         &self.default
@@ -164,7 +166,7 @@ impl Table {
             entry.metadata = metadata;
             entry.idle_timeout_ns = idle_timeout_ns;
         }
-        self.note(Change::Put(handle));
+        self.record_change(TableChange::Put(handle));
         Ok(handle)
     }
 
@@ -194,29 +196,29 @@ impl Table {
         Ok(handles.into_iter().filter_map(|h| self.take(h)).collect())
     }
 
-    /// Changes what a miss does; returns what it did.
+    /// Replaces the default action; returns the previous one.
     ///
     /// # Errors
     /// The default action is const, or the action does not fit the table.
     pub fn set_default(&mut self, action: ActionCall) -> Result<ActionCall, TableError> {
         check::default_action(&self.spec, &action)?;
-        self.note(Change::Default);
+        self.record_change(TableChange::Default);
         Ok(std::mem::replace(&mut self.default, action))
     }
 
-    /// Makes a miss do again what the program says; returns what it did.
+    /// Restores the program's default action; returns the previous one.
     pub fn reset_default(&mut self) -> ActionCall {
-        self.note(Change::Default);
+        self.record_change(TableChange::Default);
         std::mem::replace(&mut self.default, self.spec.default_action.clone())
     }
 
-    /// What the controller has given the default action: metadata and note; 0 and none at first.
+    /// The controller's metadata and note for the default action; initially 0 and none.
     #[must_use]
     pub fn default_note(&self) -> &(u64, Note) {
         &self.default_note
     }
 
-    /// Gives the default action other metadata and another note; returns what it had.
+    /// Replaces the metadata and note of the default action; returns the previous ones.
     pub fn annotate_default(&mut self, metadata: u64, note: Note) -> (u64, Note) {
         std::mem::replace(&mut self.default_note, (metadata, note))
     }
@@ -236,24 +238,24 @@ impl Table {
         self.entries.get(handle)
     }
 
-    /// The number above all handles that entries have or had.
+    /// One more than the largest handle that was ever used.
     #[must_use]
     pub fn handle_limit(&self) -> u64 {
         self.entries.handle_limit()
     }
 
-    /// All entries in the order of their handles: that of insertion, but for handles that were [given
-    /// again](Table::reuse_handles).
+    /// All entries in the order of their handles. That is the order of insertion, except for
+    /// [reused handles](Table::reuse_handles).
     pub fn entries(&self) -> impl ExactSizeIterator<Item = &Entry> {
         self.entries.iter()
     }
 
-    /// The entries from this place on ([`Entry::place`]), in the order of [`Table::entries`].
+    /// The entries from this index on ([`Entry::place`]), in the order of [`Table::entries`].
     pub fn entries_from(&self, place: u64) -> impl Iterator<Item = &Entry> {
         self.entries.iter_from(place)
     }
 
-    /// A port came up or went down: actions of entries' own that watch it take part in the choice or do not.
+    /// A port came up or went down: members of one-shot sets that watch it can be chosen, or not.
     pub fn port_changed(&mut self, port: u32, is_down: bool) {
         let sets = self.entries.iter_mut().filter_map(|e| match &mut e.action {
             EntryAction::OneShot(set) => Some(set),
@@ -264,7 +266,8 @@ impl Table {
         }
     }
 
-    /// All entries, the oldest first: inserted in this order into an empty table, each wins and loses as it does here.
+    /// All entries, the oldest first. Inserted in this order into an empty table, they have the
+    /// same precedence as here.
     #[must_use]
     pub fn entries_by_age(&self) -> Vec<&Entry> {
         let mut entries: Vec<&Entry> = self.entries().collect();
@@ -272,52 +275,52 @@ impl Table {
         entries
     }
 
-    /// The entries that fit a filter, in the order of [`Table::entries`]: per matched key `None` for any or
-    /// the match to be equal to.
+    /// The entries that match a filter, in the order of [`Table::entries`]. Per match key the
+    /// filter has the required match, or `None` for any.
     pub fn entries_where<'a>(&'a self, filter: &'a [Option<KeyMatch>]) -> impl Iterator<Item = &'a Entry> {
         self.entries().filter(move |e| {
             filter
                 .iter()
                 .zip(&e.matches)
-                .all(|(wanted, m)| wanted.as_ref().is_none_or(|w| w == m))
+                .all(|(required, m)| required.as_ref().is_none_or(|w| w == m))
         })
     }
 
-    /// What changed since the last call, in order; the first call says [`Change::Everything`].
-    pub fn take_changes(&mut self) -> Vec<Change> {
+    /// The changes since the last call, in order. The first call returns [`TableChange::Reload`].
+    pub fn take_changes(&mut self) -> Vec<TableChange> {
         match &mut self.changes {
             Some(changes) => std::mem::take(changes),
             None => {
                 self.changes = Some(Vec::new());
-                vec![Change::Everything]
+                vec![TableChange::Reload]
             }
         }
     }
 
-    /// Whether [`Table::take_changes`] has something to tell.
+    /// Whether [`Table::take_changes`] has changes to return.
     #[must_use]
     pub fn has_changed(&self) -> bool {
         self.changes.as_ref().is_none_or(|c| !c.is_empty())
     }
 
-    /// Handles of entries that are gone may be given to new ones from now on. Until somebody says so they are not: a batch that
-    /// is taken back gives entries their old handles.
+    /// Allows the reuse of the handles of removed entries. Until this call they are reserved: the
+    /// rollback of a batch restores entries under their old handles.
     pub fn reuse_handles(&mut self) {
         self.entries.reuse();
     }
 
-    /// The next [`Table::take_changes`] says [`Change::Everything`].
+    /// Makes the next [`Table::take_changes`] return [`TableChange::Reload`].
     pub fn forget_changes(&mut self) {
         self.changes = None;
     }
 
     // ---------------------------------------------------------------------------------- inside
 
-    fn note(&mut self, change: Change) {
+    fn record_change(&mut self, change: TableChange) {
         if let Some(changes) = &mut self.changes {
             if changes.len() >= MAX_CHANGES.max(self.entries.len() / 2) {
-                *changes = vec![Change::Everything];
-            } else if changes.first() != Some(&Change::Everything) {
+                *changes = vec![TableChange::Reload];
+            } else if changes.first() != Some(&TableChange::Reload) {
                 changes.push(change);
             }
         }
@@ -378,10 +381,10 @@ impl Table {
         Ok(handle)
     }
 
-    /// Puts an entry in all structures.
+    /// Adds an entry to all structures.
     fn put(&mut self, entry: Entry) {
         self.index.insert(&entry);
-        self.note(Change::Put(entry.handle));
+        self.record_change(TableChange::Put(entry.handle));
         self.entries.put(entry);
     }
 
@@ -390,12 +393,12 @@ impl Table {
         self.index.find(matches, priority, &self.entries)
     }
 
-    /// Takes an entry out of all structures.
+    /// Removes an entry from all structures.
     fn take(&mut self, handle: EntryHandle) -> Option<Entry> {
         let entry = self.entries.take(handle)?;
         self.index.remove(&entry);
         if self.changes.is_some() {
-            self.note(Change::Taken(Box::new(entry.clone())));
+            self.record_change(TableChange::Removed(Box::new(entry.clone())));
         }
         Some(entry)
     }
@@ -435,25 +438,25 @@ impl Table {
         Ok(handle)
     }
 
-    /// Takes a change back. Undo records must be given in the reverse order of their changes.
+    /// Reverts an operation. Undo records must be given in the reverse order of the operations.
     pub fn revert(&mut self, undo: Undo) {
         match undo {
             Undo::Insert(handle) => {
                 self.take(handle);
             }
             Undo::Restore(entries) => {
-                // The last to go is the first to come back.
+                // Restored in the reverse order of removal.
                 for entry in entries.into_iter().rev() {
                     self.take(entry.handle);
                     self.index.insert(&entry);
-                    self.note(Change::Put(entry.handle));
+                    self.record_change(TableChange::Put(entry.handle));
                     self.entries.put_back(entry);
                 }
             }
             Undo::DefaultNote(metadata, note) => self.default_note = (metadata, note),
             Undo::Default(action) => {
                 self.default = action;
-                self.note(Change::Default);
+                self.record_change(TableChange::Default);
             }
         }
     }

@@ -1,4 +1,4 @@
-//! What the control plane may and may not do.
+//! Operations that the control plane may execute, and those that are refused.
 
 use weir_ir::{ActionCall, Bits, KeyMatch, MatchKind};
 use weir_table::{

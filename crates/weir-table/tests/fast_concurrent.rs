@@ -11,11 +11,11 @@ const KEYS: u64 = if cfg!(miri) { 6 } else { 600 };
 /// Slots of a vector that have keys.
 const SLOTS: usize = if cfg!(miri) { 8 } else { 64 };
 const ACTIVE: u64 = u64::MAX >> (64 - SLOTS);
-/// How many vectors readers look up at least beside the writer.
+/// Number of vectors that readers look up at least while the writer runs.
 const LOOKED: u64 = if cfg!(miri) { 4 } else { 10 };
 const PITCH: usize = 72;
 
-/// Data whose every word tells the key and the version.
+/// Data of which every word contains the key and the version.
 fn call(words: usize, key: u64, version: u64) -> ActionCall {
     let word = key << 32 | version & 0xffff_ffff;
     ActionCall {
@@ -39,13 +39,13 @@ fn key_match(kind: MatchKind, width: u32, key: u64) -> KeyMatch {
     }
 }
 
-/// The writer: even keys are always there and are only modified; odd keys come and go.
+/// The writer. Even keys always exist and are only modified; odd keys are inserted and deleted.
 struct Churn<M, C> {
     keys: u64,
-    /// What stands for the key of a miss.
+    /// The key number in the data of a miss.
     default: u64,
     matches: M,
-    /// The action of a version of a key.
+    /// The action of a key and version.
     call: C,
 }
 
@@ -62,7 +62,7 @@ impl<M: Fn(u64) -> Vec<KeyMatch>, C: Fn(u64, u64) -> ActionCall> Churn<M, C> {
         }
     }
 
-    /// Goes on until readers, who count what they `looked` up, have seen some of it.
+    /// Runs until the readers, who count their lookups in `looked`, have made enough.
     fn run(&self, fast: &FastTable, table: &mut Table, looked: &AtomicU64) {
         let end = Instant::now() + Duration::from_millis(250);
         let mut version = 1;
@@ -125,7 +125,7 @@ fn run(kind: MatchKind, width: u32, words: usize, registered: bool, idle: bool) 
                     }
                     at += SLOTS as u64;
                     let guard = reader.as_ref().map_or_else(|| epochs.enter(), Reader::enter);
-                    let hits = fast.present(&guard).lookup(ACTIVE, &keys, &mut results, PITCH, 1);
+                    let hits = fast.view(&guard).lookup(ACTIVE, &keys, &mut results, PITCH, 1);
                     drop(guard);
                     for (slot, &key) in keys[..SLOTS].iter().enumerate() {
                         let first = results[PITCH + slot];
@@ -152,7 +152,8 @@ fn run(kind: MatchKind, width: u32, words: usize, registered: bool, idle: bool) 
     assert_eq!(fast.len(), table.len());
 }
 
-/// As [`run`], with entries of one word: the key's last bits and the version are in 15 bits of data.
+/// As [`run`], with entries of one word: 15 bits of data hold the key's lowest bits and the
+/// version.
 fn run_packed(keys: u64, registered: bool, idle: bool) {
     const DEFAULT: u64 = 0xfff;
     let call = |key: u64, version: u64| ActionCall {
@@ -193,7 +194,7 @@ fn run_packed(keys: u64, registered: bool, idle: bool) {
                     }
                     at += 64;
                     let guard = reader.as_ref().map_or_else(|| epochs.enter(), Reader::enter);
-                    let hits = fast.present(&guard).lookup(active, &words, &mut results, 64, at << 20);
+                    let hits = fast.view(&guard).lookup(active, &words, &mut results, 64, at << 20);
                     drop(guard);
                     for (slot, &key) in words.iter().enumerate().filter(|(i, _)| active >> i & 1 == 1) {
                         let hit = hits >> slot & 1 == 1;
@@ -219,8 +220,8 @@ fn run_packed(keys: u64, registered: bool, idle: bool) {
 
 #[test]
 fn packed_exact() {
-    // As many as have places of their own and fewer: keys come and go by moving others; so many that at times they lie in buckets; and so
-    // many that buckets are far.
+    // 1024 and fewer keys use the displacement hash, where keys move as others are inserted; 1600
+    // exceed it at times, and use buckets then; the buckets of 60,000 are far.
     for keys in if cfg!(miri) {
         vec![6]
     } else {

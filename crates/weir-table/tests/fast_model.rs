@@ -4,12 +4,12 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use std::sync::Arc;
 use weir_ir::{ActionCall, Bits, KeyMatch, MatchKind};
-use weir_table::fast::{Epochs, FastTable, Fetches, LAST_HIT_STEP_NS, Reader, head};
+use weir_table::fast::{Epochs, FastTable, LAST_HIT_STEP_NS, PrefetchQueue, Reader, head};
 use weir_table::{ActionSpec, Entry, EntryAction, EntryHandle, EntryRef, KeySpec, NewEntry, Table, TableSpec};
 
 use MatchKind::{Exact, Lpm, Optional, Range, Selector, Ternary};
 
-/// A value of this width from a seed: few different ones, with bits at both ends.
+/// A value of this width from a seed: one of a few, with bits at both ends.
 fn value(width: u32, seed: u16) -> Bits {
     let low = Bits::new(width, u128::from(seed & 7));
     let high = Bits::new(width, u128::from(seed >> 3 & 31)).shl(u64::from(width.saturating_sub(5)));
@@ -111,7 +111,7 @@ fn shapes() -> Vec<Keys> {
     all
 }
 
-/// Shapes whose entries fit one word.
+/// Key sets whose entries fit one word.
 fn packed_shapes() -> Vec<Keys> {
     vec![
         (vec![(Exact, 48)], vec![]),
@@ -126,7 +126,7 @@ fn packed_shapes() -> Vec<Keys> {
     ]
 }
 
-/// With handles, or without if that can be.
+/// With handles, or without if possible.
 fn fast_table(spec: &TableSpec, handles: bool) -> FastTable {
     if handles {
         FastTable::new(spec)
@@ -160,7 +160,7 @@ fn action(data: &[u32], seed: u64) -> ActionCall {
     ActionCall { action: 1, arguments }
 }
 
-/// Checks the words of a result.
+/// Checks the words of a result against the entry.
 fn check(fast: &FastTable, result: &[u64], entry: Option<&Entry>, default: &ActionCall) {
     let call = match entry.map(|e| &e.action) {
         Some(EntryAction::Call(call)) => call,
@@ -178,7 +178,7 @@ fn check(fast: &FastTable, result: &[u64], entry: Option<&Entry>, default: &Acti
     for slot in &fast.result_layout().actions[call.action] {
         for w in 0..slot.words() {
             let at = usize::from(slot.word) + w;
-            // Others may share the word.
+            // Other fields may share the word.
             let ones = if slot.width < 64 {
                 (1 << slot.width) - 1
             } else {
@@ -215,12 +215,12 @@ fn lookup(
         }
         values.push(keys);
     }
-    let mut later = Fetches::default();
+    let mut queue = PrefetchQueue::default();
     let guard = reader.enter();
-    fast.present(&guard).prepare(active, &words, PITCH, &mut later);
+    fast.view(&guard).prefetch(active, &words, PITCH, &mut queue);
     let hits = fast
-        .present(&guard)
-        .lookup_meanwhile(active, &words, &mut results, PITCH, now, &mut later);
+        .view(&guard)
+        .lookup_and_prefetch(active, &words, &mut results, PITCH, now, &mut queue);
     drop(guard);
     let mut touched = Vec::new();
     for (i, keys) in values.iter().enumerate() {
@@ -246,7 +246,7 @@ fn lookup(
     touched
 }
 
-/// With structures for as many entries as there are, or for very many.
+/// With structures for the actual number of entries, or for very many.
 fn run(shape: &Keys, idle: bool, handles: bool, ops: Vec<Op>) {
     if !cfg!(miri) {
         run_with(shape, idle, handles, 1 << 17, ops.clone());
@@ -259,12 +259,12 @@ fn run_with((keys, data): &Keys, idle: bool, handles: bool, least: usize, ops: V
     let mut table = Table::new(spec.clone());
     let fast = match least {
         0 => fast_table(&spec, handles),
-        least => fast_table(&spec, handles).for_at_least(least),
+        least => fast_table(&spec, handles).with_min_capacity(least),
     };
     let mut reader = fast.epochs().reader();
     let mut handles: Vec<EntryHandle> = Vec::new();
     let entry = |table: &Table, h: EntryHandle| table.entry(h).cloned().expect("it is there");
-    // Two changes per step of the time of last hits.
+    // Two changes per step of last hits.
     for (now, op) in (1u64..).map(|n| n * LAST_HIT_STEP_NS / 2).zip(ops) {
         match op {
             Op::Insert(seeds, priority, seed) => {
@@ -440,7 +440,7 @@ fn many_entries_one_by_one_and_at_once() {
     }
 }
 
-/// Groups come, change their places and go by the thousand.
+/// Groups of a tuple space are inserted, moved and removed by the thousand.
 #[test]
 fn every_entry_may_have_a_mask_of_its_own() {
     let count = if cfg!(miri) { 20u64 } else { 2_000 };
@@ -468,7 +468,7 @@ fn every_entry_may_have_a_mask_of_its_own() {
             reader.quiescent();
         }
     }
-    // The best go first, then what comes.
+    // The best are removed first, then the others.
     let mut all: Vec<Entry> = table.entries().cloned().collect();
     all.sort_by_key(|e| std::cmp::Reverse(e.priority));
     let (best, others) = all.split_at(all.len() / 3);
@@ -521,7 +521,7 @@ fn handles_are_left_out_only_where_entries_fit_one_word() {
 /// Every number of entries, with all keys below 256 looked up, as the table fills and empties.
 #[test]
 fn small_tables_fill_and_empty() {
-    // An array by key, and a hash table.
+    // An array, and a hash table.
     for (width, bulk) in [(8, false), (8, true), (48, false), (48, true)] {
         let spec = spec(&[(Exact, width)], &[8], true);
         let (mut table, fast) = (Table::new(spec.clone()), fast_table(&spec, false));
@@ -599,7 +599,7 @@ fn last_hits_of_any_time_are_kept_to_a_step() {
     }
 }
 
-/// Bits of a key that is looked up beyond the key's own have no meaning, and do no harm.
+/// Bits of a looked-up key beyond the key's width are ignored, and do no harm.
 #[test]
 fn keys_may_have_any_bits_beyond_their_own() {
     let cases = [
@@ -644,8 +644,8 @@ fn keys_may_have_any_bits_beyond_their_own() {
 }
 
 #[test]
-fn who_is_late_takes_no_last_hit_away() {
-    // With places of their own, and in buckets.
+fn a_lagging_reader_overwrites_no_newer_last_hit() {
+    // With the displacement hash, and with buckets.
     for count in [2, if cfg!(miri) { 40 } else { 1300 }] {
         let spec = spec(&[(Exact, 48)], &[9], true);
         let (mut table, fast) = (Table::new(spec.clone()), fast_table(&spec, false));
@@ -691,9 +691,9 @@ fn one_entry_modified_very_often() {
     }
 }
 
-/// Tables that do not fit the cache ask for what they read beforehand, all at once or while they search what they have asked for before.
+/// Tables larger than the caches prefetch, either the whole vector first or during the search.
 #[test]
-fn large_tables_are_read_in_two_stages() {
+fn large_tables_are_prefetched_first() {
     let count = if cfg!(miri) { 70 } else { 40_000u64 };
     let cases = [
         (Exact, 48, 9, false),
@@ -723,18 +723,18 @@ fn large_tables_are_read_in_two_stages() {
                 .step_by(64)
                 .zip([u64::MAX, 0xff, 0x8421_7fff_0000_1248].iter().cycle())
             {
-                // A part of them is there.
+                // Some of the keys are in the table.
                 let keys: Vec<_> = (from..from + 64).map(|i| key(i * 3 / 2)).collect();
                 let words: Vec<_> = keys.iter().map(Bits::to_u64_saturating).collect();
                 let mut results = vec![0; 64 * fast.result_layout().words];
                 let guard = fast.epochs().enter();
-                let present = fast.present(&guard);
-                present.prepare(*active, &words, 64, &mut Fetches::default());
-                let hits = present
-                    .prepared()
+                let view = fast.view(&guard);
+                view.prefetch(*active, &words, 64, &mut PrefetchQueue::default());
+                let hits = view
+                    .prefetched()
                     .lookup(*active, &words, &mut results, 64, LAST_HIT_STEP_NS);
                 let mut again = results.clone();
-                let hits_again = present.lookup(*active, &words, &mut again, 64, LAST_HIT_STEP_NS);
+                let hits_again = view.lookup(*active, &words, &mut again, 64, LAST_HIT_STEP_NS);
                 assert_eq!((hits, &results), (hits_again, &again));
                 for (i, key) in keys.iter().enumerate().filter(|(i, _)| active >> i & 1 == 1) {
                     let entry = table.lookup(std::slice::from_ref(key));

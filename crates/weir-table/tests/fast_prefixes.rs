@@ -1,12 +1,13 @@
-//! Prefixes that come and go one by one, so many that structures for few become those for many.
+//! Prefixes are inserted and removed one by one, until structures for few prefixes become those for
+//! many.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use weir_ir::{ActionCall, Bits, KeyMatch, MatchKind};
-use weir_table::fast::{Begun, Epochs, FastTable, Fetches, HitCount, LAST_HIT_STEP_NS, head};
+use weir_table::fast::{Epochs, FastTable, HitCount, LAST_HIT_STEP_NS, PendingLookup, PrefetchQueue, head};
 use weir_table::{ActionSpec, Entry, EntryAction, EntryHandle, EntryRef, KeySpec, NewEntry, Table, TableSpec};
 
-/// Numbers without order, the same each time.
+/// A pseudo-random sequence, the same in each run.
 struct Numbers(u64);
 
 impl Numbers {
@@ -20,8 +21,8 @@ impl Numbers {
     }
 }
 
-/// An address of this many bits. There are only so many different ones that prefixes lie within each other. Half of them lie close
-/// together, as those of one network.
+/// An address of this many bits. Addresses repeat so often that prefixes cover each other. Half of
+/// them are close together, as those of one network.
 fn address(numbers: &mut Numbers, width: u32) -> u64 {
     let all = u64::MAX >> (64 - width);
     if numbers.below(2) == 0 {
@@ -46,7 +47,7 @@ struct Routes {
     handles: Vec<EntryHandle>,
     width: u32,
     data: Vec<u32>,
-    /// What `fast` is to have counted, if it counts.
+    /// The expected counts of `fast`, if it counts.
     counted: HashMap<u32, HitCount>,
 }
 
@@ -107,7 +108,7 @@ impl Routes {
         }
     }
 
-    /// Has 64 addresses counted, of which some have entries; not all of these.
+    /// Counts hits of 64 addresses, some of which have entries; then of a part of them.
     fn count(&mut self, numbers: &mut Numbers) {
         let keys: Vec<u64> = (0..64).map(|_| address(numbers, self.width)).collect();
         let bytes = std::array::from_fn(|_| numbers.next() % 1500);
@@ -126,7 +127,8 @@ impl Routes {
                 count.bytes += bytes[slot];
             }
         }
-        // Numbers that were never given out are nobody's, and neither is the first; some would be those of slots that lie among records.
+        // Numbers that were never allocated do not count, nor does the first; some of them would
+        // lie on slots between records.
         for number in [u64::MAX, 0, 15, 16, 1 << 21, 1 << 22, 1 << 23, 1 << 30] {
             self.fast.count_hits(u64::MAX, &[number; 64], &bytes);
         }
@@ -146,27 +148,27 @@ impl Routes {
         assert_eq!(all, self.counted);
     }
 
-    /// Looks 64 addresses up, of which some have entries: at once, and in two parts.
+    /// Looks 64 addresses up, some of which have entries: in one part, and in two.
     fn check(&self, fast: &FastTable, numbers: &mut Numbers, now_ns: u64) {
         let keys: Vec<u64> = (0..64).map(|_| address(numbers, self.width)).collect();
         let words = fast.result_layout().words;
         let slots = [u64::MAX, 0x8421_7fff_0000_1248, 1 << 63];
-        for (active, begins) in slots.into_iter().flat_map(|slots| [(slots, false), (slots, true)]) {
+        for (active, in_two_parts) in slots.into_iter().flat_map(|slots| [(slots, false), (slots, true)]) {
             let mut results = vec![0; 64 * words];
             let guard = fast.epochs().enter();
-            let (present, mut later) = (fast.present(&guard), Fetches::default());
-            // Bits beyond the key's own have no meaning.
+            let (view, mut queue) = (fast.view(&guard), PrefetchQueue::default());
+            // Bits beyond the key's width are ignored.
             let dirty: Vec<u64> = keys.iter().map(|key| key | numbers.next() << self.width).collect();
-            present.prepare(active, &dirty, 64, &mut later);
-            let mut begun = Begun::default();
-            if begins {
-                present.begin(active, &dirty, 64, &mut begun);
+            view.prefetch(active, &dirty, 64, &mut queue);
+            let mut pending = PendingLookup::default();
+            if in_two_parts {
+                view.begin(active, &dirty, 64, &mut pending);
             }
-            let is_begun = begun.is_some();
-            let finished = present.finish(active, &dirty, &mut results, 64, now_ns, &mut begun);
-            assert!(finished.is_some() == is_begun && !begun.is_some());
+            let is_pending = pending.is_pending();
+            let finished = view.finish(active, &dirty, &mut results, 64, now_ns, &mut pending);
+            assert!(finished.is_some() == is_pending && !pending.is_pending());
             let hits = finished
-                .unwrap_or_else(|| present.lookup_meanwhile(active, &dirty, &mut results, 64, now_ns, &mut later));
+                .unwrap_or_else(|| view.lookup_and_prefetch(active, &dirty, &mut results, 64, now_ns, &mut queue));
             for (slot, key) in keys.iter().enumerate().filter(|(slot, _)| active >> slot & 1 == 1) {
                 let entry = self.table.lookup(&[Bits::new(self.width, (*key).into())]);
                 let result: Vec<u64> = results.iter().skip(slot).step_by(64).copied().collect();
@@ -194,7 +196,7 @@ impl Routes {
     }
 }
 
-/// Gives how many there were at most.
+/// Returns the largest number of entries that existed.
 fn come_and_go(width: u32, data: &[u32], idle: bool, most: usize) -> usize {
     let without_counts = come_and_go_with(width, data, idle, false, most);
     assert_eq!(come_and_go_with(width, data, idle, true, most), without_counts);
@@ -205,10 +207,10 @@ fn come_and_go_with(width: u32, data: &[u32], idle: bool, counts: bool, most: us
     let mut numbers = Numbers(u64::from(width) << 8 | data.len() as u64);
     let (mut routes, mut largest) = (Routes::new(width, data, idle, counts), 0);
     assert_eq!(routes.fast.keeps_counts(), counts);
-    // Of their own, so that the same prefixes come and go with and without.
+    // A sequence of its own, so that the prefixes are the same with and without counts.
     let mut hits = Numbers(7);
     for step in 1..4 * most {
-        // More and more, then fewer and fewer.
+        // The table grows, then shrinks.
         let is_growing = step < 2 * most;
         match numbers.below(8) {
             0 => routes.change(&mut numbers),
@@ -247,7 +249,8 @@ fn more_than_ranges_take() {
     }
 }
 
-/// So many that those that came last have records beside slots, also where these are mostly taken.
+/// So many entries that the last ones have records near slots, and most places near slots are
+/// taken.
 #[test]
 fn more_than_are_near() {
     if cfg!(miri) {
@@ -294,7 +297,7 @@ fn at_once() {
         bulk.bulk_load(&mut routes.table.entries());
         let gone: Vec<Entry> = (0..many / 3).filter_map(|_| routes.take(&mut numbers)).collect();
         gone.iter().for_each(|entry| bulk.remove(entry));
-        together.together(|changes| {
+        together.update_batch(|changes| {
             gone.iter().for_each(|entry| changes.insert(entry));
             routes.table.entries().for_each(|entry| changes.insert(entry));
             gone.iter().for_each(|entry| changes.remove(entry));
@@ -319,14 +322,14 @@ fn counts_stay_where_all_is_loaded_anew() {
         routes.fast.bulk_load(&mut routes.table.entries());
         routes.check_counts(&routes.fast);
         (0..20).for_each(|_| routes.count(&mut numbers));
-        // Those that go and come back meanwhile are the same.
+        // Entries that are removed and inserted in one batch keep their counts.
         let all: Vec<&Entry> = routes.table.entries().collect();
-        routes.fast.together(|changes| {
+        routes.fast.update_batch(|changes| {
             all.iter().for_each(|entry| changes.remove(entry));
             all.iter().for_each(|entry| changes.insert(entry));
         });
         routes.check_counts(&routes.fast);
-        // Those that have gone meanwhile are forgotten.
+        // Entries that are removed lose them.
         for _ in 0..many / 2 {
             let handle = routes.handles.swap_remove(0);
             routes.table.delete(&EntryRef::Handle(handle)).expect("it was there");
@@ -380,8 +383,8 @@ fn tables_of_other_keys_count_nothing() {
     );
 }
 
-/// Whether this processor has what it takes to look eight addresses up at a time.
-fn looks_eight_up() -> bool {
+/// Whether this processor supports the two-part lookup.
+fn supports_two_part_lookup() -> bool {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     {
         use std::arch::is_x86_feature_detected as has;
@@ -391,9 +394,10 @@ fn looks_eight_up() -> bool {
     false
 }
 
-/// What has been begun is this table's, these slots' and these keys', and whatever is taken out meanwhile is still there to be read.
+/// A pending lookup belongs to its table, slots and keys. Records that are removed meanwhile can
+/// still be read.
 #[test]
-fn lookups_that_were_begun_are_finished_by_their_table_and_keys_only() {
+fn pending_lookups_are_finished_only_by_their_own_table_slots_and_keys() {
     let mut numbers = Numbers(1);
     let [mut routes, mut others] = std::array::from_fn(|_| Routes::new(32, &[9, 32], false, false));
     (0..4000).for_each(|_| routes.put(&mut numbers));
@@ -403,31 +407,28 @@ fn lookups_that_were_begun_are_finished_by_their_table_and_keys_only() {
     let [mut before, mut after] = std::array::from_fn(|_| vec![0; 64 * words]);
     let epochs = Arc::clone(routes.fast.epochs());
     let guard = epochs.enter();
-    let present = routes.fast.present(&guard);
-    let mut begun = Begun::default();
-    present.begin(u64::MAX, &keys, 64, &mut begun);
-    assert_eq!(begun.is_some(), looks_eight_up());
-    if !begun.is_some() {
+    let view = routes.fast.view(&guard);
+    let mut pending = PendingLookup::default();
+    view.begin(u64::MAX, &keys, 64, &mut pending);
+    assert_eq!(pending.is_pending(), supports_two_part_lookup());
+    if !pending.is_pending() {
         return;
     }
-    let hits = present.lookup(u64::MAX, &keys, &mut before, 64, 0);
+    let hits = view.lookup(u64::MAX, &keys, &mut before, 64, 0);
     let handles: Vec<u32> = before[..64].iter().map(|head| head::handle(*head)).collect();
     assert_ne!(hits, 0);
     let other_epochs = Arc::clone(others.fast.epochs());
     let other_guard = other_epochs.enter();
-    let other = others.fast.present(&other_guard);
-    assert_eq!(other.finish(u64::MAX, &keys, &mut after, 64, 0, &mut begun), None);
+    let other = others.fast.view(&other_guard);
+    assert_eq!(other.finish(u64::MAX, &keys, &mut after, 64, 0, &mut pending), None);
+    assert_eq!(view.finish(u64::MAX >> 1, &keys, &mut after, 64, 0, &mut pending), None);
+    let moved_keys = keys.clone();
     assert_eq!(
-        present.finish(u64::MAX >> 1, &keys, &mut after, 64, 0, &mut begun),
-        None
-    );
-    let same_elsewhere = keys.clone();
-    assert_eq!(
-        present.finish(u64::MAX, &same_elsewhere, &mut after, 64, 0, &mut begun),
+        view.finish(u64::MAX, &moved_keys, &mut after, 64, 0, &mut pending),
         None
     );
     routes.table.entries().for_each(|entry| routes.fast.remove(entry));
-    let finished = present.finish(u64::MAX, &keys, &mut after, 64, 0, &mut begun);
+    let finished = view.finish(u64::MAX, &keys, &mut after, 64, 0, &mut pending);
     let Some(finished @ 1..) = finished else {
         panic!("{finished:?} of {hits:x} were hit")
     };
@@ -436,11 +437,12 @@ fn lookups_that_were_begun_are_finished_by_their_table_and_keys_only() {
     for (slot, handle) in handles.into_iter().enumerate() {
         let now = head::handle(after[slot]);
         assert_eq!(now != 0, finished >> slot & 1 == 1);
-        // What is behind another step, as of prefixes of more than 24 bits, is as it was at some time since.
+        // Numbers in groups, of prefixes longer than 24 bits, are read in the second part, so they
+        // may be newer.
         assert!(now == 0 || routes.handles.iter().any(|handle| handle.get() == now));
         same += u32::from(now == handle);
     }
     assert!(same > 32, "most are as they were: {same}");
-    let present = routes.fast.present(&guard);
-    assert_eq!(present.lookup(u64::MAX, &keys, &mut after, 64, 0), 0);
+    let view = routes.fast.view(&guard);
+    assert_eq!(view.lookup(u64::MAX, &keys, &mut after, 64, 0), 0);
 }

@@ -1,4 +1,4 @@
-//! Every lookup structure against the plain meaning: compare all entries, take the best.
+//! Every lookup structure against the definition: compare all entries, take the best.
 
 use proptest::prelude::*;
 use weir_ir::{Bits, KeyMatch, MatchKind};

@@ -1,8 +1,8 @@
-//! Safe functions are sound, whatever safe code gives them.
+//! Safe functions are sound for all arguments that safe code can pass.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use weir_ir::MatchKind;
-use weir_table::fast::{Begun, FastTable, Fetches};
+use weir_table::fast::{FastTable, PendingLookup, PrefetchQueue};
 use weir_table::{ActionSpec, KeySpec, TableSpec};
 
 /// A table whose keys and results have this number of words.
@@ -11,21 +11,21 @@ fn table(words: u32) -> FastTable {
     FastTable::new(&spec.action(ActionSpec::new("a").parameter("p", 64 * (words - 1))))
 }
 
-/// Rows that a pitch puts outside of all memory are not looked for in front of the array, where
-/// their addresses wrap around to.
+/// Rows that a pitch puts outside of all memory are not read in front of the array, where their
+/// addresses wrap around to.
 #[test]
 fn a_pitch_of_more_words_than_there_are_is_refused() {
     for (words, pitch) in [(2, usize::MAX), (3, 1 << 63), (5, 1 << 62), (3, usize::MAX / 2 + 1)] {
         let fast = table(words);
         let guard = fast.epochs().enter();
-        let present = fast.present(&guard);
+        let view = fast.view(&guard);
         let (keys, mut results) = (vec![0; 64], vec![0; 64]);
-        let looks_up = catch_unwind(AssertUnwindSafe(|| present.lookup(1, &keys, &mut results, pitch, 0)));
+        let looks_up = catch_unwind(AssertUnwindSafe(|| view.lookup(1, &keys, &mut results, pitch, 0)));
         assert!(looks_up.is_err(), "{words} words, pitch {pitch}");
-        let prepares = catch_unwind(|| present.prepare(1, &keys, pitch, &mut Fetches::default()));
+        let prepares = catch_unwind(|| view.prefetch(1, &keys, pitch, &mut PrefetchQueue::default()));
         assert!(prepares.is_err());
-        let begins = catch_unwind(|| present.begin(1, &keys, pitch, &mut Begun::default()));
-        assert!(begins.is_err());
+        let in_two_parts = catch_unwind(|| view.begin(1, &keys, pitch, &mut PendingLookup::default()));
+        assert!(in_two_parts.is_err());
     }
     // No packet has a key: nothing is looked up.
     assert_eq!(table(2).lookup(0, &[], &mut [], usize::MAX, 0), 0);

@@ -485,14 +485,14 @@ impl TnaRuntime<'_> {
     fn member(&mut self, call: &RegisterCall, member: u64, context: &mut CallContext<'_>) -> CallEffect {
         let profile = self.service.state.profile(call.register);
         let id = u32::try_from(member).ok();
-        let Some((id, before)) = id.and_then(|id| Some((id, profile?.takes_part(id)?))) else {
+        let Some((id, before)) = id.and_then(|id| Some((id, profile?.is_member_enabled(id)?))) else {
             return CallEffect::Continue;
         };
         let (changed, effect) = self.run_body(call, &call.body, Some(&[Bits::bool(before)]), context);
         if let (Some(value), Some(Resource::Profile(profile, _))) =
             (changed.first(), self.service.state.resource_mut(call.register))
         {
-            profile.set_takes_part(id, value.to_u64() == Some(1));
+            profile.set_member_enabled(id, value.to_u64() == Some(1));
         }
         effect
     }

@@ -6,7 +6,7 @@ use cranelift_codegen::ir::{InstBuilder, Value, types};
 use std::mem::offset_of;
 use weir_ir::passes::VarSet;
 use weir_ir::{BlockId, Lookup, MatchKind, VarId};
-use weir_table::fast::{Array, FieldSlot};
+use weir_table::fast::{FieldSlot, ResultArray};
 
 /// Where a result is.
 #[derive(Clone, Copy)]
@@ -138,12 +138,12 @@ impl Segment<'_, '_> {
         self.b.ins().jump(next, &[]);
     }
 
-    /// The address of the result that an array has for a key ([`weir_table::fast::Array`]).
+    /// The address of the result that an array has for a key ([`weir_table::fast::ResultArray`]).
     fn look_into(&mut self, number: usize, lookup: &Lookup) -> Value {
         let fixed = flags().with_readonly().with_can_move();
         let arrays = self.b.ins().load(types::I64, fixed, self.env, env::ARRAYS);
-        let array = (number * size_of::<Array>()) as i32;
-        let default = array + offset_of!(Array, default) as i32;
+        let array = (number * size_of::<ResultArray>()) as i32;
+        let default = array + offset_of!(ResultArray, default) as i32;
         let default = self.b.ins().load(types::I64, fixed, arrays, default);
         let [(_, key)] = self.key_words(lookup, 0, 0)[..] else {
             unreachable!("arrays have keys of one word")
@@ -151,7 +151,7 @@ impl Segment<'_, '_> {
         if lookup.keys.is_empty() {
             return default;
         }
-        let places = array + offset_of!(Array, places) as i32;
+        let places = array + offset_of!(ResultArray, results) as i32;
         let places = self.b.ins().load(types::I64, fixed, arrays, places);
         let offset = self.shl_imm(key, 3);
         let place = self.b.ins().iadd(places, offset);

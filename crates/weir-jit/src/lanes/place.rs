@@ -6,7 +6,7 @@ use crate::layout::{PITCH, ROW_PACKET, ROW_SCRATCH};
 use cranelift_codegen::ir::{Block, Function, InstructionData, Opcode, Type, Value, ValueDef, types};
 use std::collections::HashMap;
 use std::mem::offset_of;
-use weir_table::fast::Array;
+use weir_table::fast::ResultArray;
 
 /// Parameters of the function that does something to one packet ([`crate::codegen::Shape::Packet`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -208,7 +208,9 @@ impl<'a> Places<'a> {
             Place::Environment(env::ZEROS) => Some(Region::PacketOrZeros),
             Place::Environment(env::MEMBERS) => Some(Region::Fixed),
             Place::Environment(env::ARRAYS) => Some(Region::Arrays),
-            Place::Own(Region::Arrays, _, at) if at as usize % size_of::<Array>() == offset_of!(Array, places) => {
+            Place::Own(Region::Arrays, _, at)
+                if at as usize % size_of::<ResultArray>() == offset_of!(ResultArray, results) =>
+            {
                 Some(Region::Places)
             }
             Place::Own(Region::Arrays | Region::Places, ..) => Some(Region::Record),

@@ -8,7 +8,7 @@ use crate::lanes::Asks;
 use crate::layout::{How, Layout, PITCH, PointKind, VECTOR};
 use std::ops::Range;
 use weir_ir::TableId;
-use weir_table::fast::{KeyLayout, ResultLayout, SlotPlaces};
+use weir_table::fast::{KeyLayout, ResultLayout, SlotAddressing};
 
 /// A segment, and the lookups before it.
 #[derive(Debug)]
@@ -42,9 +42,9 @@ impl Wanted {
     /// Whether code has asked for what a lookup of these packets will read first. It asks for groups of eight that are all there: where packets are missing, the lookup
     /// had better ask itself. `asks`: places of the slots of [`Steps::asked`], if the code before it has run to its end for eight packets at a time.
     #[inline(always)]
-    pub fn is_fetched(&self, packets: u64, asks: &[SlotPlaces]) -> bool {
+    pub fn is_fetched(&self, packets: u64, asks: &[SlotAddressing]) -> bool {
         let places = self.asked.and_then(|number| asks.get(number));
-        packets == u64::MAX && places.is_some_and(|places| places.start != 0)
+        packets == u64::MAX && places.is_some_and(|places| places.base != 0)
     }
 }
 

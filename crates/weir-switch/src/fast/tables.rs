@@ -5,7 +5,7 @@ use std::sync::Arc;
 use weir_arch::State;
 use weir_ir::{Program, TableId, ValueSetId};
 use weir_table::fast::{Epochs, FastTable};
-use weir_table::{Change, Table, TableSpec};
+use weir_table::{Table, TableChange, TableSpec};
 
 /// Tables for the program, with the extern types that are selectors; of which the handles of hits
 /// matter besides for
@@ -83,20 +83,20 @@ impl FastPath {
 /// Does to the fast table what has been done to the other one.
 #[cold]
 fn take_over_changes(table: &mut Table, fast: &FastTable) {
-    fast.together(|changes| {
+    fast.update_batch(|changes| {
         for change in table.take_changes() {
             match change {
-                Change::Everything => {
+                TableChange::Reload => {
                     changes.set_default(table.default_action());
                     changes.bulk_load(&mut table.entries());
                 }
-                Change::Put(handle) => {
+                TableChange::Put(handle) => {
                     if let Some(entry) = table.entry(handle) {
                         changes.insert(entry);
                     }
                 }
-                Change::Taken(entry) => changes.remove(&entry),
-                Change::Default => changes.set_default(table.default_action()),
+                TableChange::Removed(entry) => changes.remove(&entry),
+                TableChange::Default => changes.set_default(table.default_action()),
             }
         }
     });

@@ -1,4 +1,4 @@
-//! Tables and packets that both benchmarks use.
+//! The tables and packets of both benchmarks.
 #![allow(missing_docs, dead_code)]
 
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use weir_table::fast::{Epochs, FastTable, Reader};
 use weir_table::{ActionSpec, EntryAction, KeySpec, NewEntry, Table, TableSpec};
 
 pub const SLOTS: usize = 64;
-/// Words from one row of a vector to the next; not a power of two.
+/// Row stride of a vector, in words; not a power of two.
 pub const PITCH: usize = 72;
 
 pub struct Random(pub u64);
@@ -60,7 +60,7 @@ fn workload(
     workload_of(name, fast, spec, matches, flows, key)
 }
 
-/// The same with a table that was made already.
+/// The same with a given table.
 fn workload_of(
     name: &'static str,
     fast: FastTable,
@@ -111,13 +111,13 @@ fn workload_of(
 }
 
 impl Workload {
-    /// Looks all packets up; the number of hits.
+    /// Looks all packets up; returns the number of hits.
     pub fn run(&mut self) -> u32 {
         let mut hits = 0;
         for keys in &self.vectors {
             hits += self
                 .fast
-                .present(&self.reader.enter())
+                .view(&self.reader.enter())
                 .lookup(u64::MAX, keys, &mut self.results, PITCH, 0)
                 .count_ones();
             self.reader.quiescent();
@@ -135,7 +135,7 @@ pub fn exact(name: &'static str, entries: usize, flows: usize, data: &[u32], hit
     exact_of(name, FastTable::new(&spec), spec, entries, flows, hit_percent)
 }
 
-/// Without handles, with a port for data.
+/// Without handles; the data is a port.
 pub fn packed(name: &'static str, entries: usize, flows: usize, idle: bool, hit_percent: usize) -> Workload {
     let mut spec = spec(&[(MatchKind::Exact, 48)], &[9], entries);
     spec.idle_timeout = idle;
@@ -176,7 +176,7 @@ pub fn exact128(name: &'static str, entries: usize, flows: usize) -> Workload {
     )
 }
 
-/// Prefix lengths roughly as in a full table.
+/// The distribution of prefix lengths, roughly that of a full Internet table.
 fn length(random: &mut Random) -> u32 {
     match random.below(100) {
         0..58 => 24,
@@ -236,7 +236,7 @@ pub fn lpm6(name: &'static str, entries: usize, flows: usize) -> Workload {
     )
 }
 
-/// Rules of `masks` different masks on a 5-tuple.
+/// Rules with `masks` different masks on a 5-tuple.
 pub fn ternary(name: &'static str, entries: usize, masks: usize, flows: usize) -> Workload {
     let widths = [32, 32, 16, 16, 8];
     let keys: Vec<_> = widths.iter().map(|w| (MatchKind::Ternary, *w)).collect();

@@ -1,4 +1,5 @@
-//! The keys and results of one vector, with bounds checked once.
+//! The keys and results of one vector lookup, as raw rows whose bounds are checked once, and the
+//! queue of addresses that a lookup prefetches for other tables.
 #![allow(unsafe_code)]
 
 use crate::fast::mem::prefetch;
@@ -9,27 +10,27 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Slots of a vector.
 pub(super) const SLOTS: usize = 64;
 
-/// Addresses that somebody will read from, to be asked for while something else is done: asked for all at once, the last ones would have
-/// to wait for the first.
+/// Addresses to prefetch while another lookup runs. Issued all at once, the last prefetch would wait
+/// for the first.
 #[derive(Debug, Clone)]
-pub struct Fetches {
+pub struct PrefetchQueue {
     addresses: [usize; SLOTS],
     count: usize,
 }
 
-impl Default for Fetches {
+impl Default for PrefetchQueue {
     fn default() -> Self {
-        Fetches {
+        PrefetchQueue {
             addresses: [0; SLOTS],
             count: 0,
         }
     }
 }
 
-impl Fetches {
-    /// Those of the keys of active slots.
+impl PrefetchQueue {
+    /// Queues the addresses that belong to the keys of active slots.
     #[inline(always)]
-    pub(super) fn set<const DENSE: bool>(&mut self, active: u64, keys: &[u64], address: impl Fn(u64) -> *const u8) {
+    pub(super) fn fill<const DENSE: bool>(&mut self, active: u64, keys: &[u64], address: impl Fn(u64) -> *const u8) {
         if DENSE {
             for (to, key) in self.addresses.iter_mut().zip(keys) {
                 *to = address(*key).addr();
@@ -54,31 +55,31 @@ impl Fetches {
         &self.addresses[..self.count]
     }
 
-    /// There are none.
+    /// Empties the queue.
     #[inline]
     pub(super) fn clear(&mut self) {
         self.count = 0;
     }
 
-    /// Asks for part `part` of `parts`, which together are all.
+    /// Prefetches part `part` of `parts` equal parts of the queue.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     #[inline(always)]
-    pub(super) fn share(&self, part: usize, parts: usize) {
+    pub(super) fn prefetch_part(&self, part: usize, parts: usize) {
         for address in &self.addresses[self.count * part / parts..self.count * (part + 1) / parts] {
             prefetch(std::ptr::without_provenance::<u8>(*address));
         }
     }
 
-    /// Asks for all.
-    pub(super) fn all(&self) {
+    /// Prefetches the whole queue.
+    pub(super) fn prefetch_all(&self) {
         self.addresses[..self.count]
             .iter()
             .for_each(|a| prefetch(std::ptr::without_provenance::<u8>(*a)));
     }
 }
 
-/// One vector lookup. Copy it to a local before a loop: its fields are then in registers, while
-/// behind a reference they are read again after every acquiring load.
+/// One vector lookup. Copy it to a local before a loop: the fields of a local stay in registers,
+/// while those behind a reference are read again after every acquiring load.
 #[derive(Clone, Copy)]
 pub(super) struct Batch<'a> {
     keys: *const u64,
@@ -88,33 +89,30 @@ pub(super) struct Batch<'a> {
     pub(super) active: u64,
     key_words: usize,
     result_words: usize,
-    /// What the lookup reads first has been asked for already.
-    pub(super) is_fetched: bool,
-    /// What others will read.
-    pub(super) meanwhile: Option<&'a Fetches>,
-    /// What a miss gives: as many words as a result has.
+    /// The caller has prefetched the lines that the lookup reads first.
+    pub(super) is_prefetched: bool,
+    /// Addresses to prefetch during this lookup, for the lookups that follow.
+    pub(super) queue: Option<&'a PrefetchQueue>,
+    /// The result of a miss: as many words as a result has.
     pub(super) default: NonNull<AtomicU64>,
-    /// Where hits leave their time, if they do.
+    /// The word of a record that receives the time of a hit, with `idle_timeout`.
     pub(super) stamp: Option<usize>,
     pub(super) now: u64,
     borrow: PhantomData<(&'a [u64], *mut u64, &'a [AtomicU64])>,
 }
 
-/// What does not change from one lookup of a table to the next.
+/// The sizes that are the same for all lookups of a table.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Dimensions {
     pub(super) key_words: usize,
     pub(super) result_words: usize,
-    /// Words of a record. The default has as many, or one more so that they are pairs.
+    /// Words of a record. The default result has as many, or one more so that words come in pairs.
     pub(super) record_words: usize,
     pub(super) stamp: Option<usize>,
 }
 
 impl Dimensions {
-    /// Slots up to the last active one, for which there are keys.
-    ///
-    /// # Panics
-    /// There are too few keys.
+    /// Number of slots up to the last active one, for which there must be keys.
     #[inline(always)]
     pub(super) fn slots_with_keys(self, active: u64, keys: &[u64], pitch: usize) -> usize {
         let slots = SLOTS - active.leading_zeros() as usize;
@@ -124,9 +122,9 @@ impl Dimensions {
     }
 }
 
-/// Whether an array of this length has this number of rows, at least one, the last of them up to
-/// the last slot. A length that would wrap around, as a huge pitch makes it, is one that no array
-/// has.
+/// Whether an array of this length holds `rows` rows, at least one, where the last row reaches to
+/// the last slot. A length that would wrap around, as with a huge pitch, is refused: no array has
+/// it.
 #[inline(always)]
 fn has_rows(length: usize, rows: usize, pitch: usize, slots: usize) -> bool {
     let before = (rows - 1).checked_mul(pitch);
@@ -156,24 +154,22 @@ impl<'a> Batch<'a> {
         } = dimensions;
         assert!(slots <= pitch || result_words <= 1);
         assert!(slots == 0 || has_rows(results.len(), result_words, pitch, slots));
-        // Of results whole pairs of words are read.
+        // Results are read in whole pairs of words.
         assert!(default.len() >= record_words.max(result_words).next_multiple_of(2));
         Batch {
             results: results.as_mut_ptr(),
             result_words,
-            is_fetched: false,
+            is_prefetched: false,
             stamp: dimensions.stamp,
             now,
-            ..Batch::of_keys(dimensions, active, keys, pitch, default)
+            ..Batch::keys_only(dimensions, active, keys, pitch, default)
         }
     }
 
-    /// Of a lookup that gives no results yet, of keys whose slots have been asked for.
-    ///
-    /// # Panics
-    /// There are too few keys for the active slots.
+    /// For the first part of a lookup, which gives no results yet. The keys' slots have been
+    /// prefetched.
     #[inline(always)]
-    pub(super) fn of_keys(
+    pub(super) fn keys_only(
         dimensions: Dimensions,
         active: u64,
         keys: &'a [u64],
@@ -188,8 +184,8 @@ impl<'a> Batch<'a> {
             active,
             key_words: dimensions.key_words,
             result_words: 0,
-            is_fetched: true,
-            meanwhile: None,
+            is_prefetched: true,
+            queue: None,
             default: NonNull::from(default).cast(),
             stamp: None,
             now: 0,
@@ -200,7 +196,7 @@ impl<'a> Batch<'a> {
     /// The address of the first slot's key.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     #[inline(always)]
-    pub(super) fn keys_at(&self) -> usize {
+    pub(super) fn keys_address(&self) -> usize {
         self.keys.addr()
     }
 
@@ -216,10 +212,7 @@ impl<'a> Batch<'a> {
         self.result_words
     }
 
-    /// A key word.
-    ///
-    /// # Safety
-    /// The slot is active, and keys have that many words.
+    /// Word `word` of a slot's key.
     #[inline(always)]
     pub(super) unsafe fn key(self, word: usize, slot: usize) -> u64 {
         debug_assert!(word < self.key_words && self.active >> slot & 1 == 1);
@@ -227,11 +220,8 @@ impl<'a> Batch<'a> {
         unsafe { *self.keys.add(word * self.pitch + slot) }
     }
 
-    /// The first slot's word of a row of keys, which has as many as there are slots up to the last active one; what others
-    /// than the active ones hold means nothing.
-    ///
-    /// # Safety
-    /// Keys have that many words.
+    /// Row `word` of the keys, which reaches to the last active slot. Words of inactive slots are
+    /// unspecified.
     #[inline(always)]
     pub(super) unsafe fn key_row(self, word: usize) -> *const u64 {
         debug_assert!(word < self.key_words);
@@ -239,10 +229,7 @@ impl<'a> Batch<'a> {
         unsafe { self.keys.add(word * self.pitch) }
     }
 
-    /// The first slot's word of a row of results; only those of active slots are the lookup's.
-    ///
-    /// # Safety
-    /// Results have that many words.
+    /// Row `word` of the results. Only the words of active slots may be written.
     #[inline(always)]
     pub(super) unsafe fn result_row(self, word: usize) -> *mut u64 {
         debug_assert!(word < self.result_words);
@@ -251,47 +238,38 @@ impl<'a> Batch<'a> {
     }
 
     /// Sets a result word.
-    ///
-    /// # Safety
-    /// The slot is active, and results have that many words.
     #[inline(always)]
-    pub(super) unsafe fn put(self, word: usize, slot: usize, value: u64) {
+    pub(super) unsafe fn set_result(self, word: usize, slot: usize, value: u64) {
         debug_assert!(word < self.result_words && self.active >> slot & 1 == 1);
         // SAFETY: `new` checked the length for active slots and these words; without it there are none.
         unsafe { *self.results.add(word * self.pitch + slot) = value };
     }
 
-    /// Copies a result.
-    ///
-    /// # Safety
-    /// The slot is active, and the record has the words of a result.
+    /// Copies a result from a record.
     #[inline(always)]
-    pub(super) unsafe fn give(self, slot: usize, record: NonNull<AtomicU64>) {
+    pub(super) unsafe fn write_result(self, slot: usize, record: NonNull<AtomicU64>) {
         for word in 0..self.result_words {
             // SAFETY: the caller's promise.
-            unsafe { self.put(word, slot, record.add(word).as_ref().load(Ordering::Relaxed)) };
+            unsafe { self.set_result(word, slot, record.add(word).as_ref().load(Ordering::Relaxed)) };
         }
     }
 
-    /// Copies a hit's result and leaves the time.
-    ///
-    /// # Safety
-    /// The slot is active, and the record has the table's shape.
+    /// Copies the result of a hit, and stores its time in the record.
     #[inline(always)]
-    pub(super) unsafe fn hit(self, slot: usize, record: NonNull<AtomicU64>) {
+    pub(super) unsafe fn write_hit(self, slot: usize, record: NonNull<AtomicU64>) {
         // SAFETY: the caller's promise.
-        unsafe { self.give(slot, record) };
+        unsafe { self.write_result(slot, record) };
         if let Some(at) = self.stamp {
             // SAFETY: the record has the table's shape, so it has this word.
             unsafe { record.add(at).as_ref() }.store(self.now, Ordering::Relaxed);
         }
     }
 
-    /// Asks for what others will read, all at once.
+    /// Prefetches the whole queue, if there is one.
     #[inline]
-    pub(super) fn ask_meanwhile(self) {
-        if let Some(fetches) = self.meanwhile {
-            fetches.all();
+    pub(super) fn prefetch_queued(self) {
+        if let Some(queue) = self.queue {
+            queue.prefetch_all();
         }
     }
 
@@ -299,11 +277,11 @@ impl<'a> Batch<'a> {
     pub(super) fn miss_all(self) {
         let (active, default) = (self.active, self.default);
         // SAFETY: only active slots, and the default's length was checked in `new`.
-        each(active, |slot, _| unsafe { self.give(slot, default) });
+        each(active, |slot, _| unsafe { self.write_result(slot, default) });
     }
 }
 
-/// Calls `f` with the number and the value of each bit that is set.
+/// Calls `f` with the number and the value of each set bit.
 #[inline(always)]
 pub(super) fn each(active: u64, mut f: impl FnMut(usize, u64)) {
     let mut rest = active;
@@ -313,8 +291,8 @@ pub(super) fn each(active: u64, mut f: impl FnMut(usize, u64)) {
     }
 }
 
-/// Like [`each`]; if `DENSE`, the bits are the lowest ones, and they are counted instead of searched.
-/// There is one call of `f`, so that it is compiled into the loop.
+/// Like [`each`]. With `DENSE` the set bits are the lowest ones, so slots are counted rather than
+/// searched. `f` is called at one place only, so that it is inlined into the loop.
 #[inline(always)]
 pub(super) fn each_of<const DENSE: bool>(active: u64, mut f: impl FnMut(usize, u64)) {
     let (mut rest, mut slot, mut bit) = (active, 0, 1_u64);
@@ -337,13 +315,13 @@ pub(super) fn each_of<const DENSE: bool>(active: u64, mut f: impl FnMut(usize, u
     }
 }
 
-/// Whether the bits are the lowest ones.
+/// Whether the set bits are the lowest ones.
 #[inline(always)]
 pub(super) fn is_dense(active: u64) -> bool {
     active & active.wrapping_add(1) == 0
 }
 
-/// All ones if it is true.
+/// All ones if the condition holds, else 0.
 #[inline(always)]
 pub(super) fn ones(condition: bool) -> u64 {
     u64::from(condition).wrapping_neg()

@@ -1,10 +1,12 @@
-//! A hash table of pointers to records: lines of seven tags and seven pointers.
+//! A hash table of pointers to records. A bucket is a cache line of seven one-byte tags and seven
+//! pointers.
 //!
-//! A record is in its first bucket, or in its second if the first is full; then the first counts it,
-//! so that most misses end there. At most 60 % of the places are used: 15 to 30 bytes per record.
+//! A record is in its first bucket, or in its second if the first is full. The first then counts
+//! it, so that most misses end there. At most 60 % of the slots are used: 15 to 30 bytes per
+//! record.
 #![allow(unsafe_code)]
 
-use crate::fast::cuckoo::{self, Place};
+use crate::fast::cuckoo::{self, SlotIndex};
 use crate::fast::hash::{first, second};
 use crate::fast::mem::prefetch;
 use crate::fast::zeroed::{Zeroable, Zeroed};
@@ -12,19 +14,19 @@ use std::ptr::{NonNull, null_mut};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering, fence};
 
-const PLACES: usize = 7;
+const SLOTS: usize = 7;
 /// The upper bit of each tag.
 const TOPS: u64 = 0x0080_8080_8080_8080;
 const ONES: u64 = 0x0001_0101_0101_0101;
-/// The uppermost byte counts records that are in their second bucket; once full it stays.
+/// The uppermost byte counts records that are in their second bucket; a saturated count stays.
 const OVERFLOW: u32 = 56;
 
 #[derive(Debug)]
 #[repr(C, align(64))]
 struct Bucket {
-    /// A byte per place, 0 if it is free.
+    /// A byte per slot, 0 if it is free.
     tags: AtomicU64,
-    records: [AtomicPtr<AtomicU64>; PLACES],
+    records: [AtomicPtr<AtomicU64>; SLOTS],
 }
 
 // SAFETY: only atomics: `Sync`, and none has a drop; the null pointer is all zeros.
@@ -43,7 +45,8 @@ unsafe impl Zeroable for Bucket {
 pub(super) struct Buckets {
     buckets: Zeroed<Bucket>,
     mask: usize,
-    /// Counts records that left a bucket for the other.
+    /// Counts records that left a bucket for the other. A reader that missed a key retries if it
+    /// changed.
     moves: AtomicU64,
 }
 
@@ -62,16 +65,16 @@ fn matches(tags: u64, tag: u64) -> u64 {
     !(((differ & !TOPS) + (ONES * 0x7f)) | differ) & TOPS
 }
 
-/// What the first bucket says.
+/// The result of a look at the first bucket.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Guess {
     /// The record to compare, or null.
     pub(super) record: *mut AtomicU64,
-    /// There is no such record.
+    /// There is certainly no such record.
     pub(super) absent: bool,
 }
 
-/// Tells of many hashes whether they are absent.
+/// The fields that tests of many hashes need, to be held in registers.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Tester<'a> {
     buckets: &'a [Bucket],
@@ -79,7 +82,7 @@ pub(super) struct Tester<'a> {
 }
 
 impl Tester<'_> {
-    /// Whether the first bucket alone says that there is no such record.
+    /// Whether the first bucket alone proves that there is no such record.
     #[inline(always)]
     pub(super) fn absent(self, hash: u64) -> bool {
         // SAFETY: there are `mask + 1` buckets.
@@ -96,7 +99,7 @@ impl Tester<'_> {
         let tags = bucket.tags.load(Ordering::Acquire);
         let found = matches(tags, tag(hash));
         let place = (found | 1 << 55).trailing_zeros() as usize / 8;
-        let record = bucket.records[place.min(PLACES - 1)].load(Ordering::Acquire);
+        let record = bucket.records[place.min(SLOTS - 1)].load(Ordering::Acquire);
         Guess {
             record: std::hint::select_unpredictable(found == 0, null_mut(), record),
             absent: (found | tags >> OVERFLOW) == 0,
@@ -106,7 +109,7 @@ impl Tester<'_> {
 
 impl Buckets {
     pub(super) fn new(records: usize) -> Self {
-        let buckets = (records * 5 / (3 * PLACES) + 1).next_power_of_two().max(2);
+        let buckets = (records * 5 / (3 * SLOTS) + 1).next_power_of_two().max(2);
         Buckets {
             buckets: Zeroed::new(buckets),
             mask: buckets - 1,
@@ -114,9 +117,9 @@ impl Buckets {
         }
     }
 
-    /// How many records it should hold.
+    /// Number of records that it is meant to hold.
     pub(super) fn capacity(&self) -> usize {
-        (self.mask + 1) * PLACES * 3 / 5
+        (self.mask + 1) * SLOTS * 3 / 5
     }
 
     pub(super) fn bytes(&self) -> usize {
@@ -134,7 +137,7 @@ impl Buckets {
         prefetch(self.bucket(first(hash, self.mask)));
     }
 
-    /// What [`Tester::absent`] needs, to be kept in registers.
+    /// A [`Tester`] for this table.
     #[inline(always)]
     pub(super) fn tester(&self) -> Tester<'_> {
         Tester {
@@ -143,7 +146,7 @@ impl Buckets {
         }
     }
 
-    /// The record with this hash that `equal` says is the one.
+    /// The record with this hash for which `equal` is true.
     #[inline(always)]
     pub(super) fn find(&self, hash: u64, equal: impl Fn(NonNull<AtomicU64>) -> bool) -> Option<NonNull<AtomicU64>> {
         loop {
@@ -186,13 +189,13 @@ impl Buckets {
 
     // ------------------------------------------------------------------------------------- writer
 
-    fn occupant(&self, (bucket, place): Place) -> Option<NonNull<AtomicU64>> {
+    fn occupant(&self, (bucket, place): SlotIndex) -> Option<NonNull<AtomicU64>> {
         let bucket = self.bucket(bucket);
         let used = bucket.tags.load(Ordering::Relaxed) >> (8 * place) & 0xff != 0;
         NonNull::new(bucket.records[place].load(Ordering::Relaxed)).filter(|_| used)
     }
 
-    fn fill(&self, (bucket, place): Place, hash: u64, record: NonNull<AtomicU64>) {
+    fn fill(&self, (bucket, place): SlotIndex, hash: u64, record: NonNull<AtomicU64>) {
         if bucket != first(hash, self.mask) {
             self.count(first(hash, self.mask), true);
         }
@@ -202,7 +205,7 @@ impl Buckets {
         bucket.tags.store(tags | tag(hash) << (8 * place), Ordering::Release);
     }
 
-    fn clear(&self, (bucket, place): Place, hash: u64) {
+    fn clear(&self, (bucket, place): SlotIndex, hash: u64) {
         let tags = &self.bucket(bucket).tags;
         tags.store(tags.load(Ordering::Relaxed) & !(0xff << (8 * place)), Ordering::Release);
         if bucket != first(hash, self.mask) {
@@ -210,7 +213,7 @@ impl Buckets {
         }
     }
 
-    /// Counts a record of this bucket that is in its second one.
+    /// Counts a record of this first bucket that is in its second one.
     fn count(&self, bucket: usize, more: bool) {
         let tags = &self.bucket(bucket).tags;
         let before = tags.load(Ordering::Relaxed);
@@ -226,13 +229,13 @@ impl Buckets {
         [first(hash, self.mask), second(hash, self.mask)]
     }
 
-    fn places(&self, hash: u64) -> impl Iterator<Item = Place> {
+    fn places(&self, hash: u64) -> impl Iterator<Item = SlotIndex> {
         self.homes(hash)
             .into_iter()
-            .flat_map(|n| (0..PLACES).map(move |p| (n, p)))
+            .flat_map(|n| (0..SLOTS).map(move |p| (n, p)))
     }
 
-    /// Adds a record that is not there. `hash_of` gives the hash of records that are.
+    /// Adds a record whose key is not there. `hash_of` gives the hash of those that are.
     pub(super) fn add(
         &self,
         hash: u64,
@@ -241,15 +244,15 @@ impl Buckets {
     ) -> Result<(), Full> {
         let homes = self.homes(hash);
         let is_free = |place| self.occupant(place).is_none();
-        if let Some(place) = cuckoo::free(homes, PLACES, is_free) {
+        if let Some(place) = cuckoo::free(homes, SLOTS, is_free) {
             self.fill(place, hash, record);
             return Ok(());
         }
-        let other = |place: Place| {
+        let other = |place: SlotIndex| {
             let homes = self.occupant(place).map_or([place.0; 2], |r| self.homes(hash_of(r)));
             homes[usize::from(homes[0] == place.0)]
         };
-        let path = cuckoo::path(homes, PLACES, is_free, other).ok_or(Full)?;
+        let path = cuckoo::path(homes, SLOTS, is_free, other).ok_or(Full)?;
         for step in path.windows(2) {
             if let Some(occupant) = self.occupant(step[1]) {
                 let hash = hash_of(occupant);
@@ -264,11 +267,11 @@ impl Buckets {
         Ok(())
     }
 
-    fn place_of(&self, hash: u64, record: NonNull<AtomicU64>) -> Option<Place> {
+    fn place_of(&self, hash: u64, record: NonNull<AtomicU64>) -> Option<SlotIndex> {
         self.places(hash).find(|p| self.occupant(*p) == Some(record))
     }
 
-    /// Puts one record in the place of another with the same hash.
+    /// Replaces a record by another with the same hash.
     pub(super) fn replace(&self, hash: u64, old: NonNull<AtomicU64>, new: NonNull<AtomicU64>) {
         if let Some((bucket, place)) = self.place_of(hash, old) {
             self.bucket(bucket).records[place].store(new.as_ptr(), Ordering::Release);
@@ -283,12 +286,12 @@ impl Buckets {
 
     /// All records.
     pub(super) fn records(&self) -> impl Iterator<Item = NonNull<AtomicU64>> {
-        let places = (0..=self.mask).flat_map(|b| (0..PLACES).map(move |p| (b, p)));
+        let places = (0..=self.mask).flat_map(|b| (0..SLOTS).map(move |p| (b, p)));
         places.filter_map(|p| self.occupant(p))
     }
 
-    /// Adds a record that is not there as the last of so many, to a larger table where this one has no room. Whether it is another
-    /// one now, of which readers need to know.
+    /// Adds a record whose key is not there, as number `records`; to a larger table if this one has
+    /// no room. True: the table was replaced, and readers need a new view.
     pub(super) fn put(
         this: &mut Arc<Self>,
         records: usize,
@@ -330,11 +333,11 @@ mod tests {
     #[test]
     fn tags_match_exactly() {
         for tags in [0, 0x0080_8182_80ff_8081, 0xff80_8080_8080_8080, 0x0181_0000_0000_0080] {
-            for wanted in 0x80..=0xff_u64 {
+            for tag in 0x80..=0xff_u64 {
                 let expected = (0..7)
-                    .filter(|i| tags >> (8 * i) & 0xff == wanted)
+                    .filter(|i| tags >> (8 * i) & 0xff == tag)
                     .fold(0, |m, i| m | 0x80 << (8 * i));
-                assert_eq!(matches(tags, wanted), expected, "{tags:x} {wanted:x}");
+                assert_eq!(matches(tags, tag), expected, "{tags:x} {tag:x}");
             }
         }
     }

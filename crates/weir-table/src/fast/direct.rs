@@ -1,5 +1,8 @@
-//! Exact keys of a few bits, such as ports, VLANs and numbers of next hops: an array of pointers to records, by key. An entry takes its record, and the
-//! array eight bytes for each possible key, 512 KB at most.
+//! Exact keys of a few bits, such as ports, VLANs and next-hop numbers: an array of pointers to
+//! records, indexed by the key. An entry takes its record, and the array eight bytes for each
+//! possible key, 512 KB at most.
+//!
+//! Each update is one store of a pointer, so readers see the old or the new record.
 #![allow(unsafe_code)]
 
 use crate::fast::batch::{Batch, each, each_of, is_dense, ones};
@@ -14,36 +17,38 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 /// Most bits of a key.
-pub(super) const MOST_BITS: u32 = 12;
-/// The same where results are so long that entries would have records anyway: then there is nothing to be read that is nearer.
-pub(super) const MOST_BITS_FOR_RECORDS: u32 = 16;
+pub(super) const MAX_BITS: u32 = 12;
+/// The same where results are so long that entries need records in any structure: others would then
+/// read no nearer memory.
+pub(super) const MAX_BITS_WITH_RECORDS: u32 = 16;
 
-/// Records by key; null where there is no entry. There are as many as a power of two.
-type Places = Zeroed<AtomicPtr<AtomicU64>>;
+/// Pointers to records, indexed by the key; null where there is no entry. Their number is a power
+/// of two.
+type Records = Zeroed<AtomicPtr<AtomicU64>>;
 
-/// A record that is there.
+/// A record in the array.
 #[derive(Clone, Copy)]
-struct Occupant {
+struct Existing {
     record: NonNull<AtomicU64>,
-    /// The entry's.
+    /// The entry's handle.
     handle: u32,
-    /// The record's, in the arena.
+    /// The record's number in the arena.
     number: u32,
 }
 
-/// What readers see.
+/// Readers' view.
 #[derive(Debug)]
-pub(super) struct DirectShape {
-    places: Arc<Places>,
+pub(super) struct DirectView {
+    records: Arc<Records>,
     /// Keeps the records alive.
     _directory: Arc<Directory>,
 }
 
-impl DirectShape {
-    /// Where the places begin.
+impl DirectView {
+    /// The first pointer.
     #[inline]
-    pub(super) fn places(&self) -> *const AtomicPtr<AtomicU64> {
-        self.places.as_slice().as_ptr()
+    pub(super) fn records(&self) -> *const AtomicPtr<AtomicU64> {
+        self.records.as_slice().as_ptr()
     }
 
     #[inline(always)]
@@ -62,24 +67,24 @@ impl DirectShape {
     fn lookup_words<const WORDS: usize, const DENSE: bool>(&self, batch: &mut Batch<'_>) -> u64 {
         let batch = *batch;
         let words = if WORDS == 0 { batch.result_words() } else { WORDS };
-        let places = self.places.as_slice();
-        let mask = places.len() - 1;
+        let records = self.records.as_slice();
+        let mask = records.len() - 1;
         // SAFETY: the slot is active and keys have a word; there are `mask + 1` places.
-        let place = |slot| unsafe { places.get_unchecked(batch.key(0, slot) as usize & mask) };
+        let record_of = |slot| unsafe { records.get_unchecked(batch.key(0, slot) as usize & mask) };
         let mut hits = 0;
         each_of::<DENSE>(batch.active, |slot, bit| {
-            let found = place(slot).load(Ordering::Acquire);
+            let found = record_of(slot).load(Ordering::Acquire);
             let is_hit = !found.is_null();
             let record = select_unpredictable(is_hit, found, batch.default.as_ptr());
             hits |= bit & ones(is_hit);
-            for at in 0..words {
+            for word_index in 0..words {
                 // SAFETY: the record is one of the table's or the default, which both have the words of a result; the slot is active.
-                unsafe { batch.put(at, slot, word(NonNull::new_unchecked(record), at)) };
+                unsafe { batch.set_result(word_index, slot, word(NonNull::new_unchecked(record), word_index)) };
             }
         });
         if let Some(at) = batch.stamp {
             each(hits, |slot, _| {
-                if let Some(record) = NonNull::new(place(slot).load(Ordering::Acquire)) {
+                if let Some(record) = NonNull::new(record_of(slot).load(Ordering::Acquire)) {
                     // SAFETY: records have the table's shape, so they have this word.
                     unsafe { record.add(at).as_ref() }.store(batch.now, Ordering::Relaxed);
                 }
@@ -92,17 +97,17 @@ impl DirectShape {
 /// The writer's side.
 #[derive(Debug)]
 pub(super) struct Direct {
-    places: Arc<Places>,
+    records: Arc<Records>,
     entries: usize,
-    /// Keys by handle, if last hits are wanted.
+    /// Keys by handle, with `idle_timeout`.
     handles: Option<FxHashMap<u32, usize>>,
 }
 
 impl Direct {
-    /// For keys of so many bits, at most [`MOST_BITS_FOR_RECORDS`].
+    /// For keys of `bits` bits, at most [`MAX_BITS_WITH_RECORDS`].
     pub(super) fn new(bits: u32, stamps: bool) -> Self {
         Direct {
-            places: Arc::new(Zeroed::new(1 << bits)),
+            records: Arc::new(Zeroed::new(1 << bits)),
             entries: 0,
             handles: stamps.then(FxHashMap::default),
         }
@@ -113,39 +118,39 @@ impl Direct {
     }
 
     pub(super) fn bytes(&self) -> usize {
-        self.places.bytes() + self.handles.as_ref().map_or(0, |h| h.capacity() * 17)
+        self.records.bytes() + self.handles.as_ref().map_or(0, |h| h.capacity() * 17)
     }
 
     pub(super) fn stamp(&self, arena: &Arena, handle: u32) -> Option<u64> {
         let key = *self.handles.as_ref()?.get(&handle)?;
-        let record = NonNull::new(self.places[key].load(Ordering::Relaxed))?;
+        let record = NonNull::new(self.records[key].load(Ordering::Relaxed))?;
         // SAFETY: records in the places are of this arena and have its shape.
         arena.shape().stamp.map(|at| unsafe { word(record, at) })
     }
 
-    pub(super) fn shape(&self, arena: &Arena) -> DirectShape {
-        DirectShape {
-            places: Arc::clone(&self.places),
+    pub(super) fn view(&self, arena: &Arena) -> DirectView {
+        DirectView {
+            records: Arc::clone(&self.records),
             _directory: Arc::clone(arena.directory()),
         }
     }
 
-    /// The place of a rule's key, and what is there.
-    fn find(&self, arena: &Arena, rule: &Rule) -> Option<(usize, Option<Occupant>)> {
+    /// A rule's key, and the record in its place.
+    fn find(&self, arena: &Arena, rule: &Rule) -> Option<(usize, Option<Existing>)> {
         let key = usize::try_from(*rule.value.first()?).ok()?;
-        let record = NonNull::new(self.places.get(key)?.load(Ordering::Relaxed));
+        let record = NonNull::new(self.records.get(key)?.load(Ordering::Relaxed));
         // SAFETY: records in the places are of this arena and have its shape.
-        let occupant = record.map(|record| unsafe {
-            Occupant {
+        let existing = record.map(|record| unsafe {
+            Existing {
                 record,
                 handle: word(record, 0) as u32,
                 number: word(record, arena.shape().extra) as u32,
             }
         });
-        Some((key, occupant))
+        Some((key, existing))
     }
 
-    /// Puts an entry in. Readers see that at once.
+    /// Inserts an entry. Readers see that at once.
     pub(super) fn put(&mut self, arena: &mut Arena, rule: &Rule, result: &[u64], stamp: u64) {
         let Some((key, old)) = self.find(arena, rule) else {
             return;
@@ -159,7 +164,7 @@ impl Direct {
             return;
         };
         arena.set(rec, shape.extra, u64::from(rec.index));
-        self.places[key].store(rec.words.as_ptr(), Ordering::Release);
+        self.records[key].store(rec.words.as_ptr(), Ordering::Release);
         match old {
             Some(old) => arena.retire(arena.at(old.number)),
             None => self.entries += 1,
@@ -172,7 +177,7 @@ impl Direct {
         }
     }
 
-    /// Takes an entry out. Readers see that at once.
+    /// Removes an entry. Readers see that at once.
     pub(super) fn take(&mut self, arena: &mut Arena, rule: &Rule) {
         let Some((key, Some(old))) = self.find(arena, rule) else {
             return;
@@ -180,7 +185,7 @@ impl Direct {
         if old.handle != rule.handle {
             return;
         }
-        self.places[key].store(std::ptr::null_mut(), Ordering::Release);
+        self.records[key].store(std::ptr::null_mut(), Ordering::Release);
         if let Some(handles) = &mut self.handles {
             handles.remove(&old.handle);
         }

@@ -1,15 +1,18 @@
-//! When memory that readers may still look at can be freed.
+//! Epoch reclamation: when memory that readers may still access can be freed.
 //!
-//! Quiescent states: whoever reads tables again and again has a [`Reader`] and says between two vectors
-//! that it holds nothing. Memory taken out of a table gets the number of the current epoch; it is
-//! freed once every reader has said so in a later one. Who has no [`Reader`] may look tables up
-//! too: each of their lookups counts itself in and out (two atomic additions), and nothing is freed
-//! while one is under way.
+//! The scheme is quiescent-state based. A thread that looks tables up continuously has a
+//! [`Reader`], and announces between two vectors that it holds nothing. Memory unlinked from a
+//! table is tagged with the current epoch's number. It is freed once every reader has announced a
+//! later epoch. A thread without a [`Reader`] is a *guest*: each of its lookups increments and
+//! decrements a counter (two atomic additions), and nothing is freed while the counter is not 0.
 //!
-//! Why that is right: who takes something out has put something else in its place first, and then begins a new epoch. A reader that has *seen* this epoch
-//! (its load acquires what was written before) can find what is in place now only, and it has written what it has seen when it held nothing (a release, so its reads are over). A reader
-//! that was offline, and a guest, may have found what was in place before: so they say that they are looking, then a fence, then they look, and who wants to free
-//! something has a fence between taking it out and asking who is looking. Either they find the new one, or they are seen.
+//! Correctness: the writer publishes the replacement first, and then begins a new epoch. A reader
+//! that has *seen* this epoch can find the replacement only, since its load acquires what was
+//! written before. It stores the seen epoch while it holds nothing, with release ordering, so its
+//! earlier reads are over. A reader that was offline, and a guest, may still have found the old
+//! memory. They announce themselves, execute a fence, and then read; the writer has a fence between
+//! unlinking and checking for announcements. So either the reader finds the replacement, or the
+//! writer sees the reader.
 
 use crate::sync::{AtomicU64, AtomicUsize, Mutex, MutexGuard, fence};
 use std::any::Any;
@@ -18,22 +21,22 @@ use std::ptr;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
-/// Value of a reader that looks at nothing.
+/// Value of a reader that is offline.
 const OFFLINE: u64 = u64::MAX;
 
-/// The epoch a reader has seen, in a cache line of its own.
+/// The epoch that a reader has seen, in a cache line of its own.
 #[derive(Debug)]
 #[repr(align(64))]
-struct Seen(AtomicU64);
+struct SeenEpoch(AtomicU64);
 
-/// Guests in the middle of a lookup.
+/// Number of guests' lookups in progress.
 #[derive(Debug)]
 #[repr(align(64))]
 struct Guests(AtomicUsize);
 
 #[derive(Debug, Default)]
 struct Inner {
-    readers: Vec<Arc<Seen>>,
+    readers: Vec<Arc<SeenEpoch>>,
     limbo: VecDeque<(u64, Box<dyn Any + Send>)>,
 }
 
@@ -52,7 +55,7 @@ impl Default for Epochs {
 }
 
 impl Epochs {
-    /// Without readers.
+    /// A domain without readers.
     #[must_use]
     pub fn new() -> Self {
         Epochs {
@@ -62,11 +65,12 @@ impl Epochs {
         }
     }
 
-    /// Registers a reader. While it exists and is online [`Reader::quiescent`] must be called now and then, else nothing is freed.
+    /// Registers a reader. While it exists and is online, [`Reader::quiescent`] must be called
+    /// regularly: nothing is freed otherwise.
     #[must_use]
     pub fn reader(self: &Arc<Self>) -> Reader {
         let mut inner = self.lock();
-        let seen = Arc::new(Seen(AtomicU64::new(self.global.load(Ordering::SeqCst))));
+        let seen = Arc::new(SeenEpoch(AtomicU64::new(self.global.load(Ordering::SeqCst))));
         inner.readers.push(Arc::clone(&seen));
         drop(inner);
         Reader {
@@ -75,7 +79,7 @@ impl Epochs {
         }
     }
 
-    /// Pieces of memory that wait to be freed.
+    /// Number of unlinked allocations that are not freed yet.
     #[must_use]
     pub fn waiting(&self) -> usize {
         self.lock().limbo.len()
@@ -85,14 +89,14 @@ impl Epochs {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Marks the begin of lookups, see [`crate::fast::FastTable::present`]. While the guard is there nothing is
-    /// freed, so keep it for a vector, not longer. [`Reader::enter`] takes less time.
+    /// Begins lookups as a guest; see [`crate::fast::FastTable::view`]. Nothing is freed while the
+    /// guard lives, so keep it for one vector at most. [`Reader::enter`] is cheaper.
     #[inline]
     #[must_use]
     pub fn enter(&self) -> Guard<'_> {
         self.guests.0.fetch_add(1, Ordering::SeqCst);
-        // A processor of x86-64 would do without it, as the addition is a fence there. The memory
-        // model has no such rule, and guests are not on the path of packets.
+        // On x86-64 the addition is a fence already, but Rust's memory model does not say so.
+        // Guests are not on the packet path.
         fence(Ordering::SeqCst);
         Guard {
             epochs: self,
@@ -100,8 +104,8 @@ impl Epochs {
         }
     }
 
-    /// Begins a new epoch after something was taken out; returns its number. What was taken out can
-    /// be freed when [`Epochs::passed`] gives this or more.
+    /// Begins a new epoch after something was unlinked; returns its number. The unlinked memory can
+    /// be freed when [`Epochs::passed`] gives this number or more.
     pub(crate) fn advance(&self) -> u64 {
         self.global.fetch_add(1, Ordering::SeqCst) + 1
     }
@@ -121,7 +125,8 @@ impl Epochs {
         seen.unwrap_or(now).min(now)
     }
 
-    /// Takes over something that readers may still look at, and frees what no one looks at any more.
+    /// Takes ownership of something that readers may still access. Frees all that no reader can
+    /// access any more.
     pub(crate) fn retire(&self, garbage: Box<dyn Any + Send>) {
         let epoch = self.advance();
         let mut inner = self.lock();
@@ -131,7 +136,7 @@ impl Epochs {
         drop(free);
     }
 
-    /// Frees what no one looks at any more. Tables do so when they are changed.
+    /// Frees all that no reader can access any more. Tables call it when they are changed.
     pub fn collect(&self) {
         let mut inner = self.lock();
         let free = self.take_free(&mut inner);
@@ -152,7 +157,7 @@ impl Epochs {
     }
 }
 
-/// Lookups under way.
+/// Lookups in progress: memory that they can find is not freed while the guard lives.
 #[derive(Debug)]
 pub struct Guard<'a> {
     epochs: &'a Epochs,
@@ -160,9 +165,9 @@ pub struct Guard<'a> {
 }
 
 impl Guard<'_> {
-    /// Whether it is one of these epochs.
+    /// Whether it guards the memory of these epochs.
     #[inline]
-    pub fn is_of(&self, epochs: &Epochs) -> bool {
+    pub fn guards(&self, epochs: &Epochs) -> bool {
         ptr::eq(self.epochs, epochs)
     }
 }
@@ -176,19 +181,19 @@ impl Drop for Guard<'_> {
     }
 }
 
-/// Who reads again and again. It may go from thread to thread.
+/// A registered reader. It may move between threads.
 #[derive(Debug)]
 pub struct Reader {
     epochs: Arc<Epochs>,
-    seen: Arc<Seen>,
+    seen: Arc<SeenEpoch>,
 }
 
 impl Reader {
-    /// As [`Epochs::enter`], and hardly costs anything while the reader is online.
+    /// As [`Epochs::enter`], and almost free while the reader is online.
     #[inline]
     #[must_use]
     pub fn enter(&self) -> Guard<'_> {
-        // Nobody but this reader's owner changes that.
+        // Only the owner of this reader changes the state.
         if !self.is_online() {
             return self.epochs.enter();
         }
@@ -198,7 +203,8 @@ impl Reader {
         }
     }
 
-    /// Says that this reader is between lookups. Cheap: call it once per vector or so. No guard can be left over:
+    /// Announces that this reader is between lookups. It is cheap: call it about once per vector.
+    /// No guard can exist meanwhile:
     ///
     /// ```compile_fail,E0502
     /// # let epochs = std::sync::Arc::new(weir_table::fast::Epochs::new());
@@ -226,8 +232,9 @@ impl Reader {
         self.seen.0.load(Ordering::Relaxed) != OFFLINE
     }
 
-    /// Says that this reader will not look anything up for a while, as before its thread blocks. Ended by
-    /// [`Reader::quiescent`]; lookups before that are legal, but slower.
+    /// Announces that this reader will not look anything up for a while, as before its thread
+    /// blocks. [`Reader::quiescent`] ends that. Lookups before it are legal, but slower: they are a
+    /// guest's.
     #[inline]
     pub fn offline(&mut self) {
         self.seen.0.store(OFFLINE, Ordering::Release);

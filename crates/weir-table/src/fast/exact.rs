@@ -1,5 +1,8 @@
-//! Exact keys of any width with any results: a hash table of records that hold result and key.
-//! An entry takes its record, in lines or parts of a line, and 15 to 30 bytes of the hash table.
+//! Exact keys of any width with any results: a hash table of records that hold result and key. An
+//! entry takes its record, in lines or parts of a line, and 15 to 30 bytes of the hash table.
+//!
+//! The lookup compares the first candidate of each key without a branch, and searches on only where
+//! that fails. An update replaces the whole record, so readers never see a torn one.
 #![allow(unsafe_code)]
 
 use crate::fast::batch::{Batch, SLOTS, each, ones};
@@ -13,16 +16,16 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Tables of more bytes than this are read with a stage of prefetches more.
-const STAGED: usize = 128 << 10;
+/// Tables larger than this are prefetched in an additional pass.
+const PREFETCH_MIN_BYTES: usize = 128 << 10;
 
-/// What readers see.
+/// Readers' view.
 #[derive(Debug)]
-pub(super) struct ExactShape {
+pub(super) struct ExactView {
     buckets: Arc<Buckets>,
     seed: Seed,
-    /// Where the key begins in a record.
-    key_at: usize,
+    /// The first key word of a record.
+    first_key_word: usize,
     /// Keeps the records alive.
     _directory: Arc<Directory>,
 }
@@ -37,7 +40,7 @@ pub(super) unsafe fn word(record: NonNull<AtomicU64>, at: usize) -> u64 {
     unsafe { record.add(at).as_ref() }.load(Ordering::Relaxed)
 }
 
-impl ExactShape {
+impl ExactView {
     #[inline(always)]
     pub(super) fn lookup(&self, batch: &mut Batch<'_>) -> u64 {
         match batch.key_words() {
@@ -55,8 +58,8 @@ impl ExactShape {
         let seed = self.seed;
         let active = batch.active;
         // SAFETY: the slot is active, and keys have `n` words.
-        let hash = |slot| seed.many(n, |w| unsafe { batch.key(w, slot) });
-        if self.buckets.bytes() > STAGED {
+        let hash = |slot| seed.hash_words(n, |w| unsafe { batch.key(w, slot) });
+        if self.buckets.bytes() > PREFETCH_MIN_BYTES {
             each(active, |slot, _| self.buckets.prefetch(hash(slot)));
         }
         let mut records = [batch.default; SLOTS];
@@ -80,7 +83,7 @@ impl ExactShape {
                 // SAFETY: the slot is active, and keys have `n` words; the record is one of the
                 // buckets' or the default, which have the table's shape with `n` key words from
                 // `key_at`.
-                d | unsafe { batch.key(w, slot) ^ word(record, self.key_at + w) }
+                d | unsafe { batch.key(w, slot) ^ word(record, self.first_key_word + w) }
             });
             let hit = (differ == 0) & (guessed & bit != 0);
             let record = select_unpredictable(hit, record, batch.default);
@@ -88,21 +91,21 @@ impl ExactShape {
             hits |= bit & ones(hit);
             // SAFETY: the slot is active; the record is one of the buckets' or the default, which
             // have the words of a result.
-            unsafe { batch.give(slot, record) };
+            unsafe { batch.write_result(slot, record) };
         });
         each(pending & !hits, |slot, bit| {
             let found = self.buckets.find(hash(slot), |record| {
                 // SAFETY: the slot is active, and keys have `n` words; the record is one of the
                 // buckets' or the default, which have the table's shape with `n` key words from
                 // `key_at`.
-                (0..n).all(|w| unsafe { batch.key(w, slot) == word(record, self.key_at + w) })
+                (0..n).all(|w| unsafe { batch.key(w, slot) == word(record, self.first_key_word + w) })
             });
             if let Some(record) = found {
                 hits |= bit;
                 records[slot & (SLOTS - 1)] = record;
                 // SAFETY: the slot is active; the record is one of the buckets' or the default,
                 // which have the words of a result.
-                unsafe { batch.give(slot, record) };
+                unsafe { batch.write_result(slot, record) };
             }
         });
         if let Some(at) = batch.stamp {
@@ -122,7 +125,7 @@ pub(super) struct Exact {
     buckets: Arc<Buckets>,
     seed: Seed,
     entries: usize,
-    /// Records by handle, if last hits are wanted.
+    /// Record numbers by handle, with `idle_timeout`.
     handles: Option<FxHashMap<u32, u32>>,
 }
 
@@ -149,17 +152,17 @@ impl Exact {
         Some(arena.stamp(arena.at(number)))
     }
 
-    pub(super) fn shape(&self, arena: &Arena) -> ExactShape {
-        ExactShape {
+    pub(super) fn view(&self, arena: &Arena) -> ExactView {
+        ExactView {
             buckets: Arc::clone(&self.buckets),
             seed: self.seed,
-            key_at: arena.shape().key,
+            first_key_word: arena.shape().key,
             _directory: Arc::clone(arena.directory()),
         }
     }
 
     fn find(&self, arena: &Arena, key: &[u64]) -> (u64, Option<NonNull<AtomicU64>>) {
-        let hash = self.seed.many(key.len(), |w| key[w]);
+        let hash = self.seed.hash_words(key.len(), |w| key[w]);
         let at = arena.shape().key;
         let found = self.buckets.find(hash, |record| {
             // SAFETY: records in the buckets are of this arena and have its shape.
@@ -168,7 +171,7 @@ impl Exact {
         (hash, found)
     }
 
-    /// Puts an entry in. True: readers need a new shape.
+    /// Inserts an entry. True: readers need a new view.
     pub(super) fn put(&mut self, arena: &mut Arena, rule: &Rule, result: &[u64], stamp: u64) -> bool {
         let shape = arena.shape();
         let n = rule.value.len();
@@ -192,11 +195,11 @@ impl Exact {
         let seed = self.seed;
         // SAFETY: records in the buckets are of this arena and have its shape, with `n` key words
         // from `shape.key`.
-        let hash_of = |r: NonNull<AtomicU64>| seed.many(n, |w| unsafe { word(r, shape.key + w) });
+        let hash_of = |r: NonNull<AtomicU64>| seed.hash_words(n, |w| unsafe { word(r, shape.key + w) });
         Buckets::put(&mut self.buckets, self.entries, hash, rec.words, hash_of)
     }
 
-    /// Takes an entry out. Readers see that at once.
+    /// Removes an entry. Readers see that at once.
     pub(super) fn take(&mut self, arena: &mut Arena, rule: &Rule) {
         let (hash, Some(old)) = self.find(arena, &rule.value) else {
             return;

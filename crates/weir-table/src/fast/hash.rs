@@ -1,10 +1,12 @@
-//! The hashes, seeded per table: for keys of one word and for tuple spaces multiplications of 64 bits, so that several keys
-//! can be hashed at once; else a folded 64 by 64 multiply for each word, which is sooner done.
+//! The hash functions, with a seed per table. Keys of one word and tuple spaces use 64-bit
+//! multiplications, which can be vectorised. Other keys use a folded 64 by 64 multiply per word,
+//! which has the shorter latency.
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 
-/// What makes the hashes of a table its own, so that nobody can choose keys that collide.
+/// A table's secret hash parameters. They are random, so that an attacker cannot choose colliding
+/// keys.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Seed {
     pub(super) start: u64,
@@ -13,7 +15,7 @@ pub(super) struct Seed {
 
 impl Seed {
     pub(super) fn random() -> Self {
-        // A model has to do the same in every order that loom runs it in.
+        // A loom model must behave alike in every order of execution.
         if cfg!(loom) {
             return Seed {
                 start: SPREAD.rotate_left(7),
@@ -33,30 +35,31 @@ impl Seed {
     }
 
     #[inline(always)]
-    pub(super) fn one(self, word: u64) -> u64 {
+    pub(super) fn hash_word(self, word: u64) -> u64 {
         let mixed = (word ^ self.start).wrapping_mul(self.factor);
         let mixed = (mixed ^ mixed >> 32).wrapping_mul(SPREAD);
         mixed ^ mixed >> 29
     }
 
-    /// The hash of any number of words, as a sum, so that those of several keys can be made at once: of each word this
-    /// is added up, and [`Seed::sum`] makes the hash of what comes out.
+    /// The share of word `at` in the hash of several words. The shares are added with wrap-around,
+    /// and [`Seed::finish_sum`] makes the hash of the sum. So the hashes of several keys can be
+    /// computed side by side.
     #[inline(always)]
     pub(super) fn term(self, at: usize, word: u64) -> u64 {
-        let turn = 17 * at as u32;
-        let (start, factor) = (self.start.rotate_left(turn), self.factor.rotate_left(turn) | 1);
+        let rotation = 17 * at as u32;
+        let (start, factor) = (self.start.rotate_left(rotation), self.factor.rotate_left(rotation) | 1);
         (word ^ start).wrapping_mul(factor)
     }
 
     #[inline(always)]
-    pub(super) fn sum(self, terms: u64) -> u64 {
+    pub(super) fn finish_sum(self, terms: u64) -> u64 {
         let mixed = (terms ^ terms >> 32).wrapping_mul(SPREAD);
         mixed ^ mixed >> 29
     }
 
     /// The hash of `words` words.
     #[inline(always)]
-    pub(super) fn many(self, words: usize, word: impl Fn(usize) -> u64) -> u64 {
+    pub(super) fn hash_words(self, words: usize, word: impl Fn(usize) -> u64) -> u64 {
         let mut hash = fold(word(0) ^ self.start, self.factor);
         for i in 1..words {
             hash = fold(hash.wrapping_add(self.start) ^ word(i), self.factor);
@@ -65,7 +68,7 @@ impl Seed {
     }
 }
 
-/// Odd, with its bits well spread.
+/// Odd, with well-spread bits.
 pub(super) const SPREAD: u64 = 0xd6e8_feb8_6659_fd93;
 
 #[inline(always)]
@@ -74,7 +77,7 @@ fn fold(a: u64, b: u64) -> u64 {
     product as u64 ^ (product >> 64) as u64
 }
 
-/// The other bucket a hash may be in.
+/// The second bucket of a hash; never the first.
 #[inline(always)]
 pub(super) fn second(hash: u64, mask: usize) -> usize {
     let other = (hash >> 32) as usize & mask;
@@ -85,7 +88,7 @@ pub(super) fn second(hash: u64, mask: usize) -> usize {
     }
 }
 
-/// The bucket a hash should be in.
+/// The first bucket of a hash.
 #[inline(always)]
 pub(super) fn first(hash: u64, mask: usize) -> usize {
     hash as usize & mask

@@ -1,15 +1,17 @@
-//! How keys and action data lie in words.
+//! The layout of keys and action data in words. Control plane, fast tables and compiled code agree
+//! on it here.
 //!
-//! Fields in order, packed from bit 0 of word 0 upwards. A field of at most 64 bits never straddles
-//! words: where it does not fit it starts the next word. A wider field starts a new word and takes
-//! whole words, least significant first; the field after it starts a new word. Width 0 takes nothing.
+//! Fields lie in order, packed from bit 0 of word 0 upwards. A field of at most 64 bits never
+//! straddles words: where it does not fit it starts the next word. A wider field starts a new word
+//! and takes whole words, least significant first; the field after it starts a new word. Width 0
+//! takes nothing.
 
 use crate::entry::EntryAction;
 use crate::fast::head;
 use crate::spec::TableSpec;
 use weir_ir::{ActionCall, Bits, MatchKind};
 
-/// Where a field lies.
+/// The position of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FieldSlot {
     /// Its first word.
@@ -21,14 +23,14 @@ pub struct FieldSlot {
 }
 
 impl FieldSlot {
-    /// Words it takes, whole or in part.
+    /// Words it occupies, whole or in part.
     #[must_use]
     pub fn words(&self) -> usize {
         self.width.div_ceil(64) as usize
     }
 
-    /// Puts a value of this width into words that are 0 at its place. Bits beyond the width are cut
-    /// off: compiled code relies on there being none.
+    /// Writes a value of this width into words that are 0 at its position. Bits beyond the width
+    /// are cut off: compiled code relies on their absence.
     pub fn write(&self, words: &mut [u64], value: &Bits) {
         let first = usize::from(self.word);
         match self.words() {
@@ -48,7 +50,7 @@ impl FieldSlot {
         }
     }
 
-    /// Puts ones into the upper `length` bits of its place.
+    /// Sets the upper `length` bits of its position.
     pub(crate) fn write_prefix_mask(&self, words: &mut [u64], length: u32) {
         if self.width == 0 || length == 0 {
             return;
@@ -122,7 +124,7 @@ impl Packer {
     }
 }
 
-/// Where each key of a table goes in the key words. Bits of no field must be 0 in lookups.
+/// The layout of a table's keys. Bits of no field must be 0 in lookups.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyLayout {
     /// Words of a key, at least 1.
@@ -160,13 +162,13 @@ impl KeyLayout {
     }
 }
 
-/// What a lookup writes.
+/// The layout of a lookup's result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResultLayout {
     /// Words of the longest result, the head word included.
     pub words: usize,
-    /// Per action of the table, per parameter. Word 0 is the head; data begins at word 1, or lies in the head above the
-    /// action if there is room for that of all actions.
+    /// Per action of the table, per parameter. Word 0 is the head. Data begins at word 1, or lies
+    /// in the head above the action if the data of every action fits there.
     pub actions: Vec<Vec<FieldSlot>>,
     /// Bits of the action's index in the head word, from [`head::ACTION_SHIFT`] on.
     pub action_width: u32,
@@ -187,7 +189,7 @@ impl ResultLayout {
             let actions = actions.collect();
             (words, actions)
         };
-        // Data of a few bits (a port, a class) beside the action makes entries of two words.
+        // Data of a few bits (a port, a class) beside the action saves a second result word.
         let action_width = usize::BITS - spec.actions.len().saturating_sub(1).leading_zeros();
         let bits = |a: &crate::spec::ActionSpec| a.parameters.iter().map(|(_, width)| *width).sum::<u32>();
         let most = spec.actions.iter().map(bits).max().unwrap_or(0);
@@ -210,13 +212,13 @@ impl ResultLayout {
         }
     }
 
-    /// The index of the action that a head word names. Of no meaning with [`head::INDIRECT`].
+    /// The index of the action that a head word names. Meaningless with [`head::INDIRECT`].
     #[must_use]
     pub fn action(&self, word: u64) -> usize {
         (word >> head::ACTION_SHIFT & ((1 << self.action_width) - 1)) as usize
     }
 
-    /// The words of a hit whose action was found elsewhere: handle, action and data.
+    /// The words of a hit whose action was resolved elsewhere: handle, action and data.
     #[must_use]
     pub fn pack_hit(&self, handle: u32, action: usize, data: &[Bits]) -> Vec<u64> {
         let mut words = vec![0; self.words];
@@ -227,7 +229,7 @@ impl ResultLayout {
         words
     }
 
-    /// Writes the action and the data of a call into `result`, which is cleared before.
+    /// Writes the action and the data of a call into `result`, which is cleared first.
     pub(crate) fn pack_call(&self, call: &ActionCall, result: &mut [u64]) {
         result.fill(0);
         if let Some(slots) = self.actions.get(call.action) {

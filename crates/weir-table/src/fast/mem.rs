@@ -1,4 +1,8 @@
-//! Memory that readers and one writer share: records of equal size, and their numbers.
+//! Memory that readers and one writer share: an arena of records of equal size, addressed by
+//! number.
+//!
+//! Records never move, so readers may keep addresses while an epoch guard lives. A number is reused
+//! only when all readers have passed the epoch in which its record was retired.
 #![allow(unsafe_code)]
 
 use crate::fast::count::Hits;
@@ -15,11 +19,11 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
-/// Structures of more bytes than this are read in two stages: first all lines of a vector are asked for (apart from those that ask for lines
-/// while they search others).
-pub(super) const STAGED: usize = 256 << 10;
+/// Structures larger than this are prefetched: a lookup first prefetches the lines of the whole
+/// vector, then reads them. (Some lookups interleave prefetches with the search instead.)
+pub(super) const PREFETCH_MIN_BYTES: usize = 256 << 10;
 
-/// Asks for a line to be brought to the cache. Any address is allowed.
+/// Prefetches a line into the cache. Any address is allowed.
 #[inline(always)]
 pub(crate) fn prefetch<T>(address: *const T) {
     #[cfg(target_arch = "x86_64")]
@@ -40,38 +44,38 @@ pub(crate) fn prefetch<T>(address: *const T) {
 }
 
 /// A record: the words that belong to one version of one entry. Words are written before the record
-/// is published and never after, except the stamp and what counts hits.
+/// is published and never afterwards, except for the stamp and the hit counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Rec {
+pub(super) struct Record {
     pub(super) words: NonNull<AtomicU64>,
     /// Its number in the arena, never 0.
     pub(super) index: u32,
 }
 
-// SAFETY: a pointer to atomics; who may follow it is the arena's contract.
-unsafe impl Send for Rec {}
+// SAFETY: it is a pointer to atomics. The arena's contract says when it may be followed.
+unsafe impl Send for Record {}
 
-/// What lies where in a record.
+/// The layout of a record, in words.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Shape {
+pub(super) struct RecordShape {
     /// Words of the result, which come first.
     pub(super) result: usize,
-    /// The time of the last hit, if there is one.
+    /// The word with the time of the last hit, with `idle_timeout`.
     pub(super) stamp: Option<usize>,
-    /// Key words, if any.
+    /// The first key word, if the key is stored.
     pub(super) key: usize,
-    /// What a structure adds.
+    /// The first of the words that a structure adds.
     pub(super) extra: usize,
-    /// Two words that count hits: packets, bytes; if it does that.
+    /// The first of two words that count hits (packets, bytes), in tables with counts.
     pub(super) counts: Option<usize>,
-    /// All words.
+    /// Total number of words.
     pub(super) words: usize,
 }
 
-impl Shape {
+impl RecordShape {
     pub(super) fn new(result: usize, stamp: bool, key: usize, extra: usize) -> Self {
         let after = result + usize::from(stamp);
-        Shape {
+        RecordShape {
             result,
             stamp: stamp.then_some(result),
             key: after,
@@ -81,16 +85,16 @@ impl Shape {
         }
     }
 
-    /// The same with two words more that count hits.
+    /// The same with two words more, which count hits.
     pub(super) fn with_counts(self) -> Self {
-        Shape {
+        RecordShape {
             counts: Some(self.words),
             words: self.words + 2,
             ..self
         }
     }
 
-    /// Words from one record to the next: records of up to a line do not straddle lines.
+    /// Words from one record to the next. Records of up to a cache line do not straddle lines.
     fn stride(self) -> usize {
         if self.words <= 8 {
             self.words.next_power_of_two()
@@ -101,25 +105,24 @@ impl Shape {
 }
 
 /// log2 of the number of records in the first chunk.
-const FIRST: u32 = 4;
-const CHUNKS: usize = (32 - FIRST) as usize;
+const FIRST_CHUNK_LOG2: u32 = 4;
+const CHUNKS: usize = (32 - FIRST_CHUNK_LOG2) as usize;
 
-/// Where the chunks are, for readers that have record numbers: chunk `k` holds the numbers from
-/// `16 << k` to `32 << k`.
+/// The addresses of the arena's chunks, by which readers find records by number. Chunk `k` holds
+/// the numbers from `16 << k` to `32 << k`.
 #[derive(Debug)]
 pub(super) struct Directory {
     stride: usize,
     chunks: [std::sync::OnceLock<Zeroed<AtomicU64>>; CHUNKS],
-    /// By how many zeros a record's number begins with: where record 0 would be if there were all in its chunk. So the number need not be
-    /// taken apart. (By its highest bit it would be another instruction, which takes four times as long on some processors.)
+    /// Indexed by the leading zeros of a record's number: the address that record 0 would have if
+    /// the number's chunk began there. So a record's address is one multiplication and addition,
+    /// without splitting the number. (Indexing by the highest bit would need another instruction,
+    /// which takes four times as long on some processors.)
     starts: [AtomicPtr<AtomicU64>; 32],
 }
 
 impl Directory {
     /// The first word of a record.
-    ///
-    /// # Safety
-    /// The arena has given out this number.
     #[inline(always)]
     pub(super) unsafe fn record(&self, index: u32) -> NonNull<AtomicU64> {
         // SAFETY: it is not 0, as 0 was not given out.
@@ -131,28 +134,29 @@ impl Directory {
     }
 
     #[cfg(all(target_arch = "x86_64", not(miri)))]
-    /// Where [`Directory::record`] begins to count, by how many zeros a number begins with, and words from one record to the next.
+    /// The addresses from which [`Directory::record`] counts, indexed by leading zeros, and the
+    /// words from one record to the next.
     pub(super) fn starts(&self) -> (&[AtomicPtr<AtomicU64>; 32], usize) {
         (&self.starts, self.stride)
     }
 
     #[cfg(all(target_arch = "x86_64", not(miri)))]
-    /// Whether records are worth being asked for before they are read.
-    pub(super) fn is_staged(&self) -> bool {
-        let number = STAGED / size_of::<AtomicU64>() / self.stride;
-        // Records in pages are far, and come when there are so many others.
-        let number = number.clamp(1 << FIRST, pages::LEAST_BEFORE as usize) as u32;
+    /// Whether there are so many records that prefetching them pays.
+    pub(super) fn needs_prefetch(&self) -> bool {
+        let number = PREFETCH_MIN_BYTES / size_of::<AtomicU64>() / self.stride;
+        // Records in pages are always far apart, and exist only behind that many others.
+        let number = number.clamp(1 << FIRST_CHUNK_LOG2, pages::MIN_RECORDS_BEFORE as usize) as u32;
         let start = &self.starts[number.leading_zeros() as usize];
         !start.load(Ordering::Relaxed).is_null()
     }
 
-    /// Makes the chunk of a number, if it is not there.
-    fn reach(&self, index: u32) {
+    /// Allocates the chunk of a number, unless it exists.
+    fn ensure_chunk(&self, index: u32) {
         let highest = index.ilog2();
-        self.chunks[(highest - FIRST) as usize].get_or_init(|| {
+        self.chunks[(highest - FIRST_CHUNK_LOG2) as usize].get_or_init(|| {
             let first = 1_usize << highest;
             let chunk: Zeroed<AtomicU64> = Zeroed::new(first * self.stride);
-            // Who looks up eight keys at a time has addresses as numbers.
+            // SIMD lookups hold addresses as integers.
             chunk.start().as_ptr().expose_provenance();
             let start = chunk.start().as_ptr().wrapping_sub(first * self.stride);
             self.starts[index.leading_zeros() as usize].store(start, Ordering::Release);
@@ -161,11 +165,11 @@ impl Directory {
     }
 }
 
-/// Numbers of things that can be used again once readers have passed.
+/// Numbers of things that can be reused once readers have passed their retirement.
 #[derive(Debug)]
 pub(super) struct Recycler {
     free: Vec<u32>,
-    /// Taken out, but perhaps not yet published so.
+    /// Retired, but perhaps not yet unpublished.
     pending: Vec<u32>,
     limbo: VecDeque<(u64, Vec<u32>)>,
     epochs: Arc<Epochs>,
@@ -189,18 +193,19 @@ impl Recycler {
         self.free.pop()
     }
 
-    /// It was taken out; it is free when readers have passed the next [`Recycler::flush`].
+    /// Retires a number. It is free when readers have passed the next [`Recycler::flush`].
     pub(super) fn retire(&mut self, number: u32) {
         self.pending.push(number);
     }
 
-    /// Call after readers can no longer find what was retired.
+    /// Call it after readers can no longer find what was retired.
     pub(super) fn flush(&mut self) {
-        self.flush_but(|_| false);
+        self.flush_except(|_| false);
     }
 
-    /// The same. Of what is free now that is left out which somebody else takes care of.
-    fn flush_but(&mut self, mut is_taken: impl FnMut(u32) -> bool) {
+    /// The same. Free numbers for which `is_taken` returns true are not kept here: the caller has
+    /// taken them back.
+    fn flush_except(&mut self, mut is_taken: impl FnMut(u32) -> bool) {
         if !self.pending.is_empty() {
             self.limbo
                 .push_back((self.epochs.advance(), std::mem::take(&mut self.pending)));
@@ -218,29 +223,29 @@ impl Recycler {
     }
 }
 
-/// Records of equal size. They never move.
+/// An arena of records of equal size. They never move.
 #[derive(Debug)]
 pub(super) struct Arena {
-    shape: Shape,
+    shape: RecordShape,
     directory: Arc<Directory>,
     next: u32,
     recycler: Recycler,
-    /// Of pages, if there are any.
+    /// The free records in pages, if the arena has pages.
     pages: Option<FreeInPages>,
 }
 
-/// The numbers of records that were given out, and some of records that are free: those that are free again, and all in pages. All are of memory of the arena
-/// that is a record's and nothing else.
+/// The record numbers that have been allocated, together with some that are free: reusable ones,
+/// and all in pages. Each refers to memory of the arena that holds a record and nothing else.
 #[derive(Debug, Clone)]
-pub(super) struct GivenOut {
+pub(super) struct AllocatedNumbers {
     pub(super) ordinary: Range<u32>,
     pub(super) in_pages: Option<PageNumbers>,
 }
 
-impl GivenOut {
+impl AllocatedNumbers {
     #[inline]
     pub(super) fn contains(&self, number: u32) -> bool {
-        // Ordinary numbers may go on behind those of pages.
+        // Ordinary numbers may continue behind those of pages.
         match self.in_pages {
             Some(pages) if pages.contains(number) => pages.is_of_record(number),
             _ => self.ordinary.contains(&number),
@@ -249,7 +254,7 @@ impl GivenOut {
 }
 
 impl Arena {
-    pub(super) fn new(shape: Shape, epochs: Arc<Epochs>) -> Self {
+    pub(super) fn new(shape: RecordShape, epochs: Arc<Epochs>) -> Self {
         let directory = Directory {
             stride: shape.stride(),
             chunks: [const { std::sync::OnceLock::new() }; CHUNKS],
@@ -258,50 +263,53 @@ impl Arena {
         Arena {
             shape,
             directory: Arc::new(directory),
-            next: 1 << FIRST,
+            next: 1 << FIRST_CHUNK_LOG2,
             recycler: Recycler::new(epochs),
             pages: None,
         }
     }
 
-    /// Has memory of pages with slots, if records are such that they fit in; from now on records may lie in them.
-    pub(super) fn make_pages(&mut self) {
+    /// Allocates the pages of slots and records, if records fit between slots. From now on records
+    /// may lie there.
+    pub(super) fn allocate_pages(&mut self) {
         if self.pages.is_none()
-            && let Some(numbers) = PageNumbers::of(self.directory.stride)
+            && let Some(numbers) = PageNumbers::new(self.directory.stride)
             && self.next <= numbers.first
         {
-            self.directory.reach(numbers.first);
+            self.directory.ensure_chunk(numbers.first);
             self.pages = Some(FreeInPages::new(numbers));
         }
     }
 
-    /// The first of the slots in pages, and how many lie together; if there are pages.
+    /// The first of the slots in pages, and the length of a run of adjacent slots; `None` without
+    /// pages.
     pub(super) fn slots(&self) -> Option<(NonNull<AtomicU32>, usize)> {
         let numbers = self.pages.as_ref()?.numbers();
-        let chunk = self.directory.chunks[(numbers.first.ilog2() - FIRST) as usize].get()?;
-        Some((chunk.start().cast(), numbers.slots_together()))
+        let chunk = self.directory.chunks[(numbers.first.ilog2() - FIRST_CHUNK_LOG2) as usize].get()?;
+        Some((chunk.start().cast(), numbers.run_length()))
     }
 
-    /// As [`Arena::take`], beside a slot if there are pages and that one has room.
-    fn take_beside(&mut self, slot: u32) -> Option<Rec> {
-        let Some(index) = self.pages.as_mut().and_then(|pages| pages.take(slot)) else {
-            return self.take();
+    /// As [`Arena::allocate`], near a slot if there are pages and that page has a free record.
+    fn allocate_near(&mut self, slot: u32) -> Option<Record> {
+        let Some(index) = self.pages.as_mut().and_then(|pages| pages.allocate(slot)) else {
+            return self.allocate();
         };
         // SAFETY: it lies in the chunk of pages, which was made with them.
         let words = unsafe { self.directory.record(index) };
-        Some(Rec { words, index })
+        Some(Record { words, index })
     }
 
-    /// Which of all records in pages the one with this number is, and how many there are; `None` if it is not one of them.
-    pub(super) fn place_in_pages(&self, number: u32) -> Option<(usize, usize)> {
+    /// The index of the record with this number among all records in pages, and their count; `None`
+    /// if it is not in pages.
+    pub(super) fn index_in_pages(&self, number: u32) -> Option<(usize, usize)> {
         let numbers = self.pages.as_ref()?.numbers();
         let place = || (numbers.record(number) as usize, numbers.all_records());
         numbers.contains(number).then(place)
     }
 
-    fn given_out(&self) -> GivenOut {
-        GivenOut {
-            ordinary: 1 << FIRST..self.next,
+    fn allocated(&self) -> AllocatedNumbers {
+        AllocatedNumbers {
+            ordinary: 1 << FIRST_CHUNK_LOG2..self.next,
             in_pages: self.pages.as_ref().map(FreeInPages::numbers),
         }
     }
@@ -310,7 +318,7 @@ impl Arena {
         self.recycler.epochs()
     }
 
-    pub(super) fn shape(&self) -> Shape {
+    pub(super) fn shape(&self) -> RecordShape {
         self.shape
     }
 
@@ -324,11 +332,11 @@ impl Arena {
     }
 
     /// A record that no reader knows, with stale words in it. `None`: 2^31 are in use.
-    pub(super) fn take(&mut self) -> Option<Rec> {
+    pub(super) fn allocate(&mut self) -> Option<Record> {
         let index = match self.recycler.pop() {
             Some(index) => index,
             None => {
-                // Records of pages are not for everybody.
+                // The numbers of records in pages are skipped.
                 if let Some(pages) = &self.pages
                     && self.next == pages.numbers().first
                 {
@@ -339,30 +347,31 @@ impl Arena {
                     return None;
                 }
                 self.next += 1;
-                self.directory.reach(index);
+                self.directory.ensure_chunk(index);
                 index
             }
         };
         // SAFETY: this number is given out now.
         let words = unsafe { self.directory.record(index) };
-        Some(Rec { words, index })
+        Some(Record { words, index })
     }
 
-    /// A record with a result and a key; the stamp is `stamp`.
-    pub(super) fn record(&mut self, result: &[u64], key: &[u64], stamp: u64) -> Option<Rec> {
-        let rec = self.take()?;
+    /// A record with a result, a key and a stamp.
+    pub(super) fn record(&mut self, result: &[u64], key: &[u64], stamp: u64) -> Option<Record> {
+        let rec = self.allocate()?;
         self.fill(rec, result, key, stamp);
         Some(rec)
     }
 
-    /// As [`Arena::record`], without a key; beside a slot if there are pages and that one has room.
-    pub(super) fn record_beside(&mut self, slot: u32, result: &[u64], stamp: u64) -> Option<Rec> {
-        let rec = self.take_beside(slot)?;
+    /// As [`Arena::record`], without a key; near a slot if there are pages and that page has a free
+    /// record.
+    pub(super) fn record_near(&mut self, slot: u32, result: &[u64], stamp: u64) -> Option<Record> {
+        let rec = self.allocate_near(slot)?;
         self.fill(rec, result, &[], stamp);
         Some(rec)
     }
 
-    fn fill(&self, rec: Rec, result: &[u64], key: &[u64], stamp: u64) {
+    fn fill(&self, rec: Record, result: &[u64], key: &[u64], stamp: u64) {
         let shape = self.shape;
         for (i, word) in result.iter().take(shape.result).enumerate() {
             self.set(rec, i, *word);
@@ -375,35 +384,36 @@ impl Arena {
         }
     }
 
-    /// Writes a word of a record that is not published, or one that may change.
-    pub(super) fn set(&self, rec: Rec, at: usize, value: u64) {
+    /// Writes a word of a record that is not published, or a word that may change.
+    pub(super) fn set(&self, rec: Record, at: usize, value: u64) {
         self.word(rec, at).store(value, Ordering::Relaxed);
     }
 
     /// A word of a record of this arena.
-    pub(super) fn word(&self, rec: Rec, at: usize) -> &AtomicU64 {
+    pub(super) fn word(&self, rec: Record, at: usize) -> &AtomicU64 {
         assert!(at < self.shape.words);
         // SAFETY: records of this arena live as long as it does and have so many words.
         unsafe { rec.words.add(at).as_ref() }
     }
 
-    /// The time of the last hit of a record, 0 without stamps.
-    pub(super) fn stamp(&self, rec: Rec) -> u64 {
+    /// The time of the last hit of a record; 0 without stamps.
+    pub(super) fn stamp(&self, rec: Record) -> u64 {
         self.shape
             .stamp
             .map_or(0, |at| self.word(rec, at).load(Ordering::Relaxed))
     }
 
-    /// Counts hits in records, if these count. Numbers that are not [of records](GivenOut) are left out.
+    /// Counts hits in records, in tables with counts. Numbers that are not
+    /// [allocated](AllocatedNumbers) are skipped.
     #[inline]
     pub(super) fn count(&self, hits: Hits<'_>) {
         if let Some(at) = self.shape.counts {
-            // SAFETY: these are records', and all have two words there.
-            unsafe { self.directory.count(&self.given_out(), at, hits) };
+            // SAFETY: these are numbers of records, and all records have two words there.
+            unsafe { self.directory.count(&self.allocated(), at, hits) };
         }
     }
 
-    /// What a record has counted.
+    /// The hits that a record has counted.
     pub(super) fn counted(&self, number: u32) -> HitCount {
         let Some(at) = self.shape.counts else {
             return HitCount::default();
@@ -415,7 +425,7 @@ impl Arena {
         }
     }
 
-    /// Sets what a record has counted, if it counts.
+    /// Sets the hits that a record has counted, in tables with counts.
     pub(super) fn set_counted(&self, number: u32, count: HitCount) {
         if let Some(at) = self.shape.counts {
             let rec = self.at(number);
@@ -424,26 +434,26 @@ impl Arena {
         }
     }
 
-    /// The record was taken out of the structure; it can be used again when readers have passed the
+    /// The record was unlinked from the structure. It can be reused when readers have passed the
     /// next [`Arena::flush`].
-    pub(super) fn retire(&mut self, rec: Rec) {
+    pub(super) fn retire(&mut self, rec: Record) {
         self.recycler.retire(rec.index);
     }
 
     /// The record with this number.
-    pub(super) fn at(&self, index: u32) -> Rec {
-        assert!(self.given_out().contains(index));
-        // SAFETY: it was given out, or is a record's in pages, whose chunk is there.
+    pub(super) fn at(&self, index: u32) -> Record {
+        assert!(self.allocated().contains(index));
+        // SAFETY: the number was allocated, or is a record's in pages, whose chunk exists.
         let words = unsafe { self.directory.record(index) };
-        Rec { words, index }
+        Record { words, index }
     }
 
-    /// Call after readers can no longer find the retired records.
+    /// Call it after readers can no longer find the retired records.
     pub(super) fn flush(&mut self) {
-        self.recycler.flush_but(|number| {
+        self.recycler.flush_except(|number| {
             let pages = self.pages.as_mut();
             let pages = pages.filter(|pages| pages.numbers().contains(number));
-            pages.map(|pages| pages.give_back(number)).is_some()
+            pages.map(|pages| pages.free(number)).is_some()
         });
     }
 }
@@ -457,41 +467,39 @@ mod tests {
     fn records_lie_beside_slots_as_long_as_there_is_room_in_the_page() {
         for words in [1, 2, 4, 8] {
             let epochs = Arc::new(Epochs::new());
-            let mut arena = Arena::new(Shape::new(words, false, 0, 0), Arc::clone(&epochs));
-            let ordinary = arena.record_beside(0, &[7], 0).map(|rec| rec.index);
-            assert_eq!(ordinary, Some(1 << FIRST), "there are no pages yet");
-            arena.make_pages();
-            let (slots, together) = arena.slots().expect("records of up to a line are beside slots");
+            let mut arena = Arena::new(RecordShape::new(words, false, 0, 0), Arc::clone(&epochs));
+            let ordinary = arena.record_near(0, &[7], 0).map(|rec| rec.index);
+            assert_eq!(ordinary, Some(1 << FIRST_CHUNK_LOG2), "there are no pages yet");
+            arena.allocate_pages();
+            let (slots, run) = arena.slots().expect("records of up to a line are beside slots");
             let start = slots.as_ptr().addr();
-            // Half of each unit are slots; that of slot 5000 is not that of slot 0.
-            let unit = 2 * together * size_of::<AtomicU32>();
+            // Half of each unit is slots; slot 5000 lies in another unit than slot 0.
+            let unit = 2 * run * size_of::<AtomicU32>();
             let of_page = 4096 / unit * (unit / 2) / (8 * words);
-            let all: Vec<Rec> = (0..of_page)
-                .filter_map(|_| arena.record_beside(5000, &[3], 0))
-                .collect();
+            let all: Vec<Record> = (0..of_page).filter_map(|_| arena.record_near(5000, &[3], 0)).collect();
             let places: Vec<usize> = all.iter().map(|rec| rec.words.as_ptr().addr() - start).collect();
-            let first = 5000 / together * unit;
+            let first = 5000 / run * unit;
             assert_eq!(places[0], first + unit / 2, "{words}");
             for (i, place) in places.iter().enumerate() {
                 assert_eq!(place / 4096, first / 4096, "it is in the slot's page");
                 assert!(place % unit >= unit / 2, "it is not where slots are");
                 assert!(!places[..i].contains(place));
             }
-            let behind = arena.record_beside(5000, &[3], 0).expect("there is memory");
-            assert_eq!(behind.index, (1 << FIRST) + 1, "the page is full");
+            let behind = arena.record_near(5000, &[3], 0).expect("there is memory");
+            assert_eq!(behind.index, (1 << FIRST_CHUNK_LOG2) + 1, "the page is full");
             let again = all[of_page / 2];
             arena.retire(again);
             arena.flush();
-            assert_eq!(arena.record_beside(5000, &[3], 0), Some(again));
+            assert_eq!(arena.record_near(5000, &[3], 0), Some(again));
         }
     }
 
     #[test]
     fn large_records_are_not_beside_slots() {
-        let mut arena = Arena::new(Shape::new(9, false, 0, 0), Arc::new(Epochs::new()));
-        arena.make_pages();
+        let mut arena = Arena::new(RecordShape::new(9, false, 0, 0), Arc::new(Epochs::new()));
+        arena.allocate_pages();
         assert_eq!(arena.slots(), None);
-        assert!(arena.record_beside(1, &[1; 9], 0).is_some());
+        assert!(arena.record_near(1, &[1; 9], 0).is_some());
     }
 
     #[test]
@@ -505,16 +513,16 @@ mod tests {
         nothing_is_counted_in_slots(true);
     }
 
-    fn nothing_is_counted_in_slots(go_on: bool) {
-        let shape = Shape::new(6, false, 0, 0).with_counts();
+    fn nothing_is_counted_in_slots(beyond_pages: bool) {
+        let shape = RecordShape::new(6, false, 0, 0).with_counts();
         let mut arena = Arena::new(shape, Arc::new(Epochs::new()));
-        arena.make_pages();
+        arena.allocate_pages();
         let first = arena.pages.as_ref().map_or(0, |pages| pages.numbers().first);
-        while go_on && arena.take().is_some_and(|rec| rec.index < 2 * first) {}
-        assert_eq!(arena.given_out().ordinary.contains(&first), go_on);
-        let record = arena.record_beside(9, &[1, 2], 0).expect("there is memory").index;
+        while beyond_pages && arena.allocate().is_some_and(|rec| rec.index < 2 * first) {}
+        assert_eq!(arena.allocated().ordinary.contains(&first), beyond_pages);
+        let record = arena.record_near(9, &[1, 2], 0).expect("there is memory").index;
         arena.set_counted(record, HitCount::default());
-        // The one before it is slots, as is the first.
+        // The number before it lies on slots, and so does the first.
         let mut heads = [0; 64];
         heads[..4].copy_from_slice(&[u64::from(record), u64::from(record) - 1, u64::from(first), 1 << 31]);
         arena.count(Hits {
@@ -533,7 +541,7 @@ mod tests {
     #[test]
     fn records_keep_their_place_and_are_used_again_after_readers_passed() {
         let epochs = Arc::new(Epochs::new());
-        let mut arena = Arena::new(Shape::new(2, true, 1, 0), Arc::clone(&epochs));
+        let mut arena = Arena::new(RecordShape::new(2, true, 1, 0), Arc::clone(&epochs));
         let recs: Vec<_> = (0..100).filter_map(|i| arena.record(&[i, i], &[i], 9)).collect();
         for (i, rec) in recs.iter().enumerate() {
             assert_eq!(arena.word(*rec, 0).load(Ordering::Relaxed), i as u64);
@@ -545,9 +553,9 @@ mod tests {
         let mut reader = epochs.reader();
         arena.retire(recs[5]);
         arena.flush();
-        assert_ne!(arena.take().map(|r| r.index), Some(recs[5].index));
+        assert_ne!(arena.allocate().map(|r| r.index), Some(recs[5].index));
         reader.quiescent();
         arena.flush();
-        assert_eq!(arena.take().map(|r| r.index), Some(recs[5].index));
+        assert_eq!(arena.allocate().map(|r| r.index), Some(recs[5].index));
     }
 }

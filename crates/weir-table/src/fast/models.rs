@@ -7,14 +7,14 @@
 #![allow(unsafe_code)]
 
 use crate::fast::epochs::{Epochs, Reader};
-use crate::fast::writes::Writes;
+use crate::fast::seqlock::SeqLock;
 use loom::cell::UnsafeCell;
 use loom::sync::atomic::{AtomicU64, AtomicUsize};
 use loom::thread;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// Runs a model with a bound on preemptions; points where a thread blocks do not count.
+/// Runs a model with a bound on preemptions; switches where a thread blocks do not count.
 pub(super) fn model(preemptions: usize, run: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(preemptions);
@@ -24,8 +24,8 @@ pub(super) fn model(preemptions: usize, run: impl Fn() + Sync + Send + 'static) 
 
 // ------------------------------------------------------------------------------------------ epochs
 
-/// Two pieces of memory, of which readers find one; loom notices when one of them is read and freed
-/// with no order between the two.
+/// Two pieces of memory, of which readers find one. loom reports a read and a free of the same
+/// piece that are not ordered.
 struct Published {
     current: AtomicUsize,
     memory: [UnsafeCell<bool>; 2],
@@ -41,9 +41,9 @@ impl Drop for Piece {
     }
 }
 
-// SAFETY: that this holds is what the models show: accesses that are not ordered are reported.
+// SAFETY: this is what the models check: accesses that are not ordered are reported.
 unsafe impl Send for Published {}
-// SAFETY: that this holds is what the models show: accesses that are not ordered are reported.
+// SAFETY: this is what the models check: accesses that are not ordered are reported.
 unsafe impl Sync for Published {}
 
 impl Published {
@@ -54,14 +54,14 @@ impl Published {
         })
     }
 
-    /// As a reader between entering and leaving.
+    /// A reader's access between entering and leaving.
     fn read(&self) {
         let found = self.current.load(Ordering::Acquire);
         // SAFETY: loom reports any change that is not ordered with this.
         self.memory[found].with(|freed| assert!(!unsafe { *freed }, "it was freed before it was read"));
     }
 
-    /// As the writer: puts the second piece in the place of the first, which is retired.
+    /// The writer's change: publishes the second piece in place of the first, which is retired.
     fn replace(self: &Arc<Self>, epochs: &Epochs) {
         let old = self.current.swap(1, Ordering::AcqRel);
         epochs.retire(Box::new(Piece(Arc::clone(self), old)));
@@ -154,24 +154,24 @@ fn loom_nothing_is_freed_under_a_reader_that_registers_meanwhile() {
 // ---------------------------------------------------------------------------------------- seqlocks
 
 #[test]
-fn loom_who_sees_quiet_before_and_after_has_seen_one_version() {
+fn loom_a_validated_read_has_seen_one_version() {
     model(3, || {
-        let shared = Arc::new((Writes::default(), [AtomicU64::new(0), AtomicU64::new(0)]));
+        let shared = Arc::new((SeqLock::default(), [AtomicU64::new(0), AtomicU64::new(0)]));
         let writing = thread::spawn({
             let shared = Arc::clone(&shared);
             move || {
-                let (writes, words) = &*shared;
+                let (seqlock, words) = &*shared;
                 for version in 1..=2 {
-                    writes.begin();
+                    seqlock.write_begin();
                     words.iter().for_each(|word| word.store(version, Ordering::Relaxed));
-                    writes.end();
+                    seqlock.write_end();
                 }
             }
         });
-        let (writes, words) = &*shared;
-        if let Some(quiet) = writes.quiet() {
+        let (seqlock, words) = &*shared;
+        if let Some(version) = seqlock.read_begin() {
             let [first, second] = [0, 1].map(|at: usize| words[at].load(Ordering::Relaxed));
-            if writes.is_quiet_since(quiet) {
+            if seqlock.validate(version) {
                 assert_eq!(first, second, "torn");
             }
         }

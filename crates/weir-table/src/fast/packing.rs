@@ -1,11 +1,11 @@
-//! Exact keys that fit one word together with their results, and last hits of half a word.
+//! Entries packed into one word (exact key and result together), and last hits of half a word.
 //!
-//! A slot of 64 bits is an entry: the key, below it action and data, and a bit that is set; free slots are 0. So an entry has no handle that
-//! readers could see.
+//! A 64-bit slot is an entry: the key in the upper bits, below it action and data, and bit 0, which
+//! is set. Free slots are 0. So an entry has no handle that readers could see.
 //!
-//! Last hits have 32 bits each, in steps of [`LAST_HIT_STEP_NS`]. What is left out of them comes from the newest time that a
-//! lookup or an entry had: a last hit is the latest time up to that which ends so. It is wrong, and too late, for entries that
-//! were not hit for 52 days.
+//! Last hits have 32 bits each, in steps of [`LAST_HIT_STEP_NS`]. Their upper bits are those of the
+//! newest time that a lookup or an entry had: a last hit is the latest time up to that one with the
+//! same lower bits. For entries that were not hit for 52 days the result is wrong, and too recent.
 
 use crate::fast::LAST_HIT_STEP_NS;
 use crate::fast::head::{self, HIT};
@@ -14,15 +14,16 @@ use crate::spec::{Implementation, TableSpec};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use weir_ir::MatchKind;
 
-/// How entries lie in slots.
+/// The layout of a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Packing {
-    /// Where the key begins.
+    /// The lowest bit of the key.
     pub(super) shift: u32,
 }
 
 impl Packing {
-    /// If keys and results are few bits. The keys must be exact and of one word, results of one word.
+    /// `None` if key and result have too many bits. The keys must be exact and of one word, results
+    /// of one word.
     pub(super) fn new(spec: &TableSpec, results: &ResultLayout) -> Option<Self> {
         debug_assert!(spec.match_keys().all(|k| k.kind == MatchKind::Exact) && results.words == 1);
         let key_bits: u32 = spec.match_keys().map(|k| k.width).sum();
@@ -35,13 +36,13 @@ impl Packing {
         fits.then_some(Packing { shift: result_bits + 1 })
     }
 
-    /// What the slot of a key is, apart from the result.
+    /// A key's slot, apart from the result bits.
     #[inline(always)]
     pub(super) fn needle(self, key: u64) -> u64 {
         key << self.shift | 1
     }
 
-    /// The bits that are not those of the result.
+    /// All bits but those of the result.
     #[inline(always)]
     pub(super) fn significant(self) -> u64 {
         !0 << self.shift | 1
@@ -51,19 +52,19 @@ impl Packing {
         slot >> self.shift
     }
 
-    /// The slot of a key whose result begins with this word.
+    /// The slot of a key whose result begins with the word `head`.
     pub(super) fn pack(self, key: u64, head: u64) -> u64 {
         self.needle(key) | (head >> head::ACTION_SHIFT << 1) & !self.significant()
     }
 
-    /// The result's first word.
+    /// The first word of the result.
     #[inline(always)]
     pub(super) fn head(self, slot: u64) -> u64 {
         (slot & !self.significant()) << (head::ACTION_SHIFT - 1) | HIT
     }
 }
 
-/// The step a time is in.
+/// The step of a time.
 pub(super) fn step(ns: u64) -> u64 {
     ns / LAST_HIT_STEP_NS
 }
@@ -73,20 +74,20 @@ pub(super) fn step(ns: u64) -> u64 {
 pub(super) struct Newest(AtomicU64);
 
 impl Newest {
-    /// A time was seen, in steps.
+    /// Observes a time, in steps.
     #[inline(always)]
-    pub(super) fn see(&self, step: u64) {
+    pub(super) fn observe(&self, step: u64) {
         if self.0.load(Ordering::Relaxed) < step {
             self.0.fetch_max(step, Ordering::Release);
         }
     }
 
-    /// Who has seen the same times.
+    /// The newest time observed so far.
     pub(super) fn get(&self) -> u64 {
         self.0.load(Ordering::Acquire)
     }
 
-    /// What a stamp means, in steps.
+    /// The full time of a stamp, in steps.
     pub(super) fn time(&self, stamp: &AtomicU32) -> u64 {
         let stamp = stamp.load(Ordering::Acquire);
         let newest = self.get();
@@ -94,26 +95,26 @@ impl Newest {
     }
 }
 
-/// Notes that an entry was hit, of which this is the stamp.
+/// Sets an entry's stamp, unless it is this step's already.
 #[inline(always)]
-pub(super) fn note(stamp: &AtomicU32, step: u32) {
+pub(super) fn stamp_step(stamp: &AtomicU32, step: u32) {
     if stamp.load(Ordering::Relaxed) != step {
-        // Who sees this sees a newest time that is not before it.
+        // A reader of this stamp also sees a newest time that is not before it.
         stamp.store(step, Ordering::Release);
     }
 }
 
-/// What tests of structures that pack entries share.
+/// Helpers for the tests of structures that pack entries.
 #[cfg(test)]
 pub(super) mod testing {
     use super::*;
     use crate::fast::rule::Rule;
     use crate::spec::{ActionSpec, KeySpec};
 
-    /// A result's first word.
+    /// The first word of a result.
     pub(in crate::fast) const HEAD: u64 = 0x155 << 32;
 
-    /// Of keys of 48 bits and data of 9.
+    /// For keys of 48 bits and data of 9.
     pub(in crate::fast) fn packing() -> Packing {
         let spec = TableSpec::new("t")
             .key(KeySpec::new("k", 48, MatchKind::Exact))
@@ -121,7 +122,7 @@ pub(super) mod testing {
         Packing::new(&spec, &ResultLayout::new(&spec)).expect("58 bits")
     }
 
-    /// Of this key; its handle is the next number.
+    /// A rule with this key; its handle is the key plus one.
     pub(in crate::fast) fn rule(key: u64) -> Rule {
         Rule {
             handle: key as u32 + 1,

@@ -1,12 +1,10 @@
-//! Boxes that were taken out, and that readers may still look into.
+//! Boxes that were unlinked while readers may still access them.
 #![allow(unsafe_code)]
 
 use std::ptr::NonNull;
 
-/// A boxed value that was unlinked; it becomes a `Box` again only to be freed.
-///
-/// A `Box` asserts that there is no other reference to its value, from the moment that it is made,
-/// and readers have one.
+/// A boxed value that was unlinked. It becomes a `Box` again only to be freed: a `Box` asserts
+/// unique access to its value from the moment it exists, while readers may still hold references.
 #[derive(Debug)]
 pub(super) struct Retired<T: ?Sized>(NonNull<T>);
 

@@ -1,4 +1,4 @@
-//! Entries as words: value, mask, bounds of ranges, rank.
+//! Entries compiled to words: value, mask, range bounds, rank.
 
 use crate::entry::Entry;
 use crate::fast::layout::{FieldSlot, KeyLayout, to_words};
@@ -9,22 +9,22 @@ use weir_ir::{KeyMatch, MatchKind};
 /// Order of precedence in two words; the larger wins. See `Entry::rank`.
 pub(super) type RankWords = (u64, u64);
 
-/// An entry, ready to be put in a structure.
+/// An entry in the form in which structures store and compare it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Rule {
     pub(super) handle: u32,
-    /// Key words; 0 where the mask is.
+    /// Key words; 0 wherever the mask is 0.
     pub(super) value: Vec<u64>,
-    /// Bits that are compared. Bits of range keys are not among them.
+    /// Bits that are compared. Bits of range keys are excluded.
     pub(super) mask: Vec<u64>,
-    /// Lower and upper bound per range key, each in the words it takes.
+    /// Lower and upper bound per range key, each in as many words as the key takes.
     pub(super) bounds: Vec<u64>,
     /// Sum of the prefix lengths.
     pub(super) prefix: u32,
     pub(super) rank: RankWords,
 }
 
-/// The keys of a table that are matched, and how entries become rules.
+/// The match keys of a table: compiles entries to rules.
 #[derive(Debug, Clone)]
 pub(super) struct Keys {
     fields: Vec<(FieldSlot, MatchKind)>,
@@ -45,12 +45,12 @@ impl Keys {
         }
     }
 
-    /// Words of the bounds of a rule.
+    /// Words that a rule's bounds take.
     pub(super) fn bound_words(&self) -> usize {
         self.ranges.iter().map(|s| 2 * s.words()).sum()
     }
 
-    /// Makes `rule` the words of this entry. False: it does not fit the table, and cannot match.
+    /// Compiles an entry into `rule`. False: it does not fit the table, and cannot match.
     pub(super) fn compile(&self, entry: &Entry, rule: &mut Rule) -> bool {
         if entry.matches.len() != self.fields.len() {
             return false;
@@ -110,7 +110,7 @@ fn field(slot: &FieldSlot, kind: MatchKind, m: &KeyMatch, rule: &mut Rule) -> bo
     }
 }
 
-/// Whether the range keys lie within the bounds. Both are read by word number.
+/// Whether the range keys lie within the bounds. `key` and `bound` give words by number.
 #[inline]
 pub(super) fn in_bounds(ranges: &[FieldSlot], key: impl Fn(usize) -> u64, bound: impl Fn(usize) -> u64) -> bool {
     let mut at = 0;

@@ -1,17 +1,18 @@
-//! Few rules with any masks and ranges: compared one after the other, the highest rank first.
+//! Few rules with any masks and ranges: compared one after the other, by falling rank. The view is
+//! immutable, and every change publishes a new one.
 #![allow(unsafe_code)]
 
 use crate::fast::batch::Batch;
 use crate::fast::layout::FieldSlot;
-use crate::fast::mem::{Arena, Directory, Rec};
+use crate::fast::mem::{Arena, Directory, Record};
 use crate::fast::rule::{Keys, RankWords, Rule, in_bounds};
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-/// What readers see; it is replaced as a whole.
+/// Readers' view; it is replaced as a whole.
 #[derive(Debug)]
-pub(super) struct ScanShape {
+pub(super) struct ScanView {
     key_words: usize,
     bound_words: usize,
     /// Per rule the mask, then the value.
@@ -24,16 +25,17 @@ pub(super) struct ScanShape {
 }
 
 // SAFETY: the pointers go to atomics that `_directory` keeps alive.
-unsafe impl Send for ScanShape {}
+unsafe impl Send for ScanView {}
 // SAFETY: the pointers go to atomics that `_directory` keeps alive; atomics may be shared, and
 // nothing else is changed.
-unsafe impl Sync for ScanShape {}
+unsafe impl Sync for ScanView {}
 
-impl ScanShape {
+impl ScanView {
     #[inline(always)]
     pub(super) fn lookup(&self, batch: &mut Batch<'_>) -> u64 {
         let (mut hits, batch) = (0, *batch);
-        // No closure for the body: one of that size would be called, and compiled without the caller's instructions.
+        // A loop, not a closure: a closure of this size would not be inlined, and so be compiled
+        // without the caller's target features.
         let mut rest = batch.active;
         while rest != 0 {
             let (slot, bit) = (rest.trailing_zeros() as usize, rest & rest.wrapping_neg());
@@ -43,10 +45,10 @@ impl ScanShape {
                 Some(record) => {
                     hits |= bit;
                     // SAFETY: the slot is active, and the rule's record has the table's shape.
-                    unsafe { batch.hit(slot, record) };
+                    unsafe { batch.write_hit(slot, record) };
                 }
                 // SAFETY: the slot is active, and the default has the words of a result.
-                None => unsafe { batch.give(slot, batch.default) },
+                None => unsafe { batch.write_result(slot, batch.default) },
             }
         }
         hits
@@ -66,11 +68,11 @@ impl ScanShape {
     }
 }
 
-/// The writer's side: rules by rank, highest first.
+/// The writer's side: rules by falling rank.
 #[derive(Debug)]
 pub(super) struct Scan {
     keys: Keys,
-    rules: Vec<(RankWords, Rule, Rec)>,
+    rules: Vec<(RankWords, Rule, Record)>,
 }
 
 impl Scan {
@@ -87,11 +89,11 @@ impl Scan {
 
     pub(super) fn bytes(&self) -> usize {
         let per_rule = self.keys.words * 4 + self.keys.bound_words() * 2;
-        self.rules.len() * (per_rule * 8 + size_of::<(RankWords, Rule, Rec)>())
+        self.rules.len() * (per_rule * 8 + size_of::<(RankWords, Rule, Record)>())
     }
 
-    /// Gives all rules away.
-    pub(super) fn drain(&mut self) -> Vec<(RankWords, Rule, Rec)> {
+    /// Moves all rules out.
+    pub(super) fn drain(&mut self) -> Vec<(RankWords, Rule, Record)> {
         std::mem::take(&mut self.rules)
     }
 
@@ -99,7 +101,7 @@ impl Scan {
         self.rules.iter().position(|(_, r, _)| r.handle == handle)
     }
 
-    pub(super) fn put(&mut self, arena: &mut Arena, rule: &Rule, rec: Rec) {
+    pub(super) fn put(&mut self, arena: &mut Arena, rule: &Rule, rec: Record) {
         if let Some(at) = self.position(rule.handle) {
             arena.retire(self.rules.remove(at).2);
         }
@@ -116,12 +118,12 @@ impl Scan {
     }
 
     /// The record of an entry.
-    pub(super) fn find(&self, handle: u32) -> Option<Rec> {
+    pub(super) fn find(&self, handle: u32) -> Option<Record> {
         self.position(handle).map(|at| self.rules[at].2)
     }
 
-    pub(super) fn shape(&self, arena: &Arena) -> ScanShape {
-        let mut shape = ScanShape {
+    pub(super) fn view(&self, arena: &Arena) -> ScanView {
+        let mut shape = ScanView {
             key_words: self.keys.words,
             bound_words: self.keys.bound_words(),
             words: Vec::with_capacity(self.rules.len() * self.keys.words * 2),

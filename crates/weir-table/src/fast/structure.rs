@@ -1,54 +1,59 @@
-//! Which structure a table has, and the one interface to all of them.
+//! The choice of a table's structure ([`Plan`]), and one interface to all structures:
+//! [`StructureView`] for readers, [`Structure`] for the writer.
+//!
+//! The vector lookups are compiled three times here (portable, AVX2, AVX-512), and the processor's
+//! features select one. A new structure needs a variant in each of the three enums.
 #![allow(unsafe_code)]
 
-use crate::fast::batch::{Batch, Fetches, is_dense};
-use crate::fast::begun::Begun;
-use crate::fast::direct::{self, Direct, DirectShape};
-use crate::fast::exact::{Exact, ExactShape};
+use crate::fast::batch::{Batch, PrefetchQueue, is_dense};
+use crate::fast::direct::{self, Direct, DirectView};
+use crate::fast::displacement::{self, Displacement, DisplacementView};
+use crate::fast::exact::{Exact, ExactView};
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use crate::fast::inline::Avx2;
-use crate::fast::inline::{Compare, Four, Inline, InlineShape, Portable, Two};
+use crate::fast::inline::{Compare, Four, Inline, InlineView, Portable, Two};
 use crate::fast::layout::{KeyLayout, ResultLayout};
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use crate::fast::lpm::Ranges;
-use crate::fast::lpm::{Dir, Intervals, Lpm, LpmShape};
-use crate::fast::mem::{Arena, Shape as RecordShape};
+use crate::fast::lpm::{Dir, Intervals, Lpm, LpmView};
+use crate::fast::mem::{Arena, RecordShape};
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use crate::fast::packed::Avx512;
-use crate::fast::packed::{Packed, PackedShape, Plain, Search, Stamped};
+use crate::fast::packed::{Packed, PackedView, Plain, Search, Stamped};
 use crate::fast::packing::Packing;
-use crate::fast::placed::{self, Placed, PlacedShape};
+use crate::fast::pending::PendingLookup;
 use crate::fast::rule::{Keys, Rule};
-use crate::fast::scan::{Scan, ScanShape};
-use crate::fast::tuple::{self, Tuple, TupleShape};
+use crate::fast::scan::{Scan, ScanView};
+use crate::fast::tuple::{self, Tuple, TupleView};
 use crate::spec::TableSpec;
 use std::sync::Arc;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use std::sync::LazyLock;
 use weir_ir::MatchKind;
 
-/// Most rules that are compared one after the other.
-const SCAN: usize = 16;
+/// Most rules that are scanned one after the other.
+const MAX_SCANNED: usize = 16;
 
-/// Which structures a table can have; given by its keys and results.
+/// The structures that a table can have, which its keys and results decide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Plan {
     /// No keys: always a miss.
     Nothing,
-    /// Exact keys of so many bits in all.
+    /// Exact keys of this many bits in all.
     Direct(u32),
     /// Exact keys of one word, results of one.
     Dense,
-    /// The same in one word together, without handles.
+    /// Exact keys and results in one word together, without handles.
     Packed(Packing),
     /// Exact keys of one word, results of two.
     Inline,
     Exact,
-    /// One LPM key of so many bits, up to 32.
+    /// One LPM key of `width` bits, 1 to 32.
     Lpm {
         width: u32,
-        /// The program says that there may be [many](crate::fast::lpm::MANY) entries.
-        many: bool,
+        /// The program declares [`PAGED_MIN`](crate::fast::lpm::PAGED_MIN) entries or more: records
+        /// may lie in pages.
+        paged: bool,
     },
     General,
 }
@@ -61,17 +66,17 @@ impl Plan {
             Plan::Nothing
         } else if keys.iter().all(|k| k.kind == MatchKind::Exact) {
             match (key_words, result_words) {
-                _ if bits <= direct::MOST_BITS => Plan::Direct(bits),
+                _ if bits <= direct::MAX_BITS => Plan::Direct(bits),
                 (1, 1) => Plan::Dense,
                 (1, 2) => Plan::Inline,
-                (1, _) if bits <= direct::MOST_BITS_FOR_RECORDS => Plan::Direct(bits),
+                (1, _) if bits <= direct::MAX_BITS_WITH_RECORDS => Plan::Direct(bits),
                 _ => Plan::Exact,
             }
         } else {
             match keys.as_slice() {
                 [key] if key.kind == MatchKind::Lpm && (1..=32).contains(&key.width) => Plan::Lpm {
                     width: key.width,
-                    many: spec.size >= crate::fast::lpm::MANY,
+                    paged: spec.size >= crate::fast::lpm::PAGED_MIN,
                 },
                 _ => Plan::General,
             }
@@ -86,7 +91,7 @@ impl Plan {
         }
     }
 
-    /// What records hold.
+    /// The layout of records.
     pub(super) fn record(self, keys: &Keys, result_words: usize, stamp: bool) -> RecordShape {
         match self {
             Plan::Nothing | Plan::Dense | Plan::Packed(_) | Plan::Inline | Plan::Lpm { .. } => {
@@ -98,124 +103,130 @@ impl Plan {
         }
     }
 
-    /// An empty structure for about so many entries.
+    /// An empty structure for about `expected` entries.
     pub(super) fn structure(self, keys: &Keys, arena: &mut Arena, expected: usize) -> Structure {
         let stamps = arena.shape().stamp.is_some();
         match self {
             Plan::Nothing => Structure::Nothing,
             Plan::Direct(bits) => Structure::Direct(Direct::new(bits, stamps)),
             Plan::Dense => Structure::Dense(Inline::new(stamps, expected)),
-            Plan::Packed(packing) if expected <= placed::MOST => Structure::Placed(Placed::new(packing, stamps)),
+            Plan::Packed(packing) if expected <= displacement::MAX_ENTRIES => {
+                Structure::Displacement(Displacement::new(packing, stamps))
+            }
             Plan::Packed(packing) if stamps => Structure::Stamped(Packed::new(packing, expected)),
             Plan::Packed(packing) => Structure::Packed(Packed::new(packing, expected)),
             Plan::Inline => Structure::Inline(Inline::new(stamps, expected)),
             Plan::Exact => Structure::Exact(Exact::new(stamps, expected)),
-            Plan::Lpm { width, many } => Structure::Lpm(Lpm::new(width, many, expected, arena)),
-            Plan::General if expected > SCAN => Structure::Tuple(Tuple::new(keys.clone(), stamps)),
+            Plan::Lpm { width, paged } => Structure::Lpm(Lpm::new(width, paged, expected, arena)),
+            Plan::General if expected > MAX_SCANNED => Structure::Tuple(Tuple::new(keys.clone(), stamps)),
             Plan::General => Structure::Scan(Scan::new(keys.clone())),
         }
     }
 }
 
-/// What readers see of a structure.
+/// Readers' view of a structure.
 #[derive(Debug)]
-pub(super) enum Shape {
+pub(super) enum StructureView {
     Nothing,
-    Direct(DirectShape),
-    Dense(InlineShape<Four>),
-    Placed(PlacedShape),
-    Packed(PackedShape<Plain>),
-    Stamped(PackedShape<Stamped>),
-    Inline(InlineShape<Two>),
-    Exact(ExactShape),
+    Direct(DirectView),
+    Dense(InlineView<Four>),
+    Displacement(DisplacementView),
+    Packed(PackedView<Plain>),
+    Stamped(PackedView<Stamped>),
+    Inline(InlineView<Two>),
+    Exact(ExactView),
     Intervals(Intervals),
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     Ranges(Ranges),
     Dir(Arc<Dir>),
-    Scan(ScanShape),
-    Tuple(TupleShape),
+    Scan(ScanView),
+    Tuple(TupleView),
 }
 
-impl Shape {
-    /// Looks the vector up; the mask of hits.
+impl StructureView {
+    /// Looks the vector up; returns the mask of hits.
     #[inline]
     pub(super) fn lookup(&self, batch: &mut Batch<'_>) -> u64 {
-        // These have functions for what the processor can do and need none of those below.
+        // These have functions for specific processors inside, and need none of the versions below.
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         match self {
-            Shape::Placed(shape) if shape.is_by_eights() => return shape.lookup(batch),
-            Shape::Ranges(shape) => {
-                batch.ask_meanwhile();
-                return shape.lookup(batch);
+            StructureView::Displacement(view) if view.uses_simd() => return view.lookup(batch),
+            StructureView::Ranges(view) => {
+                batch.prefetch_queued();
+                return view.lookup(batch);
             }
-            Shape::Dir(shape) if shape.is_by_eights() => {
-                batch.ask_meanwhile();
-                return shape.lookup(batch);
+            StructureView::Dir(view) if view.uses_simd() => {
+                batch.prefetch_queued();
+                return view.lookup(batch);
             }
             _ => {}
         }
-        let asks_meanwhile = match self {
-            Shape::Placed(_) => true,
-            Shape::Packed(shape) => shape.asks_meanwhile(),
-            Shape::Stamped(shape) => shape.asks_meanwhile(),
+        let prefetches_queue = match self {
+            StructureView::Displacement(_) => true,
+            StructureView::Packed(view) => view.prefetches_queue(),
+            StructureView::Stamped(view) => view.prefetches_queue(),
             _ => false,
         };
-        if !asks_meanwhile {
-            batch.ask_meanwhile();
+        if !prefetches_queue {
+            batch.prefetch_queued();
         }
         #[cfg(all(target_arch = "x86_64", not(miri)))]
-        if is_wide() {
-            let hashes_many = matches!(
+        if has_avx2() {
+            let hashes_all_keys = matches!(
                 self,
-                Shape::Dense(_) | Shape::Packed(_) | Shape::Stamped(_) | Shape::Inline(_) | Shape::Tuple(_)
+                StructureView::Dense(_)
+                    | StructureView::Packed(_)
+                    | StructureView::Stamped(_)
+                    | StructureView::Inline(_)
+                    | StructureView::Tuple(_)
             );
-            if hashes_many && is_widest() {
+            if hashes_all_keys && has_avx512() {
                 // SAFETY: the processor has these features.
-                return unsafe { self.lookup_widest(batch) };
+                return unsafe { self.lookup_avx512(batch) };
             }
             // SAFETY: the processor has these features.
-            return unsafe { self.lookup_wide(batch) };
+            return unsafe { self.lookup_avx2(batch) };
         }
-        self.lookup_here::<Portable>(batch)
+        self.dispatch_lookup::<Portable>(batch)
     }
 
-    /// [`Present::begin`](super::Present::begin): nothing is begun yet.
+    /// [`TableView::begin`](super::TableView::begin), if nothing is pending.
     #[inline]
     #[cfg_attr(
         not(all(target_arch = "x86_64", not(miri))),
         expect(unused_variables, reason = "no structure looks eight keys up at a time")
     )]
-    pub(super) fn begin<'a>(&'a self, batch: &Batch<'_>, begun: &mut Begun<'a>) {
+    pub(super) fn begin<'a>(&'a self, batch: &Batch<'_>, pending: &mut PendingLookup<'a>) {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
-        if let Shape::Dir(dir) = self {
-            dir.begin(batch, begun);
+        if let StructureView::Dir(dir) = self {
+            dir.begin(batch, pending);
         }
     }
 
-    /// [`Present::finish`](super::Present::finish).
+    /// [`TableView::finish`](super::TableView::finish).
     #[inline]
     #[cfg_attr(
         not(all(target_arch = "x86_64", not(miri))),
         expect(unused_variables, reason = "no structure looks eight keys up at a time")
     )]
-    pub(super) fn finish(&self, batch: &Batch<'_>, begun: &mut Begun<'_>) -> Option<u64> {
+    pub(super) fn finish(&self, batch: &Batch<'_>, pending: &mut PendingLookup<'_>) -> Option<u64> {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
-        if let Shape::Dir(dir) = self {
-            return dir.finish(batch, begun);
+        if let StructureView::Dir(dir) = self {
+            return dir.finish(batch, pending);
         }
         None
     }
 
-    /// Those whose keys are hashed all at once, with AVX-512, which multiplies words of 64 bits.
+    /// For structures that hash all keys at once with AVX-512, which multiplies 64-bit words.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx2,bmi1,bmi2,lzcnt")]
-    fn lookup_widest(&self, batch: &mut Batch<'_>) -> u64 {
+    fn lookup_avx512(&self, batch: &mut Batch<'_>) -> u64 {
         match self {
-            Shape::Dense(shape) => shape.lookup::<Avx2>(batch),
-            Shape::Packed(shape) => shape.lookup::<Avx512>(batch),
-            Shape::Stamped(shape) => shape.lookup::<Avx512>(batch),
-            Shape::Inline(shape) => shape.lookup::<Avx2>(batch),
-            Shape::Tuple(shape) => shape.lookup(batch),
+            StructureView::Dense(view) => view.lookup::<Avx2>(batch),
+            StructureView::Packed(view) => view.lookup::<Avx512>(batch),
+            StructureView::Stamped(view) => view.lookup::<Avx512>(batch),
+            StructureView::Inline(view) => view.lookup::<Avx2>(batch),
+            StructureView::Tuple(view) => view.lookup(batch),
             other => other.lookup(batch),
         }
     }
@@ -223,78 +234,78 @@ impl Shape {
     /// The same with AVX2 and the bit-manipulation instructions.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt")]
-    fn lookup_wide(&self, batch: &mut Batch<'_>) -> u64 {
-        self.lookup_here::<Avx2>(batch)
+    fn lookup_avx2(&self, batch: &mut Batch<'_>) -> u64 {
+        self.dispatch_lookup::<Avx2>(batch)
     }
 
     #[inline(always)]
-    fn lookup_here<C: Compare + Search>(&self, batch: &mut Batch<'_>) -> u64 {
+    fn dispatch_lookup<C: Compare + Search>(&self, batch: &mut Batch<'_>) -> u64 {
         match self {
-            Shape::Nothing => {
+            StructureView::Nothing => {
                 batch.miss_all();
                 0
             }
-            Shape::Direct(shape) => shape.lookup(batch),
-            Shape::Dense(shape) => shape.lookup::<C>(batch),
-            Shape::Placed(shape) => shape.lookup(batch),
-            Shape::Packed(shape) => shape.lookup::<C>(batch),
-            Shape::Stamped(shape) => shape.lookup::<C>(batch),
-            Shape::Inline(shape) => shape.lookup::<C>(batch),
-            Shape::Exact(shape) => shape.lookup(batch),
-            Shape::Intervals(shape) => shape.lookup(batch),
+            StructureView::Direct(view) => view.lookup(batch),
+            StructureView::Dense(view) => view.lookup::<C>(batch),
+            StructureView::Displacement(view) => view.lookup(batch),
+            StructureView::Packed(view) => view.lookup::<C>(batch),
+            StructureView::Stamped(view) => view.lookup::<C>(batch),
+            StructureView::Inline(view) => view.lookup::<C>(batch),
+            StructureView::Exact(view) => view.lookup(batch),
+            StructureView::Intervals(view) => view.lookup(batch),
             #[cfg(all(target_arch = "x86_64", not(miri)))]
-            Shape::Ranges(shape) => shape.lookup(batch),
-            Shape::Dir(shape) => shape.lookup(batch),
-            Shape::Scan(shape) => shape.lookup(batch),
-            Shape::Tuple(shape) => shape.lookup(batch),
+            StructureView::Ranges(view) => view.lookup(batch),
+            StructureView::Dir(view) => view.lookup(batch),
+            StructureView::Scan(view) => view.lookup(batch),
+            StructureView::Tuple(view) => view.lookup(batch),
         }
     }
 
-    /// Fetches what a lookup of these keys, each of one word, will read, if that is not in the cache anyway; or says what should be fetched
-    /// during the next lookup.
+    /// Prefetches the lines that a lookup of these one-word keys will read, unless they are cached
+    /// anyway; or queues them for the next lookup.
     #[inline]
-    pub(super) fn prepare(&self, active: u64, keys: &[u64], later: &mut Fetches) {
-        let gains = match self {
-            Shape::Dir(shape) => shape.is_staged(),
-            Shape::Dense(shape) => shape.is_staged(),
-            Shape::Packed(shape) => shape.gains_by_prepare(),
-            Shape::Stamped(shape) => shape.gains_by_prepare(),
-            Shape::Inline(shape) => shape.is_staged(),
+    pub(super) fn prefetch(&self, active: u64, keys: &[u64], queue: &mut PrefetchQueue) {
+        let pays = match self {
+            StructureView::Dir(view) => view.needs_prefetch(),
+            StructureView::Dense(view) => view.needs_prefetch(),
+            StructureView::Packed(view) => view.needs_prefetch(),
+            StructureView::Stamped(view) => view.needs_prefetch(),
+            StructureView::Inline(view) => view.needs_prefetch(),
             _ => false,
         };
-        if !gains {
+        if !pays {
             return;
         }
         #[cfg(all(target_arch = "x86_64", not(miri)))]
-        if is_widest() {
+        if has_avx512() {
             // SAFETY: the processor has these features.
-            return unsafe { self.prepare_widest(active, keys, later) };
+            return unsafe { self.prefetch_avx512(active, keys, queue) };
         }
-        self.prepare_here(active, keys, later);
+        self.dispatch_prefetch(active, keys, queue);
     }
 
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx2,bmi1,bmi2,lzcnt")]
-    fn prepare_widest(&self, active: u64, keys: &[u64], later: &mut Fetches) {
-        self.prepare_here(active, keys, later);
+    fn prefetch_avx512(&self, active: u64, keys: &[u64], queue: &mut PrefetchQueue) {
+        self.dispatch_prefetch(active, keys, queue);
     }
 
     #[inline(always)]
-    fn prepare_here(&self, active: u64, keys: &[u64], later: &mut Fetches) {
-        if let Shape::Dir(_) = self {
-            later.all();
+    fn dispatch_prefetch(&self, active: u64, keys: &[u64], queue: &mut PrefetchQueue) {
+        if let StructureView::Dir(_) = self {
+            queue.prefetch_all();
         }
         match (self, is_dense(active)) {
-            (Shape::Dir(shape), false) => shape.addresses::<false>(active, keys, later),
-            (Shape::Dir(shape), true) => shape.addresses::<true>(active, keys, later),
-            (Shape::Dense(shape), false) => shape.prepare::<false>(active, keys),
-            (Shape::Dense(shape), true) => shape.prepare::<true>(active, keys),
-            (Shape::Packed(shape), false) => shape.prepare::<false>(active, keys),
-            (Shape::Stamped(shape), false) => shape.prepare::<false>(active, keys),
-            (Shape::Packed(shape), true) => shape.prepare::<true>(active, keys),
-            (Shape::Stamped(shape), true) => shape.prepare::<true>(active, keys),
-            (Shape::Inline(shape), false) => shape.prepare::<false>(active, keys),
-            (Shape::Inline(shape), true) => shape.prepare::<true>(active, keys),
+            (StructureView::Dir(view), false) => view.queue_slots::<false>(active, keys, queue),
+            (StructureView::Dir(view), true) => view.queue_slots::<true>(active, keys, queue),
+            (StructureView::Dense(view), false) => view.prefetch::<false>(active, keys),
+            (StructureView::Dense(view), true) => view.prefetch::<true>(active, keys),
+            (StructureView::Packed(view), false) => view.prefetch::<false>(active, keys),
+            (StructureView::Stamped(view), false) => view.prefetch::<false>(active, keys),
+            (StructureView::Packed(view), true) => view.prefetch::<true>(active, keys),
+            (StructureView::Stamped(view), true) => view.prefetch::<true>(active, keys),
+            (StructureView::Inline(view), false) => view.prefetch::<false>(active, keys),
+            (StructureView::Inline(view), true) => view.prefetch::<true>(active, keys),
             _ => {}
         }
     }
@@ -303,8 +314,8 @@ impl Shape {
 /// Whether the processor has AVX2 and the bit-manipulation instructions.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[inline]
-fn is_wide() -> bool {
-    // Asked once, not feature by feature for every vector.
+fn has_avx2() -> bool {
+    // Cached in one flag: checks feature by feature would cost time for every vector.
     static HAS: LazyLock<bool> = LazyLock::new(|| {
         use std::arch::is_x86_feature_detected as has;
         has!("bmi2") && has!("bmi1") && has!("lzcnt") && has!("avx2")
@@ -312,13 +323,13 @@ fn is_wide() -> bool {
     *HAS
 }
 
-/// Whether the processor has AVX-512, and what [`is_wide`] asks for.
+/// Whether the processor has AVX-512 (F, DQ, VL) in addition to the features of [`has_avx2`].
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[inline]
-fn is_widest() -> bool {
+fn has_avx512() -> bool {
     static HAS: LazyLock<bool> = LazyLock::new(|| {
         use std::arch::is_x86_feature_detected as has;
-        is_wide() && has!("avx512f") && has!("avx512dq") && has!("avx512vl")
+        has_avx2() && has!("avx512f") && has!("avx512dq") && has!("avx512vl")
     });
     *HAS
 }
@@ -329,7 +340,7 @@ pub(super) enum Structure {
     Nothing,
     Direct(Direct),
     Dense(Inline<Four>),
-    Placed(Placed),
+    Displacement(Displacement),
     Packed(Packed<Plain>),
     Stamped(Packed<Stamped>),
     Inline(Inline<Two>),
@@ -340,25 +351,24 @@ pub(super) enum Structure {
 }
 
 impl Structure {
-    /// Readers see nothing of what follows until [`Structure::shape`].
+    /// Readers see nothing of the changes that follow until [`Structure::view`].
     pub(super) fn defer(&mut self) {
         match self {
             Structure::Lpm(lpm) => lpm.defer(),
-            Structure::Placed(placed) => placed.defer(),
+            Structure::Displacement(displacement) => displacement.defer(),
             _ => {}
         }
     }
 
-    /// Whether readers may go on with an old shape while more is changed.
-    pub(super) fn may_wait(&self) -> bool {
+    /// Whether readers may continue with the old view while more is changed.
+    pub(super) fn can_postpone_view(&self) -> bool {
         match self {
-            Structure::Lpm(lpm) => lpm.is_replaced_as_a_whole(),
+            Structure::Lpm(lpm) => lpm.is_copy_on_write(),
             _ => false,
         }
     }
 
-    /// Puts a rule in, or its action in place of that of the same entry. True: readers need a new
-    /// shape.
+    /// Inserts a rule, or replaces the action of the same entry. True: readers need a new view.
     pub(super) fn put(&mut self, arena: &mut Arena, keys: &Keys, rule: &Rule, result: &[u64], stamp: u64) -> bool {
         match self {
             Structure::Nothing => false,
@@ -367,14 +377,17 @@ impl Structure {
                 false
             }
             Structure::Dense(dense) => dense.put(rule, result, stamp),
-            Structure::Placed(placed) => {
-                if placed.len() < placed::MOST || placed.has(rule) || Placed::leaves_out(result) {
-                    return placed.put(rule, result, stamp);
+            Structure::Displacement(displacement) => {
+                if displacement.len() < displacement::MAX_ENTRIES
+                    || displacement.contains(rule)
+                    || Displacement::is_left_out(result)
+                {
+                    return displacement.put(rule, result, stamp);
                 }
                 *self = if arena.shape().stamp.is_some() {
-                    Structure::Stamped(Packed::with(placed.packing(), placed.entries()))
+                    Structure::Stamped(Packed::with_entries(displacement.packing(), displacement.entries()))
                 } else {
-                    Structure::Packed(Packed::with(placed.packing(), placed.entries()))
+                    Structure::Packed(Packed::with_entries(displacement.packing(), displacement.entries()))
                 };
                 self.put(arena, keys, rule, result, stamp);
                 true
@@ -390,7 +403,7 @@ impl Structure {
                     return false;
                 };
                 scan.put(arena, rule, rec);
-                if scan.len() > SCAN {
+                if scan.len() > MAX_SCANNED {
                     let mut tuple = Tuple::new(keys.clone(), arena.shape().stamp.is_some());
                     for (_, rule, rec) in scan.drain() {
                         tuple.put(arena, &rule, rec);
@@ -409,7 +422,7 @@ impl Structure {
         }
     }
 
-    /// Takes a rule out. True: readers need a new shape.
+    /// Removes a rule. True: readers need a new view.
     pub(super) fn take(&mut self, arena: &mut Arena, rule: &Rule) -> bool {
         match self {
             Structure::Nothing => false,
@@ -418,7 +431,7 @@ impl Structure {
                 false
             }
             Structure::Dense(dense) => dense.take(rule),
-            Structure::Placed(placed) => placed.take(rule),
+            Structure::Displacement(displacement) => displacement.take(rule),
             Structure::Packed(packed) => {
                 packed.take(rule);
                 false
@@ -438,43 +451,43 @@ impl Structure {
         }
     }
 
-    /// What readers are to see from now on.
-    pub(super) fn shape(&mut self, arena: &mut Arena) -> Shape {
+    /// The view that readers use from now on.
+    pub(super) fn view(&mut self, arena: &mut Arena) -> StructureView {
         match self {
-            Structure::Nothing => Shape::Nothing,
-            Structure::Direct(direct) => Shape::Direct(direct.shape(arena)),
-            Structure::Dense(dense) => Shape::Dense(dense.shape()),
-            Structure::Placed(placed) => Shape::Placed(placed.shape()),
-            Structure::Packed(packed) => Shape::Packed(packed.shape()),
-            Structure::Stamped(packed) => Shape::Stamped(packed.shape()),
-            Structure::Inline(inline) => Shape::Inline(inline.shape()),
-            Structure::Exact(exact) => Shape::Exact(exact.shape(arena)),
-            Structure::Lpm(lpm) => match lpm.shape(arena) {
-                LpmShape::Intervals(shape) => Shape::Intervals(shape),
+            Structure::Nothing => StructureView::Nothing,
+            Structure::Direct(direct) => StructureView::Direct(direct.view(arena)),
+            Structure::Dense(dense) => StructureView::Dense(dense.view()),
+            Structure::Displacement(displacement) => StructureView::Displacement(displacement.view()),
+            Structure::Packed(packed) => StructureView::Packed(packed.view()),
+            Structure::Stamped(packed) => StructureView::Stamped(packed.view()),
+            Structure::Inline(inline) => StructureView::Inline(inline.view()),
+            Structure::Exact(exact) => StructureView::Exact(exact.view(arena)),
+            Structure::Lpm(lpm) => match lpm.view(arena) {
+                LpmView::Intervals(view) => StructureView::Intervals(view),
                 #[cfg(all(target_arch = "x86_64", not(miri)))]
-                LpmShape::Ranges(shape) => Shape::Ranges(shape),
-                LpmShape::Dir(shape) => Shape::Dir(shape),
+                LpmView::Ranges(view) => StructureView::Ranges(view),
+                LpmView::Dir(view) => StructureView::Dir(view),
             },
-            Structure::Scan(scan) => Shape::Scan(scan.shape(arena)),
-            Structure::Tuple(tuple) => Shape::Tuple(tuple.shape(arena)),
+            Structure::Scan(scan) => StructureView::Scan(scan.view(arena)),
+            Structure::Tuple(tuple) => StructureView::Tuple(tuple.view(arena)),
         }
     }
 
-    /// The number of the record of an entry, where records count.
-    pub(super) fn number_of(&self, handle: u32) -> Option<u32> {
+    /// The record number of an entry, in tables with counts.
+    pub(super) fn record_number(&self, handle: u32) -> Option<u32> {
         match self {
-            Structure::Lpm(lpm) => lpm.number_of(handle),
+            Structure::Lpm(lpm) => lpm.record_number(handle),
             _ => None,
         }
     }
 
-    /// Handles and numbers of records, where records count.
-    pub(super) fn numbers(&self) -> impl Iterator<Item = (u32, u32)> {
+    /// Handles and record numbers, in tables with counts.
+    pub(super) fn record_numbers(&self) -> impl Iterator<Item = (u32, u32)> {
         let lpm = match self {
             Structure::Lpm(lpm) => Some(lpm),
             _ => None,
         };
-        lpm.into_iter().flat_map(Lpm::numbers)
+        lpm.into_iter().flat_map(Lpm::record_numbers)
     }
 
     pub(super) fn len(&self) -> usize {
@@ -482,7 +495,7 @@ impl Structure {
             Structure::Nothing => 0,
             Structure::Direct(direct) => direct.len(),
             Structure::Dense(dense) => dense.len(),
-            Structure::Placed(placed) => placed.len(),
+            Structure::Displacement(displacement) => displacement.len(),
             Structure::Packed(packed) => packed.len(),
             Structure::Stamped(packed) => packed.len(),
             Structure::Inline(inline) => inline.len(),
@@ -498,7 +511,7 @@ impl Structure {
             Structure::Nothing => 0,
             Structure::Direct(direct) => direct.bytes(),
             Structure::Dense(dense) => dense.bytes(),
-            Structure::Placed(placed) => placed.bytes(),
+            Structure::Displacement(displacement) => displacement.bytes(),
             Structure::Packed(packed) => packed.bytes(),
             Structure::Stamped(packed) => packed.bytes(),
             Structure::Inline(inline) => inline.bytes(),
@@ -515,7 +528,7 @@ impl Structure {
             Structure::Nothing => None,
             Structure::Direct(direct) => direct.stamp(arena, handle),
             Structure::Dense(dense) => dense.stamp(handle),
-            Structure::Placed(placed) => placed.stamp(handle),
+            Structure::Displacement(displacement) => displacement.stamp(handle),
             Structure::Packed(packed) => packed.stamp(handle),
             Structure::Stamped(packed) => packed.stamp(handle),
             Structure::Inline(inline) => inline.stamp(handle),

@@ -1,16 +1,20 @@
-//! [`FastTable`]: which structure, publication, and the writer's lock.
+//! [`FastTable`]: a table as the data plane reads it. This module publishes structures to readers
+//! and serialises writers; the structures themselves are in the modules beside it.
+//!
+//! Readers take a [`TableView`] under an epoch guard. Writers hold the mutex of [`Writer`], change
+//! a structure in place where that is safe, and otherwise publish a new [`StructureView`].
 #![allow(unsafe_code)]
 
 use crate::entry::Entry;
-use crate::fast::batch::{Batch, Dimensions, Fetches, SLOTS};
-use crate::fast::begun::Begun;
+use crate::fast::batch::{Batch, Dimensions, PrefetchQueue, SLOTS};
 use crate::fast::count::Hits;
 use crate::fast::epochs::{Epochs, Guard};
 use crate::fast::layout::{KeyLayout, ResultLayout};
-use crate::fast::mem::{Arena, Shape as RecordShape};
+use crate::fast::mem::{Arena, RecordShape};
+use crate::fast::pending::PendingLookup;
 use crate::fast::retired::Retired;
 use crate::fast::rule::{Keys, Rule};
-use crate::fast::structure::{Plan, Shape, Structure};
+use crate::fast::structure::{Plan, Structure, StructureView};
 use crate::spec::TableSpec;
 use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -23,11 +27,11 @@ struct Writer {
     keys: Keys,
     plan: Plan,
     record: RecordShape,
-    /// Kept for their memory.
+    /// Buffers, kept for their memory.
     rule: Rule,
     result: Vec<u64>,
-    /// For so many entries structures are made at least.
-    least: usize,
+    /// Structures are made for this number of entries at least.
+    min_capacity: usize,
 }
 
 /// Packets that hit an entry, and their bytes.
@@ -40,8 +44,8 @@ pub struct HitCount {
 }
 
 impl HitCount {
-    /// Both together; wraps around.
-    fn and(self, other: HitCount) -> Self {
+    /// The sum; wraps around.
+    fn add(self, other: HitCount) -> Self {
         HitCount {
             packets: self.packets.wrapping_add(other.packets),
             bytes: self.bytes.wrapping_add(other.bytes),
@@ -49,24 +53,24 @@ impl HitCount {
     }
 }
 
-/// What every lookup reads of a table, in one cache line: between two lookups of a table everything near the processor is used for something
-/// else, so each line is one that has to come from further away.
+/// The fields that every lookup reads, in one cache line. Between two lookups of a table its lines
+/// are evicted from the near caches, so each further line would be a miss.
 #[derive(Debug)]
 #[repr(align(64))]
-struct Front {
+struct LookupHeader {
     dimensions: Dimensions,
-    shape: AtomicPtr<Shape>,
-    /// The first of [`default_length`] words.
+    structure: AtomicPtr<StructureView>,
+    /// The first of [`default_len`] words.
     default: AtomicPtr<AtomicU64>,
     epochs: Arc<Epochs>,
 }
 
 #[cfg(target_pointer_width = "64")]
-const _: () = assert!(size_of::<Front>() == 64);
+const _: () = assert!(size_of::<LookupHeader>() == 64);
 
-impl Front {
-    fn default_length(&self) -> usize {
-        default_length(self.dimensions.record_words)
+impl LookupHeader {
+    fn default_len(&self) -> usize {
+        default_len(self.dimensions.record_words)
     }
 }
 
@@ -74,7 +78,7 @@ impl Front {
 #[derive(Debug)]
 pub struct FastTable {
     form: TableForm,
-    front: Front,
+    header: LookupHeader,
     has_handles: bool,
     keeps_counts: bool,
     entries: AtomicUsize,
@@ -96,9 +100,10 @@ impl FastTable {
         Self::planned(spec, plan, keys, results, false, epochs)
     }
 
-    /// An empty table that counts hits itself, if it is one of a kind that can ([`FastTable::keeps_counts`] tells; else it is as with
-    /// [`FastTable::with_epochs`]): one LPM key of up to 32 bits. What was counted then lies beside the result, where the lookup has been
-    /// anyway. Heads of hits have a number for [`FastTable::count_hits`] in place of the handle.
+    /// An empty table that counts hits itself, if its kind supports that: one LPM key of up to 32
+    /// bits. [`FastTable::keeps_counts`] says so. Otherwise it is as with
+    /// [`FastTable::with_epochs`]. The counts lie beside the result, in memory that the lookup has
+    /// just read. Heads of hits hold a number for [`FastTable::count_hits`] in place of the handle.
     #[must_use]
     pub fn with_counts(spec: &TableSpec, epochs: Arc<Epochs>) -> Self {
         let (keys, results) = (KeyLayout::new(spec), ResultLayout::new(spec));
@@ -107,10 +112,11 @@ impl FastTable {
         Self::planned(spec, plan, keys, results, counts, epochs)
     }
 
-    /// An empty table of which nobody wants to know the entries' handles: where keys (of more bits than an array is indexed by) and results are few bits it is smaller and
-    /// faster, and heads of hits have 0 for a handle ([`FastTable::has_handles`] tells). Else it is as with
-    /// [`FastTable::with_epochs`], so for tables whose entries name members or groups. Entries that should not do so and do
-    /// are left out.
+    /// An empty table whose results need no handles. It is smaller and faster where keys (of more
+    /// bits than an array can be indexed by) and results have few bits. Heads of hits then have 0
+    /// for a handle; [`FastTable::has_handles`] says so. Otherwise it is as with
+    /// [`FastTable::with_epochs`], for instance if entries name members or groups. Entries that
+    /// name members or groups although the table does not allow it are left out.
     #[must_use]
     pub fn without_handles(spec: &TableSpec, epochs: Arc<Epochs>) -> Self {
         let (keys, results) = (KeyLayout::new(spec), ResultLayout::new(spec));
@@ -118,13 +124,14 @@ impl FastTable {
         Self::planned(spec, plan, keys, results, false, epochs)
     }
 
-    /// The same table, whose structures are from now on those for at least so many entries, however few there are; entries that it has are gone. So
-    /// tests get at what only large tables do, but for records beside slots, which only entries beyond the first 16,384 have.
+    /// The same table, whose structures are from now on made for `entries` entries at least.
+    /// Entries that it has are dropped. Tests reach the structures of large tables by it, except
+    /// for records near slots, which only entries beyond the first 16,384 have.
     #[must_use]
-    pub fn for_at_least(self, entries: usize) -> Self {
+    pub fn with_min_capacity(self, entries: usize) -> Self {
         let mut writer = self.lock();
-        writer.least = entries;
-        writer.begin_bulk(&self.front.epochs, 0);
+        writer.min_capacity = entries;
+        writer.begin_bulk(&self.header.epochs, 0);
         self.publish(&mut writer);
         self.finish(&mut writer, false);
         drop(writer);
@@ -151,21 +158,21 @@ impl FastTable {
             record,
             rule: Rule::default(),
             result: vec![0; result_layout.words],
-            least: 0,
+            min_capacity: 0,
         };
         let table = FastTable {
             has_handles: !keeps_counts && !matches!(plan, Plan::Packed(_)),
             keeps_counts,
-            front: Front {
+            header: LookupHeader {
                 dimensions: Dimensions {
                     key_words: key_layout.words,
                     result_words: result_layout.words,
                     record_words: record.words,
                     stamp: record.stamp,
                 },
-                shape: AtomicPtr::new(Box::into_raw(Box::new(Shape::Nothing))),
+                structure: AtomicPtr::new(Box::into_raw(Box::new(StructureView::Nothing))),
                 default: AtomicPtr::new(
-                    Box::into_raw(default_words(&result_layout, record.words, &spec.default_action)).cast(),
+                    Box::into_raw(pack_default(&result_layout, record.words, &spec.default_action)).cast(),
                 ),
                 epochs,
             },
@@ -182,14 +189,14 @@ impl FastTable {
         table
     }
 
-    /// What compiled code relies on.
+    /// The layout that compiled code relies on.
     #[must_use]
     #[inline]
     pub fn form(&self) -> &TableForm {
         &self.form
     }
 
-    /// Where the keys go.
+    /// The layout of the key words.
     #[must_use]
     pub fn key_layout(&self) -> &KeyLayout {
         &self.form.keys
@@ -202,13 +209,13 @@ impl FastTable {
         self.keeps_counts
     }
 
-    /// Whether hits give the entry's handle; see [`FastTable::without_handles`].
+    /// Whether the heads of hits hold the entry's handle; see [`FastTable::without_handles`].
     #[must_use]
     pub fn has_handles(&self) -> bool {
         self.has_handles
     }
 
-    /// Where action data comes from.
+    /// The layout of the result words.
     #[must_use]
     pub fn result_layout(&self) -> &ResultLayout {
         &self.form.results
@@ -217,7 +224,7 @@ impl FastTable {
     /// The epochs that readers register with.
     #[must_use]
     pub fn epochs(&self) -> &Arc<Epochs> {
-        &self.front.epochs
+        &self.header.epochs
     }
 
     /// Number of entries.
@@ -232,7 +239,7 @@ impl FastTable {
         self.len() == 0
     }
 
-    /// Bytes of the structures, without what waits to be freed.
+    /// Bytes of the structures, without memory that waits to be freed.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         let writer = self.lock();
@@ -241,53 +248,55 @@ impl FastTable {
 
     // ------------------------------------------------------------------------------------ writers
 
-    /// Sets what a miss gives: the action and its data, without handle and without [`head::HIT`].
+    /// Sets the result of a miss: an action and its data, without handle and without [`head::HIT`].
     ///
     /// [`head::HIT`]: crate::fast::head::HIT
     pub fn set_default(&self, action: &ActionCall) {
-        self.together(|changes| changes.set_default(action));
+        self.update_batch(|batch| batch.set_default(action));
     }
 
-    fn replace_default(&self, action: &ActionCall) {
-        let front = &self.front;
-        let words = default_words(&self.form.results, front.dimensions.record_words, action);
-        let old = front.default.swap(Box::into_raw(words).cast(), Ordering::AcqRel);
-        let old = std::ptr::slice_from_raw_parts_mut(old, front.default_length());
-        // SAFETY: `old` came from `Box::into_raw` of as many words and was just taken out, once. It
-        // is retired after that.
-        front.epochs.retire(Box::new(unsafe { Retired::new(old) }));
+    fn publish_default(&self, action: &ActionCall) {
+        let header = &self.header;
+        let words = pack_default(&self.form.results, header.dimensions.record_words, action);
+        let old = header.default.swap(Box::into_raw(words).cast(), Ordering::AcqRel);
+        let old = std::ptr::slice_from_raw_parts_mut(old, header.default_len());
+        // SAFETY: `old` came from `Box::into_raw` of as many words and was unlinked by the swap,
+        // once. It is retired after that.
+        header.epochs.retire(Box::new(unsafe { Retired::new(old) }));
     }
 
     /// Adds an entry, or replaces the action of the entry with the same handle. Entries that do not
     /// fit the spec are left out: they could not match.
     pub fn insert(&self, entry: &Entry) {
-        self.together(|changes| changes.insert(entry));
+        self.update_batch(|batch| batch.insert(entry));
     }
 
     /// Removes the entry with this handle and match, if it is there.
     pub fn remove(&self, entry: &Entry) {
-        self.together(|changes| changes.remove(entry));
+        self.update_batch(|batch| batch.remove(entry));
     }
 
-    /// Makes many changes. Where few prefixes are replaced as a whole for each of them, that is done once; readers may see some of the changes before
-    /// others. The table is locked meanwhile: nothing else may change it from within.
-    pub fn together(&self, change: impl FnOnce(&mut Changes<'_>)) {
+    /// Makes several changes under one lock. Structures that are replaced as a whole for each
+    /// change (few prefixes) are replaced once. Readers may see some of the changes before others.
+    /// `change` must not change the table by other means: that would deadlock.
+    pub fn update_batch(&self, change: impl FnOnce(&mut UpdateBatch<'_>)) {
         let mut guard = self.lock();
-        change(&mut Changes {
+        change(&mut UpdateBatch {
             table: self,
             writer: &mut guard,
-            rebuild: false,
+            needs_view: false,
             removed: Vec::new(),
         });
     }
 
-    /// Replaces all entries by these. Readers see the old ones, then the new ones. What the table has counted for handles that stay, it keeps.
+    /// Replaces all entries. Readers see the old ones, then the new ones. Counts of handles that
+    /// stay are kept.
     pub fn bulk_load(&self, entries: &mut dyn Iterator<Item = &Entry>) {
-        self.together(|changes| changes.bulk_load(entries));
+        self.update_batch(|batch| batch.bulk_load(entries));
     }
 
-    fn finish(&self, writer: &mut Writer, rebuild: bool) {
-        if rebuild {
+    fn finish(&self, writer: &mut Writer, needs_view: bool) {
+        if needs_view {
             self.publish(writer);
         }
         writer.arena.flush();
@@ -295,11 +304,11 @@ impl FastTable {
     }
 
     fn publish(&self, writer: &mut Writer) {
-        let shape = Box::into_raw(Box::new(writer.structure.shape(&mut writer.arena)));
-        let old = self.front.shape.swap(shape, Ordering::AcqRel);
-        // SAFETY: `old` came from `Box::into_raw` and was just taken out, once. It is retired after
-        // that.
-        self.front.epochs.retire(Box::new(unsafe { Retired::new(old) }));
+        let shape = Box::into_raw(Box::new(writer.structure.view(&mut writer.arena)));
+        let old = self.header.structure.swap(shape, Ordering::AcqRel);
+        // SAFETY: `old` came from `Box::into_raw` and was unlinked by the swap, once. It is retired
+        // after that.
+        self.header.epochs.retire(Box::new(unsafe { Retired::new(old) }));
     }
 
     fn lock(&self) -> MutexGuard<'_, Writer> {
@@ -308,41 +317,43 @@ impl FastTable {
 
     // ------------------------------------------------------------------------------------ readers
 
-    /// Looks up to 64 keys up. Bit `i` of `active`: slot `i` has a key. Word `w` of the key of slot
-    /// `i` is `keys[w * pitch + i]`; word `r` of its result is written to `results[r * pitch + i]`.
-    /// Every active slot gets all words of its result that the chosen action has; other words of it
-    /// are unspecified, and results of slots that are not active stay as they are. Returns the mask of hits. With the spec's `idle_timeout`, entries that are
-    /// hit get `now_ns` as the time of their last hit.
+    /// Looks up to 64 keys up. Bit `i` of `active` says that slot `i` has a key. Word `w` of the
+    /// key of slot `i` is `keys[w * pitch + i]`; word `r` of its result is written to `results[r *
+    /// pitch + i]`. Every active slot receives all words of its result that the chosen action has.
+    /// Its other words are unspecified, and results of inactive slots stay as they are. Returns the
+    /// mask of hits. With the spec's `idle_timeout`, entries that are hit get `now_ns` as the time
+    /// of their last hit.
     ///
     /// # Panics
     /// `pitch` or an array is too small for the active slots.
     pub fn lookup(&self, active: u64, keys: &[u64], results: &mut [u64], pitch: usize, now_ns: u64) -> u64 {
-        self.present(&self.front.epochs.enter())
+        self.view(&self.header.epochs.enter())
             .lookup(active, keys, results, pitch, now_ns)
     }
 
-    /// The table for many lookups in one go: the guard is from [`Epochs::enter`] of the table's epochs, or from a [`Reader`](crate::fast::Reader) of them, and what is looked up is what is
-    /// there now.
+    /// The table's current state, for any number of lookups while the guard lives. The guard comes
+    /// from [`Epochs::enter`] of the table's epochs, or from a [`Reader`](crate::fast::Reader) of
+    /// them.
     ///
     /// # Panics
     /// The guard is of other epochs.
     #[inline]
-    pub fn present<'a>(&'a self, guard: &'a Guard<'_>) -> Present<'a> {
-        let front = &self.front;
-        assert!(guard.is_of(&front.epochs), "the guard must be of the table's epochs");
-        // SAFETY: pointers in `shape` and `default` come from boxes, of that many words, that are retired after they were
-        // taken out, and the guard keeps retired ones alive.
-        let (shape, default) = unsafe {
+    pub fn view<'a>(&'a self, guard: &'a Guard<'_>) -> TableView<'a> {
+        let header = &self.header;
+        assert!(guard.guards(&header.epochs), "the guard must be of the table's epochs");
+        // SAFETY: the pointers in `structure` and `default` come from boxes, of that many words,
+        // that are retired after they were unlinked, and the guard keeps retired ones alive.
+        let (structure, default) = unsafe {
             (
-                &*front.shape.load(Ordering::Acquire),
-                std::slice::from_raw_parts(front.default.load(Ordering::Acquire), front.default_length()),
+                &*header.structure.load(Ordering::Acquire),
+                std::slice::from_raw_parts(header.default.load(Ordering::Acquire), header.default_len()),
             )
         };
-        Present {
-            dimensions: front.dimensions,
-            shape,
+        TableView {
+            dimensions: header.dimensions,
+            structure,
             default,
-            is_prepared: false,
+            is_prefetched: false,
         }
     }
 
@@ -364,26 +375,28 @@ impl FastTable {
     }
 }
 
-/// Hits that the table counts itself, see [`FastTable::with_counts`]. Where it does not, these do nothing.
+/// Hits that the table counts itself; see [`FastTable::with_counts`]. In other tables these methods
+/// do nothing.
 impl FastTable {
-    /// Counts hits of a vector's slots: a row of the heads that were looked up, and one of the packets' bytes. Of entries that have gone since they were hit nothing is counted,
-    /// or it is counted for one that took their place. The table is locked meanwhile.
+    /// Counts hits of a vector's slots, given their heads and the packets' lengths in bytes. A hit
+    /// of an entry that was removed meanwhile is not counted, or counted for an entry that reuses
+    /// its record. The table is locked meanwhile.
     #[inline]
     pub fn count_hits(&self, slots: u64, heads: &[u64; SLOTS], bytes: &[u64; SLOTS]) {
         self.lock().arena.count(Hits { heads, bytes, slots });
     }
 
-    /// What was counted for the entry with this handle.
+    /// The hits counted for the entry with this handle.
     #[must_use]
     pub fn counted(&self, handle: u32) -> HitCount {
         self.lock().counted(handle)
     }
 
-    /// The same, and from now on it is counted from 0.
+    /// The same, and resets the count to 0.
     pub fn take_counted(&self, handle: u32) -> HitCount {
         let writer = self.lock();
         let counted = writer.counted(handle);
-        if let Some(number) = writer.structure.number_of(handle) {
+        if let Some(number) = writer.structure.record_number(handle) {
             writer.arena.set_counted(number, HitCount::default());
         }
         counted
@@ -396,13 +409,13 @@ impl FastTable {
     }
 }
 
-/// What compiled code relies on in a table that it looks up: how words lie, and which structures
-/// there can be.
+/// The properties of a table that compiled code relies on: the layout of words, and which
+/// structures are possible.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TableForm {
-    /// Where keys go in the words of a lookup.
+    /// The layout of keys.
     pub keys: KeyLayout,
-    /// What a lookup writes.
+    /// The layout of results.
     pub results: ResultLayout,
     /// See [`is_array`].
     pub is_array: bool,
@@ -423,16 +436,16 @@ impl TableForm {
     }
 }
 
-/// Whether a table is an array that compiled code may look into by itself: of exact keys of few bits in all, or none, where nobody wants to
-/// know when entries were hit. [`Present::array`] gives it then.
+/// Whether a table is an array that compiled code may index directly: exact keys of few bits in
+/// all, or none, without `idle_timeout`. [`TableView::array`] gives the array.
 #[must_use]
 pub fn is_array(spec: &TableSpec) -> bool {
     let plan = Plan::new(spec, KeyLayout::new(spec).words, ResultLayout::new(spec).words);
     !spec.idle_timeout && matches!(plan, Plan::Nothing | Plan::Direct(_))
 }
 
-/// By how many bits a key, which is one word, is shifted to the right to be the number of the slot that its lookup reads first
-/// ([`SlotPlaces`]); `None` for tables that never have [so many](SlotPlaces::COUNT) slots.
+/// The right shift that turns a key of one word into the number of the slot that its lookup reads
+/// first ([`SlotAddressing`]). `None` for tables that never have [`SlotAddressing::COUNT`] slots.
 #[must_use]
 pub fn slot_shift(spec: &TableSpec) -> Option<u32> {
     match Plan::new(spec, KeyLayout::new(spec).words, ResultLayout::new(spec).words) {
@@ -441,126 +454,131 @@ pub fn slot_shift(spec: &TableSpec) -> Option<u32> {
     }
 }
 
-/// Where slots are that somebody might ask for.
+/// The addresses of a DIR-24-8 table's slots, for code that prefetches them before the lookup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SlotPlaces {
-    /// The first one's address.
-    pub start: usize,
-    /// Slot `n` is `n + (n & gaps)` times four bytes behind it.
-    pub gaps: usize,
+pub struct SlotAddressing {
+    /// The address of slot 0.
+    pub base: usize,
+    /// Slot `n` is at `base + 4 * (n + (n & skip_mask))`: the masked bits skip the records between
+    /// runs of slots.
+    pub skip_mask: usize,
 }
 
-impl SlotPlaces {
-    /// How many slots there are.
+impl SlotAddressing {
+    /// Number of slots.
     pub const COUNT: usize = 1 << 24;
 }
 
-/// Changes of a table that are made together ([`FastTable::together`]).
+/// Changes of a table that are made under one lock ([`FastTable::update_batch`]).
 ///
-/// Entries are known by their handles. What is told of one may be what it has become by now: `insert` may give the entry that has got a handle since, before `remove` gives
-/// the one that had it. So what a table [counts](FastTable::with_counts) for a handle stays with the handle, also from `remove` to `insert`, and whoever makes
-/// the changes says with [`FastTable::take_counted`] when an entry is gone for good, before its handle is used again.
-pub struct Changes<'a> {
+/// Entries are identified by their handles. The caller may pass an entry as it is by now rather
+/// than as it was: `insert` may give the new owner of a handle before `remove` gives the old one. A
+/// [count](FastTable::with_counts) therefore stays with its handle, also from `remove` to `insert`.
+/// The caller resets it with [`FastTable::take_counted`] when an entry is gone for good, before its
+/// handle is reused.
+pub struct UpdateBatch<'a> {
     table: &'a FastTable,
     writer: &'a mut Writer,
-    /// Readers need a new shape.
-    rebuild: bool,
-    /// What was counted for entries that were removed: they may come back.
+    /// Readers need a new view.
+    needs_view: bool,
+    /// Counts of removed entries, which may be inserted again.
     removed: Vec<(u32, HitCount)>,
 }
 
-impl Changes<'_> {
+impl UpdateBatch<'_> {
     /// As [`FastTable::insert`].
     pub fn insert(&mut self, entry: &Entry) {
         if self.writer.compile(&self.table.form.results, entry) {
-            let rebuild = self.writer.put(entry.last_hit_ns);
-            self.changed(rebuild);
+            let needs_view = self.writer.put(entry.last_hit_ns);
+            self.changed(needs_view);
         }
     }
 
-    /// As [`FastTable::remove`]. What was counted for the entry is not lost if one with the same handle is inserted with these changes.
+    /// As [`FastTable::remove`]. The entry's count is kept if an entry with the same handle is
+    /// inserted in this batch.
     pub fn remove(&mut self, entry: &Entry) {
         if self.writer.keys.compile(entry, &mut self.writer.rule) {
             let handle = entry.handle.get();
             let counted = self.writer.counted(handle);
-            let rebuild = self.writer.take();
-            if counted != HitCount::default() && self.writer.structure.number_of(handle).is_none() {
+            let needs_view = self.writer.take();
+            if counted != HitCount::default() && self.writer.structure.record_number(handle).is_none() {
                 self.removed.push((handle, counted));
             }
-            self.changed(rebuild);
+            self.changed(needs_view);
         }
     }
 
     /// As [`FastTable::set_default`].
     pub fn set_default(&mut self, action: &ActionCall) {
-        self.table.replace_default(action);
+        self.table.publish_default(action);
     }
 
     /// As [`FastTable::bulk_load`].
     pub fn bulk_load(&mut self, entries: &mut dyn Iterator<Item = &Entry>) {
         let counted = self.writer.all_counted();
         self.removed.extend(counted);
-        self.writer.begin_bulk(&self.table.front.epochs, entries.size_hint().0);
+        self.writer.begin_bulk(&self.table.header.epochs, entries.size_hint().0);
         for entry in entries {
             if self.writer.compile(&self.table.form.results, entry) {
                 self.writer.put(entry.last_hit_ns);
             }
         }
         self.table.publish(self.writer);
-        self.rebuild = false;
+        self.needs_view = false;
     }
 
-    /// What was taken out is not used again before readers have another shape.
-    fn changed(&mut self, rebuild: bool) {
-        self.rebuild |= rebuild;
-        if self.rebuild && !self.writer.structure.may_wait() {
+    /// Publishes at once where a structure cannot wait: unlinked records are not reused before
+    /// readers have another view.
+    fn changed(&mut self, needs_view: bool) {
+        self.needs_view |= needs_view;
+        if self.needs_view && !self.writer.structure.can_postpone_view() {
             self.table.publish(self.writer);
-            self.rebuild = false;
+            self.needs_view = false;
         }
     }
 }
 
-impl Drop for Changes<'_> {
-    /// Also where whoever made the changes panicked.
+impl Drop for UpdateBatch<'_> {
+    /// Runs also where the closure panicked.
     fn drop(&mut self) {
         for (handle, before) in self.removed.drain(..) {
-            if let Some(number) = self.writer.structure.number_of(handle) {
+            if let Some(number) = self.writer.structure.record_number(handle) {
                 let counted = self.writer.arena.counted(number);
-                self.writer.arena.set_counted(number, counted.and(before));
+                self.writer.arena.set_counted(number, counted.add(before));
             }
         }
-        self.table.finish(self.writer, self.rebuild);
+        self.table.finish(self.writer, self.needs_view);
     }
 }
 
-/// A table as an array of pointers to results, one for each possible key, of which null stands for the default's. All are there as long as the
-/// guard that the table is present by.
+/// A table as an array of pointers to results, indexed by the key. Null stands for the default
+/// result. All results live as long as the guard of the view.
 ///
-/// Of results whole pairs of words may be read.
+/// Results may be read in whole pairs of words.
 ///
-/// Compiled code reads both by plain loads of the machine. Rust's memory model does not reach
-/// there; that of the processor does: on x86-64 a load of an aligned word is one load, and loads
-/// are not reordered with each other; elsewhere the second depends on the address that the first
-/// gives. A record is immutable once published.
+/// Compiled code reads both by plain loads of the machine. Rust's memory model does not apply
+/// there; that of the processor does. On x86-64 a load of an aligned word is one load, and loads
+/// are not reordered with each other. Elsewhere the second load depends on the address that the
+/// first one gives. A record is immutable once published.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
-pub struct Array {
-    /// By key. Null where there are no keys: then there is only the default.
-    pub places: *const AtomicPtr<AtomicU64>,
+pub struct ResultArray {
+    /// Indexed by the key. Null where there are no keys: there is only the default then.
+    pub results: *const AtomicPtr<AtomicU64>,
     /// The result of a miss.
     pub default: *const AtomicU64,
 }
 
-/// A [`FastTable`] as it is while a guard is there.
+/// The state of a [`FastTable`] while an epoch guard is held.
 #[derive(Clone, Copy)]
-pub struct Present<'a> {
+pub struct TableView<'a> {
     dimensions: Dimensions,
-    shape: &'a Shape,
+    structure: &'a StructureView,
     default: &'a [AtomicU64],
-    is_prepared: bool,
+    is_prefetched: bool,
 }
 
-impl<'a> Present<'a> {
+impl<'a> TableView<'a> {
     /// As [`FastTable::lookup`].
     ///
     /// # Panics
@@ -568,49 +586,53 @@ impl<'a> Present<'a> {
     #[inline]
     pub fn lookup(self, active: u64, keys: &[u64], results: &mut [u64], pitch: usize, now_ns: u64) -> u64 {
         let mut batch = Batch::new(self.dimensions, active, keys, results, pitch, self.default, now_ns);
-        batch.is_fetched = self.is_prepared;
-        self.shape.lookup(&mut batch)
+        batch.is_prefetched = self.is_prefetched;
+        self.structure.lookup(&mut batch)
     }
 
-    /// As [`Present::lookup`], and meanwhile asks for what [`Present::prepare`] has found that others will read.
+    /// As [`TableView::lookup`], and prefetches the addresses in `queue` meanwhile, which
+    /// [`TableView::prefetch`] of other tables has put there. The queue is empty afterwards.
     ///
     /// # Panics
     /// As there.
     #[inline(always)]
-    pub fn lookup_meanwhile(
+    pub fn lookup_and_prefetch(
         self,
         active: u64,
         keys: &[u64],
         results: &mut [u64],
         pitch: usize,
         now_ns: u64,
-        fetches: &mut Fetches,
+        queue: &mut PrefetchQueue,
     ) -> u64 {
         let mut batch = Batch::new(self.dimensions, active, keys, results, pitch, self.default, now_ns);
-        batch.is_fetched = self.is_prepared;
-        batch.meanwhile = (!fetches.is_empty()).then_some(&*fetches);
-        let hits = self.shape.lookup(&mut batch);
-        fetches.clear();
+        batch.is_prefetched = self.is_prefetched;
+        batch.queue = (!queue.is_empty()).then_some(&*queue);
+        let hits = self.structure.lookup(&mut batch);
+        queue.clear();
         hits
     }
 
-    /// Begins a lookup for which others can be done before its results are wanted: finds out where these are, and asks for them. Only where that may be far; what is
-    /// read for it should have been asked for long ago. If one is begun already, or the structure is none for it, nothing happens.
+    /// Begins a lookup: locates the results and prefetches them, so that other work can be done
+    /// before [`TableView::finish`] collects them. The slots that it reads should have been
+    /// prefetched long before. Nothing happens if `pending` is in use, or if the structure has no
+    /// two-part lookup.
     ///
     /// # Panics
     /// As [`FastTable::lookup`].
     #[inline]
-    pub fn begin(self, active: u64, keys: &[u64], pitch: usize, begun: &mut Begun<'a>) {
-        if !begun.is_some() {
-            let batch = Batch::of_keys(self.dimensions, active, keys, pitch, self.default);
-            self.shape.begin(&batch, begun);
+    pub fn begin(self, active: u64, keys: &[u64], pitch: usize, pending: &mut PendingLookup<'a>) {
+        if !pending.is_pending() {
+            let batch = Batch::keys_only(self.dimensions, active, keys, pitch, self.default);
+            self.structure.begin(&batch, pending);
         }
     }
 
-    /// The rest of the lookup that was begun, which is none any more then. `None`: none was, or it was another one: of another table, or of this one before it
-    /// became another structure, of other slots, or of keys at another place.
+    /// Finishes the pending lookup. `None`: none is pending, or it was begun with another table,
+    /// with another structure of this table, with other slots, or with keys at another address.
     ///
-    /// Keys at that place are to be those that were there when it was begun; of others nothing is known but that results are some of this table's.
+    /// The keys at that address must be those of `begin`. With other keys the results are
+    /// unspecified, but they are results of this table.
     ///
     /// # Panics
     /// As [`FastTable::lookup`].
@@ -622,62 +644,65 @@ impl<'a> Present<'a> {
         results: &mut [u64],
         pitch: usize,
         now_ns: u64,
-        begun: &mut Begun<'a>,
+        pending: &mut PendingLookup<'a>,
     ) -> Option<u64> {
-        if !begun.is_some() {
+        if !pending.is_pending() {
             return None;
         }
         let batch = Batch::new(self.dimensions, active, keys, results, pitch, self.default, now_ns);
-        self.shape.finish(&batch, begun)
+        self.structure.finish(&batch, pending)
     }
 
-    /// Asks the processor to fetch what a lookup of the same keys will read, so that it can do so
-    /// for several tables at once. Where that is in the cache anyway, or not known beforehand, or the lookup asks for it while it searches, nothing happens. What is better
-    /// asked for bit by bit is left for the next [`Present::lookup_meanwhile`].
+    /// Prefetches the lines that a lookup of the same keys will read, so that fetches for several
+    /// tables overlap. Nothing happens where these lines are cached anyway, are not known
+    /// beforehand, or are prefetched by the lookup itself. Addresses that are better prefetched
+    /// piece by piece are queued for the next [`TableView::lookup_and_prefetch`].
     ///
     /// # Panics
     /// As [`FastTable::lookup`].
     #[inline]
-    pub fn prepare(self, active: u64, keys: &[u64], pitch: usize, later: &mut Fetches) {
+    pub fn prefetch(self, active: u64, keys: &[u64], pitch: usize, queue: &mut PrefetchQueue) {
         let slots = self.dimensions.slots_with_keys(active, keys, pitch);
-        self.shape.prepare(active, &keys[..slots], later);
+        self.structure.prefetch(active, &keys[..slots], queue);
     }
 
-    /// The array that the table is, if it is one ([`is_array`]).
+    /// The array that the table consists of, if it does ([`is_array`]).
     #[must_use]
     #[inline]
-    pub fn array(self) -> Option<Array> {
-        let places = match self.shape {
-            Shape::Direct(direct) if self.dimensions.stamp.is_none() => direct.places(),
-            Shape::Nothing => std::ptr::null(),
+    pub fn array(self) -> Option<ResultArray> {
+        let results = match self.structure {
+            StructureView::Direct(direct) if self.dimensions.stamp.is_none() => direct.records(),
+            StructureView::Nothing => std::ptr::null(),
             _ => return None,
         };
-        Some(Array {
-            places,
+        Some(ResultArray {
+            results,
             default: self.default.as_ptr(),
         })
     }
 
     #[cfg(test)]
-    pub(super) fn shape(self) -> &'a Shape {
-        self.shape
+    pub(super) fn structure(self) -> &'a StructureView {
+        self.structure
     }
 
-    /// Where the slots of a table are that [may have some](slot_shift), if it has so many entries that asking for them early is worth while.
+    /// The addresses of the table's slots ([`slot_shift`]), if it has so many entries that early
+    /// prefetches pay.
     #[must_use]
     #[inline]
-    pub fn slots(self) -> Option<SlotPlaces> {
-        match self.shape {
-            Shape::Dir(dir) => dir.slot_places(),
+    pub fn slots(self) -> Option<SlotAddressing> {
+        match self.structure {
+            StructureView::Dir(dir) => dir.slot_addressing(),
             _ => None,
         }
     }
 
-    /// For lookups of keys that [`Present::prepare`] has been told of: nothing is asked for twice.
+    /// For lookups of keys that [`TableView::prefetch`] was called with: nothing is prefetched
+    /// twice.
     #[must_use]
-    pub fn prepared(self) -> Self {
-        Present {
-            is_prepared: true,
+    pub fn prefetched(self) -> Self {
+        TableView {
+            is_prefetched: true,
             ..self
         }
     }
@@ -685,24 +710,24 @@ impl<'a> Present<'a> {
 
 impl Drop for FastTable {
     fn drop(&mut self) {
-        let default = std::ptr::slice_from_raw_parts_mut(*self.front.default.get_mut(), self.front.default_length());
+        let default = std::ptr::slice_from_raw_parts_mut(*self.header.default.get_mut(), self.header.default_len());
         // SAFETY: both came from `Box::into_raw`, and no reader can exist any more.
         unsafe {
-            drop(Box::from_raw(*self.front.shape.get_mut()));
+            drop(Box::from_raw(*self.header.structure.get_mut()));
             drop(Box::from_raw(default));
         }
     }
 }
 
-/// Words of the result of a miss: as many as a record has, for some structures compare before they choose. Whoever reads pairs of words finds the last
-/// one's second, too.
-fn default_length(record_words: usize) -> usize {
+/// Words of the default result. It has as many words as a record, since some structures compare
+/// before they choose between the two, and a whole number of pairs.
+fn default_len(record_words: usize) -> usize {
     record_words.next_multiple_of(2)
 }
 
 /// The result of a miss.
-fn default_words(layout: &ResultLayout, record_words: usize, action: &ActionCall) -> Box<[AtomicU64]> {
-    let mut words = vec![0; default_length(record_words)];
+fn pack_default(layout: &ResultLayout, record_words: usize, action: &ActionCall) -> Box<[AtomicU64]> {
+    let mut words = vec![0; default_len(record_words)];
     layout.pack_call(action, &mut words[..layout.words]);
     words.into_iter().map(AtomicU64::new).collect()
 }
@@ -719,33 +744,33 @@ impl Writer {
 
     fn begin_bulk(&mut self, epochs: &Arc<Epochs>, expected: usize) {
         self.arena = Arena::new(self.record, Arc::clone(epochs));
-        let expected = expected.max(self.least);
+        let expected = expected.max(self.min_capacity);
         self.structure = self.plan.structure(&self.keys, &mut self.arena, expected);
         self.structure.defer();
     }
 
     fn counted(&self, handle: u32) -> HitCount {
-        let number = self.structure.number_of(handle);
+        let number = self.structure.record_number(handle);
         number.map_or(HitCount::default(), |number| self.arena.counted(number))
     }
 
-    /// Of all entries that have counted something. Nobody is asked where records do not count.
+    /// Counts of all entries that have counted something; none where records do not count.
     fn all_counted(&self) -> Vec<(u32, HitCount)> {
         if self.record.counts.is_none() {
             return Vec::new();
         }
         let counted = |(handle, number)| (handle, self.arena.counted(number));
-        let all = self.structure.numbers().map(counted);
+        let all = self.structure.record_numbers().map(counted);
         all.filter(|(_, count)| *count != HitCount::default()).collect()
     }
 
-    /// Puts the rule in; true if readers need a new shape.
+    /// Inserts the rule; true if readers need a new view.
     fn put(&mut self, stamp: u64) -> bool {
         self.structure
             .put(&mut self.arena, &self.keys, &self.rule, &self.result, stamp)
     }
 
-    /// Takes the rule out; true if readers need a new shape.
+    /// Removes the rule; true if readers need a new view.
     fn take(&mut self) -> bool {
         self.structure.take(&mut self.arena, &self.rule)
     }

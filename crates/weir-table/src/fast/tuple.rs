@@ -1,8 +1,9 @@
-//! Many rules: a hash table per mask, visited from the one that holds the highest rank down.
+//! Tuple space search, for many rules: a hash table per mask (a *group*). Lookups probe the groups
+//! by falling rank of their best rule.
 //!
-//! Rules with the same mask and the same value are a chain of records, the highest rank first; ranges
-//! are compared along it. A group is only asked for packets that have found nothing better than its
-//! best rule yet. A rule takes its record (result, key, three words, two per range key) and 15 to 30
+//! Rules with the same mask and value form a chain of records by falling rank; ranges are compared
+//! along it. A packet probes a group only if that group's best rule outranks the packet's best
+//! match so far. A rule takes its record (result, key, three words, two per range key) and 15 to 30
 //! bytes of its group's hash table. LPM keys wider than 32 bits, and those beside exact keys, are
 //! rules whose mask is the prefix: the first hit ends the search.
 #![allow(unsafe_code)]
@@ -10,10 +11,10 @@
 use crate::fast::batch::{Batch, SLOTS, each, ones};
 use crate::fast::buckets::Buckets;
 use crate::fast::exact::word;
+use crate::fast::group_order::{GroupOrder, GroupView};
 use crate::fast::hash::Seed;
 use crate::fast::layout::FieldSlot;
-use crate::fast::mem::{Arena, Directory, Rec};
-use crate::fast::order::{Order, View};
+use crate::fast::mem::{Arena, Directory, Record};
 use crate::fast::rule::{Keys, RankWords, Rule, in_bounds};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
@@ -21,34 +22,35 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Groups of more bytes than this are read in two stages.
-const STAGED: usize = 64 << 10;
-/// So few keys are sooner hashed one by one.
-const FEW: u32 = 8;
+/// Groups larger than this are prefetched first.
+const PREFETCH_MIN_BYTES: usize = 64 << 10;
+/// Fewer keys than this are hashed one by one.
+const FEW_KEYS: u32 = 8;
 
-/// Words of a record after the key: its rank, the number of the next record of the chain with its
-/// own number above, then the bounds.
+/// Words of a record behind the key: the rank (two words), then the number of the next record in
+/// the chain with the record's own number in the upper half. Range bounds follow.
 pub(super) const EXTRA: usize = 3;
 
-/// What readers see. Replaced when a group comes or goes, grows, or gets another best rule.
+/// Readers' view. It is replaced when a group appears, disappears or grows, or when its best rule
+/// changes.
 #[derive(Debug)]
-pub(super) struct TupleShape {
-    order: Order,
+pub(super) struct TupleView {
+    order: GroupOrder,
     seed: Seed,
-    key_at: usize,
-    rank_at: usize,
+    first_key_word: usize,
+    rank_word: usize,
     ranges: Arc<[FieldSlot]>,
     directory: Arc<Directory>,
 }
 
-/// The best of a vector so far.
+/// The best match per slot so far.
 struct Best {
     records: [NonNull<AtomicU64>; SLOTS],
     ranks: [RankWords; SLOTS],
     found: u64,
 }
 
-impl TupleShape {
+impl TupleView {
     #[inline(always)]
     pub(super) fn lookup(&self, batch: &mut Batch<'_>) -> u64 {
         match batch.key_words() {
@@ -68,57 +70,60 @@ impl TupleShape {
             ranks: [(0, 0); SLOTS],
             found: 0,
         };
-        let mut open = batch.active;
+        let mut searching = batch.active;
         let mut hashes = [0; SLOTS];
         let count = SLOTS - batch.active.leading_zeros() as usize;
         'groups: for chunk in self.order.chunks() {
             for (view, mask) in chunk.groups(n) {
-                each(open & best.found, |slot, bit| {
-                    open &= !(bit & ones(best.ranks[slot & (SLOTS - 1)] >= view.best));
+                each(searching & best.found, |slot, bit| {
+                    searching &= !(bit & ones(best.ranks[slot & (SLOTS - 1)] >= view.best));
                 });
-                if open == 0 {
+                if searching == 0 {
                     break 'groups;
                 }
-                // Of few keys one by one; else of all at once, those that are not asked for included.
+                // Few keys are hashed one by one, many all at once, including those that need no
+                // probe.
                 let hashes = &mut hashes[..count];
-                if open.count_ones() < FEW {
-                    each(open, |slot, _| {
+                if searching.count_ones() < FEW_KEYS {
+                    each(searching, |slot, _| {
                         // SAFETY: open slots are active, and keys have `n` words.
                         let terms = (0..n).map(|w| seed.term(w, unsafe { batch.key(w, slot) } & mask[w]));
-                        hashes[slot & (SLOTS - 1)] = seed.sum(terms.fold(0, u64::wrapping_add));
+                        hashes[slot & (SLOTS - 1)] = seed.finish_sum(terms.fold(0, u64::wrapping_add));
                     });
                 } else {
                     hashes.fill(0);
                     for (w, mask) in mask.iter().enumerate().take(n) {
-                        // SAFETY: keys have `n` words, and each row has as many as there are slots up to the last active one.
+                        // SAFETY: keys have `n` words, and each row reaches to the last active
+                        // slot.
                         let row = unsafe { std::slice::from_raw_parts(batch.key_row(w), count) };
                         for (hash, key) in hashes.iter_mut().zip(row) {
                             *hash = hash.wrapping_add(seed.term(w, key & mask));
                         }
                     }
-                    hashes.iter_mut().for_each(|h| *h = seed.sum(*h));
+                    hashes.iter_mut().for_each(|h| *h = seed.finish_sum(*h));
                 }
-                if view.buckets.bytes() > STAGED {
-                    each(open, |slot, _| view.buckets.prefetch(hashes[slot & (SLOTS - 1)]));
+                if view.buckets.bytes() > PREFETCH_MIN_BYTES {
+                    each(searching, |slot, _| view.buckets.prefetch(hashes[slot & (SLOTS - 1)]));
                 }
                 let tester = view.buckets.tester();
-                let mut maybe = 0;
-                each(open, |slot, bit| {
-                    maybe |= bit & ones(!tester.absent(hashes[slot & (SLOTS - 1)]));
+                let mut candidates = 0;
+                each(searching, |slot, bit| {
+                    candidates |= bit & ones(!tester.absent(hashes[slot & (SLOTS - 1)]));
                 });
-                // No closure for the body: one of that size would be called, and compiled without the caller's instructions.
-                while maybe != 0 {
-                    let slot = maybe.trailing_zeros() as usize;
-                    maybe &= maybe - 1;
+                // A loop, not a closure: a closure of this size would not be inlined, and so be
+                // compiled without the caller's target features.
+                while candidates != 0 {
+                    let slot = candidates.trailing_zeros() as usize;
+                    candidates &= candidates - 1;
                     // SAFETY: the slot is active, and keys have as many words as the mask.
                     let key = |w| unsafe { batch.key(w, slot) };
-                    self.ask(view, hashes[slot & (SLOTS - 1)], key, mask, slot, &mut best);
+                    self.probe(view, hashes[slot & (SLOTS - 1)], key, mask, slot, &mut best);
                 }
             }
         }
         each(batch.active, |slot, _| {
             // SAFETY: the slot is active; records have the table's shape, the default the result's.
-            unsafe { batch.give(slot, best.records[slot & (SLOTS - 1)]) };
+            unsafe { batch.write_result(slot, best.records[slot & (SLOTS - 1)]) };
         });
         if let Some(at) = batch.stamp {
             each(best.found, |slot, _| {
@@ -129,14 +134,22 @@ impl TupleShape {
         best.found
     }
 
-    /// Asks one group for one packet.
+    /// Probes one group for one packet.
     #[inline(always)]
-    fn ask(&self, view: &View, hash: u64, key: impl Fn(usize) -> u64, mask: &[u64], slot: usize, best: &mut Best) {
+    fn probe(
+        &self,
+        view: &GroupView,
+        hash: u64,
+        key: impl Fn(usize) -> u64,
+        mask: &[u64],
+        slot: usize,
+        best: &mut Best,
+    ) {
         let head = view.buckets.find(hash, |record| {
             let differ = |w: usize, m: &u64| {
                 // SAFETY: records in the buckets and in chains have the table's shape, with the key
                 // from `key_at`.
-                (key(w) & m) ^ unsafe { word(record, self.key_at + w) }
+                (key(w) & m) ^ unsafe { word(record, self.first_key_word + w) }
             };
             mask.iter().enumerate().fold(0, |d, (w, m)| d | differ(w, m)) == 0
         });
@@ -144,7 +157,7 @@ impl TupleShape {
         while let Some(record) = next {
             // SAFETY: records in the buckets and in chains have the table's shape, with rank, next
             // and bounds from `rank_at`.
-            let rank = unsafe { (word(record, self.rank_at), word(record, self.rank_at + 1)) };
+            let rank = unsafe { (word(record, self.rank_word), word(record, self.rank_word + 1)) };
             let found = best.found >> slot & 1 != 0;
             if found && best.ranks[slot & (SLOTS - 1)] >= rank {
                 return;
@@ -152,7 +165,7 @@ impl TupleShape {
             // SAFETY: records in the buckets and in chains have the table's shape, with rank, next
             // and bounds from `rank_at`.
             let inside = in_bounds(&self.ranges, &key, |w| unsafe {
-                word(record, self.rank_at + EXTRA + w)
+                word(record, self.rank_word + EXTRA + w)
             });
             if inside {
                 best.found |= 1 << slot;
@@ -163,7 +176,7 @@ impl TupleShape {
             // SAFETY: records in the buckets and in chains have the table's shape, with rank, next
             // and bounds from `rank_at`. Numbers in chains were given out.
             next = unsafe {
-                let number = record.add(self.rank_at + 2).as_ref().load(Ordering::Acquire) as u32;
+                let number = record.add(self.rank_word + 2).as_ref().load(Ordering::Acquire) as u32;
                 (number != 0).then(|| self.directory.record(number))
             };
         }
@@ -173,10 +186,10 @@ impl TupleShape {
 #[derive(Debug)]
 struct Group {
     buckets: Arc<Buckets>,
-    /// Chains, not rules.
+    /// Number of chains, not of rules.
     keys: usize,
     ranks: BTreeSet<RankWords>,
-    /// What readers believe; `None`: they do not know of it.
+    /// The best rank in readers' view; `None`: the group is not in it.
     published: Option<RankWords>,
 }
 
@@ -186,14 +199,14 @@ pub(super) struct Tuple {
     keys: Keys,
     seed: Seed,
     groups: FxHashMap<Box<[u64]>, Group>,
-    order: Order,
+    order: GroupOrder,
     entries: usize,
-    /// Numbers of records by handle, if last hits are wanted.
+    /// Record numbers by handle, with `idle_timeout`.
     handles: Option<FxHashMap<u32, u32>>,
 }
 
-/// A record for a rule, as this structure needs it.
-pub(super) fn record(arena: &mut Arena, rule: &Rule, result: &[u64], stamp: u64) -> Option<Rec> {
+/// A record for a rule, in this structure's layout.
+pub(super) fn record(arena: &mut Arena, rule: &Rule, result: &[u64], stamp: u64) -> Option<Record> {
     let rec = arena.record(result, &rule.value, stamp)?;
     let at = arena.shape().extra;
     arena.set(rec, at, rule.rank.0);
@@ -206,17 +219,17 @@ pub(super) fn record(arena: &mut Arena, rule: &Rule, result: &[u64], stamp: u64)
 }
 
 /// The next record of a chain.
-fn next(arena: &Arena, rec: Rec) -> Option<Rec> {
+fn next(arena: &Arena, rec: Record) -> Option<Record> {
     let number = arena.word(rec, arena.shape().extra + 2).load(Ordering::Relaxed) as u32;
     (number != 0).then(|| arena.at(number))
 }
 
-fn set_next(arena: &Arena, rec: Rec, next: Option<Rec>) {
+fn set_next(arena: &Arena, rec: Record, next: Option<Record>) {
     let value = u64::from(rec.index) << 32 | next.map_or(0, |n| u64::from(n.index));
     arena.word(rec, arena.shape().extra + 2).store(value, Ordering::Release);
 }
 
-fn rank(arena: &Arena, rec: Rec) -> RankWords {
+fn rank(arena: &Arena, rec: Record) -> RankWords {
     let at = arena.shape().extra;
     (
         arena.word(rec, at).load(Ordering::Relaxed),
@@ -224,7 +237,7 @@ fn rank(arena: &Arena, rec: Rec) -> RankWords {
     )
 }
 
-fn handle(arena: &Arena, rec: Rec) -> u32 {
+fn handle(arena: &Arena, rec: Record) -> u32 {
     arena.word(rec, 0).load(Ordering::Relaxed) as u32
 }
 
@@ -234,7 +247,7 @@ impl Tuple {
             keys,
             seed: Seed::random(),
             groups: FxHashMap::default(),
-            order: Order::default(),
+            order: GroupOrder::default(),
             entries: 0,
             handles: stamps.then(FxHashMap::default),
         }
@@ -258,11 +271,11 @@ impl Tuple {
     fn hash(&self, rule: &Rule) -> u64 {
         let words = rule.value.iter().enumerate();
         let terms = words.fold(0, |sum: u64, (w, v)| sum.wrapping_add(self.seed.term(w, *v)));
-        self.seed.sum(terms)
+        self.seed.finish_sum(terms)
     }
 
     /// The first record of the chain with the rule's value.
-    fn chain(&self, arena: &Arena, group: &Group, rule: &Rule) -> Option<Rec> {
+    fn chain(&self, arena: &Arena, group: &Group, rule: &Rule) -> Option<Record> {
         let shape = arena.shape();
         let found = group.buckets.find(self.hash(rule), |record| {
             let mut words = rule.value.iter().enumerate();
@@ -274,7 +287,7 @@ impl Tuple {
     }
 
     /// The record of an entry.
-    pub(super) fn find(&self, arena: &Arena, rule: &Rule) -> Option<Rec> {
+    pub(super) fn find(&self, arena: &Arena, rule: &Rule) -> Option<Record> {
         let group = self.groups.get(rule.mask.as_slice())?;
         let mut at = self.chain(arena, group, rule);
         while let Some(rec) = at {
@@ -286,24 +299,24 @@ impl Tuple {
         None
     }
 
-    /// Puts a record in, in place of one of the same entry. True: readers need a new shape.
-    pub(super) fn put(&mut self, arena: &mut Arena, rule: &Rule, rec: Rec) -> bool {
+    /// Inserts a record, or replaces that of the same entry. True: readers need a new view.
+    pub(super) fn put(&mut self, arena: &mut Arena, rule: &Rule, rec: Record) -> bool {
         if let Some(handles) = &mut self.handles {
             handles.insert(rule.handle, rec.index);
         }
-        let mut rebuild = false;
+        let mut needs_view = false;
         if let Some(old) = self.find(arena, rule) {
             if rank(arena, old) == rule.rank {
                 self.swap(arena, rule, old, rec);
                 return false;
             }
-            rebuild = self.unlink(arena, rule, old);
+            needs_view = self.unlink(arena, rule, old);
         }
-        self.link(arena, rule, rec) | rebuild
+        self.link(arena, rule, rec) | needs_view
     }
 
     /// Replaces a record of a chain by one of the same rank.
-    fn swap(&mut self, arena: &mut Arena, rule: &Rule, old: Rec, new: Rec) {
+    fn swap(&mut self, arena: &mut Arena, rule: &Rule, old: Record, new: Record) {
         let Some(group) = self.groups.get(rule.mask.as_slice()) else {
             return;
         };
@@ -316,7 +329,7 @@ impl Tuple {
     }
 
     /// The record before another in its chain.
-    fn before(&self, arena: &Arena, group: &Group, rule: &Rule, rec: Rec) -> Option<Rec> {
+    fn before(&self, arena: &Arena, group: &Group, rule: &Rule, rec: Record) -> Option<Record> {
         let mut at = self.chain(arena, group, rule).filter(|first| *first != rec);
         while let Some(here) = at {
             let after = next(arena, here);
@@ -328,7 +341,7 @@ impl Tuple {
         None
     }
 
-    fn link(&mut self, arena: &Arena, rule: &Rule, rec: Rec) -> bool {
+    fn link(&mut self, arena: &Arena, rule: &Rule, rec: Record) -> bool {
         self.entries += 1;
         let hash = self.hash(rule);
         if !self.groups.contains_key(rule.mask.as_slice()) {
@@ -348,31 +361,32 @@ impl Tuple {
             return false;
         };
         group.ranks.insert(rule.rank);
-        let has_grown = match first {
+        let has_new_buckets = match first {
             Some(first) => {
-                chain_up(arena, group, hash, rule, first, rec);
+                insert_into_chain(arena, group, hash, rule, first, rec);
                 false
             }
             None => {
                 set_next(arena, rec, None);
-                add(arena, group, self.seed, hash, rule, rec)
+                add_chain(arena, group, self.seed, hash, rule, rec)
             }
         };
-        self.publish(rule, has_grown)
+        self.publish(rule, has_new_buckets)
     }
 
-    /// Tells readers of the group of a rule if its best rule is another one than they believe, or its buckets are.
-    /// Whether there is something to tell.
+    /// Updates the group's place in the order, if its best rank or its buckets differ from readers'
+    /// view. True: readers need a new view.
     ///
-    /// Readers find a changed chain at once, a changed order with the next shape. Until then they believe in a best rank that
-    /// is too high, and ask a group too many, or too low, and see what was there before.
-    fn publish(&mut self, rule: &Rule, has_grown: bool) -> bool {
+    /// Readers find a changed chain at once, a changed order with the next view. Until then a
+    /// published rank that is too high costs a useless probe, and one that is too low gives the
+    /// result from before the change.
+    fn publish(&mut self, rule: &Rule, has_new_buckets: bool) -> bool {
         let mask = rule.mask.as_slice();
         let Some(group) = self.groups.get_mut(mask) else {
             return false;
         };
         let best = group.ranks.last().copied();
-        if best == group.published && !has_grown {
+        if best == group.published && !has_new_buckets {
             return false;
         }
         if let Some(before) = group.published {
@@ -382,7 +396,7 @@ impl Tuple {
         match best {
             Some(best) => {
                 let buckets = Arc::clone(&group.buckets);
-                self.order.insert(mask, View { best, buckets });
+                self.order.insert(mask, GroupView { best, buckets });
             }
             None => {
                 self.groups.remove(mask);
@@ -391,7 +405,7 @@ impl Tuple {
         true
     }
 
-    /// Takes a rule out. True: readers need a new shape.
+    /// Removes a rule. True: readers need a new view.
     pub(super) fn take(&mut self, arena: &mut Arena, rule: &Rule) -> bool {
         let Some(rec) = self.find(arena, rule) else {
             return false;
@@ -402,7 +416,7 @@ impl Tuple {
         self.unlink(arena, rule, rec)
     }
 
-    fn unlink(&mut self, arena: &mut Arena, rule: &Rule, rec: Rec) -> bool {
+    fn unlink(&mut self, arena: &mut Arena, rule: &Rule, rec: Record) -> bool {
         let hash = self.hash(rule);
         let Some(group) = self.groups.get(rule.mask.as_slice()) else {
             return false;
@@ -428,20 +442,20 @@ impl Tuple {
         self.publish(rule, false)
     }
 
-    pub(super) fn shape(&self, arena: &Arena) -> TupleShape {
-        TupleShape {
+    pub(super) fn view(&self, arena: &Arena) -> TupleView {
+        TupleView {
             order: self.order.clone(),
             seed: self.seed,
-            key_at: arena.shape().key,
-            rank_at: arena.shape().extra,
+            first_key_word: arena.shape().key,
+            rank_word: arena.shape().extra,
             ranges: Arc::clone(&self.keys.ranges),
             directory: Arc::clone(arena.directory()),
         }
     }
 }
 
-/// Puts a record into the chain that begins with this one.
-fn chain_up(arena: &Arena, group: &Group, hash: u64, rule: &Rule, first: Rec, rec: Rec) {
+/// Inserts a record into the chain that begins with `first`.
+fn insert_into_chain(arena: &Arena, group: &Group, hash: u64, rule: &Rule, first: Record, rec: Record) {
     if rank(arena, first) < rule.rank {
         set_next(arena, rec, Some(first));
         group.buckets.replace(hash, first.words, rec.words);
@@ -458,14 +472,14 @@ fn chain_up(arena: &Arena, group: &Group, hash: u64, rule: &Rule, first: Rec, re
     set_next(arena, before, Some(rec));
 }
 
-/// Adds a chain of one record to a group. Whether the group has other buckets now.
-fn add(arena: &Arena, group: &mut Group, seed: Seed, hash: u64, rule: &Rule, rec: Rec) -> bool {
+/// Adds a chain of one record to a group. True: the group has new buckets.
+fn add_chain(arena: &Arena, group: &mut Group, seed: Seed, hash: u64, rule: &Rule, rec: Record) -> bool {
     group.keys += 1;
-    let (n, key_at) = (rule.value.len(), arena.shape().key);
+    let (n, first_key_word) = (rule.value.len(), arena.shape().key);
     let hash_of = |r: NonNull<AtomicU64>| {
         // SAFETY: records in the buckets are of this arena and have its shape, with the key there.
-        let terms = (0..n).map(|w| seed.term(w, unsafe { word(r, key_at + w) }));
-        seed.sum(terms.fold(0, u64::wrapping_add))
+        let terms = (0..n).map(|w| seed.term(w, unsafe { word(r, first_key_word + w) }));
+        seed.finish_sum(terms.fold(0, u64::wrapping_add))
     };
     Buckets::put(&mut group.buckets, group.keys, hash, rec.words, hash_of)
 }

@@ -1,11 +1,11 @@
-//! Arrays of atomics that begin as zeros.
+//! Arrays of atomics that start as zeros.
 #![allow(unsafe_code)]
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64};
 
-/// Arrays begin with a cache line.
+/// Arrays are aligned to cache lines.
 const LINE: usize = 64;
 #[cfg(all(target_os = "linux", not(miri)))]
 const HUGE: usize = 2 << 20;
@@ -15,7 +15,7 @@ const HUGE: usize = 2 << 20;
 /// # Safety
 /// Both must hold, and the type must be `Sync`.
 pub(super) unsafe trait Zeroable: Sync {
-    /// The same value, made by hand: loom's atomics are more than their bytes.
+    /// The same value, constructed: loom's atomics are more than their bytes.
     #[cfg(loom)]
     fn zero() -> Self;
 }
@@ -36,7 +36,8 @@ zeroable!(AtomicU64: 0, AtomicU32: 0, AtomicU8: 0, AtomicPtr<AtomicU64>: std::pt
 #[cfg(loom)]
 zeroable!(crate::sync::AtomicU64: 0);
 
-/// A fixed array of zeros, aligned to cache lines; large ones are in huge pages if there are any.
+/// A fixed array of zeros, aligned to cache lines. Large ones use huge pages where the system has
+/// them.
 #[derive(Debug)]
 pub(super) struct Zeroed<T: Zeroable> {
     start: NonNull<T>,
@@ -47,7 +48,7 @@ pub(super) struct Zeroed<T: Zeroable> {
 
 // SAFETY: it owns its memory, and `T` is shared soundly as it is `Sync` and without drop.
 unsafe impl<T: Zeroable> Send for Zeroed<T> {}
-// SAFETY: through a shared reference only shared ones to `T` are had, and `T` is `Sync`.
+// SAFETY: a shared reference gives only shared references to `T`, and `T` is `Sync`.
 unsafe impl<T: Zeroable> Sync for Zeroed<T> {}
 
 impl<T: Zeroable> Zeroed<T> {
@@ -77,7 +78,7 @@ impl<T: Zeroable> Zeroed<T> {
         }
     }
 
-    /// Room for the elements, at least one line.
+    /// The layout of `length` elements, of at least one line.
     fn layout(length: usize) -> Layout {
         let bytes = length.checked_mul(size_of::<T>()).unwrap_or(usize::MAX / 2).max(LINE);
         match Layout::from_size_align(bytes, LINE.max(align_of::<T>())) {
@@ -128,8 +129,8 @@ impl<T: Zeroable> Drop for Zeroed<T> {
     }
 }
 
-/// Fresh zero pages, huge if the system has them: where they begin, and the mapping around them.
-/// `None` for small sizes and where this does not work.
+/// Fresh zero pages, huge if the system has them: the aligned start, and the address and bytes of
+/// the mapping around it. `None` for small sizes and where mapping fails.
 #[cfg(all(target_os = "linux", not(miri)))]
 fn map_huge(bytes: usize) -> Option<(NonNull<u8>, usize, usize)> {
     if bytes < HUGE {

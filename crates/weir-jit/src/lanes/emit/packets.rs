@@ -10,7 +10,7 @@ use crate::lanes::x64::{
     VPADDQ, VPANDQ, VPEXTRB, VPEXTRD, VPEXTRW, VPSLLQ, VPSRLQ, VPTESTMQ, VPUNPCKHQDQ, VPUNPCKLQDQ, Zmm,
 };
 use std::mem::offset_of;
-use weir_table::fast::SlotPlaces;
+use weir_table::fast::SlotAddressing;
 
 impl Emit {
     /// Mostly all packets of a group are wanted: then addresses are what the vector has, and need not wait for the mask.
@@ -87,11 +87,12 @@ impl Emit {
         self.take_addresses(result);
     }
 
-    /// If all packets of a group are there, and the table has slots at present ([`SlotPlaces`]).
+    /// If all packets of a group are there, and the table has slots at present ([`SlotAddressing`]).
     pub(super) fn ask(&mut self, keys: V, ask: Ask) {
         let [slot, gap, ..] = SPARE;
-        let places = (ask.number * size_of::<SlotPlaces>()) as i32;
-        let [start, gaps] = [offset_of!(SlotPlaces, start), offset_of!(SlotPlaces, gaps)].map(|at| places + at as i32);
+        let places = (ask.number * size_of::<SlotAddressing>()) as i32;
+        let [start, gaps] =
+            [offset_of!(SlotAddressing, base), offset_of!(SlotAddressing, skip_mask)].map(|at| places + at as i32);
         let done = self.asm.label();
         self.asm.mask_to(RAX, self.here());
         self.asm.compare_byte_with(RAX, 0xff);
@@ -104,7 +105,7 @@ impl Emit {
         let keys = self.register(keys, slot);
         self.asm.shift(VPSRLQ, slot, keys, ask.shift);
         // Rows of keys may have held something else; a slot is one that there is, whatever it was.
-        let number = self.word(SlotPlaces::COUNT as u64 - 1);
+        let number = self.word(SlotAddressing::COUNT as u64 - 1);
         self.asm.three(VPANDQ, slot, slot, Operand::Broadcast(number));
         self.asm
             .three(VPANDQ, gap, slot, Operand::Broadcast(Mem::At(RAX, gaps)));

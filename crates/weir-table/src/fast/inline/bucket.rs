@@ -1,4 +1,4 @@
-//! The two kinds of buckets, each a cache line.
+//! The two kinds of buckets, each a cache line, and the comparison of their keys.
 #![allow(unsafe_code)]
 
 use crate::fast::head::HIT;
@@ -7,21 +7,21 @@ use crate::sync::{AtomicU64, fence};
 use std::hint::select_unpredictable;
 use std::sync::atomic::Ordering;
 
-/// The lowest version bit is set while the slot is written.
+/// The lowest bit of the version, set while the slot is written.
 pub(super) const WRITING: u64 = 1 << 50;
 pub(super) const VERSION: u64 = OVERFLOW - WRITING;
-/// In the first slot of a bucket: a key that should be here is or was in its second bucket.
+/// In the head of a bucket's first slot: a key with this first bucket is or was in its second one.
 pub(super) const OVERFLOW: u64 = 1 << 63;
 pub(super) const RESULT: u64 = WRITING - 1;
 
-/// A cache line of slots. Each has a head (the head word of the result, without [`HIT`] if the slot is free; above it the
-/// version) and a key.
+/// A cache line of slots. A slot has a key and a head: the head word of the result, without [`HIT`]
+/// if the slot is free, and above it the version.
 pub(in crate::fast) trait Bucket: Sized + Zeroable + std::fmt::Debug + Send + Sync + 'static {
-    /// Slots of a bucket.
+    /// Number of slots.
     const SLOTS: usize;
-    /// How full an array may be, in eighths.
-    const FULL: usize;
-    /// Whether slots have room for their stamp; else it lies in an array of its own.
+    /// Highest load of an array, in eighths.
+    const MAX_LOAD: usize;
+    /// Whether slots have room for a stamp; stamps are in an array of their own otherwise.
     const HAS_STAMPS: bool;
 
     fn head(&self, slot: usize) -> &AtomicU64;
@@ -30,18 +30,18 @@ pub(in crate::fast) trait Bucket: Sized + Zeroable + std::fmt::Debug + Send + Sy
     fn data(&self, slot: usize) -> Option<&AtomicU64>;
     fn stamp(&self, slot: usize) -> Option<&AtomicU64>;
 
-    /// The buckets as buckets of two, if that is what they are.
+    /// The buckets as [`Two`], if that is their type.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     fn as_two(_buckets: &[Self]) -> Option<&[Two]> {
         None
     }
 
-    /// Whether a slot has the key, and which, free or not.
+    /// The slot with the key, whether the slot is free or not.
     fn find<C: Compare>(&self, key: u64) -> (bool, usize);
 
-    /// Without branches that depend on what is found.
+    /// Looks for a key, without branches that depend on the result.
     #[inline(always)]
-    fn look(&self, key: u64) -> Look {
+    fn probe(&self, key: u64) -> Probe {
         let (mut found, mut head, mut torn) = (usize::MAX, 0, 0);
         for slot in 0..Self::SLOTS {
             let this = self.head(slot).load(Ordering::Acquire);
@@ -56,33 +56,33 @@ pub(in crate::fast) trait Bucket: Sized + Zeroable + std::fmt::Debug + Send + Sy
         let head = if hit { head } else { first };
         let data = self.data(slot).map_or(0, |d| d.load(Ordering::Relaxed));
         fence(Ordering::Acquire);
-        let again = self.head(slot).load(Ordering::Relaxed);
-        Look {
+        let recheck = self.head(slot).load(Ordering::Relaxed);
+        Probe {
             hit,
             head: head & RESULT,
             data,
             slot,
             overflow: first & OVERFLOW != 0,
-            torn: torn | (head ^ again),
+            torn: torn | (head ^ recheck),
         }
     }
 }
 
-/// One look into a bucket.
-pub(in crate::fast) struct Look {
+/// The result of a look at one bucket.
+pub(in crate::fast) struct Probe {
     pub(super) hit: bool,
     pub(super) head: u64,
     pub(super) data: u64,
     pub(super) slot: usize,
     /// The key may be in its second bucket, if this is its first.
     pub(super) overflow: bool,
-    /// Not 0: the bucket was written meanwhile.
+    /// Nonzero if the bucket was written meanwhile.
     pub(super) torn: u64,
 }
 
-/// Which of four words equals another one.
+/// The comparison of four words with a value.
 pub(in crate::fast) trait Compare {
-    /// A bit per word.
+    /// A bit per equal word.
     fn equal(words: &[AtomicU64; 4], to: u64) -> u32;
 }
 
@@ -101,7 +101,7 @@ impl Compare for Portable {
     }
 }
 
-/// All at once. Only where the processor has AVX2.
+/// All at once. Only for processors with AVX2.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[derive(Debug)]
 pub(in crate::fast) struct Avx2;
@@ -113,9 +113,9 @@ impl Compare for Avx2 {
         use std::arch::x86_64::{
             _mm256_castsi256_pd, _mm256_cmpeq_epi64, _mm256_loadu_si256, _mm256_movemask_pd, _mm256_set1_epi64x,
         };
-        // SAFETY: the type is only named in code that runs where the processor has AVX2, and the load is that of
-        // four words. Aligned words are never read half, and who uses what was read asks afterwards whether
-        // anything was written meanwhile.
+        // SAFETY: the type is only named in code that runs where the processor has AVX2, and the
+        // load is that of four words. Aligned words are never read half, and the caller validates
+        // the seqlock before it uses what was read.
         unsafe {
             let words = _mm256_loadu_si256(words.as_ptr().cast());
             let equal = _mm256_cmpeq_epi64(words, _mm256_set1_epi64x(to as i64));
@@ -124,7 +124,7 @@ impl Compare for Avx2 {
     }
 }
 
-/// Four slots of results of one word. Stamps lie elsewhere.
+/// Four slots with results of one word. Stamps are elsewhere.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(in crate::fast) struct Four {
@@ -149,7 +149,7 @@ unsafe impl Zeroable for Four {
 
 impl Bucket for Four {
     const SLOTS: usize = 4;
-    const FULL: usize = 6;
+    const MAX_LOAD: usize = 6;
     const HAS_STAMPS: bool = false;
 
     #[inline(always)]
@@ -211,7 +211,7 @@ unsafe impl Zeroable for Two {
 
 impl Bucket for Two {
     const SLOTS: usize = 2;
-    const FULL: usize = 5;
+    const MAX_LOAD: usize = 5;
     const HAS_STAMPS: bool = true;
 
     #[inline(always)]

@@ -1,17 +1,22 @@
-//! Exact keys of one word with at most one word of data: key and result in the bucket.
+//! A cuckoo hash table for exact keys of one word with at most one word of data: key and result are
+//! in the bucket.
 //!
-//! A bucket is a cache line of four slots, or of two where results have a second word. A key is in its first or its second
-//! bucket, in the first where there is room; at most three quarters (of two: five eighths) of the slots are used,
-//! so an entry takes 21 to 43 (51 to 103) bytes; of up to 128 entries all are in their first buckets, for which they may take 64 KB together. A slot is written under a version in the upper bits of its head
-//! word, so that readers notice; a key that moves to its other bucket is copied first and counted in `moves`,
-//! which readers look at before they call a key missing.
+//! A bucket is a cache line of four slots, or of two where results have a second word. A key is in
+//! its first or its second bucket, in the first if that has room. At most three quarters of the
+//! slots are used (with two per bucket: five eighths), so an entry takes 21 to 43 bytes (51 to
+//! 103). Up to 128 entries are all in their first buckets, for which they may take 64 KB together.
+//!
+//! A slot is written under a version in the upper bits of its head word, so that readers detect it.
+//! A key that moves to its other bucket is copied first and counted in `moves`. A reader that
+//! misses a key retries if `moves` has changed. A seqlock for the whole array lets readers skip
+//! these checks while nothing is written.
 #![allow(unsafe_code)]
 
 mod bucket;
-#[cfg(all(target_arch = "x86_64", not(miri)))]
-mod eight;
 #[cfg(all(loom, test))]
 mod models;
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+mod simd;
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 pub(super) use bucket::Avx2;
@@ -19,17 +24,17 @@ pub(super) use bucket::{Bucket, Compare, Four, Portable, Two};
 
 use crate::fast::LAST_HIT_STEP_NS;
 use crate::fast::batch::{Batch, SLOTS, each, each_of, is_dense, ones};
-use crate::fast::cuckoo::{self, Place};
-#[cfg(all(target_arch = "x86_64", not(miri)))]
-use crate::fast::eight::has_eight;
+use crate::fast::cuckoo::{self, SlotIndex};
 use crate::fast::hash::{Seed, first, second};
 use crate::fast::head::HIT;
-use crate::fast::mem::{STAGED, prefetch};
+use crate::fast::mem::{PREFETCH_MIN_BYTES, prefetch};
 use crate::fast::rule::Rule;
-use crate::fast::writes::Writes;
+use crate::fast::seqlock::SeqLock;
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+use crate::fast::simd::has_simd;
 use crate::fast::zeroed::Zeroed;
 use crate::sync::{AtomicU64, fence, spin_loop};
-use bucket::{Look, OVERFLOW, RESULT, VERSION, WRITING};
+use bucket::{OVERFLOW, Probe, RESULT, VERSION, WRITING};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -37,41 +42,41 @@ use std::sync::atomic::Ordering;
 #[derive(Debug)]
 struct Array<B: Bucket> {
     buckets: Zeroed<B>,
-    /// When slots were hit last, where buckets have no room for it and somebody wants to know.
+    /// Last hits of slots, with `idle_timeout`, if buckets have no room for them.
     stamps: Option<Zeroed<AtomicU64>>,
     mask: usize,
     seed: Seed,
-    /// What the keys of free slots are: 0, and in the two buckets of the key 0 this.
+    /// The key in free slots: 0, but this one in the two buckets of the key 0.
     free_key: u64,
-    /// Counts keys that left a bucket for the other.
+    /// Counts keys that moved from a bucket to the other.
     moves: AtomicU64,
-    writes: Writes,
-    /// Keys are looked up eight at a time, if buckets are of two.
+    seqlock: SeqLock,
+    /// The processor has AVX-512. It is used for buckets of two.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
-    by_eights: bool,
+    uses_simd: bool,
 }
 
-/// What readers see.
+/// Readers' view.
 #[derive(Debug)]
-pub(super) struct InlineShape<B: Bucket>(Arc<Array<B>>);
+pub(super) struct InlineView<B: Bucket>(Arc<Array<B>>);
 
-/// What the passes over a vector found. `torn` is not 0 if something was written meanwhile.
+/// The results of passes over a vector. `torn` is nonzero if something was written meanwhile.
 #[derive(Default)]
-struct State {
+struct Passes {
     hits: u64,
-    elsewhere: u64,
+    second_mask: u64,
     torn: u64,
 }
 
 impl<B: Bucket> Array<B> {
-    /// At least four buckets, a power of two.
+    /// An empty array of `buckets` buckets, at least four and a power of two.
     fn new(buckets: usize, stamps: bool) -> Self {
         let (seed, mask) = (Seed::random(), buckets - 1);
-        let of = |key: u64| [first(seed.one(key), mask), second(seed.one(key), mask)];
-        let zero = of(0);
-        let free_key = (1..).find(|k| of(*k).iter().all(|b| !zero.contains(b))).unwrap_or(0);
+        let of = |key: u64| [first(seed.hash_word(key), mask), second(seed.hash_word(key), mask)];
+        let of_zero = of(0);
+        let free_key = (1..).find(|k| of(*k).iter().all(|b| !of_zero.contains(b))).unwrap_or(0);
         let array: Self = Array {
-            writes: Writes::default(),
+            seqlock: SeqLock::default(),
             buckets: Zeroed::new(buckets),
             stamps: (stamps && !B::HAS_STAMPS).then(|| Zeroed::new(buckets * B::SLOTS)),
             mask,
@@ -79,9 +84,9 @@ impl<B: Bucket> Array<B> {
             free_key,
             moves: AtomicU64::new(0),
             #[cfg(all(target_arch = "x86_64", not(miri)))]
-            by_eights: has_eight(),
+            uses_simd: has_simd(),
         };
-        for bucket in zero {
+        for bucket in of_zero {
             for slot in 0..B::SLOTS {
                 array.bucket(bucket).key(slot).store(free_key, Ordering::Relaxed);
             }
@@ -89,11 +94,11 @@ impl<B: Bucket> Array<B> {
         array
     }
 
-    /// The key of free slots in a bucket: none that is ever looked for there.
+    /// The key in free slots of a bucket: one that is never looked up there.
     fn free_key(&self, bucket: usize) -> u64 {
-        let hash = self.seed.one(0);
-        let zero = [first(hash, self.mask), second(hash, self.mask)].contains(&bucket);
-        if zero { self.free_key } else { 0 }
+        let hash = self.seed.hash_word(0);
+        let of_zero = [first(hash, self.mask), second(hash, self.mask)].contains(&bucket);
+        if of_zero { self.free_key } else { 0 }
     }
 
     #[inline(always)]
@@ -103,7 +108,7 @@ impl<B: Bucket> Array<B> {
         unsafe { self.buckets.get_unchecked(number & self.mask) }
     }
 
-    /// When a slot was hit last.
+    /// The stamp of a slot: its last hit.
     #[inline(always)]
     fn stamp(&self, bucket: usize, slot: usize) -> Option<&AtomicU64> {
         match &self.stamps {
@@ -116,7 +121,7 @@ impl<B: Bucket> Array<B> {
         }
     }
 
-    /// Notes that a slot was hit.
+    /// Stamps a slot that was hit.
     #[inline(always)]
     fn stamp_hit(&self, bucket: usize, slot: usize, now: u64) {
         if let Some(stamp) = self.stamp(bucket, slot)
@@ -126,20 +131,20 @@ impl<B: Bucket> Array<B> {
         }
     }
 
-    /// A look at both buckets that is neither torn nor misses a key on the move.
+    /// Looks into both buckets until the result is not torn and no key moved meanwhile.
     #[cold]
-    fn find(&self, key: u64) -> Option<(Look, usize)> {
-        let hash = self.seed.one(key);
+    fn find(&self, key: u64) -> Option<(Probe, usize)> {
+        let hash = self.seed.hash_word(key);
         loop {
             let moves = self.moves.load(Ordering::Acquire);
             let mut torn = 0;
             for number in [first(hash, self.mask), second(hash, self.mask)] {
                 let bucket = self.bucket(number);
-                let look = bucket.look(key);
-                if look.hit && look.torn == 0 {
-                    return Some((look, number));
+                let probe = bucket.probe(key);
+                if probe.hit && probe.torn == 0 {
+                    return Some((probe, number));
                 }
-                torn |= look.torn;
+                torn |= probe.torn;
             }
             fence(Ordering::Acquire);
             if torn == 0 && self.moves.load(Ordering::Relaxed) == moves {
@@ -151,38 +156,38 @@ impl<B: Bucket> Array<B> {
 
     #[inline(always)]
     fn lookup<C: Compare, const DENSE: bool, const DATA: bool, const STAMP: bool>(&self, batch: &mut Batch<'_>) -> u64 {
-        if let Some(quiet) = self.writes.quiet() {
-            let hits = self.quiet::<C, DENSE, DATA, STAMP>(batch);
-            if self.writes.is_quiet_since(quiet) {
+        if let Some(version) = self.seqlock.read_begin() {
+            let hits = self.optimistic::<C, DENSE, DATA, STAMP>(batch);
+            if self.seqlock.validate(version) {
                 return hits;
             }
         }
-        self.disturbed::<DATA, STAMP>(*batch)
+        self.contended::<DATA, STAMP>(*batch)
     }
 
-    fn is_staged(&self) -> bool {
-        self.buckets.bytes() > STAGED
+    fn needs_prefetch(&self) -> bool {
+        self.buckets.bytes() > PREFETCH_MIN_BYTES
     }
 
-    /// Which bucket each slot looks into first: apart from the rest, so that it can be done for several at once.
+    /// Computes the first bucket of each slot's key, in a loop of its own so that it is vectorised.
     #[inline(always)]
-    fn seek<const DENSE: bool>(&self, active: u64, keys: &[u64]) -> [u32; SLOTS] {
+    fn first_buckets<const DENSE: bool>(&self, active: u64, keys: &[u64]) -> [u32; SLOTS] {
         let (seed, mask) = (self.seed, self.mask);
         let mut numbers = [0; SLOTS];
         if DENSE {
             for (number, key) in numbers.iter_mut().zip(keys) {
-                *number = first(seed.one(*key), mask) as u32;
+                *number = first(seed.hash_word(*key), mask) as u32;
             }
         } else {
             each(active, |slot, _| {
-                numbers[slot & (SLOTS - 1)] = first(seed.one(keys[slot]), mask) as u32;
+                numbers[slot & (SLOTS - 1)] = first(seed.hash_word(keys[slot]), mask) as u32;
             });
         }
         numbers
     }
 
     #[inline(always)]
-    fn fetch<const DENSE: bool, const STAMP: bool>(&self, active: u64, numbers: &[u32; SLOTS]) {
+    fn prefetch_buckets<const DENSE: bool, const STAMP: bool>(&self, active: u64, numbers: &[u32; SLOTS]) {
         let buckets = self.buckets.as_slice().as_ptr();
         let stamps = self.stamps.as_ref().map(|s| s.as_slice().as_ptr());
         each_of::<DENSE>(active, |slot, _| {
@@ -194,16 +199,16 @@ impl<B: Bucket> Array<B> {
         });
     }
 
-    /// A lookup that is only right if nothing is written meanwhile.
+    /// An optimistic lookup: valid only if no write happened meanwhile.
     #[inline(always)]
-    fn quiet<C: Compare, const DENSE: bool, const DATA: bool, const STAMP: bool>(&self, batch: &Batch<'_>) -> u64 {
+    fn optimistic<C: Compare, const DENSE: bool, const DATA: bool, const STAMP: bool>(&self, batch: &Batch<'_>) -> u64 {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         if DATA
-            && self.by_eights
+            && self.uses_simd
             && let Some(buckets) = B::as_two(&self.buckets)
         {
             // SAFETY: the processor has these features, and results have two words.
-            return unsafe { self.lookup_eight::<STAMP>(batch, buckets) };
+            return unsafe { self.lookup_simd::<STAMP>(batch, buckets) };
         }
         let batch = *batch;
         let active = batch.active;
@@ -211,9 +216,9 @@ impl<B: Bucket> Array<B> {
         let count = SLOTS - active.leading_zeros() as usize;
         // SAFETY: the last active slot is within the row, and word 0 always exists.
         let keys = unsafe { std::slice::from_raw_parts(batch.key_row(0), count) };
-        let mut numbers = self.seek::<DENSE>(active, keys);
-        if self.is_staged() && !batch.is_fetched {
-            self.fetch::<DENSE, STAMP>(active, &numbers);
+        let mut numbers = self.first_buckets::<DENSE>(active, keys);
+        if self.needs_prefetch() && !batch.is_prefetched {
+            self.prefetch_buckets::<DENSE, STAMP>(active, &numbers);
         }
         let mut places = [0u8; SLOTS];
         let mut hits = 0;
@@ -223,9 +228,9 @@ impl<B: Bucket> Array<B> {
             // SAFETY: only active slots; word 0 always exists, and word 1 of results does if `DATA`.
             let hit = unsafe {
                 let (hit, place) = bucket.find::<C>(batch.key(0, slot));
-                batch.put(0, slot, bucket.head(place).load(Ordering::Relaxed) & RESULT);
+                batch.set_result(0, slot, bucket.head(place).load(Ordering::Relaxed) & RESULT);
                 if DATA && let Some(data) = bucket.data(place) {
-                    batch.put(1, slot, data.load(Ordering::Relaxed));
+                    batch.set_result(1, slot, data.load(Ordering::Relaxed));
                 }
                 if STAMP {
                     places[slot & (SLOTS - 1)] = place as u8;
@@ -243,7 +248,9 @@ impl<B: Bucket> Array<B> {
         }
         if hits != active {
             // SAFETY: only active slots, and the default's length was checked.
-            each(active & !hits, |slot, _| unsafe { batch.give(slot, batch.default) });
+            each(active & !hits, |slot, _| unsafe {
+                batch.write_result(slot, batch.default)
+            });
             self.in_second::<DATA>(batch, active & !hits, &mut numbers, &mut places, &mut hits);
         }
         if STAMP {
@@ -255,7 +262,7 @@ impl<B: Bucket> Array<B> {
         hits
     }
 
-    /// Looks slots up that are not in their first bucket.
+    /// Looks up the keys that missed in their first bucket.
     #[inline(always)]
     fn in_second<const DATA: bool>(
         &self,
@@ -265,19 +272,19 @@ impl<B: Bucket> Array<B> {
         places: &mut [u8; SLOTS],
         hits: &mut u64,
     ) {
-        let mut elsewhere = 0;
+        let mut second_mask = 0;
         each(missed, |slot, bit| {
             let bucket = self.bucket(numbers[slot & (SLOTS - 1)] as usize);
-            elsewhere |= bit & ones(bucket.head(0).load(Ordering::Relaxed) & OVERFLOW != 0);
+            second_mask |= bit & ones(bucket.head(0).load(Ordering::Relaxed) & OVERFLOW != 0);
         });
-        each(elsewhere, |slot, _| {
+        each(second_mask, |slot, _| {
             // SAFETY: only active slots, and word 0 always exists.
-            let hash = self.seed.one(unsafe { batch.key(0, slot) });
+            let hash = self.seed.hash_word(unsafe { batch.key(0, slot) });
             let number = second(hash, self.mask);
             numbers[slot & (SLOTS - 1)] = number as u32;
             prefetch(self.bucket(number));
         });
-        each(elsewhere, |slot, bit| {
+        each(second_mask, |slot, bit| {
             let bucket = self.bucket(numbers[slot & (SLOTS - 1)] as usize);
             // SAFETY: only active slots; word 0 always exists, and word 1 of results does if `DATA`.
             unsafe {
@@ -285,9 +292,9 @@ impl<B: Bucket> Array<B> {
                 if !hit {
                     return;
                 }
-                batch.put(0, slot, bucket.head(place).load(Ordering::Relaxed) & RESULT);
+                batch.set_result(0, slot, bucket.head(place).load(Ordering::Relaxed) & RESULT);
                 if DATA && let Some(data) = bucket.data(place) {
-                    batch.put(1, slot, data.load(Ordering::Relaxed));
+                    batch.set_result(1, slot, data.load(Ordering::Relaxed));
                 }
                 places[slot & (SLOTS - 1)] = place as u8;
             }
@@ -295,25 +302,25 @@ impl<B: Bucket> Array<B> {
         });
     }
 
-    /// A lookup that notices what is written meanwhile.
+    /// A lookup that detects concurrent writes of single slots.
     #[cold]
     #[inline(never)]
-    fn disturbed<const DATA: bool, const STAMP: bool>(&self, batch: Batch<'_>) -> u64 {
+    fn contended<const DATA: bool, const STAMP: bool>(&self, batch: Batch<'_>) -> u64 {
         let moves = self.moves.load(Ordering::Acquire);
-        let mut state = State::default();
-        self.pass::<DATA, STAMP>(batch, batch.active, first, &mut state);
-        let pending = state.elsewhere;
+        let mut passes = Passes::default();
+        self.pass::<DATA, STAMP>(batch, batch.active, first, &mut passes);
+        let pending = passes.second_mask;
         if pending != 0 {
-            self.pass::<DATA, STAMP>(batch, pending, second, &mut state);
+            self.pass::<DATA, STAMP>(batch, pending, second, &mut passes);
             fence(Ordering::Acquire);
             if self.moves.load(Ordering::Relaxed) != moves {
-                state.torn |= pending & !state.hits;
+                passes.torn |= pending & !passes.hits;
             }
         }
-        if state.torn != 0 {
-            self.again::<DATA, STAMP>(batch, batch.active, &mut state.hits);
+        if passes.torn != 0 {
+            self.retry_each::<DATA, STAMP>(batch, batch.active, &mut passes.hits);
         }
-        state.hits
+        passes.hits
     }
 
     /// Looks into one bucket per slot.
@@ -323,7 +330,7 @@ impl<B: Bucket> Array<B> {
         batch: Batch<'_>,
         slots: u64,
         which: impl Fn(u64, usize) -> usize,
-        state: &mut State,
+        passes: &mut Passes,
     ) {
         // SAFETY: the default has as many words as a result, and there is word 1 if `DATA`.
         let default = unsafe { batch.default.as_ref() }.load(Ordering::Relaxed);
@@ -333,72 +340,72 @@ impl<B: Bucket> Array<B> {
         } else {
             0
         };
-        let (mut hits, mut elsewhere, mut torn) = (0, 0, 0);
+        let (mut hits, mut second_mask, mut torn) = (0, 0, 0);
         let (seed, mask) = (self.seed, self.mask);
         let buckets = self.buckets.as_slice();
         each(slots, |slot, bit| {
             // SAFETY: only active slots, and word 0 always exists.
             let key = unsafe { batch.key(0, slot) };
-            let number = which(seed.one(key), mask) & mask;
+            let number = which(seed.hash_word(key), mask) & mask;
             // SAFETY: there are `mask + 1` buckets.
-            let look = unsafe { buckets.get_unchecked(number) }.look(key);
-            let hit = ones(look.hit);
+            let probe = unsafe { buckets.get_unchecked(number) }.probe(key);
+            let hit = ones(probe.hit);
             hits |= bit & hit;
-            elsewhere |= bit & !hit & ones(look.overflow);
-            torn |= look.torn;
+            second_mask |= bit & !hit & ones(probe.overflow);
+            torn |= probe.torn;
             // SAFETY: only active slots; results have word 1 if `DATA`.
             unsafe {
-                batch.put(0, slot, look.head & hit | default & !hit);
+                batch.set_result(0, slot, probe.head & hit | default & !hit);
                 if DATA {
-                    batch.put(1, slot, look.data & hit | default_data & !hit);
+                    batch.set_result(1, slot, probe.data & hit | default_data & !hit);
                 }
             }
-            if STAMP && look.hit {
-                self.stamp_hit(number, look.slot, batch.now);
+            if STAMP && probe.hit {
+                self.stamp_hit(number, probe.slot, batch.now);
             }
         });
-        state.hits |= hits;
-        state.elsewhere = elsewhere;
-        state.torn |= torn;
+        passes.hits |= hits;
+        passes.second_mask = second_mask;
+        passes.torn |= torn;
     }
 
-    /// Looks slots up one by one.
+    /// Looks slots up one by one, retrying each until it is consistent.
     #[cold]
-    fn again<const DATA: bool, const STAMP: bool>(&self, batch: Batch<'_>, slots: u64, hits: &mut u64) {
+    fn retry_each<const DATA: bool, const STAMP: bool>(&self, batch: Batch<'_>, slots: u64, hits: &mut u64) {
         each(slots, |slot, bit| {
             // SAFETY: only active slots, word 0 always exists, and word 1 of results does if `DATA`.
             let key = unsafe { batch.key(0, slot) };
             *hits &= !bit;
-            let Some((look, number)) = self.find(key) else {
+            let Some((probe, number)) = self.find(key) else {
                 // SAFETY: only active slots, and the default has as many words as a result.
-                return unsafe { batch.give(slot, batch.default) };
+                return unsafe { batch.write_result(slot, batch.default) };
             };
             *hits |= bit;
             // SAFETY: only active slots; word 0 of results always exists, and word 1 does if
             // `DATA`.
             unsafe {
-                batch.put(0, slot, look.head);
+                batch.set_result(0, slot, probe.head);
                 if DATA {
-                    batch.put(1, slot, look.data);
+                    batch.set_result(1, slot, probe.data);
                 }
             }
             if STAMP {
-                self.stamp_hit(number, look.slot, batch.now);
+                self.stamp_hit(number, probe.slot, batch.now);
             }
         });
     }
 }
 
-impl<B: Bucket> InlineShape<B> {
-    pub(super) fn is_staged(&self) -> bool {
-        self.0.is_staged()
+impl<B: Bucket> InlineView<B> {
+    pub(super) fn needs_prefetch(&self) -> bool {
+        self.0.needs_prefetch()
     }
 
-    /// Fetches what a lookup of these keys reads.
+    /// Prefetches the lines that a lookup of these keys reads.
     #[inline(always)]
-    pub(super) fn prepare<const DENSE: bool>(&self, active: u64, keys: &[u64]) {
-        let numbers = self.0.seek::<DENSE>(active, keys);
-        self.0.fetch::<DENSE, true>(active, &numbers);
+    pub(super) fn prefetch<const DENSE: bool>(&self, active: u64, keys: &[u64]) {
+        let numbers = self.0.first_buckets::<DENSE>(active, keys);
+        self.0.prefetch_buckets::<DENSE, true>(active, &numbers);
     }
 
     #[inline(always)]
@@ -421,11 +428,11 @@ impl<B: Bucket> InlineShape<B> {
 pub(super) struct Inline<B: Bucket> {
     array: Arc<Array<B>>,
     entries: usize,
-    /// Keys by handle, if last hits are wanted.
+    /// Keys by handle, with `idle_timeout`.
     handles: Option<FxHashMap<u32, u64>>,
 }
 
-/// What a slot holds.
+/// The contents of a slot.
 #[derive(Debug, Clone, Copy)]
 struct Item {
     head: u64,
@@ -434,16 +441,17 @@ struct Item {
     stamp: u64,
 }
 
-/// The array could not take a write: make a new one.
-struct Stuck;
+/// The array could not take a write: build a new one.
+struct WriteFailed;
 
-/// So many entries are few, and worth so many buckets.
+/// Up to [`FEW`] entries may take up to [`FEW_BUCKETS`] buckets, so that all are in their first
+/// ones.
 const FEW: usize = 128;
 const FEW_BUCKETS: usize = 1024;
 
 impl<B: Bucket> Inline<B> {
     pub(super) fn new(stamps: bool, expected: usize) -> Self {
-        let slots = expected.saturating_mul(8) / B::FULL + 8;
+        let slots = expected.saturating_mul(8) / B::MAX_LOAD + 8;
         let buckets = (slots / B::SLOTS).max(4).next_power_of_two();
         Inline {
             array: Arc::new(Array::new(buckets, stamps)),
@@ -461,8 +469,8 @@ impl<B: Bucket> Inline<B> {
         self.array.buckets.bytes() + stamps + self.handles.as_ref().map_or(0, |h| h.capacity() * 17)
     }
 
-    pub(super) fn shape(&self) -> InlineShape<B> {
-        InlineShape(Arc::clone(&self.array))
+    pub(super) fn view(&self) -> InlineView<B> {
+        InlineView(Arc::clone(&self.array))
     }
 
     pub(super) fn stamp(&self, handle: u32) -> Option<u64> {
@@ -470,30 +478,30 @@ impl<B: Bucket> Inline<B> {
         Some(self.stamp_at(place))
     }
 
-    fn stamp_at(&self, (bucket, slot): Place) -> u64 {
+    fn stamp_at(&self, (bucket, slot): SlotIndex) -> u64 {
         let stamp = self.array.stamp(bucket, slot);
         stamp.map_or(0, |s| s.load(Ordering::Relaxed))
     }
 
-    fn head(&self, (bucket, slot): Place) -> &AtomicU64 {
+    fn head(&self, (bucket, slot): SlotIndex) -> &AtomicU64 {
         self.array.bucket(bucket).head(slot)
     }
 
-    fn read(&self, place: Place) -> Option<Item> {
+    fn read(&self, place: SlotIndex) -> Option<Item> {
         read(&self.array, place)
     }
 
-    /// Writes a slot, so that readers see all or nothing.
-    fn write(&self, place: Place, item: Item) -> Result<(), Stuck> {
-        self.array.writes.begin();
-        let written = self.write_noticed(place, item);
-        self.array.writes.end();
+    /// Writes a slot, so that readers see all of it or nothing.
+    fn write(&self, place: SlotIndex, item: Item) -> Result<(), WriteFailed> {
+        self.array.seqlock.write_begin();
+        let written = self.write_slot(place, item);
+        self.array.seqlock.write_end();
         written
     }
 
-    fn write_noticed(&self, place: Place, item: Item) -> Result<(), Stuck> {
+    fn write_slot(&self, place: SlotIndex, item: Item) -> Result<(), WriteFailed> {
         if item.head & HIT != 0 {
-            let home = first(self.array.seed.one(item.key), self.array.mask);
+            let home = first(self.array.seed.hash_word(item.key), self.array.mask);
             if home != place.0 {
                 let head = self.head((home, 0));
                 head.store(head.load(Ordering::Relaxed) | OVERFLOW, Ordering::Release);
@@ -505,8 +513,8 @@ impl<B: Bucket> Inline<B> {
         let (version, overflow) = (head & VERSION, head & OVERFLOW);
         let next = version + 2 * WRITING;
         if next >= OVERFLOW {
-            // A reader that sleeps must not meet the same version again.
-            return Err(Stuck);
+            // A version must not repeat while a reader is suspended between its two loads.
+            return Err(WriteFailed);
         }
         slot.store(version | overflow | WRITING, Ordering::Relaxed);
         fence(Ordering::Release);
@@ -522,11 +530,11 @@ impl<B: Bucket> Inline<B> {
     }
 
     fn homes(&self, key: u64) -> [usize; 2] {
-        let hash = self.array.seed.one(key);
+        let hash = self.array.seed.hash_word(key);
         [first(hash, self.array.mask), second(hash, self.array.mask)]
     }
 
-    fn place(&self, key: u64) -> Option<Place> {
+    fn place(&self, key: u64) -> Option<SlotIndex> {
         let mut places = self
             .homes(key)
             .into_iter()
@@ -534,7 +542,7 @@ impl<B: Bucket> Inline<B> {
         places.find(|p| self.read(*p).is_some_and(|i| i.key == key))
     }
 
-    /// Puts an entry in. True: readers need the new shape.
+    /// Inserts an entry. True: readers need the new view.
     pub(super) fn put(&mut self, rule: &Rule, result: &[u64], stamp: u64) -> bool {
         let item = Item {
             head: result[0],
@@ -556,33 +564,33 @@ impl<B: Bucket> Inline<B> {
         }
         self.entries += 1;
         let buckets = self.array.mask + 1;
-        if self.entries * 8 <= buckets * B::SLOTS * B::FULL && self.add(item).is_ok() {
-            return self.straighten();
+        if self.entries * 8 <= buckets * B::SLOTS * B::MAX_LOAD && self.add(item).is_ok() {
+            return self.grow_until_no_overflow();
         }
         self.rebuild(buckets * 2);
         while self.add(item).is_err() {
             self.rebuild((self.array.mask + 1) * 2);
         }
-        self.straighten();
+        self.grow_until_no_overflow();
         true
     }
 
-    /// Of few entries all should be in their first buckets: then nothing about a lookup is hard to foresee. True: readers
-    /// need the new shape.
-    fn straighten(&mut self) -> bool {
-        let mut anew = false;
+    /// Grows the array of few entries until all are in their first buckets: then a lookup has no
+    /// unpredictable branch. True: readers need the new view.
+    fn grow_until_no_overflow(&mut self) -> bool {
+        let mut rebuilt = false;
         while self.entries <= FEW && self.array.mask < FEW_BUCKETS && self.overflows() {
             self.rebuild((self.array.mask + 1) * 2);
-            anew = true;
+            rebuilt = true;
         }
-        anew
+        rebuilt
     }
 
     fn overflows(&self) -> bool {
         (0..=self.array.mask).any(|bucket| self.head((bucket, 0)).load(Ordering::Relaxed) & OVERFLOW != 0)
     }
 
-    /// Takes an entry out. True: readers need the new shape.
+    /// Removes an entry. True: readers need the new view.
     pub(super) fn take(&mut self, rule: &Rule) -> bool {
         let key = rule.value[0];
         let Some(place) = self.place(key) else {
@@ -605,7 +613,7 @@ impl<B: Bucket> Inline<B> {
         true
     }
 
-    fn clear(&self, place: Place) -> Result<(), Stuck> {
+    fn clear(&self, place: SlotIndex) -> Result<(), WriteFailed> {
         let free = Item {
             head: 0,
             key: self.array.free_key(place.0),
@@ -615,28 +623,28 @@ impl<B: Bucket> Inline<B> {
         self.write(place, free)
     }
 
-    /// Puts a new key in, moving others if need be.
-    fn add(&self, item: Item) -> Result<(), Stuck> {
+    /// Inserts a new key, and moves others if necessary.
+    fn add(&self, item: Item) -> Result<(), WriteFailed> {
         let homes = self.homes(item.key);
         let is_free = |place| self.read(place).is_none();
         if let Some(place) = cuckoo::free(homes, B::SLOTS, is_free) {
             return self.write(place, item);
         }
-        let other = |place: Place| {
+        let other = |place: SlotIndex| {
             let homes = self.read(place).map_or([place.0; 2], |i| self.homes(i.key));
             homes[usize::from(homes[0] == place.0)]
         };
-        let path = cuckoo::path(homes, B::SLOTS, is_free, other).ok_or(Stuck)?;
+        let path = cuckoo::path(homes, B::SLOTS, is_free, other).ok_or(WriteFailed)?;
         for step in path.windows(2) {
-            let occupant = self.read(step[1]).ok_or(Stuck)?;
+            let occupant = self.read(step[1]).ok_or(WriteFailed)?;
             self.write(step[0], occupant)?;
             self.array.moves.fetch_add(1, Ordering::Release);
         }
-        // What is in the last place has a new one, and is written over.
-        self.write(*path.last().ok_or(Stuck)?, item)
+        // The last slot's key has a new place already, and is overwritten.
+        self.write(*path.last().ok_or(WriteFailed)?, item)
     }
 
-    /// A new array with that many buckets, or more.
+    /// A new array with this number of buckets, or more.
     fn rebuild(&mut self, mut buckets: usize) {
         'larger: loop {
             let new = Arc::new(Array::new(buckets, self.handles.is_some()));
@@ -654,7 +662,7 @@ impl<B: Bucket> Inline<B> {
     }
 }
 
-fn read<B: Bucket>(array: &Array<B>, place: Place) -> Option<Item> {
+fn read<B: Bucket>(array: &Array<B>, place: SlotIndex) -> Option<Item> {
     let bucket = array.bucket(place.0);
     let head = bucket.head(place.1).load(Ordering::Relaxed);
     (head & HIT != 0).then(|| Item {

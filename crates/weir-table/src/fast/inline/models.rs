@@ -1,6 +1,6 @@
 //! Models of the slots' seqlocks; see [`crate::fast::models`].
 
-use super::{Inline, InlineShape, Portable, Two};
+use super::{Inline, InlineView, Portable, Two};
 use crate::fast::batch::{Batch, Dimensions};
 use crate::fast::head::HIT;
 use crate::fast::models::model;
@@ -8,11 +8,11 @@ use crate::fast::rule::Rule;
 use loom::thread;
 use std::sync::atomic::AtomicU64;
 
-/// With three a model takes many minutes: lookups and writes are tens of loads and stores.
+/// With three a model takes many minutes: a lookup or write has tens of loads and stores.
 const PREEMPTIONS: usize = 2;
 const DEFAULT: [u64; 2] = [0, 77];
 
-/// Puts an entry in, whose head and data tell key and version.
+/// Inserts an entry whose head and data contain key and version.
 fn put(inline: &mut Inline<Two>, key: u64, version: u64) {
     let rule = Rule {
         handle: key as u32,
@@ -27,8 +27,8 @@ fn result(key: u64, version: u64) -> [u64; 2] {
     [version << 32 | key, version << 32 | key]
 }
 
-/// The result of a lookup without the flag of a hit, or the default.
-fn look_up(shape: &InlineShape<Two>, key: u64) -> [u64; 2] {
+/// The result of a lookup without the hit flag, or the default.
+fn look_up(shape: &InlineView<Two>, key: u64) -> [u64; 2] {
     let dimensions = Dimensions {
         key_words: 1,
         result_words: 2,
@@ -47,7 +47,7 @@ fn loom_a_result_that_is_written_meanwhile_is_of_one_version() {
     model(PREEMPTIONS, || {
         let mut inline = Inline::<Two>::new(false, 0);
         put(&mut inline, 5, 1);
-        let shape = inline.shape();
+        let shape = inline.view();
         let reading = thread::spawn(move || look_up(&shape, 5));
         put(&mut inline, 5, 2);
         let found = reading.join().expect("finds it");
@@ -63,7 +63,7 @@ fn loom_a_key_that_goes_is_there_as_a_whole_or_missing() {
     model(PREEMPTIONS, || {
         let mut inline = Inline::<Two>::new(false, 0);
         put(&mut inline, 5, 1);
-        let shape = inline.shape();
+        let shape = inline.view();
         let reading = thread::spawn(move || look_up(&shape, 5));
         let rule = Rule {
             handle: 5,
@@ -76,8 +76,8 @@ fn loom_a_key_that_goes_is_there_as_a_whole_or_missing() {
     });
 }
 
-/// Keys of which the first two fill one bucket and the next two another, so that the first has to
-/// leave for its second bucket when the last comes.
+/// Keys of which the first two fill one bucket and the next two another, so that the first must
+/// move to its second bucket when the last is inserted.
 fn keys_that_move(inline: &Inline<Two>) -> [u64; 5] {
     let with = |homes: fn([usize; 2]) -> bool, but: &[u64]| {
         let fits = |key: &u64| homes(inline.homes(*key)) && !but.contains(key);
@@ -99,7 +99,7 @@ fn loom_a_key_that_moves_to_its_other_bucket_is_not_missed() {
         for key in &keys[..4] {
             put(&mut inline, *key, 1);
         }
-        let (shape, moved) = (inline.shape(), keys[0]);
+        let (shape, moved) = (inline.view(), keys[0]);
         let before = inline.array.moves.load(std::sync::atomic::Ordering::Relaxed);
         let array = std::sync::Arc::clone(&inline.array);
         let reading = thread::spawn(move || look_up(&shape, moved));

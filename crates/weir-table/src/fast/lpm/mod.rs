@@ -1,33 +1,39 @@
 //! One LPM key of up to 32 bits.
 //!
-//! Up to 64 prefixes: the intervals they cut the addresses into, searched by bisection; with AVX-512 (that of Ice Lake or Zen 4) up to 1,024, of which a lookup
-//! compares sixteen at once. More:
-//! DIR-24-8, a table of the first 24 bits (fewer if the key is narrower) with the number of the
-//! record, or of a group of 256 numbers for the last 8 bits. Prefixes of up to 8 bits are in a table of
-//! the first 8 bits, for the addresses that no longer prefix has: so the writer writes at most 32,768
-//! slots for an entry. It takes 64 MB (1.3 KB for 6 bits) plus 1 KB per /24 that has longer prefixes; an
-//! entry takes its record (16 to 64 bytes mostly) and about 20 bytes of the writer's.
+//! Few prefixes are stored as the intervals into which they divide the addresses: up to 64 are
+//! searched by bisection ([`Intervals`]). With AVX-512 (of Ice Lake or Zen 4) up to 1,024 are, and
+//! sixteen are compared at once ([`Ranges`]).
 //!
-//! Tables of programs that say that there may be [`MANY`] entries, with keys of 24 bits at least and records of up to a line, have their slots in pages with room for records between
-//! them ([`pages`]): 128 MB, or as much of that as the system makes pages of. The records of the first [`MANY`] entries are near anyway; of those that come later records lie there, if there is room near their slots.
+//! More prefixes use DIR-24-8 ([`Dir`]): an array indexed by the first 24 bits (fewer if the key is
+//! narrower). A slot has the number of the record, or of a group of 256 numbers for the last 8
+//! bits. Prefixes of up to 8 bits (*roots*) are in an array of their own, indexed by the first 8
+//! bits, for the addresses that have no longer prefix. So the writer writes at most 32,768 slots
+//! per entry. DIR-24-8 takes 64 MB (1.3 KB for 6 bits) plus 1 KB per /24 that has longer prefixes.
+//! An entry takes its record (mostly 16 to 64 bytes) and about 20 bytes of the writer's.
+//!
+//! A table may have its slots in pages, with room for records between them ([`pages`]). That holds
+//! if the program declares [`PAGED_MIN`] entries or more, keys have 24 bits at least, and records
+//! take a cache line at most. It takes 128 MB, or as much of it as the system backs with memory.
+//! The records of the first [`PAGED_MIN`] entries are near anyway. Later records are placed near
+//! their slots while there is room.
 #![allow(unsafe_code)]
 
-#[cfg(all(target_arch = "x86_64", not(miri)))]
-mod eight;
 mod owners;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 mod ranges;
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+mod simd;
 mod slots;
 
-use crate::fast::batch::{Batch, Fetches, SLOTS, each, each_of, is_dense, ones};
-#[cfg(all(target_arch = "x86_64", not(miri)))]
-use crate::fast::eight::has_eight;
+use crate::fast::batch::{Batch, PrefetchQueue, SLOTS, each, each_of, is_dense, ones};
 use crate::fast::lpm::owners::Owners;
 use crate::fast::lpm::slots::Slots;
-use crate::fast::mem::{Arena, Directory, Rec, Recycler, STAGED, prefetch};
+use crate::fast::mem::{Arena, Directory, PREFETCH_MIN_BYTES, Record, Recycler, prefetch};
 use crate::fast::pages;
 use crate::fast::rule::Rule;
-use crate::fast::table::{HitCount, SlotPlaces};
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+use crate::fast::simd::has_simd;
+use crate::fast::table::{HitCount, SlotAddressing};
 use crate::fast::zeroed::Zeroed;
 use rustc_hash::FxHashMap;
 use std::hint::select_unpredictable;
@@ -36,31 +42,32 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
-pub(super) use eight::Found;
-#[cfg(all(target_arch = "x86_64", not(miri)))]
 pub(super) use ranges::Ranges;
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+pub(super) use simd::Located;
 
-/// Most prefixes of the small structure.
-const SMALL: usize = 64;
-/// Of so many entries the records are no longer near, and those of more lie beside slots, if there are pages with both. Tables that say that they may have as many have pages as
-/// soon as they have slots.
-pub(super) const MANY: u64 = pages::LEAST_BEFORE as u64;
-/// Where there are more entries, asking for slots early gains more than it costs.
-const FAR: usize = 1 << 16;
-/// The number is that of a group, not of a record.
-const GROUP: u32 = 1 << 31;
-/// The longest prefixes that are not in slots.
-const SHORT: u32 = 8;
-/// log2 of the groups in the first chunk.
-const FIRST: u32 = 3;
+/// Most prefixes of [`Intervals`].
+const MAX_INTERVALS: usize = 64;
+/// With this number of entries records are no longer near each other, and further ones are placed
+/// near their slots, in tables with pages. A table whose program declares as many entries has its
+/// slots in pages from the start.
+pub(super) const PAGED_MIN: u64 = pages::MIN_RECORDS_BEFORE as u64;
+/// With more entries, prefetching slots as soon as keys are known gains more than it costs.
+const EARLY_PREFETCH_MIN: usize = 1 << 16;
+/// In a slot: the number is that of a group, not of a record.
+const GROUP_FLAG: u32 = 1 << 31;
+/// The longest prefixes that are in `roots`, not in slots.
+const ROOT_BITS: u32 = 8;
+/// log2 of the number of groups in the first chunk.
+const FIRST_CHUNK_LOG2: u32 = 3;
 
 // ---------------------------------------------------------------------------------------- readers
 
-/// The small structure as readers see it; it is replaced as a whole.
+/// Readers' view of few prefixes; it is replaced as a whole.
 #[derive(Debug)]
 pub(super) struct Intervals {
     shift: u32,
-    /// Where intervals begin, ascending from 0; padded to a power of two.
+    /// The first addresses of intervals, ascending from 0; padded to a power of two.
     starts: Vec<u32>,
     records: Vec<Option<NonNull<AtomicU64>>>,
     /// Keeps the records alive.
@@ -94,8 +101,8 @@ impl Intervals {
             // SAFETY: the slot is active; records have the table's shape, the default the result's.
             unsafe {
                 match found {
-                    Some(record) if batch.stamp.is_some() => batch.hit(slot, record),
-                    _ => batch.give(slot, found.unwrap_or(batch.default)),
+                    Some(record) if batch.stamp.is_some() => batch.write_hit(slot, record),
+                    _ => batch.write_result(slot, found.unwrap_or(batch.default)),
                 }
             }
         });
@@ -103,23 +110,25 @@ impl Intervals {
     }
 }
 
-/// DIR-24-8 as readers and the writer see it.
+/// DIR-24-8, shared by readers and the writer. It is changed in place.
 #[derive(Debug)]
 pub(in crate::fast) struct Dir {
-    /// Places of the address before the index into `slots`, and bits of that index.
+    /// A key is shifted left by `shift` to align it to 32 bits. Its upper `bits` bits index
+    /// `slots`.
     shift: u32,
     bits: u32,
     slots: Slots,
     /// Chunk `k` holds the groups from `8 << k` to `16 << k`.
-    groups: [OnceLock<Zeroed<AtomicU32>>; (31 - FIRST) as usize],
-    /// By the first bits of the address the record of the longest prefix of at most [`SHORT`] bits, or 0.
-    roots: Box<[AtomicU32; 1 << SHORT]>,
+    groups: [OnceLock<Zeroed<AtomicU32>>; (31 - FIRST_CHUNK_LOG2) as usize],
+    /// Indexed by the first bits of the address: the record of the longest prefix of at most
+    /// [`ROOT_BITS`] bits, or 0.
+    roots: Box<[AtomicU32; 1 << ROOT_BITS]>,
     directory: Arc<Directory>,
-    /// There are, or were, more than [`FAR`] entries, or it was made for so many.
-    is_far: AtomicBool,
-    /// Addresses are looked up eight at a time.
+    /// There are, or were, more than [`EARLY_PREFETCH_MIN`] entries, or it was made for as many.
+    prefetches_early: AtomicBool,
+    /// The processor has AVX-512.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
-    by_eights: bool,
+    uses_simd: bool,
 }
 
 impl Dir {
@@ -128,13 +137,13 @@ impl Dir {
         Dir {
             shift: 32 - width,
             bits,
-            roots: Box::new([const { AtomicU32::new(0) }; 1 << SHORT]),
+            roots: Box::new([const { AtomicU32::new(0) }; 1 << ROOT_BITS]),
             slots: Slots::new(bits, arena),
-            groups: [const { OnceLock::new() }; (31 - FIRST) as usize],
+            groups: [const { OnceLock::new() }; (31 - FIRST_CHUNK_LOG2) as usize],
             directory: Arc::clone(arena.directory()),
-            is_far: AtomicBool::new(false),
+            prefetches_early: AtomicBool::new(false),
             #[cfg(all(target_arch = "x86_64", not(miri)))]
-            by_eights: has_eight(),
+            uses_simd: has_simd(),
         }
     }
 
@@ -144,57 +153,57 @@ impl Dir {
         self.slots.get((address >> (32 - self.bits)) as usize)
     }
 
-    /// What belongs to a prefix of at most [`SHORT`] bits.
-    fn short(&self, address: u32, length: u32) -> &[AtomicU32] {
-        let first = (address >> (32 - SHORT)) as usize;
-        &self.roots[first..first + (1 << (SHORT - length))]
+    /// The roots that a prefix of at most [`ROOT_BITS`] bits covers.
+    fn roots_of(&self, address: u32, length: u32) -> &[AtomicU32] {
+        let first = (address >> (32 - ROOT_BITS)) as usize;
+        &self.roots[first..first + (1 << (ROOT_BITS - length))]
     }
 
-    /// A group that was made.
+    /// A group that exists.
     #[inline]
     fn group(&self, group: u32) -> &[AtomicU32] {
-        let chunk = group.ilog2() - FIRST;
-        let start = (group - (1 << FIRST << chunk)) as usize * 256;
+        let chunk = group.ilog2() - FIRST_CHUNK_LOG2;
+        let start = (group - (1 << FIRST_CHUNK_LOG2 << chunk)) as usize * 256;
         match self.groups[chunk as usize].get() {
             Some(chunk) => &chunk[start..start + 256],
             None => &[],
         }
     }
 
-    /// The number of the record for an address whose slot says `number`; 0 if there is none.
+    /// The record number for an address whose slot contains `number`; 0 for a miss.
     #[inline(always)]
     fn resolve(&self, number: u32, address: u32) -> u32 {
-        if number & GROUP == 0 {
+        if number & GROUP_FLAG == 0 {
             return number;
         }
-        self.resolve_group(number & !GROUP, address)
+        self.resolve_group(number & !GROUP_FLAG, address)
     }
 
-    /// Apart, so that the rest is compiled into loops.
+    /// Not inlined, so that the rest is compiled into the callers' loops.
     #[inline(never)]
     fn resolve_group(&self, group: u32, address: u32) -> u32 {
         self.number_in_group(group, address).load(Ordering::Acquire)
     }
 
-    /// Where a group that was made has the number of the record for an address.
+    /// The record number for an address in a group that exists.
     #[inline]
     fn number_in_group(&self, group: u32, address: u32) -> &AtomicU32 {
         let number = self.group(group).get((address & 0xff) as usize);
         number.unwrap_or(self.root(address))
     }
 
-    /// Where the number of the record of the longest prefix of at most [`SHORT`] bits is.
+    /// The record number of the longest prefix of at most [`ROOT_BITS`] bits.
     #[inline(always)]
     fn root(&self, address: u32) -> &AtomicU32 {
-        &self.roots[(address >> (32 - SHORT)) as usize]
+        &self.roots[(address >> (32 - ROOT_BITS)) as usize]
     }
 
     #[inline(always)]
     pub(super) fn lookup(&self, batch: &mut Batch<'_>) -> u64 {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
-        if self.by_eights {
+        if self.uses_simd {
             // SAFETY: the processor has these features.
-            return unsafe { self.lookup_eight(batch) };
+            return unsafe { self.lookup_simd(batch) };
         }
         if is_dense(batch.active) {
             self.lookup_slots::<true>(batch)
@@ -205,28 +214,29 @@ impl Dir {
 
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     #[inline]
-    pub(super) fn is_by_eights(&self) -> bool {
-        self.by_eights
+    pub(super) fn uses_simd(&self) -> bool {
+        self.uses_simd
     }
 
-    /// Where slots are, if they are so far that it is worth while to ask for them as soon as there are keys.
+    /// The addresses of slots, if there are so many entries that prefetching them as soon as keys
+    /// are known pays.
     #[inline]
-    pub(super) fn slot_places(&self) -> Option<SlotPlaces> {
-        let (start, gaps) = self.slots.places();
-        self.is_far
+    pub(super) fn slot_addressing(&self) -> Option<SlotAddressing> {
+        let (base, skip_mask) = self.slots.addressing();
+        self.prefetches_early
             .load(Ordering::Relaxed)
-            .then_some(SlotPlaces { start, gaps })
+            .then_some(SlotAddressing { base, skip_mask })
     }
 
-    pub(super) fn is_staged(&self) -> bool {
-        size_of::<AtomicU32>() << self.bits > STAGED
+    pub(super) fn needs_prefetch(&self) -> bool {
+        size_of::<AtomicU32>() << self.bits > PREFETCH_MIN_BYTES
     }
 
-    /// Where a lookup of these keys reads first.
+    /// Queues the addresses that a lookup of these keys reads first.
     #[inline(always)]
-    pub(super) fn addresses<const DENSE: bool>(&self, active: u64, keys: &[u64], fetches: &mut Fetches) {
+    pub(super) fn queue_slots<const DENSE: bool>(&self, active: u64, keys: &[u64], queue: &mut PrefetchQueue) {
         let (slots, shift, skip) = (&self.slots, self.shift, 32 - self.bits);
-        fetches.set::<DENSE>(active, keys, |key| {
+        queue.fill::<DENSE>(active, keys, |key| {
             slots.address(((key as u32) << shift >> skip) as usize).cast()
         });
     }
@@ -239,7 +249,7 @@ impl Dir {
         let directory = &*self.directory;
         let active = batch.active;
         let mut records = [batch.default; SLOTS];
-        if !batch.is_fetched {
+        if !batch.is_prefetched {
             each_of::<DENSE>(active, |slot, _| {
                 // SAFETY: the slot is active, and keys have a word.
                 let key = unsafe { batch.key(0, slot) };
@@ -253,10 +263,10 @@ impl Dir {
             let address = (unsafe { batch.key(0, slot) } as u32) << shift;
             let number = slots.get((address >> skip) as usize).load(Ordering::Acquire);
             let number = self.resolve(number, address);
-            let root = roots[(address >> (32 - SHORT)) as usize].load(Ordering::Acquire);
+            let root = roots[(address >> (32 - ROOT_BITS)) as usize].load(Ordering::Acquire);
             let number = select_unpredictable(number == 0, root, number);
             let hit = number != 0;
-            // SAFETY: numbers in the slots were given out, and record 16 always exists, see `Lpm`.
+            // SAFETY: numbers in the slots were allocated, and record 16 always exists, see `Lpm`.
             let record = unsafe { directory.record(number.max(16)) };
             let record = select_unpredictable(hit, record, batch.default);
             prefetch(record.as_ptr());
@@ -266,9 +276,9 @@ impl Dir {
         // SAFETY: records have the table's shape, the default the result's.
         unsafe {
             match batch.result_words() {
-                1 => give_all::<DENSE, 1>(batch, &records),
-                2 => give_all::<DENSE, 2>(batch, &records),
-                _ => each_of::<DENSE>(active, |slot, _| batch.give(slot, records[slot & (SLOTS - 1)])),
+                1 => write_results::<DENSE, 1>(batch, &records),
+                2 => write_results::<DENSE, 2>(batch, &records),
+                _ => each_of::<DENSE>(active, |slot, _| batch.write_result(slot, records[slot & (SLOTS - 1)])),
             }
         }
         if let Some(at) = batch.stamp {
@@ -281,62 +291,66 @@ impl Dir {
     }
 }
 
-/// Copies the results of all active slots, which have so many words.
+/// Copies the results of all active slots, of `WORDS` words each.
 ///
 /// # Safety
 /// Results have that many words, and the records no fewer.
 #[inline(always)]
-unsafe fn give_all<const DENSE: bool, const WORDS: usize>(batch: Batch<'_>, records: &[NonNull<AtomicU64>; SLOTS]) {
+unsafe fn write_results<const DENSE: bool, const WORDS: usize>(
+    batch: Batch<'_>,
+    records: &[NonNull<AtomicU64>; SLOTS],
+) {
     each_of::<DENSE>(batch.active, |slot, _| {
         let record = records[slot & (SLOTS - 1)];
         for word in 0..WORDS {
             // SAFETY: the slot is active, and the caller's promise.
-            unsafe { batch.put(word, slot, record.add(word).as_ref().load(Ordering::Relaxed)) };
+            unsafe { batch.set_result(word, slot, record.add(word).as_ref().load(Ordering::Relaxed)) };
         }
     });
 }
 
 // ----------------------------------------------------------------------------------------- writer
 
-/// The writer's side: prefixes per length, and the structure made of them.
+/// The writer's side: prefixes per length, and the structure built from them.
 #[derive(Debug)]
 pub(super) struct Lpm {
     width: u32,
-    /// Records may lie beside slots.
-    many: bool,
-    /// Left-aligned prefixes of each length, with the numbers of their records.
+    /// Records may be placed in pages near their slots.
+    paged: bool,
+    /// Per length the left-aligned prefixes, with their record numbers.
     rules: Vec<FxHashMap<u32, u32>>,
     entries: usize,
-    /// It is made for more than [`FAR`] entries.
+    /// It is made for more than [`EARLY_PREFETCH_MIN`] entries.
     large: bool,
-    /// As long as there are few, and lookups are done eight at a time.
+    /// Used while there are few prefixes, on processors with AVX-512.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
-    ranges: Option<ranges::Writer>,
+    ranges: Option<ranges::RangeWriter>,
     dir: Option<Arc<Dir>>,
-    /// `dir` does not know all rules yet.
+    /// Rules were changed that `dir` does not contain yet.
     deferred: bool,
     next_group: u32,
     free_groups: Recycler,
-    /// Rules longer than 24 bits per group.
+    /// Number of rules longer than 24 bits, per group.
     group_rules: FxHashMap<u32, u32>,
-    /// Numbers of records by handle, if last hits or counts are wanted.
+    /// Record numbers by handle, with `idle_timeout` or counts.
     handles: Option<FxHashMap<u32, u32>>,
-    /// Handles by the number of the record, where records count hits: heads of such records have the record's own number where others have
-    /// the entry's handle, so that whoever was given a head finds the record.
+    /// Handles by record number, in tables with counts. There the head of a record has the record's
+    /// own number in place of the handle, so that the record can be found from a head.
     owners: Owners,
 }
 
-/// What readers are to see.
-pub(super) enum LpmShape {
+/// The view that readers get.
+pub(super) enum LpmView {
     Intervals(Intervals),
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     Ranges(Ranges),
     Dir(Arc<Dir>),
 }
 
-/// Of the prefixes that are in the same table of a [`Dir`] as those of this length: how many bits the shortest have.
-fn shortest_beside(length: u32) -> u32 {
-    if length > SHORT { SHORT + 1 } else { 0 }
+/// The shortest prefix length in the same array of a [`Dir`] (roots or slots) as prefixes of this
+/// length.
+fn shortest_in_array(length: u32) -> u32 {
+    if length > ROOT_BITS { ROOT_BITS + 1 } else { 0 }
 }
 
 fn mask(length: u32) -> u32 {
@@ -344,22 +358,23 @@ fn mask(length: u32) -> u32 {
 }
 
 impl Lpm {
-    /// For a key of 1 to 32 bits. So many entries are about to come; `many`: there may be [so many](MANY) some time.
-    pub(super) fn new(width: u32, many: bool, expected: usize, arena: &mut Arena) -> Self {
-        let large = expected > FAR;
-        // Readers look at record 16 where they have none; it is never used.
-        arena.take();
+    /// For a key of 1 to 32 bits. `expected` entries are about to be inserted. `paged`: the program
+    /// declares [`PAGED_MIN`] entries or more.
+    pub(super) fn new(width: u32, paged: bool, expected: usize, arena: &mut Arena) -> Self {
+        let large = expected > EARLY_PREFETCH_MIN;
+        // Readers load record 16 for a miss; it is never used otherwise.
+        arena.allocate();
         Lpm {
             width,
-            many: many && width >= pages::SLOT_BITS,
+            paged: paged && width >= pages::SLOT_BITS,
             rules: vec![FxHashMap::default(); width as usize + 1],
             entries: 0,
             large,
             #[cfg(all(target_arch = "x86_64", not(miri)))]
-            ranges: (!large && has_eight()).then(ranges::Writer::new),
+            ranges: (!large && has_simd()).then(ranges::RangeWriter::new),
             dir: None,
             deferred: false,
-            next_group: 1 << FIRST,
+            next_group: 1 << FIRST_CHUNK_LOG2,
             free_groups: Recycler::new(Arc::clone(arena.epochs())),
             group_rules: FxHashMap::default(),
             handles: (arena.shape().stamp.or(arena.shape().counts).is_some()).then(FxHashMap::default),
@@ -367,17 +382,18 @@ impl Lpm {
         }
     }
 
-    /// A record for a prefix. Beside which of the prefix's slots is left to chance: beside the first ones records would be so far from each other
-    /// that few of the caches' sets were used.
-    fn record(&self, arena: &mut Arena, (address, length): (u32, u32), result: &[u64], stamp: u64) -> Option<Rec> {
-        if !self.many || (self.entries as u64) < MANY {
+    /// A record for a prefix. The slot near which it is placed is chosen by a hash, among the slots
+    /// that the prefix covers: next to first slots only, records would be spaced so that few of the
+    /// caches' sets were used.
+    fn record(&self, arena: &mut Arena, (address, length): (u32, u32), result: &[u64], stamp: u64) -> Option<Record> {
+        if !self.paged || (self.entries as u64) < PAGED_MIN {
             return arena.record(result, &[], stamp);
         }
-        arena.make_pages();
+        arena.allocate_pages();
         let free = pages::SLOT_BITS.saturating_sub(length);
         let chance = (address ^ length).wrapping_mul(0x9e37_79b9);
         let within = chance.checked_shr(u32::BITS - free).unwrap_or(0);
-        arena.record_beside((address >> (u32::BITS - pages::SLOT_BITS)) + within, result, stamp)
+        arena.record_near((address >> (u32::BITS - pages::SLOT_BITS)) + within, result, stamp)
     }
 
     pub(super) fn len(&self) -> usize {
@@ -391,21 +407,21 @@ impl Lpm {
             d.slots.bytes() + groups.map(Zeroed::bytes).sum::<usize>()
         });
         #[cfg(all(target_arch = "x86_64", not(miri)))]
-        let dir = dir + self.ranges.as_ref().map_or(0, ranges::Writer::bytes);
+        let dir = dir + self.ranges.as_ref().map_or(0, ranges::RangeWriter::bytes);
         let handles = self.handles.as_ref().map_or(0, |h| h.capacity() * 9);
         maps + dir + self.group_rules.capacity() * 9 + handles + self.owners.bytes()
     }
 
     fn is_small(&self) -> bool {
-        self.dir.is_none() && !self.large && self.entries <= SMALL
+        self.dir.is_none() && !self.large && self.entries <= MAX_INTERVALS
     }
 
-    /// Whether readers' shape is never changed in place.
-    pub(super) fn is_replaced_as_a_whole(&self) -> bool {
+    /// Whether every change replaces the view, rather than changing it in place.
+    pub(super) fn is_copy_on_write(&self) -> bool {
         self.dir.is_none()
     }
 
-    /// Do not change what readers see until [`Lpm::shape`].
+    /// Postpones changes of readers' view until [`Lpm::view`].
     pub(super) fn defer(&mut self) {
         self.deferred = true;
     }
@@ -415,19 +431,20 @@ impl Lpm {
         Some(arena.stamp(arena.at(number)))
     }
 
-    /// The number of the record of an entry, if anybody may ask.
-    pub(super) fn number_of(&self, handle: u32) -> Option<u32> {
+    /// The record number of an entry, in tables with `idle_timeout` or counts.
+    pub(super) fn record_number(&self, handle: u32) -> Option<u32> {
         self.handles.as_ref()?.get(&handle).copied()
     }
 
-    /// Handles and numbers of records, if anybody may ask.
-    pub(super) fn numbers(&self) -> impl Iterator<Item = (u32, u32)> {
+    /// Handles and record numbers, in tables with `idle_timeout` or counts.
+    pub(super) fn record_numbers(&self) -> impl Iterator<Item = (u32, u32)> {
         let all = self.handles.iter().flatten();
         all.map(|(handle, number)| (*handle, *number))
     }
 
-    /// Has a record count on from what the one before it of the same entry has counted, and tell its number.
-    fn count_on(&mut self, arena: &Arena, rec: Rec, head: u64, handle: u32, before: Option<(u32, u32)>) {
+    /// In tables with counts: carries the counts over from the entry's previous record, and puts
+    /// the record's number into its head.
+    fn carry_counts(&mut self, arena: &Arena, rec: Record, head: u64, handle: u32, before: Option<(u32, u32)>) {
         if arena.shape().counts.is_none() {
             return;
         }
@@ -438,7 +455,7 @@ impl Lpm {
         self.owners.set(arena, rec.index, handle);
     }
 
-    /// The handle of the entry that a record is of.
+    /// The handle of the entry that owns a record.
     fn owner(&self, arena: &Arena, number: u32) -> u32 {
         match arena.shape().counts {
             Some(_) => self.owners.get(arena, number),
@@ -451,7 +468,7 @@ impl Lpm {
         (address & mask(rule.prefix), rule.prefix)
     }
 
-    /// Puts a rule in. True: readers need a new shape.
+    /// Inserts a rule. True: readers need a new view.
     pub(super) fn put(&mut self, arena: &mut Arena, rule: &Rule, result: &[u64], stamp: u64) -> bool {
         let (address, length) = self.prefix(rule);
         let old = self.rules[length as usize].get(&address).copied();
@@ -460,10 +477,11 @@ impl Lpm {
             return false;
         };
         let before = old.map(|old| (self.owner(arena, old), old));
-        self.count_on(arena, rec, result[0], rule.handle, before);
+        self.carry_counts(arena, rec, result[0], rule.handle, before);
         self.rules[length as usize].insert(address, rec.index);
         if let Some(handles) = &mut self.handles {
-            // It may be another entry's that has gone, of which that is told later: a handle is used again at once.
+            // The handle may belong to another entry by now, whose removal is reported later:
+            // handles are reused at once.
             if let Some((owner, old)) = before
                 && handles.get(&owner) == Some(&old)
             {
@@ -485,8 +503,8 @@ impl Lpm {
         let Some(dir) = self.dir.clone() else {
             return true;
         };
-        self.notice_far(&dir);
-        let from = old.unwrap_or_else(|| self.parent(address, length, shortest_beside(length)));
+        self.update_early_prefetch(&dir);
+        let from = old.unwrap_or_else(|| self.parent(address, length, shortest_in_array(length)));
         self.replace(&dir, address, length, from, rec.index);
         if old.is_none() && length > 24 {
             *self.group_rules.entry(address >> 8).or_default() += 1;
@@ -495,7 +513,7 @@ impl Lpm {
         false
     }
 
-    /// Takes a rule out. True: readers need a new shape.
+    /// Removes a rule. True: readers need a new view.
     pub(super) fn take(&mut self, arena: &mut Arena, rule: &Rule) -> bool {
         let (address, length) = self.prefix(rule);
         let Some(&old) = self.rules[length as usize].get(&address) else {
@@ -523,7 +541,7 @@ impl Lpm {
         let Some(dir) = self.dir.clone().filter(|_| !self.deferred) else {
             return true;
         };
-        let to = self.parent(address, length, shortest_beside(length));
+        let to = self.parent(address, length, shortest_in_array(length));
         self.replace(&dir, address, length, old, to);
         if length > 24 {
             self.release(&dir, address);
@@ -532,10 +550,10 @@ impl Lpm {
         false
     }
 
-    /// Puts a rule into the ranges, if that is what there is and they are not too many by now.
+    /// Inserts a rule into the ranges. False: this table has none, or too many prefixes by now.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     fn put_range(&mut self, address: u32, length: u32, old: Option<u32>, new: u32) -> bool {
-        let Some(mut ranges) = self.ranges.take().filter(|_| self.entries <= ranges::MOST) else {
+        let Some(mut ranges) = self.ranges.take().filter(|_| self.entries <= ranges::MAX_PREFIXES) else {
             return false;
         };
         let from = old.unwrap_or_else(|| self.parent(address, length, 0));
@@ -544,7 +562,7 @@ impl Lpm {
         true
     }
 
-    /// The record of the longest shorter prefix of at least so many bits, or 0.
+    /// The record of the longest shorter prefix of at least `shortest` bits, or 0.
     fn parent(&self, address: u32, length: u32, shortest: u32) -> u32 {
         (shortest..length)
             .rev()
@@ -552,24 +570,24 @@ impl Lpm {
             .unwrap_or(0)
     }
 
-    /// Within a prefix, gives what belongs to one record to another. What belongs to longer prefixes
-    /// stays.
+    /// Replaces record number `from` by `to` within a prefix. Longer prefixes have other numbers
+    /// and so stay as they are.
     fn replace(&mut self, dir: &Dir, address: u32, length: u32, from: u32, to: u32) {
         let swap = |n: &AtomicU32| {
             if n.load(Ordering::Relaxed) == from {
                 n.store(to, Ordering::Release);
             }
         };
-        if length <= SHORT {
-            dir.short(address, length).iter().for_each(swap);
+        if length <= ROOT_BITS {
+            dir.roots_of(address, length).iter().for_each(swap);
         } else if length <= dir.bits {
             let first = (address >> (32 - dir.bits)) as usize;
-            for slot in dir.slots.some(first..first + (1 << (dir.bits - length))) {
+            for slot in dir.slots.range(first..first + (1 << (dir.bits - length))) {
                 let number = slot.load(Ordering::Relaxed);
-                if number & GROUP == 0 {
+                if number & GROUP_FLAG == 0 {
                     swap(slot);
                 } else {
-                    dir.group(number & !GROUP).iter().for_each(swap);
+                    dir.group(number & !GROUP_FLAG).iter().for_each(swap);
                 }
             }
         } else {
@@ -581,27 +599,27 @@ impl Lpm {
         }
     }
 
-    /// The group of an address, made if there is none.
+    /// The group of an address, created if there is none.
     fn make_group(&mut self, dir: &Dir, address: u32) -> u32 {
         let slot = dir.slot(address);
         let number = slot.load(Ordering::Relaxed);
-        if number & GROUP != 0 {
-            return number & !GROUP;
+        if number & GROUP_FLAG != 0 {
+            return number & !GROUP_FLAG;
         }
         let group = self.free_groups.pop().unwrap_or_else(|| {
             self.next_group += 1;
             self.next_group - 1
         });
-        let chunk = group.ilog2() - FIRST;
-        dir.groups[chunk as usize].get_or_init(|| Zeroed::new(256 << FIRST << chunk));
+        let chunk = group.ilog2() - FIRST_CHUNK_LOG2;
+        dir.groups[chunk as usize].get_or_init(|| Zeroed::new(256 << FIRST_CHUNK_LOG2 << chunk));
         for n in dir.group(group) {
             n.store(number, Ordering::Relaxed);
         }
-        slot.store(group | GROUP, Ordering::Release);
+        slot.store(group | GROUP_FLAG, Ordering::Release);
         group
     }
 
-    /// A rule of a group has gone: without rules the group goes too.
+    /// A rule of a group was removed: a group without rules is removed too.
     fn release(&mut self, dir: &Dir, address: u32) {
         let Some(rules) = self.group_rules.get_mut(&(address >> 8)) else {
             return;
@@ -613,27 +631,27 @@ impl Lpm {
         self.group_rules.remove(&(address >> 8));
         let slot = dir.slot(address);
         let number = slot.load(Ordering::Relaxed);
-        if number & GROUP != 0 {
-            let group = number & !GROUP;
+        if number & GROUP_FLAG != 0 {
+            let group = number & !GROUP_FLAG;
             slot.store(dir.group(group)[0].load(Ordering::Relaxed), Ordering::Release);
             self.free_groups.retire(group);
         }
     }
 
-    /// What readers are to see from now on.
-    pub(super) fn shape(&mut self, arena: &mut Arena) -> LpmShape {
+    /// The view that readers use from now on.
+    pub(super) fn view(&mut self, arena: &mut Arena) -> LpmView {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         if let Some(ranges) = &self.ranges {
             self.deferred = false;
-            return LpmShape::Ranges(ranges.shape(self.width, arena));
+            return LpmView::Ranges(ranges.view(self.width, arena));
         }
         if self.is_small() {
             self.deferred = false;
-            return LpmShape::Intervals(self.intervals(arena));
+            return LpmView::Intervals(self.intervals(arena));
         }
         match &self.dir {
-            Some(dir) if !self.deferred => LpmShape::Dir(Arc::clone(dir)),
-            _ => LpmShape::Dir(self.build(arena)),
+            Some(dir) if !self.deferred => LpmView::Dir(Arc::clone(dir)),
+            _ => LpmView::Dir(self.build(arena)),
         }
     }
 
@@ -671,11 +689,11 @@ impl Lpm {
     }
 
     fn build(&mut self, arena: &mut Arena) -> Arc<Dir> {
-        if self.many {
-            arena.make_pages();
+        if self.paged {
+            arena.allocate_pages();
         }
         self.deferred = false;
-        self.next_group = 1 << FIRST;
+        self.next_group = 1 << FIRST_CHUNK_LOG2;
         self.free_groups = Recycler::new(Arc::clone(arena.epochs()));
         self.group_rules.clear();
         let dir = Arc::new(Dir::new(self.width, arena));
@@ -686,26 +704,26 @@ impl Lpm {
             }
         }
         self.rules = rules;
-        self.notice_far(&dir);
+        self.update_early_prefetch(&dir);
         self.dir = Some(Arc::clone(&dir));
         dir
     }
 
-    fn notice_far(&self, dir: &Dir) {
-        if self.large || self.entries > FAR {
-            dir.is_far.store(true, Ordering::Relaxed);
+    fn update_early_prefetch(&self, dir: &Dir) {
+        if self.large || self.entries > EARLY_PREFETCH_MIN {
+            dir.prefetches_early.store(true, Ordering::Relaxed);
         }
     }
 
-    /// Adds a rule to a structure that holds no longer ones.
+    /// Adds a rule to a structure that contains no longer ones.
     fn fill(&mut self, dir: &Dir, address: u32, length: u32, number: u32) {
-        if length <= SHORT {
-            for root in dir.short(address, length) {
+        if length <= ROOT_BITS {
+            for root in dir.roots_of(address, length) {
                 root.store(number, Ordering::Relaxed);
             }
         } else if length <= dir.bits {
             let first = (address >> (32 - dir.bits)) as usize;
-            for slot in dir.slots.some(first..first + (1 << (dir.bits - length))) {
+            for slot in dir.slots.range(first..first + (1 << (dir.bits - length))) {
                 slot.store(number, Ordering::Relaxed);
             }
         } else {

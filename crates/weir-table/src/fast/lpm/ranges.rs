@@ -1,36 +1,43 @@
-//! Not many prefixes, as the ranges of addresses that they leave to each record. Addresses are told apart by their first bits, and then by sixteen
-//! comparisons at once; where too many ranges have the same first bits, by three times sixteen. What that reads is so small that it stays near, which
-//! what is looked up by the first 24 bits does not.
+//! Few prefixes, as disjoint address ranges with a record each, for AVX-512.
+//!
+//! A lookup indexes by the first 12 bits of the address, then finds the range by one comparison
+//! with sixteen range ends. If too many ranges share their first bits, it descends a tree of three
+//! levels with sixteen comparisons each instead. The data is so small that it stays cached, unlike
+//! the slots of DIR-24-8. The view is immutable, and each change publishes a new one.
 #![allow(unsafe_code)]
 
 use crate::fast::batch::{Batch, SLOTS, each};
-use crate::fast::eight::{EIGHT, Lanes, give_all, of_group};
 use crate::fast::mem::{Arena, Directory};
+use crate::fast::simd::{LANES, SlotWords, group_mask, write_results};
 use std::arch::x86_64::*;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Most prefixes.
-pub(super) const MOST: usize = 1024;
-/// First bits of addresses that are told apart before anything is compared.
+pub(super) const MAX_PREFIXES: usize = 1024;
+/// First bits of an address, by which `firsts` is indexed.
 const FIRST_BITS: u32 = 12;
-/// Ends that are compared at once.
-const AT_ONCE: usize = 16;
+/// Range ends per comparison.
+const COMPARED: usize = 16;
 
-/// What readers see; it is replaced as a whole.
+/// Readers' view; it is replaced as a whole.
 #[derive(Debug)]
 pub(in crate::fast) struct Ranges {
-    /// Places of the address before its first bit.
+    /// Bits by which keys are shifted to align them to 32 bits.
     shift: u32,
-    /// The last addresses of ranges, ascending; that of the last one, all ones, and [`AT_ONCE`] times more.
+    /// The last addresses of ranges, ascending. The last range ends with all ones; [`COMPARED`]
+    /// more of these follow as padding.
     ends: Vec<u32>,
-    /// The addresses of their records; 0: none.
+    /// The addresses of the ranges' records; 0: none.
     records: Vec<u64>,
-    /// By first bits: the first range that does not end before the addresses that have these.
+    /// Indexed by first bits: the first range that ends at or behind the first address with these
+    /// bits.
     firsts: Vec<u16>,
-    /// At most [`AT_ONCE`] ranges end within the addresses of the same first bits.
-    is_spread: bool,
-    /// Where they do not: the last of each [`AT_ONCE`] ends, and of each so many of these, padded as they are.
+    /// At most [`COMPARED`] ranges end within the addresses of the same first bits, so one
+    /// comparison is enough.
+    one_compare: bool,
+    /// The upper levels of the tree, if one comparison is not enough: the last of each [`COMPARED`]
+    /// ends, and of each [`COMPARED`] of these. They are padded like `ends`.
     fences: [Vec<u32>; 2],
     /// Keeps the records alive.
     _directory: Arc<Directory>,
@@ -39,49 +46,50 @@ pub(in crate::fast) struct Ranges {
 impl Ranges {
     #[inline(always)]
     pub(in crate::fast) fn lookup(&self, batch: &mut Batch<'_>) -> u64 {
-        // SAFETY: where the processor does not have these features, there are no ranges.
+        // SAFETY: there are ranges only where the processor has these features.
         unsafe {
-            match self.is_spread {
-                true => self.lookup_here::<true>(batch),
-                false => self.lookup_here::<false>(batch),
+            match self.one_compare {
+                true => self.lookup_simd::<true>(batch),
+                false => self.lookup_simd::<false>(batch),
             }
         }
     }
 
-    /// First where the results of all are, then what is there.
+    /// Two passes: locates all results, then copies them.
     #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt,popcnt")]
-    fn lookup_here<const SPREAD: bool>(&self, batch: &Batch<'_>) -> u64 {
+    fn lookup_simd<const ONE_COMPARE: bool>(&self, batch: &Batch<'_>) -> u64 {
         let batch = *batch;
-        let mut results = Lanes::new();
+        let mut results = SlotWords::new();
         if batch.active == u64::MAX {
-            // Finding one is so short that the loop around it would be a fifth of it.
+            // The search of one range is so short that a loop over set bits would cost a fifth of
+            // it.
             for (four, slot) in results.0.as_chunks_mut::<4>().0.iter_mut().zip((0..).step_by(4)) {
                 for (to, slot) in four.iter_mut().zip(slot..) {
                     // SAFETY: all slots are active, and keys have a word.
                     let key = unsafe { batch.key(0, slot) };
-                    *to = self.record::<SPREAD>(key);
+                    *to = self.record::<ONE_COMPARE>(key);
                 }
             }
         } else {
             each(batch.active, |slot, _| {
                 // SAFETY: the slot is active, and keys have a word.
                 let key = unsafe { batch.key(0, slot) };
-                results.0[slot % SLOTS] = self.record::<SPREAD>(key);
+                results.0[slot % SLOTS] = self.record::<ONE_COMPARE>(key);
             });
         }
         let default = _mm512_set1_epi64(batch.default.as_ptr().expose_provenance() as i64);
         let mut hits = 0;
-        for group in 0..SLOTS / EIGHT {
-            let active = of_group(batch.active, group);
+        for group in 0..SLOTS / LANES {
+            let active = group_mask(batch.active, group);
             if active != 0 {
                 let found = results.get(group);
                 let hit = _mm512_mask_test_epi64_mask(active, found, found);
-                hits |= u64::from(hit) << (EIGHT * group);
+                hits |= u64::from(hit) << (LANES * group);
                 results.set(group, _mm512_mask_mov_epi64(default, hit, found));
             }
         }
-        // SAFETY: addresses are those of records or of the default.
-        unsafe { give_all(&batch, &results) };
+        // SAFETY: the addresses are those of records or of the default.
+        unsafe { write_results(&batch, &results) };
         if let Some(at) = batch.stamp {
             each(hits, |slot, _| {
                 let record = results.0[slot % SLOTS] as *const AtomicU64;
@@ -92,64 +100,66 @@ impl Ranges {
         hits
     }
 
-    /// The address of the record of a key's address; 0: none.
+    /// The address of the record of a key; 0: none.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt,popcnt")]
-    fn record<const SPREAD: bool>(&self, key: u64) -> u64 {
+    fn record<const ONE_COMPARE: bool>(&self, key: u64) -> u64 {
         // SAFETY: the position is that of a range, and each has a record.
-        unsafe { *self.records.get_unchecked(self.position::<SPREAD>(key)) }
+        unsafe { *self.records.get_unchecked(self.position::<ONE_COMPARE>(key)) }
     }
 
-    /// The position of the range of a key's address. `SPREAD`: it is among the ends behind the first range of its first bits.
+    /// The position of the range that contains a key. `ONE_COMPARE`: it is among the [`COMPARED`]
+    /// ranges from the first of its first bits on.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt,popcnt")]
-    fn position<const SPREAD: bool>(&self, key: u64) -> usize {
-        // Bits beyond the key's width may be anything.
+    fn position<const ONE_COMPARE: bool>(&self, key: u64) -> usize {
+        // Bits beyond the key's width are unspecified.
         let address = (key as u32) << self.shift;
-        if SPREAD {
-            // SAFETY: there is one for all the bits that are left.
+        if ONE_COMPARE {
+            // SAFETY: there is one for every value of the remaining bits.
             let first = unsafe { *self.firsts.get_unchecked((address >> (32 - FIRST_BITS)) as usize) };
             let at = usize::from(first);
-            // SAFETY: `first` is a range, and as many ends follow as are compared.
-            return at + unsafe { ends_before(&self.ends, at, address) };
+            // SAFETY: `first` is a range, and at least [`COMPARED`] ends follow.
+            return at + unsafe { count_ends_before(&self.ends, at, address) };
         }
         let mut at = 0;
         for level in [&self.fences[1], &self.fences[0], &self.ends] {
-            // SAFETY: the last range does not end before any address. So on each level there is an end that is not before it among those
-            // that lie below the one found before, and that block is followed by as many ends as are compared.
-            at = at * AT_ONCE + unsafe { ends_before(level, at * AT_ONCE, address) };
+            // SAFETY: the last range does not end before any address. So on each level there is an
+            // end that is not before it among those below the one found on the level above, and
+            // [`COMPARED`] ends follow the start of that block.
+            at = at * COMPARED + unsafe { count_ends_before(level, at * COMPARED, address) };
         }
         at
     }
 }
 
-/// How many of the ends from one on are before an address, up to [`AT_ONCE`].
+/// How many of the [`COMPARED`] ends from `first` on are before an address.
 ///
 /// # Safety
-/// There are so many from that one on.
+/// There are that many ends from `first` on.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt,popcnt")]
-unsafe fn ends_before(ends: &[u32], first: usize, address: u32) -> usize {
+unsafe fn count_ends_before(ends: &[u32], first: usize, address: u32) -> usize {
     // SAFETY: the caller's promise.
     let ends = unsafe { _mm512_loadu_epi32(ends.as_ptr().add(first).cast()) };
     let before = _mm512_cmplt_epu32_mask(ends, _mm512_set1_epi32(address as i32));
     before.count_ones() as usize
 }
 
-/// The writer's side: the same, so that readers' side is but a copy.
+/// The writer's side. It has the same layout, so that a view is little more than a copy.
 #[derive(Debug)]
-pub(super) struct Writer {
+pub(super) struct RangeWriter {
     ends: Vec<u32>,
-    /// The numbers of the records; 0: none.
+    /// The record numbers of the ranges; 0: none.
     numbers: Vec<u32>,
     firsts: Vec<u16>,
 }
 
-impl Writer {
-    /// All addresses have no record.
+impl RangeWriter {
+    /// One range without a record, of all addresses.
     pub(super) fn new() -> Self {
-        Writer {
-            ends: vec![u32::MAX; 1 + AT_ONCE],
+        RangeWriter {
+            ends: vec![u32::MAX; 1 + COMPARED],
             numbers: vec![0],
             firsts: vec![0; 1 << FIRST_BITS],
         }
@@ -161,14 +171,14 @@ impl Writer {
         here + readers + 2 * (2 << FIRST_BITS)
     }
 
-    /// Gives what belongs to one record to another, within a prefix: from its first address to its last one.
+    /// Replaces record number `from` by `to` in the ranges from address `first` to `last`.
     pub(super) fn replace(&mut self, first: u32, last: u32, from: u32, to: u32) {
         let before = first.checked_sub(1);
         if let Some(end) = before {
             self.split(end);
         }
         self.split(last);
-        for at in self.at(first)..=self.at(last) {
+        for at in self.index_of(first)..=self.index_of(last) {
             if self.numbers[at] == from {
                 self.numbers[at] = to;
             }
@@ -179,48 +189,48 @@ impl Writer {
         }
     }
 
-    /// The range of an address.
-    fn at(&self, address: u32) -> usize {
+    /// The index of the range that contains an address.
+    fn index_of(&self, address: u32) -> usize {
         self.ends[..self.numbers.len()].partition_point(|end| *end < address)
     }
 
-    /// A range is to end here.
+    /// Makes a range end at `end`.
     fn split(&mut self, end: u32) {
-        let at = self.at(end);
+        let at = self.index_of(end);
         if self.ends[at] != end {
             self.ends.insert(at, end);
             self.numbers.insert(at, self.numbers[at]);
-            self.behind(end).iter_mut().for_each(|first| *first += 1);
+            self.firsts_after(end).iter_mut().for_each(|first| *first += 1);
         }
     }
 
-    /// No range need end here if what follows belongs to the same record.
+    /// Merges the range that ends at `end` with the next one if both have the same record.
     fn join(&mut self, end: u32) {
-        let at = self.at(end);
+        let at = self.index_of(end);
         if self.numbers.get(at) == self.numbers.get(at + 1) {
             self.ends.remove(at);
             self.numbers.remove(at);
-            self.behind(end).iter_mut().for_each(|first| *first -= 1);
+            self.firsts_after(end).iter_mut().for_each(|first| *first -= 1);
         }
     }
 
-    /// The first ranges of the addresses whose first bits are above those of an address.
-    fn behind(&mut self, end: u32) -> &mut [u16] {
+    /// The entries of `firsts` for first bits above those of an address.
+    fn firsts_after(&mut self, end: u32) -> &mut [u16] {
         &mut self.firsts[(end >> (32 - FIRST_BITS)) as usize + 1..]
     }
 
-    /// Whether there are few ends with the same first bits.
-    fn is_spread(&self) -> bool {
+    /// Whether every value of the first bits has few enough ends.
+    fn one_compare(&self) -> bool {
         let last = self.numbers.len() as u16 - 1;
         let next = self.firsts.iter().skip(1).copied().chain([last]);
-        let most = self.firsts.iter().zip(next).map(|(first, next)| next - first).max();
-        most.is_some_and(|most| usize::from(most) <= AT_ONCE)
+        let max_ends = self.firsts.iter().zip(next).map(|(first, next)| next - first).max();
+        max_ends.is_some_and(|max_ends| usize::from(max_ends) <= COMPARED)
     }
 
-    /// For readers, with keys of so many bits.
-    pub(super) fn shape(&self, width: u32, arena: &Arena) -> Ranges {
-        let is_spread = self.is_spread();
-        let fences = match is_spread {
+    /// The view for keys of `width` bits.
+    pub(super) fn view(&self, width: u32, arena: &Arena) -> Ranges {
+        let one_compare = self.one_compare();
+        let fences = match one_compare {
             true => [const { Vec::new() }; 2],
             false => {
                 let below = fences(&self.ends);
@@ -229,7 +239,7 @@ impl Writer {
         };
         let [upper, lower] = fences;
         Ranges {
-            is_spread,
+            one_compare,
             fences: [lower, upper],
             shift: 32 - width,
             ends: self.ends.clone(),
@@ -248,15 +258,15 @@ fn address(arena: &Arena, number: u32) -> u64 {
     }
 }
 
-/// The last of each [`AT_ONCE`] ends, and so many more than are compared.
+/// Every [`COMPARED`]th end, and the padding.
 fn fences(ends: &[u32]) -> Vec<u32> {
     let mut fences: Vec<u32> = ends
-        .as_chunks::<AT_ONCE>()
+        .as_chunks::<COMPARED>()
         .0
         .iter()
-        .map(|block| block[AT_ONCE - 1])
+        .map(|block| block[COMPARED - 1])
         .collect();
-    fences.extend([u32::MAX; AT_ONCE]);
+    fences.extend([u32::MAX; COMPARED]);
     fences
 }
 
@@ -264,10 +274,10 @@ fn fences(ends: &[u32]) -> Vec<u32> {
 mod tests {
     use super::*;
 
-    fn ranges(writer: &Writer) -> Vec<(u32, u32)> {
-        let firsts = (0..1_u32 << FIRST_BITS).map(|first| writer.at(first << (32 - FIRST_BITS)) as u16);
+    fn ranges(writer: &RangeWriter) -> Vec<(u32, u32)> {
+        let firsts = (0..1_u32 << FIRST_BITS).map(|first| writer.index_of(first << (32 - FIRST_BITS)) as u16);
         assert!(firsts.eq(writer.firsts.iter().copied()));
-        assert_eq!(writer.ends.len(), writer.numbers.len() + AT_ONCE);
+        assert_eq!(writer.ends.len(), writer.numbers.len() + COMPARED);
         writer
             .ends
             .iter()
@@ -278,7 +288,7 @@ mod tests {
 
     #[test]
     fn ranges_are_split_where_prefixes_begin_and_end_and_joined_when_they_go() {
-        let mut writer = Writer::new();
+        let mut writer = RangeWriter::new();
         let mut replace = |first, last, from, to| {
             writer.replace(first, last, from, to);
             ranges(&writer)

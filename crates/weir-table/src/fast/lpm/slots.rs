@@ -1,4 +1,4 @@
-//! The slots of DIR-24-8: beside records, or in memory of their own.
+//! The slots of DIR-24-8: in the arena's pages between records, or in memory of their own.
 #![allow(unsafe_code)]
 
 use crate::fast::mem::{Arena, Directory};
@@ -9,15 +9,16 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 
-/// Slots, as many as a power of two.
+/// Slots; their number is a power of two.
 #[derive(Debug)]
 pub(super) struct Slots {
     start: NonNull<AtomicU32>,
     count: usize,
-    /// The bits of a slot's number that are added to it once more, for the records between slots.
-    gaps: usize,
-    /// Of these all slots are, if not of a directory's pages.
-    own: Option<Zeroed<AtomicU32>>,
+    /// The bits of a slot's number that are added to it once more, to skip the records between runs
+    /// of slots.
+    skip_mask: usize,
+    /// The memory of the slots, if they are not in an arena's pages.
+    memory: Option<Zeroed<AtomicU32>>,
     /// Keeps pages alive.
     _directory: Arc<Directory>,
 }
@@ -28,53 +29,53 @@ unsafe impl Send for Slots {}
 unsafe impl Sync for Slots {}
 
 impl Slots {
-    /// As many as numbers of so many bits; in the arena's pages if it has some for that many.
+    /// 2^`bits` slots; in the arena's pages if it has pages for as many.
     pub(super) fn new(bits: u32, arena: &Arena) -> Self {
         let in_pages = arena.slots().filter(|_| bits == pages::SLOT_BITS);
-        let (start, gaps, own) = match in_pages {
-            Some((start, together)) => (start, !(together - 1), None),
+        let (start, skip_mask, memory) = match in_pages {
+            Some((start, run)) => (start, !(run - 1), None),
             None => {
-                let own = Zeroed::new(1 << bits);
-                (own.start(), 0, Some(own))
+                let memory = Zeroed::new(1 << bits);
+                (memory.start(), 0, Some(memory))
             }
         };
-        // Who looks up eight keys at a time has addresses as numbers.
+        // SIMD lookups hold addresses as integers.
         start.as_ptr().expose_provenance();
         Slots {
             start,
             count: 1 << bits,
-            gaps,
-            own,
+            skip_mask,
+            memory,
             _directory: Arc::clone(arena.directory()),
         }
     }
 
-    /// Bytes that are not a directory's.
+    /// Bytes that are not in the arena's pages.
     pub(super) fn bytes(&self) -> usize {
-        self.own.as_ref().map_or(0, Zeroed::bytes)
+        self.memory.as_ref().map_or(0, Zeroed::bytes)
     }
 
-    /// Where they begin, and which bits of a slot's number are added to it once more before it is counted from there.
+    /// The base address and the skip mask, see [`SlotAddressing`](crate::fast::SlotAddressing).
     #[inline(always)]
-    pub(super) fn places(&self) -> (usize, usize) {
-        (self.start.as_ptr().addr(), self.gaps)
+    pub(super) fn addressing(&self) -> (usize, usize) {
+        (self.start.as_ptr().addr(), self.skip_mask)
     }
 
-    /// Where a slot is.
+    /// The address of a slot.
     #[inline(always)]
     pub(super) fn address(&self, number: usize) -> *const AtomicU32 {
-        self.start.as_ptr().wrapping_add(number + (number & self.gaps))
+        self.start.as_ptr().wrapping_add(number + (number & self.skip_mask))
     }
 
-    /// A slot; the first for numbers beyond the last.
+    /// A slot; numbers wrap around beyond the last.
     #[inline(always)]
     pub(super) fn get(&self, number: usize) -> &AtomicU32 {
-        // SAFETY: there are so many slots, and they are not written but as atomics.
+        // SAFETY: the masked number is below the count, and slots are only written as atomics.
         unsafe { &*self.address(number & (self.count - 1)) }
     }
 
-    /// Slots one after the other.
-    pub(super) fn some(&self, numbers: Range<usize>) -> impl Iterator<Item = &AtomicU32> {
+    /// Consecutive slots.
+    pub(super) fn range(&self, numbers: Range<usize>) -> impl Iterator<Item = &AtomicU32> {
         numbers.map(|number| self.get(number))
     }
 }
@@ -83,12 +84,12 @@ impl Slots {
 mod tests {
     use super::*;
     use crate::fast::epochs::Epochs;
-    use crate::fast::mem::Shape;
+    use crate::fast::mem::RecordShape;
     use std::sync::atomic::Ordering;
 
     #[test]
     fn each_slot_has_a_place_of_its_own() {
-        // Under Miri few: the others are of 64 MB and more.
+        // Under Miri only the last: the others take 64 MB and more.
         for (words, bits, pages) in [
             (4, 24, true),
             (1, 24, true),
@@ -100,16 +101,16 @@ mod tests {
         .into_iter()
         .filter(|(_, bits, _)| !cfg!(miri) || *bits < 24)
         {
-            let mut arena = Arena::new(Shape::new(words, false, 0, 0), Arc::new(Epochs::new()));
+            let mut arena = Arena::new(RecordShape::new(words, false, 0, 0), Arc::new(Epochs::new()));
             if pages {
-                arena.make_pages();
+                arena.allocate_pages();
             }
             let slots = Slots::new(bits, &arena);
-            let (start, gaps) = slots.places();
+            let (start, skip_mask) = slots.addressing();
             let some = (0..1 << bits).step_by(997);
             for number in some.clone() {
                 let at = slots.address(number).addr();
-                assert_eq!(at, start + (number + (number & gaps)) * size_of::<AtomicU32>());
+                assert_eq!(at, start + (number + (number & skip_mask)) * size_of::<AtomicU32>());
                 slots.get(number).store(number as u32 + 1, Ordering::Relaxed);
             }
             assert!(

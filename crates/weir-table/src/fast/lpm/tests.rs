@@ -1,12 +1,12 @@
-//! Where slots are, for those who ask for them.
+//! The addresses of slots, as compiled code computes them.
 
 use super::*;
-use crate::fast::structure::Shape;
+use crate::fast::structure::StructureView;
 use crate::fast::{FastTable, slot_shift};
 use crate::{ActionSpec, EntryAction, KeySpec, NewEntry, Table, TableSpec};
 use weir_ir::{ActionCall, Bits, KeyMatch, MatchKind};
 
-/// A table with so many prefixes of all bits.
+/// A table with `count` prefixes of full length.
 fn routes(width: u32, size: u64, count: u64) -> FastTable {
     let action = ActionSpec::new("forward").parameter("port", 9);
     let key = KeySpec::new("address", width, MatchKind::Lpm);
@@ -30,43 +30,49 @@ fn routes(width: u32, size: u64, count: u64) -> FastTable {
     fast
 }
 
-/// Who asks for slots by [`slot_shift`] and [`SlotPlaces`] asks for those that a lookup reads.
+/// The addresses computed from [`slot_shift`] and [`SlotAddressing`] are those that a lookup reads.
 #[test]
 #[cfg_attr(
     miri,
     ignore = "six tables of 64 and 128 MB, which it would take many minutes to make"
 )]
-fn places_of_slots_are_where_lookups_look() {
+fn computed_slot_addresses_are_those_that_lookups_read() {
     let count = 1100;
-    for (width, size) in [(24, MANY), (27, MANY), (32, MANY), (32, 1100), (25, 1100)] {
+    for (width, size) in [
+        (24, PAGED_MIN),
+        (27, PAGED_MIN),
+        (32, PAGED_MIN),
+        (32, 1100),
+        (25, 1100),
+    ] {
         let table = routes(width, size, count);
-        assert_eq!(table.present(&table.epochs().enter()).slots(), None, "they are near");
+        assert_eq!(table.view(&table.epochs().enter()).slots(), None, "they are near");
         let shift = slot_shift(&routes_spec(width)).expect("keys have 24 bits and more");
         let keys: [u64; SLOTS] =
             std::array::from_fn(|i| (i as u64).wrapping_mul(0x2545_f491_4f6c_dd1d) >> (64 - width));
         let guard = table.epochs().enter();
-        let Shape::Dir(dir) = table.present(&guard).shape() else {
+        let StructureView::Dir(dir) = table.view(&guard).structure() else {
             panic!("there are many")
         };
-        dir.is_far.store(true, Ordering::Relaxed);
-        let places = table.present(&guard).slots().expect("they are far");
-        let mut fetches = Fetches::default();
-        table.present(&guard).prepare(u64::MAX, &keys, SLOTS, &mut fetches);
-        let asked = keys.map(|key| {
+        dir.prefetches_early.store(true, Ordering::Relaxed);
+        let addressing = table.view(&guard).slots().expect("they are far");
+        let mut queue = PrefetchQueue::default();
+        table.view(&guard).prefetch(u64::MAX, &keys, SLOTS, &mut queue);
+        let expected = keys.map(|key| {
             let slot = (key >> shift) as usize;
-            assert!(slot < SlotPlaces::COUNT);
-            places.start + 4 * (slot + (slot & places.gaps))
+            assert!(slot < SlotAddressing::COUNT);
+            addressing.base + 4 * (slot + (slot & addressing.skip_mask))
         });
-        assert_eq!(fetches.addresses(), asked);
+        assert_eq!(queue.addresses(), expected);
         assert_eq!(
-            places.gaps != 0,
-            size == MANY,
+            addressing.skip_mask != 0,
+            size == PAGED_MIN,
             "between slots are records of large tables"
         );
     }
     assert_eq!(slot_shift(&routes_spec(23)), None);
-    let guard_of_few = routes(32, MANY, 3);
-    assert_eq!(guard_of_few.present(&guard_of_few.epochs().enter()).slots(), None);
+    let few = routes(32, PAGED_MIN, 3);
+    assert_eq!(few.view(&few.epochs().enter()).slots(), None);
 }
 
 fn routes_spec(width: u32) -> TableSpec {

@@ -1,4 +1,5 @@
-//! The buckets, and how their slots are compared all at once.
+//! Buckets of one cache line, and the comparison of all slots of a bucket at once: portable, AVX2
+//! and AVX-512.
 #![allow(unsafe_code)]
 
 use crate::fast::batch::SLOTS;
@@ -15,44 +16,46 @@ const WORDS: usize = 8;
 /// A cache line that begins with slots.
 ///
 /// # Safety
-/// It is as long as a cache line and aligned like one, begins with `WAYS` slots, at most [`WORDS`], behind which are the
-/// stamps, if it has them, and all of it are atomics.
+/// It is as long as a cache line and aligned like one. It begins with `WAYS` slots, at most
+/// [`WORDS`], behind which are the stamps, if it has them, and all of it are atomics.
 pub(in crate::fast) unsafe trait Bucket: Zeroable + Debug {
-    /// Slots.
+    /// Number of slots.
     const WAYS: usize;
-    /// Whether they have last hits.
+    /// Whether slots have stamps.
     const STAMPS: bool;
     /// Most entries per bucket of a table, on average.
-    const FULL: usize;
-    /// Entries per two buckets of tables whose size is known: fewer, so that few keys are in their second bucket, for which a
-    /// lookup begins again.
-    const LOOSE: usize;
+    const MAX_LOAD: usize;
+    /// Entries per two buckets in tables built for a known size. They are fewer, so that few keys
+    /// are in their second bucket, where a lookup starts again.
+    const BUILT_LOAD: usize;
 
     fn slots(&self) -> &[AtomicU64];
 
-    /// When a slot was hit last.
+    /// The stamp of a slot: its last hit.
     fn stamp(&self, slot: usize) -> Option<&AtomicU32>;
 
-    /// A slot; any where there is none of that number.
+    /// A slot; an unspecified one if there is none of that number.
     #[inline(always)]
     fn slot(&self, slot: usize) -> &AtomicU64 {
         let slots = self.slots();
         slots.get(slot).unwrap_or(&slots[0])
     }
 
-    /// What the slot holds that has these significant bits, and which it is. Right whatever is written meanwhile.
-    fn look(&self, needle: u64, significant: u64) -> Option<(u64, usize)> {
+    /// The slot with these significant bits: its contents and number. Correct also while a writer
+    /// runs.
+    fn scan(&self, needle: u64, significant: u64) -> Option<(u64, usize)> {
         let mut slots = self.slots().iter().map(|s| s.load(Ordering::Acquire)).zip(0..);
         slots.find(|(value, _)| value & significant == needle)
     }
 }
 
-/// Only slots.
+/// Slots without stamps.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(in crate::fast) struct Plain([AtomicU64; WORDS]);
 
-/// Slots and their last hits: who finds a key has its last hit in the same line. The last stamp is nobody's.
+/// Slots and their stamps: a lookup that finds a key has its stamp in the same line. The last stamp
+/// is unused.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(in crate::fast) struct Stamped {
@@ -84,8 +87,8 @@ unsafe impl Zeroable for Stamped {
 unsafe impl Bucket for Plain {
     const WAYS: usize = WORDS;
     const STAMPS: bool = false;
-    const FULL: usize = 7;
-    const LOOSE: usize = 10;
+    const MAX_LOAD: usize = 7;
+    const BUILT_LOAD: usize = 10;
 
     #[inline(always)]
     fn slots(&self) -> &[AtomicU64] {
@@ -102,8 +105,8 @@ unsafe impl Bucket for Plain {
 unsafe impl Bucket for Stamped {
     const WAYS: usize = 5;
     const STAMPS: bool = true;
-    const FULL: usize = 4;
-    const LOOSE: usize = 5;
+    const MAX_LOAD: usize = 4;
+    const BUILT_LOAD: usize = 5;
 
     #[inline(always)]
     fn slots(&self) -> &[AtomicU64] {
@@ -122,24 +125,24 @@ pub(super) const fn places<B: Bucket>() -> u8 {
     u8::MAX >> (WORDS - B::WAYS)
 }
 
-/// Which bit is set; any of eight if none is.
+/// The lowest set bit; unspecified, but below eight, if none is set.
 #[inline(always)]
 pub(super) fn first_bit(bits: u8) -> usize {
-    // The wider count needs no care of 0.
+    // The 32-bit count needs no special case for 0.
     u32::from(bits).trailing_zeros() as usize % WORDS
 }
 
-/// Searches that are only right if nothing is written meanwhile.
+/// Optimistic searches: valid only if no write happened meanwhile.
 pub(in crate::fast) trait Search {
-    /// What the slot holds that has these significant bits, and a bit for its place. If there is none, no bit, and anything
-    /// that has not these significant bits.
+    /// The contents of the slot with these significant bits, and a bit for its position. If there
+    /// is none: no bit, and a value with other significant bits.
     fn find<B: Bucket>(bucket: &B, needle: u64, significant: u64) -> (u64, u8);
 
-    /// For last hits that are this a bit each: that of place `p` is bit `2 * WAYS + p`, as the bucket is seen as half words.
-    /// Others mean nothing.
+    /// A bit per stamp that equals `stamp`: that of slot `p` is bit `2 * WAYS + p`, since the
+    /// bucket is compared as 32-bit words. Other bits are unspecified.
     fn hit_at<B: Bucket>(bucket: &B, stamp: u32) -> u16;
 
-    /// A bit per pair of words with these significant bits in common, which are those of the second.
+    /// A bit per pair of words that agree in the significant bits; `needles` has no others.
     fn equal(words: &[u64; SLOTS], needles: &[u64; SLOTS], significant: u64) -> u64;
 }
 
@@ -177,9 +180,9 @@ impl Search for Avx2 {
             _mm256_set1_epi64x,
         };
         let half = |at: usize| {
-            // SAFETY: the type is only named in code that runs where the processor has AVX2, and the load is that of
-            // one half of a bucket, which is aligned. Aligned words are never read half, and who uses what was read asks
-            // afterwards whether anything was written meanwhile.
+            // SAFETY: the type is only named in code that runs where the processor has AVX2, and
+            // the load is that of one half of a bucket, which is aligned. Aligned words are never
+            // read half, and the caller validates the seqlock before it uses what was read.
             unsafe {
                 let slots = _mm256_load_si256((&raw const *bucket).cast::<u64>().add(at).cast());
                 let slots = _mm256_and_si256(slots, _mm256_set1_epi64x(significant as i64));
@@ -199,7 +202,7 @@ impl Search for Avx2 {
         let half = |at: usize| {
             // SAFETY: the processor has AVX2, as only code for it names the type, and the load is
             // that of one half of a bucket, which is aligned; for concurrent stores see
-            // `fast::eight`.
+            // `fast::simd`.
             unsafe {
                 let words = _mm256_load_si256((&raw const *bucket).cast::<u64>().add(at).cast());
                 let equal = _mm256_cmpeq_epi32(words, _mm256_set1_epi32(stamp as i32));
@@ -230,7 +233,7 @@ impl Search for Avx2 {
     }
 }
 
-/// With AVX-512. Only where the processor has it, with masks of eight bits (DQ).
+/// AVX-512, with masks of eight bits (DQ). Only for processors that have both.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[derive(Debug)]
 pub(in crate::fast) struct Avx512;
@@ -243,14 +246,15 @@ impl Search for Avx512 {
             _mm_cvtsi128_si64, _mm512_and_si512, _mm512_castsi512_si128, _mm512_load_si512,
             _mm512_mask_cmpeq_epi64_mask, _mm512_maskz_compress_epi64, _mm512_set1_epi64,
         };
-        // SAFETY: the type is only named in code that runs where the processor has AVX-512, and the load is that of a
-        // bucket, which is aligned. Aligned words are never read half, and who uses what was read asks afterwards whether
-        // anything was written meanwhile.
+        // SAFETY: the type is only named in code that runs where the processor has AVX-512, and the
+        // load is that of a bucket, which is aligned. Aligned words are never read half, and the
+        // caller validates the seqlock before it uses what was read.
         unsafe {
             let slots = _mm512_load_si512((&raw const *bucket).cast());
             let keys = _mm512_and_si512(slots, _mm512_set1_epi64(significant as i64));
             let equal = _mm512_mask_cmpeq_epi64_mask(places::<B>(), keys, _mm512_set1_epi64(needle as i64));
-            // Brings the slot to the front; much sooner done than finding and loading it.
+            // Compressing moves the slot to the front; much faster than computing its number and
+            // loading it.
             let found = _mm512_castsi512_si128(_mm512_maskz_compress_epi64(equal, slots));
             (_mm_cvtsi128_si64(found) as u64, equal)
         }
@@ -260,7 +264,7 @@ impl Search for Avx512 {
     fn hit_at<B: Bucket>(bucket: &B, stamp: u32) -> u16 {
         use std::arch::x86_64::{_mm512_cmpeq_epi32_mask, _mm512_load_si512, _mm512_set1_epi32};
         // SAFETY: the processor has AVX-512, as only code for it names the type, and the load is
-        // that of a bucket, which is aligned; for concurrent stores see `fast::eight`.
+        // that of a bucket, which is aligned; for concurrent stores see `fast::simd`.
         unsafe {
             let words = _mm512_load_si512((&raw const *bucket).cast());
             _mm512_cmpeq_epi32_mask(words, _mm512_set1_epi32(stamp as i32))
@@ -286,7 +290,7 @@ mod tests {
 
     fn check<S: Search>() {
         let significant = !0b1110;
-        // What is behind the slots is nobody's key, even if it looks like one.
+        // The words behind the slots must not match, even if they look like keys.
         let stamped = Stamped {
             slots: Default::default(),
             stamps: [0x81, 0, 0x81, 0, 0x81, 0].map(AtomicU32::new),
@@ -315,7 +319,7 @@ mod tests {
             let (found, place) = S::find(bucket, needle, significant);
             assert_eq!((found & significant == needle, place), (i != 3, u8::from(i != 3) << i));
             assert!(i == 3 || found == expected);
-            assert_eq!(bucket.look(needle, significant), (i != 3).then_some((expected, i)));
+            assert_eq!(bucket.scan(needle, significant), (i != 3).then_some((expected, i)));
         }
         assert_eq!(S::find(bucket, 9 << 4 | 1, significant).1, 0);
     }

@@ -1,17 +1,21 @@
-//! Exact keys that fit one word together with their results: a slot of 64 bits is an entry.
+//! A cuckoo hash table for exact keys that fit one word together with their results: a 64-bit slot
+//! is an entry.
 //!
-//! A slot is the key, below it action and data, and a bit that is set; free slots are 0. So an entry has no handle that
-//! readers could see. A bucket is a cache line of eight slots, or of five and their last hits if somebody wants to know those:
-//! who has found a key need not wait for memory again. A key is in its first or its second bucket, in the first where there is
-//! room; the number of buckets is any. At most seven eighths of the slots are used, or four fifths, so an entry takes 9 to 14
-//! bytes, or 16 to 26 with its last hit, and half as many of the writer's for handles, or a third. Slots are written at once, so
-//! nothing that is found is torn. A key that moves to its other bucket is copied first and counted in `moves`, which readers look
-//! at before they call a key missing, unless `writes` tells them that nothing changed.
+//! See [`Packing`] for the contents of a slot. A bucket is a cache line of eight slots, or, with
+//! `idle_timeout`, of five slots and their stamps: after a key was found no further line is read. A
+//! key is in its first or its second bucket, in the first if that has room. The number of buckets
+//! is arbitrary. At most seven eighths of the slots are used, or four fifths with stamps. So an
+//! entry takes 9 to 14 bytes, or 16 to 26 with stamps. The writer takes half as many for handles,
+//! or a third.
+//!
+//! A slot is written by one store, so no torn entry is ever found. A key that moves to its other
+//! bucket is copied first and counted in `moves`. A reader that misses a key retries if `moves` has
+//! changed, unless the seqlock shows that nothing was written.
 #![allow(unsafe_code)]
 
 mod bucket;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
-mod eight;
+mod simd;
 #[cfg(test)]
 mod tests;
 mod writer;
@@ -22,43 +26,44 @@ pub(super) use bucket::{Plain, Search, Stamped};
 pub(super) use writer::Packed;
 
 use crate::fast::batch::{Batch, SLOTS, each, each_of, is_dense, ones};
-#[cfg(all(target_arch = "x86_64", not(miri)))]
-use crate::fast::eight::has_eight;
 use crate::fast::hash::Seed;
-use crate::fast::mem::{STAGED, prefetch};
-use crate::fast::packing::{Newest, Packing, note, step};
-use crate::fast::writes::Writes;
+use crate::fast::mem::{PREFETCH_MIN_BYTES, prefetch};
+use crate::fast::packing::{Newest, Packing, stamp_step, step};
+use crate::fast::seqlock::SeqLock;
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+use crate::fast::simd::has_simd;
 use crate::fast::zeroed::Zeroed;
 use bucket::{Bucket, first_bit};
 use std::mem::MaybeUninit;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
-/// So many keys of a vector are searched without a branch.
+/// Keys of a vector that are searched without a branch between them.
 const BLOCK: usize = 8;
 
 #[derive(Debug)]
 struct Array<B: Bucket> {
     buckets: Zeroed<B>,
-    /// A bit per bucket: a key that should be there is or was in its second bucket.
+    /// A bit per bucket: a key with this first bucket is or was in its second one.
     overflow: Zeroed<AtomicU32>,
     count: u32,
     packing: Packing,
     seed: Seed,
-    /// Keys are looked up eight at a time, which takes less time where buckets are far.
+    /// The processor has AVX-512, and buckets are so far that the SIMD lookup is faster.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
-    by_eights: bool,
-    writes: Writes,
-    /// Counts keys that left a bucket for the other.
+    uses_simd: bool,
+    seqlock: SeqLock,
+    /// Counts keys that moved from a bucket to the other.
     moves: AtomicU64,
     newest: Newest,
 }
 
-/// What readers see.
+/// Readers' view.
 #[derive(Debug)]
-pub(super) struct PackedShape<B: Bucket>(Arc<Array<B>>);
+pub(super) struct PackedView<B: Bucket>(Arc<Array<B>>);
 
-/// A value for each slot of a vector: 0 before it is set, but not where all slots are active, as they are all set then.
+/// A value per slot of a vector. Before it is set a value is 0, but uninitialised where all slots
+/// are active, since all are set then.
 struct Row<T>([MaybeUninit<T>; SLOTS]);
 
 impl<T: Copy> Row<T> {
@@ -67,7 +72,8 @@ impl<T: Copy> Row<T> {
         Row([const { MaybeUninit::uninit() }; SLOTS])
     }
 
-    /// Must come before anything is set. Apart from [`Row::unset`], for what is chosen from two arrays is copied.
+    /// Call it before anything is set. It is separate from [`Row::unset`], since a choice between
+    /// two initialised arrays would be a copy.
     #[inline(always)]
     fn prepare(&mut self, active: u64) {
         if active != u64::MAX {
@@ -97,37 +103,39 @@ impl<T: Copy> Row<T> {
     }
 }
 
-/// What the slots of a vector look for, and in which bucket. Of no slot it is nothing in bucket 0.
-struct Sought {
+/// Per slot of the vector, the bucket to search and the word to find. Inactive slots search bucket
+/// 0 for a word that no slot has.
+struct Probes {
     buckets: Row<u32>,
     needles: Row<u64>,
 }
 
-impl Sought {
+impl Probes {
     #[inline(always)]
     fn unset() -> Self {
-        Sought {
+        Probes {
             buckets: Row::unset(),
             needles: Row::unset(),
         }
     }
 }
 
-/// Of each key what the slot holds that has it, or something else, and a bit for its place if somebody wants to know.
-struct Found {
+/// Per slot of the vector, the contents of the table's slot with its key, or another value; and a
+/// bit for the position there, with `idle_timeout`.
+struct Matches {
     slots: Row<u64>,
     places: Row<u8>,
-    /// Which last hits of the bucket are of this step, see [`Search::hit_at`].
+    /// Which stamps of the bucket are of this step, see [`Search::hit_at`].
     fresh: Row<u16>,
-    /// The step it is now.
+    /// The current step.
     now: u32,
 }
 
-impl Found {
-    /// Whether the last hit of one of them is of another step.
+impl Matches {
+    /// Whether the stamp of any match is of another step.
     ///
     /// # Safety
-    /// All active slots were set, in buckets with last hits.
+    /// All active slots were set, in buckets with stamps.
     #[inline(always)]
     unsafe fn are_stale<B: Bucket>(&self) -> bool {
         // SAFETY: the caller's promise.
@@ -138,13 +146,13 @@ impl Found {
     }
 }
 
-/// The bucket a hash should be in.
+/// The first bucket of a hash.
 #[inline(always)]
 fn first(hash: u64, count: u32) -> u32 {
     (((hash >> 32) * u64::from(count)) >> 32) as u32
 }
 
-/// The other bucket a hash may be in. There are at least two.
+/// The second bucket of a hash, never the first. There are at least two.
 #[inline(always)]
 fn second(hash: u64, count: u32) -> u32 {
     let other = ((u64::from(hash as u32) * u64::from(count)) >> 32) as u32;
@@ -158,31 +166,31 @@ fn second(hash: u64, count: u32) -> u32 {
 }
 
 impl<B: Bucket> Array<B> {
-    /// At least two buckets.
+    /// An empty array of `count` buckets, at least two.
     fn new(packing: Packing, count: u32) -> Self {
         let number = count as usize;
         let buckets = Zeroed::new(number);
         Array {
             #[cfg(all(target_arch = "x86_64", not(miri)))]
-            by_eights: buckets.bytes() > STAGED && has_eight(),
+            uses_simd: buckets.bytes() > PREFETCH_MIN_BYTES && has_simd(),
             buckets,
             overflow: Zeroed::new(number.div_ceil(32)),
             count,
             packing,
             seed: Seed::random(),
-            writes: Writes::default(),
+            seqlock: SeqLock::default(),
             moves: AtomicU64::new(0),
             newest: Newest::default(),
         }
     }
 
-    fn is_staged(&self) -> bool {
-        self.buckets.bytes() > STAGED
+    fn needs_prefetch(&self) -> bool {
+        self.buckets.bytes() > PREFETCH_MIN_BYTES
     }
 
     /// The first and the second bucket of a key.
     fn homes(&self, key: u64) -> [u32; 2] {
-        let hash = self.seed.one(key);
+        let hash = self.seed.hash_word(key);
         [first(hash, self.count), second(hash, self.count)]
     }
 
@@ -193,13 +201,13 @@ impl<B: Bucket> Array<B> {
         unsafe { self.buckets.get_unchecked(number as usize) }
     }
 
-    /// Whether keys that should be in the bucket may be in their second one.
+    /// Whether keys with this first bucket may be in their second one.
     #[inline(always)]
     fn overflows(&self, number: u32) -> bool {
         self.overflow_bits(number).load(Ordering::Acquire) >> (number % 32) & 1 == 1
     }
 
-    /// Where that is a bit: that of the number's lowest five bits.
+    /// The word with a bucket's overflow bit, which is that of the number's lowest five bits.
     #[inline(always)]
     fn overflow_bits(&self, number: u32) -> &AtomicU32 {
         debug_assert!(number < self.count);
@@ -211,23 +219,24 @@ impl<B: Bucket> Array<B> {
     #[inline(always)]
     fn stamp_hit(&self, number: u32, slot: usize, step: u32) {
         if let Some(stamp) = self.bucket(number).stamp(slot) {
-            note(stamp, step);
+            stamp_step(stamp, step);
         }
     }
 
-    /// The slot of a key, its bucket and its place there, whatever is written meanwhile.
+    /// The contents of a key's slot, its bucket and its position there, correct also while a writer
+    /// runs.
     fn find(&self, key: u64) -> Option<(u64, u32, usize)> {
         let [first, second] = self.homes(key);
         let (needle, significant) = (self.packing.needle(key), self.packing.significant());
-        let look = |number: u32| {
-            let found = self.bucket(number).look(needle, significant);
+        let scan = |number: u32| {
+            let found = self.bucket(number).scan(needle, significant);
             found.map(|(slot, place)| (slot, number, place))
         };
         loop {
             let moves = self.moves.load(Ordering::Acquire);
-            let mut found = look(first);
+            let mut found = scan(first);
             if found.is_none() && self.overflows(first) {
-                found = look(second);
+                found = scan(second);
             }
             fence(Ordering::Acquire);
             if found.is_some() || self.moves.load(Ordering::Relaxed) == moves {
@@ -240,80 +249,81 @@ impl<B: Bucket> Array<B> {
     #[inline(always)]
     fn lookup<S: Search, const DENSE: bool>(&self, batch: &mut Batch<'_>) -> u64 {
         if B::STAMPS {
-            self.newest.see(step(batch.now));
+            self.newest.observe(step(batch.now));
         }
-        if let Some(quiet) = self.writes.quiet() {
-            let hits = self.look_quietly::<S, DENSE>(batch);
-            if self.writes.is_quiet_since(quiet) {
+        if let Some(version) = self.seqlock.read_begin() {
+            let hits = self.optimistic::<S, DENSE>(batch);
+            if self.seqlock.validate(version) {
                 return hits;
             }
         }
-        self.disturbed(*batch)
+        self.contended(*batch)
     }
 
-    /// A lookup that is only right if nothing is written meanwhile.
+    /// An optimistic lookup: valid only if no write happened meanwhile.
     #[inline(always)]
-    fn look_quietly<S: Search, const DENSE: bool>(&self, batch: &Batch<'_>) -> u64 {
+    fn optimistic<S: Search, const DENSE: bool>(&self, batch: &Batch<'_>) -> u64 {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
-        if self.by_eights {
+        if self.uses_simd {
             // SAFETY: the processor has these features.
-            return unsafe { self.lookup_eight(batch) };
+            return unsafe { self.lookup_simd(batch) };
         }
-        self.quiet::<S, DENSE>(*batch)
+        self.one_by_one::<S, DENSE>(*batch)
     }
 
-    /// The buckets of all keys: apart from the rest, so that it can be done for several at once. All active slots are set.
+    /// Computes the buckets of all keys, in a loop of its own so that it is vectorised. Sets all
+    /// active slots.
     #[inline(always)]
-    fn seek<const DENSE: bool>(&self, active: u64, keys: &[u64], sought: &mut Sought) {
+    fn make_probes<const DENSE: bool>(&self, active: u64, keys: &[u64], probes: &mut Probes) {
         let (seed, count, packing) = (self.seed, self.count, self.packing);
-        sought.buckets.prepare(active);
-        sought.needles.prepare(active);
+        probes.buckets.prepare(active);
+        probes.needles.prepare(active);
         if DENSE {
-            let rows = sought.buckets.0.iter_mut().zip(&mut sought.needles.0);
+            let rows = probes.buckets.0.iter_mut().zip(&mut probes.needles.0);
             for ((bucket, needle), key) in rows.zip(&keys[..SLOTS - active.leading_zeros() as usize]) {
-                bucket.write(first(seed.one(*key), count));
+                bucket.write(first(seed.hash_word(*key), count));
                 needle.write(packing.needle(*key));
             }
         } else {
             each(active, |slot, _| {
                 let key = keys[slot];
-                sought.buckets.set(slot, first(seed.one(key), count));
-                sought.needles.set(slot, packing.needle(key));
+                probes.buckets.set(slot, first(seed.hash_word(key), count));
+                probes.needles.set(slot, packing.needle(key));
             });
         }
     }
 
-    /// Asks for the buckets of all keys, the second ones only where a key may be there: of these there are some in most vectors, and what
-    /// is asked for now is not waited for later.
+    /// Prefetches the buckets of all keys, and the second ones where a key may be there. Most
+    /// vectors have some of these, and a prefetch now avoids a wait later.
     #[inline(always)]
-    fn fetch<const DENSE: bool>(&self, active: u64, keys: &[u64], sought: &Sought) {
+    fn prefetch_buckets<const DENSE: bool>(&self, active: u64, keys: &[u64], probes: &Probes) {
         let buckets = self.buckets.as_slice().as_ptr();
         let mut overflowing = 0;
         each_of::<DENSE>(active, |slot, bit| {
             // SAFETY: `seek` set active slots.
-            let number = unsafe { sought.buckets.get(slot) };
+            let number = unsafe { probes.buckets.get(slot) };
             prefetch(buckets.wrapping_add(number as usize));
             overflowing |= bit & ones(self.overflows(number));
         });
         each(overflowing, |slot, _| {
-            prefetch(self.bucket(second(self.seed.one(keys[slot]), self.count)));
+            prefetch(self.bucket(second(self.seed.hash_word(keys[slot]), self.count)));
         });
     }
 
-    /// [`Array::look_quietly`], one key after the other.
+    /// [`Array::optimistic`] without SIMD across keys.
     #[inline(always)]
-    fn quiet<S: Search, const DENSE: bool>(&self, batch: Batch<'_>) -> u64 {
+    fn one_by_one<S: Search, const DENSE: bool>(&self, batch: Batch<'_>) -> u64 {
         let active = batch.active;
         let (packing, significant) = (self.packing, self.packing.significant());
         let length = SLOTS - active.leading_zeros() as usize;
         // SAFETY: the last active slot is within the row, and word 0 always exists.
         let keys = unsafe { std::slice::from_raw_parts(batch.key_row(0), length) };
-        let mut sought = Sought::unset();
-        self.seek::<DENSE>(active, keys, &mut sought);
-        if self.is_staged() && !batch.is_fetched {
-            self.fetch::<DENSE>(active, keys, &sought);
+        let mut probes = Probes::unset();
+        self.make_probes::<DENSE>(active, keys, &mut probes);
+        if self.needs_prefetch() && !batch.is_prefetched {
+            self.prefetch_buckets::<DENSE>(active, keys, &probes);
         }
-        let mut found = Found {
+        let mut found = Matches {
             slots: Row::unset(),
             places: Row::unset(),
             fresh: Row::unset(),
@@ -325,30 +335,32 @@ impl<B: Bucket> Array<B> {
             found.fresh.prepare(active);
         }
         if DENSE {
-            // What is sought for slots without keys is nothing in bucket 0.
+            // Slots without keys find nothing, in bucket 0.
             for start in (0..length).step_by(BLOCK) {
                 for slot in start..start + BLOCK {
-                    self.find_quiet::<S>(slot, &sought, &mut found);
+                    self.find_optimistic::<S>(slot, &probes, &mut found);
                 }
             }
         } else {
             each(active, |slot, _| {
-                self.find_quiet::<S>(slot, &sought, &mut found);
+                self.find_optimistic::<S>(slot, &probes, &mut found);
             });
         }
-        // SAFETY: `seek` and `find_quiet` set active slots.
-        let mut hits = active & unsafe { S::equal(found.slots.all(), sought.needles.all(), significant) };
+        // SAFETY: `seek` and `find_optimistic` set active slots.
+        let mut hits = active & unsafe { S::equal(found.slots.all(), probes.needles.all(), significant) };
         if hits != active {
-            let elsewhere = self.elsewhere(active & !hits, &sought);
-            each(elsewhere, |slot, bit| {
-                sought.buckets.set(slot, second(self.seed.one(keys[slot]), self.count));
-                hits |= bit & ones(self.find_quiet::<S>(slot, &sought, &mut found));
+            let second_mask = self.maybe_in_second(active & !hits, &probes);
+            each(second_mask, |slot, bit| {
+                probes
+                    .buckets
+                    .set(slot, second(self.seed.hash_word(keys[slot]), self.count));
+                hits |= bit & ones(self.find_optimistic::<S>(slot, &probes, &mut found));
             });
         }
         // SAFETY: the default has the words of a result.
         let default = unsafe { batch.default.as_ref() }.load(Ordering::Relaxed);
-        // SAFETY: `seek` and `find_quiet` set active slots, and only these are used.
-        let (slots, needles) = unsafe { (found.slots.all(), sought.needles.all()) };
+        // SAFETY: `seek` and `find_optimistic` set active slots, and only these are used.
+        let (slots, needles) = unsafe { (found.slots.all(), probes.needles.all()) };
         let result = |value: u64, needle: u64| {
             let hit = value & significant == needle;
             if hit { packing.head(value) } else { default }
@@ -363,26 +375,26 @@ impl<B: Bucket> Array<B> {
             each(active, |slot, _| {
                 let at = slot & (SLOTS - 1);
                 // SAFETY: only active slots, and word 0 always exists.
-                unsafe { batch.put(0, slot, result(slots[at], needles[at])) };
+                unsafe { batch.set_result(0, slot, result(slots[at], needles[at])) };
             });
         }
-        // SAFETY: `find_quiet` set active slots.
+        // SAFETY: `find_optimistic` set active slots.
         if B::STAMPS && unsafe { found.are_stale::<B>() } {
             each(hits, |slot, _| {
-                // SAFETY: only active slots, whose bucket and place `seek` and `find_quiet` set;
+                // SAFETY: only active slots, whose bucket and place `seek` and `find_optimistic` set;
                 // there are places with last hits (`STAMPS`).
-                let (bucket, place) = unsafe { (sought.buckets.get(slot), found.places.get(slot)) };
+                let (bucket, place) = unsafe { (probes.buckets.get(slot), found.places.get(slot)) };
                 self.stamp_hit(bucket, first_bit(place), found.now);
             });
         }
         hits
     }
 
-    /// Looks one up in the bucket it is sought in; whether it is there.
+    /// Searches a slot's bucket for its key. Returns whether it is there.
     #[inline(always)]
-    fn find_quiet<S: Search>(&self, slot: usize, sought: &Sought, found: &mut Found) -> bool {
+    fn find_optimistic<S: Search>(&self, slot: usize, probes: &Probes, found: &mut Matches) -> bool {
         // SAFETY: `seek` set active slots, and where there are others they are 0.
-        let (number, needle) = unsafe { (sought.buckets.get(slot), sought.needles.get(slot)) };
+        let (number, needle) = unsafe { (probes.buckets.get(slot), probes.needles.get(slot)) };
         let significant = self.packing.significant();
         let bucket = self.bucket(number);
         let (value, place) = S::find(bucket, needle, significant);
@@ -394,23 +406,23 @@ impl<B: Bucket> Array<B> {
         value & significant == needle
     }
 
-    /// Of slots that missed, those whose keys may be in their second bucket.
+    /// Of the slots that missed, those whose keys may be in their second bucket.
     #[inline(always)]
-    fn elsewhere(&self, missed: u64, sought: &Sought) -> u64 {
-        let mut elsewhere = 0;
+    fn maybe_in_second(&self, missed: u64, probes: &Probes) -> u64 {
+        let mut second_mask = 0;
         each(missed, |slot, bit| {
             // SAFETY: `seek` set active slots.
-            elsewhere |= bit & ones(self.overflows(unsafe { sought.buckets.get(slot) }));
+            second_mask |= bit & ones(self.overflows(unsafe { probes.buckets.get(slot) }));
         });
-        elsewhere
+        second_mask
     }
 
-    /// A lookup that is right whatever is written meanwhile.
+    /// A lookup that is correct also while a writer runs.
     #[cold]
     #[inline(never)]
-    fn disturbed(&self, batch: Batch<'_>) -> u64 {
-        if let Some(fetches) = batch.meanwhile {
-            fetches.all();
+    fn contended(&self, batch: Batch<'_>) -> u64 {
+        if let Some(queue) = batch.queue {
+            queue.prefetch_all();
         }
         let mut hits = 0;
         each(batch.active, |slot, bit| {
@@ -419,18 +431,18 @@ impl<B: Bucket> Array<B> {
                 Some((value, number, place)) => {
                     hits |= bit;
                     // SAFETY: only active slots, and word 0 of results always exists.
-                    unsafe { batch.put(0, slot, self.packing.head(value)) };
+                    unsafe { batch.set_result(0, slot, self.packing.head(value)) };
                     self.stamp_hit(number, place, step(batch.now) as u32);
                 }
                 // SAFETY: only active slots, and the default's length was checked.
-                None => unsafe { batch.give(slot, batch.default) },
+                None => unsafe { batch.write_result(slot, batch.default) },
             }
         });
         hits
     }
 }
 
-impl<B: Bucket> PackedShape<B> {
+impl<B: Bucket> PackedView<B> {
     #[inline(always)]
     pub(super) fn lookup<S: Search>(&self, batch: &mut Batch<'_>) -> u64 {
         if is_dense(batch.active) {
@@ -440,24 +452,24 @@ impl<B: Bucket> PackedShape<B> {
         }
     }
 
-    /// Whether [`PackedShape::prepare`] is of use. Lookups by eights ask themselves.
-    pub(super) fn gains_by_prepare(&self) -> bool {
-        self.0.is_staged() && !self.asks_meanwhile()
+    /// Whether [`PackedView::prefetch`] pays. SIMD lookups prefetch by themselves.
+    pub(super) fn needs_prefetch(&self) -> bool {
+        self.0.needs_prefetch() && !self.prefetches_queue()
     }
 
-    /// Whether lookups ask for what they read while they search, and for what [`Batch::meanwhile`] has.
-    pub(super) fn asks_meanwhile(&self) -> bool {
+    /// Whether lookups prefetch their lines while they search, and also those in [`Batch::queue`].
+    pub(super) fn prefetches_queue(&self) -> bool {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
-        return self.0.by_eights;
+        return self.0.uses_simd;
         #[cfg(not(all(target_arch = "x86_64", not(miri))))]
         false
     }
 
-    /// Fetches what a lookup of these keys reads.
+    /// Prefetches the lines that a lookup of these keys reads.
     #[inline(always)]
-    pub(super) fn prepare<const DENSE: bool>(&self, active: u64, keys: &[u64]) {
-        let mut sought = Sought::unset();
-        self.0.seek::<DENSE>(active, keys, &mut sought);
-        self.0.fetch::<DENSE>(active, keys, &sought);
+    pub(super) fn prefetch<const DENSE: bool>(&self, active: u64, keys: &[u64]) {
+        let mut probes = Probes::unset();
+        self.0.make_probes::<DENSE>(active, keys, &mut probes);
+        self.0.prefetch_buckets::<DENSE>(active, keys, &probes);
     }
 }

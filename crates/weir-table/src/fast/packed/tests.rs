@@ -1,4 +1,4 @@
-//! Lookups by all ways that there are.
+//! All implementations of the lookup give the same results.
 
 use super::*;
 use crate::fast::LAST_HIT_STEP_NS;
@@ -12,35 +12,35 @@ use crate::fast::packing::testing::{packing, rule};
 const DEFAULT: u64 = 0x77;
 const UNTOUCHED: u64 = 0x5555;
 
-/// A lookup while nothing is written.
-type Way<B> = fn(&Array<B>, Batch<'_>) -> u64;
+/// An implementation of the lookup, while no writer runs.
+type Lookup<B> = fn(&Array<B>, Batch<'_>) -> u64;
 
 fn one_by_one<S: Search, B: Bucket>(array: &Array<B>, batch: Batch<'_>) -> u64 {
     if is_dense(batch.active) {
-        array.quiet::<S, true>(batch)
+        array.one_by_one::<S, true>(batch)
     } else {
-        array.quiet::<S, false>(batch)
+        array.one_by_one::<S, false>(batch)
     }
 }
 
-/// All that the processor can.
-fn ways<B: Bucket>() -> Vec<Way<B>> {
+/// All implementations that the processor supports.
+fn implementations<B: Bucket>() -> Vec<Lookup<B>> {
     #[cfg_attr(not(all(target_arch = "x86_64", not(miri))), expect(unused_mut))]
-    let mut ways: Vec<Way<B>> = vec![one_by_one::<Portable, B>, Array::disturbed];
+    let mut implementations: Vec<Lookup<B>> = vec![one_by_one::<Portable, B>, Array::contended];
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     {
         if std::arch::is_x86_feature_detected!("avx2") {
-            ways.push(one_by_one::<Avx2, B>);
+            implementations.push(one_by_one::<Avx2, B>);
         }
         if std::arch::is_x86_feature_detected!("avx512f") && std::arch::is_x86_feature_detected!("avx512dq") {
-            ways.push(one_by_one::<Avx512, B>);
+            implementations.push(one_by_one::<Avx512, B>);
         }
-        if has_eight() {
+        if has_simd() {
             // SAFETY: the processor has these features.
-            ways.push(|array, batch| unsafe { array.lookup_eight(&batch) });
+            implementations.push(|array, batch| unsafe { array.lookup_simd(&batch) });
         }
     }
-    ways
+    implementations
 }
 
 fn head(key: u64) -> u64 {
@@ -56,7 +56,7 @@ const DIMENSIONS: Dimensions = Dimensions {
 
 /// Looks 64 keys up, as tables do.
 pub(super) fn look_up_all<B: Bucket>(
-    shape: &PackedShape<B>,
+    shape: &PackedView<B>,
     keys: &[u64; SLOTS],
     results: &mut [u64; SLOTS],
     now_ns: u64,
@@ -66,11 +66,11 @@ pub(super) fn look_up_all<B: Bucket>(
     shape.lookup::<Portable>(&mut batch)
 }
 
-/// Looks keys up, of which those below the number of entries are there.
-fn look_up<B: Bucket>(packed: &Packed<B>, way: Way<B>, keys: &[u64], active: u64, now_ns: u64) {
+/// Looks keys up. Keys below the number of entries must hit, others must miss.
+fn look_up<B: Bucket>(packed: &Packed<B>, lookup: Lookup<B>, keys: &[u64], active: u64, now_ns: u64) {
     let default = [DEFAULT, 0].map(AtomicU64::new);
     let mut results = [UNTOUCHED; SLOTS];
-    // No longer than they must be.
+    // Rows end at the last active slot.
     let length = SLOTS - active.leading_zeros() as usize;
     let batch = Batch::new(
         DIMENSIONS,
@@ -81,8 +81,8 @@ fn look_up<B: Bucket>(packed: &Packed<B>, way: Way<B>, keys: &[u64], active: u64
         &default,
         now_ns,
     );
-    packed.shape().0.newest.see(step(now_ns));
-    let hits = way(&packed.shape().0, batch);
+    packed.view().0.newest.observe(step(now_ns));
+    let hits = lookup(&packed.view().0, batch);
     for (i, key) in keys.iter().enumerate() {
         let (is_active, is_there) = (active >> i & 1 == 1, *key < packed.len() as u64);
         assert_eq!(hits >> i & 1 == 1, is_active && is_there, "key {key} in {active:#x}");
@@ -95,15 +95,15 @@ fn look_up<B: Bucket>(packed: &Packed<B>, way: Way<B>, keys: &[u64], active: u64
     }
 }
 
-/// Many buckets are as full as it gets, so that keys are in their second ones.
-fn check<B: Bucket>(buckets: usize, way: Way<B>) {
-    // All keys of few buckets may have the same two.
-    let entries = (buckets * B::FULL / if buckets < 100 { 2 } else { 1 }) as u64;
-    let mut packed = Packed::<B>::new(packing(), buckets * B::LOOSE / 2);
+/// Buckets are as full as they get, so that many keys are in their second ones.
+fn check<B: Bucket>(buckets: usize, lookup: Lookup<B>) {
+    // With few buckets all keys may share both.
+    let entries = (buckets * B::MAX_LOAD / if buckets < 100 { 2 } else { 1 }) as u64;
+    let mut packed = Packed::<B>::new(packing(), buckets * B::BUILT_LOAD / 2);
     for key in 0..entries {
         packed.put(&rule(key), &[head(key)], 0);
     }
-    let array = packed.shape().0;
+    let array = packed.view().0;
     assert_eq!((packed.len() as u64, array.buckets.len()), (entries, buckets));
     let in_second = |key: &u64| {
         array
@@ -113,7 +113,7 @@ fn check<B: Bucket>(buckets: usize, way: Way<B>) {
     assert!(buckets < 100 || (0..entries).filter(in_second).count() > 5);
     let mut last = vec![0; entries as usize];
     let mut random = 1_u64;
-    let actives = [
+    let active_masks = [
         u64::MAX,
         0,
         1,
@@ -122,17 +122,18 @@ fn check<B: Bucket>(buckets: usize, way: Way<B>) {
         0xff00_0000_0000_00ff,
         0x8421_0137_0000_fff0,
     ];
-    for (turn, active) in (1_u64..).zip(actives.into_iter().cycle().take(if cfg!(miri) { 14 } else { 300 })) {
-        // Sixty lookups in a step: some find that all keys were hit in it already, some that a few were not.
-        let (now, all) = ((1 + turn / 60) * LAST_HIT_STEP_NS, entries + turn % 3 * entries / 2);
-        // Now and then one that is not there; never key 0, which is what there is in slots without a key.
+    for (round, active) in (1_u64..).zip(active_masks.into_iter().cycle().take(if cfg!(miri) { 14 } else { 300 })) {
+        // Sixty lookups per step: in some, all keys were hit in that step already; in others, some
+        // were not.
+        let (now, all) = ((1 + round / 60) * LAST_HIT_STEP_NS, entries + round % 3 * entries / 2);
+        // Some keys are missing. Key 0 is never used: inactive slots contain it.
         let keys: [u64; SLOTS] = std::array::from_fn(|_| {
             random = random
                 .wrapping_mul(0x5851_f42d_4c95_7f2d)
                 .wrapping_add(0x1405_7b7e_f767_814f);
             1 + (random >> 33) % (all - 1)
         });
-        look_up(&packed, way, &keys, active, now);
+        look_up(&packed, lookup, &keys, active, now);
         each(active, |slot, _| {
             if let Some(last) = last.get_mut(keys[slot] as usize) {
                 *last = now;
@@ -145,9 +146,13 @@ fn check<B: Bucket>(buckets: usize, way: Way<B>) {
 }
 
 #[test]
-fn all_ways_find_what_is_there_in_either_bucket() {
+fn all_implementations_find_keys_in_either_bucket() {
     for buckets in if cfg!(miri) { vec![3] } else { vec![3, 123] } {
-        ways::<Plain>().into_iter().for_each(|way| check(buckets, way));
-        ways::<Stamped>().into_iter().for_each(|way| check(buckets, way));
+        implementations::<Plain>()
+            .into_iter()
+            .for_each(|lookup| check(buckets, lookup));
+        implementations::<Stamped>()
+            .into_iter()
+            .for_each(|lookup| check(buckets, lookup));
     }
 }

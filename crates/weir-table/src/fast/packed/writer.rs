@@ -1,11 +1,11 @@
-//! The writer's side.
+//! The writer's side: inserts, moves and removes keys, and grows the array.
 
 use crate::fast::LAST_HIT_STEP_NS;
-use crate::fast::cuckoo::{self, Place};
+use crate::fast::cuckoo::{self, SlotIndex};
 use crate::fast::head::INDIRECT;
 use crate::fast::mem::prefetch;
 use crate::fast::packed::bucket::Bucket;
-use crate::fast::packed::{Array, PackedShape};
+use crate::fast::packed::{Array, PackedView};
 use crate::fast::packing::{Packing, step};
 use crate::fast::rule::Rule;
 use std::sync::Arc;
@@ -16,18 +16,18 @@ use std::sync::atomic::Ordering;
 pub(in crate::fast) struct Packed<B: Bucket> {
     store: Store<B>,
     entries: usize,
-    /// Keys by handle, if last hits are wanted; of handles that were taken out, what they were.
+    /// Keys by handle, with `idle_timeout`. Values of removed handles are stale.
     keys: Option<Vec<u64>>,
 }
 
-/// An array and what readers need not know of its slots.
+/// An array, and the handles of its slots' entries, which readers do not need.
 #[derive(Debug)]
 struct Store<B: Bucket> {
     array: Arc<Array<B>>,
     handles: Vec<u32>,
 }
 
-/// What a slot holds; the stamp in steps.
+/// The contents of a slot; the stamp in steps.
 #[derive(Debug, Clone, Copy)]
 struct Item {
     slot: u64,
@@ -41,7 +41,7 @@ struct Full;
 impl<B: Bucket> Packed<B> {
     pub(in crate::fast) fn new(packing: Packing, expected: usize) -> Self {
         Packed {
-            store: Store::new(packing, expected.saturating_mul(2).div_ceil(B::LOOSE)),
+            store: Store::new(packing, expected.saturating_mul(2).div_ceil(B::BUILT_LOAD)),
             entries: 0,
             keys: B::STAMPS.then(Vec::new),
         }
@@ -51,28 +51,28 @@ impl<B: Bucket> Packed<B> {
         self.entries
     }
 
-    /// Bytes that lookups read from.
-    pub(in crate::fast) fn reach_bytes(&self) -> usize {
+    /// Bytes that lookups read.
+    pub(in crate::fast) fn lookup_bytes(&self) -> usize {
         self.store.array.buckets.bytes()
     }
 
     pub(in crate::fast) fn bytes(&self) -> usize {
         let keys = self.keys.as_ref().map_or(0, |k| k.capacity() * 8);
-        self.reach_bytes() + self.store.array.overflow.bytes() + self.store.handles.capacity() * 4 + keys
+        self.lookup_bytes() + self.store.array.overflow.bytes() + self.store.handles.capacity() * 4 + keys
     }
 
-    pub(in crate::fast) fn shape(&self) -> PackedShape<B> {
-        PackedShape(Arc::clone(&self.store.array))
+    pub(in crate::fast) fn view(&self) -> PackedView<B> {
+        PackedView(Arc::clone(&self.store.array))
     }
 
-    /// With these entries: key, slot, handle and last hit in steps.
-    pub(in crate::fast) fn with(
+    /// A table with these entries: key, slot, handle and last hit in steps.
+    pub(in crate::fast) fn with_entries(
         packing: Packing,
         entries: impl ExactSizeIterator<Item = (u64, u64, u32, u64)>,
     ) -> Self {
         let mut this = Packed::new(packing, entries.len());
         for (key, slot, handle, stamp) in entries {
-            this.give_handle(handle, key);
+            this.set_handle(handle, key);
             this.put_new(Item { slot, handle, stamp });
         }
         this
@@ -87,13 +87,14 @@ impl<B: Bucket> Packed<B> {
         Some(self.store.item(place)?.stamp * LAST_HIT_STEP_NS)
     }
 
-    /// Puts an entry in, if its result says what to do. True: readers need the new shape.
+    /// Inserts an entry, unless its result refers to a member or a group. True: readers need the
+    /// new view.
     pub(in crate::fast) fn put(&mut self, rule: &Rule, result: &[u64], stamp: u64) -> bool {
         if result[0] & INDIRECT != 0 {
             return false;
         }
         let (key, array) = (rule.value[0], &self.store.array);
-        self.store.ask(key);
+        self.store.prefetch(key);
         let mut item = Item {
             slot: array.packing.pack(key, result[0]),
             handle: rule.handle,
@@ -101,7 +102,7 @@ impl<B: Bucket> Packed<B> {
         };
         let place = self.store.place(key);
         let old = place.and_then(|p| self.store.item(p));
-        self.give_handle(rule.handle, key);
+        self.set_handle(rule.handle, key);
         if let (Some(place), Some(old)) = (place, old) {
             item.stamp = item.stamp.max(old.stamp);
             self.store.write(place, item);
@@ -110,7 +111,7 @@ impl<B: Bucket> Packed<B> {
         self.put_new(item)
     }
 
-    fn give_handle(&mut self, handle: u32, key: u64) {
+    fn set_handle(&mut self, handle: u32, key: u64) {
         if let Some(keys) = &mut self.keys {
             let at = handle as usize;
             if keys.len() <= at {
@@ -120,17 +121,17 @@ impl<B: Bucket> Packed<B> {
         }
     }
 
-    /// Puts in what is not there. True: readers need the new shape.
+    /// Inserts an entry whose key is not there. True: readers need the new view.
     fn put_new(&mut self, item: Item) -> bool {
         self.entries += 1;
-        if self.entries <= self.store.array.buckets.len() * B::FULL && self.store.add(item).is_ok() {
+        if self.entries <= self.store.array.buckets.len() * B::MAX_LOAD && self.store.add(item).is_ok() {
             return false;
         }
         self.grow(item);
         true
     }
 
-    /// Takes an entry out.
+    /// Removes an entry.
     pub(in crate::fast) fn take(&mut self, rule: &Rule) {
         let found = self.store.place(rule.value[0]);
         let Some(place) = found.filter(|p| self.store.handle(*p) == rule.handle) else {
@@ -145,7 +146,7 @@ impl<B: Bucket> Packed<B> {
         self.store.write(place, free);
     }
 
-    /// Makes a larger array that has this too.
+    /// Makes a larger array with all entries and this one.
     fn grow(&mut self, item: Item) {
         let old = &self.store;
         let mut buckets = old.array.buckets.len();
@@ -153,7 +154,7 @@ impl<B: Bucket> Packed<B> {
             buckets = (buckets * 3).div_ceil(2);
             let mut new = Store::new(old.array.packing, buckets);
             if old.items().chain([item]).all(|item| new.add(item).is_ok()) {
-                new.array.newest.see(old.array.newest.get());
+                new.array.newest.observe(old.array.newest.get());
                 self.store = new;
                 return;
             }
@@ -162,7 +163,7 @@ impl<B: Bucket> Packed<B> {
 }
 
 impl<B: Bucket> Store<B> {
-    /// With so many buckets, at least two.
+    /// With `buckets` buckets, at least two.
     fn new(packing: Packing, buckets: usize) -> Self {
         let count = u32::try_from(buckets).unwrap_or(u32::MAX).max(2);
         Store {
@@ -171,8 +172,9 @@ impl<B: Bucket> Store<B> {
         }
     }
 
-    /// Asks for most of what putting a key in reads and writes: it is far, and nothing of it says where the rest is.
-    fn ask(&self, key: u64) {
+    /// Prefetches most of the memory that inserting a key accesses. It is far, and the accesses do
+    /// not depend on each other.
+    fn prefetch(&self, key: u64) {
         let [first, second] = self.array.homes(key);
         prefetch(self.array.bucket(first));
         prefetch(self.array.bucket(second));
@@ -180,16 +182,16 @@ impl<B: Bucket> Store<B> {
         prefetch(&raw const self.handles[first as usize * B::WAYS]);
     }
 
-    fn slot(&self, (bucket, slot): Place) -> u64 {
+    fn slot(&self, (bucket, slot): SlotIndex) -> u64 {
         self.array.bucket(bucket as u32).slot(slot).load(Ordering::Relaxed)
     }
 
-    fn handle(&self, (bucket, slot): Place) -> u32 {
+    fn handle(&self, (bucket, slot): SlotIndex) -> u32 {
         self.handles[bucket * B::WAYS + slot]
     }
 
-    /// What is in a slot, unless it is free.
-    fn item(&self, place: Place) -> Option<Item> {
+    /// The contents of a slot, unless it is free.
+    fn item(&self, place: SlotIndex) -> Option<Item> {
         let slot = self.slot(place);
         let stamp = self.array.bucket(place.0 as u32).stamp(place.1);
         (slot != 0).then(|| Item {
@@ -204,24 +206,24 @@ impl<B: Bucket> Store<B> {
         places.filter_map(|p| self.item(p))
     }
 
-    fn place(&self, key: u64) -> Option<Place> {
+    fn place(&self, key: u64) -> Option<SlotIndex> {
         let (_, bucket, place) = self.array.find(key)?;
         Some((bucket as usize, place))
     }
 
     /// Writes a slot.
-    fn write(&mut self, place: Place, item: Item) {
-        self.noticed(|this| this.set(place, item));
+    fn write(&mut self, place: SlotIndex, item: Item) {
+        self.under_seqlock(|this| this.set(place, item));
     }
 
-    /// Changes something, so that readers that do not look closely notice.
-    fn noticed(&mut self, change: impl FnOnce(&mut Self)) {
-        self.array.writes.begin();
+    /// Changes the array under the seqlock, so that optimistic readers retry.
+    fn under_seqlock(&mut self, change: impl FnOnce(&mut Self)) {
+        self.array.seqlock.write_begin();
         change(self);
-        self.array.writes.end();
+        self.array.seqlock.write_end();
     }
 
-    fn set(&mut self, place: Place, item: Item) {
+    fn set(&mut self, place: SlotIndex, item: Item) {
         let (bucket, slot) = place;
         let array = &self.array;
         if item.slot != 0 {
@@ -232,14 +234,14 @@ impl<B: Bucket> Store<B> {
         }
         let line = array.bucket(bucket as u32);
         if let Some(stamp) = line.stamp(slot) {
-            array.newest.see(item.stamp);
+            array.newest.observe(item.stamp);
             stamp.store(item.stamp as u32, Ordering::Release);
         }
         line.slot(slot).store(item.slot, Ordering::Release);
         self.handles[bucket * B::WAYS + slot] = item.handle;
     }
 
-    /// Puts a new key in, moving others if need be.
+    /// Inserts a new key, and moves others if necessary.
     fn add(&mut self, item: Item) -> Result<(), Full> {
         let homes = self.homes(item.slot);
         let is_free = |place| self.slot(place) == 0;
@@ -247,19 +249,19 @@ impl<B: Bucket> Store<B> {
             self.write(place, item);
             return Ok(());
         }
-        let other = |place: Place| {
+        let other = |place: SlotIndex| {
             let homes = self.homes(self.slot(place));
             homes[usize::from(homes[0] == place.0)]
         };
         let path = cuckoo::path(homes, B::WAYS, is_free, other).ok_or(Full)?;
-        self.noticed(|this| {
+        self.under_seqlock(|this| {
             for step in path.windows(2) {
                 if let Some(occupant) = this.item(step[1]) {
                     this.set(step[0], occupant);
                     this.array.moves.fetch_add(1, Ordering::Release);
                 }
             }
-            // What is in the last place has a new one, and is written over.
+            // The last slot's key has a new place already, and is overwritten.
             if let Some(place) = path.last() {
                 this.set(*place, item);
             }
@@ -267,7 +269,7 @@ impl<B: Bucket> Store<B> {
         Ok(())
     }
 
-    /// The buckets of the key of a slot.
+    /// The two buckets of a slot's key.
     fn homes(&self, slot: u64) -> [usize; 2] {
         let homes = self.array.homes(self.array.packing.key(slot));
         homes.map(|bucket| bucket as usize)
@@ -287,7 +289,8 @@ mod tests {
         Packed::new(packing(), expected)
     }
 
-    /// All keys are there once, in one of their buckets, and the overflow bits tell of those in their second.
+    /// Checks that each key is there once, in one of its buckets, and that overflow bits are set
+    /// for those in their second.
     fn check<B: Bucket>(packed: &Packed<B>, keys: std::ops::Range<u64>) {
         let store = &packed.store;
         assert_eq!(
@@ -307,7 +310,7 @@ mod tests {
     #[test]
     fn arrays_grow_by_half_and_are_filled_well() {
         let mut packed = packed::<Stamped>(0);
-        let (mut grown, mut least) = (Vec::new(), 1.0_f64);
+        let (mut grown, mut lowest_load) = (Vec::new(), 1.0_f64);
         for key in 0..if cfg!(miri) { 100 } else { 20_000 } {
             let before = packed.store.array.buckets.len();
             let is_new = packed.put(&rule(key), &[HEAD], key * LAST_HIT_STEP_NS);
@@ -315,7 +318,7 @@ mod tests {
             assert_eq!(is_new, before != after);
             if is_new {
                 grown.push(after);
-                least = least.min(key as f64 / (before * Stamped::WAYS) as f64);
+                lowest_load = lowest_load.min(key as f64 / (before * Stamped::WAYS) as f64);
             }
         }
         let count = packed.len() as u64;
@@ -323,7 +326,7 @@ mod tests {
         let expected = [3, 5, 8, 12, 18, 27];
         let checked = if cfg!(miri) { 5 } else { 6 };
         assert_eq!(grown[..checked], expected[..checked]);
-        assert!(least > 0.79, "one of them was {least} full");
+        assert!(lowest_load > 0.79, "one of them was {lowest_load} full");
         for key in 0..count {
             assert_eq!(packed.stamp(key as u32 + 1), Some(key * LAST_HIT_STEP_NS));
         }
@@ -343,16 +346,16 @@ mod tests {
                 packed.put(&rule(key), &[HEAD], 0);
             }
             check(&packed, 0..expected as u64);
-            // The fewer buckets, the sooner both of a key are full.
+            // With fewer buckets, both of a key fill up earlier.
             assert!(expected < 1000 || packed.store.array.buckets.len() == buckets);
-            assert!(expected < 1000 || packed.reach_bytes() <= expected * bytes);
+            assert!(expected < 1000 || packed.lookup_bytes() <= expected * bytes);
         }
     }
 
     fn churn<B: Bucket>() {
         let mut packed = packed::<B>(0);
-        // As many as 62 buckets take.
-        let count = if cfg!(miri) { 50 } else { 62 * B::FULL as u64 };
+        // The capacity of 62 buckets.
+        let count = if cfg!(miri) { 50 } else { 62 * B::MAX_LOAD as u64 };
         for key in 0..count {
             packed.put(&rule(key), &[HEAD], 0);
         }
@@ -371,20 +374,20 @@ mod tests {
         churn::<Stamped>();
     }
 
-    /// Keys that go to and fro between their buckets are never missed by readers.
+    /// Keys that move to and fro between their buckets are never missed by readers.
     fn keys_move<B: Bucket>() {
         const KEYS: u64 = 16;
         let mut packed = packed::<B>(if cfg!(miri) { 200 } else { 20_000 });
         for key in 0..KEYS {
             packed.put(&rule(key), &[HEAD], 0);
         }
-        let shape = packed.shape();
+        let shape = packed.view();
         let (done, lookups) = (AtomicBool::new(false), AtomicU64::new(0));
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 while !done.load(Ordering::Relaxed) {
                     let (keys, mut results) = (std::array::from_fn(|i| i as u64 % KEYS), [0; SLOTS]);
-                    // Each in a new step of time, so that hits are noted, too.
+                    // Each in a new step, so that hits are stamped too.
                     let now_ns = lookups.load(Ordering::Relaxed) * LAST_HIT_STEP_NS;
                     if look_up_all(&shape, &keys, &mut results, now_ns) != u64::MAX {
                         done.store(true, Ordering::Relaxed);
@@ -393,10 +396,10 @@ mod tests {
                     lookups.fetch_add(1, Ordering::Relaxed);
                 }
             });
-            // Until the reader has seen much of it.
+            // Until the reader has made enough lookups.
             let enough = if cfg!(miri) { 2 } else { 20_000 };
-            let goes_on = || !done.load(Ordering::Relaxed) && lookups.load(Ordering::Relaxed) < enough;
-            for key in (0..KEYS).cycle().take_while(|_| goes_on()) {
+            let is_running = || !done.load(Ordering::Relaxed) && lookups.load(Ordering::Relaxed) < enough;
+            for key in (0..KEYS).cycle().take_while(|_| is_running()) {
                 let Some(from) = packed.store.place(key) else {
                     unreachable!("it was put in")
                 };
@@ -404,7 +407,7 @@ mod tests {
                 let other = homes[usize::from(homes[0] == from.0)];
                 let free = (0..B::WAYS).find(|slot| packed.store.slot((other, *slot)) == 0);
                 if let (Some(free), Some(item)) = (free, packed.store.item(from)) {
-                    packed.store.noticed(|store| {
+                    packed.store.under_seqlock(|store| {
                         store.set((other, free), item);
                         store.array.moves.fetch_add(1, Ordering::Release);
                         store.set(

@@ -1,17 +1,18 @@
-//! When slots were hit last.
+//! The times of last hits, per slot of a displacement hash.
 
-use crate::fast::packing::{Newest, note};
-use crate::fast::placed::SLOTS;
+use crate::fast::displacement::SLOTS;
+use crate::fast::packing::{Newest, stamp_step};
 use crate::fast::zeroed::Zeroed;
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
-/// When slots were hit last, in steps, and which have been in this step already: of these, nothing is to be noted.
+/// Last hits of slots, in steps. A bit per slot says whether it was hit in the current step
+/// already, so that most hits need no store.
 #[derive(Debug)]
 pub(super) struct Stamps {
     times: Zeroed<AtomicU32>,
-    /// A bit per slot; room for [`SLOTS`].
+    /// A bit per slot; allocated for [`SLOTS`].
     fresh: Zeroed<AtomicU8>,
-    /// The step that `fresh` is about.
+    /// The step to which `fresh` refers.
     step: AtomicU64,
     newest: Newest,
 }
@@ -31,57 +32,58 @@ impl Stamps {
     }
 
     #[cfg(all(target_arch = "x86_64", not(miri)))]
-    /// Which slots have been hit in the newest step.
+    /// The bits of the slots that were hit in the current step.
     pub(super) fn fresh(&self) -> &[AtomicU8] {
         &self.fresh
     }
 
-    /// It is this step now.
+    /// Observes the current step.
     #[inline(always)]
-    pub(super) fn see(&self, step: u64) {
+    pub(super) fn observe(&self, step: u64) {
         if self.step.load(Ordering::Acquire) < step {
-            self.begin(step);
+            self.begin_step(step);
         }
     }
 
     #[cold]
-    fn begin(&self, step: u64) {
-        self.newest.see(step);
-        // Whoever sees the step sees no bits of the last one, but those that were set meanwhile: an entry of these may have been hit a step later
-        // than it is said to have been.
+    fn begin_step(&self, step: u64) {
+        self.newest.observe(step);
+        // A reader that sees the new step sees no bits of the old one, except those set meanwhile.
+        // For such an entry the recorded hit may be one step too early.
         for bits in &self.fresh[..] {
             bits.store(0, Ordering::Relaxed);
         }
         self.step.fetch_max(step, Ordering::AcqRel);
     }
 
-    /// A slot was hit in this step. Whoever is late, as others have been in a later one, changes nothing that is newer.
-    pub(super) fn note(&self, slot: usize, step: u32) {
+    /// Records a hit in this step. A thread that lags behind, in an older step than others,
+    /// overwrites no newer time.
+    pub(super) fn record_hit(&self, slot: usize, step: u32) {
         let time = &self.times[slot];
         if self.step.load(Ordering::Acquire) as u32 == step {
             let (bits, bit) = (&self.fresh[slot / 8], 1 << (slot % 8));
             if bits.load(Ordering::Relaxed) & bit == 0 {
-                note(time, step);
+                stamp_step(time, step);
                 bits.fetch_or(bit, Ordering::Relaxed);
             }
         } else if step.wrapping_sub(time.load(Ordering::Relaxed)).cast_signed() > 0 {
-            note(time, step);
+            stamp_step(time, step);
         }
     }
 
-    /// A slot is another entry's, which was hit last in that step.
+    /// The slot belongs to another entry now, whose last hit was in `step`.
     pub(super) fn set(&self, slot: usize, step: u64) {
-        self.newest.see(step);
+        self.newest.observe(step);
         self.times[slot].store(step as u32, Ordering::Release);
         self.fresh[slot / 8].fetch_and(!(1 << (slot % 8)), Ordering::Relaxed);
     }
 
-    /// In which step a slot was hit last.
+    /// The step in which a slot was hit last.
     pub(super) fn get(&self, slot: usize) -> u64 {
         self.newest.time(&self.times[slot])
     }
 
-    /// The newest step seen.
+    /// The newest step observed.
     pub(super) fn newest(&self) -> u64 {
         self.newest.get()
     }

@@ -1,24 +1,24 @@
-//! Eight keys at a time: what structures that look up so have in common. x86-64 with AVX-512 as of Ice Lake or Zen 4; where that is
-//! missing, structures do without.
+//! What SIMD lookups share: eight keys at a time, one per 64-bit lane of an AVX-512 register. It
+//! needs x86-64 with the AVX-512 of Ice Lake or Zen 4; elsewhere structures use their scalar code.
 //!
 //! # Vector loads of atomics
 //!
-//! Here and in the `eight` modules, and where `Avx2` and `Avx512` search a bucket, words that a
+//! Here and in the `simd` modules, and where `Avx2` and `Avx512` search a bucket, words that a
 //! writer may store to concurrently are read as vectors. Those are plain loads: Rust has no vector
-//! load of atomics, and a load per word would undo what vectors gain. By the letter of the memory
-//! model such a load beside a store is a data race. This is why it does no harm:
+//! load of atomics, and a load per word would cost more than vectors gain. By the letter of the
+//! memory model such a load beside a store is a data race. This is why it does no harm:
 //!
 //! - The code exists on x86-64 only, whose processors load each aligned word of a vector as a
 //!   whole.
-//! - A seqlock ([`Writes`](crate::fast::writes::Writes)) discards what was read beside a write. Its
-//!   fence stands behind the loads, and the compiler moves no load over it. Until then what was
+//! - A seqlock ([`SeqLock`](crate::fast::seqlock::SeqLock)) discards what was read beside a write.
+//!   Its fence stands behind the loads, and the compiler moves no load over it. Until then what was
 //!   read chooses results and slots of a vector, never an address.
 //! - Where there is no seqlock, readers need single words only: the numbers in `roots` and the
 //!   starts of chunks have been valid since before they were stored, and result words do not change
 //!   once a record is published.
 //!
 //! Everywhere else readers use atomics, also in a seqlock. Miri and loom run those paths: both
-//! leave out the code for eight keys, and tests hold it to the same results.
+//! leave out the SIMD code, and tests hold it to the same results.
 #![allow(unsafe_code)]
 
 use crate::fast::batch::{Batch, SLOTS};
@@ -31,16 +31,16 @@ use std::sync::LazyLock;
 use std::sync::atomic::AtomicU64;
 
 /// Keys at a time.
-pub(super) const EIGHT: usize = 8;
+pub(super) const LANES: usize = 8;
 
-/// Whether the processor has what the functions here need.
+/// Whether the processor has all features that the SIMD functions need.
 #[inline]
-pub(super) fn has_eight() -> bool {
-    // Words that loom stands in for are no vectors.
+pub(super) fn has_simd() -> bool {
+    // loom's stand-ins for atomic words cannot be loaded as vectors.
     if cfg!(loom) {
         return false;
     }
-    // Asked once, not feature by feature for every vector.
+    // Cached in one flag: checks feature by feature would cost time for every vector.
     static HAS: LazyLock<bool> = LazyLock::new(|| {
         use std::arch::is_x86_feature_detected as has;
         has!("avx512vbmi")
@@ -58,27 +58,27 @@ pub(super) fn has_eight() -> bool {
     *HAS
 }
 
-/// A word per slot, to be read and written eight at a time.
+/// A word per slot of a vector, loaded and stored eight at a time.
 #[repr(C, align(64))]
-pub(super) struct Lanes(pub(super) [u64; SLOTS]);
+pub(super) struct SlotWords(pub(super) [u64; SLOTS]);
 
-/// Which of the eight slots from `8 * group` on are in a mask.
+/// The bits of a slot mask that belong to the group of eight slots from `8 * group` on.
 #[inline(always)]
-pub(super) fn of_group(slots: u64, group: usize) -> u8 {
-    (slots >> (EIGHT * group)) as u8
+pub(super) fn group_mask(slots: u64, group: usize) -> u8 {
+    (slots >> (LANES * group)) as u8
 }
 
 impl Batch<'_> {
-    /// Word `word` of the keys of the active slots of a group; others are 0.
+    /// Word `word` of the keys of the active slots of a group; 0 for others.
     ///
     /// # Safety
     /// Keys have that many words, and `active` are active slots of the group.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
-    pub(super) unsafe fn eight_keys(self, word: usize, group: usize, active: u8) -> __m512i {
-        // SAFETY: the row reaches to the last active slot, and nothing is read of others.
+    pub(super) unsafe fn load_keys(self, word: usize, group: usize, active: u8) -> __m512i {
+        // SAFETY: the row reaches to the last active slot, and nothing is read for inactive ones.
         unsafe {
-            let row = self.key_row(word).add(EIGHT * group);
+            let row = self.key_row(word).add(LANES * group);
             if active == u8::MAX {
                 _mm512_loadu_epi64(row.cast())
             } else {
@@ -93,10 +93,11 @@ impl Batch<'_> {
     /// Results have that many words, and `active` are active slots of the group.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
-    pub(super) unsafe fn put_eight(self, word: usize, group: usize, active: u8, values: __m512i) {
-        // SAFETY: the row reaches to the last active slot, and nothing is written of others.
+    pub(super) unsafe fn store_results(self, word: usize, group: usize, active: u8, values: __m512i) {
+        // SAFETY: the row reaches to the last active slot, and nothing is written for inactive
+        // ones.
         unsafe {
-            let row = self.result_row(word).add(EIGHT * group);
+            let row = self.result_row(word).add(LANES * group);
             if active == u8::MAX {
                 _mm512_storeu_epi64(row.cast(), values);
             } else {
@@ -106,7 +107,7 @@ impl Batch<'_> {
     }
 }
 
-/// [`Seed::one`] of eight words.
+/// [`Seed::hash_word`] of eight words.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
 pub(super) fn hash(seed: Seed, words: __m512i) -> __m512i {
@@ -120,7 +121,7 @@ pub(super) fn hash(seed: Seed, words: __m512i) -> __m512i {
     _mm512_xor_si512(mixed, _mm512_srli_epi64::<29>(mixed))
 }
 
-/// Slots that hold key and result together, and what is made of them.
+/// The constants by which slots that pack key and result into a word are compared and unpacked.
 pub(super) struct PackedSlots {
     significant: __m512i,
     shift: __m128i,
@@ -139,7 +140,7 @@ impl PackedSlots {
         }
     }
 
-    /// What of the slots tells which keys they hold.
+    /// The key bits of slots, by which they are compared.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
     pub(super) fn keys_of(&self, slots: __m512i) -> __m512i {
@@ -153,13 +154,14 @@ impl PackedSlots {
         _mm512_or_si512(_mm512_sll_epi64(keys, self.shift), _mm512_set1_epi64(1))
     }
 
-    /// Gives the active slots of a group of a vector the results that are in slots with their keys, and others the default; who hit.
+    /// Writes the results of a group's active slots: the result in the slot where its key equals
+    /// the needle, else the default. Returns the mask of hits.
     ///
     /// # Safety
     /// Results have a word, and `active` are active slots of the group.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
-    pub(super) unsafe fn give(
+    pub(super) unsafe fn write_results(
         &self,
         batch: Batch<'_>,
         group: usize,
@@ -171,7 +173,7 @@ impl PackedSlots {
         let results = _mm512_slli_epi64::<{ head::ACTION_SHIFT - 1 }>(_mm512_andnot_si512(self.significant, slots));
         let results = _mm512_or_si512(results, _mm512_set1_epi64(HIT as i64));
         // SAFETY: the caller's promise.
-        unsafe { batch.put_eight(0, group, active, _mm512_mask_mov_epi64(self.default, equal, results)) };
+        unsafe { batch.store_results(0, group, active, _mm512_mask_mov_epi64(self.default, equal, results)) };
         equal & active
     }
 }
@@ -179,10 +181,10 @@ impl PackedSlots {
 /// The words at eight addresses.
 ///
 /// # Safety
-/// They are of words.
+/// Each is the address of a word.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
-pub(super) unsafe fn words_at(addresses: &[u64; EIGHT]) -> __m512i {
+pub(super) unsafe fn words_at(addresses: &[u64; LANES]) -> __m512i {
     // SAFETY: the caller's promise.
     let pair = |i: usize| unsafe {
         let first = _mm_load_sd(addresses[i] as *const f64);
@@ -191,13 +193,13 @@ pub(super) unsafe fn words_at(addresses: &[u64; EIGHT]) -> __m512i {
     quarters([pair(0), pair(2), pair(4), pair(6)])
 }
 
-/// The words so many bytes behind eight addresses, and those behind them.
+/// The words `OFFSET` bytes behind eight addresses, and the words that follow them.
 ///
 /// # Safety
-/// There are two words.
+/// There are two words at each.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
-pub(super) unsafe fn pairs_at<const OFFSET: u64>(addresses: &[u64; EIGHT]) -> [__m512i; 2] {
+pub(super) unsafe fn pairs_at<const OFFSET: u64>(addresses: &[u64; LANES]) -> [__m512i; 2] {
     // SAFETY: the caller's promise.
     let pair = |i: usize| unsafe { _mm_loadu_si128((addresses[i] + OFFSET) as *const __m128i) };
     let even = quarters([pair(0), pair(2), pair(4), pair(6)]);
@@ -213,24 +215,25 @@ fn quarters([a, b, c, d]: [__m128i; 4]) -> __m512i {
     _mm512_inserti64x4::<1>(_mm512_castsi256_si512(low), high)
 }
 
-impl Default for Lanes {
+impl Default for SlotWords {
     fn default() -> Self {
-        Lanes::new()
+        SlotWords::new()
     }
 }
 
-impl Lanes {
+impl SlotWords {
     #[inline(always)]
     pub(super) fn new() -> Self {
-        Lanes([0; SLOTS])
+        SlotWords([0; SLOTS])
     }
 
-    /// Those of a group. They are read from memory: of words that were written as a vector the compiler would rather take that apart, which
-    /// takes three times as long.
+    /// The words of a group, read from memory. Without the barrier the compiler would forward the
+    /// stored vector and extract its lanes one by one, which takes three times as long.
     #[inline(always)]
-    pub(super) fn group(&self, group: usize) -> &[u64; EIGHT] {
-        let mut eight: *const [u64; EIGHT] = self.0[EIGHT * group..][..EIGHT].as_ptr().cast();
-        // SAFETY: it does nothing, but the compiler cannot know that the words are those that were written; there are eight.
+    pub(super) fn group(&self, group: usize) -> &[u64; LANES] {
+        let mut eight: *const [u64; LANES] = self.0[LANES * group..][..LANES].as_ptr().cast();
+        // SAFETY: the assembly does nothing, but the compiler cannot know that the words are those
+        // that were written; there are eight.
         unsafe {
             std::arch::asm!("/* {0} */", inout(reg) eight, options(nostack, preserves_flags));
             &*eight
@@ -240,7 +243,7 @@ impl Lanes {
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
     pub(super) fn set(&mut self, group: usize, words: __m512i) {
-        let to = &mut self.0[EIGHT * group..][..EIGHT];
+        let to = &mut self.0[LANES * group..][..LANES];
         // SAFETY: there are eight words.
         unsafe { _mm512_storeu_epi64(to.as_mut_ptr().cast(), words) };
     }
@@ -249,23 +252,23 @@ impl Lanes {
     #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
     pub(super) fn get(&self, group: usize) -> __m512i {
         // SAFETY: there are eight words.
-        unsafe { _mm512_loadu_epi64(self.0[EIGHT * group..][..EIGHT].as_ptr().cast()) }
+        unsafe { _mm512_loadu_epi64(self.0[LANES * group..][..LANES].as_ptr().cast()) }
     }
 }
 
-/// Gives all words of the results that lie at addresses to the active slots.
+/// Copies the results at `results`, an address per slot, to all active slots.
 ///
 /// # Safety
-/// Of every group with an active slot all addresses are of results.
+/// In every group with an active slot, all addresses are of results.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
-pub(super) unsafe fn give_all(batch: &Batch<'_>, results: &Lanes) {
+pub(super) unsafe fn write_results(batch: &Batch<'_>, results: &SlotWords) {
     // SAFETY: the caller's promise.
     unsafe {
         match (batch.result_words(), batch.active == u64::MAX) {
-            (1, true) => give_words::<1, true>(batch, results),
-            (2, true) => give_words::<2, true>(batch, results),
-            _ => give_words::<0, false>(batch, results),
+            (1, true) => write_result_words::<1, true>(batch, results),
+            (2, true) => write_result_words::<2, true>(batch, results),
+            _ => write_result_words::<0, false>(batch, results),
         }
     }
 }
@@ -276,32 +279,32 @@ pub(super) unsafe fn give_all(batch: &Batch<'_>, results: &Lanes) {
 /// As there.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
-unsafe fn give_words<const WORDS: usize, const ALL: bool>(batch: &Batch<'_>, results: &Lanes) {
+unsafe fn write_result_words<const WORDS: usize, const ALL: bool>(batch: &Batch<'_>, results: &SlotWords) {
     let batch = *batch;
     let words = if WORDS == 0 { batch.result_words() } else { WORDS };
-    for group in 0..SLOTS / EIGHT {
-        let active = if ALL { u8::MAX } else { of_group(batch.active, group) };
+    for group in 0..SLOTS / LANES {
+        let active = if ALL { u8::MAX } else { group_mask(batch.active, group) };
         if active == 0 {
             continue;
         }
         let addresses = results.group(group);
         for word in (0..words).step_by(2) {
-            let at: [u64; EIGHT] = std::array::from_fn(|i| addresses[i] + (word * size_of::<AtomicU64>()) as u64);
+            let at: [u64; LANES] = std::array::from_fn(|i| addresses[i] + (word * size_of::<AtomicU64>()) as u64);
             // SAFETY: the caller's promise.
             unsafe {
                 if word + 1 < words {
                     let [first, second] = pairs_at::<0>(&at);
-                    batch.put_eight(word, group, active, first);
-                    batch.put_eight(word + 1, group, active, second);
+                    batch.store_results(word, group, active, first);
+                    batch.store_results(word + 1, group, active, second);
                 } else {
-                    batch.put_eight(word, group, active, words_at(&at));
+                    batch.store_results(word, group, active, words_at(&at));
                 }
             }
         }
     }
 }
 
-/// Where [`Directory::record`] begins to count.
+/// The addresses from which [`Directory::record`] counts, in registers.
 pub(super) struct Chunks {
     starts: [__m512i; 4],
     bytes: __m512i,
@@ -312,23 +315,23 @@ impl Chunks {
     #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
     pub(super) fn new(directory: &Directory) -> Self {
         let (starts, words) = directory.starts();
-        // SAFETY: four times eight of them.
-        let starts = std::array::from_fn(|i| unsafe { _mm512_loadu_epi64(starts[EIGHT * i..].as_ptr().cast()) });
+        // SAFETY: there are 32, four times eight.
+        let starts = std::array::from_fn(|i| unsafe { _mm512_loadu_epi64(starts[LANES * i..].as_ptr().cast()) });
         let bytes = _mm512_set1_epi64((words * size_of::<AtomicU64>()) as i64);
         Chunks { starts, bytes }
     }
 
-    /// The addresses of records; of the number 0 anything.
+    /// The addresses of eight records. Unspecified for the number 0.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
     pub(super) fn records(&self, numbers: __m512i) -> __m512i {
         let [a, b, c, d] = self.starts;
         let zeros = _mm512_lzcnt_epi32(numbers);
-        let (few, many) = (
+        let (below_16, from_16) = (
             _mm512_permutex2var_epi64(a, zeros, b),
             _mm512_permutex2var_epi64(c, zeros, d),
         );
-        let start = _mm512_mask_mov_epi64(few, _mm512_test_epi64_mask(zeros, _mm512_set1_epi64(16)), many);
+        let start = _mm512_mask_mov_epi64(below_16, _mm512_test_epi64_mask(zeros, _mm512_set1_epi64(16)), from_16);
         _mm512_add_epi64(start, _mm512_mul_epu32(numbers, self.bytes))
     }
 }

@@ -1,29 +1,35 @@
-//! A few exact keys that fit one word together with their results, each in a place of its own: a lookup reads one slot and no other.
+//! A displacement hash for few exact keys that fit one word together with their results. Each key
+//! has a slot of its own, so a lookup reads exactly one slot.
 //!
-//! A slot is an entry, see [`Packing`]. A hash says which group a key belongs to, of four on average, and together with the group's turn, a
-//! byte, which slot is its own. The writer chooses turns so that all keys of a group come to free slots; where there is none that does, it
-//! makes a new array with another seed, in which it places the largest groups first. So nothing is searched, and what a slot does not hold
-//! is nowhere. There are at most 256 groups and 2048 slots: so few that a processor with AVX-512 has a byte per group, and a bit per slot,
-//! in registers during a lookup. Of slots there are 1.6 to 2.5 times as many as entries, so that an entry takes 13 to 20 bytes,
-//! and its stamp 6 to 10 more; the writer has about 80 for each, 110 with stamps. The array does not shrink.
+//! A slot is an entry, see [`Packing`]. A hash selects a key's group, of four keys on average. The
+//! hash and the group's *displacement*, one byte, select the key's slot. The writer chooses
+//! displacements such that all keys of a group get free slots. If none does, it builds a new array
+//! with another seed, and places the largest groups first. So nothing is searched, and a key that
+//! is not in its slot is missing.
 //!
-//! Slots are written at once, so nothing that is found is torn. Keys that move are copied first and counted in `moves`, which readers look
-//! at before they call a key missing, unless `writes` tells them that nothing changed.
+//! There are at most 256 groups and 2,048 slots: few enough for AVX-512 to hold a byte per group,
+//! and a bit per slot, in registers during a lookup. There are 1.6 to 2.5 slots per entry, so an
+//! entry takes 13 to 20 bytes, and its stamp 6 to 10 more. The writer takes about 80 bytes per
+//! entry, 110 with stamps. The array does not shrink.
+//!
+//! A slot is written by one store, so no torn entry is ever found. A group that moves is copied
+//! first and counted in `moves`. A reader that misses a key retries if `moves` has changed, unless
+//! the seqlock shows that nothing was written.
 #![allow(unsafe_code)]
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
-mod eight;
+mod simd;
 mod stamps;
 mod writer;
 
-pub(super) use writer::{MOST, Placed};
+pub(super) use writer::{Displacement, MAX_ENTRIES};
 
 use crate::fast::batch::{Batch, each, ones};
-#[cfg(all(target_arch = "x86_64", not(miri)))]
-use crate::fast::eight::has_eight;
 use crate::fast::hash::Seed;
 use crate::fast::packing::{Packing, step};
-use crate::fast::writes::Writes;
+use crate::fast::seqlock::SeqLock;
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+use crate::fast::simd::has_simd;
 use crate::fast::zeroed::Zeroed;
 use stamps::Stamps;
 use std::sync::Arc;
@@ -33,33 +39,34 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering, fence};
 const GROUPS: usize = 256;
 /// Most slots.
 const SLOTS: usize = 2048;
-/// A hash is multiplied by this and, above it, the turn: so another turn changes nearly all bits that are used then, the highest most.
-const TURN_FACTOR: u64 = 0x0037_79b9;
-const TURN_SHIFT: u32 = 24;
+/// The hash is multiplied by this factor, with the displacement in its upper bits. So another
+/// displacement changes nearly all bits that are used, the highest most.
+const DISPLACEMENT_FACTOR: u64 = 0x0037_79b9;
+const DISPLACEMENT_SHIFT: u32 = 24;
 
 #[derive(Debug)]
 struct Array {
     slots: Zeroed<AtomicU64>,
-    /// If somebody wants to know.
+    /// With `idle_timeout`.
     stamps: Option<Stamps>,
-    /// The turn of each group; room for [`GROUPS`].
-    turns: Zeroed<AtomicU8>,
+    /// The displacement of each group; allocated for [`GROUPS`].
+    displacements: Zeroed<AtomicU8>,
     groups: u32,
     packing: Packing,
     seed: Seed,
-    writes: Writes,
-    /// Counts groups whose keys left their slots for others.
+    seqlock: SeqLock,
+    /// Counts moves of groups to other slots.
     moves: AtomicU64,
-    /// Keys are looked up eight at a time.
+    /// The processor has AVX-512.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
-    by_eights: bool,
+    uses_simd: bool,
 }
 
-/// What readers see.
+/// Readers' view.
 #[derive(Debug)]
-pub(super) struct PlacedShape(Arc<Array>);
+pub(super) struct DisplacementView(Arc<Array>);
 
-/// A number below `count`, as likely as another, of 32 bits.
+/// Maps 32 bits to a number below `count`, uniformly.
 #[inline(always)]
 fn scale(bits: u64, count: u64) -> usize {
     (((bits & 0xffff_ffff) * count) >> 32) as usize
@@ -70,14 +77,14 @@ impl Array {
         Array {
             slots: Zeroed::new(slots),
             stamps: stamps.then(|| Stamps::new(slots)),
-            turns: Zeroed::new(GROUPS),
+            displacements: Zeroed::new(GROUPS),
             groups,
             packing,
             seed: Seed::random(),
-            writes: Writes::default(),
+            seqlock: SeqLock::default(),
             moves: AtomicU64::new(0),
             #[cfg(all(target_arch = "x86_64", not(miri)))]
-            by_eights: has_eight(),
+            uses_simd: has_simd(),
         }
     }
 
@@ -87,28 +94,29 @@ impl Array {
         scale(hash >> 32, self.groups.into())
     }
 
-    /// The slot of a hash whose group has this turn.
+    /// The slot of a hash whose group has this displacement.
     #[inline(always)]
-    fn place(&self, hash: u64, turn: u8) -> usize {
-        let turned = (hash & 0xffff_ffff).wrapping_mul(u64::from(turn) << TURN_SHIFT | TURN_FACTOR);
-        scale(turned >> 16, self.slots.len() as u64)
+    fn place(&self, hash: u64, displacement: u8) -> usize {
+        let mixed =
+            (hash & 0xffff_ffff).wrapping_mul(u64::from(displacement) << DISPLACEMENT_SHIFT | DISPLACEMENT_FACTOR);
+        scale(mixed >> 16, self.slots.len() as u64)
     }
 
     /// The slot of a key.
     #[inline(always)]
     fn place_of(&self, key: u64) -> usize {
-        let hash = self.seed.one(key);
-        self.place(hash, self.turns[self.group(hash)].load(Ordering::Acquire))
+        let hash = self.seed.hash_word(key);
+        self.place(hash, self.displacements[self.group(hash)].load(Ordering::Acquire))
     }
 
     #[inline(always)]
-    fn note_hit(&self, place: usize, step: u32) {
+    fn stamp_hit(&self, place: usize, step: u32) {
         if let Some(stamps) = &self.stamps {
-            stamps.note(place, step);
+            stamps.record_hit(place, step);
         }
     }
 
-    /// What the slot of a key holds, and which it is, whatever is written meanwhile.
+    /// The contents and number of a key's slot, correct also while a writer runs.
     fn find(&self, key: u64) -> Option<(u64, usize)> {
         let (needle, significant) = (self.packing.needle(key), self.packing.significant());
         loop {
@@ -129,32 +137,32 @@ impl Array {
     #[inline(always)]
     fn lookup(&self, batch: &Batch<'_>) -> u64 {
         if let Some(stamps) = &self.stamps {
-            stamps.see(step(batch.now));
+            stamps.observe(step(batch.now));
         }
-        if let Some(quiet) = self.writes.quiet() {
-            let hits = self.quiet(batch);
-            if self.writes.is_quiet_since(quiet) {
+        if let Some(version) = self.seqlock.read_begin() {
+            let hits = self.optimistic(batch);
+            if self.seqlock.validate(version) {
                 return hits;
             }
         }
-        self.disturbed(*batch)
+        self.contended(*batch)
     }
 
-    /// A lookup that is only right if nothing is written meanwhile.
+    /// An optimistic lookup: valid only if no write happened meanwhile.
     #[inline(always)]
-    fn quiet(&self, batch: &Batch<'_>) -> u64 {
+    fn optimistic(&self, batch: &Batch<'_>) -> u64 {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
-        if self.by_eights {
+        if self.uses_simd {
             // SAFETY: the processor has these features.
-            return unsafe { self.lookup_eight(batch) };
+            return unsafe { self.lookup_simd(batch) };
         }
         self.one_by_one(*batch)
     }
 
     #[inline(always)]
     fn one_by_one(&self, batch: Batch<'_>) -> u64 {
-        if let Some(fetches) = batch.meanwhile {
-            fetches.all();
+        if let Some(queue) = batch.queue {
+            queue.prefetch_all();
         }
         let (packing, significant) = (self.packing, self.packing.significant());
         // SAFETY: the default has the words of a result.
@@ -169,20 +177,20 @@ impl Array {
             let hit = value & significant == packing.needle(key);
             hits |= bit & ones(hit);
             // SAFETY: only active slots, and word 0 of results always exists.
-            unsafe { batch.put(0, slot, if hit { packing.head(value) } else { default }) };
+            unsafe { batch.set_result(0, slot, if hit { packing.head(value) } else { default }) };
             if hit {
-                self.note_hit(place, now);
+                self.stamp_hit(place, now);
             }
         });
         hits
     }
 
-    /// A lookup that is right whatever is written meanwhile.
+    /// A lookup that is correct also while a writer runs.
     #[cold]
     #[inline(never)]
-    fn disturbed(&self, batch: Batch<'_>) -> u64 {
-        if let Some(fetches) = batch.meanwhile {
-            fetches.all();
+    fn contended(&self, batch: Batch<'_>) -> u64 {
+        if let Some(queue) = batch.queue {
+            queue.prefetch_all();
         }
         let now = step(batch.now) as u32;
         let mut hits = 0;
@@ -192,22 +200,22 @@ impl Array {
                 Some((value, place)) => {
                     hits |= bit;
                     // SAFETY: only active slots, and word 0 of results always exists.
-                    unsafe { batch.put(0, slot, self.packing.head(value)) };
-                    self.note_hit(place, now);
+                    unsafe { batch.set_result(0, slot, self.packing.head(value)) };
+                    self.stamp_hit(place, now);
                 }
                 // SAFETY: only active slots, and the default's length was checked.
-                None => unsafe { batch.give(slot, batch.default) },
+                None => unsafe { batch.write_result(slot, batch.default) },
             }
         });
         hits
     }
 }
 
-impl PlacedShape {
+impl DisplacementView {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     #[inline(always)]
-    pub(super) fn is_by_eights(&self) -> bool {
-        self.0.by_eights
+    pub(super) fn uses_simd(&self) -> bool {
+        self.0.uses_simd
     }
 
     #[inline(always)]

@@ -1,0 +1,171 @@
+//! Displacement hash lookups of eight keys at a time. The displacements of all groups (256 bytes)
+//! are held in four registers, so a lookup's only memory access is the slot itself.
+#![allow(unsafe_code)]
+
+use crate::fast::batch::{Batch, SLOTS, each};
+use crate::fast::displacement::{Array, DISPLACEMENT_FACTOR, DISPLACEMENT_SHIFT};
+use crate::fast::hash::Seed;
+use crate::fast::packing::step;
+use crate::fast::simd::{LANES, PackedSlots, SlotWords, group_mask, hash, words_at};
+use std::arch::x86_64::*;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+/// The constants that all groups of keys share, in registers.
+struct Constants {
+    seed: Seed,
+    groups: __m512i,
+    slots: __m512i,
+    first_slot: __m512i,
+    entries: PackedSlots,
+}
+
+/// 256 bytes: the displacement of each group of keys, or a bit per slot.
+#[derive(Clone, Copy)]
+struct Bytes([__m512i; 4]);
+
+/// The slots that hit, and those among them whose stamp is of another step.
+#[derive(Default)]
+struct Outcome {
+    hits: u64,
+    stale: u64,
+}
+
+impl Array {
+    /// An optimistic lookup: valid only if no write happened meanwhile.
+    #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
+    pub(super) fn lookup_simd(&self, batch: &Batch<'_>) -> u64 {
+        let word = |w: u64| _mm512_set1_epi64(w as i64);
+        // SAFETY: the default has the words of a result.
+        let default = unsafe { batch.default.as_ref() }.load(Ordering::Relaxed);
+        let constants = Constants {
+            seed: self.seed,
+            groups: word(self.groups.into()),
+            slots: word(self.slots.len() as u64),
+            first_slot: word(self.slots.as_ptr().expose_provenance() as u64),
+            entries: PackedSlots::new(self.packing, default),
+        };
+        let displacements = Bytes::of(&self.displacements);
+        let found = match &self.stamps {
+            None if batch.active == u64::MAX => groups::<true>(batch, &constants, displacements, None),
+            None => groups::<false>(batch, &constants, displacements, None),
+            Some(stamps) if batch.active == u64::MAX => {
+                groups::<true>(batch, &constants, displacements, Some(Bytes::of(stamps.fresh())))
+            }
+            Some(stamps) => groups::<false>(batch, &constants, displacements, Some(Bytes::of(stamps.fresh()))),
+        };
+        if found.stale != 0 {
+            self.stamp_all(batch, found.stale);
+        }
+        found.hits
+    }
+
+    /// Stamps hits.
+    #[inline(never)]
+    fn stamp_all(&self, batch: &Batch<'_>, hit: u64) {
+        let now = step(batch.now) as u32;
+        each(hit, |slot, _| {
+            // SAFETY: only active slots, and word 0 always exists.
+            let key = unsafe { batch.key(0, slot) };
+            // It may have moved or been removed since.
+            if let Some((_, place)) = self.find(key) {
+                self.stamp_hit(place, now);
+            }
+        });
+    }
+}
+
+/// Looks all groups up. Two passes, first the addresses of all slots, then their contents, let the
+/// processor overlap several groups. `ALL` if all slots are active. `fresh`: a bit per slot that
+/// was hit in this step already, in tables with `idle_timeout`.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
+fn groups<const ALL: bool>(
+    batch: &Batch<'_>,
+    constants: &Constants,
+    displacements: Bytes,
+    fresh: Option<Bytes>,
+) -> Outcome {
+    let batch = *batch;
+    let mut found = Outcome::default();
+    let mut addresses = SlotWords::new();
+    let active_in = |group| if ALL { u8::MAX } else { group_mask(batch.active, group) };
+    for group in 0..SLOTS / LANES {
+        let active = active_in(group);
+        if let Some(queue) = batch.queue {
+            queue.prefetch_part(group, 2 * SLOTS / LANES);
+        }
+        if active != 0 {
+            // SAFETY: keys have a word, and these are active slots of the group.
+            let places = constants.places(unsafe { batch.load_keys(0, group, active) }, displacements);
+            addresses.set(
+                group,
+                _mm512_add_epi64(_mm512_slli_epi64::<3>(places), constants.first_slot),
+            );
+            if let Some(fresh) = &fresh {
+                let bits = fresh.at(_mm512_srli_epi64::<3>(places));
+                let bit = _mm512_sllv_epi64(_mm512_set1_epi64(1), _mm512_and_si512(places, _mm512_set1_epi64(7)));
+                found.stale |= u64::from(_mm512_testn_epi64_mask(bits, bit)) << (LANES * group);
+            }
+        }
+    }
+    for group in 0..SLOTS / LANES {
+        let active = active_in(group);
+        if let Some(queue) = batch.queue {
+            queue.prefetch_part(SLOTS / LANES + group, 2 * SLOTS / LANES);
+        }
+        if active != 0 {
+            // SAFETY: places are below the number of slots.
+            let slots = unsafe { words_at(addresses.group(group)) };
+            // SAFETY: keys have a word, and these are active slots of the group.
+            let keys = unsafe { batch.load_keys(0, group, active) };
+            // SAFETY: results have a word, and these are active slots of the group.
+            let hits = unsafe {
+                constants
+                    .entries
+                    .write_results(batch, group, active, slots, constants.entries.needles(keys))
+            };
+            found.hits |= u64::from(hits) << (LANES * group);
+        }
+    }
+    found.stale &= found.hits;
+    found
+}
+
+impl Constants {
+    /// The slot numbers of keys, computed like [`Array::place_of`].
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
+    fn places(&self, keys: __m512i, displacements: Bytes) -> __m512i {
+        let hash = hash(self.seed, keys);
+        let groups = _mm512_srli_epi64::<32>(_mm512_mul_epu32(_mm512_srli_epi64::<32>(hash), self.groups));
+        let factors = _mm512_or_si512(
+            _mm512_slli_epi64::<DISPLACEMENT_SHIFT>(displacements.at(groups)),
+            _mm512_set1_epi64(DISPLACEMENT_FACTOR as i64),
+        );
+        let mixed = _mm512_mul_epu32(hash, factors);
+        _mm512_srli_epi64::<32>(_mm512_mul_epu32(_mm512_srli_epi64::<16>(mixed), self.slots))
+    }
+}
+
+impl Bytes {
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
+    fn of(bytes: &[AtomicU8]) -> Self {
+        assert!(bytes.len() >= 256);
+        // SAFETY: there are at least 256 bytes.
+        Bytes(std::array::from_fn(|i| unsafe {
+            _mm512_loadu_si512(bytes.as_ptr().add(64 * i).cast())
+        }))
+    }
+
+    /// The bytes with these numbers, which are below 256.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
+    fn at(&self, numbers: __m512i) -> __m512i {
+        const LOWEST: u64 = 0x0101_0101_0101_0101;
+        let [a, b, c, d] = self.0;
+        let low = _mm512_maskz_permutex2var_epi8(LOWEST, a, numbers, b);
+        let high = _mm512_maskz_permutex2var_epi8(LOWEST, c, numbers, d);
+        _mm512_mask_mov_epi64(low, _mm512_test_epi64_mask(numbers, _mm512_set1_epi64(128)), high)
+    }
+}
