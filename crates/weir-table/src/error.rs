@@ -11,7 +11,7 @@ pub enum ErrorKind {
     AlreadyExists,
     /// The object does not exist.
     NotFound,
-    /// A size limit is reached.
+    /// A size limit was hit.
     ResourceExhausted,
     /// The program forbids it.
     PermissionDenied,

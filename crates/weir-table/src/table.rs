@@ -119,7 +119,8 @@ impl Table {
         }
     }
 
-    /// Entries that have a time-out and were not hit for that long, in the order of [`Table::entries`].
+    /// Entries that have a time-out and were not hit for that long, in the order of
+    /// [`Table::entries`].
     pub fn idle(&self, now_ns: u64) -> impl Iterator<Item = &Entry> {
         self.entries()
             .filter(move |e| e.idle_timeout_ns > 0 && now_ns.saturating_sub(e.last_hit_ns) >= e.idle_timeout_ns)

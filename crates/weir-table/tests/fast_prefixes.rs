@@ -249,7 +249,7 @@ fn more_than_ranges_take() {
     }
 }
 
-/// So many entries that the last ones have records near slots, and most places near slots are
+/// Enough entries that the last ones have records near slots, and most places near slots are
 /// taken.
 #[test]
 fn more_than_are_near() {

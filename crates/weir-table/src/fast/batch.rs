@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Slots of a vector.
 pub(super) const SLOTS: usize = 64;
 
-/// Addresses to prefetch while another lookup runs. Issued all at once, the last prefetch would wait
-/// for the first.
+/// Addresses to prefetch while another lookup runs. Issued all at once, the last prefetch would
+/// wait for the first.
 #[derive(Debug, Clone)]
 pub struct PrefetchQueue {
     addresses: [usize; SLOTS],
@@ -241,7 +241,8 @@ impl<'a> Batch<'a> {
     #[inline(always)]
     pub(super) unsafe fn set_result(self, word: usize, slot: usize, value: u64) {
         debug_assert!(word < self.result_words && self.active >> slot & 1 == 1);
-        // SAFETY: `new` checked the length for active slots and these words; without it there are none.
+        // SAFETY: `new` checked the length for active slots and these words; without it there are
+        // none.
         unsafe { *self.results.add(word * self.pitch + slot) = value };
     }
 
@@ -259,9 +260,9 @@ impl<'a> Batch<'a> {
     pub(super) unsafe fn write_hit(self, slot: usize, record: NonNull<AtomicU64>) {
         // SAFETY: the caller's promise.
         unsafe { self.write_result(slot, record) };
-        if let Some(at) = self.stamp {
-            // SAFETY: the record has the table's shape, so it has this word.
-            unsafe { record.add(at).as_ref() }.store(self.now, Ordering::Relaxed);
+        if let Some(stamp_word) = self.stamp {
+            // SAFETY: the record has the table's record layout, so it has this word.
+            unsafe { record.add(stamp_word).as_ref() }.store(self.now, Ordering::Relaxed);
         }
     }
 

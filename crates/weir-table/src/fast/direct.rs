@@ -78,15 +78,16 @@ impl DirectView {
             let record = select_unpredictable(is_hit, found, batch.default.as_ptr());
             hits |= bit & ones(is_hit);
             for word_index in 0..words {
-                // SAFETY: the record is one of the table's or the default, which both have the words of a result; the slot is active.
+                // SAFETY: the record is one of the table's or the default, which both have the
+                // words of a result; the slot is active.
                 unsafe { batch.set_result(word_index, slot, word(NonNull::new_unchecked(record), word_index)) };
             }
         });
-        if let Some(at) = batch.stamp {
+        if let Some(stamp_word) = batch.stamp {
             each(hits, |slot, _| {
                 if let Some(record) = NonNull::new(record_of(slot).load(Ordering::Acquire)) {
-                    // SAFETY: records have the table's shape, so they have this word.
-                    unsafe { record.add(at).as_ref() }.store(batch.now, Ordering::Relaxed);
+                    // SAFETY: records have the table's record layout, so they have this word.
+                    unsafe { record.add(stamp_word).as_ref() }.store(batch.now, Ordering::Relaxed);
                 }
             });
         }
@@ -124,8 +125,8 @@ impl Direct {
     pub(super) fn stamp(&self, arena: &Arena, handle: u32) -> Option<u64> {
         let key = *self.handles.as_ref()?.get(&handle)?;
         let record = NonNull::new(self.records[key].load(Ordering::Relaxed))?;
-        // SAFETY: records in the places are of this arena and have its shape.
-        arena.shape().stamp.map(|at| unsafe { word(record, at) })
+        // SAFETY: records in the array are of this arena and have its layout.
+        arena.layout().stamp.map(|at| unsafe { word(record, at) })
     }
 
     pub(super) fn view(&self, arena: &Arena) -> DirectView {
@@ -139,12 +140,12 @@ impl Direct {
     fn find(&self, arena: &Arena, rule: &Rule) -> Option<(usize, Option<Existing>)> {
         let key = usize::try_from(*rule.value.first()?).ok()?;
         let record = NonNull::new(self.records.get(key)?.load(Ordering::Relaxed));
-        // SAFETY: records in the places are of this arena and have its shape.
+        // SAFETY: records in the array are of this arena and have its layout.
         let existing = record.map(|record| unsafe {
             Existing {
                 record,
                 handle: word(record, 0) as u32,
-                number: word(record, arena.shape().extra) as u32,
+                number: word(record, arena.layout().extra) as u32,
             }
         });
         Some((key, existing))
@@ -155,18 +156,18 @@ impl Direct {
         let Some((key, old)) = self.find(arena, rule) else {
             return;
         };
-        let shape = arena.shape();
-        // SAFETY: records in the places are of this arena and have its shape.
+        let layout = arena.layout();
+        // SAFETY: records in the array are of this arena and have its layout.
         let old_stamp = old
-            .zip(shape.stamp)
+            .zip(layout.stamp)
             .map_or(0, |(old, at)| unsafe { word(old.record, at) });
         let Some(rec) = arena.record(result, &[], stamp.max(old_stamp)) else {
             return;
         };
-        arena.set(rec, shape.extra, u64::from(rec.index));
+        arena.set(rec, layout.extra, u64::from(rec.index));
         self.records[key].store(rec.words.as_ptr(), Ordering::Release);
         match old {
-            Some(old) => arena.retire(arena.at(old.number)),
+            Some(old) => arena.retire(arena.get(old.number)),
             None => self.entries += 1,
         }
         if let Some(handles) = &mut self.handles {
@@ -190,6 +191,6 @@ impl Direct {
             handles.remove(&old.handle);
         }
         self.entries -= 1;
-        arena.retire(arena.at(old.number));
+        arena.retire(arena.get(old.number));
     }
 }

@@ -167,7 +167,7 @@ pub struct Guard<'a> {
 impl Guard<'_> {
     /// Whether it guards the memory of these epochs.
     #[inline]
-    pub fn guards(&self, epochs: &Epochs) -> bool {
+    pub fn belongs_to(&self, epochs: &Epochs) -> bool {
         ptr::eq(self.epochs, epochs)
     }
 }

@@ -81,8 +81,8 @@ impl ExactView {
             let record = records[slot & (SLOTS - 1)];
             let differ = (0..n).fold(0, |d, w| {
                 // SAFETY: the slot is active, and keys have `n` words; the record is one of the
-                // buckets' or the default, which have the table's shape with `n` key words from
-                // `key_at`.
+                // buckets' or the default, which have the table's record layout with `n` key words
+                // from `key_at`.
                 d | unsafe { batch.key(w, slot) ^ word(record, self.first_key_word + w) }
             });
             let hit = (differ == 0) & (guessed & bit != 0);
@@ -96,8 +96,8 @@ impl ExactView {
         each(pending & !hits, |slot, bit| {
             let found = self.buckets.find(hash(slot), |record| {
                 // SAFETY: the slot is active, and keys have `n` words; the record is one of the
-                // buckets' or the default, which have the table's shape with `n` key words from
-                // `key_at`.
+                // buckets' or the default, which have the table's record layout with `n` key words
+                // from `key_at`.
                 (0..n).all(|w| unsafe { batch.key(w, slot) == word(record, self.first_key_word + w) })
             });
             if let Some(record) = found {
@@ -108,11 +108,11 @@ impl ExactView {
                 unsafe { batch.write_result(slot, record) };
             }
         });
-        if let Some(at) = batch.stamp {
+        if let Some(stamp_word) = batch.stamp {
             each(hits, |slot, _| {
                 // SAFETY: the slot hit, so the record is one of the buckets', which have the
-                // table's shape and so a word for the last hit.
-                unsafe { records[slot & (SLOTS - 1)].add(at).as_ref() }.store(batch.now, Ordering::Relaxed);
+                // table's record layout and so a word for the last hit.
+                unsafe { records[slot & (SLOTS - 1)].add(stamp_word).as_ref() }.store(batch.now, Ordering::Relaxed);
             });
         }
         hits
@@ -149,23 +149,23 @@ impl Exact {
 
     pub(super) fn stamp(&self, arena: &Arena, handle: u32) -> Option<u64> {
         let number = *self.handles.as_ref()?.get(&handle)?;
-        Some(arena.stamp(arena.at(number)))
+        Some(arena.stamp(arena.get(number)))
     }
 
     pub(super) fn view(&self, arena: &Arena) -> ExactView {
         ExactView {
             buckets: Arc::clone(&self.buckets),
             seed: self.seed,
-            first_key_word: arena.shape().key,
+            first_key_word: arena.layout().key,
             _directory: Arc::clone(arena.directory()),
         }
     }
 
     fn find(&self, arena: &Arena, key: &[u64]) -> (u64, Option<NonNull<AtomicU64>>) {
         let hash = self.seed.hash_words(key.len(), |w| key[w]);
-        let at = arena.shape().key;
+        let at = arena.layout().key;
         let found = self.buckets.find(hash, |record| {
-            // SAFETY: records in the buckets are of this arena and have its shape.
+            // SAFETY: records in the buckets are of this arena and have its layout.
             (0..key.len()).all(|w| unsafe { word(record, at + w) } == key[w])
         });
         (hash, found)
@@ -173,29 +173,29 @@ impl Exact {
 
     /// Inserts an entry. True: readers need a new view.
     pub(super) fn put(&mut self, arena: &mut Arena, rule: &Rule, result: &[u64], stamp: u64) -> bool {
-        let shape = arena.shape();
+        let layout = arena.layout();
         let n = rule.value.len();
         let (hash, old) = self.find(arena, &rule.value);
-        // SAFETY: records in the buckets are of this arena and have its shape.
-        let old_stamp = old.zip(shape.stamp).map_or(0, |(r, at)| unsafe { word(r, at) });
+        // SAFETY: records in the buckets are of this arena and have its layout.
+        let old_stamp = old.zip(layout.stamp).map_or(0, |(r, at)| unsafe { word(r, at) });
         let Some(rec) = arena.record(result, &rule.value, stamp.max(old_stamp)) else {
             return false;
         };
-        arena.set(rec, shape.extra, u64::from(rec.index));
+        arena.set(rec, layout.extra, u64::from(rec.index));
         if let Some(handles) = &mut self.handles {
             handles.insert(rule.handle, rec.index);
         }
         if let Some(old) = old {
             self.buckets.replace(hash, old, rec.words);
-            // SAFETY: the record was in the buckets, so it is of this arena and has its shape.
-            arena.retire(arena.at(unsafe { word(old, shape.extra) } as u32));
+            // SAFETY: the record was in the buckets, so it is of this arena and has its layout.
+            arena.retire(arena.get(unsafe { word(old, layout.extra) } as u32));
             return false;
         }
         self.entries += 1;
         let seed = self.seed;
-        // SAFETY: records in the buckets are of this arena and have its shape, with `n` key words
-        // from `shape.key`.
-        let hash_of = |r: NonNull<AtomicU64>| seed.hash_words(n, |w| unsafe { word(r, shape.key + w) });
+        // SAFETY: records in the buckets are of this arena and have its layout, with `n` key words
+        // from `layout.key`.
+        let hash_of = |r: NonNull<AtomicU64>| seed.hash_words(n, |w| unsafe { word(r, layout.key + w) });
         Buckets::put(&mut self.buckets, self.entries, hash, rec.words, hash_of)
     }
 
@@ -204,8 +204,8 @@ impl Exact {
         let (hash, Some(old)) = self.find(arena, &rule.value) else {
             return;
         };
-        // SAFETY: records in the buckets are of this arena and have its shape.
-        let (head, number) = unsafe { (word(old, 0), word(old, arena.shape().extra) as u32) };
+        // SAFETY: records in the buckets are of this arena and have its layout.
+        let (head, number) = unsafe { (word(old, 0), word(old, arena.layout().extra) as u32) };
         if head as u32 != rule.handle {
             return;
         }
@@ -214,6 +214,6 @@ impl Exact {
             handles.remove(&rule.handle);
         }
         self.entries -= 1;
-        arena.retire(arena.at(number));
+        arena.retire(arena.get(number));
     }
 }

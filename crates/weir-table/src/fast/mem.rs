@@ -57,7 +57,7 @@ unsafe impl Send for Record {}
 
 /// The layout of a record, in words.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct RecordShape {
+pub(super) struct RecordLayout {
     /// Words of the result, which come first.
     pub(super) result: usize,
     /// The word with the time of the last hit, with `idle_timeout`.
@@ -72,10 +72,10 @@ pub(super) struct RecordShape {
     pub(super) words: usize,
 }
 
-impl RecordShape {
+impl RecordLayout {
     pub(super) fn new(result: usize, stamp: bool, key: usize, extra: usize) -> Self {
         let after = result + usize::from(stamp);
-        RecordShape {
+        RecordLayout {
             result,
             stamp: stamp.then_some(result),
             key: after,
@@ -87,7 +87,7 @@ impl RecordShape {
 
     /// The same with two words more, which count hits.
     pub(super) fn with_counts(self) -> Self {
-        RecordShape {
+        RecordLayout {
             counts: Some(self.words),
             words: self.words + 2,
             ..self
@@ -141,7 +141,7 @@ impl Directory {
     }
 
     #[cfg(all(target_arch = "x86_64", not(miri)))]
-    /// Whether there are so many records that prefetching them pays.
+    /// Whether the records take so much memory that prefetching them pays.
     pub(super) fn needs_prefetch(&self) -> bool {
         let number = PREFETCH_MIN_BYTES / size_of::<AtomicU64>() / self.stride;
         // Records in pages are always far apart, and exist only behind that many others.
@@ -226,7 +226,7 @@ impl Recycler {
 /// An arena of records of equal size. They never move.
 #[derive(Debug)]
 pub(super) struct Arena {
-    shape: RecordShape,
+    layout: RecordLayout,
     directory: Arc<Directory>,
     next: u32,
     recycler: Recycler,
@@ -254,14 +254,14 @@ impl AllocatedNumbers {
 }
 
 impl Arena {
-    pub(super) fn new(shape: RecordShape, epochs: Arc<Epochs>) -> Self {
+    pub(super) fn new(layout: RecordLayout, epochs: Arc<Epochs>) -> Self {
         let directory = Directory {
-            stride: shape.stride(),
+            stride: layout.stride(),
             chunks: [const { std::sync::OnceLock::new() }; CHUNKS],
             starts: [const { AtomicPtr::new(std::ptr::null_mut()) }; 32],
         };
         Arena {
-            shape,
+            layout,
             directory: Arc::new(directory),
             next: 1 << FIRST_CHUNK_LOG2,
             recycler: Recycler::new(epochs),
@@ -318,8 +318,8 @@ impl Arena {
         self.recycler.epochs()
     }
 
-    pub(super) fn shape(&self) -> RecordShape {
-        self.shape
+    pub(super) fn layout(&self) -> RecordLayout {
+        self.layout
     }
 
     pub(super) fn directory(&self) -> &Arc<Directory> {
@@ -372,15 +372,15 @@ impl Arena {
     }
 
     fn fill(&self, rec: Record, result: &[u64], key: &[u64], stamp: u64) {
-        let shape = self.shape;
-        for (i, word) in result.iter().take(shape.result).enumerate() {
+        let layout = self.layout;
+        for (i, word) in result.iter().take(layout.result).enumerate() {
             self.set(rec, i, *word);
         }
-        if let Some(at) = shape.stamp {
-            self.set(rec, at, stamp);
+        if let Some(stamp_word) = layout.stamp {
+            self.set(rec, stamp_word, stamp);
         }
-        for (i, word) in key.iter().take(shape.extra - shape.key).enumerate() {
-            self.set(rec, shape.key + i, *word);
+        for (i, word) in key.iter().take(layout.extra - layout.key).enumerate() {
+            self.set(rec, layout.key + i, *word);
         }
     }
 
@@ -391,14 +391,14 @@ impl Arena {
 
     /// A word of a record of this arena.
     pub(super) fn word(&self, rec: Record, at: usize) -> &AtomicU64 {
-        assert!(at < self.shape.words);
-        // SAFETY: records of this arena live as long as it does and have so many words.
+        assert!(at < self.layout.words);
+        // SAFETY: records of this arena live as long as it does and have more than `at` words.
         unsafe { rec.words.add(at).as_ref() }
     }
 
     /// The time of the last hit of a record; 0 without stamps.
     pub(super) fn stamp(&self, rec: Record) -> u64 {
-        self.shape
+        self.layout
             .stamp
             .map_or(0, |at| self.word(rec, at).load(Ordering::Relaxed))
     }
@@ -407,7 +407,7 @@ impl Arena {
     /// [allocated](AllocatedNumbers) are skipped.
     #[inline]
     pub(super) fn count(&self, hits: Hits<'_>) {
-        if let Some(at) = self.shape.counts {
+        if let Some(at) = self.layout.counts {
             // SAFETY: these are numbers of records, and all records have two words there.
             unsafe { self.directory.count(&self.allocated(), at, hits) };
         }
@@ -415,10 +415,10 @@ impl Arena {
 
     /// The hits that a record has counted.
     pub(super) fn counted(&self, number: u32) -> HitCount {
-        let Some(at) = self.shape.counts else {
+        let Some(at) = self.layout.counts else {
             return HitCount::default();
         };
-        let word = |at| self.word(self.at(number), at).load(Ordering::Relaxed);
+        let word = |at| self.word(self.get(number), at).load(Ordering::Relaxed);
         HitCount {
             packets: word(at),
             bytes: word(at + 1),
@@ -427,8 +427,8 @@ impl Arena {
 
     /// Sets the hits that a record has counted, in tables with counts.
     pub(super) fn set_counted(&self, number: u32, count: HitCount) {
-        if let Some(at) = self.shape.counts {
-            let rec = self.at(number);
+        if let Some(at) = self.layout.counts {
+            let rec = self.get(number);
             self.set(rec, at, count.packets);
             self.set(rec, at + 1, count.bytes);
         }
@@ -441,7 +441,7 @@ impl Arena {
     }
 
     /// The record with this number.
-    pub(super) fn at(&self, index: u32) -> Record {
+    pub(super) fn get(&self, index: u32) -> Record {
         assert!(self.allocated().contains(index));
         // SAFETY: the number was allocated, or is a record's in pages, whose chunk exists.
         let words = unsafe { self.directory.record(index) };
@@ -467,7 +467,7 @@ mod tests {
     fn records_lie_beside_slots_as_long_as_there_is_room_in_the_page() {
         for words in [1, 2, 4, 8] {
             let epochs = Arc::new(Epochs::new());
-            let mut arena = Arena::new(RecordShape::new(words, false, 0, 0), Arc::clone(&epochs));
+            let mut arena = Arena::new(RecordLayout::new(words, false, 0, 0), Arc::clone(&epochs));
             let ordinary = arena.record_near(0, &[7], 0).map(|rec| rec.index);
             assert_eq!(ordinary, Some(1 << FIRST_CHUNK_LOG2), "there are no pages yet");
             arena.allocate_pages();
@@ -496,7 +496,7 @@ mod tests {
 
     #[test]
     fn large_records_are_not_beside_slots() {
-        let mut arena = Arena::new(RecordShape::new(9, false, 0, 0), Arc::new(Epochs::new()));
+        let mut arena = Arena::new(RecordLayout::new(9, false, 0, 0), Arc::new(Epochs::new()));
         arena.allocate_pages();
         assert_eq!(arena.slots(), None);
         assert!(arena.record_near(1, &[1; 9], 0).is_some());
@@ -514,8 +514,8 @@ mod tests {
     }
 
     fn nothing_is_counted_in_slots(beyond_pages: bool) {
-        let shape = RecordShape::new(6, false, 0, 0).with_counts();
-        let mut arena = Arena::new(shape, Arc::new(Epochs::new()));
+        let layout = RecordLayout::new(6, false, 0, 0).with_counts();
+        let mut arena = Arena::new(layout, Arc::new(Epochs::new()));
         arena.allocate_pages();
         let first = arena.pages.as_ref().map_or(0, |pages| pages.numbers().first);
         while beyond_pages && arena.allocate().is_some_and(|rec| rec.index < 2 * first) {}
@@ -541,7 +541,7 @@ mod tests {
     #[test]
     fn records_keep_their_place_and_are_used_again_after_readers_passed() {
         let epochs = Arc::new(Epochs::new());
-        let mut arena = Arena::new(RecordShape::new(2, true, 1, 0), Arc::clone(&epochs));
+        let mut arena = Arena::new(RecordLayout::new(2, true, 1, 0), Arc::clone(&epochs));
         let recs: Vec<_> = (0..100).filter_map(|i| arena.record(&[i, i], &[i], 9)).collect();
         for (i, rec) in recs.iter().enumerate() {
             assert_eq!(arena.word(*rec, 0).load(Ordering::Relaxed), i as u64);

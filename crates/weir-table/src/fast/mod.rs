@@ -1,7 +1,7 @@
 //! The data plane's side of a table. Compiled code looks keys up in vectors of up to 64 packets, in
 //! several threads, while one writer at a time changes the table.
 //!
-//! A [`FastTable`] mirrors a [`Table`](crate::Table). Whoever changes the `Table` repeats the
+//! A [`FastTable`] mirrors a [`Table`](crate::Table). The owner of the `Table` repeats each
 //! change with [`FastTable::insert`], [`FastTable::remove`] and [`FastTable::set_default`]. Readers
 //! never lock. All words of a result belong to one version of one entry. Memory that was unlinked
 //! is freed when no reader can access it any more; see [`Epochs`].

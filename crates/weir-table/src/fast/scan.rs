@@ -40,11 +40,12 @@ impl ScanView {
         while rest != 0 {
             let (slot, bit) = (rest.trailing_zeros() as usize, rest & rest.wrapping_neg());
             rest ^= bit;
-            // SAFETY: the slot is active; records have the table's shape.
+            // SAFETY: the slot is active; records have the table's record layout.
             match self.winner(|word| unsafe { batch.key(word, slot) }) {
                 Some(record) => {
                     hits |= bit;
-                    // SAFETY: the slot is active, and the rule's record has the table's shape.
+                    // SAFETY: the slot is active, and the rule's record has the table's record
+                    // layout.
                     unsafe { batch.write_hit(slot, record) };
                 }
                 // SAFETY: the slot is active, and the default has the words of a result.
@@ -123,7 +124,7 @@ impl Scan {
     }
 
     pub(super) fn view(&self, arena: &Arena) -> ScanView {
-        let mut shape = ScanView {
+        let mut view = ScanView {
             key_words: self.keys.words,
             bound_words: self.keys.bound_words(),
             words: Vec::with_capacity(self.rules.len() * self.keys.words * 2),
@@ -133,11 +134,11 @@ impl Scan {
             _directory: Arc::clone(arena.directory()),
         };
         for (_, rule, rec) in &self.rules {
-            shape.words.extend(&rule.mask);
-            shape.words.extend(&rule.value);
-            shape.bounds.extend(&rule.bounds);
-            shape.records.push(rec.words);
+            view.words.extend(&rule.mask);
+            view.words.extend(&rule.value);
+            view.bounds.extend(&rule.bounds);
+            view.records.push(rec.words);
         }
-        shape
+        view
     }
 }

@@ -16,7 +16,7 @@ use crate::fast::layout::{KeyLayout, ResultLayout};
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use crate::fast::lpm::Ranges;
 use crate::fast::lpm::{Dir, Intervals, Lpm, LpmView};
-use crate::fast::mem::{Arena, RecordShape};
+use crate::fast::mem::{Arena, RecordLayout};
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use crate::fast::packed::Avx512;
 use crate::fast::packed::{Packed, PackedView, Plain, Search, Stamped};
@@ -92,20 +92,20 @@ impl Plan {
     }
 
     /// The layout of records.
-    pub(super) fn record(self, keys: &Keys, result_words: usize, stamp: bool) -> RecordShape {
+    pub(super) fn record(self, keys: &Keys, result_words: usize, stamp: bool) -> RecordLayout {
         match self {
             Plan::Nothing | Plan::Dense | Plan::Packed(_) | Plan::Inline | Plan::Lpm { .. } => {
-                RecordShape::new(result_words, stamp, 0, 0)
+                RecordLayout::new(result_words, stamp, 0, 0)
             }
-            Plan::Direct(_) => RecordShape::new(result_words, stamp, 0, 1),
-            Plan::Exact => RecordShape::new(result_words, stamp, keys.words, 1),
-            Plan::General => RecordShape::new(result_words, stamp, keys.words, tuple::EXTRA + keys.bound_words()),
+            Plan::Direct(_) => RecordLayout::new(result_words, stamp, 0, 1),
+            Plan::Exact => RecordLayout::new(result_words, stamp, keys.words, 1),
+            Plan::General => RecordLayout::new(result_words, stamp, keys.words, tuple::EXTRA + keys.bound_words()),
         }
     }
 
     /// An empty structure for about `expected` entries.
     pub(super) fn structure(self, keys: &Keys, arena: &mut Arena, expected: usize) -> Structure {
-        let stamps = arena.shape().stamp.is_some();
+        let stamps = arena.layout().stamp.is_some();
         match self {
             Plan::Nothing => Structure::Nothing,
             Plan::Direct(bits) => Structure::Direct(Direct::new(bits, stamps)),
@@ -384,7 +384,7 @@ impl Structure {
                 {
                     return displacement.put(rule, result, stamp);
                 }
-                *self = if arena.shape().stamp.is_some() {
+                *self = if arena.layout().stamp.is_some() {
                     Structure::Stamped(Packed::with_entries(displacement.packing(), displacement.entries()))
                 } else {
                     Structure::Packed(Packed::with_entries(displacement.packing(), displacement.entries()))
@@ -404,7 +404,7 @@ impl Structure {
                 };
                 scan.put(arena, rule, rec);
                 if scan.len() > MAX_SCANNED {
-                    let mut tuple = Tuple::new(keys.clone(), arena.shape().stamp.is_some());
+                    let mut tuple = Tuple::new(keys.clone(), arena.layout().stamp.is_some());
                     for (_, rule, rec) in scan.drain() {
                         tuple.put(arena, &rule, rec);
                     }

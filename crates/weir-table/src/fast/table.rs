@@ -10,7 +10,7 @@ use crate::fast::batch::{Batch, Dimensions, PrefetchQueue, SLOTS};
 use crate::fast::count::Hits;
 use crate::fast::epochs::{Epochs, Guard};
 use crate::fast::layout::{KeyLayout, ResultLayout};
-use crate::fast::mem::{Arena, RecordShape};
+use crate::fast::mem::{Arena, RecordLayout};
 use crate::fast::pending::PendingLookup;
 use crate::fast::retired::Retired;
 use crate::fast::rule::{Keys, Rule};
@@ -26,7 +26,7 @@ struct Writer {
     structure: Structure,
     keys: Keys,
     plan: Plan,
-    record: RecordShape,
+    record: RecordLayout,
     /// Buffers, kept for their memory.
     rule: Rule,
     result: Vec<u64>,
@@ -304,8 +304,8 @@ impl FastTable {
     }
 
     fn publish(&self, writer: &mut Writer) {
-        let shape = Box::into_raw(Box::new(writer.structure.view(&mut writer.arena)));
-        let old = self.header.structure.swap(shape, Ordering::AcqRel);
+        let view = Box::into_raw(Box::new(writer.structure.view(&mut writer.arena)));
+        let old = self.header.structure.swap(view, Ordering::AcqRel);
         // SAFETY: `old` came from `Box::into_raw` and was unlinked by the swap, once. It is retired
         // after that.
         self.header.epochs.retire(Box::new(unsafe { Retired::new(old) }));
@@ -340,7 +340,10 @@ impl FastTable {
     #[inline]
     pub fn view<'a>(&'a self, guard: &'a Guard<'_>) -> TableView<'a> {
         let header = &self.header;
-        assert!(guard.guards(&header.epochs), "the guard must be of the table's epochs");
+        assert!(
+            guard.belongs_to(&header.epochs),
+            "the guard must be of the table's epochs"
+        );
         // SAFETY: the pointers in `structure` and `default` come from boxes, of that many words,
         // that are retired after they were unlinked, and the guard keeps retired ones alive.
         let (structure, default) = unsafe {
@@ -444,7 +447,7 @@ pub fn is_array(spec: &TableSpec) -> bool {
     !spec.idle_timeout && matches!(plan, Plan::Nothing | Plan::Direct(_))
 }
 
-/// The right shift that turns a key of one word into the number of the slot that its lookup reads
+/// The right shift by which a key of one word becomes the number of the slot that its lookup reads
 /// first ([`SlotAddressing`]). `None` for tables that never have [`SlotAddressing::COUNT`] slots.
 #[must_use]
 pub fn slot_shift(spec: &TableSpec) -> Option<u32> {
@@ -628,8 +631,8 @@ impl<'a> TableView<'a> {
         }
     }
 
-    /// Finishes the pending lookup. `None`: none is pending, or it was begun with another table,
-    /// with another structure of this table, with other slots, or with keys at another address.
+    /// Finishes the pending lookup. `None`: none is pending, or it belongs to another table, to
+    /// another structure of this table, to other slots, or to keys at another address.
     ///
     /// The keys at that address must be those of `begin`. With other keys the results are
     /// unspecified, but they are results of this table.
@@ -686,7 +689,7 @@ impl<'a> TableView<'a> {
         self.structure
     }
 
-    /// The addresses of the table's slots ([`slot_shift`]), if it has so many entries that early
+    /// The addresses of the table's slots ([`slot_shift`]), if it has enough entries that early
     /// prefetches pay.
     #[must_use]
     #[inline]

@@ -122,13 +122,15 @@ impl TupleView {
             }
         }
         each(batch.active, |slot, _| {
-            // SAFETY: the slot is active; records have the table's shape, the default the result's.
+            // SAFETY: the slot is active; records have the table's record layout, the default the
+            // result's.
             unsafe { batch.write_result(slot, best.records[slot & (SLOTS - 1)]) };
         });
-        if let Some(at) = batch.stamp {
+        if let Some(stamp_word) = batch.stamp {
             each(best.found, |slot, _| {
-                // SAFETY: records that were found have the table's shape.
-                unsafe { best.records[slot & (SLOTS - 1)].add(at).as_ref() }.store(batch.now, Ordering::Relaxed);
+                // SAFETY: records that were found have the table's record layout.
+                unsafe { best.records[slot & (SLOTS - 1)].add(stamp_word).as_ref() }
+                    .store(batch.now, Ordering::Relaxed);
             });
         }
         best.found
@@ -147,23 +149,23 @@ impl TupleView {
     ) {
         let head = view.buckets.find(hash, |record| {
             let differ = |w: usize, m: &u64| {
-                // SAFETY: records in the buckets and in chains have the table's shape, with the key
-                // from `key_at`.
+                // SAFETY: records in the buckets and in chains have the table's record layout, with
+                // the key from `key_at`.
                 (key(w) & m) ^ unsafe { word(record, self.first_key_word + w) }
             };
             mask.iter().enumerate().fold(0, |d, (w, m)| d | differ(w, m)) == 0
         });
         let mut next = head;
         while let Some(record) = next {
-            // SAFETY: records in the buckets and in chains have the table's shape, with rank, next
-            // and bounds from `rank_at`.
+            // SAFETY: records in the buckets and in chains have the table's record layout, with
+            // rank, next and bounds from `rank_at`.
             let rank = unsafe { (word(record, self.rank_word), word(record, self.rank_word + 1)) };
             let found = best.found >> slot & 1 != 0;
             if found && best.ranks[slot & (SLOTS - 1)] >= rank {
                 return;
             }
-            // SAFETY: records in the buckets and in chains have the table's shape, with rank, next
-            // and bounds from `rank_at`.
+            // SAFETY: records in the buckets and in chains have the table's record layout, with
+            // rank, next and bounds from `rank_at`.
             let inside = in_bounds(&self.ranges, &key, |w| unsafe {
                 word(record, self.rank_word + EXTRA + w)
             });
@@ -173,8 +175,8 @@ impl TupleView {
                 best.records[slot & (SLOTS - 1)] = record;
                 return;
             }
-            // SAFETY: records in the buckets and in chains have the table's shape, with rank, next
-            // and bounds from `rank_at`. Numbers in chains were given out.
+            // SAFETY: records in the buckets and in chains have the table's record layout, with
+            // rank, next and bounds from `rank_at`. Numbers in chains were given out.
             next = unsafe {
                 let number = record.add(self.rank_word + 2).as_ref().load(Ordering::Acquire) as u32;
                 (number != 0).then(|| self.directory.record(number))
@@ -208,7 +210,7 @@ pub(super) struct Tuple {
 /// A record for a rule, in this structure's layout.
 pub(super) fn record(arena: &mut Arena, rule: &Rule, result: &[u64], stamp: u64) -> Option<Record> {
     let rec = arena.record(result, &rule.value, stamp)?;
-    let at = arena.shape().extra;
+    let at = arena.layout().extra;
     arena.set(rec, at, rule.rank.0);
     arena.set(rec, at + 1, rule.rank.1);
     arena.set(rec, at + 2, u64::from(rec.index) << 32);
@@ -220,17 +222,19 @@ pub(super) fn record(arena: &mut Arena, rule: &Rule, result: &[u64], stamp: u64)
 
 /// The next record of a chain.
 fn next(arena: &Arena, rec: Record) -> Option<Record> {
-    let number = arena.word(rec, arena.shape().extra + 2).load(Ordering::Relaxed) as u32;
-    (number != 0).then(|| arena.at(number))
+    let number = arena.word(rec, arena.layout().extra + 2).load(Ordering::Relaxed) as u32;
+    (number != 0).then(|| arena.get(number))
 }
 
 fn set_next(arena: &Arena, rec: Record, next: Option<Record>) {
     let value = u64::from(rec.index) << 32 | next.map_or(0, |n| u64::from(n.index));
-    arena.word(rec, arena.shape().extra + 2).store(value, Ordering::Release);
+    arena
+        .word(rec, arena.layout().extra + 2)
+        .store(value, Ordering::Release);
 }
 
 fn rank(arena: &Arena, rec: Record) -> RankWords {
-    let at = arena.shape().extra;
+    let at = arena.layout().extra;
     (
         arena.word(rec, at).load(Ordering::Relaxed),
         arena.word(rec, at + 1).load(Ordering::Relaxed),
@@ -265,7 +269,7 @@ impl Tuple {
 
     pub(super) fn stamp(&self, arena: &Arena, handle: u32) -> Option<u64> {
         let number = *self.handles.as_ref()?.get(&handle)?;
-        Some(arena.stamp(arena.at(number)))
+        Some(arena.stamp(arena.get(number)))
     }
 
     fn hash(&self, rule: &Rule) -> u64 {
@@ -276,14 +280,14 @@ impl Tuple {
 
     /// The first record of the chain with the rule's value.
     fn chain(&self, arena: &Arena, group: &Group, rule: &Rule) -> Option<Record> {
-        let shape = arena.shape();
+        let layout = arena.layout();
         let found = group.buckets.find(self.hash(rule), |record| {
             let mut words = rule.value.iter().enumerate();
-            // SAFETY: records in the buckets are of this arena and have its shape.
-            words.all(|(w, v)| unsafe { word(record, shape.key + w) } == *v)
+            // SAFETY: records in the buckets are of this arena and have its layout.
+            words.all(|(w, v)| unsafe { word(record, layout.key + w) } == *v)
         })?;
-        // SAFETY: the record is one of the buckets', so it is of this arena and has its shape.
-        Some(arena.at((unsafe { word(found, shape.extra + 2) } >> 32) as u32))
+        // SAFETY: the record is one of the buckets', so it is of this arena and has its layout.
+        Some(arena.get((unsafe { word(found, layout.extra + 2) } >> 32) as u32))
     }
 
     /// The record of an entry.
@@ -446,8 +450,8 @@ impl Tuple {
         TupleView {
             order: self.order.clone(),
             seed: self.seed,
-            first_key_word: arena.shape().key,
-            rank_word: arena.shape().extra,
+            first_key_word: arena.layout().key,
+            rank_word: arena.layout().extra,
             ranges: Arc::clone(&self.keys.ranges),
             directory: Arc::clone(arena.directory()),
         }
@@ -475,9 +479,9 @@ fn insert_into_chain(arena: &Arena, group: &Group, hash: u64, rule: &Rule, first
 /// Adds a chain of one record to a group. True: the group has new buckets.
 fn add_chain(arena: &Arena, group: &mut Group, seed: Seed, hash: u64, rule: &Rule, rec: Record) -> bool {
     group.keys += 1;
-    let (n, first_key_word) = (rule.value.len(), arena.shape().key);
+    let (n, first_key_word) = (rule.value.len(), arena.layout().key);
     let hash_of = |r: NonNull<AtomicU64>| {
-        // SAFETY: records in the buckets are of this arena and have its shape, with the key there.
+        // SAFETY: records in the buckets are of this arena and have its layout, with the key there.
         let terms = (0..n).map(|w| seed.term(w, unsafe { word(r, first_key_word + w) }));
         seed.finish_sum(terms.fold(0, u64::wrapping_add))
     };

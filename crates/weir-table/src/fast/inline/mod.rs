@@ -225,7 +225,8 @@ impl<B: Bucket> Array<B> {
         each_of::<DENSE>(active, |slot, bit| {
             // SAFETY: there are `mask + 1` buckets, and the mask was applied to the numbers.
             let bucket = unsafe { &*buckets.add(numbers[slot & (SLOTS - 1)] as usize) };
-            // SAFETY: only active slots; word 0 always exists, and word 1 of results does if `DATA`.
+            // SAFETY: only active slots; word 0 always exists, and word 1 of results does if
+            // `DATA`.
             let hit = unsafe {
                 let (hit, place) = bucket.find::<C>(batch.key(0, slot));
                 batch.set_result(0, slot, bucket.head(place).load(Ordering::Relaxed) & RESULT);
@@ -286,7 +287,8 @@ impl<B: Bucket> Array<B> {
         });
         each(second_mask, |slot, bit| {
             let bucket = self.bucket(numbers[slot & (SLOTS - 1)] as usize);
-            // SAFETY: only active slots; word 0 always exists, and word 1 of results does if `DATA`.
+            // SAFETY: only active slots; word 0 always exists, and word 1 of results does if
+            // `DATA`.
             unsafe {
                 let (hit, place) = bucket.find::<Portable>(batch.key(0, slot));
                 if !hit {
@@ -373,7 +375,8 @@ impl<B: Bucket> Array<B> {
     #[cold]
     fn retry_each<const DATA: bool, const STAMP: bool>(&self, batch: Batch<'_>, slots: u64, hits: &mut u64) {
         each(slots, |slot, bit| {
-            // SAFETY: only active slots, word 0 always exists, and word 1 of results does if `DATA`.
+            // SAFETY: only active slots, word 0 always exists, and word 1 of results does if
+            // `DATA`.
             let key = unsafe { batch.key(0, slot) };
             *hits &= !bit;
             let Some((probe, number)) = self.find(key) else {

@@ -28,7 +28,7 @@ fn result(key: u64, version: u64) -> [u64; 2] {
 }
 
 /// The result of a lookup without the hit flag, or the default.
-fn look_up(shape: &InlineView<Two>, key: u64) -> [u64; 2] {
+fn look_up(view: &InlineView<Two>, key: u64) -> [u64; 2] {
     let dimensions = Dimensions {
         key_words: 1,
         result_words: 2,
@@ -37,7 +37,7 @@ fn look_up(shape: &InlineView<Two>, key: u64) -> [u64; 2] {
     };
     let (default, mut results) = (DEFAULT.map(AtomicU64::new), [0; 2]);
     let mut batch = Batch::new(dimensions, 1, std::slice::from_ref(&key), &mut results, 1, &default, 0);
-    let hits = shape.lookup::<Portable>(&mut batch);
+    let hits = view.lookup::<Portable>(&mut batch);
     assert_eq!(hits != 0, results[0] & HIT != 0);
     [results[0] & !HIT, results[1]]
 }
@@ -47,8 +47,8 @@ fn loom_a_result_that_is_written_meanwhile_is_of_one_version() {
     model(PREEMPTIONS, || {
         let mut inline = Inline::<Two>::new(false, 0);
         put(&mut inline, 5, 1);
-        let shape = inline.view();
-        let reading = thread::spawn(move || look_up(&shape, 5));
+        let view = inline.view();
+        let reading = thread::spawn(move || look_up(&view, 5));
         put(&mut inline, 5, 2);
         let found = reading.join().expect("finds it");
         assert!(
@@ -63,8 +63,8 @@ fn loom_a_key_that_goes_is_there_as_a_whole_or_missing() {
     model(PREEMPTIONS, || {
         let mut inline = Inline::<Two>::new(false, 0);
         put(&mut inline, 5, 1);
-        let shape = inline.view();
-        let reading = thread::spawn(move || look_up(&shape, 5));
+        let view = inline.view();
+        let reading = thread::spawn(move || look_up(&view, 5));
         let rule = Rule {
             handle: 5,
             value: vec![5],
@@ -99,10 +99,10 @@ fn loom_a_key_that_moves_to_its_other_bucket_is_not_missed() {
         for key in &keys[..4] {
             put(&mut inline, *key, 1);
         }
-        let (shape, moved) = (inline.view(), keys[0]);
+        let (view, moved) = (inline.view(), keys[0]);
         let before = inline.array.moves.load(std::sync::atomic::Ordering::Relaxed);
         let array = std::sync::Arc::clone(&inline.array);
-        let reading = thread::spawn(move || look_up(&shape, moved));
+        let reading = thread::spawn(move || look_up(&view, moved));
         put(&mut inline, keys[4], 1);
         assert_eq!(reading.join().expect("finds it"), result(moved, 1));
         assert_ne!(

@@ -98,7 +98,8 @@ impl Intervals {
             }
             let found = self.records[at];
             hits |= bit & ones(found.is_some());
-            // SAFETY: the slot is active; records have the table's shape, the default the result's.
+            // SAFETY: the slot is active; records have the table's record layout, the default the
+            // result's.
             unsafe {
                 match found {
                     Some(record) if batch.stamp.is_some() => batch.write_hit(slot, record),
@@ -218,7 +219,7 @@ impl Dir {
         self.uses_simd
     }
 
-    /// The addresses of slots, if there are so many entries that prefetching them as soon as keys
+    /// The addresses of slots, if there are enough entries that prefetching them as soon as keys
     /// are known pays.
     #[inline]
     pub(super) fn slot_addressing(&self) -> Option<SlotAddressing> {
@@ -273,7 +274,7 @@ impl Dir {
             hits |= bit & ones(hit);
             records[slot & (SLOTS - 1)] = record;
         });
-        // SAFETY: records have the table's shape, the default the result's.
+        // SAFETY: records have the table's record layout, the default the result's.
         unsafe {
             match batch.result_words() {
                 1 => write_results::<DENSE, 1>(batch, &records),
@@ -281,10 +282,11 @@ impl Dir {
                 _ => each_of::<DENSE>(active, |slot, _| batch.write_result(slot, records[slot & (SLOTS - 1)])),
             }
         }
-        if let Some(at) = batch.stamp {
+        if let Some(stamp_word) = batch.stamp {
             each(hits, |slot, _| {
-                // SAFETY: records that were hit have the table's shape, so they have this word.
-                unsafe { records[slot & (SLOTS - 1)].add(at).as_ref() }.store(batch.now, Ordering::Relaxed);
+                // SAFETY: records that were hit have the table's record layout, so they have this
+                // word.
+                unsafe { records[slot & (SLOTS - 1)].add(stamp_word).as_ref() }.store(batch.now, Ordering::Relaxed);
             });
         }
         hits
@@ -377,7 +379,7 @@ impl Lpm {
             next_group: 1 << FIRST_CHUNK_LOG2,
             free_groups: Recycler::new(Arc::clone(arena.epochs())),
             group_rules: FxHashMap::default(),
-            handles: (arena.shape().stamp.or(arena.shape().counts).is_some()).then(FxHashMap::default),
+            handles: (arena.layout().stamp.or(arena.layout().counts).is_some()).then(FxHashMap::default),
             owners: Owners::default(),
         }
     }
@@ -428,7 +430,7 @@ impl Lpm {
 
     pub(super) fn stamp(&self, arena: &Arena, handle: u32) -> Option<u64> {
         let number = *self.handles.as_ref()?.get(&handle)?;
-        Some(arena.stamp(arena.at(number)))
+        Some(arena.stamp(arena.get(number)))
     }
 
     /// The record number of an entry, in tables with `idle_timeout` or counts.
@@ -445,7 +447,7 @@ impl Lpm {
     /// In tables with counts: carries the counts over from the entry's previous record, and puts
     /// the record's number into its head.
     fn carry_counts(&mut self, arena: &Arena, rec: Record, head: u64, handle: u32, before: Option<(u32, u32)>) {
-        if arena.shape().counts.is_none() {
+        if arena.layout().counts.is_none() {
             return;
         }
         arena.set(rec, 0, head & !u64::from(u32::MAX) | u64::from(rec.index));
@@ -457,9 +459,9 @@ impl Lpm {
 
     /// The handle of the entry that owns a record.
     fn owner(&self, arena: &Arena, number: u32) -> u32 {
-        match arena.shape().counts {
+        match arena.layout().counts {
             Some(_) => self.owners.get(arena, number),
-            None => arena.word(arena.at(number), 0).load(Ordering::Relaxed) as u32,
+            None => arena.word(arena.get(number), 0).load(Ordering::Relaxed) as u32,
         }
     }
 
@@ -472,7 +474,7 @@ impl Lpm {
     pub(super) fn put(&mut self, arena: &mut Arena, rule: &Rule, result: &[u64], stamp: u64) -> bool {
         let (address, length) = self.prefix(rule);
         let old = self.rules[length as usize].get(&address).copied();
-        let stamp = old.map_or(stamp, |n| arena.stamp(arena.at(n)).max(stamp));
+        let stamp = old.map_or(stamp, |n| arena.stamp(arena.get(n)).max(stamp));
         let Some(rec) = self.record(arena, (address, length), result, stamp) else {
             return false;
         };
@@ -491,7 +493,7 @@ impl Lpm {
         }
         self.entries += usize::from(old.is_none());
         if let Some(old) = old {
-            arena.retire(arena.at(old));
+            arena.retire(arena.get(old));
         }
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         if self.put_range(address, length, old, rec.index) {
@@ -519,7 +521,7 @@ impl Lpm {
         let Some(&old) = self.rules[length as usize].get(&address) else {
             return false;
         };
-        let rec = arena.at(old);
+        let rec = arena.get(old);
         if self.owner(arena, old) != rule.handle {
             return false;
         }
@@ -673,7 +675,7 @@ impl Lpm {
             .iter()
             .map(|&s| {
                 let covering = self.sorted().filter(|&(a, length, _)| s & mask(length) == a);
-                covering.last().map(|(.., n)| arena.at(n).words)
+                covering.last().map(|(.., n)| arena.get(n).words)
             })
             .collect();
         let padded = starts.len().next_power_of_two();

@@ -14,21 +14,21 @@ pub(super) struct Owners {
 
 impl Owners {
     pub(super) fn set(&mut self, arena: &Arena, number: u32, handle: u32) {
-        let (owners, place, least) = match arena.index_in_pages(number) {
-            Some((place, all)) => (&mut self.in_pages, place, all),
+        let (owners, index, min_len) = match arena.index_in_pages(number) {
+            Some((index, all)) => (&mut self.in_pages, index, all),
             None => (&mut self.ordinary, number as usize, number as usize + 1),
         };
         if owners.is_empty() {
-            *owners = vec![0; least];
-        } else if owners.len() < least {
-            owners.resize(least, 0);
+            *owners = vec![0; min_len];
+        } else if owners.len() < min_len {
+            owners.resize(min_len, 0);
         }
-        owners[place] = handle;
+        owners[index] = handle;
     }
 
     pub(super) fn get(&self, arena: &Arena, number: u32) -> u32 {
         let owner = match arena.index_in_pages(number) {
-            Some((place, _)) => self.in_pages.get(place),
+            Some((index, _)) => self.in_pages.get(index),
             None => self.ordinary.get(number as usize),
         };
         owner.copied().unwrap_or(0)

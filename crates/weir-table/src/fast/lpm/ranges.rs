@@ -90,11 +90,12 @@ impl Ranges {
         }
         // SAFETY: the addresses are those of records or of the default.
         unsafe { write_results(&batch, &results) };
-        if let Some(at) = batch.stamp {
+        if let Some(stamp_word) = batch.stamp {
             each(hits, |slot, _| {
                 let record = results.0[slot % SLOTS] as *const AtomicU64;
-                // SAFETY: records that were hit have the table's shape, so they have this word.
-                unsafe { &*record.add(at) }.store(batch.now, Ordering::Relaxed);
+                // SAFETY: records that were hit have the table's record layout, so they have this
+                // word.
+                unsafe { &*record.add(stamp_word) }.store(batch.now, Ordering::Relaxed);
             });
         }
         hits
@@ -254,7 +255,7 @@ impl RangeWriter {
 fn address(arena: &Arena, number: u32) -> u64 {
     match number {
         0 => 0,
-        _ => arena.at(number).words.as_ptr().expose_provenance() as u64,
+        _ => arena.get(number).words.as_ptr().expose_provenance() as u64,
     }
 }
 

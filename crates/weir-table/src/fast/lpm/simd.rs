@@ -125,11 +125,12 @@ impl Dir {
         }
         // SAFETY: the addresses are those of records or of a default.
         unsafe { write_results(batch, &located.addresses) };
-        if let Some(at) = batch.stamp {
+        if let Some(stamp_word) = batch.stamp {
             each(located.hits, |slot, _| {
                 let record = located.addresses.0[slot % SLOTS] as *const AtomicU64;
-                // SAFETY: records that were hit have the table's shape, so they have this word.
-                unsafe { &*record.add(at) }.store(batch.now, Ordering::Relaxed);
+                // SAFETY: records that were hit have the table's record layout, so they have this
+                // word.
+                unsafe { &*record.add(stamp_word) }.store(batch.now, Ordering::Relaxed);
             });
         }
         located.hits

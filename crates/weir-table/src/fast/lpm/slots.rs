@@ -23,9 +23,10 @@ pub(super) struct Slots {
     _directory: Arc<Directory>,
 }
 
-// SAFETY: the pointer goes to atomics that `own` or `_directory` keep alive.
+// SAFETY: the pointer goes to atomics that `memory` or `_directory` keep alive.
 unsafe impl Send for Slots {}
-// SAFETY: the pointer goes to atomics that `own` or `_directory` keep alive; atomics may be shared.
+// SAFETY: the pointer goes to atomics that `memory` or `_directory` keep alive; atomics may be
+// shared.
 unsafe impl Sync for Slots {}
 
 impl Slots {
@@ -84,7 +85,7 @@ impl Slots {
 mod tests {
     use super::*;
     use crate::fast::epochs::Epochs;
-    use crate::fast::mem::RecordShape;
+    use crate::fast::mem::RecordLayout;
     use std::sync::atomic::Ordering;
 
     #[test]
@@ -101,7 +102,7 @@ mod tests {
         .into_iter()
         .filter(|(_, bits, _)| !cfg!(miri) || *bits < 24)
         {
-            let mut arena = Arena::new(RecordShape::new(words, false, 0, 0), Arc::new(Epochs::new()));
+            let mut arena = Arena::new(RecordLayout::new(words, false, 0, 0), Arc::new(Epochs::new()));
             if pages {
                 arena.allocate_pages();
             }

@@ -16,11 +16,11 @@ const WORDS: usize = 8;
 /// A cache line that begins with slots.
 ///
 /// # Safety
-/// It is as long as a cache line and aligned like one. It begins with `WAYS` slots, at most
+/// It is as long as a cache line and aligned like one. It begins with `SLOT_COUNT` slots, at most
 /// [`WORDS`], behind which are the stamps, if it has them, and all of it are atomics.
 pub(in crate::fast) unsafe trait Bucket: Zeroable + Debug {
     /// Number of slots.
-    const WAYS: usize;
+    const SLOT_COUNT: usize;
     /// Whether slots have stamps.
     const STAMPS: bool;
     /// Most entries per bucket of a table, on average.
@@ -85,7 +85,7 @@ unsafe impl Zeroable for Stamped {
 
 // SAFETY: a cache line of eight slots.
 unsafe impl Bucket for Plain {
-    const WAYS: usize = WORDS;
+    const SLOT_COUNT: usize = WORDS;
     const STAMPS: bool = false;
     const MAX_LOAD: usize = 7;
     const BUILT_LOAD: usize = 10;
@@ -103,7 +103,7 @@ unsafe impl Bucket for Plain {
 
 // SAFETY: a cache line that begins with five slots.
 unsafe impl Bucket for Stamped {
-    const WAYS: usize = 5;
+    const SLOT_COUNT: usize = 5;
     const STAMPS: bool = true;
     const MAX_LOAD: usize = 4;
     const BUILT_LOAD: usize = 5;
@@ -122,7 +122,7 @@ unsafe impl Bucket for Stamped {
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 /// A bit per slot of a bucket.
 pub(super) const fn places<B: Bucket>() -> u8 {
-    u8::MAX >> (WORDS - B::WAYS)
+    u8::MAX >> (WORDS - B::SLOT_COUNT)
 }
 
 /// The lowest set bit; unspecified, but below eight, if none is set.
@@ -138,7 +138,7 @@ pub(in crate::fast) trait Search {
     /// is none: no bit, and a value with other significant bits.
     fn find<B: Bucket>(bucket: &B, needle: u64, significant: u64) -> (u64, u8);
 
-    /// A bit per stamp that equals `stamp`: that of slot `p` is bit `2 * WAYS + p`, since the
+    /// A bit per stamp that equals `stamp`: that of slot `p` is bit `2 * SLOT_COUNT + p`, since the
     /// bucket is compared as 32-bit words. Other bits are unspecified.
     fn hit_at<B: Bucket>(bucket: &B, stamp: u32) -> u16;
 
@@ -159,8 +159,8 @@ impl Search for Portable {
     #[inline(always)]
     fn hit_at<B: Bucket>(bucket: &B, stamp: u32) -> u16 {
         let is_it = |slot: usize| bucket.stamp(slot).is_some_and(|s| s.load(Ordering::Relaxed) == stamp);
-        (0..B::WAYS).fold(0, |places, slot| {
-            places | u16::from(is_it(slot)) << (2 * B::WAYS % 16 + slot)
+        (0..B::SLOT_COUNT).fold(0, |places, slot| {
+            places | u16::from(is_it(slot)) << (2 * B::SLOT_COUNT % 16 + slot)
         })
     }
 
@@ -297,7 +297,10 @@ mod tests {
         };
         assert_eq!(S::find(&stamped, 8 << 4 | 1, significant).1, 0);
         for (stamp, places) in [(0x81, 0b10101), (0, 0b01010), (1, 0)] {
-            assert_eq!(S::hit_at(&stamped, stamp) >> (2 * Stamped::WAYS) & 0b11111, places);
+            assert_eq!(
+                S::hit_at(&stamped, stamp) >> (2 * Stamped::SLOT_COUNT) & 0b11111,
+                places
+            );
         }
         check_bucket::<S, _>(&stamped, significant);
         check_bucket::<S, _>(&Plain(Default::default()), significant);
@@ -309,11 +312,11 @@ mod tests {
     }
 
     fn check_bucket<S: Search, B: Bucket>(bucket: &B, significant: u64) {
-        for i in (0..B::WAYS).filter(|i| *i != 3) {
+        for i in (0..B::SLOT_COUNT).filter(|i| *i != 3) {
             let value = (i as u64) << 4 | (i as u64) << 1 & 0xe | 1;
             bucket.slot(i).store(value, Ordering::Relaxed);
         }
-        for i in 0..B::WAYS {
+        for i in 0..B::SLOT_COUNT {
             let needle = (i as u64) << 4 | 1;
             let expected = bucket.slot(i).load(Ordering::Relaxed);
             let (found, place) = S::find(bucket, needle, significant);

@@ -141,7 +141,7 @@ impl Matches {
         // SAFETY: the caller's promise.
         let rows = unsafe { self.places.all().iter().zip(self.fresh.all()) };
         rows.fold(0, |stale, (place, fresh)| {
-            stale | u16::from(*place) & !(fresh >> (2 * B::WAYS % 16))
+            stale | u16::from(*place) & !(fresh >> (2 * B::SLOT_COUNT % 16))
         }) != 0
     }
 }
@@ -197,7 +197,8 @@ impl<B: Bucket> Array<B> {
     #[inline(always)]
     fn bucket(&self, number: u32) -> &B {
         debug_assert!(number < self.count);
-        // SAFETY: numbers come from `first` and `second`, which are below `count`, and there are as many buckets.
+        // SAFETY: numbers come from `first` and `second`, which are below `count`, and there are as
+        // many buckets.
         unsafe { self.buckets.get_unchecked(number as usize) }
     }
 
@@ -381,8 +382,8 @@ impl<B: Bucket> Array<B> {
         // SAFETY: `find_optimistic` set active slots.
         if B::STAMPS && unsafe { found.are_stale::<B>() } {
             each(hits, |slot, _| {
-                // SAFETY: only active slots, whose bucket and place `seek` and `find_optimistic` set;
-                // there are places with last hits (`STAMPS`).
+                // SAFETY: only active slots, whose bucket and place `seek` and `find_optimistic`
+                // set; there are places with last hits (`STAMPS`).
                 let (bucket, place) = unsafe { (probes.buckets.get(slot), found.places.get(slot)) };
                 self.stamp_hit(bucket, first_bit(place), found.now);
             });

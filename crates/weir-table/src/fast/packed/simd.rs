@@ -18,8 +18,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// log2 of the bytes of a bucket, which is a cache line.
 const LINE_BITS: u32 = 6;
 const GROUPS: usize = SLOTS / LANES;
-/// Distance of the prefetch, in groups of keys. With one, lines arrive too late; more take longer,
-/// too (docs/performance.md).
+/// Distance of the prefetch, in groups of keys. With one, lines do not arrive in time; more take
+/// longer, too (docs/performance.md).
 const PREFETCH_DISTANCE: usize = 2;
 
 /// The constants that all groups of keys share, in registers.
@@ -75,7 +75,7 @@ impl<B: Bucket> Array<B> {
             entries: PackedSlots::new(self.packing, default),
             now: _mm512_set1_epi32(now as i32),
             stamps: _mm512_add_epi32(
-                _mm512_set1_epi32(2 * B::WAYS as i32),
+                _mm512_set1_epi32(2 * B::SLOT_COUNT as i32),
                 _mm512_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7),
             ),
         };

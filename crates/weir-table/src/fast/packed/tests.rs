@@ -56,14 +56,14 @@ const DIMENSIONS: Dimensions = Dimensions {
 
 /// Looks 64 keys up, as tables do.
 pub(super) fn look_up_all<B: Bucket>(
-    shape: &PackedView<B>,
+    view: &PackedView<B>,
     keys: &[u64; SLOTS],
     results: &mut [u64; SLOTS],
     now_ns: u64,
 ) -> u64 {
     let default = [DEFAULT, 0].map(AtomicU64::new);
     let mut batch = Batch::new(DIMENSIONS, u64::MAX, keys, results, SLOTS, &default, now_ns);
-    shape.lookup::<Portable>(&mut batch)
+    view.lookup::<Portable>(&mut batch)
 }
 
 /// Looks keys up. Keys below the number of entries must hit, others must miss.

@@ -168,7 +168,7 @@ impl<B: Bucket> Store<B> {
         let count = u32::try_from(buckets).unwrap_or(u32::MAX).max(2);
         Store {
             array: Arc::new(Array::new(packing, count)),
-            handles: vec![0; count as usize * B::WAYS],
+            handles: vec![0; count as usize * B::SLOT_COUNT],
         }
     }
 
@@ -179,7 +179,7 @@ impl<B: Bucket> Store<B> {
         prefetch(self.array.bucket(first));
         prefetch(self.array.bucket(second));
         prefetch(self.array.overflow_bits(first));
-        prefetch(&raw const self.handles[first as usize * B::WAYS]);
+        prefetch(&raw const self.handles[first as usize * B::SLOT_COUNT]);
     }
 
     fn slot(&self, (bucket, slot): SlotIndex) -> u64 {
@@ -187,7 +187,7 @@ impl<B: Bucket> Store<B> {
     }
 
     fn handle(&self, (bucket, slot): SlotIndex) -> u32 {
-        self.handles[bucket * B::WAYS + slot]
+        self.handles[bucket * B::SLOT_COUNT + slot]
     }
 
     /// The contents of a slot, unless it is free.
@@ -202,7 +202,7 @@ impl<B: Bucket> Store<B> {
     }
 
     fn items(&self) -> impl Iterator<Item = Item> {
-        let places = (0..self.array.buckets.len()).flat_map(|b| (0..B::WAYS).map(move |s| (b, s)));
+        let places = (0..self.array.buckets.len()).flat_map(|b| (0..B::SLOT_COUNT).map(move |s| (b, s)));
         places.filter_map(|p| self.item(p))
     }
 
@@ -238,14 +238,14 @@ impl<B: Bucket> Store<B> {
             stamp.store(item.stamp as u32, Ordering::Release);
         }
         line.slot(slot).store(item.slot, Ordering::Release);
-        self.handles[bucket * B::WAYS + slot] = item.handle;
+        self.handles[bucket * B::SLOT_COUNT + slot] = item.handle;
     }
 
     /// Inserts a new key, and moves others if necessary.
     fn add(&mut self, item: Item) -> Result<(), Full> {
         let homes = self.homes(item.slot);
         let is_free = |place| self.slot(place) == 0;
-        if let Some(place) = cuckoo::free(homes, B::WAYS, is_free) {
+        if let Some(place) = cuckoo::free(homes, B::SLOT_COUNT, is_free) {
             self.write(place, item);
             return Ok(());
         }
@@ -253,7 +253,7 @@ impl<B: Bucket> Store<B> {
             let homes = self.homes(self.slot(place));
             homes[usize::from(homes[0] == place.0)]
         };
-        let path = cuckoo::path(homes, B::WAYS, is_free, other).ok_or(Full)?;
+        let path = cuckoo::path(homes, B::SLOT_COUNT, is_free, other).ok_or(Full)?;
         self.under_seqlock(|this| {
             for step in path.windows(2) {
                 if let Some(occupant) = this.item(step[1]) {
@@ -318,7 +318,7 @@ mod tests {
             assert_eq!(is_new, before != after);
             if is_new {
                 grown.push(after);
-                lowest_load = lowest_load.min(key as f64 / (before * Stamped::WAYS) as f64);
+                lowest_load = lowest_load.min(key as f64 / (before * Stamped::SLOT_COUNT) as f64);
             }
         }
         let count = packed.len() as u64;
@@ -381,7 +381,7 @@ mod tests {
         for key in 0..KEYS {
             packed.put(&rule(key), &[HEAD], 0);
         }
-        let shape = packed.view();
+        let view = packed.view();
         let (done, lookups) = (AtomicBool::new(false), AtomicU64::new(0));
         std::thread::scope(|scope| {
             scope.spawn(|| {
@@ -389,7 +389,7 @@ mod tests {
                     let (keys, mut results) = (std::array::from_fn(|i| i as u64 % KEYS), [0; SLOTS]);
                     // Each in a new step, so that hits are stamped too.
                     let now_ns = lookups.load(Ordering::Relaxed) * LAST_HIT_STEP_NS;
-                    if look_up_all(&shape, &keys, &mut results, now_ns) != u64::MAX {
+                    if look_up_all(&view, &keys, &mut results, now_ns) != u64::MAX {
                         done.store(true, Ordering::Relaxed);
                         panic!("all are there, wherever that is");
                     }
@@ -405,7 +405,7 @@ mod tests {
                 };
                 let homes = packed.store.array.homes(key).map(|home| home as usize);
                 let other = homes[usize::from(homes[0] == from.0)];
-                let free = (0..B::WAYS).find(|slot| packed.store.slot((other, *slot)) == 0);
+                let free = (0..B::SLOT_COUNT).find(|slot| packed.store.slot((other, *slot)) == 0);
                 if let (Some(free), Some(item)) = (free, packed.store.item(from)) {
                     packed.store.under_seqlock(|store| {
                         store.set((other, free), item);
