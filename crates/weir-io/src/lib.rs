@@ -62,6 +62,19 @@ pub fn now_ns() -> u64 {
     since.map_or(0, |d| u64::try_from(d.as_nanos()).unwrap_or(u64::MAX))
 }
 
+/// The kernel's number for an interface, by its name or an alternative name; `None` if there is
+/// none of this name, or elsewhere than on Linux. It does not change when the interface is renamed.
+#[must_use]
+pub fn interface_index(name: &str) -> Option<u32> {
+    #[cfg(target_os = "linux")]
+    return sys::index_of(name);
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = name;
+        None
+    }
+}
+
 /// Numbers of the cores that this thread may run on; empty where the system does not tell.
 #[must_use]
 pub fn cores() -> Vec<usize> {

@@ -154,6 +154,8 @@ struct Held {
     nodes: usize,
     /// Replicas of all sessions.
     sessions: usize,
+    /// Sessions with a class of service.
+    classes: usize,
     /// Ports of all lists of ports.
     ports: usize,
 }
@@ -564,6 +566,12 @@ impl Replication {
     #[must_use]
     pub fn session(&self, id: u32) -> Option<&CloneSession> {
         self.sessions.get(&id)
+    }
+
+    /// Whether a clone session chooses the priority of its copies.
+    #[must_use]
+    pub fn has_classes(&self) -> bool {
+        self.held.classes > 0
     }
 
     /// All clone sessions.

@@ -65,6 +65,8 @@ pub(crate) struct Context<'a> {
 #[derive(Clone)]
 pub struct Switch {
     pub(crate) arch: Arc<dyn Architecture>,
+    /// See [`Switch::observes_queues`].
+    program_observes_queues: bool,
     pub(crate) state: State,
     pub(crate) replication: Replication,
     pub(crate) config: SwitchConfig,
@@ -125,6 +127,7 @@ impl Switch {
         Switch {
             state: arch.initial_state(),
             replication: Replication::new(arch.replication()),
+            program_observes_queues: arch.observes_queues(),
             arch,
             queues: TrafficManager::new(config.queue_capacity),
             config,
@@ -237,11 +240,11 @@ impl Switch {
         self.queues.set_credit(port, packets, now_ns);
     }
 
-    /// Whether a packet can tell how long it waited in a queue, or the program chooses the order in
-    /// which packets leave: whether it matters that packets wait there and not in a device.
+    /// Whether it matters that packets wait in queues and not in a device: a packet can read how
+    /// long it waited, or the program or a clone session chooses the order in which packets leave.
     #[must_use]
     pub fn observes_queues(&self) -> bool {
-        self.arch.observes_queues()
+        self.program_observes_queues || self.replication.has_classes()
     }
 
     /// Sets how many packets each of a port's queues holds.

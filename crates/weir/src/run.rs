@@ -8,6 +8,7 @@ mod end;
 mod flow;
 mod forward;
 mod http;
+mod interfaces;
 mod live;
 mod metrics;
 mod plan;

@@ -123,6 +123,14 @@ fn interface_error(name: &str, doing: &str, right: &'static str, error: io::Erro
     }
 }
 
+/// The kernel's number for an interface, if it exists.
+pub(crate) fn index_of(name: &str) -> Option<u32> {
+    let name = std::ffi::CString::new(name).ok()?;
+    // SAFETY: the pointer is to a string that ends with a zero and lives during the call.
+    let index = unsafe { libc::if_nametoindex(name.as_ptr()) };
+    (index > 0).then_some(index)
+}
+
 /// The number the kernel knows an interface by.
 fn interface_index(control: &OwnedFd, name: &str) -> Result<libc::c_int, IoError> {
     let mut about = request(name)?;

@@ -239,12 +239,21 @@ impl Replication {
             after,
             others,
         )?;
-        self.held.sessions = others + after;
+        Ok(Undo::Session(id, self.put_session(id, session)))
+    }
+
+    /// Sets or removes a clone session without checks; returns the one before.
+    fn put_session(&mut self, id: u32, session: Option<CloneSession>) -> Option<CloneSession> {
+        let is_classed = |s: &CloneSession| s.class_of_service > 0;
+        self.held.sessions += session.as_ref().map_or(0, |s| s.replicas.len());
+        self.held.classes += usize::from(session.as_ref().is_some_and(is_classed));
         let was = match session {
             Some(session) => self.sessions.insert(id, session),
             None => self.sessions.remove(&id),
         };
-        Ok(Undo::Session(id, was))
+        self.held.sessions -= was.as_ref().map_or(0, |s| s.replicas.len());
+        self.held.classes -= usize::from(was.as_ref().is_some_and(is_classed));
+        was
     }
 
     /// Sets the ports of which one gets the copy of nodes with this number; `None`: there is no such number.
@@ -336,15 +345,7 @@ impl Replication {
                     self.put_in(group, vec![place]);
                 }
             }
-            Undo::Session(id, was) => {
-                let length = |s: &CloneSession| s.replicas.len();
-                self.held.sessions += was.as_ref().map_or(0, length);
-                let made = match was {
-                    Some(session) => self.sessions.insert(id, session),
-                    None => self.sessions.remove(&id),
-                };
-                self.held.sessions -= made.as_ref().map_or(0, length);
-            }
+            Undo::Session(id, was) => drop(self.put_session(id, was)),
             // What was there before had room.
             Undo::Lag(number, was) => drop(self.write_lag(number, was)),
             Undo::PortList(number, was) => drop(self.write_port_list(number, was)),
@@ -512,6 +513,7 @@ impl Replication {
         self.held = super::Held {
             nodes: self.nodes.values().map(weight).sum(),
             sessions: self.sessions.values().map(|s| s.replicas.len()).sum(),
+            classes: self.sessions.values().filter(|s| s.class_of_service > 0).count(),
             ports: self.lags.values().chain(self.port_lists.values()).map(Vec::len).sum(),
         };
     }
