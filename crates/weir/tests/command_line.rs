@@ -394,6 +394,8 @@ fn bench_says_what_would_be_right() {
         (given(&["--packet", "nothing"]), "hexadecimal"),
         (given(&["--packet", ""]), "at least one byte"),
         (given(&["--port", "600"]), "0 to 511"),
+        (given(&["--flows", "16777216", "--size", "9216"]), "a smaller --size"),
+        (made(&["--pool", "1048576", "--size", "9216"]), "a smaller --size"),
         (given(&["--suite"]), "cannot be used with"),
         (with(&["--suite"], &["--engine", "interp"]), "cannot be used with"),
         (with(&["--suite"], &["--pool", "64"]), "cannot be used with"),
