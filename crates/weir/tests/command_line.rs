@@ -249,7 +249,8 @@ fn run_plays_a_capture_into_another() {
     assert!(sent > 300);
 }
 
-/// `weir bench` with so few packets and so little time that it is quick; the figures mean nothing then.
+/// `weir bench` with so few packets and so little time that it is quick; the figures mean nothing
+/// then.
 fn bench(arguments: &[&str]) -> Output {
     let quick = ["bench", "--seconds", "0.001", "--runs", "3", "--pool", "100"];
     weir(&[&quick, arguments].concat())

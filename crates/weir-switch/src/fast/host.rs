@@ -1,4 +1,5 @@
-//! What compiled code asks the switch for: calls with state, counters, cells, and what lookups come to.
+//! What compiled code asks the switch for: calls with state, counters, cells, and what lookups come
+//! to.
 
 use super::OnHit;
 use smallvec::SmallVec;
@@ -10,8 +11,8 @@ use weir_ir::{Bits, MatchKind, ValueSetId};
 use weir_jit::{CallArguments, Host, Indexes, LookedUp, PITCH, VECTOR};
 use weir_table::fast::{FastTable, head};
 
-/// What the architecture keeps of packets while they are under way. Most packets go through without anything being
-/// kept, so a slot begins when it is first asked for.
+/// What the architecture keeps of packets while they are under way. Most packets go through without
+/// anything being kept, so a slot begins when it is first asked for.
 pub(super) struct Begun<'a> {
     pub packets: &'a mut [FusedPacket],
     pub lengths: &'a [u64; VECTOR],
@@ -237,7 +238,8 @@ impl Host for SwitchHost<'_> {
     }
 }
 
-/// The heads of a lookup's results: as long as a row, so that slots need not be compared with it one by one.
+/// The heads of a lookup's results: as long as a row, so that slots need not be compared with it
+/// one by one.
 #[inline]
 fn heads<'a>(lookup: &'a LookedUp<'_>) -> &'a [u64; VECTOR] {
     match lookup.results().first_chunk() {

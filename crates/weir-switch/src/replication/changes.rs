@@ -1,16 +1,19 @@
 //! Changes of groups, nodes and sessions, and how each is taken back.
 //!
-//! A change costs what it is about: what replaces and is replaced, not what else there is. The same is true of its [`Undo`].
+//! A change costs what it is about: what replaces and is replaced, not what else there is. The same
+//! is true of its [`Undo`].
 
 use super::{
     CloneSession, GroupReplica, MAX_ALL_REPLICAS, MAX_REPLICAS, MulticastGroup, Node, Replication, ReplicationError,
     check,
 };
 
-/// How a change is taken back. It has what the change replaced, and is used on what the change left.
+/// How a change is taken back. It has what the change replaced, and is used on what the change
+/// left.
 #[derive(Debug)]
 pub(crate) enum Undo {
-    /// A group of replicas: what it was, the nodes that went with it, and the number that the next node was to have.
+    /// A group of replicas: what it was, the nodes that went with it, and the number that the next
+    /// node was to have.
     Group(u32, Option<Former>, Vec<(u32, Node)>, u32),
     /// The nodes of a group were replaced.
     GroupNodes(u32, Option<Former>),
@@ -84,7 +87,8 @@ fn ordered(nodes: impl Iterator<Item = u32>) -> Result<Vec<u32>, ReplicationErro
 }
 
 impl Replication {
-    /// Makes a group of these replicas, as P4Runtime has them, in place of what it was. `None` removes it.
+    /// Makes a group of these replicas, as P4Runtime has them, in place of what it was. `None`
+    /// removes it.
     ///
     /// # Errors
     /// The number is out of range, or there are too many replicas.
@@ -128,11 +132,12 @@ impl Replication {
         Ok(undo)
     }
 
-    /// Sets which nodes a group has, each with the number with which packets exclude it; `None` removes the group. Nodes
-    /// that it had stay.
+    /// Sets which nodes a group has, each with the number with which packets exclude it; `None`
+    /// removes the group. Nodes that it had stay.
     ///
     /// # Errors
-    /// The number is out of range, there is no such node, one is there twice, or there are too many.
+    /// The number is out of range, there is no such node, one is there twice, or there are too
+    /// many.
     pub(crate) fn write_group_nodes(
         &mut self,
         id: u32,
@@ -157,8 +162,8 @@ impl Replication {
         Ok(Undo::GroupNodes(id, was))
     }
 
-    /// Puts nodes at the end of a group, each with the number with which packets exclude it. Those that are in it already move
-    /// there.
+    /// Puts nodes at the end of a group, each with the number with which packets exclude it. Those
+    /// that are in it already move there.
     ///
     /// # Errors
     /// There is no such group or node, one is given twice, or there are too many.
@@ -195,7 +200,8 @@ impl Replication {
         Ok(Undo::Left(id, self.take_out(id, &nodes)))
     }
 
-    /// Sets the node with a number of the control plane's choice; `None` removes it, also from its groups.
+    /// Sets the node with a number of the control plane's choice; `None` removes it, also from its
+    /// groups.
     ///
     /// # Errors
     /// It makes too many copies.
@@ -256,7 +262,8 @@ impl Replication {
         was
     }
 
-    /// Sets the ports of which one gets the copy of nodes with this number; `None`: there is no such number.
+    /// Sets the ports of which one gets the copy of nodes with this number; `None`: there is no
+    /// such number.
     ///
     /// # Errors
     /// There are too many.
@@ -285,7 +292,8 @@ impl Replication {
         Ok(Undo::PortList(number, was.unwrap_or_default()))
     }
 
-    /// What taking a node out of everything, or giving it another state, goes through besides the new one, in [plain entries](crate::Transaction::bound).
+    /// What taking a node out of everything, or giving it another state, goes through besides the
+    /// new one, in [plain entries](crate::Transaction::bound).
     pub(crate) fn extent_of_node(&self, handle: u32, is_removed: bool) -> usize {
         let own = self.nodes.get(&handle).map_or(0, weight) / ELEMENTS;
         match is_removed {

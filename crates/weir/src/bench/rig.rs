@@ -19,7 +19,8 @@ pub enum Side {
     Interp,
     /// The same work written by hand.
     Ceiling,
-    /// Machine code, while the control plane inserts an entry for every [`PACKETS_PER_INSERT`] packets.
+    /// Machine code, while the control plane inserts an entry for every [`PACKETS_PER_INSERT`]
+    /// packets.
     Inserting,
 }
 
@@ -63,8 +64,8 @@ pub struct Rig {
 /// Bytes of the packets of the next vector that are fetched.
 const FETCHED: usize = 128;
 
-/// Runs all packets, a vector at a time; those of the next vector are fetched meanwhile. Every side is driven by
-/// this. Gives the cycles that it took.
+/// Runs all packets, a vector at a time; those of the next vector are fetched meanwhile. Every side
+/// is driven by this. Gives the cycles that it took.
 fn drive<P>(
     ports: &[u32],
     packets: &mut [P],
@@ -112,8 +113,8 @@ impl Rig {
         self.round_at(side, now_ns, false, |_, _, _| {})
     }
 
-    /// One round; where it is `watched`, `seen` is told the number of each packet, the port it leaves at (`None`: it
-    /// was dropped or copied), and what it is by then.
+    /// One round; where it is `watched`, `seen` is told the number of each packet, the port it
+    /// leaves at (`None`: it was dropped or copied), and what it is by then.
     fn round_at(
         &mut self,
         side: Side,
@@ -129,8 +130,9 @@ impl Rig {
         }
     }
 
-    /// A round by machine code. If `inserting`, an entry is inserted for every [`PACKETS_PER_INSERT`] packets. That the request is made just before is
-    /// the controller's work and in no figure; neither is that afterwards all these entries are taken out again.
+    /// A round by machine code. If `inserting`, an entry is inserted for every
+    /// [`PACKETS_PER_INSERT`] packets. That the request is made just before is the controller's
+    /// work and in no figure; neither is that afterwards all these entries are taken out again.
     fn round_jit(
         &mut self,
         now_ns: u64,
@@ -256,7 +258,8 @@ impl Rig {
         outcome
     }
 
-    /// Warms up, and makes sure that all sides do the same to the packets. Gives the share of packets that leave.
+    /// Warms up, and makes sure that all sides do the same to the packets. Gives the share of
+    /// packets that leave.
     pub fn check(&mut self, sides: &[Side]) -> Result<f64> {
         let Some((first, others)) = sides.split_first() else {
             return Ok(0.0);

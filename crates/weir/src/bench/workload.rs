@@ -176,8 +176,9 @@ pub trait Workload {
     fn into_packets(self: Box<Self>) -> Vec<Packet>;
 }
 
-/// A program that tables can be filled for: its name, at most how many entries, and the mixes it has besides misses.
-/// The tables and packets of another program, which nobody has written by hand for this one.
+/// A program that tables can be filled for: its name, at most how many entries, and the mixes it
+/// has besides misses. The tables and packets of another program, which nobody has written by hand
+/// for this one.
 struct Unwritten<W>(W);
 
 impl<W: Workload> Workload for Unwritten<W> {

@@ -1,4 +1,5 @@
-//! Who does what: which worker owns which device, where packets are processed and by whom they are sent.
+//! Who does what: which worker owns which device, where packets are processed and by whom they are
+//! sent.
 
 /// Where a packet for a port goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,7 +90,8 @@ impl Plan {
         let mut places = Vec::new();
         let mut next = 0;
         for (port, (_, queues)) in ports.iter().enumerate() {
-            // Queues of equal number are of equal load, so each port begins with the worker after the last one's.
+            // Queues of equal number are of equal load, so each port begins with the worker after
+            // the last one's.
             for queue in 0..*queues {
                 let worker = next % workers;
                 next += 1;
