@@ -71,7 +71,7 @@ fn compiled(looks_up: bool) -> Arc<Compiled> {
     };
     // Hits have no observer, so that code looks into an array itself.
     let options = Options {
-        plain: vec![true],
+        reorderable: vec![true],
         ..Options::default()
     };
     Arc::new(Compiled::new(Arc::new(pipeline), options).expect("is compiled"))
@@ -158,8 +158,8 @@ fn tables_of_another_specification_are_refused_before_code_runs() {
 
 #[test]
 fn a_result_that_a_host_gives_has_the_widths_of_its_action() {
-    struct Giving(Vec<Bits>);
-    impl Host for Giving {
+    struct ForgingHost(Vec<Bits>);
+    impl Host for ForgingHost {
         fn call(&mut self, _: usize, _: usize, _: &[u8], _: &mut CallArguments) -> bool {
             true
         }
@@ -196,7 +196,7 @@ fn a_result_that_a_host_gives_has_the_widths_of_its_action() {
         let mut frames = [Frame::new(&mut memory, 0, 64).expect("has room")];
         let mut loaded = machine.load(&mut frames);
         loaded.set_input(0, std::iter::repeat(1));
-        let run = || loaded.run(&tables, &reader.enter(), &mut Giving(wrong), 0);
+        let run = || loaded.run(&tables, &reader.enter(), &mut ForgingHost(wrong), 0);
         assert!(catch_unwind(AssertUnwindSafe(run)).is_err());
     }
 }

@@ -11,10 +11,10 @@ use std::collections::BTreeMap;
 pub(super) enum Home {
     /// Nobody reads it.
     #[default]
-    Nowhere,
+    Unused,
     Register(u8),
     /// In memory: its number there.
-    Slot(usize),
+    Stack(usize),
     /// In the row that it was read from.
     Row(Rows, i32),
 }
@@ -38,7 +38,7 @@ struct Interval {
 
 impl Interval {
     /// Whether this is sooner kept in memory than another one: it is used less often for the time that it takes a register.
-    fn is_idler_than(&self, other: &Interval) -> bool {
+    fn spill_before(&self, other: &Interval) -> bool {
         let length = |i: &Interval| i.last - i.first + 1;
         self.uses * length(other) < other.uses * length(self)
     }
@@ -64,13 +64,13 @@ pub(super) fn allocate(code: &Code, vectors: std::ops::Range<u8>, masks: std::op
             _ => {}
         }
     }
-    // One of two that are made together may be read by nobody.
+    // One of two that are made merge may be read by nobody.
     for (span, _) in spans.vectors.iter_mut().zip(is_read).filter(|(_, is_read)| !is_read) {
         *span = None;
     }
     let mut homes = Homes {
-        vectors: vec![Home::Nowhere; code.vectors as usize],
-        masks: vec![Home::Nowhere; code.masks as usize],
+        vectors: vec![Home::Unused; code.vectors as usize],
+        masks: vec![Home::Unused; code.masks as usize],
         ..Homes::default()
     };
     homes.vector_slots = scan(&spans.vectors, vectors, &mut homes.vectors);
@@ -90,7 +90,7 @@ fn leave_in_rows(code: &Code, spans: &[Span], homes: &mut [Home]) {
     for op in &code.ops {
         if let Op::LoadRow { dst, rows, offset } = op
             && let Some((first, last, _)) = spans[dst.0 as usize]
-            && let home @ Home::Slot(_) = &mut homes[dst.0 as usize]
+            && let home @ Home::Stack(_) = &mut homes[dst.0 as usize]
         {
             let stores = written.get(&(*rows, *offset));
             if !stores.is_some_and(|at| at.iter().any(|i| (first..last).contains(i))) {
@@ -139,7 +139,7 @@ fn scan(spans: &[Span], registers: std::ops::Range<u8>, homes: &mut [Home]) -> u
         .collect();
     intervals.sort_by_key(|i| i.first);
     let mut free: Vec<u8> = registers.rev().collect();
-    // By their ends, the last one first.
+    // By their bailouts, the last one first.
     let mut active: Vec<(Interval, u8)> = Vec::new();
     let mut slots = Slots::default();
     for interval in intervals {
@@ -151,18 +151,18 @@ fn scan(spans: &[Span], registers: std::ops::Range<u8>, homes: &mut [Home]) -> u
         let register = match free.pop() {
             Some(register) => register,
             None => {
-                let idlest = (0..active.len()).reduce(|a, b| match active[b].0.is_idler_than(&active[a].0) {
+                let victim = (0..active.len()).reduce(|a, b| match active[b].0.spill_before(&active[a].0) {
                     true => b,
                     false => a,
                 });
-                match idlest {
-                    Some(at) if active[at].0.is_idler_than(&interval) => {
-                        let (idle, register) = active.remove(at);
-                        homes[idle.number] = Home::Slot(slots.take(idle));
+                match victim {
+                    Some(at) if active[at].0.spill_before(&interval) => {
+                        let (victim_interval, register) = active.remove(at);
+                        homes[victim_interval.number] = Home::Stack(slots.take(victim_interval));
                         register
                     }
                     _ => {
-                        homes[interval.number] = Home::Slot(slots.take(interval));
+                        homes[interval.number] = Home::Stack(slots.take(interval));
                         continue;
                     }
                 }
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_where_something_else_is() {
+    fn live_ranges_do_not_share_a_home() {
         let mut seed = 7u64;
         let mut next = || {
             seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
@@ -235,14 +235,14 @@ mod tests {
                     (next() % 8 != 0).then(|| (first, first + next() % 40, 1 + next() % 5))
                 })
                 .collect();
-            let mut homes = vec![Home::Nowhere; many];
+            let mut homes = vec![Home::Unused; many];
             let slots = scan(&spans, 2..5, &mut homes);
             check(&spans, &homes);
             for (span, home) in spans.iter().zip(&homes) {
                 match home {
-                    Home::Nowhere => assert_eq!(*span, None),
+                    Home::Unused => assert_eq!(*span, None),
                     Home::Register(r) => assert!((2..5).contains(r)),
-                    Home::Slot(s) => assert!((0..slots).contains(s)),
+                    Home::Stack(s) => assert!((0..slots).contains(s)),
                     Home::Row(..) => panic!("nothing was read from a row"),
                 }
             }
@@ -250,11 +250,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_seldom_used_goes_to_memory() {
+    fn rarely_used_values_are_spilled() {
         let spans = [Some((0, 100, 2)), Some((1, 5, 2)), Some((2, 6, 2))];
-        let mut homes = [Home::Nowhere; 3];
+        let mut homes = [Home::Unused; 3];
         assert_eq!(scan(&spans, 0..2, &mut homes), 1);
-        assert_eq!(homes[0], Home::Slot(0));
+        assert_eq!(homes[0], Home::Stack(0));
         assert!(matches!(homes[1..], [Home::Register(_), Home::Register(_)]));
     }
 }

@@ -1,7 +1,7 @@
 //! Words as bytes of other words.
 //!
 //! Much of what a program does to headers is to take bytes from one place and put them elsewhere: fields in the order of the network,
-//! parts of words, neighbours written together. None of that is done before somebody needs the word, and then at once.
+//! parts of words, neighbours written merge. None of that is done before somebody needs the word, and then at once.
 
 use super::op::{Shuffle, V};
 
@@ -9,11 +9,11 @@ use super::op::{Shuffle, V};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Byte {
     Zero,
-    /// Of a vector's words the byte with this number, the lowest first.
+    /// Of a vector's words the byte with this number, the low_bytes first.
     Of(V, u8),
 }
 
-/// A word, its lowest byte first.
+/// A word, its low_bytes byte first.
 pub(super) type Bytes = [Byte; 8];
 
 /// The bytes of a vector's words as they are, of which only so many are not 0.
@@ -25,19 +25,19 @@ pub(super) fn of_vector(v: V, count: u32) -> Bytes {
 }
 
 /// Moved up by bytes, or down where the number is negative.
-pub(super) fn moved(bytes: &Bytes, by: i32) -> Bytes {
+pub(super) fn shift_bytes(bytes: &Bytes, by: i32) -> Bytes {
     std::array::from_fn(|i| {
         let from = usize::try_from(i as i32 - by).ok();
         from.and_then(|from| bytes.get(from)).copied().unwrap_or(Byte::Zero)
     })
 }
 
-/// The lowest bytes only.
-pub(super) fn lowest(bytes: &Bytes, count: u32) -> Bytes {
+/// The low_bytes bytes only.
+pub(super) fn low_bytes(bytes: &Bytes, count: u32) -> Bytes {
     std::array::from_fn(|i| if (i as u32) < count { bytes[i] } else { Byte::Zero })
 }
 
-/// The lowest bytes in the opposite order.
+/// The low_bytes bytes in the opposite order.
 pub(super) fn reversed(bytes: &Bytes, count: u32) -> Bytes {
     let count = count as usize;
     std::array::from_fn(|i| if i < count { bytes[count - 1 - i] } else { Byte::Zero })
@@ -58,8 +58,8 @@ pub(super) fn masked(bytes: &Bytes, mask: u64) -> Option<Bytes> {
     Some(masked)
 }
 
-/// Both together, if none has a byte that the other has.
-pub(super) fn together(a: &Bytes, b: &Bytes) -> Option<Bytes> {
+/// Both merge, if none has a byte that the other has.
+pub(super) fn merge(a: &Bytes, b: &Bytes) -> Option<Bytes> {
     let mut both = *a;
     for (byte, other) in both.iter_mut().zip(b) {
         match (*byte, *other) {
@@ -84,7 +84,7 @@ pub(super) enum Recipe {
     Shuffle(V, Shuffle),
     /// Of two words (the lower one first) eight bytes in a row, from this bit on; of the result these.
     Pair(V, V, u8, Bytes),
-    /// Everything together that these are.
+    /// Everything merge that these are.
     Or(Vec<Bytes>),
 }
 
@@ -118,10 +118,10 @@ fn of_one(bytes: &Bytes, v: V) -> Recipe {
         return Recipe::Same(v);
     }
     for by in 1..8 {
-        if is(&moved(&whole, by)) {
+        if is(&shift_bytes(&whole, by)) {
             return Recipe::ShiftLeft(v, by as u8 * 8);
         }
-        if is(&moved(&whole, -by)) {
+        if is(&shift_bytes(&whole, -by)) {
             return Recipe::ShiftRight(v, by as u8 * 8);
         }
     }
@@ -156,7 +156,7 @@ fn of_pair(bytes: &Bytes, low: V, high: V) -> Option<Recipe> {
     if last >= first + 8 {
         return None;
     }
-    // So that the first lies lowest.
+    // So that the first lies low_bytes.
     let first = first.min(7);
     let result = bytes.map(|byte| match byte {
         Byte::Zero => Byte::Zero,
@@ -184,13 +184,13 @@ mod tests {
     const B: V = V(1);
 
     #[test]
-    fn what_one_instruction_does_is_one() {
+    fn single_instructions_are_recognised() {
         let whole = of_vector(A, 8);
         assert_eq!(recipe(&whole), Recipe::Same(A));
         assert_eq!(recipe(&[Byte::Zero; 8]), Recipe::Zero);
-        assert_eq!(recipe(&moved(&whole, 2)), Recipe::ShiftLeft(A, 16));
-        assert_eq!(recipe(&moved(&whole, -7)), Recipe::ShiftRight(A, 56));
-        assert_eq!(recipe(&lowest(&whole, 3)), Recipe::And(A, 0xff_ffff));
+        assert_eq!(recipe(&shift_bytes(&whole, 2)), Recipe::ShiftLeft(A, 16));
+        assert_eq!(recipe(&shift_bytes(&whole, -7)), Recipe::ShiftRight(A, 56));
+        assert_eq!(recipe(&low_bytes(&whole, 3)), Recipe::And(A, 0xff_ffff));
         let swapped = reversed(&whole, 2);
         let [no, one, zero] = [None, Some(1), Some(0)];
         assert_eq!(
@@ -200,30 +200,30 @@ mod tests {
     }
 
     #[test]
-    fn bytes_around_the_end_of_a_word_are_a_pair() {
+    fn bytes_across_a_word_boundary_are_a_pair() {
         let (low, high) = (of_vector(A, 8), of_vector(B, 8));
-        let both = together(&moved(&low, -6), &moved(&high, 2)).expect("they do not overlap");
+        let both = merge(&shift_bytes(&low, -6), &shift_bytes(&high, 2)).expect("they do not overlap");
         assert_eq!(recipe(&both), Recipe::Pair(A, B, 48, of_vector(RESULT, 8)));
-        let four = lowest(&both, 4);
+        let four = low_bytes(&both, 4);
         assert_eq!(recipe(&four), Recipe::Pair(A, B, 48, of_vector(RESULT, 4)));
         assert_eq!(
             recipe(&reversed(&both, 4)),
             Recipe::Pair(A, B, 48, reversed(&of_vector(RESULT, 8), 4))
         );
         // Too far apart.
-        let third = |bytes: &Bytes| lowest(&moved(bytes, -3), 1);
-        let apart = together(&third(&low), &moved(&third(&high), 1)).expect("they do not overlap");
+        let third = |bytes: &Bytes| low_bytes(&shift_bytes(bytes, -3), 1);
+        let apart = merge(&third(&low), &shift_bytes(&third(&high), 1)).expect("they do not overlap");
         assert!(matches!(recipe(&apart), Recipe::Or(parts) if parts.len() == 2));
     }
 
     #[test]
-    fn masks_of_bytes_and_no_others() {
+    fn only_masks_of_whole_bytes_apply() {
         let whole = of_vector(A, 4);
-        assert_eq!(masked(&whole, 0xffff), Some(lowest(&whole, 2)));
-        assert_eq!(masked(&whole, 0xff), Some(lowest(&whole, 1)));
+        assert_eq!(masked(&whole, 0xffff), Some(low_bytes(&whole, 2)));
+        assert_eq!(masked(&whole, 0xff), Some(low_bytes(&whole, 1)));
         assert_eq!(masked(&whole, 0x0f), None);
         // Where there is nothing.
         assert_eq!(masked(&whole, 0x0f_ffff_ffff), Some(whole));
-        assert_eq!(together(&whole, &whole), None);
+        assert_eq!(merge(&whole, &whole), None);
     }
 }

@@ -38,7 +38,7 @@ const SPARE: [Zmm; 4] = [Zmm(0), Zmm(1), Zmm(2), Zmm(3)];
 /// The same. The first cannot be what an instruction is masked by.
 const SPARE_MASKS: [K; 2] = [K(0), K(1)];
 /// The present block's packets, if that is in memory.
-const HERE: K = K(2);
+const BLOCK_MASK: K = K(2);
 const VECTORS: std::ops::Range<u8> = 4..32;
 const MASKS: std::ops::Range<u8> = 3..8;
 
@@ -46,12 +46,12 @@ const MASKS: std::ops::Range<u8> = 3..8;
 /// wrongly.
 const WORTH_SKIPPING: usize = 8;
 
-/// Places in the frame, from the stack pointer on, which is a multiple of 64.
-struct Frame {
+/// AddressAnalysis in the frame, from the stack pointer on, which is a multiple of 64.
+struct StackFrame {
     masks: i32,
     stack: i32,
     packets: i32,
-    given_up: i32,
+    bailed_out: i32,
     entry: i32,
     vectors: i32,
     /// A vector whose words are stored or loaded one by one.
@@ -59,16 +59,16 @@ struct Frame {
     size: i32,
 }
 
-impl Frame {
+impl StackFrame {
     fn new(homes: &Homes) -> Self {
         let masks = 0;
         let words = masks + (homes.mask_slots.next_multiple_of(8)) as i32;
         let vectors = (words + 32 + 63) & !63;
-        Frame {
+        StackFrame {
             masks,
             stack: words,
             packets: words + 8,
-            given_up: words + 16,
+            bailed_out: words + 16,
             entry: words + 24,
             vectors,
             words: vectors + 64 * homes.vector_slots as i32,
@@ -77,32 +77,32 @@ impl Frame {
     }
 }
 
-struct Emit {
+struct Emitter {
     asm: Assembler,
     homes: Homes,
-    frame: Frame,
+    frame: StackFrame,
     /// The present block's mask, and the register that has it.
-    here: Option<(M, K)>,
+    block: Option<(M, K)>,
     /// Ends of blocks that are skipped.
-    ends: HashMap<usize, Label>,
-    /// What is seldom done, behind everything else.
-    aside: Vec<Aside>,
-    /// Where the code for a group of packets ends.
-    next: Label,
+    end_labels: HashMap<usize, Label>,
+    /// What is partial done, behind everything else.
+    out_of_line: Vec<OutOfLine>,
+    /// Where the code for a group of packets end_labels.
+    next_group: Label,
 }
 
 /// What is done where not all packets of a group are there.
-struct Aside {
+struct OutOfLine {
     begin: Label,
-    back: Label,
-    what: ForSome,
+    resume: Label,
+    body: PartialGroup,
     /// The present block's mask there.
-    here: Option<(M, K)>,
+    block: Option<(M, K)>,
 }
 
-enum ForSome {
+enum PartialGroup {
     Addresses { from: V, mask: M },
-    Find { address: V, offset: i32, default: i32 },
+    FindRecord { address: V, offset: i32, default: i32 },
     StoreRows(Vec<RowStore>),
 }
 
@@ -113,14 +113,14 @@ type RowStore = (Rows, i32, V);
 pub(super) fn emit(code: &Code) -> Vec<u8> {
     let homes = allocate(code, VECTORS, MASKS);
     let mut asm = Assembler::default();
-    let mut emit = Emit {
-        next: asm.label(),
+    let mut emit = Emitter {
+        next_group: asm.label(),
         asm,
-        frame: Frame::new(&homes),
+        frame: StackFrame::new(&homes),
         homes,
-        here: None,
-        ends: HashMap::new(),
-        aside: Vec::new(),
+        block: None,
+        end_labels: HashMap::new(),
+        out_of_line: Vec::new(),
     };
     emit.function(code);
     emit.asm.finish()
@@ -132,12 +132,12 @@ fn cost(op: &Op) -> usize {
         Op::LoadPair { .. } | Op::StorePair { .. } => 12,
         Op::StorePart { .. } | Op::Addresses { .. } => 12,
         Op::Gather { .. } => 16,
-        Op::Find { .. } => 32,
-        Op::Ask { .. } => 30,
+        Op::FindRecord { .. } => 32,
+        Op::PrefetchSlots { .. } => 30,
         Op::End { .. } => 0,
         Op::Block { .. } => 0,
-        Op::LoadShared { .. } => 2,
-        Op::Leave { .. } | Op::Note { .. } | Op::GiveUp => 3,
+        Op::LoadUniform { .. } => 2,
+        Op::Leave { .. } | Op::Tally { .. } | Op::BailOut => 3,
         _ => 1,
     }
 }
@@ -164,12 +164,12 @@ fn worth_skipping(code: &Code) -> Vec<usize> {
     worth
 }
 
-impl Emit {
+impl Emitter {
     fn function(&mut self, code: &Code) {
         let asm = &mut self.asm;
         SAVED.iter().for_each(|r| asm.push(*r));
         asm.move_to(RAX, RSP);
-        // Page by page, so that a stack that ends there is found to end.
+        // Page by page, so that a stack that end_labels there is found to end.
         for page in (PAGE..self.frame.size + ALIGNMENT).step_by(PAGE as usize) {
             asm.store(RAX, Mem::At(RSP, -page));
         }
@@ -178,12 +178,12 @@ impl Emit {
         asm.store(RAX, Mem::At(RSP, self.frame.stack));
         asm.store(RSI, Mem::At(RSP, self.frame.packets));
         asm.zero(RAX);
-        asm.store(RAX, Mem::At(RSP, self.frame.given_up));
+        asm.store(RAX, Mem::At(RSP, self.frame.bailed_out));
         asm.load(PENDING, Mem::At(RDI, env::PENDING));
         asm.load(TALLIES, Mem::At(RDI, env::TALLIES));
         asm.move_to(TALLY_ROWS, TALLIES);
         asm.zero(FIRST);
-        let (group, next) = (asm.label(), self.next);
+        let (group, next) = (asm.label(), self.next_group);
         asm.place(group);
         asm.load(RAX, Mem::At(RSP, self.frame.packets));
         asm.shift_right(RAX, RAX, FIRST);
@@ -194,8 +194,8 @@ impl Emit {
         if let Some(entry) = code.entry {
             match self.homes.masks[entry.0 as usize] {
                 Home::Register(k) => asm.mask_from(K(k), RAX),
-                Home::Slot(slot) => asm.store_byte(RAX, Mem::At(RSP, self.frame.masks + slot as i32)),
-                Home::Row(..) | Home::Nowhere => {}
+                Home::Stack(slot) => asm.store_byte(RAX, Mem::At(RSP, self.frame.masks + slot as i32)),
+                Home::Row(..) | Home::Unused => {}
             }
         }
         self.operations(code);
@@ -206,27 +206,27 @@ impl Emit {
         asm.add(FIRST, LANES as i32);
         asm.compare(FIRST, VECTOR as i32);
         asm.jump_if(Condition::NotEqual, group);
-        asm.load(RAX, Mem::At(RSP, self.frame.given_up));
+        asm.load(RAX, Mem::At(RSP, self.frame.bailed_out));
         asm.load(RSP, Mem::At(RSP, self.frame.stack));
         SAVED.iter().rev().for_each(|r| asm.pop(*r));
         asm.vzeroupper();
         asm.ret();
-        for aside in std::mem::take(&mut self.aside) {
-            self.asm.place(aside.begin);
-            self.here = aside.here;
-            match aside.what {
-                ForSome::Addresses { from, mask } => self.addresses_of_some(from, mask),
-                ForSome::Find {
+        for out_of_line in std::mem::take(&mut self.out_of_line) {
+            self.asm.place(out_of_line.begin);
+            self.block = out_of_line.block;
+            match out_of_line.body {
+                PartialGroup::Addresses { from, mask } => self.addresses_partial(from, mask),
+                PartialGroup::FindRecord {
                     address,
                     offset,
                     default,
-                } => self.find_some(address, offset, default),
-                ForSome::StoreRows(rows) => {
-                    let here = Masked::Keep(self.here());
+                } => self.find_partial(address, offset, default),
+                PartialGroup::StoreRows(rows) => {
+                    let here = Masked::Keep(self.block_mask());
                     rows.into_iter().for_each(|row| self.store_row(row, here));
                 }
             }
-            self.asm.jump(aside.back);
+            self.asm.jump(out_of_line.resume);
         }
     }
 
@@ -243,28 +243,28 @@ impl Emit {
             self.store_rows(std::mem::take(&mut rows));
             match *op {
                 Op::Block { number, mask, rare } => {
-                    let register = self.mask(mask, HERE);
-                    self.here = Some((mask, register));
+                    let register = self.mask(mask, BLOCK_MASK);
+                    self.block = Some((mask, register));
                     if rare && Some(mask) != code.entry && worth_skipping.contains(&number) {
                         let end = self.asm.label();
                         self.asm.mask_test(register);
                         self.asm.jump_if(Condition::Equal, end);
-                        self.ends.insert(number, end);
+                        self.end_labels.insert(number, end);
                     }
                 }
                 Op::End { number } => {
-                    if let Some(end) = self.ends.remove(&number) {
+                    if let Some(end) = self.end_labels.remove(&number) {
                         self.asm.place(end);
                     }
-                    self.here = None;
+                    self.block = None;
                 }
                 Op::Leave { point } => {
                     self.add_here(Mem::At(PENDING, 8 * point as i32));
                     if left >= WORTH_SKIPPING {
                         // Often these were all.
-                        self.asm.mask_to(RAX, self.here());
+                        self.asm.mask_to(RAX, self.block_mask());
                         self.asm.compare_byte(RAX, Mem::At(RSP, self.frame.entry));
-                        self.asm.jump_if(Condition::Equal, self.next);
+                        self.asm.jump_if(Condition::Equal, self.next_group);
                     }
                 }
                 _ => self.op(op),
@@ -290,7 +290,7 @@ impl Emit {
     fn register(&mut self, v: V, spare: Zmm) -> Zmm {
         match self.home(v) {
             Home::Register(r) => Zmm(r),
-            Home::Slot(slot) => {
+            Home::Stack(slot) => {
                 let from = self.vector_slot(slot);
                 self.asm.two(VMOVDQU64, spare, Operand::Memory(from));
                 spare
@@ -299,7 +299,7 @@ impl Emit {
                 self.asm.two(VMOVDQU64, spare, Operand::Memory(Self::row(rows, offset)));
                 spare
             }
-            Home::Nowhere => spare,
+            Home::Unused => spare,
         }
     }
 
@@ -309,9 +309,9 @@ impl Emit {
             Source::Constant(value) => Operand::Broadcast(self.word(value)),
             Source::V(v) => match self.home(v) {
                 Home::Register(r) => Operand::Register(Zmm(r)),
-                Home::Slot(slot) => Operand::Memory(self.vector_slot(slot)),
+                Home::Stack(slot) => Operand::Memory(self.vector_slot(slot)),
                 Home::Row(rows, offset) => Operand::Memory(Self::row(rows, offset)),
-                Home::Nowhere => Operand::Register(SPARE[0]),
+                Home::Unused => Operand::Register(SPARE[0]),
             },
         }
     }
@@ -329,8 +329,8 @@ impl Emit {
     }
 
     /// It is made.
-    fn made(&mut self, v: V, register: Zmm) {
-        if let Home::Slot(slot) = self.home(v) {
+    fn write_back(&mut self, v: V, register: Zmm) {
+        if let Home::Stack(slot) = self.home(v) {
             let to = self.vector_slot(slot);
             self.asm.two(VMOVDQU64_STORE, register, Operand::Memory(to));
         }
@@ -338,19 +338,19 @@ impl Emit {
 
     /// The register that has a mask: this one if it is in memory.
     fn mask(&mut self, mask: M, spare: K) -> K {
-        if let Some((here, register)) = self.here
-            && here == mask
+        if let Some((current, register)) = self.block
+            && current == mask
         {
             return register;
         }
         match self.homes.masks[mask.0 as usize] {
             Home::Register(k) => K(k),
-            Home::Slot(slot) => {
+            Home::Stack(slot) => {
                 let from = self.mask_slot(slot);
                 self.asm.mask_load(spare, from);
                 spare
             }
-            Home::Row(..) | Home::Nowhere => spare,
+            Home::Row(..) | Home::Unused => spare,
         }
     }
 
@@ -361,16 +361,16 @@ impl Emit {
         }
     }
 
-    fn mask_made(&mut self, mask: M, register: K) {
-        if let Home::Slot(slot) = self.homes.masks[mask.0 as usize] {
+    fn write_back_mask(&mut self, mask: M, register: K) {
+        if let Home::Stack(slot) = self.homes.masks[mask.0 as usize] {
             let to = self.mask_slot(slot);
             self.asm.mask_store(register, to);
         }
     }
 
     /// The register that has the present block's mask.
-    fn here(&self) -> K {
-        match self.here {
+    fn block_mask(&self) -> K {
+        match self.block {
             Some((_, register)) => register,
             None => unreachable!("what is done for the packets of a block is in one"),
         }
@@ -396,19 +396,19 @@ impl Emit {
                     Unary::CountLeadingZeros => VPLZCNTQ,
                 };
                 self.asm.two(instruction, target, last);
-                self.made(dst, target);
+                self.write_back(dst, target);
             }
             Op::Shuffle { dst, a, bytes } => {
                 let (a, target) = (self.register(a, SPARE[0]), self.target(dst));
                 let table = Mem::Pool(self.asm.constant(&shuffle_table(bytes)));
                 self.asm.three(VPSHUFB, target, a, Operand::Memory(table));
-                self.made(dst, target);
+                self.write_back(dst, target);
             }
             Op::ShiftPair { dst, low, high, by } => {
                 let (low, high) = (self.register(low, SPARE[0]), self.last(Source::V(high)));
                 let target = self.target(dst);
                 self.asm.three_with(VPSHRDQ, target, low, high, by);
-                self.made(dst, target);
+                self.write_back(dst, target);
             }
             Op::Constant { dst, value } => self.copy(dst, Source::Constant(value)),
             Op::Copy { dst, from } => self.copy(dst, from),
@@ -418,13 +418,13 @@ impl Emit {
                 let mask = self.mask(mask, SPARE_MASKS[1]);
                 let target = self.target(dst);
                 self.asm.three_masked(VPBLENDMQ, target, clear, set, Masked::Keep(mask));
-                self.made(dst, target);
+                self.write_back(dst, target);
             }
             Op::FromMask { dst, mask } => {
                 let (mask, target) = (self.mask(mask, SPARE_MASKS[1]), self.target(dst));
                 let one = self.word(1);
                 self.asm.broadcast(target, one, Masked::Zero(mask));
-                self.made(dst, target);
+                self.write_back(dst, target);
             }
             Op::Compare {
                 relation,
@@ -450,67 +450,67 @@ impl Emit {
                     MaskAlu::Xor => MaskOp::Xor,
                 };
                 self.asm.mask_op(op, target, a, b);
-                self.mask_made(dst, target);
+                self.write_back_mask(dst, target);
             }
             Op::MaskNot { dst, a } => {
                 let (a, target) = (self.mask(a, SPARE_MASKS[0]), self.mask_target(dst));
                 self.asm.mask_not(target, a);
-                self.mask_made(dst, target);
+                self.write_back_mask(dst, target);
             }
             Op::LoadRow { dst, .. } if matches!(self.home(dst), Home::Row(..)) => {}
             Op::LoadRow { dst, rows, offset } => {
                 let target = self.target(dst);
                 self.asm
                     .two(VMOVDQU64, target, Operand::Memory(Self::row(rows, offset)));
-                self.made(dst, target);
+                self.write_back(dst, target);
             }
             Op::LoadEnvironment { dst, offset } => {
                 let target = self.target(dst);
                 self.asm.broadcast(target, Mem::At(RDI, offset), Masked::No);
-                self.made(dst, target);
+                self.write_back(dst, target);
             }
-            Op::LoadShared { dst, address, offset } => {
+            Op::LoadUniform { dst, address, offset } => {
                 let target = self.target(dst);
                 self.asm.load(RAX, Mem::At(RDI, address));
                 self.asm.broadcast(target, Mem::At(RAX, offset), Masked::No);
-                self.made(dst, target);
+                self.write_back(dst, target);
             }
-            Op::Addresses { from, mask, held } => self.addresses(from, mask, held),
+            Op::Addresses { from, mask, source } => self.addresses(from, mask, source),
             Op::LoadPair { low, high, offset } => self.load_pair(low, high, offset),
             Op::StorePair { low, high, offset } => self.store_pair(low, high, offset),
             Op::StorePart { from, bytes, offset } => self.store_part(from, bytes, offset),
             Op::Gather { dst, address, offset } => {
                 let address = self.register(address, SPARE[0]);
-                self.asm.mask_move(SPARE_MASKS[1], self.here());
+                self.asm.mask_move(SPARE_MASKS[1], self.block_mask());
                 self.asm.gather(SPARE[1], address, offset, SPARE_MASKS[1]);
                 self.copy_register(dst, SPARE[1]);
             }
-            Op::Find {
+            Op::FindRecord {
                 dst,
                 address,
                 offset,
                 default,
-            } => self.find(dst, address, offset, default),
-            Op::Ask { keys, ask } => self.ask(keys, ask),
-            Op::Nobody { mask } => {
+            } => self.find_records(dst, address, offset, default),
+            Op::PrefetchSlots { keys, prefetch } => self.prefetch_slots(keys, prefetch),
+            Op::EmptyMask { mask } => {
                 let target = self.mask_target(mask);
                 self.asm.mask_op(MaskOp::Xor, target, target, target);
-                self.mask_made(mask, target);
+                self.write_back_mask(mask, target);
             }
             Op::Join { mask, from } => {
                 let from = self.mask(from, SPARE_MASKS[0]);
                 match self.homes.masks[mask.0 as usize] {
                     Home::Register(k) => self.asm.mask_op(MaskOp::Or, K(k), K(k), from),
-                    Home::Slot(slot) => {
+                    Home::Stack(slot) => {
                         let to = self.mask_slot(slot);
                         self.asm.mask_to(RAX, from);
                         self.asm.or_byte(to, RAX);
                     }
-                    Home::Row(..) | Home::Nowhere => {}
+                    Home::Row(..) | Home::Unused => {}
                 }
             }
-            Op::Note { offset } => self.add_here(Mem::At(TALLIES, offset)),
-            Op::GiveUp => self.add_here(Mem::At(RSP, self.frame.given_up)),
+            Op::Tally { offset } => self.add_here(Mem::At(TALLIES, offset)),
+            Op::BailOut => self.add_here(Mem::At(RSP, self.frame.bailed_out)),
             Op::Block { .. } | Op::End { .. } | Op::Leave { .. } | Op::StoreRow { .. } => {}
         }
     }
@@ -521,24 +521,24 @@ impl Emit {
         if rows.is_empty() {
             return;
         }
-        self.mostly_all(self.here(), ForSome::StoreRows(rows.clone()), |emit| {
+        self.if_full_group(self.block_mask(), PartialGroup::StoreRows(rows.clone()), |emit| {
             rows.iter().for_each(|row| emit.store_row(*row, Masked::No));
         });
     }
 
-    /// What is done where all packets of a group are in a mask, as they mostly are, and, aside, where they are not.
-    fn mostly_all(&mut self, mask: K, seldom: ForSome, mostly: impl FnOnce(&mut Self)) {
-        let (begin, back) = (self.asm.label(), self.asm.label());
+    /// What is done where all packets of a group are in a mask, as they full are, and, out_of_line, where they are not.
+    fn if_full_group(&mut self, mask: K, partial: PartialGroup, full: impl FnOnce(&mut Self)) {
+        let (begin, resume) = (self.asm.label(), self.asm.label());
         self.asm.mask_to(RAX, mask);
         self.asm.compare_byte_with(RAX, 0xff);
         self.asm.jump_if(Condition::NotEqual, begin);
-        mostly(self);
-        self.asm.place(back);
-        self.aside.push(Aside {
+        full(self);
+        self.asm.place(resume);
+        self.out_of_line.push(OutOfLine {
             begin,
-            back,
-            what: seldom,
-            here: self.here,
+            resume,
+            body: partial,
+            block: self.block,
         });
     }
 
@@ -551,7 +551,7 @@ impl Emit {
     /// Adds the block's packets to a mask of the vector's. Always as a whole: who reads it next waits for bytes that have just been
     /// stored one by one.
     fn add_here(&mut self, to: Mem) {
-        self.asm.mask_to(RAX, self.here());
+        self.asm.mask_to(RAX, self.block_mask());
         self.asm.shift_left(RAX, RAX, FIRST);
         self.asm.or_word(to, RAX);
     }
@@ -576,7 +576,7 @@ impl Emit {
             Alu::RotateHalvesLeft => VPROLVD,
         };
         self.asm.three(instruction, target, a, b);
-        self.made(dst, target);
+        self.write_back(dst, target);
     }
 
     fn shift(&mut self, op: ShiftOp, dst: V, a: V, by: u8) {
@@ -589,7 +589,7 @@ impl Emit {
             ShiftOp::RotateHalvesLeft => VPROLD,
         };
         self.asm.shift(instruction, target, a, by);
-        self.made(dst, target);
+        self.write_back(dst, target);
     }
 
     fn copy(&mut self, dst: V, from: Source) {
@@ -597,7 +597,7 @@ impl Emit {
             Source::Constant(value) => {
                 let (target, from) = (self.target(dst), self.word(value));
                 self.asm.broadcast(target, from, Masked::No);
-                self.made(dst, target);
+                self.write_back(dst, target);
             }
             Source::V(v) => {
                 let from = self.register(v, SPARE[3]);
@@ -609,7 +609,7 @@ impl Emit {
     fn copy_register(&mut self, dst: V, from: Zmm) {
         match self.home(dst) {
             Home::Register(r) if Zmm(r) != from => self.asm.two(VMOVDQU64, Zmm(r), from.into()),
-            _ => self.made(dst, from),
+            _ => self.write_back(dst, from),
         }
     }
 
@@ -629,14 +629,14 @@ impl Emit {
                 self.asm.two_masked(VMOVDQU64, to, from, Masked::Keep(mask));
             }
         }
-        self.made(dst, to);
+        self.write_back(dst, to);
     }
 
     fn compare(&mut self, instruction: Vector, dst: M, a: V, b: Source, immediate: Option<u8>) {
         let (a, b) = (self.register(a, SPARE[0]), self.last(b));
         let target = self.mask_target(dst);
         self.asm.compare_lanes(instruction, target, a, b, immediate);
-        self.mask_made(dst, target);
+        self.write_back_mask(dst, target);
     }
 }
 

@@ -3,9 +3,9 @@
 //! Packets are read sixteen bytes at a time, and what was read once is not read again. What is written is put into what is known, and
 //! into memory at the end of the block at the latest: as sixteen bytes, too, where all of them are known.
 
+use super::address::Region;
 use super::bytes::{Byte, Bytes};
 use super::op::{Rows, V};
-use super::place::Region;
 use std::collections::BTreeMap;
 
 /// Eight bytes of memory.
@@ -32,7 +32,7 @@ impl Word {
     }
 }
 
-/// Memory by the address that it is reached from.
+/// MemoryState by the address that it is executed from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Area {
     pub base: V,
@@ -43,7 +43,7 @@ pub(super) struct Area {
 
 /// What is known.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Memory {
+pub(super) struct MemoryState {
     pub areas: Vec<Area>,
     /// Rows by where they are: a processor that has just stored some lanes of one waits long before it loads it again.
     pub rows: BTreeMap<(Rows, i32), V>,
@@ -51,9 +51,9 @@ pub(super) struct Memory {
 
 /// Bytes that are to be written, from an offset on.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Write {
+pub(super) enum PendingStore {
     Pair(Bytes, Bytes),
-    /// So many lowest bytes (1, 2, 4 or 8).
+    /// So many low_bytes bytes (1, 2, 4 or 8).
     Part(Bytes, u8),
 }
 
@@ -62,12 +62,12 @@ fn may_overlap(a: Region, b: Region) -> bool {
     let kind = |region| match region {
         Region::Packet | Region::PacketOrZeros => 0,
         Region::Scratch => 1,
-        Region::Fixed | Region::Arrays | Region::Places | Region::Record => 2,
+        Region::ReadOnly | Region::ArrayDescriptors | Region::RecordPointers | Region::Record => 2,
     };
     kind(a) == kind(b)
 }
 
-impl Memory {
+impl MemoryState {
     /// The memory at an address.
     pub fn area(&mut self, base: V, region: Region) -> &mut Area {
         let known = self.areas.iter().position(|a| a.base == base);
@@ -94,7 +94,7 @@ impl Memory {
     }
 
     /// What is known on both of two ways.
-    pub fn meet(&mut self, other: &Memory) {
+    pub fn meet(&mut self, other: &MemoryState) {
         self.rows.retain(|row, v| other.rows.get(row) == Some(v));
         for area in &mut self.areas {
             let there = other.areas.iter().find(|a| a.base == area.base);
@@ -149,7 +149,7 @@ impl Area {
     }
 
     /// A pair of words was read: what has not been written since is that.
-    pub fn has_read(&mut self, pair: i32, words: [V; 2]) {
+    pub fn record_load(&mut self, pair: i32, words: [V; 2]) {
         for (number, v) in (pair * 2..).zip(words) {
             let mut word = self.word(number);
             for (i, byte) in word.bytes.iter_mut().enumerate() {
@@ -169,7 +169,7 @@ impl Area {
     }
 
     /// Everything that memory does not hold yet, by offset; now it does.
-    pub fn take_dirty(&mut self) -> Vec<(i32, Write)> {
+    pub fn take_dirty(&mut self) -> Vec<(i32, PendingStore)> {
         let pairs: Vec<i32> = self
             .words
             .iter()
@@ -183,9 +183,9 @@ impl Area {
                 continue;
             }
             let words = [pair * 2, pair * 2 + 1].map(|n| self.word(n));
-            let parts: Vec<(i32, Write)> = (pair * 2..).zip(&words).flat_map(|(n, w)| parts(n * 8, w)).collect();
+            let parts: Vec<(i32, PendingStore)> = (pair * 2..).zip(&words).flat_map(|(n, w)| parts(n * 8, w)).collect();
             match words.map(|w| w.whole()) {
-                [Some(low), Some(high)] if parts.len() > 1 => writes.push((pair * 16, Write::Pair(low, high))),
+                [Some(low), Some(high)] if parts.len() > 1 => writes.push((pair * 16, PendingStore::Pair(low, high))),
                 _ => writes.extend(parts),
             }
         }
@@ -195,7 +195,7 @@ impl Area {
 }
 
 /// What is to be written of a word, in as few pieces as there can be.
-fn parts(offset: i32, word: &Word) -> Vec<(i32, Write)> {
+fn parts(offset: i32, word: &Word) -> Vec<(i32, PendingStore)> {
     let mut parts = Vec::new();
     let mut at = 0;
     while at < 8 {
@@ -210,11 +210,11 @@ fn parts(offset: i32, word: &Word) -> Vec<(i32, Write)> {
         for (byte, known) in bytes.iter_mut().zip(&word.bytes[at..at + count]) {
             *byte = known.unwrap_or(Byte::Zero);
         }
-        parts.push((offset + at as i32, Write::Part(bytes, count as u8)));
+        parts.push((offset + at as i32, PendingStore::Part(bytes, count as u8)));
         at += count;
     }
     match word.whole() {
-        Some(whole) if parts.len() > 1 => vec![(offset, Write::Part(whole, 8))],
+        Some(whole) if parts.len() > 1 => vec![(offset, PendingStore::Part(whole, 8))],
         _ => parts,
     }
 }
@@ -235,56 +235,56 @@ mod tests {
     }
 
     #[test]
-    fn what_was_read_is_not_read_again() {
+    fn known_bytes_are_not_loaded_again() {
         let mut area = area();
         assert_eq!(area.missing(14, 8), [0, 1]);
         assert_eq!(area.missing(16, 8), [1]);
-        area.has_read(0, [V(1), V(2)]);
+        area.record_load(0, [V(1), V(2)]);
         assert_eq!(area.missing(14, 8), [1]);
         assert_eq!(area.missing(8, 8), [0; 0]);
         assert_eq!(
             area.read(12, 2),
-            Some(super::super::bytes::moved(&of_vector(V(2), 6), -4))
+            Some(super::super::bytes::shift_bytes(&of_vector(V(2), 6), -4))
         );
         assert_eq!(area.read(12, 5), None);
     }
 
     #[test]
-    fn what_is_written_is_read() {
+    fn stored_bytes_are_forwarded_to_loads() {
         let mut area = area();
         area.write(6, &of_vector(V(3), 8), 4);
         assert_eq!(area.read(6, 4), Some(of_vector(V(3), 4)));
-        area.has_read(0, [V(1), V(2)]);
+        area.record_load(0, [V(1), V(2)]);
         let read = area.read(5, 2).expect("known");
         assert_eq!(read[..2], [Byte::Of(V(1), 5), Byte::Of(V(3), 0)]);
     }
 
     #[test]
-    fn writes_are_joined_where_all_is_known() {
+    fn stores_are_widened_where_all_bytes_are_known() {
         let mut one = area();
         one.write(6, &of_vector(V(3), 8), 4);
         // Nothing else is known.
         let two = one.take_dirty();
         assert_eq!(two.iter().map(|(at, _)| *at).collect::<Vec<_>>(), [6, 8]);
-        assert!(matches!(two[0].1, Write::Part(_, 2)) && matches!(two[1].1, Write::Part(_, 2)));
+        assert!(matches!(two[0].1, PendingStore::Part(_, 2)) && matches!(two[1].1, PendingStore::Part(_, 2)));
         assert_eq!(one.take_dirty(), []);
 
         let mut all = area();
-        all.has_read(0, [V(1), V(2)]);
+        all.record_load(0, [V(1), V(2)]);
         all.write(6, &of_vector(V(3), 8), 4);
-        let [(0, Write::Pair(low, high))] = &all.take_dirty()[..] else {
+        let [(0, PendingStore::Pair(low, high))] = &all.take_dirty()[..] else {
             panic!("one pair")
         };
         assert_eq!(low[5..], [Byte::Of(V(1), 5), Byte::Of(V(3), 0), Byte::Of(V(3), 1)]);
         assert_eq!(high[..3], [Byte::Of(V(3), 2), Byte::Of(V(3), 3), Byte::Of(V(2), 2)]);
         all.write(3, &of_vector(V(4), 8), 1);
-        assert!(matches!(all.take_dirty()[..], [(3, Write::Part(_, 1))]));
+        assert!(matches!(all.take_dirty()[..], [(3, PendingStore::Part(_, 1))]));
     }
 
     #[test]
-    fn ways_that_meet_know_what_both_know() {
-        let mut memory = Memory::default();
-        memory.area(BASE, Region::Packet).has_read(0, [V(1), V(2)]);
+    fn paths_that_join_keep_what_both_know() {
+        let mut memory = MemoryState::default();
+        memory.area(BASE, Region::Packet).record_load(0, [V(1), V(2)]);
         let before = memory.clone();
         let mut other = memory.clone();
         other.area(BASE, Region::Packet).write(0, &of_vector(V(3), 8), 2);
@@ -294,13 +294,13 @@ mod tests {
         assert_eq!(area.missing(0, 4), [0]);
         assert_eq!(area.missing(2, 14), [0; 0]);
         let mut nothing = before;
-        nothing.meet(&Memory::default());
-        assert_eq!(nothing, Memory::default());
+        nothing.meet(&MemoryState::default());
+        assert_eq!(nothing, MemoryState::default());
     }
 
     #[test]
-    fn other_addresses_may_be_the_same_memory() {
-        let mut memory = Memory::default();
+    fn other_addresses_may_alias() {
+        let mut memory = MemoryState::default();
         memory.area(V(5), Region::Packet).write(0, &of_vector(V(3), 8), 2);
         memory.area(V(6), Region::Scratch).write(0, &of_vector(V(3), 8), 2);
         assert_eq!(memory.others_dirty(BASE, Region::PacketOrZeros), [V(5)]);

@@ -9,16 +9,16 @@
 //! Headers are read sixteen bytes at a time and turned round in registers, so that a word of eight packets costs six instructions
 //! ([`memory`], [`bytes`]); rows of the context are as they are needed.
 
+mod address;
 mod allocate;
 mod bytes;
 mod emit;
 mod flow;
 mod instruction;
-mod late;
 mod lower;
 mod memory;
 mod op;
-mod place;
+mod sink;
 mod supported;
 mod x64;
 
@@ -52,39 +52,42 @@ pub(crate) const LANES: usize = emit::LANES;
 
 /// Slots that will be read of a table whose keys are put into a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Ask {
-    /// Which of the tables of [`Asks`].
+pub(crate) struct SlotPrefetch {
+    /// Which of the tables of [`SlotPrefetches`].
     pub number: usize,
     /// See [`weir_table::fast::slot_shift`].
     pub shift: u8,
 }
 
-/// The tables of whose slots code asks for those that it has keys for.
+/// The tables of whose slots code prefetches for those that it has keys for.
 #[derive(Debug, Default)]
-pub(crate) struct Asks {
+pub(crate) struct SlotPrefetches {
     pub tables: Vec<TableId>,
     /// By the row of their keys.
-    pub by_row: BTreeMap<usize, Ask>,
+    pub by_row: BTreeMap<usize, SlotPrefetch>,
 }
 
-impl Asks {
+impl SlotPrefetches {
     /// `lookups`: tables with the first row of their keys, and what keys are shifted by ([`weir_table::fast::slot_shift`]).
     pub fn new(lookups: impl Iterator<Item = (TableId, usize, Option<u32>)>) -> Self {
-        let mut asks = Asks::default();
+        let mut prefetches = SlotPrefetches::default();
         let mut by_row = BTreeMap::new();
         for (table, row, shift) in lookups {
-            let ask = shift.map(|shift| Ask {
-                number: asks.number(table),
+            let prefetch = shift.map(|shift| SlotPrefetch {
+                number: prefetches.number(table),
                 shift: shift as u8,
             });
             // Of a row that is several tables', it is not known whose keys are in it.
             by_row
                 .entry(row)
-                .and_modify(|a| *a = ask.filter(|ask| *a == Some(*ask)))
-                .or_insert(ask);
+                .and_modify(|a| *a = prefetch.filter(|prefetch| *a == Some(*prefetch)))
+                .or_insert(prefetch);
         }
-        asks.by_row = by_row.into_iter().filter_map(|(row, ask)| Some((row, ask?))).collect();
-        asks
+        prefetches.by_row = by_row
+            .into_iter()
+            .filter_map(|(row, prefetch)| Some((row, prefetch?)))
+            .collect();
+        prefetches
     }
 
     fn number(&mut self, table: TableId) -> usize {
@@ -101,21 +104,25 @@ pub(crate) struct Lanes {
     /// Machine code, to be put at a multiple of 64: a function `(env, mask, context) -> mask`, which gives back the packets that it has
     /// given up.
     pub bytes: Vec<u8>,
-    /// How many bytes must lie at [`crate::codegen::env::NOWHERE`].
-    pub reach: usize,
+    /// How many bytes must lie at [`crate::codegen::env::SENTINEL`].
+    pub max_read: usize,
     code: Code,
 }
 
 impl Lanes {
-    /// Code for eight packets of what a function does to one, where most packets go on to some of the points `goals`. `None`: nothing is
+    /// Code for eight packets of what a function does to one, where most packets go on to some of the points `hot_points`. `None`: nothing is
     /// gained by it.
-    /// `asks`: what is to be asked for of rows that are written, by row.
-    pub fn new(func: &Function, goals: &BTreeSet<usize>, asks: &BTreeMap<usize, Ask>) -> Option<Self> {
-        let mut code = lower::lower(func, goals, asks)?;
+    /// `prefetches`: what is to be asked for of rows that are written, by row.
+    pub fn new(
+        func: &Function,
+        hot_points: &BTreeSet<usize>,
+        prefetches: &BTreeMap<usize, SlotPrefetch>,
+    ) -> Option<Self> {
+        let mut code = lower::lower(func, hot_points, prefetches)?;
         drop_unread(&mut code);
         Some(Lanes {
             bytes: emit::emit(&code),
-            reach: code.reach,
+            max_read: code.max_read,
             code,
         })
     }
@@ -146,8 +153,8 @@ fn drop_unread(code: &mut Code) {
         }
         op.reads(|v| {
             // What is only written over is not read.
-            let own = matches!(op, Op::CopyIf { dst, .. } if *dst == v);
-            vectors[v.0 as usize] |= !own;
+            let is_overwritten = matches!(op, Op::CopyIf { dst, .. } if *dst == v);
+            vectors[v.0 as usize] |= !is_overwritten;
         });
         op.reads_masks(|m| masks[m.0 as usize] = true);
     }
@@ -160,9 +167,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_a_row_that_is_several_tables_nothing_is_asked_for() {
+    fn rows_shared_by_tables_get_no_prefetch() {
         let [a, b, c] = [0, 1, 2].map(TableId::new);
-        let asks = Asks::new(
+        let prefetches = SlotPrefetches::new(
             [
                 (a, 5, Some(8)),
                 (b, 6, None),
@@ -174,8 +181,11 @@ mod tests {
             ]
             .into_iter(),
         );
-        assert_eq!(asks.tables, [a, c]);
-        assert_eq!(asks.by_row, BTreeMap::from([(5, Ask { number: 0, shift: 8 })]));
+        assert_eq!(prefetches.tables, [a, c]);
+        assert_eq!(
+            prefetches.by_row,
+            BTreeMap::from([(5, SlotPrefetch { number: 0, shift: 8 })])
+        );
     }
 
     /// What is made of a function of one packet.
@@ -186,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn masks_below_a_mask_are_left_out() {
+    fn redundant_masks_are_removed() {
         // Of half words: the sum may be more, and the difference less than nothing.
         let text = "function %f(i64, i64, i64, i64, i64, i64) -> i64 {
             block0(v0: i64, v1: i64, v2: i64, v3: i64, v4: i64, v5: i64):
@@ -201,19 +211,19 @@ mod tests {
             }";
         let code = described(text);
         assert_eq!(code.matches("And").count(), 1, "{code}");
-        // What is moved to the right needs the mask before, and is no more than it says: no other one is needed.
-        let moved = text.replace(
+        // What is shift_bytes to the right needs the mask before, and is no more than it says: no other one is needed.
+        let shift_bytes = text.replace(
             "v9 = isub v8, v7",
             "v12 = iconst.i32 5\n                v9 = ushr v8, v12",
         );
-        let code = described(&moved);
+        let code = described(&shift_bytes);
         assert_eq!(code.matches("And").count(), 1, "{code}");
         let at = |what: &str| code.find(what).unwrap_or_else(|| panic!("no {what}: {code}"));
         assert!(at("Add") < at("And") && at("And") < at("Right"), "{code}");
     }
 
     #[test]
-    fn a_late_load_comes_before_what_its_value_is_stored_over() {
+    fn a_sunk_load_precedes_the_store_of_its_value() {
         // The rare block copies a byte from one address to another, then writes behind where it came from.
         let text = "function %f(i64, i64, i64, i64, i64, i64) -> i64 {
             block0(v0: i64, v1: i64, v2: i64, v3: i64, v4: i64, v5: i64):

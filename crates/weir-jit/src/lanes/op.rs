@@ -5,7 +5,7 @@
 //! eight. A block whose mask is empty is skipped, with those behind it that only it leads to. So whatever a block
 //! has defined is garbage to a packet that was not there, and whoever reads it was.
 
-use super::Ask;
+use super::SlotPrefetch;
 use std::fmt;
 
 /// A vector of eight words. Defined once, or, where ways meet, once by each.
@@ -112,12 +112,12 @@ pub(super) type Shuffle = [Option<u8>; 8];
 
 /// Where addresses are already that are wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Held {
-    Nowhere,
+pub(super) enum AddressSource {
+    Vector,
     /// In a row of the context, so many bytes after where rows begin: those of packets that are none, too.
     Row(i32),
     /// They are the present ones, but for packets that are not wanted now.
-    Here,
+    Current,
 }
 
 /// An operation. Where nothing else is said it is done for all eight.
@@ -221,7 +221,7 @@ pub(super) enum Op {
         offset: i32,
     },
     /// A word at an address in the environment, for all.
-    LoadShared {
+    LoadUniform {
         dst: V,
         address: i32,
         offset: i32,
@@ -230,7 +230,7 @@ pub(super) enum Op {
     Addresses {
         from: V,
         mask: M,
-        held: Held,
+        source: AddressSource,
     },
     /// Sixteen bytes at an offset from each address, as two words.
     LoadPair {
@@ -243,7 +243,7 @@ pub(super) enum Op {
         high: V,
         offset: i32,
     },
-    /// The lowest bytes (1, 2, 4 or 8) of each word.
+    /// The low_bytes bytes (1, 2, 4 or 8) of each word.
     StorePart {
         from: V,
         bytes: u8,
@@ -257,16 +257,16 @@ pub(super) enum Op {
     },
     /// Eight bytes at an offset from each of these addresses, or, where they are 0, a word that is the same for all, so many bytes after
     /// where arrays are: of the block's packets, whose addresses these are from here on.
-    Find {
+    FindRecord {
         dst: V,
         address: V,
         offset: i32,
         default: i32,
     },
-    /// Asks for the slots that the keys of the block's packets lead to.
-    Ask {
+    /// SlotPrefetches for the slots that the keys of the block's packets lead to.
+    PrefetchSlots {
         keys: V,
-        ask: Ask,
+        prefetch: SlotPrefetch,
     },
     /// The beginning of a block, with its mask. `rare`: it may well be that nobody is there.
     Block {
@@ -279,7 +279,7 @@ pub(super) enum Op {
         number: usize,
     },
     /// A mask that has nobody yet: ways that meet add to it.
-    Nobody {
+    EmptyMask {
         mask: M,
     },
     /// Adds packets to a mask.
@@ -288,7 +288,7 @@ pub(super) enum Op {
         from: M,
     },
     /// Adds the block's packets to a tally, so many bytes after where tallies begin.
-    Note {
+    Tally {
         offset: i32,
     },
     /// The block's packets go on to a point.
@@ -296,7 +296,7 @@ pub(super) enum Op {
         point: usize,
     },
     /// The block's packets are to be run one by one, from the segment's beginning.
-    GiveUp,
+    BailOut,
 }
 
 impl Op {
@@ -327,23 +327,23 @@ impl Op {
                 source(from, &mut f);
             }
             Op::StoreRow { from, .. } | Op::StorePart { from, .. } | Op::Addresses { from, .. } => f(*from),
-            Op::Gather { address, .. } | Op::Find { address, .. } => f(*address),
-            Op::Ask { keys, .. } => f(*keys),
+            Op::Gather { address, .. } | Op::FindRecord { address, .. } => f(*address),
+            Op::PrefetchSlots { keys, .. } => f(*keys),
             Op::Constant { .. }
             | Op::FromMask { .. }
             | Op::MaskAlu { .. }
             | Op::MaskNot { .. }
             | Op::LoadRow { .. }
             | Op::LoadEnvironment { .. }
-            | Op::LoadShared { .. }
+            | Op::LoadUniform { .. }
             | Op::LoadPair { .. }
             | Op::Block { .. }
             | Op::End { .. }
-            | Op::Nobody { .. }
+            | Op::EmptyMask { .. }
             | Op::Join { .. }
-            | Op::Note { .. }
+            | Op::Tally { .. }
             | Op::Leave { .. }
-            | Op::GiveUp => {}
+            | Op::BailOut => {}
         }
     }
 
@@ -362,9 +362,9 @@ impl Op {
             | Op::CopyIf { dst, .. }
             | Op::LoadRow { dst, .. }
             | Op::LoadEnvironment { dst, .. }
-            | Op::LoadShared { dst, .. }
+            | Op::LoadUniform { dst, .. }
             | Op::Gather { dst, .. }
-            | Op::Find { dst, .. } => f(*dst),
+            | Op::FindRecord { dst, .. } => f(*dst),
             Op::LoadPair { low, high, .. } => {
                 f(*low);
                 f(*high);
@@ -377,14 +377,14 @@ impl Op {
             | Op::Addresses { .. }
             | Op::StorePair { .. }
             | Op::StorePart { .. }
-            | Op::Ask { .. }
+            | Op::PrefetchSlots { .. }
             | Op::Block { .. }
             | Op::End { .. }
-            | Op::Nobody { .. }
+            | Op::EmptyMask { .. }
             | Op::Join { .. }
-            | Op::Note { .. }
+            | Op::Tally { .. }
             | Op::Leave { .. }
-            | Op::GiveUp => {}
+            | Op::BailOut => {}
         }
     }
 
@@ -394,11 +394,11 @@ impl Op {
             self,
             Op::StoreRow { .. }
                 | Op::Gather { .. }
-                | Op::Find { .. }
-                | Op::Ask { .. }
-                | Op::Note { .. }
+                | Op::FindRecord { .. }
+                | Op::PrefetchSlots { .. }
+                | Op::Tally { .. }
                 | Op::Leave { .. }
-                | Op::GiveUp
+                | Op::BailOut
         )
     }
 
@@ -430,7 +430,7 @@ impl Op {
             | Op::Test { dst, .. }
             | Op::MaskAlu { dst, .. }
             | Op::MaskNot { dst, .. }
-            | Op::Nobody { mask: dst }
+            | Op::EmptyMask { mask: dst }
             | Op::Join { mask: dst, .. } => Some(*dst),
             _ => None,
         }
@@ -441,7 +441,7 @@ impl Op {
         let mut defines = self.writes_mask().is_some();
         self.writes(|_| defines = true);
         // This one also makes addresses.
-        defines && !matches!(self, Op::Find { .. })
+        defines && !matches!(self, Op::FindRecord { .. })
     }
 }
 
@@ -454,7 +454,7 @@ pub(super) struct Code {
     /// The mask of the first block: packets that are there at all.
     pub entry: Option<M>,
     /// The most bytes after an address that is read or written.
-    pub reach: usize,
+    pub max_read: usize,
 }
 
 impl Code {
@@ -525,29 +525,33 @@ impl fmt::Display for Op {
             Op::LoadRow { dst, rows, offset } => write!(f, "{dst} = {rows:?}[{offset}]"),
             Op::StoreRow { rows, offset, from } => write!(f, "{rows:?}[{offset}] = {from}"),
             Op::LoadEnvironment { dst, offset } => write!(f, "{dst} = Environment[{offset}]"),
-            Op::LoadShared { dst, address, offset } => write!(f, "{dst} = [Environment[{address}] + {offset}]"),
-            Op::Addresses { from, mask, held } => write!(f, "addresses {from} {{{mask}}} {held:?}"),
+            Op::LoadUniform { dst, address, offset } => write!(f, "{dst} = [Environment[{address}] + {offset}]"),
+            Op::Addresses { from, mask, source } => write!(f, "addresses {from} {{{mask}}} {source:?}"),
             Op::LoadPair { low, high, offset } => write!(f, "{low}, {high} = [{offset}..]"),
             Op::StorePair { low, high, offset } => write!(f, "[{offset}..] = {low}, {high}"),
             Op::StorePart { from, bytes, offset } => write!(f, "[{offset}..{}] = {from}", offset + i32::from(*bytes)),
             Op::Gather { dst, address, offset } => write!(f, "{dst} = [{address} + {offset}]"),
-            Op::Find {
+            Op::FindRecord {
                 dst,
                 address,
                 offset,
                 default,
             } => write!(f, "addresses {dst} = [{address} + {offset}] or Arrays[{default}]"),
-            Op::Ask { keys, ask } => write!(f, "ask for {keys} by {} of table {}", ask.shift, ask.number),
+            Op::PrefetchSlots { keys, prefetch } => write!(
+                f,
+                "prefetch slots of table {} for {keys} by {}",
+                prefetch.number, prefetch.shift
+            ),
             Op::Block { number, mask, rare } => {
                 let rare = if *rare { ", rare" } else { "" };
                 write!(f, "block {number} {{{mask}}}{rare}")
             }
             Op::End { number } => write!(f, "end {number}"),
-            Op::Nobody { mask } => write!(f, "{mask} = nobody"),
+            Op::EmptyMask { mask } => write!(f, "{mask} = none"),
             Op::Join { mask, from } => write!(f, "{mask} |= {from}"),
-            Op::Note { offset } => write!(f, "note {offset}"),
+            Op::Tally { offset } => write!(f, "tally {offset}"),
             Op::Leave { point } => write!(f, "leave for point {point}"),
-            Op::GiveUp => f.write_str("give up"),
+            Op::BailOut => f.write_str("bail out"),
         }
     }
 }

@@ -512,7 +512,7 @@ impl Assembler {
         self.memory(to.0, from, 1, 0);
     }
 
-    /// Asks for a line.
+    /// SlotPrefetches for a line.
     pub fn prefetch(&mut self, line: Mem) {
         self.rex(false, Gpr(0), line, false);
         self.code.extend_from_slice(&[0x0f, 0x18]);

@@ -33,48 +33,48 @@ impl Parameter {
     }
 }
 
-/// Memory of each packet's own that is read or written through addresses.
+/// MemoryState of each packet's own that is read or written through addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Region {
     /// The packet.
     Packet,
-    /// Where the deparser puts headers together.
+    /// Where the deparser puts headers merge.
     Scratch,
     /// The packet, or zeros instead of a header that is not there: only to be read.
     PacketOrZeros,
     /// Words that nobody writes.
-    Fixed,
+    ReadOnly,
     /// The addresses of arrays that tables are, the same for all packets.
-    Arrays,
+    ArrayDescriptors,
     /// An array of addresses of results.
-    Places,
+    RecordPointers,
     /// A result. Nobody writes it, and whole pairs of words may be read.
     Record,
 }
 
 /// What an instruction reads or writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum MemoryOperand {
     Row(Rows, i32),
     Environment(i32),
     /// The word of a tally, so many bytes after where these begin.
     Tally(i32),
     /// So many bytes after an address that packets have each for themselves.
-    Own(Region, Value, i32),
+    PerPacket(Region, Value, i32),
 }
 
 /// Bytes after an address that a constant distance may be.
 const FAR: i64 = 1 << 16;
 
 /// Finds out what addresses point to.
-pub(super) struct Places<'a> {
+pub(super) struct AddressAnalysis<'a> {
     func: &'a Function,
     regions: HashMap<Value, Option<Region>>,
     /// Where the arguments of a block's parameters come from.
     edges: HashMap<Block, Vec<Vec<Value>>>,
 }
 
-impl<'a> Places<'a> {
+impl<'a> AddressAnalysis<'a> {
     pub fn new(func: &'a Function) -> Self {
         let mut edges: HashMap<Block, Vec<Vec<Value>>> = HashMap::new();
         for block in func.layout.blocks() {
@@ -88,7 +88,7 @@ impl<'a> Places<'a> {
                 edges.entry(call.block(pool)).or_default().push(arguments);
             }
         }
-        Places {
+        AddressAnalysis {
             func,
             regions: HashMap::new(),
             edges,
@@ -133,16 +133,16 @@ impl<'a> Places<'a> {
     }
 
     /// What lies so many bytes after an address. `None`: this is not known.
-    pub fn place(&mut self, address: Value, offset: i32) -> Option<Place> {
+    pub fn operand(&mut self, address: Value, offset: i32) -> Option<MemoryOperand> {
         let (base, more) = self.base(address);
         let offset = i32::try_from(more + i64::from(offset)).ok().filter(|o| *o >= 0)?;
         match self.parameter(base) {
-            Some(Parameter::Environment) => Some(Place::Environment(offset)),
-            Some(Parameter::Column) => Some(Place::Row(Rows::Context, offset)),
-            Some(Parameter::TallyColumn) => Some(Place::Row(Rows::Tallies, offset)),
-            Some(Parameter::Tallies) => Some(Place::Tally(offset)),
+            Some(Parameter::Environment) => Some(MemoryOperand::Environment(offset)),
+            Some(Parameter::Column) => Some(MemoryOperand::Row(Rows::Context, offset)),
+            Some(Parameter::TallyColumn) => Some(MemoryOperand::Row(Rows::Tallies, offset)),
+            Some(Parameter::Tallies) => Some(MemoryOperand::Tally(offset)),
             Some(Parameter::Slot | Parameter::Bit) => None,
-            None => Some(Place::Own(self.region(base)?, base, offset)),
+            None => Some(MemoryOperand::PerPacket(self.region(base)?, base, offset)),
         }
     }
 
@@ -202,16 +202,18 @@ impl<'a> Places<'a> {
     /// What an address points to that is kept in memory.
     fn region_in_memory(&mut self, address: Value, offset: i32) -> Option<Region> {
         let row = |row: usize| (row * PITCH * 8) as i32;
-        match self.place(address, offset)? {
-            Place::Row(Rows::Context, at) if at == row(ROW_PACKET) => Some(Region::Packet),
-            Place::Row(Rows::Context, at) if at == row(ROW_SCRATCH) => Some(Region::Scratch),
-            Place::Environment(env::ZEROS) => Some(Region::PacketOrZeros),
-            Place::Environment(env::MEMBERS) => Some(Region::Fixed),
-            Place::Environment(env::ARRAYS) => Some(Region::Arrays),
-            Place::Own(Region::Arrays, _, at) if at as usize % size_of::<Array>() == offset_of!(Array, places) => {
-                Some(Region::Places)
+        match self.operand(address, offset)? {
+            MemoryOperand::Row(Rows::Context, at) if at == row(ROW_PACKET) => Some(Region::Packet),
+            MemoryOperand::Row(Rows::Context, at) if at == row(ROW_SCRATCH) => Some(Region::Scratch),
+            MemoryOperand::Environment(env::ZEROS) => Some(Region::PacketOrZeros),
+            MemoryOperand::Environment(env::MEMBERS) => Some(Region::ReadOnly),
+            MemoryOperand::Environment(env::ARRAYS) => Some(Region::ArrayDescriptors),
+            MemoryOperand::PerPacket(Region::ArrayDescriptors, _, at)
+                if at as usize % size_of::<Array>() == offset_of!(Array, places) =>
+            {
+                Some(Region::RecordPointers)
             }
-            Place::Own(Region::Arrays | Region::Places, ..) => Some(Region::Record),
+            MemoryOperand::PerPacket(Region::ArrayDescriptors | Region::RecordPointers, ..) => Some(Region::Record),
             _ => None,
         }
     }

@@ -1,42 +1,49 @@
-//! Lookups that are done before control gets to them.
+//! Decides which lookups are hoisted to an earlier suspension point.
 //!
-//! The key of a lookup often does not depend on the lookup before it. Then both are done in one suspension, and the second
-//! costs no segment of its own. Where a packet may leave before it gets to the second, nobody must notice
-//! that it was looked up all the same: the table is told afterwards, and has nothing that happens at lookups.
+//! The key of a lookup often does not depend on the lookup before it. Then both are done at the
+//! same suspension point, and the second one costs no segment of its own.
+//!
+//! A packet may leave before control reaches a hoisted lookup. Such a lookup is speculative, and
+//! its effects must not be observable. So only tables whose lookups have no immediate side effects
+//! qualify, and their hits are reported afterwards, for the packets that executed the lookup.
+//!
+//! Relies on liveness and header states of [`crate::analysis`]. Does not emit code:
+//! [`crate::codegen`] does.
 
 use crate::analysis::Analysis;
 use std::collections::{BTreeMap, BTreeSet};
 use weir_ir::{BlockId, Lookup, Operand, TableId, Terminator, VarId};
 
-/// A lookup that is done at the suspension of another one.
+/// A lookup that is done at the suspension point of another one, its anchor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Ahead {
-    /// The block that ends in the other lookup.
-    pub with: BlockId,
-    /// Whether all packets get there.
-    pub certain: bool,
+pub(super) struct HoistedLookup {
+    /// The block that ends in the anchor.
+    pub anchor: BlockId,
+    /// Whether all packets at the anchor reach the hoisted lookup; otherwise it is speculative.
+    pub is_certain: bool,
 }
 
-/// What is to be decided: which lookups suspend packets.
+/// The inputs of the decision.
 pub(super) struct Plan<'a> {
     pub analysis: &'a Analysis<'a>,
-    /// Tables, by number, that may be looked up for packets that do not get there.
-    pub may_waste: &'a [bool],
-    /// Tables, by number, that code can look into by itself.
+    /// By table number: whether it may be looked up for packets that do not reach the lookup.
+    pub may_speculate: &'a [bool],
+    /// By table number: whether compiled code looks it up inline, in an array.
     pub arrays: &'a [bool],
 }
 
 impl Plan<'_> {
-    /// The lookups that are done ahead, by their blocks.
-    pub fn find(&self) -> BTreeMap<BlockId, Ahead> {
+    /// The hoisted lookups, by the blocks that end in them.
+    pub fn find(&self) -> BTreeMap<BlockId, HoistedLookup> {
         let mut found = BTreeMap::new();
-        while let Some((id, ahead)) = self.find_one(&found) {
-            found.insert(id, ahead);
+        while let Some((id, hoisted)) = self.find_next(&found) {
+            found.insert(id, hoisted);
         }
         found
     }
 
-    /// Whether the lookup of a block is one that code does by itself. What it comes to is told once per packet at the most.
+    /// Whether the lookup of a block is done inline in an array. The outcome row holds one result
+    /// per packet, so the block must not be in a loop.
     pub fn is_of_array(&self, id: BlockId) -> bool {
         self.lookup(id)
             .is_some_and(|l| self.arrays[l.table.index()] && !self.analysis.repeated[id.index()])
@@ -49,55 +56,57 @@ impl Plan<'_> {
         }
     }
 
-    fn find_one(&self, found: &BTreeMap<BlockId, Ahead>) -> Option<(BlockId, Ahead)> {
+    fn find_next(&self, found: &BTreeMap<BlockId, HoistedLookup>) -> Option<(BlockId, HoistedLookup)> {
         let order = &self.analysis.order;
         let suspends = |id: &BlockId| !found.contains_key(id) && !self.is_of_array(*id);
         let lookups: Vec<BlockId> = order.iter().copied().filter(|b| self.lookup(*b).is_some()).collect();
         let points: Vec<BlockId> = lookups.into_iter().filter(suspends).collect();
         let first: BTreeSet<BlockId> = self.reach(BlockId::new(0), None, &suspends);
         for &id in points.iter().filter(|b| !first.contains(*b)) {
-            let mut before = points.iter().filter(|with| {
-                let next = self.lookup(**with).map(|l| l.next);
+            let mut before = points.iter().filter(|anchor| {
+                let next = self.lookup(**anchor).map(|l| l.next);
                 next.is_some_and(|next| self.reach(next, None, &suspends).contains(&id))
             });
-            // There must be one suspension that all ways to it come from.
-            if let (Some(&with), None) = (before.next(), before.next())
-                && let Some(certain) = self.is_possible(with, id, &suspends)
+            // All paths to the lookup must come from a single suspension point.
+            if let (Some(&anchor), None) = (before.next(), before.next())
+                && let Some(is_certain) = self.check_hoist(anchor, id, &suspends)
             {
-                return Some((id, Ahead { with, certain }));
+                return Some((id, HoistedLookup { anchor, is_certain }));
             }
         }
         None
     }
 
-    /// Blocks from `start` to the next suspensions or to `end`, these included.
+    /// Blocks from `start` to the next suspension points or to `end`, inclusive.
     fn reach(&self, start: BlockId, end: Option<BlockId>, suspends: &dyn Fn(&BlockId) -> bool) -> BTreeSet<BlockId> {
         let is_end = |id: BlockId| Some(id) == end || (self.lookup(id).is_some() && suspends(&id));
         self.analysis.reach(start, is_end)
     }
 
-    /// Whether the lookup of `id` can be done with that of `with`, and whether all packets get there.
-    fn is_possible(&self, with: BlockId, id: BlockId, suspends: &dyn Fn(&BlockId) -> bool) -> Option<bool> {
+    /// Whether the lookup of `id` can be hoisted to `anchor`. `Some(true)`: all packets reach it.
+    fn check_hoist(&self, anchor: BlockId, id: BlockId, suspends: &dyn Fn(&BlockId) -> bool) -> Option<bool> {
         let analysis = self.analysis;
-        let (first, second) = (self.lookup(with)?, self.lookup(id)?);
+        let (first, second) = (self.lookup(anchor)?, self.lookup(id)?);
         let ordered = analysis.pipeline.ordered_tables.get(second.table.index()) == Some(&true);
         if ordered && self.is_looked_up_elsewhere(id, second.table) {
-            // What the meters say of the one must not be there before the actions of the other have asked.
+            // Two lookups of a table with direct meters must not be reordered: the actions of the
+            // first read the meters before the second executes them.
             return None;
         }
         let between = self.reach(first.next, Some(id), suspends);
         let repeated = |b: &BlockId| analysis.repeated[b.index()];
         let waits = |b: &BlockId| *b != id && self.lookup(*b).is_some() && suspends(b);
-        if repeated(&with) || between.iter().any(|b| repeated(b) || waits(b)) {
+        if repeated(&anchor) || between.iter().any(|b| repeated(b) || waits(b)) {
             return None;
         }
-        let (state, later) = (analysis.states(with).pop()?, analysis.states(id).pop()?);
+        let (state, later) = (analysis.states(anchor).pop()?, analysis.states(id).pop()?);
         let mut keys: BTreeSet<VarId> = BTreeSet::new();
         for key in &second.keys {
             if let Operand::Var(v) = key {
-                // What is taken from the packet must be there already.
-                let held = |state| analysis.held_by_packet(state, *v).is_some();
-                if held(&later) && !held(&state) {
+                // A key field that is read from the packet there must be in the packet at the
+                // anchor already.
+                let is_clean = |state| analysis.clean_narrow_field(state, *v).is_some();
+                if is_clean(&later) && !is_clean(&state) {
                     return None;
                 }
                 keys.insert(*v);
@@ -106,27 +115,27 @@ impl Plan<'_> {
         let mut changed = false;
         let mut write = |v: VarId| changed |= keys.contains(&v);
         self.written_by_lookup(first, &mut write);
-        let mut certain = true;
+        let mut is_certain = true;
         for &b in &between {
             let block = &analysis.pipeline.body.blocks[b];
-            for step in analysis.steps(b) {
-                analysis.writes(step, &mut write);
-                if step.inst.can_fail() {
+            for inst in analysis.annotated_insts(b) {
+                analysis.writes(inst, &mut write);
+                if inst.kind.can_fail() {
                     analysis.pipeline.body.error.into_iter().for_each(&mut write);
                 }
-                // A call may end the packet's way.
-                certain &= step.abort().is_none();
+                // An extern call may drop the packet.
+                is_certain &= inst.abort().is_none();
             }
             match &block.terminator {
                 Terminator::Lookup(lookup) if b != id => self.written_by_lookup(lookup, &mut write),
                 Terminator::Lookup(_) => {}
-                other => certain &= !other.targets().is_empty(),
+                other => is_certain &= !other.targets().is_empty(),
             }
         }
-        if changed || !(certain || self.may_waste[second.table.index()]) {
+        if changed || !(is_certain || self.may_speculate[second.table.index()]) {
             return None;
         }
-        Some(certain)
+        Some(is_certain)
     }
 
     fn is_looked_up_elsewhere(&self, id: BlockId, table: TableId) -> bool {
