@@ -13,12 +13,12 @@ use crate::runtime::RuntimeFunction;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 use weir_ir::{Call, HeaderId, InLeaf, Operand, VarId};
 
-/// What a running sum stays below ([`crate::analysis::Analysis::running_sums`]).
+/// Upper bound of a running sum ([`crate::analysis::Analysis::running_sums`]).
 const MAX_RUNNING_SUM: u64 = 1 << 62;
 
-/// A part of what is summed up.
+/// A part of the data.
 enum Part {
-    /// Whole bytes of a header in the packet: header, first byte, number.
+    /// Whole bytes of a header in the packet: header, first byte, number of bytes.
     Packet(HeaderId, u32, u32),
     /// A value of this many bits.
     Value(Operand),
@@ -27,20 +27,20 @@ enum Part {
 /// The two halves of the sum.
 #[derive(Default)]
 struct Sum {
-    /// Of values.
+    /// The sum of values.
     values: Option<Value>,
-    /// Of bytes in the machine's order.
+    /// The sum of bytes in the machine's byte order.
     raw: Option<Value>,
-    /// Values within a word are added to those in the machine's order.
+    /// Whether values within one 16-bit word are byte-swapped and added to `raw`.
     swaps_small: bool,
 }
 
-/// Whether a value of this width that begins at a bit of what is summed up is within a 16-bit word.
+/// Whether a value that begins at a bit of the data lies within a 16-bit word.
 fn is_small(width: u32, at: u32) -> bool {
     width + word_shift(width, at) <= 16
 }
 
-/// By how much the value is shifted within its word.
+/// The shift of the value within its word.
 fn word_shift(width: u32, at: u32) -> u32 {
     (16 - (at + width) % 16) % 16
 }

@@ -1,4 +1,8 @@
-//! What addresses in a segment point to.
+//! Finds out what the addresses in a segment point to.
+//!
+//! Cranelift IR has plain addresses. This analysis follows them back to the function's parameters
+//! and to known loads, so that rows, tallies, packets and tables can be told apart. An address that
+//! it cannot classify makes its block unsupported.
 
 use super::op::Rows;
 use crate::codegen::env;
@@ -8,7 +12,7 @@ use std::collections::HashMap;
 use std::mem::offset_of;
 use weir_table::fast::Array;
 
-/// Parameters of the function that does something to one packet ([`crate::codegen::Shape::Packet`]).
+/// Parameters of the function for one packet ([`crate::codegen::Shape::Packet`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Parameter {
     Environment = 0,
@@ -33,44 +37,44 @@ impl Parameter {
     }
 }
 
-/// MemoryState of each packet's own that is read or written through addresses.
+/// Memory that is accessed through addresses which differ by packet, or which code loads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Region {
     /// The packet.
     Packet,
-    /// Where the deparser puts headers merge.
+    /// The scratch area, where the deparser rebuilds headers.
     Scratch,
-    /// The packet, or zeros instead of a header that is not there: only to be read.
+    /// The packet, or zeros in place of an invalid header. Read-only.
     PacketOrZeros,
-    /// Words that nobody writes.
+    /// Words that are never written.
     ReadOnly,
-    /// The addresses of arrays that tables are, the same for all packets.
+    /// The descriptors of inline-lookup arrays, the same for all packets.
     ArrayDescriptors,
-    /// An array of addresses of results.
+    /// An array of addresses of records.
     RecordPointers,
-    /// A result. Nobody writes it, and whole pairs of words may be read.
+    /// A record of a table. It is never written, and whole pairs of words may be read.
     Record,
 }
 
-/// What an instruction reads or writes.
+/// The memory operand of an instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum MemoryOperand {
     Row(Rows, i32),
     Environment(i32),
-    /// The word of a tally, so many bytes after where these begin.
+    /// The word of a tally, at a byte offset.
     Tally(i32),
-    /// So many bytes after an address that packets have each for themselves.
+    /// A byte offset from an address that differs by packet.
     PerPacket(Region, Value, i32),
 }
 
-/// Bytes after an address that a constant distance may be.
+/// The greatest constant offset that is followed.
 const FAR: i64 = 1 << 16;
 
-/// Finds out what addresses point to.
+/// Classifies addresses.
 pub(super) struct AddressAnalysis<'a> {
     func: &'a Function,
     regions: HashMap<Value, Option<Region>>,
-    /// Where the arguments of a block's parameters come from.
+    /// By block: the arguments of each incoming edge.
     edges: HashMap<Block, Vec<Vec<Value>>>,
 }
 
@@ -103,7 +107,7 @@ impl<'a> AddressAnalysis<'a> {
         }
     }
 
-    /// A number that is known.
+    /// The value, if it is constant.
     pub fn constant(&self, value: Value) -> Option<i64> {
         let inst = self.func.dfg.value_def(value).inst()?;
         match self.func.dfg.insts[inst] {
@@ -115,7 +119,7 @@ impl<'a> AddressAnalysis<'a> {
         }
     }
 
-    /// An address without what is constantly added to it.
+    /// An address without constant offsets, and their sum.
     fn base(&self, address: Value) -> (Value, i64) {
         let mut at = (address, 0);
         while let Some(inst) = self.func.dfg.value_def(at.0).inst()
@@ -132,7 +136,7 @@ impl<'a> AddressAnalysis<'a> {
         at
     }
 
-    /// What lies so many bytes after an address. `None`: this is not known.
+    /// The memory at an offset from an address. `None`: it is unknown.
     pub fn operand(&mut self, address: Value, offset: i32) -> Option<MemoryOperand> {
         let (base, more) = self.base(address);
         let offset = i32::try_from(more + i64::from(offset)).ok().filter(|o| *o >= 0)?;
@@ -150,7 +154,7 @@ impl<'a> AddressAnalysis<'a> {
         if let Some(known) = self.regions.get(&address) {
             return *known;
         }
-        // Where an address depends on itself, there is a loop; nothing is known of that one.
+        // An address that depends on itself is in a loop, and unknown.
         self.regions.insert(address, None);
         let region = self.find_region(address);
         self.regions.insert(address, region);
@@ -199,7 +203,7 @@ impl<'a> AddressAnalysis<'a> {
         }
     }
 
-    /// What an address points to that is kept in memory.
+    /// The region of an address that is loaded from memory.
     fn region_in_memory(&mut self, address: Value, offset: i32) -> Option<Region> {
         let row = |row: usize| (row * PITCH * 8) as i32;
         match self.operand(address, offset)? {
@@ -218,7 +222,7 @@ impl<'a> AddressAnalysis<'a> {
         }
     }
 
-    /// Bytes that an instruction reads, or writes.
+    /// Bytes that a load or store instruction accesses.
     pub fn access(opcode: Opcode, ty: Type) -> Option<u32> {
         Some(match opcode {
             Opcode::Load | Opcode::Store if ty.is_int() && ty != types::I128 => ty.bytes(),
@@ -230,7 +234,7 @@ impl<'a> AddressAnalysis<'a> {
     }
 }
 
-/// What an address points to that is one or the other.
+/// The region of an address that is one or the other.
 fn either(a: Region, b: Region) -> Option<Region> {
     match (a, b) {
         _ if a == b => Some(a),

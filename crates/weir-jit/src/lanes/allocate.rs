@@ -1,25 +1,26 @@
-//! Which register each vector and mask is in.
+//! Allocates registers to vectors and masks, by linear scan.
 //!
-//! Code is one straight line, so what is live is live from the first time it is written to the last time it is read, and nothing else
-//! matters (Poletto and Sarkar, "Linear Scan Register Allocation").
+//! The code is straight-line, so each live range is one interval, from the first write to the last
+//! read (Poletto and Sarkar, "Linear Scan Register Allocation"). Values without a register are
+//! spilled to the stack, or reloaded from the row they came from.
 
 use super::op::{Code, M, Op, Rows};
 use std::collections::BTreeMap;
 
-/// Where something is.
+/// The home of a vector or mask.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Home {
-    /// Nobody reads it.
+    /// It is never read.
     #[default]
     Unused,
     Register(u8),
-    /// In memory: its number there.
+    /// A stack slot, by number.
     Stack(usize),
-    /// In the row that it was read from.
+    /// The row that it was loaded from.
     Row(Rows, i32),
 }
 
-/// Where everything is.
+/// The homes of all vectors and masks.
 #[derive(Debug, Default)]
 pub(super) struct Homes {
     pub vectors: Vec<Home>,
@@ -37,14 +38,14 @@ struct Interval {
 }
 
 impl Interval {
-    /// Whether this is sooner kept in memory than another one: it is used less often for the time that it takes a register.
+    /// Whether to spill this interval rather than another one: it has fewer uses for its length.
     fn spill_before(&self, other: &Interval) -> bool {
         let length = |i: &Interval| i.last - i.first + 1;
         self.uses * length(other) < other.uses * length(self)
     }
 }
 
-/// Gives out registers, of which there are so many of each kind, with numbers from these on.
+/// Allocates registers from these ranges of numbers.
 pub(super) fn allocate(code: &Code, vectors: std::ops::Range<u8>, masks: std::ops::Range<u8>) -> Homes {
     let mut spans = Spans {
         vectors: vec![None; code.vectors as usize],
@@ -64,7 +65,7 @@ pub(super) fn allocate(code: &Code, vectors: std::ops::Range<u8>, masks: std::op
             _ => {}
         }
     }
-    // One of two that are made merge may be read by nobody.
+    // Only one of two vectors that are loaded together may be read.
     for (span, _) in spans.vectors.iter_mut().zip(is_read).filter(|(_, is_read)| !is_read) {
         *span = None;
     }
@@ -79,7 +80,8 @@ pub(super) fn allocate(code: &Code, vectors: std::ops::Range<u8>, masks: std::op
     homes
 }
 
-/// What has no register and was read from a row is there still, if nobody has written it.
+/// A spilled vector that was loaded from a row can be reloaded from there, if the row has not been
+/// written.
 fn leave_in_rows(code: &Code, spans: &[Span], homes: &mut [Home]) {
     let mut written: BTreeMap<(Rows, i32), Vec<usize>> = BTreeMap::new();
     for (i, op) in code.ops.iter().enumerate() {
@@ -100,7 +102,7 @@ fn leave_in_rows(code: &Code, spans: &[Span], homes: &mut [Home]) {
     }
 }
 
-/// First and last operation that something belongs to, and how many do.
+/// First and last operation that uses it, and the number of uses.
 type Span = Option<(usize, usize, usize)>;
 
 fn touch(span: &mut Span, at: usize) {
@@ -123,7 +125,7 @@ impl Spans {
     }
 }
 
-/// Gives homes; the number of slots.
+/// Assigns homes; returns the number of stack slots.
 fn scan(spans: &[Span], registers: std::ops::Range<u8>, homes: &mut [Home]) -> usize {
     let mut intervals: Vec<Interval> = spans
         .iter()
@@ -139,11 +141,11 @@ fn scan(spans: &[Span], registers: std::ops::Range<u8>, homes: &mut [Home]) -> u
         .collect();
     intervals.sort_by_key(|i| i.first);
     let mut free: Vec<u8> = registers.rev().collect();
-    // By their bailouts, the last one first.
+    // By their ends, the last one first.
     let mut active: Vec<(Interval, u8)> = Vec::new();
     let mut slots = Slots::default();
     for interval in intervals {
-        // What is read here for the last time makes room for what is written.
+        // A register that is read here for the last time is free for the result.
         while let Some((ended, register)) = active.pop_if(|(other, _)| other.last <= interval.first) {
             debug_assert!(ended.last <= interval.first);
             free.push(register);
@@ -175,16 +177,16 @@ fn scan(spans: &[Span], registers: std::ops::Range<u8>, homes: &mut [Home]) -> u
     slots.next
 }
 
-/// Memory for what has no register.
+/// Stack slots of spilled intervals.
 #[derive(Default)]
 struct Slots {
     next: usize,
-    /// What slots are taken by, each with its own.
+    /// Intervals with their slots.
     taken: Vec<(Interval, usize)>,
 }
 
 impl Slots {
-    /// One that nobody has at the same time.
+    /// A slot that is free during the interval.
     fn take(&mut self, interval: Interval) -> usize {
         let is_free = |slot: usize, taken: &[(Interval, usize)]| {
             let overlaps = |other: &Interval| other.first <= interval.last && interval.first <= other.last;
@@ -208,7 +210,7 @@ impl Slots {
 mod tests {
     use super::*;
 
-    /// Whether two have the same home at the same time.
+    /// Checks that no two overlapping intervals have the same home.
     fn check(spans: &[Span], homes: &[Home]) {
         for (i, a) in spans.iter().enumerate() {
             for (j, b) in spans.iter().enumerate().skip(i + 1) {

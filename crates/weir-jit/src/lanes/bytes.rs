@@ -1,7 +1,8 @@
 //! Words as bytes of other words.
 //!
-//! Much of what a program does to headers is to take bytes from one place and put them elsewhere: fields in the order of the network,
-//! parts of words, neighbours written merge. None of that is done before somebody needs the word, and then at once.
+//! Programs mostly move bytes of headers: fields in network byte order, parts of words, adjacent
+//! fields written together. So a word is represented by the origin of each of its bytes, and is
+//! materialised only where it is needed, by as few instructions as possible ([`recipe`]).
 
 use super::op::{Shuffle, V};
 
@@ -9,14 +10,14 @@ use super::op::{Shuffle, V};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Byte {
     Zero,
-    /// Of a vector's words the byte with this number, the low_bytes first.
+    /// The byte with this number of a vector's words, the lowest first.
     Of(V, u8),
 }
 
-/// A word, its low_bytes byte first.
+/// A word, its lowest byte first.
 pub(super) type Bytes = [Byte; 8];
 
-/// The bytes of a vector's words as they are, of which only so many are not 0.
+/// The bytes of a vector's words, all 0 from number `count` on.
 pub(super) fn of_vector(v: V, count: u32) -> Bytes {
     std::array::from_fn(|i| match (i as u32) < count {
         true => Byte::Of(v, i as u8),
@@ -24,7 +25,7 @@ pub(super) fn of_vector(v: V, count: u32) -> Bytes {
     })
 }
 
-/// Moved up by bytes, or down where the number is negative.
+/// Shifted up by bytes, or down if the number is negative.
 pub(super) fn shift_bytes(bytes: &Bytes, by: i32) -> Bytes {
     std::array::from_fn(|i| {
         let from = usize::try_from(i as i32 - by).ok();
@@ -32,25 +33,25 @@ pub(super) fn shift_bytes(bytes: &Bytes, by: i32) -> Bytes {
     })
 }
 
-/// The low_bytes bytes only.
+/// The lowest bytes; the others are 0.
 pub(super) fn low_bytes(bytes: &Bytes, count: u32) -> Bytes {
     std::array::from_fn(|i| if (i as u32) < count { bytes[i] } else { Byte::Zero })
 }
 
-/// The low_bytes bytes in the opposite order.
+/// The lowest bytes in reverse order; the others are 0.
 pub(super) fn reversed(bytes: &Bytes, count: u32) -> Bytes {
     let count = count as usize;
     std::array::from_fn(|i| if i < count { bytes[count - 1 - i] } else { Byte::Zero })
 }
 
-/// Those bytes that a mask has; `None` if it has parts of bytes.
+/// The bytes that a mask keeps; `None` if it cuts through a byte.
 pub(super) fn masked(bytes: &Bytes, mask: u64) -> Option<Bytes> {
     let mut masked = *bytes;
     for (byte, of) in masked.iter_mut().zip(mask.to_le_bytes()) {
         match of {
             0 => *byte = Byte::Zero,
             0xff => {}
-            // What is 0 stays so.
+            // A zero byte stays zero.
             _ if *byte == Byte::Zero => {}
             _ => return None,
         }
@@ -58,7 +59,7 @@ pub(super) fn masked(bytes: &Bytes, mask: u64) -> Option<Bytes> {
     Some(masked)
 }
 
-/// Both merge, if none has a byte that the other has.
+/// The union of two words, if at most one of them has each byte.
 pub(super) fn merge(a: &Bytes, b: &Bytes) -> Option<Bytes> {
     let mut both = *a;
     for (byte, other) in both.iter_mut().zip(b) {
@@ -71,27 +72,28 @@ pub(super) fn merge(a: &Bytes, b: &Bytes) -> Option<Bytes> {
     Some(both)
 }
 
-/// How a word is made of others.
+/// How to materialise a word from others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Recipe {
     Zero,
-    /// It is there.
+    /// It is this vector.
     Same(V),
     And(V, u64),
-    /// By bits.
+    /// By a number of bits.
     ShiftLeft(V, u8),
     ShiftRight(V, u8),
     Shuffle(V, Shuffle),
-    /// Of two words (the lower one first) eight bytes in a row, from this bit on; of the result these.
+    /// Two words, the lower one first, shifted right by this number of bits; then these bytes of
+    /// the low word of the result.
     Pair(V, V, u8, Bytes),
-    /// Everything merge that these are.
+    /// The union of these words.
     Or(Vec<Bytes>),
 }
 
-/// The vector that the recipe of a pair calls the result so far.
+/// Stands for the shifted pair in the bytes of [`Recipe::Pair`].
 pub(super) const RESULT: V = V(u32::MAX);
 
-/// What is to be done for a word.
+/// The cheapest way to materialise a word.
 pub(super) fn recipe(bytes: &Bytes) -> Recipe {
     let mut sources: Vec<V> = Vec::new();
     for byte in bytes {
@@ -145,7 +147,7 @@ fn of_one(bytes: &Bytes, v: V) -> Recipe {
     )
 }
 
-/// As eight bytes in a row of `low` and what comes after it, `high`.
+/// As consecutive bytes of the pair `low` and `high`.
 fn of_pair(bytes: &Bytes, low: V, high: V) -> Option<Recipe> {
     let numbers = bytes.iter().filter_map(|byte| match byte {
         Byte::Zero => None,
@@ -156,7 +158,7 @@ fn of_pair(bytes: &Bytes, low: V, high: V) -> Option<Recipe> {
     if last >= first + 8 {
         return None;
     }
-    // So that the first lies low_bytes.
+    // Shifted so that the first byte is the lowest.
     let first = first.min(7);
     let result = bytes.map(|byte| match byte {
         Byte::Zero => Byte::Zero,
@@ -210,7 +212,7 @@ mod tests {
             recipe(&reversed(&both, 4)),
             Recipe::Pair(A, B, 48, reversed(&of_vector(RESULT, 8), 4))
         );
-        // Too far apart.
+        // Too far apart for one shift.
         let third = |bytes: &Bytes| low_bytes(&shift_bytes(bytes, -3), 1);
         let apart = merge(&third(&low), &shift_bytes(&third(&high), 1)).expect("they do not overlap");
         assert!(matches!(recipe(&apart), Recipe::Or(parts) if parts.len() == 2));
@@ -222,7 +224,7 @@ mod tests {
         assert_eq!(masked(&whole, 0xffff), Some(low_bytes(&whole, 2)));
         assert_eq!(masked(&whole, 0xff), Some(low_bytes(&whole, 1)));
         assert_eq!(masked(&whole, 0x0f), None);
-        // Where there is nothing.
+        // Cuts through bytes that are zero.
         assert_eq!(masked(&whole, 0x0f_ffff_ffff), Some(whole));
         assert_eq!(merge(&whole, &whole), None);
     }

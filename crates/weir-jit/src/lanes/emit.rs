@@ -1,5 +1,9 @@
-//! Machine code of the code for eight packets: a function `(env, mask, context) -> mask` that runs the packets of a vector, eight at a
-//! time, and gives those that it has given up.
+//! Emits machine code for [`super::op`]: a function `(env, mask, context) -> mask`. It runs the
+//! packets of a vector in groups of eight, and returns those that bailed out.
+//!
+//! Relies on [`super::allocate`] for the homes of vectors and masks, and on [`super::x64`] for
+//! encodings. It reorders nothing. The submodule [`packets`] has the memory accesses through each
+//! packet's own address.
 
 mod packets;
 
@@ -18,14 +22,15 @@ use std::collections::HashMap;
 /// Packets at a time.
 pub(super) const LANES: usize = 8;
 
-/// Bytes of the smallest pages there are.
+/// The smallest page size.
 const PAGE: i32 = 4096;
-/// Where vectors lie.
+/// Alignment of vectors in memory.
 const ALIGNMENT: i32 = 64;
 
-// What registers are for. `rdi` is the environment, `rbx` is where the masks of points are and `rbp` where those of tallies. The following
-// move on from one group of packets to the next: `rdx` to the rows of the context, `rsi` to those of the tallies, and `rcx` is the number of the
-// group's first packet. `r8` to `r15` are the addresses of its packets.
+// Roles of registers. `rdi` is the environment. `rbx` points to the masks of suspension points, and
+// `rbp` to those of tallies. These advance from one group of packets to the next: `rdx`, the
+// group's columns of the context; `rsi`, its columns of the tally rows; `rcx`, the slot of its
+// first packet. `r8` to `r15` are the current addresses of its packets.
 const CONTEXT: Gpr = RDX;
 const TALLY_ROWS: Gpr = RSI;
 const PENDING: Gpr = RBX;
@@ -33,20 +38,20 @@ const TALLIES: Gpr = RBP;
 const FIRST: Gpr = RCX;
 const ADDRESSES: [Gpr; LANES] = [Gpr(8), Gpr(9), Gpr(10), Gpr(11), Gpr(12), Gpr(13), Gpr(14), Gpr(15)];
 const SAVED: [Gpr; 6] = [RBX, RBP, Gpr(12), Gpr(13), Gpr(14), Gpr(15)];
-/// For what is in memory, or only for a moment.
+/// Scratch registers: operands from memory, and intermediate values.
 const SPARE: [Zmm; 4] = [Zmm(0), Zmm(1), Zmm(2), Zmm(3)];
-/// The same. The first cannot be what an instruction is masked by.
+/// The same for masks. The first cannot mask an instruction.
 const SPARE_MASKS: [K; 2] = [K(0), K(1)];
-/// The present block's packets, if that is in memory.
+/// The current block's mask, if its home is on the stack.
 const BLOCK_MASK: K = K(2);
 const VECTORS: std::ops::Range<u8> = 4..32;
 const MASKS: std::ops::Range<u8> = 3..8;
 
-/// What is skipped if nobody is there takes at least so many instructions; to find out takes two, and sometimes a branch that is foretold
-/// wrongly.
+/// A block is skipped if it is empty and has at least this many instructions. The test takes two,
+/// and sometimes a branch misprediction.
 const WORTH_SKIPPING: usize = 8;
 
-/// AddressAnalysis in the frame, from the stack pointer on, which is a multiple of 64.
+/// Offsets in the stack frame, from the stack pointer, which is a multiple of 64.
 struct StackFrame {
     masks: i32,
     stack: i32,
@@ -54,7 +59,7 @@ struct StackFrame {
     bailed_out: i32,
     entry: i32,
     vectors: i32,
-    /// A vector whose words are stored or loaded one by one.
+    /// A vector whose words are accessed one by one.
     words: i32,
     size: i32,
 }
@@ -81,22 +86,22 @@ struct Emitter {
     asm: Assembler,
     homes: Homes,
     frame: StackFrame,
-    /// The present block's mask, and the register that has it.
+    /// The current block's mask, and the register that holds it.
     block: Option<(M, K)>,
-    /// Ends of blocks that are skipped.
+    /// By number of a block that may be skipped: the label at its end.
     end_labels: HashMap<usize, Label>,
-    /// What is partial done, behind everything else.
+    /// Code for rare cases, emitted behind the function.
     out_of_line: Vec<OutOfLine>,
-    /// Where the code for a group of packets end_labels.
+    /// The end of the code for a group of packets.
     next_group: Label,
 }
 
-/// What is done where not all packets of a group are there.
+/// Code for the case that a mask does not have all packets of the group.
 struct OutOfLine {
     begin: Label,
     resume: Label,
     body: PartialGroup,
-    /// The present block's mask there.
+    /// The current block's mask there.
     block: Option<(M, K)>,
 }
 
@@ -106,10 +111,10 @@ enum PartialGroup {
     StoreRows(Vec<RowStore>),
 }
 
-/// A row that is written, so many bytes after where rows begin.
+/// A store to a row at a byte offset.
 type RowStore = (Rows, i32, V);
 
-/// The function's bytes, to be put at a multiple of 64.
+/// The function's bytes, to be placed at a multiple of 64.
 pub(super) fn emit(code: &Code) -> Vec<u8> {
     let homes = allocate(code, VECTORS, MASKS);
     let mut asm = Assembler::default();
@@ -126,7 +131,7 @@ pub(super) fn emit(code: &Code) -> Vec<u8> {
     emit.asm.finish()
 }
 
-/// About how many instructions an operation is.
+/// Approximate number of instructions of an operation.
 fn cost(op: &Op) -> usize {
     match op {
         Op::LoadPair { .. } | Op::StorePair { .. } => 12,
@@ -142,7 +147,7 @@ fn cost(op: &Op) -> usize {
     }
 }
 
-/// Blocks, by their numbers, that are worth skipping if nobody is there, with all that follows them up to their end.
+/// Numbers of blocks that are worth skipping if empty, together with the blocks they dominate.
 fn worth_skipping(code: &Code) -> Vec<usize> {
     let mut worth = Vec::new();
     let mut open = Vec::new();
@@ -169,7 +174,7 @@ impl Emitter {
         let asm = &mut self.asm;
         SAVED.iter().for_each(|r| asm.push(*r));
         asm.move_to(RAX, RSP);
-        // Page by page, so that a stack that end_labels there is found to end.
+        // Probes each page, so that a stack overflow hits the guard page.
         for page in (PAGE..self.frame.size + ALIGNMENT).step_by(PAGE as usize) {
             asm.store(RAX, Mem::At(RSP, -page));
         }
@@ -261,7 +266,7 @@ impl Emitter {
                 Op::Leave { point } => {
                     self.add_here(Mem::At(PENDING, 8 * point as i32));
                     if left >= WORTH_SKIPPING {
-                        // Often these were all.
+                        // Often all packets of the group leave here.
                         self.asm.mask_to(RAX, self.block_mask());
                         self.asm.compare_byte(RAX, Mem::At(RSP, self.frame.entry));
                         self.asm.jump_if(Condition::Equal, self.next_group);
@@ -272,7 +277,7 @@ impl Emitter {
         }
     }
 
-    // ------------------------------------------------------------------------- where things are
+    // ------------------------------------------------------------------------- homes
 
     fn vector_slot(&self, slot: usize) -> Mem {
         Mem::At(RSP, self.frame.vectors + 64 * slot as i32)
@@ -286,7 +291,7 @@ impl Emitter {
         self.homes.vectors[v.0 as usize]
     }
 
-    /// The register that has a vector: this one if it is in memory.
+    /// The register of a vector; loaded into `spare` if it is spilled.
     fn register(&mut self, v: V, spare: Zmm) -> Zmm {
         match self.home(v) {
             Home::Register(r) => Zmm(r),
@@ -303,7 +308,7 @@ impl Emitter {
         }
     }
 
-    /// The same as the last operand of an instruction.
+    /// The same, as the last operand of an instruction, which may be in memory.
     fn last(&mut self, source: Source) -> Operand {
         match source {
             Source::Constant(value) => Operand::Broadcast(self.word(value)),
@@ -320,7 +325,7 @@ impl Emitter {
         Mem::Pool(self.asm.constant(&value.to_le_bytes()))
     }
 
-    /// The register in which a vector is made.
+    /// The register in which a vector is computed.
     fn target(&self, v: V) -> Zmm {
         match self.home(v) {
             Home::Register(r) => Zmm(r),
@@ -328,7 +333,7 @@ impl Emitter {
         }
     }
 
-    /// It is made.
+    /// Stores a computed vector to its stack slot, if it is spilled.
     fn write_back(&mut self, v: V, register: Zmm) {
         if let Home::Stack(slot) = self.home(v) {
             let to = self.vector_slot(slot);
@@ -336,7 +341,7 @@ impl Emitter {
         }
     }
 
-    /// The register that has a mask: this one if it is in memory.
+    /// The register of a mask; loaded into `spare` if it is spilled.
     fn mask(&mut self, mask: M, spare: K) -> K {
         if let Some((current, register)) = self.block
             && current == mask
@@ -368,7 +373,7 @@ impl Emitter {
         }
     }
 
-    /// The register that has the present block's mask.
+    /// The register of the current block's mask.
     fn block_mask(&self) -> K {
         match self.block {
             Some((_, register)) => register,
@@ -515,8 +520,8 @@ impl Emitter {
         }
     }
 
-    /// Writes rows. Mostly all packets of a group are there: then without a mask, since who reads next what was stored with one has to wait until it
-    /// is in the cache.
+    /// Stores rows. A full group is stored without a mask: a masked store does not forward to a
+    /// later load, which then waits until the store is in the cache.
     fn store_rows(&mut self, rows: Vec<RowStore>) {
         if rows.is_empty() {
             return;
@@ -526,7 +531,8 @@ impl Emitter {
         });
     }
 
-    /// What is done where all packets of a group are in a mask, as they full are, and, out_of_line, where they are not.
+    /// Emits `full` for the common case that a mask has all packets of the group, and `partial` out
+    /// of line for the other.
     fn if_full_group(&mut self, mask: K, partial: PartialGroup, full: impl FnOnce(&mut Self)) {
         let (begin, resume) = (self.asm.label(), self.asm.label());
         self.asm.mask_to(RAX, mask);
@@ -548,8 +554,8 @@ impl Emitter {
         self.asm.two_masked(VMOVDQU64_STORE, from, to, masked);
     }
 
-    /// Adds the block's packets to a mask of the vector's. Always as a whole: who reads it next waits for bytes that have just been
-    /// stored one by one.
+    /// Adds the block's packets to a mask of the vector. Always as a whole word: a later load of
+    /// the word cannot forward from stores of single bytes.
     fn add_here(&mut self, to: Mem) {
         self.asm.mask_to(RAX, self.block_mask());
         self.asm.shift_left(RAX, RAX, FIRST);
@@ -640,7 +646,7 @@ impl Emitter {
     }
 }
 
-/// The numbers that comparisons have.
+/// The predicate of a comparison instruction.
 fn predicate(relation: Relation) -> u8 {
     match relation {
         Relation::Equal => 0,
@@ -652,7 +658,7 @@ fn predicate(relation: Relation) -> u8 {
     }
 }
 
-/// Of each byte where it is from, among sixteen.
+/// The control operand of a shuffle: for each byte, its source among sixteen.
 fn shuffle_table(bytes: Shuffle) -> [u8; 64] {
     std::array::from_fn(|i| {
         let half = (i / 8 % 2 * 8) as u8;

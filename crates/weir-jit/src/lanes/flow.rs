@@ -1,29 +1,33 @@
-//! The order in which the blocks of a segment are run for eight packets, and which of them run for the same packets.
+//! Orders the blocks of a segment for execution under masks, and finds which blocks run for the
+//! same packets.
+//!
+//! Each block comes after its predecessors, and directly behind its dominator's other blocks, so
+//! that an empty block is skipped with all blocks it dominates. Loops are not supported.
 
 use cranelift_codegen::ir::{Block, Function, InstructionData, Opcode};
 use std::collections::{BTreeSet, HashMap};
 
-/// Blocks, by the order in which they are run; what follows is by position in it.
+/// Blocks in the order of execution. The other fields are by position in it.
 #[derive(Debug)]
 pub(super) struct Flow {
     pub order: Vec<Block>,
     pub position: HashMap<Block, usize>,
-    /// Where control comes from, once per edge.
+    /// Predecessors, once per edge.
     pub predecessors: Vec<Vec<usize>>,
-    /// The nearest block that all ways to a block go through; the first block's is itself.
+    /// The immediate dominator; the first block's is itself.
     pub dominator: Vec<usize>,
-    /// The block that runs for the same packets, if there is one predecessors it.
+    /// An earlier block that runs for exactly the same packets.
     pub same_packets: Vec<Option<usize>>,
-    /// Behind the blocks that follow a block and that only it leads to.
+    /// The position behind the blocks that a block dominates.
     pub dominated_end: Vec<usize>,
-    /// Whether packets may get from a block to where most packets go.
+    /// Whether a hot point can be reached from a block.
     is_hot: Vec<bool>,
     successors: Vec<Vec<usize>>,
 }
 
 impl Flow {
-    /// Of the blocks from the entry on, beyond which `bailouts` says where nothing matters. `hot_points` are the points that most packets go on
-    /// to. `None`: there is a loop.
+    /// Orders the blocks reachable from the entry, up to `bailouts`. `hot_points` are the points at
+    /// which most packets suspend. `None`: there is a loop.
     pub fn new(func: &Function, bailouts: &BTreeSet<Block>, hot_points: &BTreeSet<usize>) -> Option<Self> {
         let predecessors = topological(func, func.layout.entry_block()?, bailouts)?;
         let edges = Edges::new(func, &predecessors, bailouts);
@@ -55,7 +59,7 @@ impl Flow {
         })
     }
 
-    /// Whether it may well be that no packet gets to a block: it does not lead to where most go, or another one does, too.
+    /// Whether a block is often empty: it leads to no hot point, or a sibling leads to one, too.
     pub fn is_rare(&self, block: usize) -> bool {
         match self.predecessors[block].as_slice() {
             &[from] => {
@@ -66,18 +70,18 @@ impl Flow {
         }
     }
 
-    /// Whether packets may get from a block to where most packets go.
+    /// Whether a hot point can be reached from a block.
     pub fn is_hot(&self, block: usize) -> bool {
         self.is_hot[block]
     }
 
-    /// Whether all ways to `b` go through `a`.
+    /// Whether all paths to `b` go through `a`.
     pub fn dominates(&self, a: usize, b: usize) -> bool {
         (a..self.dominated_end[a]).contains(&b)
     }
 }
 
-/// Where control comes from and goes to, once per edge.
+/// Control-flow edges between positions.
 struct Edges {
     predecessors: Vec<Vec<usize>>,
     successors: Vec<Vec<usize>>,
@@ -99,13 +103,14 @@ impl Edges {
         }
     }
 
-    /// Whether packets may get from each block to one of these points, but for blocks that are known to be rare. All do if none does.
+    /// Whether a hot point can be reached from each block, without passing cold blocks. If none
+    /// can, all blocks count as hot.
     fn is_hot(&self, func: &Function, order: &[Block], hot_points: &BTreeSet<usize>) -> Vec<bool> {
         let mut is_hot: Vec<bool> = order
             .iter()
             .map(|b| point_of(func, *b).is_some_and(|point| hot_points.contains(&point)))
             .collect();
-        // What only rare blocks lead to is rare.
+        // A block with cold predecessors only is cold.
         let mut is_cold = vec![false; order.len()];
         for i in 0..order.len() {
             let after_cold = !self.predecessors[i].is_empty() && self.predecessors[i].iter().all(|b| is_cold[*b]);
@@ -121,7 +126,7 @@ impl Edges {
         is_hot
     }
 
-    /// Instructions from each block on to the end, by the longest way, of their own.
+    /// By block: the instructions on the longest path from it to the end.
     fn weights(&self, sizes: &[usize]) -> Vec<usize> {
         let mut weights = sizes.to_vec();
         for i in (0..sizes.len()).rev() {
@@ -131,7 +136,7 @@ impl Edges {
     }
 }
 
-/// The point that packets go on to at the end of a block.
+/// The point at which packets suspend at the end of a block.
 pub(super) fn point_of(func: &Function, block: Block) -> Option<usize> {
     let last = func.layout.last_inst(block)?;
     if func.dfg.insts[last].opcode() != Opcode::Return {
@@ -147,7 +152,7 @@ pub(super) fn point_of(func: &Function, block: Block) -> Option<usize> {
     }
 }
 
-/// Where control goes from a block, once per edge.
+/// Successors of a block, once per edge.
 pub(super) fn block_successors(func: &Function, block: Block, bailouts: &BTreeSet<Block>) -> Vec<Block> {
     if bailouts.contains(&block) {
         return Vec::new();
@@ -160,10 +165,10 @@ pub(super) fn block_successors(func: &Function, block: Block, bailouts: &BTreeSe
     calls.iter().map(|call| call.block(pool)).collect()
 }
 
-/// Blocks, each after those that lead to it. `None`: there is a loop.
+/// Blocks in topological order. `None`: there is a loop.
 fn topological(func: &Function, entry: Block, bailouts: &BTreeSet<Block>) -> Option<Vec<Block>> {
     #[derive(PartialEq)]
-    enum Visit {
+    enum VisitState {
         Open,
         Done,
     }
@@ -173,18 +178,18 @@ fn topological(func: &Function, entry: Block, bailouts: &BTreeSet<Block>) -> Opt
     while let Some(&block) = work.last() {
         match visits.get(&block) {
             None => {
-                visits.insert(block, Visit::Open);
+                visits.insert(block, VisitState::Open);
                 for next in block_successors(func, block, bailouts) {
                     match visits.get(&next) {
                         None => work.push(next),
-                        Some(Visit::Open) => return None,
-                        Some(Visit::Done) => {}
+                        Some(VisitState::Open) => return None,
+                        Some(VisitState::Done) => {}
                     }
                 }
             }
             Some(visit) => {
-                if *visit == Visit::Open {
-                    visits.insert(block, Visit::Done);
+                if *visit == VisitState::Open {
+                    visits.insert(block, VisitState::Done);
                     order.push(block);
                 }
                 work.pop();
@@ -195,8 +200,9 @@ fn topological(func: &Function, entry: Block, bailouts: &BTreeSet<Block>) -> Opt
     Some(order)
 }
 
-/// Another such order, in which all that a block dominates comes right behind it; by positions in the one that is given. Of what may
-/// come next the shortest does, for what is special is longer, and masks of what comes later have to be kept. What leads out comes last.
+/// A topological order in which the blocks that a block dominates follow it directly; by positions
+/// in the given order. Among the candidates the smallest hot subtree comes next: special cases are
+/// longer, and the masks of later blocks stay live. Cold blocks come last.
 fn dominance_order(edges: &Edges, dominator: &[usize], sizes: &[usize], is_hot: &[bool]) -> Vec<usize> {
     let count = dominator.len();
     let weight = edges.weights(sizes);
@@ -204,7 +210,8 @@ fn dominance_order(edges: &Edges, dominator: &[usize], sizes: &[usize], is_hot: 
     for node in 1..count {
         children[dominator[node]].push(node);
     }
-    // Per node: how many edges lead to it from successors others that the same node dominates next, and to which of these its own lead.
+    // By node: the number of edges to it from subtrees of its siblings in the dominator tree, and
+    // the siblings to which its own subtree leads.
     let mut waiting = vec![0usize; count];
     let mut leads_to = vec![Vec::new(); count];
     for node in 1..count {
@@ -219,7 +226,7 @@ fn dominance_order(edges: &Edges, dominator: &[usize], sizes: &[usize], is_hot: 
             }
         }
     }
-    // Of each node and all that it dominates.
+    // Sizes of whole subtrees.
     let mut sizes = sizes.to_vec();
     for node in (1..count).rev() {
         sizes[dominator[node]] += sizes[node];
@@ -232,7 +239,7 @@ fn dominance_order(edges: &Edges, dominator: &[usize], sizes: &[usize], is_hot: 
             true => (0, sizes[child], child),
             false => (1, usize::MAX - weight[child], child),
         };
-        // In the order of control; what comes first is pushed last.
+        // Topologically. The first one is pushed last.
         let mut ready: Vec<usize> = children[node].iter().copied().filter(|c| waiting[*c] == 0).collect();
         let mut next = Vec::new();
         while let Some(i) = (0..ready.len()).min_by_key(|i| rank(ready[*i])) {
@@ -250,9 +257,10 @@ fn dominance_order(edges: &Edges, dominator: &[usize], sizes: &[usize], is_hot: 
     order
 }
 
-/// The nearest dominators of nodes that are in an order in which no edge leads back; node 0 leads to all.
+/// The immediate dominators of nodes in topological order; node 0 leads to all.
 ///
-/// Cooper, Harvey and Kennedy, "A Simple, Fast Dominance Algorithm": without loops once through is enough.
+/// Cooper, Harvey and Kennedy, "A Simple, Fast Dominance Algorithm". Without loops one round is
+/// enough.
 fn dominators(predecessors: &[Vec<usize>]) -> Vec<usize> {
     let mut dominator = vec![0; predecessors.len()];
     for node in 1..predecessors.len() {
@@ -278,7 +286,7 @@ fn dominators(predecessors: &[Vec<usize>]) -> Vec<usize> {
     dominator
 }
 
-/// Per block: how far what it dominates reaches, in an order in which that comes right behind it.
+/// By block: the end of the blocks that it dominates, in an order in which they follow it.
 fn dominated_ends(dominator: &[usize]) -> Vec<usize> {
     let mut end: Vec<usize> = (1..=dominator.len()).collect();
     for i in (1..dominator.len()).rev() {
@@ -295,9 +303,9 @@ fn dominates(dominator: &[usize], a: usize, b: usize) -> bool {
     at == a
 }
 
-/// Per block: the nearest one predecessors it through which all ways to it go, if all ways from there come to it, too.
+/// By block: its immediate dominator, if the block in turn postdominates that.
 fn same_packets(successors: &[Vec<usize>], dominator: &[usize]) -> Vec<Option<usize>> {
-    // Backwards, with one node predecessors all where packets leave.
+    // Reversed, with a node before all exits.
     let count = successors.len();
     let back = |i: usize| count - i;
     let mut after = vec![Vec::new(); count + 1];
@@ -361,14 +369,14 @@ mod tests {
         assert_eq!(flow.same_packets[at(2)], None);
         assert_eq!(flow.same_packets[at(3)], None);
         assert!(flow.dominates(at(2), at(5)) && !flow.dominates(at(3), at(5)));
-        // Block 1 is not successors block 2.
+        // Block 1 does not follow block 2's subtree.
         assert_eq!(flow.dominated_end[at(2)], at(1));
         assert_eq!(flow.dominated_end[0], 6.min(flow.order.len()));
     }
 
     #[test]
     fn dominated_blocks_follow_their_dominator() {
-        // Block 2 leads to 3 and 4, and 4 alone to 5; 3 and 6 meet in 7, which is heavier than 5.
+        // Block 2 leads to 3 and 4, and 4 alone to 5; 3 and 6 join in 7, which is heavier than 5.
         let text = "function %f(i64) -> i64 {
             block0(v0: i64):
                 brif v0, block2, block6

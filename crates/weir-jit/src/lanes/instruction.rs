@@ -1,6 +1,6 @@
-//! What each instruction becomes.
+//! Lowers single instructions.
 //!
-//! A word of a vector holds a value of any width, extended by zeros.
+//! A lane holds a value of any width, zero-extended to 64 bits.
 
 use super::address::{AddressAnalysis, MemoryOperand, Parameter};
 use super::bytes;
@@ -9,7 +9,7 @@ use super::op::{Alu, M, MaskAlu, Op, Relation, ShiftOp, Source, Unary, V};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Inst, InstructionData, Opcode, Value};
 
-/// All ones in so many bits.
+/// All ones in the lowest bits.
 fn ones(bits: u32) -> u64 {
     u64::MAX >> (64 - bits.clamp(1, 64))
 }
@@ -19,7 +19,7 @@ impl Lower<'_> {
         self.func.dfg.value_type(value).bits()
     }
 
-    /// Code for an instruction that does not end a block.
+    /// Lowers an instruction other than a terminator.
     pub(super) fn instruction(&mut self, inst: Inst) {
         let result = self.func.dfg.inst_results(inst).first().copied();
         if result.is_some_and(|v| self.is_sunk(v)) {
@@ -86,7 +86,7 @@ impl Lower<'_> {
         }
     }
 
-    /// A result of so many bits of which the ones above may be set.
+    /// A result of this width, whose upper bits may be set: masks it.
     fn narrowed(&mut self, v: V, bits: u32) -> LaneValue {
         if bits >= 64 || self.bound(v) <= ones(bits) {
             return LaneValue::Vector(v);
@@ -94,7 +94,7 @@ impl Lower<'_> {
         self.filtered(LaneValue::Vector(v), ones(bits))
     }
 
-    /// The bits of a mask.
+    /// The bits that a mask keeps.
     fn filtered(&mut self, known: LaneValue, mask: u64) -> LaneValue {
         match known {
             LaneValue::Constant(value) => return LaneValue::Constant(value & mask),
@@ -107,7 +107,7 @@ impl Lower<'_> {
         }
         let v = self.as_vector(known);
         let most = self.bound(v);
-        // Nothing is above the bits that there are.
+        // The mask keeps all bits that may be set.
         if (most.checked_add(1).is_some_and(u64::is_power_of_two)) && most & !mask == 0 {
             return LaneValue::Vector(v);
         }
@@ -152,7 +152,7 @@ impl Lower<'_> {
             }
             Opcode::Popcnt => self.count(Unary::CountOnes, known),
             Opcode::Clz => self.count(Unary::CountLeadingZeros, known),
-            // Ctz: the ones below the low_bytes one.
+            // `Ctz`: counts the ones below the lowest one.
             _ => {
                 let v = self.as_vector(known);
                 let less = self.alu(Alu::Add, v, Source::Constant(u64::MAX));
@@ -170,7 +170,7 @@ impl Lower<'_> {
         LaneValue::Vector(dst)
     }
 
-    /// A number with a sign in so many bits, in all of them.
+    /// A number of this width, sign-extended to 64 bits.
     fn extended_by_sign(&mut self, known: LaneValue, bits: u32) -> V {
         let v = self.as_vector(known);
         let by = (64 - bits) as u8;
@@ -196,7 +196,7 @@ impl Lower<'_> {
                 let (first, second) = (self.as_vector(first), self.as_source(second));
                 self.commutative(opcode, first, second, bits)
             }
-            // Isub.
+            // `Isub`.
             _ => {
                 let (first, second) = (self.as_vector(x), self.as_source(y));
                 let (first, second) = self.unmasked(first, second, bits);
@@ -206,8 +206,8 @@ impl Lower<'_> {
         }
     }
 
-    /// Operands without masks that leave at least so many bits, for results of which no more are used: what is above differs. So whatever bound the
-    /// result of the masked ones has, that of these has not.
+    /// The operands without masks that keep at least this many bits, for results of which only
+    /// these are used. The upper bits then differ, so the bounds of masked results do not apply.
     fn unmasked(&self, first: V, second: Source, bits: u32) -> (V, Source) {
         let second = match second {
             Source::V(v) => Source::V(self.before_mask(v, bits)),
@@ -250,7 +250,7 @@ impl Lower<'_> {
             _ => (first, second),
         };
         let result = self.alu(op, first, second);
-        // Nothing above is known of sums of operands that have lost their masks.
+        // The bound does not hold if the operands lost their masks.
         if (first, second) == operands {
             self.bounded(result, most);
         }
@@ -296,7 +296,7 @@ impl Lower<'_> {
         }
     }
 
-    /// Where either has a bit, or one of them.
+    /// Bitwise `or` or `xor`.
     fn bitwise(&mut self, op: Alu, x: LaneValue, y: LaneValue) -> LaneValue {
         let (first, second) = match x {
             LaneValue::Constant(_) => (y, x),
@@ -308,7 +308,7 @@ impl Lower<'_> {
             Source::Constant(value) => value,
         };
         let result = self.alu(op, a, b);
-        // All bits below the highest that there may be.
+        // All bits below the highest one that may be set.
         let most = self.bound(a) | other;
         self.bounded(result, u64::MAX.checked_shr(most.leading_zeros()).unwrap_or(0));
         LaneValue::Vector(result)
@@ -460,7 +460,7 @@ impl Lower<'_> {
         LaneValue::Mask(dst)
     }
 
-    /// Whether a bit is (or is not) a number.
+    /// Whether a bit equals, or differs from, a number.
     fn is_bit(&mut self, mask: M, value: u64, equal: bool) -> LaneValue {
         match (value, equal) {
             (1, true) | (0, false) => LaneValue::Mask(mask),
@@ -477,7 +477,7 @@ impl Lower<'_> {
         {
             return LaneValue::Vector(self.find_records(address, offset, default));
         }
-        // What is in memory is read once: it may be another word afterwards.
+        // Loaded once: memory may change between two loads.
         let (condition, set) = match (condition, set) {
             (LaneValue::Unloaded(..), _) if condition == set => {
                 let word = LaneValue::Vector(self.as_vector(set));

@@ -1,4 +1,9 @@
-//! From what a segment does to one packet to what it does to eight.
+//! Lowers a segment's code for one packet to operations on eight ([`super::op`]).
+//!
+//! Goes through the blocks in the order of [`super::flow`], and keeps for each Cranelift value a
+//! [`LaneValue`], which is materialised as late as possible. Loads and stores of packets go through
+//! [`MemoryState`]. This file has values, masks, control flow and memory; [`super::instruction`]
+//! has the single instructions.
 
 use super::address::{AddressAnalysis, MemoryOperand, Parameter, Region};
 use super::bytes::{self, Byte, Bytes, RESULT, Recipe};
@@ -13,87 +18,90 @@ use crate::run::TAILROOM;
 use cranelift_codegen::ir::{Block, BlockCall, Function, Inst, InstructionData, Value};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// What is known of a value.
+/// A Cranelift value, for eight packets.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum LaneValue {
     Constant(u64),
-    /// Bytes of vectors, put merge when somebody needs it.
+    /// Bytes of vectors, not yet materialised.
     Bytes(Bytes),
     Vector(V),
-    /// 1 or 0.
+    /// One bit per packet: 1 or 0.
     Mask(M),
-    /// A word of the arrays that tables are, so many bytes after where they are, the same for all.
+    /// The word at this offset in the array descriptors, the same for all packets.
     Uniform(i32),
-    /// The word so many bytes after an address: read when somebody needs it.
+    /// The word at this offset from an address, not yet loaded.
     Unloaded(V, i32),
 }
 
-/// Makes the code.
+/// The state of lowering.
 pub(super) struct Lower<'a> {
     pub func: &'a Function,
     pub addressing: AddressAnalysis<'a>,
     flow: Flow,
-    /// Blocks whose packets are given up.
+    /// Blocks at which packets bail out.
     bailouts: BTreeSet<Block>,
     pub code: Code,
     known: HashMap<Value, LaneValue>,
-    /// Words that were put merge, with the block where; and constants.
+    /// Words that were materialised, with their block.
     materialised: HashMap<Bytes, (V, usize)>,
-    /// The same of what was computed. Cranelift repeats what is short in every block, but what is read by an address that was computed
-    /// again would be read again. A block that dominates another runs for all packets of that one, so their lanes have the value, whatever the
-    /// others' have; and a vector is written once, or (parameters of blocks) by all that lead to a block before anything there reads it.
+    /// Results that were computed, with their block. Cranelift recomputes cheap values in every
+    /// block, and an address that is computed anew would not be recognised: its memory would be
+    /// loaded again. Reuse is valid in dominated blocks. A block runs for all packets of the blocks
+    /// it dominates, so those lanes have the value. And a vector is written once, or (block
+    /// parameters) by all predecessors before it is read.
     computed: HashMap<ComputedOp, (V, usize)>,
     constants: HashMap<u64, (V, usize)>,
-    /// Words of the arrays that tables are, by where they are, with the block that read them.
+    /// Loaded words of array descriptors by offset, with their block.
     uniforms: HashMap<i32, (V, usize)>,
-    /// The most that a vector's words are.
+    /// Upper bounds of the words of a vector.
     bounds: HashMap<V, u64>,
-    /// Operation that defines a vector, or a mask.
+    /// The operation that defines a vector.
     definitions: HashMap<V, usize>,
-    /// What the present block is to write into rows.
+    /// Stores to rows, done at the end of the current block.
     row_stores: Vec<Op>,
-    /// What is asked for once rows are written, by their offset.
+    /// Prefetches to do once rows are stored, by the row's offset.
     prefetches: BTreeMap<i32, SlotPrefetch>,
-    /// Rows of the context that have been written somewhere.
+    /// Rows of the context that are written anywhere before.
     is_written: BTreeSet<i32>,
-    /// Masks of blocks that have one by now.
+    /// By block: its mask, if it has one yet.
     masks: HashMap<usize, M>,
-    /// Parameters of blocks that have got a value on some way.
+    /// Block parameters that have a value on some path.
     parameters: HashMap<Value, V>,
-    /// The present block.
+    /// The current block.
     current: usize,
     memory: MemoryState,
-    /// At the bailouts of blocks.
+    /// By block: the state at its end.
     memories: Vec<MemoryState>,
     addresses: Option<Addresses>,
-    /// By addresses, which bytes blocks read.
+    /// By address: the bytes that blocks read (block, offset, count).
     reads: HashMap<Value, Vec<(usize, i32, u32)>>,
-    /// What is loaded where it is needed, and not before.
+    /// Loads that are done in the blocks that use them.
     sunk: HashMap<Value, SunkLoad>,
-    /// Blocks that others follow to which only they lead.
+    /// Blocks whose dominated blocks have not ended.
     open: Vec<OpenBlock>,
 }
 
-/// What operations that depend on nothing but their operands compute.
+/// A computation that depends on its operands only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum ComputedOp {
     Alu(Alu, V, Source),
     Shift(ShiftOp, V, u8),
 }
 
-/// A vector of addresses, and the mask of the packets whose they are.
+/// A vector of addresses, and the mask of the packets for which they are set.
 type Addresses = (V, M);
 
-/// A block that others follow to which only it leads.
+/// A block whose dominated blocks have not ended.
 struct OpenBlock {
     number: usize,
     /// The position behind them.
     end: usize,
-    /// As they were when it began.
+    /// The current addresses when it began.
     addresses: Option<Addresses>,
 }
 
-/// The code for eight packets, or `None` if nothing is gained by it: packets run in a loop, or are given up at once.
+/// The code for eight packets. `None`: there is nothing to gain, as there is a loop or all packets
+/// bail out.
 pub(super) fn lower(
     func: &Function,
     hot_points: &BTreeSet<usize>,
@@ -149,7 +157,7 @@ impl Lower<'_> {
         self.close(self.flow.order.len());
     }
 
-    /// Notes which bytes of packets blocks read.
+    /// Collects which bytes of packets blocks read.
     fn find_reads(&mut self) {
         let func = self.func;
         for (i, block) in self.flow.order.clone().into_iter().enumerate() {
@@ -176,10 +184,10 @@ impl Lower<'_> {
         }
     }
 
-    /// Ends what bailouts before a block.
+    /// Closes the blocks that end before a position.
     fn close(&mut self, next: usize) {
         while let Some(open) = self.open.pop_if(|open| open.end <= next) {
-            // It may have been skipped.
+            // The block may have been skipped, so its addresses are not certain.
             if self.addresses != open.addresses {
                 self.addresses = None;
             }
@@ -204,7 +212,7 @@ impl Lower<'_> {
             let rare = self.flow.is_rare(at);
             self.op(Op::Block { number: at, mask, rare });
         }
-        // Masks of blocks where ways meet are there before any of the ways.
+        // Masks of merge blocks are cleared before any of their predecessors runs.
         for to in at + 1..self.flow.order.len() {
             if self.flow.dominator[to] == at && self.is_merge(to) {
                 let mask = self.code.mask();
@@ -239,7 +247,7 @@ impl Lower<'_> {
         }
     }
 
-    /// What is to be asked for once a row is written.
+    /// The prefetch that follows the store of a row.
     fn prefetch_for(&self, store: &Op) -> Option<Op> {
         match store {
             Op::StoreRow {
@@ -254,7 +262,7 @@ impl Lower<'_> {
         }
     }
 
-    /// Whether a block has the packets of several ways, which no other block has all of.
+    /// Whether a block joins several paths, and runs for the same packets as no earlier block.
     fn is_merge(&self, block: usize) -> bool {
         self.flow.same_packets[block].is_none() && self.flow.predecessors[block].len() > 1
     }
@@ -266,7 +274,7 @@ impl Lower<'_> {
         }
     }
 
-    /// The mask of the present block.
+    /// The mask of the current block.
     pub fn block_mask(&self) -> M {
         self.mask_of(self.current)
     }
@@ -285,10 +293,10 @@ impl Lower<'_> {
 
     // ------------------------------------------------------------------------- values
 
-    /// What is known of a value of the function. If it is one that is loaded where it is needed, it is loaded now.
+    /// The lane value of a Cranelift value. A sunk load is done now.
     pub fn value_of(&mut self, value: Value) -> LaneValue {
         if let Some(SunkLoad { base, offset, count }) = self.sunk.get(&value).copied() {
-            // Each block for itself: none of them need be run.
+            // Once per block, as each block may be skipped.
             return self.load_memory(Region::Packet, base, offset, count);
         }
         match self.known.get(&value) {
@@ -297,7 +305,7 @@ impl Lower<'_> {
         }
     }
 
-    /// Whether a value is one that is loaded where it is needed.
+    /// Whether a value is a sunk load.
     pub fn is_sunk(&self, value: Value) -> bool {
         self.sunk.contains_key(&value)
     }
@@ -306,7 +314,7 @@ impl Lower<'_> {
         self.known.insert(value, known);
     }
 
-    /// The most that a vector's words are.
+    /// The upper bound of a vector's words.
     pub fn bound(&self, v: V) -> u64 {
         self.bounds.get(&v).copied().unwrap_or(u64::MAX)
     }
@@ -316,7 +324,7 @@ impl Lower<'_> {
         self.bounds.insert(v, most);
     }
 
-    /// What is known of a vector's words, as one.
+    /// As an operand.
     pub fn as_source(&mut self, known: LaneValue) -> Source {
         match known {
             LaneValue::Constant(value) => Source::Constant(value),
@@ -324,7 +332,7 @@ impl Lower<'_> {
         }
     }
 
-    /// As a vector, at this place in the code.
+    /// As a vector, materialised here if necessary.
     pub fn as_vector(&mut self, known: LaneValue) -> V {
         match known {
             LaneValue::Vector(v) => v,
@@ -358,7 +366,7 @@ impl Lower<'_> {
     }
 
     fn constant(&mut self, value: u64) -> V {
-        // Elsewhere it is sooner made again than kept.
+        // In other blocks it is cheaper to load it again than to keep it in a register.
         if let Some(&(v, at)) = self.constants.get(&value)
             && at == self.current
         {
@@ -371,7 +379,7 @@ impl Lower<'_> {
         dst
     }
 
-    /// The bytes of what is known, which is not above so many.
+    /// As bytes, if it consists of whole bytes. Only the lowest `count` bytes may be other than 0.
     pub fn as_bytes(&mut self, known: LaneValue, count: u32) -> Option<Bytes> {
         match known {
             LaneValue::Bytes(bytes) => Some(bytes),
@@ -437,7 +445,7 @@ impl Lower<'_> {
         self.computed(ComputedOp::Alu(op, a, b), |dst| Op::Alu { op, dst, a, b })
     }
 
-    /// What was computed, or is now.
+    /// Reuses an earlier result, or computes it now.
     fn computed(&mut self, what: ComputedOp, op: impl FnOnce(V) -> Op) -> V {
         if let Some(&(v, at)) = self.computed.get(&what)
             && self.flow.dominates(at, self.current)
@@ -477,7 +485,7 @@ impl Lower<'_> {
         dst
     }
 
-    /// Where what is known is not 0. `Err`: it is the same for all.
+    /// Where a value is not 0. `Err`: it is the same for all packets.
     pub fn as_mask(&mut self, known: LaneValue) -> Result<M, bool> {
         match known {
             LaneValue::Constant(value) => Err(value != 0),
@@ -489,10 +497,10 @@ impl Lower<'_> {
         }
     }
 
-    /// Where a vector's words are not 0, or where they are.
+    /// Where a vector's words are not 0, or (`any` false) where they are 0.
     pub fn test(&mut self, any: bool, v: V) -> M {
         let (a, b) = match self.definition(v) {
-            // The test is an and itself.
+            // The test instruction includes the `and`.
             Some(&Op::Alu { op: Alu::And, a, b, .. }) => (a, b),
             _ => (v, Source::V(v)),
         };
@@ -501,8 +509,9 @@ impl Lower<'_> {
         dst
     }
 
-    /// The packets of the present block for which a condition holds, and the others. The condition is found out for all, so that
-    /// it need not wait for the conditions before it: what waits for them is one short operation.
+    /// The packets of the current block for which a condition holds, and the others. Conditions are
+    /// evaluated for all lanes, so that they do not depend on earlier conditions; only this
+    /// operation does.
     fn split_block_mask(&mut self, mask: M) -> (M, M) {
         let here = self.block_mask();
         let yes = self.mask_alu(MaskAlu::And, here, mask);
@@ -531,7 +540,7 @@ impl Lower<'_> {
                         self.edge(otherwise, no);
                     }
                     Err(always) => {
-                        // Whoever comes that way: nobody.
+                        // No packet takes the other edge.
                         let here = self.block_mask();
                         let nobody = self.mask_alu(MaskAlu::AndNot, here, here);
                         let (taken, other) = if always { (then, otherwise) } else { (otherwise, then) };
@@ -541,7 +550,7 @@ impl Lower<'_> {
                 }
             }
             _ => {
-                // A return: what is supported has no other bailouts.
+                // A return: the only other terminator that is supported.
                 if let Some(point) = point_of(self.func, self.flow.order[self.current]) {
                     self.op(Op::Leave { point });
                 }
@@ -549,7 +558,7 @@ impl Lower<'_> {
         }
     }
 
-    /// Packets go on to a block.
+    /// Packets of a mask take an edge.
     fn edge(&mut self, call: BlockCall, mask: M) {
         let pool = &self.func.dfg.value_lists;
         let target = call.block(pool);
@@ -600,7 +609,7 @@ impl Lower<'_> {
         dst
     }
 
-    /// Writes a row, at the end of the block, with the others.
+    /// Stores a row, at the end of the block.
     pub fn store_row(&mut self, rows: Rows, offset: i32, from: V) {
         self.row_stores
             .retain(|op| !matches!(op, Op::StoreRow { rows: r, offset: o, .. } if (*r, *o) == (rows, offset)));
@@ -609,7 +618,7 @@ impl Lower<'_> {
         self.is_written.insert(offset);
     }
 
-    /// Bytes at a place that packets have each for themselves.
+    /// Loads bytes from memory other than rows.
     pub fn load_memory(&mut self, region: Region, base: Value, offset: i32, count: u32) -> LaneValue {
         match region {
             Region::ArrayDescriptors => return LaneValue::Uniform(offset),
@@ -647,7 +656,8 @@ impl Lower<'_> {
     }
 
     pub fn store_memory(&mut self, region: Region, base: Value, offset: i32, value: Value, count: u32) {
-        // First of all: it may be loaded now, by another address, and what is known from there is out of date once this is written.
+        // First, as a sunk value is loaded now, perhaps through another address whose memory
+        // becomes unknown by this store.
         let known = self.value_of(value);
         let base = self.vector(base);
         for other in self.memory.others_dirty(base, region) {
@@ -664,8 +674,9 @@ impl Lower<'_> {
         self.memory.area(base, region).write(offset, &bytes, count);
     }
 
-    /// Pairs of words that blocks behind this one read by the same address, and that may be read here if what is before `end` may: they
-    /// are had for little while the addresses are at hand.
+    /// Further pairs of words that dominated hot blocks read from the same address, if they may be
+    /// read here. Loading them is cheap while the addresses are in registers. `end`: memory up to
+    /// there is known to be readable.
     fn hoistable_pairs(&mut self, base: Value, base_vector: V, region: Region, end: i32) -> Vec<i32> {
         let Some(reads) = self.reads.get(&base) else {
             return Vec::new();
@@ -677,12 +688,13 @@ impl Lower<'_> {
             .collect();
         let area = self.memory.area(base_vector, region);
         let mut pairs: Vec<i32> = reads.iter().flat_map(|(o, c)| area.missing(*o, *c)).collect();
-        // Whoever reads anything of a result may read all of it.
+        // A record is readable as a whole.
         pairs.retain(|pair| region == Region::Record || pair * 16 + 16 <= end + TAILROOM as i32);
         pairs
     }
 
-    /// Whether sixteen bytes there may be read of any packet of the first block, long or short: then they are in the packet or behind it.
+    /// Whether sixteen bytes may be read for every packet of the entry block, however short: they
+    /// are within the packet or its tailroom.
     fn is_safe_for_all(&self, base: Value, offset: i32) -> bool {
         let is_packet = self
             .func
@@ -698,7 +710,7 @@ impl Lower<'_> {
         is_packet && offset + 16 <= TAILROOM as i32
     }
 
-    /// Whether a mask has all packets of the present block: it is that of a block that leads there.
+    /// Whether a mask includes all packets of the current block, as it is the mask of a dominator.
     fn covers_block(&self, mask: M) -> bool {
         let mut blocks = self.masks.iter().filter(|(_, m)| **m == mask);
         blocks.any(|(block, _)| self.flow.dominates(*block, self.current))
@@ -708,7 +720,8 @@ impl Lower<'_> {
         self.code.max_read = self.code.max_read.max(bytes as usize);
     }
 
-    /// Makes the addresses those of a vector, for the packets of this block, or, to read what may be read of any, of more.
+    /// Sets the current addresses to a vector, for the packets of this block; for all packets if
+    /// the read is safe for all.
     fn set_addresses(&mut self, base: V, safe_for_all: bool) {
         let here = self.block_mask();
         let entry = self.masks[&0];
@@ -736,7 +749,8 @@ impl Lower<'_> {
         self.addresses = Some((base, mask));
     }
 
-    /// Makes the addresses the words at others, or, where they are 0, one of the arrays' words.
+    /// Sets the current addresses to the words at other addresses or, where those are 0, to a word
+    /// of the array descriptors.
     pub fn find_records(&mut self, address: V, offset: i32, default: i32) -> V {
         let dst = self.code.vector();
         self.op(Op::FindRecord {
@@ -749,7 +763,7 @@ impl Lower<'_> {
         dst
     }
 
-    /// Writes everything that memory does not hold yet.
+    /// Stores everything that is pending.
     fn write_all(&mut self) {
         let bases: Vec<V> = self.memory.areas.iter().map(|a| a.base).collect();
         bases.into_iter().for_each(|base| self.write_area(base));
@@ -776,7 +790,7 @@ impl Lower<'_> {
         }
     }
 
-    /// What an instruction reads or writes.
+    /// The memory operand of an instruction.
     pub fn operand(&mut self, address: Value, offset: i32) -> MemoryOperand {
         match self.addressing.operand(address, offset) {
             Some(place) => place,

@@ -1,7 +1,8 @@
-//! What is known of the packets' memory while code for a segment is made.
+//! Tracks what is known of the packets' memory while a segment is lowered, to forward stores to
+//! loads and to widen both.
 //!
-//! Packets are read sixteen bytes at a time, and what was read once is not read again. What is written is put into what is known, and
-//! into memory at the end of the block at the latest: as sixteen bytes, too, where all of them are known.
+//! Packets are read sixteen bytes at a time, and no byte is read twice. Stores are recorded here
+//! and written at the end of the block at the latest: as sixteen bytes if all of them are known.
 
 use super::address::Region;
 use super::bytes::{Byte, Bytes};
@@ -12,7 +13,7 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Word {
     pub bytes: [Option<Byte>; 8],
-    /// Bytes, a bit each, that memory does not hold yet.
+    /// Bytes that are not yet stored, a bit each.
     pub dirty: u8,
 }
 
@@ -32,32 +33,32 @@ impl Word {
     }
 }
 
-/// MemoryState by the address that it is executed from.
+/// Memory that is accessed from one address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Area {
     pub base: V,
     pub region: Region,
-    /// By its number: word `i` begins `8 * i` bytes after the address.
+    /// Word `i` begins `8 * i` bytes after the address.
     pub words: BTreeMap<i32, Word>,
 }
 
-/// What is known.
+/// What is known of memory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct MemoryState {
     pub areas: Vec<Area>,
-    /// Rows by where they are: a processor that has just stored some lanes of one waits long before it loads it again.
+    /// Rows that are in registers. A load soon after a masked store of the same row would stall.
     pub rows: BTreeMap<(Rows, i32), V>,
 }
 
-/// Bytes that are to be written, from an offset on.
+/// Bytes to be stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum PendingStore {
     Pair(Bytes, Bytes),
-    /// So many low_bytes bytes (1, 2, 4 or 8).
+    /// The lowest 1, 2, 4 or 8 bytes.
     Part(Bytes, u8),
 }
 
-/// Whether two regions may be the same memory.
+/// Whether two regions may alias.
 fn may_overlap(a: Region, b: Region) -> bool {
     let kind = |region| match region {
         Region::Packet | Region::PacketOrZeros => 0,
@@ -79,7 +80,7 @@ impl MemoryState {
         &mut self.areas[at]
     }
 
-    /// Addresses other than this one by which something is not yet written that may be in the region.
+    /// Other addresses with pending stores that may alias the region.
     pub fn others_dirty(&self, base: V, region: Region) -> Vec<V> {
         let others = self
             .areas
@@ -88,12 +89,12 @@ impl MemoryState {
         others.filter(|a| a.is_dirty()).map(|a| a.base).collect()
     }
 
-    /// Something is written by this address: what is known by others may no longer be so.
+    /// A store through this address makes aliasing memory unknown.
     pub fn forget_others(&mut self, base: V, region: Region) {
         self.areas.retain(|a| a.base == base || !may_overlap(a.region, region));
     }
 
-    /// What is known on both of two ways.
+    /// Joins with another path: keeps what both know.
     pub fn meet(&mut self, other: &MemoryState) {
         self.rows.retain(|row, v| other.rows.get(row) == Some(v));
         for area in &mut self.areas {
@@ -136,7 +137,7 @@ impl Area {
         Some(bytes)
     }
 
-    /// Numbers of the pairs of words, each sixteen bytes after the one before, that would have to be read for bytes from an offset on.
+    /// The pairs of words (sixteen bytes each, by number) to be loaded for bytes from an offset on.
     pub fn missing(&self, offset: i32, count: u32) -> Vec<i32> {
         let mut pairs = Vec::new();
         for at in offset..offset + count as i32 {
@@ -148,7 +149,7 @@ impl Area {
         pairs
     }
 
-    /// A pair of words was read: what has not been written since is that.
+    /// Records the load of a pair of words. Bytes stored meanwhile take precedence.
     pub fn record_load(&mut self, pair: i32, words: [V; 2]) {
         for (number, v) in (pair * 2..).zip(words) {
             let mut word = self.word(number);
@@ -159,7 +160,7 @@ impl Area {
         }
     }
 
-    /// Bytes are written, from an offset on.
+    /// Records a store.
     pub fn write(&mut self, offset: i32, bytes: &Bytes, count: u32) {
         for (byte, at) in bytes.iter().zip(offset..).take(count as usize) {
             let word = self.words.entry(at / 8).or_insert(UNKNOWN);
@@ -168,7 +169,7 @@ impl Area {
         }
     }
 
-    /// Everything that memory does not hold yet, by offset; now it does.
+    /// Takes the pending stores, by offset.
     pub fn take_dirty(&mut self) -> Vec<(i32, PendingStore)> {
         let pairs: Vec<i32> = self
             .words
@@ -194,7 +195,7 @@ impl Area {
     }
 }
 
-/// What is to be written of a word, in as few pieces as there can be.
+/// The pending stores of a word, in as few pieces as possible.
 fn parts(offset: i32, word: &Word) -> Vec<(i32, PendingStore)> {
     let mut parts = Vec::new();
     let mut at = 0;
@@ -203,7 +204,7 @@ fn parts(offset: i32, word: &Word) -> Vec<(i32, PendingStore)> {
             at += 1;
             continue;
         }
-        // The longest run of bytes that are to be written and are as many as a store has.
+        // The longest run of pending bytes that is a store width.
         let run = (word.dirty >> at).trailing_ones() as usize;
         let count = 1 << run.ilog2();
         let mut bytes = [Byte::Zero; 8];
@@ -263,7 +264,7 @@ mod tests {
     fn stores_are_widened_where_all_bytes_are_known() {
         let mut one = area();
         one.write(6, &of_vector(V(3), 8), 4);
-        // Nothing else is known.
+        // No other bytes are known.
         let two = one.take_dirty();
         assert_eq!(two.iter().map(|(at, _)| *at).collect::<Vec<_>>(), [6, 8]);
         assert!(matches!(two[0].1, PendingStore::Part(_, 2)) && matches!(two[1].1, PendingStore::Part(_, 2)));

@@ -1,5 +1,7 @@
-//! What there is code for. Packets that get to anything else are given up, and run one by one from the segment's beginning: so nothing
-//! may have been done to them that would make that another beginning.
+//! Decides which blocks are compiled for eight packets, and where packets bail out.
+//!
+//! A packet that bails out is run again from the segment's start. So no block before it may have
+//! had side effects that a second run would observe or repeat.
 
 use super::address::{AddressAnalysis, MemoryOperand, Parameter, Region};
 use super::flow::block_successors;
@@ -8,7 +10,7 @@ use super::op::Rows;
 use cranelift_codegen::ir::{Block, Function, Inst, InstructionData, Opcode, Type, Value, types};
 use std::collections::BTreeSet;
 
-/// Blocks whose packets are given up. `None`: all are.
+/// The blocks at which packets bail out. `None`: all packets would.
 pub(super) fn bailouts(func: &Function, addresses: &mut AddressAnalysis<'_>) -> Option<BTreeSet<Block>> {
     let mut bailouts = BTreeSet::new();
     for block in func.layout.blocks() {
@@ -20,7 +22,7 @@ pub(super) fn bailouts(func: &Function, addresses: &mut AddressAnalysis<'_>) -> 
             bailouts.insert(block);
         }
     }
-    // Who has done what cannot be done again must not be given up.
+    // Also blocks with side effects that lead to one of these.
     loop {
         let before = bailouts.len();
         let leading = blocks_leading_to(func, &bailouts);
@@ -42,7 +44,7 @@ pub(super) fn bailouts(func: &Function, addresses: &mut AddressAnalysis<'_>) -> 
     (!bailouts.contains(&entry) && reaches_an_end(func, entry, &bailouts)).then_some(bailouts)
 }
 
-/// Whether some packets leave without being given up.
+/// Whether some packets leave without bailing out.
 fn reaches_an_end(func: &Function, entry: Block, bailouts: &BTreeSet<Block>) -> bool {
     let mut seen = BTreeSet::from([entry]);
     let mut work = vec![entry];
@@ -56,8 +58,8 @@ fn reaches_an_end(func: &Function, entry: Block, bailouts: &BTreeSet<Block>) -> 
     false
 }
 
-/// Whether a block does something to a packet that could be seen if it were run from the beginning. To count it a second time is to set
-/// the same bit; what is put merge elsewhere is put there again.
+/// Whether a block has side effects that a second run would observe. Tallying again sets the same
+/// bit, and headers are rebuilt again in the scratch area.
 fn has_side_effects(func: &Function, addresses: &mut AddressAnalysis<'_>, block: Block) -> bool {
     let stores: Vec<(Inst, MemoryOperand)> = func
         .layout
@@ -80,7 +82,7 @@ fn written(func: &Function, addresses: &mut AddressAnalysis<'_>, inst: Inst) -> 
     }
 }
 
-/// Whether a row is read on some way to where it is written.
+/// Whether a row is read on some path to where it is written.
 fn may_be_read_before(
     func: &Function,
     addresses: &mut AddressAnalysis<'_>,
@@ -100,13 +102,13 @@ fn may_be_read_before(
     before.into_iter().any(|b| func.layout.block_insts(b).any(&mut reads))
 }
 
-/// Whether there is code for an instruction.
+/// Whether an instruction can be lowered.
 fn is_supported(func: &Function, addresses: &mut AddressAnalysis<'_>, inst: Inst) -> bool {
     let data = &func.dfg.insts[inst];
     let results = func.dfg.inst_results(inst);
     let are_numbers = results.iter().all(|v| is_number(func.dfg.value_type(*v)));
     let is_tally = is_tally(func, addresses, inst);
-    // A slot's number and its bit are not there as such.
+    // The slot's number and its bit exist only per group.
     let is_special = |v: &Value| matches!(addresses.parameter(*v), Some(Parameter::Slot | Parameter::Bit));
     if !is_tally && func.dfg.inst_values(inst).any(|v| is_special(&v)) {
         return false;
@@ -164,7 +166,7 @@ fn is_supported(func: &Function, addresses: &mut AddressAnalysis<'_>, inst: Inst
                 | Opcode::Umax
                 | Opcode::Umin => true,
                 Opcode::Rotl | Opcode::Rotr => {
-                    // Rotating is done with words and their halves.
+                    // There are rotations of words and of their halves only.
                     let ty = func.dfg.value_type(args[0]);
                     addresses.constant(args[1]).is_some() || opcode == Opcode::Rotl && ty.bits() >= 32
                 }

@@ -1,4 +1,4 @@
-//! What is read and written through addresses, each packet's own.
+//! Emits memory accesses through each packet's own address.
 
 use super::{ADDRESSES, Emitter, LANES, PartialGroup, SPARE, SPARE_MASKS};
 use crate::codegen::env;
@@ -13,7 +13,7 @@ use std::mem::offset_of;
 use weir_table::fast::SlotPlaces;
 
 impl Emitter {
-    /// Mostly all packets of a group are wanted: then addresses are what the vector has, and need not wait for the mask.
+    /// Sets the current addresses. For a full group they need not wait for the mask.
     pub(super) fn addresses(&mut self, from: V, mask: M, source: AddressSource) {
         let register = self.mask(mask, SPARE_MASKS[0]);
         self.if_full_group(register, PartialGroup::Addresses { from, mask }, |emit| match source {
@@ -40,8 +40,8 @@ impl Emitter {
         self.take_addresses(SPARE[0]);
     }
 
-    /// The words at some addresses, or another one where they are 0, to where addresses are: that is where they are needed, so there is no gathering
-    /// them first.
+    /// Sets the current addresses to the words at other addresses, or to a default where those are
+    /// 0. The words are loaded into address registers directly, not gathered first.
     pub(super) fn find_records(&mut self, dst: V, address: V, offset: i32, default: i32) {
         let all = Operand::Memory(Mem::At(RSP, self.frame.words));
         let each = ADDRESSES.iter().zip((self.frame.words..).step_by(8));
@@ -70,7 +70,7 @@ impl Emitter {
         }
     }
 
-    /// The same where not all packets of a group are there: the others' words are not to be read.
+    /// The same for a partial group, where the other lanes must not be loaded.
     pub(super) fn find_partial(&mut self, address: V, offset: i32, default: i32) {
         let [result, found, ..] = SPARE;
         let [_, mask] = SPARE_MASKS;
@@ -87,7 +87,7 @@ impl Emitter {
         self.take_addresses(result);
     }
 
-    /// If all packets of a group are there, and the table has slots at present ([`SlotPlaces`]).
+    /// Prefetches slots, if the group is full and the table has slots at present ([`SlotPlaces`]).
     pub(super) fn prefetch_slots(&mut self, keys: V, prefetch: SlotPrefetch) {
         let [slot, gap, ..] = SPARE;
         let places = (prefetch.number * size_of::<SlotPlaces>()) as i32;
@@ -103,7 +103,8 @@ impl Emitter {
         self.asm.load(RAX, Mem::At(RDI, env::SLOT_ADDRESSING));
         let keys = self.register(keys, slot);
         self.asm.shift(VPSRLQ, slot, keys, prefetch.shift);
-        // Rows of keys may have source something else; a slot is one that there is, whatever it was.
+        // A key row may still hold older data. Any value is reduced to the number of an existing
+        // slot.
         let number = self.word(SlotPlaces::COUNT as u64 - 1);
         self.asm.three(VPANDQ, slot, slot, Operand::Broadcast(number));
         self.asm
@@ -121,7 +122,7 @@ impl Emitter {
         self.asm.place(done);
     }
 
-    /// The words of a vector to general registers.
+    /// Moves the words of a vector to the address registers.
     fn take_addresses(&mut self, from: Zmm) {
         self.for_each_quarter(from, |emit, part, pair| {
             emit.asm.word_to(pair[0], part);
@@ -129,7 +130,8 @@ impl Emitter {
         });
     }
 
-    /// Does something with each two words of a vector, in the low_bytes part of a register, and the addresses of the two packets.
+    /// Calls `each` for each pair of words of a vector, in the lowest quarter of a register, and
+    /// the address registers of the two packets.
     fn for_each_quarter(&mut self, from: Zmm, mut each: impl FnMut(&mut Self, Zmm, &[Gpr])) {
         for (quarter, pair) in (0..).zip(ADDRESSES.chunks(2)) {
             let part = if quarter == 0 {
@@ -142,15 +144,14 @@ impl Emitter {
         }
     }
 
-    /// Sixteen bytes of each of eight packets, as two vectors with a word of each. Quarters of registers are packets' first, so that to unpack two gives
-    /// words in the order of packets:
+    /// Loads sixteen bytes of each of eight packets, as two vectors with a word of each packet. Quarters
+    /// of registers hold one packet each. Unpacking then gives words in the order of packets:
     ///
-    /// ```text
-    /// even    0 2    upper_even   4 6    joined:  0 2 4 6    unpacked, lower words:  0 1 2 3 4 5 6 7
-    /// odd     1 3    upper_odd    5 7             1 3 5 7              upper words:  0 1 2 3 4 5 6 7
-    /// ```
+    /// ```text even    0 2    upper_even   4 6    joined:  0 2 4 6    unpacked, lower words:  0 1 2
+    /// 3 4 5 6 7 odd     1 3    upper_odd    5 7             1 3 5 7              upper words:  0 1
+    /// 2 3 4 5 6 7 ```
     ///
-    /// By halves, as processors that have vectors of 32 bytes inside take twice as long for each instruction on whole ones.
+    /// In halves, as processors with 256-bit units take twice as long for each 512-bit instruction.
     pub(super) fn load_pair(&mut self, low: V, high: V, offset: i32) {
         let [even, odd, upper_even, upper_odd] = SPARE;
         for (register, packet) in [(even, 0), (upper_even, 4), (odd, 1), (upper_odd, 5)] {
@@ -167,11 +168,11 @@ impl Emitter {
         }
     }
 
-    /// The reverse.
+    /// The reverse of `load_pair`.
     pub(super) fn store_pair(&mut self, low: V, high: V, offset: i32) {
         let (low, high) = (self.register(low, SPARE[2]), self.last(Source::V(high)));
         let [even, odd, upper_even, upper_odd] = SPARE;
-        // `low` may be where the upper half comes to lie: both are unpacked before.
+        // `low` may be in the register of an upper half, so both are unpacked first.
         self.asm.three(VPUNPCKLQDQ, even, low, high);
         self.asm.three(VPUNPCKHQDQ, odd, low, high);
         self.asm.upper_half(upper_even, even);
@@ -199,7 +200,7 @@ impl Emitter {
     }
 }
 
-/// What lies so many bytes behind the addresses of a packet and of the next but one.
+/// Memory at an offset from the addresses of a packet and of the next but one.
 fn of_two(packet: usize, offset: i32) -> [Mem; 2] {
     [packet, packet + 2].map(|packet| Mem::At(ADDRESSES[packet], offset))
 }
