@@ -93,7 +93,7 @@ pub(crate) struct Analysis<'a> {
     pub header_offsets: Vec<Option<HeaderOffset>>,
     /// The data of internet checksums, without duplicates.
     checksum_data: Vec<Vec<InLeaf>>,
-    /// By block: what is known at its start; `None`: it is unreachable.
+    /// By block: the dataflow state at its start; `None`: it is unreachable.
     pub entry_states: Vec<Option<State>>,
     pub deparse: Deparse,
     /// Reachable blocks, each after its predecessors except for back edges.
@@ -329,7 +329,7 @@ impl<'a> Analysis<'a> {
     }
 
     /// Blocks reachable from `start`, inclusive, without continuing behind an end block.
-    pub fn reach(&self, start: BlockId, is_end: impl Fn(BlockId) -> bool) -> BTreeSet<BlockId> {
+    pub fn reachable(&self, start: BlockId, is_end: impl Fn(BlockId) -> bool) -> BTreeSet<BlockId> {
         let body = &self.pipeline.body;
         let (mut seen, mut work) = (BTreeSet::new(), vec![start]);
         while let Some(id) = work.pop() {

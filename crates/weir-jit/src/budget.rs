@@ -1,5 +1,5 @@
-//! Limits the memory and time of a compilation, so that a program pushed by a control plane cannot
-//! put the running switch at risk.
+//! Limits the memory and time of a compilation, and the work of a packet outside of loops, so that
+//! a program pushed by a control plane cannot put the running switch at risk.
 //!
 //! The need is estimated before anything is allocated, from what the analyses and the code
 //! generator keep per block, instruction and header. The factors are measurements rounded up

@@ -7,7 +7,7 @@
 //!
 //! This file has the loop, blocks and control flow of a segment. Submodules have the instructions.
 //! Relies on [`crate::analysis`] and [`crate::layout`], and decides nothing about either.
-//! [`crate::lanes`] turns the same code, in [`Shape::Packet`], into AVX-512.
+//! [`crate::lanes`] compiles the same code, in [`Shape::Packet`], to AVX-512.
 
 mod arithmetic;
 mod bit_count;
@@ -124,7 +124,7 @@ pub(crate) enum Shape {
     Loop,
     /// Runs one packet, as the input of [`crate::lanes`]: `(env, column, tally column, tallies,
     /// slot, bit)`, all of the packet's slot. Returns the point at which the packet suspends;
-    /// [`NO_POINT`] if it is dropped without a trace.
+    /// [`NO_POINT`] if it ends without an exit.
     Packet,
 }
 

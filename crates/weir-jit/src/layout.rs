@@ -124,7 +124,7 @@ pub(crate) struct Layout {
 /// Blocks from `start` to the next suspension points, in order.
 fn region(analysis: &Analysis<'_>, inline_lookups: &BTreeMap<BlockId, usize>, start: BlockId) -> Vec<BlockId> {
     let is_lookup = |id| matches!(analysis.pipeline.body.blocks[id].terminator, Terminator::Lookup(_));
-    let seen = analysis.reach(start, |id| is_lookup(id) && !inline_lookups.contains_key(&id));
+    let seen = analysis.reachable(start, |id| is_lookup(id) && !inline_lookups.contains_key(&id));
     let mut blocks: Vec<BlockId> = analysis.order.iter().copied().filter(|b| seen.contains(b)).collect();
     blocks.retain(|b| *b != start);
     blocks.insert(0, start);
@@ -192,7 +192,7 @@ impl Layout {
         let (mut arrays_used, mut executed) = (Vec::<TableId>::new(), 0..);
         for &id in &analysis.order {
             if let Terminator::Lookup(l) = &body.blocks[id].terminator {
-                let how = if plan.is_of_array(id) {
+                let how = if plan.is_array_lookup(id) {
                     let known = arrays_used.iter().position(|t| *t == l.table);
                     let number = known.unwrap_or_else(|| {
                         arrays_used.push(l.table);

@@ -1,8 +1,8 @@
 //! weir's fast engine: machine code for pipelines, a vector of packets at a time.
 //!
-//! [`Compiled::new`] takes a [`Pipeline`](weir_ir::pipeline::Pipeline) and cuts its control flow at
-//! table lookups into **segments**. A segment is a function over a vector of packets. It runs each
-//! packet from one suspension point to the next, and saves the live variables in the packet's
+//! [`Compiled::new`] takes a [`Pipeline`](weir_ir::pipeline::Pipeline) and cuts its control flow
+//! at table lookups into **segments**. A segment is a function over a vector of packets. It runs
+//! each packet from one suspension point to the next, and saves the live variables in the packet's
 //! context. Between segments, [`LoadedVector::run`] looks up tables for all waiting packets at
 //! once, so that their cache misses overlap. Fields that are never read stay in the packet. Headers
 //! whose layout has not changed are rewritten in place.
@@ -19,19 +19,26 @@
 //!
 //! Code reads up to [`TAILROOM`] bytes beyond a packet's end. Where the deparser adds headers it
 //! writes up to [`Compiled::headroom`] bytes before the packet's start. [`Frame`] and
-//! [`LoadedVector::run`] check that this memory exists. Every other access is to the packet, within
-//! the bounds that the parser checked, or to memory of the [`Machine`].
+//! [`LoadedVector::run`] check that this memory exists. Every other access is to the packet,
+//! within the bounds that the parser checked, or to memory of the [`Machine`].
 //!
-//! ``` use std::sync::Arc; use weir_ir::pipeline::{Exit, Pipeline}; use weir_ir::{BasicBlock, Body,
-//! Loc, Program, Terminator}; use weir_jit::{Compiled, Options};
+//! ```
+//! use std::sync::Arc;
+//! use weir_ir::pipeline::{Exit, Pipeline};
+//! use weir_ir::{BasicBlock, Body, Loc, Program, Terminator};
+//! use weir_jit::{Compiled, Options};
 //!
-//! // A pipeline that lets every packet leave by its only exit. let mut body = Body::default(); let
-//! terminator = Terminator::Exit(0); body.blocks.push(BasicBlock { state: None, insts: vec![],
-//! terminator, loc: Loc::default() }); let exit = Exit { name: "out", live: vec![], deparsed:
-//! false, touches: None }; let pipeline = Pipeline { program: Arc::new(Program::default()), body,
-//! inputs: vec![], exits: vec![exit], calls: vec![], overrun: 0, restart: 0, ordered_tables:
-//! vec![], table_states: vec![], }; let compiled = Compiled::new(Arc::new(pipeline),
-//! Options::default())?; assert_eq!(compiled.serial(), None);
+//! // A pipeline that lets every packet leave by its only exit.
+//! let mut body = Body::default();
+//! let terminator = Terminator::Exit(0);
+//! body.blocks.push(BasicBlock { state: None, insts: vec![], terminator, loc: Loc::default() });
+//! let exit = Exit { name: "out", live: vec![], deparsed: false, touches: None };
+//! let pipeline = Pipeline {
+//!     program: Arc::new(Program::default()), body, inputs: vec![], exits: vec![exit],
+//!     calls: vec![], overrun: 0, restart: 0, ordered_tables: vec![], table_states: vec![],
+//! };
+//! let compiled = Compiled::new(Arc::new(pipeline), Options::default())?;
+//! assert_eq!(compiled.serial(), None);
 //! # Ok::<(), weir_jit::CompileError>(())
 //! ```
 

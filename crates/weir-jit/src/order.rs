@@ -15,7 +15,7 @@ use weir_ir::{InstKind, Terminator};
 pub(crate) fn why_serial(analysis: &Analysis<'_>, layout: &Layout) -> Option<String> {
     let pipeline = analysis.pipeline;
     let mut touched: BTreeMap<u32, (usize, String)> = BTreeMap::new();
-    // Exits by which packets are punted or leave.
+    // Exits that packets take, among them those that punt.
     let mut punts: BTreeSet<u32> = BTreeSet::new();
     for (segment, region) in layout.regions.iter().enumerate() {
         for &id in region {

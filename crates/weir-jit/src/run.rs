@@ -47,11 +47,17 @@ struct Run<'a> {
 /// offsets in [`crate::codegen::env`].
 #[repr(C)]
 pub(crate) struct Env {
+    /// By point: the mask of the slots that wait there.
     pending: *mut u64,
+    /// The argument area of extern calls.
     arguments: *mut u64,
+    /// The tally area: masks, then rows of indexes.
     tallies: *mut u64,
+    /// Members of small value sets: a bit per value.
     members: *const u64,
+    /// Read in place of the fields of invalid headers.
     zeros: *const u8,
+    /// By register array: the address of its cells, and how many there are.
     cells: *const [usize; 2],
     /// Arguments and result of runtime functions that are called rarely.
     exchange: [u64; 3],
@@ -61,6 +67,7 @@ pub(crate) struct Env {
     arrays: *const [usize; 2],
     /// By table whose slots are prefetched by code: where its slots are; 0 if it has none now.
     slot_addressing: *const SlotPlaces,
+    // The following are for runtime functions only.
     context: *const u64,
     compiled: *const Compiled,
     host: *mut HostPointer,
@@ -133,7 +140,7 @@ impl LaneUse {
     fn is_worth(self, packets: u64) -> bool {
         match self {
             // Full vectors are common, and counting is slow on processors without `popcnt`.
-            LaneUse::Many => packets == u64::MAX || packets.count_ones() >= LEAST_LANES,
+            LaneUse::Many => packets == u64::MAX || packets.count_ones() >= MIN_LANE_PACKETS,
             LaneUse::Always => true,
             LaneUse::Never => false,
         }
@@ -141,7 +148,7 @@ impl LaneUse {
 }
 
 /// With fewer packets of a vector, one at a time is faster.
-const LEAST_LANES: u32 = 16;
+const MIN_LANE_PACKETS: u32 = 16;
 
 /// The memory in which a pipeline runs. One per worker; everything is allocated at the start.
 pub struct Machine {
@@ -151,12 +158,16 @@ pub struct Machine {
 
 struct Memory {
     context: ContextMatrix,
+    /// The scratch areas of all slots.
     scratch: Vec<u8>,
     /// Read and written by lanes without a packet.
     sentinel: Vec<u8>,
     lanes: LaneUse,
+    /// The argument area of extern calls.
     arguments: Vec<u64>,
+    /// The tally area: masks, then rows of indexes.
     tallies: Vec<u64>,
+    /// By point: the mask of the slots that wait there.
     pending: Vec<u64>,
     /// Members of small value sets: a bit per value.
     members: Vec<u64>,
@@ -234,7 +245,7 @@ impl Machine {
         self.memory.lanes = lanes;
     }
 
-    /// Turns profiling of stages on, with counts of zero, or off.
+    /// Starts profiling of stages, with counts of zero, or stops it.
     pub fn set_profiling(&mut self, on: bool) {
         self.memory.profile = on.then(|| vec![[StageCount::default(); 2]; self.compiled.layout.points.len()]);
     }
@@ -622,7 +633,8 @@ impl Memory {
 
     /// Prefetches for several lookups, so that their cache misses overlap. If code has already
     /// prefetched a lookup's slots, nothing is left to prefetch. Then that lookup is started now,
-    /// unless it is the first: its second round of prefetches overlaps the lookups before it.
+    /// so that its second round of prefetches overlaps the lookups before it. Only one lookup is
+    /// started early, and not the very first.
     #[inline(always)]
     fn prefetch_lookups<'a>(
         &mut self,

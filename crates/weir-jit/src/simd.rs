@@ -14,13 +14,20 @@ pub trait SimdKernel {
 /// Runs a kernel, compiled for AVX-512 if the processor has it. Loops over the slots of a vector
 /// become several times shorter. Works only for code that is always inlined into the kernel.
 ///
-/// ``` struct Sum<'a>(&'a [u64; 64]);
+/// ```
+/// struct Sum<'a>(&'a [u64; 64]);
 ///
-/// impl weir_jit::SimdKernel for Sum<'_> { type Result = u64;
+/// impl weir_jit::SimdKernel for Sum<'_> {
+///     type Result = u64;
 ///
-///     #[inline(always)] fn run(self) -> u64 { self.0.iter().sum() } }
+///     #[inline(always)]
+///     fn run(self) -> u64 {
+///         self.0.iter().sum()
+///     }
+/// }
 ///
-/// assert_eq!(weir_jit::dispatch_simd(Sum(&[2; 64])), 128); ```
+/// assert_eq!(weir_jit::dispatch_simd(Sum(&[2; 64])), 128);
+/// ```
 #[inline]
 pub fn dispatch_simd<K: SimdKernel>(kernel: K) -> K::Result {
     #[cfg(all(target_arch = "x86_64", not(miri)))]

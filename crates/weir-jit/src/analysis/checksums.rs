@@ -19,7 +19,7 @@ pub(crate) struct Verified {
     pub checksum: VarId,
 }
 
-/// What is known of checksums at a point of the body. All data are fields as received.
+/// The known checksums at a point of the body. All data are fields as received.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Checksums {
     /// Variables that hold the checksum of these data.
@@ -149,8 +149,7 @@ impl Analysis<'_> {
     pub(super) fn transfer_checksums(&self, state: &mut State, inst: AnnotatedInst<'_>) {
         let mut known = std::mem::take(&mut state.checksums);
         match inst.kind {
-            // Extracted bytes may be this header's again, or emitted over the old ones: nothing is
-            // known any more.
+            // The header is received anew, or the packet is overwritten: nothing is known any more.
             InstKind::Extract { .. } | InstKind::Emit { .. } => return,
             InstKind::Assign { dst, value } => {
                 let computed = match value {
@@ -184,7 +183,7 @@ impl Analysis<'_> {
         state.checksums = known;
     }
 
-    /// What is verified where a computed checksum equals a field.
+    /// The fact that holds where a computed checksum equals a field.
     fn comparison(&self, state: &State, computed: VarId, data: usize, field: VarId) -> Option<Verified> {
         let is_word = self.program().vars[field].ty.width() == 16 && self.program().vars[computed].ty.width() == 16;
         let in_packet = self

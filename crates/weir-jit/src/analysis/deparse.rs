@@ -55,16 +55,18 @@ impl Analysis<'_> {
         }
         let body = &self.pipeline.body;
         // Every path to a deparsed exit passes all emits, in order.
-        let mut passed: Vec<Option<Option<usize>>> = vec![None; body.blocks.len()];
-        let mut last: Vec<Option<BTreeSet<usize>>> = vec![None; body.blocks.len()];
-        passed[0] = Some(Some(0));
-        last[0] = Some(BTreeSet::new());
+        let mut emits_before: Vec<Option<Option<usize>>> = vec![None; body.blocks.len()];
+        let mut extracted_before: Vec<Option<BTreeSet<usize>>> = vec![None; body.blocks.len()];
+        emits_before[0] = Some(Some(0));
+        extracted_before[0] = Some(BTreeSet::new());
         let mut changed = true;
         let mut in_place = true;
         while changed && in_place {
             changed = false;
             for &id in &self.order {
-                let (Some(mut emitted), Some(mut before)) = (passed[id.index()], last[id.index()].clone()) else {
+                let (Some(mut emitted), Some(mut last_extracted)) =
+                    (emits_before[id.index()], extracted_before[id.index()].clone())
+                else {
                     continue;
                 };
                 let block = &body.blocks[id];
@@ -72,8 +74,8 @@ impl Analysis<'_> {
                 if states.is_empty() {
                     continue;
                 }
-                let mut propagate = |target: BlockId, emitted: Option<usize>, before: &BTreeSet<usize>| {
-                    match &mut passed[target.index()] {
+                let mut propagate = |target: BlockId, emitted: Option<usize>, last_extracted: &BTreeSet<usize>| {
+                    match &mut emits_before[target.index()] {
                         Some(known) if *known != emitted => {
                             // Paths with different numbers of emits join here.
                             changed |= known.is_some();
@@ -85,26 +87,26 @@ impl Analysis<'_> {
                             changed = true;
                         }
                     }
-                    match &mut last[target.index()] {
+                    match &mut extracted_before[target.index()] {
                         Some(known) => {
                             let n = known.len();
-                            known.extend(before);
+                            known.extend(last_extracted);
                             changed |= known.len() != n;
                         }
                         none => {
-                            *none = Some(before.clone());
+                            *none = Some(last_extracted.clone());
                             changed = true;
                         }
                     }
                 };
                 for (inst, state) in block.insts.iter().zip(&states) {
                     if let (true, Some(on_error)) = (inst.kind.can_fail(), body.on_error) {
-                        propagate(on_error, emitted, &before);
+                        propagate(on_error, emitted, &last_extracted);
                     }
                     match &inst.kind {
                         InstKind::Extract { header, .. } => match rank[header.index()] {
-                            Some(r) if before.iter().all(|b| *b < r) => {
-                                before = [r].into();
+                            Some(r) if last_extracted.iter().all(|b| *b < r) => {
+                                last_extracted = [r].into();
                             }
                             _ => in_place = false,
                         },
@@ -137,7 +139,10 @@ impl Analysis<'_> {
                             in_place &= emitted == Some(emits.len());
                         }
                     }
-                    ref other => other.targets().into_iter().for_each(|t| propagate(t, emitted, &before)),
+                    ref other => other
+                        .targets()
+                        .into_iter()
+                        .for_each(|t| propagate(t, emitted, &last_extracted)),
                 }
             }
         }

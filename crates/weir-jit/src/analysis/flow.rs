@@ -1,4 +1,4 @@
-//! Forward dataflow: what is known at each point of a body on all paths to it. That is which
+//! Forward dataflow: facts that hold at a point of a body on all paths to it. They are which
 //! headers lie in the packet, which of their fields are unchanged, where the parser is, and which
 //! checksums are verified.
 
@@ -6,7 +6,7 @@ use super::checksums::Checksums;
 use super::{Analysis, AnnotatedInst};
 use weir_ir::{BlockId, InstKind, Operand, Rvalue, Terminator, VarId, VarKind};
 
-/// What is known of a header. Sets of fields are bit masks by index.
+/// The facts about a header. Sets of fields are bit masks by index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct HeaderState {
     /// Fields that may differ from what the packet holds at the header's offset, if the header is
@@ -20,7 +20,7 @@ pub(crate) struct HeaderState {
     pub validated: bool,
 }
 
-/// What is known at a point of the body.
+/// The facts at a point of the body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct State {
     pub headers: Vec<HeaderState>,

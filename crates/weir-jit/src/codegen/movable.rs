@@ -2,8 +2,8 @@
 //!
 //! If a load is marked as from read-only memory, Cranelift moves it to its uses, and removes it if
 //! there are none. But a segment may write the packet, in the deparser. So values that are used
-//! after the deparser has begun are *pinned*: they are loaded where the code says. All other fields
-//! may be loaded early and freely.
+//! after the deparser has written the packet are *pinned*: they are loaded where the code says. All
+//! other fields may be loaded early and freely.
 //!
 //! In loops of a parser no load may move: Cranelift would hoist it out of the loop, before the
 //! check of the packet's length.
@@ -18,7 +18,7 @@ pub(super) struct Movable {
     /// Variables that are used, directly or through others, after the packet has been written.
     pinned: VarSet,
     /// Blocks in which the packet may have been written.
-    after: BTreeSet<BlockId>,
+    after_write: BTreeSet<BlockId>,
 }
 
 impl Movable {
@@ -28,17 +28,17 @@ impl Movable {
         let body = &analysis.pipeline.body;
         let mut movable = Movable {
             pinned: VarSet::new(analysis.vars.len()),
-            after: BTreeSet::new(),
+            after_write: BTreeSet::new(),
         };
         // Blocks that write, and all that follow them.
         let mut work: Vec<BlockId> = region.iter().copied().filter(|b| writes(cx, *b)).collect();
         while let Some(id) = work.pop() {
-            if region.contains(&id) && movable.after.insert(id) {
+            if region.contains(&id) && movable.after_write.insert(id) {
                 work.extend(body.blocks[id].terminator.targets());
             }
         }
         // The variables that they use.
-        for &id in &movable.after {
+        for &id in &movable.after_write {
             let block = &body.blocks[id];
             for (inst, state) in analysis.annotated_insts(id).zip(analysis.states(id)) {
                 analysis.reads(&state, inst, &mut |v| movable.pinned.insert(v));
@@ -91,7 +91,7 @@ impl Movable {
 
     /// Whether the loads at the end of a block may move.
     pub fn at_end(&self, cx: &Context<'_>, block: BlockId) -> bool {
-        !self.after.contains(&block) && !cx.analysis.repeated[block.index()]
+        !self.after_write.contains(&block) && !cx.analysis.repeated[block.index()]
     }
 
     /// Whether the load of a variable may move.

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use weir_ir::VarId;
 
 /// With fewer variables, each has a register.
-const LEAST: usize = 8;
+const MIN_PACKED: usize = 8;
 
 /// The variables that are packed, and their bits.
 pub(super) struct Validity {
@@ -36,7 +36,7 @@ impl SegmentBuilder<'_, '_> {
             .map(|(_, h)| h.valid)
             .filter(|v| self.written.contains(*v))
             .collect();
-        if written.len() < LEAST {
+        if written.len() < MIN_PACKED {
             return;
         }
         let words = written.len().div_ceil(64);

@@ -128,9 +128,9 @@ impl SegmentBuilder<'_, '_> {
     }
 
     /// Binds a variable to a source, or loads it now if the source may change.
-    fn bind_source(&mut self, var: VarId, place: ValueSource) {
+    fn bind_source(&mut self, var: VarId, source: ValueSource) {
         let analysis = self.cx.analysis;
-        let changes = match place {
+        let changes = match source {
             ValueSource::IfValid(header, _) => std::iter::once(analysis.program().headers[header].valid)
                 .chain(analysis.offset_variable(header))
                 .any(|v| self.written.contains(v)),
@@ -138,15 +138,15 @@ impl SegmentBuilder<'_, '_> {
         };
         if changes || self.written.contains(var) {
             self.may_move = self.movable.variable(var);
-            let value = self.fetch(var, place);
+            let value = self.fetch(var, source);
             self.set(var, value);
         } else {
-            self.sources.insert(var, place);
+            self.sources.insert(var, source);
         }
     }
 
-    fn fetch(&mut self, var: VarId, place: ValueSource) -> Value {
-        match place {
+    fn fetch(&mut self, var: VarId, source: ValueSource) -> Value {
+        match source {
             ValueSource::Row(row) => {
                 let value = self.load_row(row);
                 let width = self.cx.analysis.vars[var.index()].width;
@@ -249,8 +249,8 @@ impl SegmentBuilder<'_, '_> {
         {
             return self.load_row(row);
         }
-        if let Some(&place) = self.sources.get(&var) {
-            return self.fetch(var, place);
+        if let Some(&source) = self.sources.get(&var) {
+            return self.fetch(var, source);
         }
         if let Some(valid) = self.get_validity(var) {
             return valid;

@@ -1,8 +1,8 @@
 //! Finds out what the addresses in a segment point to.
 //!
 //! Cranelift IR has plain addresses. This analysis follows them back to the function's parameters
-//! and to known loads, so that rows, tallies, packets and tables can be told apart. An address that
-//! it cannot classify makes its block unsupported.
+//! and to known loads, so that rows, tallies, packets and tables can be distinguished. An address
+//! that it cannot classify makes its block unsupported.
 
 use super::op::Rows;
 use crate::codegen::env;

@@ -53,11 +53,17 @@ const WORTH_SKIPPING: usize = 8;
 
 /// Offsets in the stack frame, from the stack pointer, which is a multiple of 64.
 struct StackFrame {
+    /// Spilled masks, a byte each.
     masks: i32,
+    /// The caller's stack pointer.
     stack: i32,
+    /// The mask of packets to run.
     packets: i32,
+    /// The mask of packets that bailed out.
     bailed_out: i32,
+    /// The mask of the current group.
     entry: i32,
+    /// Spilled vectors, 64 bytes each.
     vectors: i32,
     /// A vector whose words are accessed one by one.
     words: i32,
@@ -377,7 +383,7 @@ impl Emitter {
     fn block_mask(&self) -> K {
         match self.block {
             Some((_, register)) => register,
-            None => unreachable!("what is done for the packets of a block is in one"),
+            None => unreachable!("operations on packets of a block are inside a block"),
         }
     }
 

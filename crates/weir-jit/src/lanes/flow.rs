@@ -1,8 +1,8 @@
 //! Orders the blocks of a segment for execution under masks, and finds which blocks run for the
 //! same packets.
 //!
-//! Each block comes after its predecessors, and directly behind its dominator's other blocks, so
-//! that an empty block is skipped with all blocks it dominates. Loops are not supported.
+//! Each block comes after its predecessors, and is directly followed by the blocks it dominates, so
+//! that an empty block is skipped together with them. Loops are not supported.
 
 use cranelift_codegen::ir::{Block, Function, InstructionData, Opcode};
 use std::collections::{BTreeSet, HashMap};
@@ -20,7 +20,7 @@ pub(super) struct Flow {
     pub same_packets: Vec<Option<usize>>,
     /// The position behind the blocks that a block dominates.
     pub dominated_end: Vec<usize>,
-    /// Whether a hot point can be reached from a block.
+    /// Whether a path leads from a block to a hot point.
     is_hot: Vec<bool>,
     successors: Vec<Vec<usize>>,
 }
@@ -29,23 +29,23 @@ impl Flow {
     /// Orders the blocks reachable from the entry, up to `bailouts`. `hot_points` are the points at
     /// which most packets suspend. `None`: there is a loop.
     pub fn new(func: &Function, bailouts: &BTreeSet<Block>, hot_points: &BTreeSet<usize>) -> Option<Self> {
-        let predecessors = topological(func, func.layout.entry_block()?, bailouts)?;
-        let edges = Edges::new(func, &predecessors, bailouts);
-        let is_hot = edges.is_hot(func, &predecessors, hot_points);
+        let topological_order = topological(func, func.layout.entry_block()?, bailouts)?;
+        let edges = Edges::new(func, &topological_order, bailouts);
+        let is_hot = edges.is_hot(func, &topological_order, hot_points);
         let size = |b: &Block| match bailouts.contains(b) {
             true => 1,
             false => func.layout.block_insts(*b).count(),
         };
-        let sizes: Vec<usize> = predecessors.iter().map(size).collect();
+        let sizes: Vec<usize> = topological_order.iter().map(size).collect();
         let order = dominance_order(&edges, &dominators(&edges.predecessors), &sizes, &is_hot);
-        let order: Vec<Block> = order.into_iter().map(|i| predecessors[i]).collect();
+        let order: Vec<Block> = order.into_iter().map(|i| topological_order[i]).collect();
         let edges = Edges::new(func, &order, bailouts);
         let dominator = dominators(&edges.predecessors);
         let same_packets = same_packets(&edges.successors, &dominator);
         let dominated_end = dominated_ends(&dominator);
         debug_assert!(
             dominator.iter().enumerate().all(|(i, above)| i < dominated_end[*above]),
-            "what a block dominates comes right behind it"
+            "dominated blocks follow their dominator"
         );
         Some(Flow {
             position: order.iter().enumerate().map(|(i, b)| (*b, i)).collect(),
@@ -70,7 +70,7 @@ impl Flow {
         }
     }
 
-    /// Whether a hot point can be reached from a block.
+    /// Whether a path leads from a block to a hot point.
     pub fn is_hot(&self, block: usize) -> bool {
         self.is_hot[block]
     }
@@ -103,8 +103,8 @@ impl Edges {
         }
     }
 
-    /// Whether a hot point can be reached from each block, without passing cold blocks. If none
-    /// can, all blocks count as hot.
+    /// By block: whether a path without cold blocks leads to a hot point. If the entry block has
+    /// no such path, all blocks count as hot.
     fn is_hot(&self, func: &Function, order: &[Block], hot_points: &BTreeSet<usize>) -> Vec<bool> {
         let mut is_hot: Vec<bool> = order
             .iter()
@@ -202,7 +202,7 @@ fn topological(func: &Function, entry: Block, bailouts: &BTreeSet<Block>) -> Opt
 
 /// A topological order in which the blocks that a block dominates follow it directly; by positions
 /// in the given order. Among the candidates the smallest hot subtree comes next: special cases are
-/// longer, and the masks of later blocks stay live. Cold blocks come last.
+/// longer, and the masks of later blocks stay live. Blocks that lead to no hot point come last.
 fn dominance_order(edges: &Edges, dominator: &[usize], sizes: &[usize], is_hot: &[bool]) -> Vec<usize> {
     let count = dominator.len();
     let weight = edges.weights(sizes);

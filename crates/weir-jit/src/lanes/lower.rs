@@ -1,7 +1,7 @@
 //! Lowers a segment's code for one packet to operations on eight ([`super::op`]).
 //!
 //! Goes through the blocks in the order of [`super::flow`], and keeps for each Cranelift value a
-//! [`LaneValue`], which is materialised as late as possible. Loads and stores of packets go through
+//! [`LaneValue`], which is materialised on demand. Loads and stores of packets go through
 //! [`MemoryState`]. This file has values, masks, control flow and memory; [`super::instruction`]
 //! has the single instructions.
 
@@ -270,7 +270,7 @@ impl Lower<'_> {
     fn mask_of(&self, block: usize) -> M {
         match self.masks.get(&block) {
             Some(mask) => *mask,
-            None => unreachable!("whoever leads to a block comes before it and gives it a mask"),
+            None => unreachable!("predecessors come before a block and set its mask"),
         }
     }
 
@@ -301,7 +301,7 @@ impl Lower<'_> {
         }
         match self.known.get(&value) {
             Some(known) => *known,
-            None => unreachable!("{value} is not one of those that are given up"),
+            None => unreachable!("{value} belongs to a block that is lowered"),
         }
     }
 
@@ -542,10 +542,10 @@ impl Lower<'_> {
                     Err(always) => {
                         // No packet takes the other edge.
                         let here = self.block_mask();
-                        let nobody = self.mask_alu(MaskAlu::AndNot, here, here);
+                        let empty = self.mask_alu(MaskAlu::AndNot, here, here);
                         let (taken, other) = if always { (then, otherwise) } else { (otherwise, then) };
                         self.edge(taken, here);
-                        self.edge(other, nobody);
+                        self.edge(other, empty);
                     }
                 }
             }
@@ -651,7 +651,7 @@ impl Lower<'_> {
         }
         match self.memory.area(base_vector, region).read(offset, count) {
             Some(bytes) => LaneValue::Bytes(bytes),
-            None => unreachable!("what was missing was read"),
+            None => unreachable!("missing bytes were loaded"),
         }
     }
 
@@ -794,7 +794,7 @@ impl Lower<'_> {
     pub fn operand(&mut self, address: Value, offset: i32) -> MemoryOperand {
         match self.addressing.operand(address, offset) {
             Some(place) => place,
-            None => unreachable!("what is not known is not supported"),
+            None => unreachable!("unknown addresses are not supported"),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Tracks what is known of the packets' memory while a segment is lowered, to forward stores to
+//! Tracks the known bytes of the packets' memory while a segment is lowered, to forward stores to
 //! loads and to widen both.
 //!
 //! Packets are read sixteen bytes at a time, and no byte is read twice. Stores are recorded here
@@ -42,7 +42,7 @@ pub(super) struct Area {
     pub words: BTreeMap<i32, Word>,
 }
 
-/// What is known of memory.
+/// The known contents of memory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct MemoryState {
     pub areas: Vec<Area>,

@@ -125,7 +125,7 @@ impl Lanes {
         prefetches: &BTreeMap<usize, SlotPrefetch>,
     ) -> Option<Self> {
         let mut code = lower::lower(func, hot_points, prefetches)?;
-        drop_unread(&mut code);
+        eliminate_dead_ops(&mut code);
         Some(Lanes {
             bytes: emit::emit(&code),
             max_read: code.max_read,
@@ -144,7 +144,7 @@ impl Lanes {
 }
 
 /// Removes operations whose results are not read.
-fn drop_unread(code: &mut Code) {
+fn eliminate_dead_ops(code: &mut Code) {
     let mut vectors = vec![false; code.vectors as usize];
     let mut masks = vec![false; code.masks as usize];
     let mut keep = vec![true; code.ops.len()];

@@ -41,11 +41,11 @@ pub(super) fn bailouts(func: &Function, addresses: &mut AddressAnalysis<'_>) -> 
         }
     }
     let entry = func.layout.entry_block()?;
-    (!bailouts.contains(&entry) && reaches_an_end(func, entry, &bailouts)).then_some(bailouts)
+    (!bailouts.contains(&entry) && can_leave(func, entry, &bailouts)).then_some(bailouts)
 }
 
 /// Whether some packets leave without bailing out.
-fn reaches_an_end(func: &Function, entry: Block, bailouts: &BTreeSet<Block>) -> bool {
+fn can_leave(func: &Function, entry: Block, bailouts: &BTreeSet<Block>) -> bool {
     let mut seen = BTreeSet::from([entry]);
     let mut work = vec![entry];
     while let Some(block) = work.pop() {

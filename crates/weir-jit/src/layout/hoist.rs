@@ -7,7 +7,7 @@
 //! its effects must not be observable. So only tables whose lookups have no immediate side effects
 //! qualify, and their hits are reported afterwards, for the packets that executed the lookup.
 //!
-//! Relies on liveness and header states of [`crate::analysis`]. Does not emit code:
+//! Relies on the dataflow states of [`crate::analysis`]. Does not emit code:
 //! [`crate::codegen`] does.
 
 use crate::analysis::Analysis;
@@ -44,7 +44,7 @@ impl Plan<'_> {
 
     /// Whether the lookup of a block is done inline in an array. The outcome row holds one result
     /// per packet, so the block must not be in a loop.
-    pub fn is_of_array(&self, id: BlockId) -> bool {
+    pub fn is_array_lookup(&self, id: BlockId) -> bool {
         self.lookup(id)
             .is_some_and(|l| self.arrays[l.table.index()] && !self.analysis.repeated[id.index()])
     }
@@ -58,14 +58,14 @@ impl Plan<'_> {
 
     fn find_next(&self, found: &BTreeMap<BlockId, HoistedLookup>) -> Option<(BlockId, HoistedLookup)> {
         let order = &self.analysis.order;
-        let suspends = |id: &BlockId| !found.contains_key(id) && !self.is_of_array(*id);
+        let suspends = |id: &BlockId| !found.contains_key(id) && !self.is_array_lookup(*id);
         let lookups: Vec<BlockId> = order.iter().copied().filter(|b| self.lookup(*b).is_some()).collect();
         let points: Vec<BlockId> = lookups.into_iter().filter(suspends).collect();
-        let first: BTreeSet<BlockId> = self.reach(BlockId::new(0), None, &suspends);
+        let first: BTreeSet<BlockId> = self.blocks_until_suspension(BlockId::new(0), None, &suspends);
         for &id in points.iter().filter(|b| !first.contains(*b)) {
             let mut before = points.iter().filter(|anchor| {
                 let next = self.lookup(**anchor).map(|l| l.next);
-                next.is_some_and(|next| self.reach(next, None, &suspends).contains(&id))
+                next.is_some_and(|next| self.blocks_until_suspension(next, None, &suspends).contains(&id))
             });
             // All paths to the lookup must come from a single suspension point.
             if let (Some(&anchor), None) = (before.next(), before.next())
@@ -78,9 +78,14 @@ impl Plan<'_> {
     }
 
     /// Blocks from `start` to the next suspension points or to `end`, inclusive.
-    fn reach(&self, start: BlockId, end: Option<BlockId>, suspends: &dyn Fn(&BlockId) -> bool) -> BTreeSet<BlockId> {
+    fn blocks_until_suspension(
+        &self,
+        start: BlockId,
+        end: Option<BlockId>,
+        suspends: &dyn Fn(&BlockId) -> bool,
+    ) -> BTreeSet<BlockId> {
         let is_end = |id: BlockId| Some(id) == end || (self.lookup(id).is_some() && suspends(&id));
-        self.analysis.reach(start, is_end)
+        self.analysis.reachable(start, is_end)
     }
 
     /// Whether the lookup of `id` can be hoisted to `anchor`. `Some(true)`: all packets reach it.
@@ -93,7 +98,7 @@ impl Plan<'_> {
             // first read the meters before the second executes them.
             return None;
         }
-        let between = self.reach(first.next, Some(id), suspends);
+        let between = self.blocks_until_suspension(first.next, Some(id), suspends);
         let repeated = |b: &BlockId| analysis.repeated[b.index()];
         let waits = |b: &BlockId| *b != id && self.lookup(*b).is_some() && suspends(b);
         if repeated(&anchor) || between.iter().any(|b| repeated(b) || waits(b)) {

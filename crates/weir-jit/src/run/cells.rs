@@ -16,7 +16,7 @@ pub(super) struct CellArrays {
 }
 
 impl CellArrays {
-    /// Fetches the host's current cells, which change only when the program's state is replaced.
+    /// Fetches the host's current cells. Usually their address has not changed.
     #[inline]
     pub(super) fn refresh(&mut self, arrays: &[CellArray], host: &mut dyn Host) {
         for (number, array) in arrays.iter().enumerate() {

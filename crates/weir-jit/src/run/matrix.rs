@@ -13,8 +13,8 @@ impl ContextMatrix {
     /// At least this many words, all 0.
     pub fn new(words: usize) -> Self {
         let mut lines = vec![CacheLine([0; 8]); words.div_ceil(8)];
-        // Writes every page now. An untouched page is not mapped, and some processors take very
-        // long to take the fault in a masked store that stores no lane of it.
+        // Writes every page now. An untouched page may not be mapped, and a masked store with an
+        // empty mask to such a page is very slow on some processors.
         for line in &mut lines {
             line.0 = std::hint::black_box([0; 8]);
         }

@@ -92,7 +92,7 @@ impl Schedule {
                 slot_table: slot_prefetches.by_row.get(&key_row).map(|prefetch| prefetch.number),
             }
         };
-        let of_site = |site: usize| match layout.inline_lookups[site].how {
+        let hoisted = |site: usize| match layout.inline_lookups[site].how {
             How::Hoisted {
                 key_row,
                 result_row,
@@ -114,7 +114,7 @@ impl Schedule {
             if let PointKind::Lookup { table, .. } = point.kind {
                 all.lookups.push(planned(table, point.key_row, point.result_row, None));
                 all.lookups
-                    .extend(point.hoisted.iter().filter_map(|site| of_site(*site)));
+                    .extend(point.hoisted.iter().filter_map(|site| hoisted(*site)));
             }
             all.stages.push(Stage {
                 function,

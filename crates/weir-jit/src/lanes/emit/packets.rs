@@ -144,12 +144,14 @@ impl Emitter {
         }
     }
 
-    /// Loads sixteen bytes of each of eight packets, as two vectors with a word of each packet. Quarters
-    /// of registers hold one packet each. Unpacking then gives words in the order of packets:
+    /// Loads sixteen bytes of each of eight packets, as two vectors with a word of each packet.
+    /// Quarters of registers hold one packet each. Unpacking then gives words in the order of
+    /// packets:
     ///
-    /// ```text even    0 2    upper_even   4 6    joined:  0 2 4 6    unpacked, lower words:  0 1 2
-    /// 3 4 5 6 7 odd     1 3    upper_odd    5 7             1 3 5 7              upper words:  0 1
-    /// 2 3 4 5 6 7 ```
+    /// ```text
+    /// even  0 2    upper_even  4 6    joined:  0 2 4 6    unpacked, lower words:  0 1 2 3 4 5 6 7
+    /// odd   1 3    upper_odd   5 7             1 3 5 7              upper words:  0 1 2 3 4 5 6 7
+    /// ```
     ///
     /// In halves, as processors with 256-bit units take twice as long for each 512-bit instruction.
     pub(super) fn load_pair(&mut self, low: V, high: V, offset: i32) {
