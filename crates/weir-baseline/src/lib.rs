@@ -9,7 +9,7 @@
 //! through stages that pass arrays to each other: read headers and prefetch tables, look up, decide,
 //! rewrite.
 //!
-//! What the baseline leaves out: tables do not change while packets run, ports are not down, and
+//! Left out of the baseline: tables do not change while packets run, ports are not down, and
 //! drops have no reasons besides the programs' own counters. Flooded frames are not copied (their
 //! verdict is [`FLOOD`]), and a port has one MAC address. Constant lookups are precomputed: the MAC
 //! address of the port behind which a neighbour is. The time of a source's last hit is kept in its

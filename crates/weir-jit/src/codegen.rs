@@ -76,7 +76,7 @@ pub(crate) struct SegmentBuilder<'a, 'b> {
     head: Block,
     form: Form,
     pub env: Value,
-    /// Of the current packet.
+    /// Column, bit, slot and address of the current packet.
     column: Variable,
     bit: Variable,
     slot: Variable,
@@ -91,7 +91,7 @@ pub(crate) struct SegmentBuilder<'a, 'b> {
     sources: HashMap<VarId, ValueSource>,
     /// Variables that the segment does not write and that a hoisted key holds.
     keys: HashMap<VarId, KeyCopy>,
-    /// What analysis knows at the current instruction.
+    /// The dataflow state at the current instruction.
     pub state: State,
     /// Upper bounds of values.
     bounds: HashMap<Value, u64>,

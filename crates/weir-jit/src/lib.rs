@@ -11,9 +11,9 @@
 //! contexts), `codegen` (segments to Cranelift IR), `lanes` (the same for eight packets at a time,
 //! in AVX-512), `compile` (all of them together). `run` executes the result.
 //!
-//! What this crate does not do: it knows no architecture and no extern, which the caller's [`Host`]
-//! provides. It holds no table, opens no device and starts no thread. It refuses programs that it
-//! cannot compile ([`CompileError::Unsupported`]); the interpreter runs all programs.
+//! The crate knows no architecture and no extern: the caller's [`Host`] provides them. It holds no
+//! table, opens no device and starts no thread. It refuses programs that it cannot compile
+//! ([`CompileError::Unsupported`]); the interpreter runs all programs.
 //!
 //! # Memory
 //!

@@ -22,7 +22,7 @@ pub(super) struct Movable {
 }
 
 impl Movable {
-    /// Of the segment with this number.
+    /// The loads of the segment with this number.
     pub fn new(cx: &Context<'_>, index: usize) -> Self {
         let (analysis, region) = (cx.analysis, &cx.layout.regions[index]);
         let body = &analysis.pipeline.body;

@@ -645,7 +645,7 @@ impl Lower<'_> {
             self.set_addresses(base_vector, self.is_safe_for_all(base, pair * 16));
             let (low, high) = (self.code.vector(), self.code.vector());
             let offset = pair * 16;
-            self.max_read(offset + 16);
+            self.extend_max_read(offset + 16);
             self.op(Op::LoadPair { low, high, offset });
             self.memory.area(base_vector, region).record_load(pair, [low, high]);
         }
@@ -716,7 +716,7 @@ impl Lower<'_> {
         blocks.any(|(block, _)| self.flow.dominates(*block, self.current))
     }
 
-    fn max_read(&mut self, bytes: i32) {
+    fn extend_max_read(&mut self, bytes: i32) {
         self.code.max_read = self.code.max_read.max(bytes as usize);
     }
 
@@ -778,12 +778,12 @@ impl Lower<'_> {
             match write {
                 PendingStore::Pair(low, high) => {
                     let (low, high) = (self.materialise(&low), self.materialise(&high));
-                    self.max_read(offset + 16);
+                    self.extend_max_read(offset + 16);
                     self.op(Op::StorePair { low, high, offset });
                 }
                 PendingStore::Part(of, bytes) => {
                     let from = self.materialise(&of);
-                    self.max_read(offset + i32::from(bytes));
+                    self.extend_max_read(offset + i32::from(bytes));
                     self.op(Op::StorePart { from, bytes, offset });
                 }
             }
@@ -793,7 +793,7 @@ impl Lower<'_> {
     /// The memory operand of an instruction.
     pub fn operand(&mut self, address: Value, offset: i32) -> MemoryOperand {
         match self.addressing.operand(address, offset) {
-            Some(place) => place,
+            Some(operand) => operand,
             None => unreachable!("unknown addresses are not supported"),
         }
     }

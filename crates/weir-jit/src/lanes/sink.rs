@@ -89,7 +89,7 @@ fn load(func: &Function, addresses: &mut AddressAnalysis<'_>, inst: Inst) -> Opt
     }
 }
 
-/// Where packets are written.
+/// The positions of stores to the packet.
 struct Written {
     /// By block: whether some path to it writes the packet.
     on_path: Vec<bool>,

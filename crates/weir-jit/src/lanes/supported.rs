@@ -66,7 +66,7 @@ fn has_side_effects(func: &Function, addresses: &mut AddressAnalysis<'_>, block:
         .block_insts(block)
         .filter_map(|inst| Some((inst, written(func, addresses, inst)?)))
         .collect();
-    stores.into_iter().any(|(inst, place)| match place {
+    stores.into_iter().any(|(inst, operand)| match operand {
         MemoryOperand::Tally(_)
         | MemoryOperand::Row(Rows::Tallies, _)
         | MemoryOperand::PerPacket(Region::Scratch, ..) => false,

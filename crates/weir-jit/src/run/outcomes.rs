@@ -3,8 +3,7 @@
 use crate::layout::{NOT_LOOKED_UP, VECTOR};
 use weir_table::fast::head;
 
-/// Of the slots of a mask, by the heads of their results: those that were looked up, and those that
-/// hit.
+/// The slots of a mask that were looked up, and those that hit, by the heads of their results.
 #[inline]
 pub(super) fn outcomes(heads: &[u64], mask: u64) -> (u64, u64) {
     if mask.is_power_of_two() {
