@@ -6,8 +6,8 @@
 //! programs' counters, the hits and misses of their tables, and the packets and bytes per port are
 //! the same, too. Tables are specialised: an exact hash whose buckets are one cache line
 //! ([`exact::Exact`]), and multi-level arrays for routes ([`lpm::Lpm`]). A vector of packets goes
-//! through stages that pass arrays to each other: read headers and prefetch tables, look up, decide,
-//! rewrite.
+//! through stages that pass arrays to each other: read headers and prefetch tables, look up,
+//! decide, rewrite.
 //!
 //! Left out of the baseline: tables do not change while packets run, ports are not down, and
 //! drops have no reasons besides the programs' own counters. Flooded frames are not copied (their
