@@ -366,7 +366,7 @@ impl Switch {
                 ports: &ports[done..],
                 frames: &mut frames[done..],
             };
-            done += weir_jit::widely(vector);
+            done += weir_jit::dispatch_simd(vector);
         }
         if self.has_onward() {
             self.finish_onward(&mut fast, before);

@@ -214,7 +214,7 @@ impl Host for SwitchHost<'_> {
     }
 
     #[inline(always)]
-    fn will_be_told(&mut self, lookup: &LookedUp<'_>) {
+    fn prefetch_hits(&mut self, lookup: &LookedUp<'_>) {
         if self.on_hit[lookup.table.index()] == OnHit::Count {
             let handles = Slots(lookup.hits).map(|slot| head::handle(lookup.results()[slot]));
             self.state.fetch_counts(lookup.table, handles);

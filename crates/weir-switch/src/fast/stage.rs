@@ -4,7 +4,7 @@ use super::host::{Begun, SwitchHost};
 use super::{FastError, OnHit};
 use std::sync::Arc;
 use weir_arch::{Architecture, Fused, FusedPacket, Handling, Input, LogMessage, State, Told};
-use weir_jit::{Compiled, Frame, Loaded, Machine, Options, VECTOR};
+use weir_jit::{Compiled, Frame, LoadedVector, Machine, Options, VECTOR};
 use weir_table::fast::{FastTable, Reader};
 
 /// A pipeline with memory to run it in.
@@ -55,7 +55,7 @@ impl Stage {
     pub(super) fn new(fused: Arc<Fused>, on_hit: &[OnHit], assembly: bool) -> Result<Self, FastError> {
         let options = Options {
             assembly,
-            plain: on_hit.iter().map(|on| *on != OnHit::Ask).collect(),
+            reorderable: on_hit.iter().map(|on| *on != OnHit::Ask).collect(),
         };
         let compiled = Arc::new(Compiled::new(Arc::clone(&fused.pipeline), options)?);
         Ok(Self::with(fused, Machine::new(compiled)))
@@ -151,7 +151,7 @@ impl Stage {
 /// Sets an input, which has this number.
 #[inline(always)]
 fn fill(
-    loaded: &mut Loaded<'_, '_>,
+    loaded: &mut LoadedVector<'_, '_>,
     (number, input): (usize, Input),
     given: &Given<'_>,
     lengths: &[u64; VECTOR],

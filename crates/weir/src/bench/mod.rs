@@ -145,7 +145,7 @@ fn how(arguments: &Bench, case: &Case, plan: Plan) -> Result<How> {
         }
     }
     let versus = match (arguments.vs, arguments.engine) {
-        (Some(Versus::Ceiling), _) => Some(Side::Ceiling),
+        (Some(Versus::Baseline), _) => Some(Side::Baseline),
         (Some(Versus::Interp), _) | (None, Engine::Both) => Some(Side::Interp).filter(|s| *s != engine),
         (None, _) => None,
     };

@@ -4,7 +4,7 @@ use super::pool::Pool;
 use super::workload::ByHand;
 use anyhow::{Result, ensure};
 use std::time::Instant;
-use weir_ceiling::{DROP, FLOOD};
+use weir_baseline::{DROP, FLOOD};
 use weir_ir::TableId;
 use weir_switch::{Fate, Frame, OpResult, Switch, VECTOR, Write, WriteResult, cycles};
 use weir_table::memory::prefetch_bytes;
@@ -18,7 +18,7 @@ pub enum Side {
     /// The interpreter.
     Interp,
     /// The same work written by hand.
-    Ceiling,
+    Baseline,
     /// Machine code, while the control plane inserts an entry for every [`PACKETS_PER_INSERT`]
     /// packets.
     Inserting,
@@ -36,7 +36,7 @@ impl Side {
         match self {
             Side::Jit => "jit",
             Side::Interp => "interp",
-            Side::Ceiling => "ceiling",
+            Side::Baseline => "ceiling",
             Side::Inserting => "jit, inserting",
         }
     }
@@ -46,7 +46,7 @@ impl Side {
 pub struct Rig {
     /// Compiled, if [`Side::Jit`] is to run.
     pub switch: Switch,
-    /// What [`Side::Ceiling`] runs.
+    /// What [`Side::Baseline`] runs.
     pub by_hand: Option<ByHand>,
     /// The packets.
     pub pool: Pool,
@@ -126,7 +126,7 @@ impl Rig {
             Side::Jit => self.round_jit(now_ns, watched, false, &mut seen),
             Side::Inserting => self.round_jit(now_ns, watched, true, &mut seen),
             Side::Interp => self.round_interp(now_ns, &mut seen),
-            Side::Ceiling => self.round_ceiling(now_ns, watched, &mut seen),
+            Side::Baseline => self.round_baseline(now_ns, watched, &mut seen),
         }
     }
 
@@ -217,7 +217,7 @@ impl Rig {
         took
     }
 
-    fn round_ceiling(&mut self, now_ns: u64, watched: bool, seen: &mut impl FnMut(usize, Option<u32>, &[u8])) -> u64 {
+    fn round_baseline(&mut self, now_ns: u64, watched: bool, seen: &mut impl FnMut(usize, Option<u32>, &[u8])) -> u64 {
         let (ports, mut packets) = self
             .pool
             .fresh(|memory, start, length| &mut memory[start..start + length]);

@@ -106,15 +106,15 @@ fn rows() -> Vec<Row> {
             });
         };
         let small = pool == SMALL;
-        add(l2, Some((l2, Side::Ceiling)), Bar::Times(1.5), small);
-        add(router, Some((router, Side::Ceiling)), Bar::Times(1.5), small);
+        add(l2, Some((l2, Side::Baseline)), Bar::Times(1.5), small);
+        add(router, Some((router, Side::Baseline)), Bar::Times(1.5), small);
         if !small {
             let (l2, router) = (("l2_switch", 1_000_000, PLAIN), ("ipv4_router", 900_000, PLAIN));
-            add(l2, Some((l2, Side::Ceiling)), Bar::Times(1.5), true);
-            add(router, Some((router, Side::Ceiling)), Bar::Times(1.5), true);
+            add(l2, Some((l2, Side::Baseline)), Bar::Times(1.5), true);
+            add(router, Some((router, Side::Baseline)), Bar::Times(1.5), true);
         }
         let by_hand = ("l2_switch", 10_000, PLAIN);
-        add(exact, Some((by_hand, Side::Ceiling)), Bar::Times(2.5), small);
+        add(exact, Some((by_hand, Side::Baseline)), Bar::Times(2.5), small);
         add(ternary, None, Bar::Cycles(400.0), small);
         add(int, Some((router, Side::Jit)), Bar::Times(2.5), small);
         add(efcp, Some((router, Side::Jit)), Bar::Times(2.5), small);

@@ -157,9 +157,9 @@ impl Wanted {
 /// A program by hand.
 pub enum ByHand {
     /// `l2_switch.p4`
-    L2(Box<weir_ceiling::L2Switch>),
+    L2(Box<weir_baseline::L2Switch>),
     /// `ipv4_router.p4`
-    Router(Box<weir_ceiling::Router>),
+    Router(Box<weir_baseline::Router>),
 }
 
 /// Tables and packets for a program.

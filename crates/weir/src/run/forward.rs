@@ -170,7 +170,7 @@ impl Forwarder {
             let count = vector.len();
             fates[..count].copy_from_slice(self.switch.forward(&from, &mut vector, now));
             for (place, frame) in places.iter_mut().zip(&vector) {
-                *place = frame.place();
+                *place = frame.offset_and_length();
             }
         }
         let mut copies = self.switch.advance(now).into_iter();
